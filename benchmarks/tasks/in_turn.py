@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from benchmarks.figures import Figure
-from posegen.training.animation.animate import animate, load_generator, load_text_encoder
+from posegen.training.animation.animate import animate, load_text_encoder
 from posegen.training.data.features import features_of
 from posegen.training.model_files import TrainedModel, load_model
 
@@ -35,7 +35,7 @@ LEAST_SECONDS = 0.5
 
 def figures_of_turns(name: str, run: Path, watcher: Path, pairs: Sequence[tuple[str, str]] = PAIRS) -> Iterator[Figure]:
     """Count the animations in which both actions are found, and in order; `watcher` is a run of the task action."""
-    trained, seer = load_generator(run), load_model(watcher)
+    trained, seer = load_model(run, "generates_motion"), load_model(watcher)
     encoder = load_text_encoder(trained)
     for whole in (True, False):
         ordered = 0

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.figures import Figure
-from posegen.training.animation.animate import animate, load_generator, load_text_encoder
+from posegen.training.animation.animate import animate, load_text_encoder
+from posegen.training.model_files import load_model
 
 MOST_TIMES = 1.5
 """Largest accelerations of joints where two texts meet, relative to those elsewhere."""
@@ -28,7 +29,7 @@ SENTENCES = (
 
 def figures_of_joins(name: str, run: Path) -> Iterator[Figure]:
     """Measure the transitions in animations of two sentences each."""
-    trained = load_generator(run)
+    trained = load_model(run, "generates_motion")
     encoder = load_text_encoder(trained)
     inside, outside = [], []
     for seed, texts in enumerate(pairwise(SENTENCES)):

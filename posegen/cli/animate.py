@@ -56,10 +56,11 @@ def animate(
         msg = f"--guidance must be from 0 to {_MOST_GUIDANCE:g} (got {guidance:g})"
         raise UsageError(msg)
     # Imported after the checks, since torch takes seconds to load.
-    from posegen.training.animation.animate import GUIDANCE, load_generator, load_text_encoder
+    from posegen.training.animation.animate import GUIDANCE, load_text_encoder
     from posegen.training.animation.animate import animate as make
+    from posegen.training.model_files import load_model
 
-    trained = load_generator(run)
+    trained = load_model(run, "generates_motion")
     scale = GUIDANCE if guidance is None else guidance
     made = make(trained, load_text_encoder(trained, encoder), texts, seed=seed, guidance=scale, **options)
     if out.suffix.lower() == ARRAYS:

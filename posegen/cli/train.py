@@ -141,17 +141,14 @@ def _next_command(result: Result) -> str:
 
 def _measures(measures: Mapping[str, float]) -> str:
     """Return measures as one line, and those of one direction of retrieval as a line of their own."""
+    from posegen.training.runs.report import format_measure
+
     directions = ("text_to_motion_", "motion_to_text_")
-    both = [f"{name} {_figure(value)}" for name, value in measures.items() if not name.startswith(directions)]
+    both = [f"{name} {format_measure(value)}" for name, value in measures.items() if not name.startswith(directions)]
     lines = [", ".join(both) + "."]
     for direction in directions:
         of_direction = {name.removeprefix(direction): value for name, value in measures.items() if name.startswith(direction)}
         if of_direction:
-            figures = ", ".join(f"{name} {_figure(value)}" for name, value in of_direction.items())
+            figures = ", ".join(f"{name} {format_measure(value)}" for name, value in of_direction.items())
             lines.append(f"  {direction.replace('_', ' ')}{figures}")
     return "\n".join(lines)
-
-
-def _figure(value: float) -> str:
-    """Return counts as whole numbers, shares and errors with three decimals."""
-    return f"{value:,.0f}" if value > 1 and float(value).is_integer() else f"{value:.3f}"

@@ -204,13 +204,14 @@ def _evaluate_encoder(dataset: Path, encoder: Path, progress: Progress) -> dict[
 
 def animate_once(request: Request, progress: Progress) -> StageResult:
     """Animate the texts with the trained model, unless the animation is complete."""
-    from posegen.training.animation.animate import animate, load_generator, load_text_encoder
+    from posegen.training.animation.animate import animate, load_text_encoder
+    from posegen.training.model_files import load_model
 
     model, out, file = request.out / "motion", request.out / "animation.gif", request.out / "animation.json"
     inputs = {"model": _model_hash(model), "texts": list(request.texts)}
     was_complete = out.is_file() and (_read(file, progress) or {}).get("inputs") == inputs
     if not was_complete:
-        trained = load_generator(model)
+        trained = load_model(model, "generates_motion")
         draw_animation(animate(trained, load_text_encoder(trained), request.texts), out)
         write_durably(file, seal({"inputs": inputs}), current_run())
     return was_complete, f"{'; '.join(request.texts)}: {out}"

@@ -29,7 +29,7 @@ from posegen.training.data.feed import to_clips
 from posegen.training.data.sources import ClipSource, dataset_origin
 from posegen.training.data.training_data import batches_of
 from posegen.training.measures.ranking import Ranking, rank_pairs
-from posegen.training.model_files import TrainedModel, load_model, load_motion_model
+from posegen.training.model_files import TrainedModel, load_model
 from posegen.training.task import Tally, Task
 
 EVALUATION_BATCH = 64
@@ -115,10 +115,7 @@ def predict(run: Path, source: Path, out: Path, progress: Progress | None = None
     if out.suffix != ".parquet":
         msg = f"{out}: the file name must end in .parquet"
         raise UsageError(msg)
-    trained = load_motion_model(run)
-    if trained.task.describe is None:
-        msg = f"{run}: this model generates motion and predicts nothing of it. Run: posegen animate {run} TEXT -o FILE"
-        raise UsageError(msg)
+    trained = load_model(run, "takes_motion", "describe")
     dataset = open_dataset(source)
     check_rate(trained, dataset.header.fps, source)
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -203,7 +200,7 @@ def encode_dataset(run: Path, path: Path, samples: int | None, progress: Progres
     UsageError
         If the run has no retrieval model, the frame rates differ, or the captions are not embedded by that encoder.
     """
-    trained, dataset = load_retrieval_model(run), open_dataset(path)
+    trained, dataset = load_model(run, "embeds_captions"), open_dataset(path)
     check_rate(trained, dataset.header.fps, path)
     captions = replace(open_captions(path, dataset.header.shard, trained.view.text_encoder), pairs=None)
     numbers = np.arange(len(dataset) if samples is None else min(samples, len(dataset)))
@@ -245,7 +242,7 @@ def encode_clips(run: Path, clips: Iterable[tuple[Array, float]], name: str) -> 
     UsageError
         If the run has no retrieval model, the frame rates differ, or all clips are too short.
     """
-    trained = load_retrieval_model(run)
+    trained = load_model(run, "embeds_captions")
     view, vectors = trained.view, []
     most = view.frames * view.stride
     for joints, fps in clips:
@@ -259,15 +256,6 @@ def encode_clips(run: Path, clips: Iterable[tuple[Array, float]], name: str) -> 
         msg = f"{name}: no clip has {_SHORTEST} frames at the rate of the model, the least that it can encode"
         raise UsageError(msg)
     return np.stack(vectors)
-
-
-def load_retrieval_model(run: Path) -> TrainedModel:
-    """Load the model of a run of the task retrieval; UsageError if it has another."""
-    trained = load_model(run)
-    if not trained.task.embeds_captions:
-        msg = f"{run}: a model of the task {trained.task.name}; name the run of a retrieval model"
-        raise UsageError(msg)
-    return trained
 
 
 def check_rate(trained: TrainedModel, fps: float, name: str | Path) -> None:

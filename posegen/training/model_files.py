@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
+from pydantic import TypeAdapter
 from torch import Tensor, nn
 
 from posegen.errors import PosegenError, UsageError
@@ -19,6 +20,14 @@ from posegen.training.runs.checkpoints import read_tensors, write_tensors
 from posegen.training.runs.folder import MODEL, RESULT, WEIGHTS, read_document, write_document
 from posegen.training.settings import Model
 from posegen.training.task import Task, find_task
+
+ABILITIES = {
+    "takes_motion": "reads text, not motion. `posegen runs` lists its measures",
+    "describe": "generates motion and predicts nothing about clips. Run: posegen animate RUN TEXT -o FILE",
+    "generates_motion": "generates no motion. Train one with --task motion",
+    "embeds_captions": "does not compare motion with captions. Train one with --task retrieval",
+}
+"""For each attribute of a task that a caller may require, what a task without it does or does not do, and a hint."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +53,19 @@ def save_model(run: Path, task: Task, view: View, settings: Model, weights: Mapp
     write_document(run, MODEL, document | {"xxh3": checksum})
 
 
-def load_model(run: Path) -> TrainedModel:
+def load_model(run: Path, *abilities: str) -> TrainedModel:
     """Load the model of a run.
+
+    Parameters
+    ----------
+    run : Path
+    *abilities : str
+        What the model must be able to do: keys of :data:`ABILITIES`.
 
     Raises
     ------
     UsageError
-        If there is none.
+        If there is none, or its task lacks an ability.
     PosegenError
         If it is damaged.
     """
@@ -60,9 +75,12 @@ def load_model(run: Path) -> TrainedModel:
         raise UsageError(msg)
     path = run / WEIGHTS
     weights = read_tensors(path, document["xxh3"], f"Remove {run / RESULT} and run the training command again to write it anew")
-    fields = document["view"]
-    view = View(**{**fields, "actions": tuple(fields["actions"]), "answers": tuple(fields.get("answers", ()))})
-    task = find_task(document["task"]).restored(document.get("form", ""))
+    view = TypeAdapter(View).validate_python(document["view"])
+    task = find_task(document["task"]).restored(document["form"])
+    for ability in abilities:
+        if not getattr(task, ability):
+            msg = f"{run}: is a model of the task {task.name}, which {ABILITIES[ability]}"
+            raise UsageError(msg)
     settings = Model(**document["model"])
     model = build_model(task, view, settings, 0)
     try:
@@ -74,20 +92,3 @@ def load_model(run: Path) -> TrainedModel:
         )
         raise PosegenError(msg) from error
     return TrainedModel(task, view, settings, model.eval())
-
-
-def load_motion_model(run: Path) -> TrainedModel:
-    """Load the model of a run whose input is motion.
-
-    Raises
-    ------
-    UsageError
-        If there is none, or its input is text.
-    PosegenError
-        If it is damaged.
-    """
-    trained = load_model(run)
-    if not trained.task.takes_motion:
-        msg = f"{run}: the input of this model is text, not motion. `posegen runs` lists its measures"
-        raise UsageError(msg)
-    return trained

@@ -6,13 +6,15 @@ and reports are the same for all tasks and are not part of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 from torch import Tensor, nn
 
+from posegen.arrays import Array
 from posegen.errors import UsageError
 from posegen.plugins import TASKS
 from posegen.training.data.captions import CaptionSampler
@@ -36,6 +38,26 @@ class Tally(Protocol):
     def table(self) -> dict[str, Any]:
         """Return what the report shows beside the measures, as plain data; nothing by default."""
         return {}
+
+
+class CollectedOutputs(Tally):
+    """The base of tallies that need the outputs for all clips at once, with some arrays of the clips."""
+
+    names: tuple[str, ...]
+    """Names of the arrays that are collected, as far as the clips have them; those that some clips lack come last."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self.batches: list[tuple[Array, ...]] = []
+
+    def add(self, outputs: Tensor, clips: Clips) -> None:
+        """Add a batch."""
+        arrays = (clips[name].cpu().numpy() for name in self.names if name in clips)
+        self.batches.append((outputs.float().cpu().numpy(), *arrays))
+
+    def collected(self) -> Iterable[Array]:
+        """Return the outputs, then the arrays, of all clips."""
+        return [np.concatenate(parts) for parts in zip(*self.batches, strict=True)]
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ class _Record(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     task: str
-    form: str = ""
+    form: str
     source: str
     init: str | None
     data: _TrainingData
@@ -202,7 +202,7 @@ def _train_round(request: Request, run: Path, record: _Record, setup: Setup, pro
 
     latest, settings = record.rounds[-1], request.settings
     # A dataset that grew since the round began is trained on in the next round.
-    setup = replace(setup, data=setup.data.with_samples(latest.samples))
+    setup = replace(setup, data=replace(setup.data, samples=latest.samples))
     record.choices = replace(record.choices, **given_choices(settings))
     session = Session(run, request, setup, latest.first, latest.first + settings.steps, record.choices)
     deadline = None if request.budget is None else begun + request.budget

@@ -47,11 +47,12 @@ def _made(folder: Path) -> dict[str, Any]:
     from posegen.cli.evaluation_models import judge_motion
     from posegen.errors import UsageError
     from posegen.training.animation import evaluation
-    from posegen.training.animation.animate import animate, load_generator, load_text_encoder
+    from posegen.training.animation.animate import animate, load_text_encoder
     from posegen.training.export import export_model
     from posegen.training.inference import predict
+    from posegen.training.model_files import load_model
 
-    trained = load_generator(folder / "whole")
+    trained = load_model(folder / "whole", "generates_motion")
     encoder = load_text_encoder(trained)
     one, again, other = (animate(trained, encoder, TEXTS, seed=seed).clip for seed in (1, 1, 2))
     short = animate(trained, encoder, TEXTS[:1], seconds=4)
@@ -59,7 +60,7 @@ def _made(folder: Path) -> dict[str, Any]:
     for refuse in (
         lambda: predict(folder / "whole", folder / "dataset", folder / "out.parquet"),
         lambda: export_model(folder / "whole", "onnx", folder / "out.onnx"),
-        lambda: load_generator(folder / "judge"),
+        lambda: load_model(folder / "judge", "generates_motion"),
         lambda: animate(trained, encoder, [" "]),
         lambda: animate(trained, encoder, TEXTS, seconds=1e3),
     ):

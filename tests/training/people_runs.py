@@ -78,7 +78,7 @@ def _forget_form(run: Path) -> None:
     """Change a run to look as if its task had another form."""
     document = read_document(run, RUN)
     assert document is not None
-    write_document(run, RUN, {name: value for name, value in document.items() if name not in ("hash", "form")})
+    write_document(run, RUN, {name: value for name, value in document.items() if name != "hash"} | {"form": ""})
 
 
 def _predicted(folder: Path, column: str, run: str = "whole") -> list[Any]:

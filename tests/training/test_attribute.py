@@ -129,14 +129,14 @@ def test_a_config_gives_the_arrays_of_its_dataset(folder: Path) -> None:
     dataset = open_dataset(folder / "dataset")
     view = view_of(dataset, 4)
     prepare(dataset, (MEASURED, KNOWN, STATED, SPELLED), view, lambda done, total: None)
-    found: dict[tuple[str, int], np.ndarray] = {}
-    asked = Query((MEASURED, KNOWN, STATED, SPELLED), view, np.arange(20), (0, 1))
+    recipes = (MEASURED, KNOWN, STATED, SPELLED)
+    found = {recipe.name: np.empty((2, 20, *recipe.shape(view)), recipe.dtype) for recipe in recipes}
     config = posegen.load_config("smoke", [f"story.actions={tiny.ACTIONS}"], samples=SAMPLES, workers=1)
-    config_origin(config).load(asked, lambda recipe, variant, places, values: found.update({(recipe.name, variant): values}))
-    for recipe in (MEASURED, KNOWN, STATED, SPELLED):
+    config_origin(config).load(Query(recipes, view, np.arange(20), (0, 1), found))
+    for recipe in recipes:
         kept = cached_array(dataset.path, recipe, view, 0)
         for variant in (0, 1):
-            assert np.array_equal(found[recipe.name, variant], kept[:20, variant], equal_nan=recipe is MEASURED)
+            assert np.array_equal(found[recipe.name][variant], kept[:20, variant], equal_nan=recipe is MEASURED)
 
 
 def test_errors_follow_their_definitions() -> None:
@@ -284,6 +284,6 @@ def test_training_on_captions_of_a_config_works(results: dict[str, Any]) -> None
 def test_impossible_requests_raise(results: dict[str, Any]) -> None:
     assert "data.frames" in results["cut"]["error"]
     assert "contrast.hard" in results["hard"]["error"]
-    assert "input of this model is text, not motion" in results["refused"]
+    assert "reads text, not motion" in results["refused"]
     assert "holds another run: form was '' and is 'words'" in results["older"]["error"]
     assert "--out" in results["older"]["error"]

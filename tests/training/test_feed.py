@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from posegen.training.data.cache import FOLDER
-from posegen.training.data.feed import Feed, Loader, Loading
+from posegen.training.data.feed import Feed, Loader
 from posegen.training.data.training_data import TrainingData, batches_of, open_training_data
 from posegen.training.settings import Data, Skeleton
 from posegen.training.tasks.action import TASK
@@ -30,7 +30,7 @@ def feed(material: TrainingData, start: int = 0, *, parts: int = 1, frames: int 
 
 
 def clips(feed: Feed, steps: int, workers: int = 0) -> dict[str, torch.Tensor]:
-    made = list(islice(Loader(feed, Loading(workers, pinned=False), pytest.fail), steps * feed.parts))
+    made = list(islice(Loader(feed, workers, pinned=False, log=pytest.fail), steps * feed.parts))
     return {name: torch.cat([part[name] for part in made]) for name in ("motion", "length", "action", "sample", "variant")}
 
 

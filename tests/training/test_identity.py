@@ -24,6 +24,7 @@ from posegen.training.data.identities import ALIKE, OTHER, SAME, SIZES, look_ali
 from posegen.training.data.training_data import TrainingData, batches_of, open_training_data  # noqa: E402
 from posegen.training.measures.verification import true_accept_rate  # noqa: E402
 from posegen.training.models.losses import supervised  # noqa: E402
+from posegen.training.settings import load_settings  # noqa: E402
 from posegen.training.tasks.identity import TASK  # noqa: E402
 from tests.once import made_once  # noqa: E402
 from tests.running import Programs  # noqa: E402
@@ -194,9 +195,8 @@ def test_measures_equal_loops_over_pairs(material: TrainingData) -> None:
 
 
 def test_shuffled_labels_stay_within_the_split(material: TrainingData) -> None:
-    by_person = material.identity_groups
-    assert by_person is not None
-    shuffled = replace(material, identity_groups=replace(by_person, shuffled=True)).source(TASK.recipes, "test").identities
+    settings = load_settings("quick", ["data.shuffle_labels=true"])
+    shuffled = replace(material, by_identity=settings).source(TASK.recipes, "test").identities
     plain = material.source(TASK.recipes, "test").identities
     assert shuffled is not None
     assert plain is not None

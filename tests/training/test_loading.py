@@ -15,7 +15,7 @@ import torch
 
 from posegen.errors import PosegenError
 from posegen.training.data.cache import FOLDER
-from posegen.training.data.feed import Feed, Loader, Loading
+from posegen.training.data.feed import Feed, Loader
 from posegen.training.data.training_data import TrainingData, batches_of, open_training_data
 from posegen.training.settings import Data
 from posegen.training.tasks.action import TASK
@@ -45,17 +45,17 @@ def loading_processes() -> list[psutil.Process]:
 @pytest.mark.slow
 def test_a_killed_process_changes_no_batch(material: TrainingData) -> None:
     parts = 2 * STEPS
-    expected = list(islice(Loader(feed(material), Loading(0, pinned=False), pytest.fail), parts))
+    expected = list(islice(Loader(feed(material), 0, pinned=False, log=pytest.fail), parts))
     said: list[str] = []
     found = []
-    for part in islice(Loader(feed(material), Loading(2, pinned=False), said.append), parts):
+    for part in islice(Loader(feed(material), 2, pinned=False, log=said.append), parts):
         found.append(part)
         if len(found) == 3:
             victims = loading_processes()
             assert len(victims) == 2
             os.kill(victims[0].pid, signal.SIGKILL)
     assert len(said) == 1
-    assert "Training continues without loading processes" in said[0]
+    assert "Training continues without them" in said[0]
     assert [(part["number"], part["part"]) for part in found] == [(part["number"], part["part"]) for part in expected]
     assert all(torch.equal(one["motion"], other["motion"]) for one, other in zip(found, expected, strict=True))
 
@@ -63,7 +63,7 @@ def test_a_killed_process_changes_no_batch(material: TrainingData) -> None:
 # What torch has half built when it cannot go on complains of itself when it is thrown away.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_processes_that_cannot_start_change_no_batch(material: TrainingData) -> None:
-    one = next(iter(Loader(feed(material), Loading(0, pinned=False), pytest.fail)))
+    one = next(iter(Loader(feed(material), 0, pinned=False, log=pytest.fail)))
     said: list[str] = []
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
 
@@ -74,10 +74,10 @@ def test_processes_that_cannot_start_change_no_batch(material: TrainingData) -> 
     # No room for the pipes that they would be spoken to by.
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, before[1]))
     try:
-        other = next(iter(Loader(feed(material), Loading(1, pinned=False), say)))
+        other = next(iter(Loader(feed(material), 1, pinned=False, log=say)))
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
-    assert "1 loading processes cannot start" in said[0]
+    assert "loading processes failed" in said[0]
     assert torch.equal(one["motion"], other["motion"])
 
 
@@ -91,5 +91,5 @@ def test_damaged_data_are_the_error_that_they_are(material: TrainingData, tmp_pa
     path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     said: list[str] = []
     with pytest.raises(PosegenError, match="checksum mismatch"):
-        next(iter(Loader(feed(copied), Loading(1, pinned=False), said.append)))
-    assert "a loading process failed" in said[0]
+        next(iter(Loader(feed(copied), 1, pinned=False, log=said.append)))
+    assert "loading processes failed" in said[0]

@@ -20,7 +20,7 @@ from tests.training import tiny
 with Logs(Path(sys.argv[1]), tiny.settings(f"log=[{sys.argv[2]}]"), int(sys.argv[3])) as logs:
     for step in range(int(sys.argv[3]) + 1, 5):
         logs.step(step, float(sys.argv[4]) / step, None)
-    logs.check(4, {"clip_top1": 0.625})
+    logs.values(4, {"validation/clip_top1": 0.625})
 """
 
 

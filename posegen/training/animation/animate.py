@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from posegen.library.load import Library, load_library
 from posegen.randomness import Stream, uniform
 from posegen.training.animation.feet import lock_feet
 from posegen.training.data.features import Draw
-from posegen.training.model_files import TrainedModel, load_model
+from posegen.training.model_files import TrainedModel
 from posegen.training.models.flow_matching import guided, integrate, noise_from
 from posegen.training.models.poses import (
     AVERAGE_BODY,
@@ -85,21 +84,6 @@ class Animation:
     texts: tuple[str, ...]
     starts: tuple[int, ...]
     ends: tuple[int, ...]
-
-
-def load_generator(run: Path) -> TrainedModel:
-    """Load a model that generates motion.
-
-    Raises
-    ------
-    UsageError
-        If there is no model, or it belongs to another task.
-    """
-    trained = load_model(run)
-    if not trained.task.generates_motion:
-        msg = f"{run}: is a model of the task {trained.task.name}, which generates no motion. Train one with --task motion"
-        raise UsageError(msg)
-    return trained
 
 
 def load_text_encoder(trained: TrainedModel, name: str | None = None) -> Encoder:

@@ -20,10 +20,10 @@ from posegen.arrays import Array
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.splits import in_split
 from posegen.errors import UsageError
-from posegen.training.animation.animate import GUIDANCE, STEPS, MotionClip, generate_poses, load_generator, to_clip
+from posegen.training.animation.animate import GUIDANCE, STEPS, MotionClip, generate_poses, to_clip
 from posegen.training.data.captions import open_captions
-from posegen.training.inference import check_rate, encode_clips, load_retrieval_model
-from posegen.training.model_files import TrainedModel
+from posegen.training.inference import check_rate, encode_clips
+from posegen.training.model_files import TrainedModel, load_model
 from posegen.training.models.flow_matching import EVALUATION, draw_noise
 from posegen.training.models.poses import body_of
 
@@ -98,7 +98,8 @@ def generate_for_test_captions(
     UsageError
         If the runs, the dataset and its embeddings do not match, or the test split is too small.
     """
-    trained, dataset, retrieval = load_generator(run), open_dataset(path), load_retrieval_model(retrieval_run)
+    trained, retrieval = load_model(run, "generates_motion"), load_model(retrieval_run, "embeds_captions")
+    dataset = open_dataset(path)
     check_rate(trained, dataset.header.fps, path)
     if retrieval.view.text_encoder != trained.view.text_encoder:
         encoders = f"{retrieval.view.text_encoder}, {run} with {trained.view.text_encoder}"

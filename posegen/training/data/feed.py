@@ -170,14 +170,6 @@ def vary_skeletons(clips: dict[str, Array], skeleton: Skeleton, seed: int, numbe
     return {**clips, "motion": motion}
 
 
-@dataclass(frozen=True)
-class Loading:
-    """Number of loading processes, and whether they load into pinned memory, which a GPU reads directly."""
-
-    workers: int
-    pinned: bool
-
-
 class Loader:
     """Iterates over micro-batches in order, independent of the number of loading processes.
 
@@ -187,57 +179,34 @@ class Loader:
     Parameters
     ----------
     feed : Feed
-    loading : Loading
+    workers : int
+        Number of loading processes.
+    pinned : bool
+        Load into pinned memory, which a GPU reads directly.
     log : callable
         Called with a message if loading processes fail.
     """
 
-    def __init__(self, feed: Feed, loading: Loading, log: Callable[[str], None]) -> None:
-        self._feed = feed
-        self._loading = loading
-        self._log = log
+    def __init__(self, feed: Feed, workers: int, *, pinned: bool, log: Callable[[str], None]) -> None:
+        self._feed, self._workers, self._pinned, self._log = feed, workers, pinned, log
 
     def __iter__(self) -> Iterator[Tensors]:
         done = 0
-        for batch in self._by_workers():
+        if self._workers:
+            # The fork server has no threads, so workers inherit no locked lock.
+            options = {"multiprocessing_context": "forkserver", "prefetch_factor": _PREFETCHED}
+            try:
+                for batch in self._loader(0, num_workers=self._workers, **options):
+                    yield from batch
+                    done += 1
+            except (RuntimeError, OSError, ValueError, EOFError, MemoryError, PosegenError) as error:
+                reason = str(error).strip().partition("\n")[0] or type(error).__name__
+                self._log(f"loading processes failed ({reason:.160}). Training continues without them, with the same batches")
+        for batch in self._loader(done):
             yield from batch
-            done += 1
+
+    def _loader(self, done: int, **options: Any) -> DataLoader[list[Tensors]]:
+        """Return a loader of the batches from the one at position `done`."""
         batches = self._feed.batches
         rest = TorchBatches(batches.at(batches.start + done), self._feed.tensors)
-        for batch in DataLoader(rest, batch_size=None, num_workers=0, pin_memory=self._loading.pinned):
-            yield from batch
-
-    def _by_workers(self) -> Iterator[list[Tensors]]:
-        """Iterate over the batches that other processes load, until these fail."""
-        workers = self._loading.workers
-        if not workers:
-            return
-        try:
-            # The fork server has no threads, so workers inherit no locked lock.
-            loader = DataLoader(
-                TorchBatches(self._feed.batches, self._feed.tensors),
-                batch_size=None,
-                num_workers=workers,
-                pin_memory=self._loading.pinned,
-                multiprocessing_context="forkserver",
-                prefetch_factor=_PREFETCHED,
-            )
-            batches = iter(loader)
-        except (RuntimeError, OSError, ValueError) as error:
-            self._log(_failure(f"{workers} loading processes cannot start", error))
-            return
-        while True:
-            try:
-                batch = next(batches)
-            except StopIteration:
-                return
-            except (RuntimeError, OSError, EOFError, MemoryError, PosegenError) as error:
-                self._log(_failure("a loading process failed", error))
-                return
-            yield batch
-
-
-def _failure(what: str, error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    reason = lines[0] if lines else type(error).__name__
-    return f"{what} ({reason:.160}). Training continues without loading processes, with the same batches"
+        return DataLoader(rest, batch_size=None, pin_memory=self._pinned, **options)

@@ -8,7 +8,8 @@ caption says more about the action than that it happens. Negatives mined from a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import cycle
@@ -185,18 +186,11 @@ def _replaced(text: str, pairs: Mapping[str, str]) -> str | None:
     return None if text[start:end] == new else text[:start] + new + text[end:]
 
 
-def _occurrences(text: str, phrase: str) -> Iterator[int]:
-    """Iterate over the positions at which a phrase occurs as whole words."""
-    start = text.find(phrase)
-    while start >= 0:
-        end = start + len(phrase)
-        if not (_is_word_character(text[max(start - 1, 0) : start]) or _is_word_character(text[end : end + 1])):
-            yield start
-        start = text.find(phrase, start + 1)
-
-
-def _is_word_character(letter: str) -> bool:
-    return letter.isalnum() or letter == "-"
+def _occurrences(text: str, phrase: str) -> list[int]:
+    """Return the positions at which a phrase occurs as whole words; a hyphen joins words."""
+    if phrase not in text:
+        return []
+    return [match.start() for match in re.finditer(rf"(?<![^\W_])(?<!-)(?={re.escape(phrase)}(?!-)(?![^\W_]))", text)]
 
 
 def _rotated(values: list[Any], by: int) -> list[Any]:

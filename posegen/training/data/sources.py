@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,33 +26,40 @@ from posegen.training.data.features import Recipe, View
 from posegen.training.data.identities import SampleArrays
 from posegen.training.data.own_clips import OwnClips
 
-Put = Callable[[Recipe, int, Any, Array], None]
-"""Stores the values of a recipe for a variant (an index into the variants of the query) and rows of the query's samples."""
-
 _AT_ONCE = 100
 """Samples that are synthesised at once."""
 
 
 @dataclass(frozen=True)
 class Query:
-    """Values to load: recipes for some samples and variant indices, and optionally the captions."""
+    """Values to load.
+
+    Attributes
+    ----------
+    recipes : sequence of Recipe
+    view : View
+    samples : int64 [sample]
+    variants : sequence of int
+        Indices of variants.
+    into : mapping of str to sequence of ndarray [sample, ...]
+        Destination of each recipe, an array for each variant.
+    captions : bool
+        Whether the captions are loaded too.
+    """
 
     recipes: Sequence[Recipe]
     view: View
     samples: Array
     variants: Sequence[int]
+    into: Mapping[str, Sequence[Array]]
     captions: bool = False
 
-    @property
-    def fields(self) -> set[str]:
-        """Names of the dataset arrays that the recipes read."""
-        return {name for recipe in self.recipes for name in recipe.fields}
-
-    def compute(self, fields: Mapping[str, Array], rows: slice, put: Put) -> None:
-        """Compute the recipes from fields [sample, variant, ...] and store the values in `rows`."""
+    def compute(self, fields: Mapping[str, Array], start: int = 0) -> None:
+        """Compute the recipes from fields [sample, variant, ...] of the samples from number `start` on."""
         for recipe in self.recipes:
-            for i, variant in enumerate(self.variants):
-                put(recipe, i, rows, recipe.compute({name: fields[name][:, variant] for name in recipe.fields}, self.view))
+            for variant, destination in zip(self.variants, self.into[recipe.name], strict=True):
+                values = recipe.compute({name: fields[name][:, variant] for name in recipe.fields}, self.view)
+                destination[start : start + len(values)] = values
 
 
 @dataclass(frozen=True)
@@ -77,7 +83,7 @@ class Origin:
     variants: tuple[str, ...]
     chunk: int
     most_threads: int
-    load: Callable[[Query, Put], pa.Table | None]
+    load: Callable[[Query], pa.Table | None]
 
 
 def cached_origin(dataset: Dataset) -> Origin:
@@ -102,38 +108,37 @@ def own_origin(clips: OwnClips) -> Origin:
     return Origin(str(clips.path), ("own",), 20, 1, partial(_load_own, clips))
 
 
-def _load_cached(dataset: Path, shard_size: int, query: Query, put: Put) -> None:
+def _load_cached(dataset: Path, shard_size: int, query: Query) -> None:
     shards, rows = np.divmod(query.samples, shard_size)
     for shard in dict.fromkeys(shards.tolist()):
         own = np.flatnonzero(shards == shard)
         for recipe in query.recipes:
             values = cached_array(dataset, recipe, query.view, shard)
-            for i, variant in enumerate(query.variants):
-                put(recipe, i, own, values[rows[own], variant])
+            for variant, destination in zip(query.variants, query.into[recipe.name], strict=True):
+                destination[own] = values[rows[own], variant]
 
 
-def _load_stored(dataset: Dataset, query: Query, put: Put) -> None:
-    fields = {name: read_field(dataset, name, query.samples) for name in query.fields}
-    query.compute(fields, slice(len(query.samples)), put)
+def _load_stored(dataset: Dataset, query: Query) -> None:
+    fields = {name for recipe in query.recipes for name in recipe.fields}
+    query.compute({name: read_field(dataset, name, query.samples) for name in fields})
 
 
-def _load_synthesised(config: Config, query: Query, put: Put) -> pa.Table | None:
+def _load_synthesised(config: Config, query: Query) -> pa.Table | None:
     from posegen.synthesis import synthesize
 
     texts: list[list[str]] = []
+    names = {name for recipe in query.recipes for name in recipe.fields}
     for start in range(0, len(query.samples), _AT_ONCE):
         batch = synthesize(config, query.samples[start : start + _AT_ONCE])
         rows = np.array(batch.rows, object).reshape(len(batch.samples), len(config.variants.names))
-        fields = {name: rows if name == ROWS else getattr(batch, name) for name in query.fields}
-        query.compute(fields, slice(start, start + len(batch.samples)), put)
+        query.compute({name: rows if name == ROWS else getattr(batch, name) for name in names}, start)
         if query.captions:
             texts += [[caption["text"] for caption in row["captions"]] for row in batch.rows]
     return pa.table({CAPTIONS: pa.array(texts, pa.list_(pa.string()))}) if query.captions else None
 
 
-def _load_own(clips: OwnClips, query: Query, put: Put) -> None:
-    fields = {name: values[:, None] for name, values in clips.padded(query.samples).items()}
-    query.compute(fields, slice(len(query.samples)), put)
+def _load_own(clips: OwnClips, query: Query) -> None:
+    query.compute({name: values[:, None] for name, values in clips.padded(query.samples).items()})
 
 
 @dataclass(frozen=True)
@@ -211,9 +216,5 @@ class ClipSource:
             recipe.name: [part.reshape(self.chunk, *recipe.shape(self.view)) for part in into[recipe.name]]
             for recipe in recipes
         }
-
-        def put(recipe: Recipe, variant: int, rows: Any, values: Array) -> None:
-            room[recipe.name][variant][rows] = values
-
         indices = [self.origin.variants.index(self.variants[variant]) for variant in variants]
-        return self.origin.load(Query(recipes, self.view, samples, indices, bool(columns)), put)
+        return self.origin.load(Query(recipes, self.view, samples, indices, room, bool(columns)))

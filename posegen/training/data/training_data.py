@@ -35,14 +35,6 @@ _STATISTICS_SAMPLES = 1000
 
 
 @dataclass(frozen=True)
-class IdentityGroups:
-    """How clips of one identity are grouped in training: `clips` of each in a batch; `shuffled` for the control."""
-
-    clips: int
-    shuffled: bool
-
-
-@dataclass(frozen=True)
 class TrainingData:
     """Data that a model is trained on.
 
@@ -63,8 +55,8 @@ class TrainingData:
         The clips, if they are a user's own.
     captions : Captions, FreshCaptions or None
         For tasks that take embedded captions.
-    identity_groups : IdentityGroups or None
-        For tasks that compare identities.
+    by_identity : Settings or None
+        Settings of a task that compares identities; None for all other tasks.
     caption_sampler : CaptionSampler or None
         For tasks that train a text encoder.
     """
@@ -78,12 +70,8 @@ class TrainingData:
     dataset: Dataset | None = None
     own: OwnClips | None = None
     captions: Captions | FreshCaptions | None = None
-    identity_groups: IdentityGroups | None = None
+    by_identity: Settings | None = None
     caption_sampler: CaptionSampler | None = None
-
-    def with_samples(self, samples: int) -> TrainingData:
-        """Return the same data limited to the first samples."""
-        return replace(self, samples=samples)
 
     def with_identities(self, settings: Settings) -> TrainingData:
         """Return the same data divided by identity, with clips of one identity in groups.
@@ -96,7 +84,7 @@ class TrainingData:
         if self.dataset is None:
             msg = f"{self.name}: the task needs the identities of all samples. Generate a dataset and train on that"
             raise UsageError(msg)
-        return replace(self, identity_groups=IdentityGroups(settings.identity.clips, settings.data.shuffle_labels))
+        return replace(self, by_identity=settings)
 
     def with_captions(self, contrast: Contrast) -> TrainingData:
         """Return the same data with embedded captions.
@@ -131,11 +119,11 @@ class TrainingData:
         """Compute recipes that are not cached yet; see :func:`posegen.training.data.cache.prepare`."""
         if self.dataset is None:
             return 0
-        if self.identity_groups is None:
+        if self.by_identity is None:
             return prepare(self.dataset, recipes, self.view, report)
         done = prepare(self.dataset, (*recipes, *IDENTITY_RECIPES), self.view, report)
         for split in EVALUATED:
-            self._identities(self.identity_groups).check(split)
+            self._identities(self.by_identity).check(split)
         return done
 
     def source(self, recipes: tuple[Recipe, ...], split: str) -> ClipSource:
@@ -146,9 +134,9 @@ class TrainingData:
         UsageError
             If the split is empty.
         """
-        if self.identity_groups is not None:
-            identities = self._identities(self.identity_groups)
-            group = None if split in EVALUATED else self.identity_groups.clips
+        if self.by_identity is not None:
+            identities = self._identities(self.by_identity)
+            group = None if split in EVALUATED else self.by_identity.identity.clips
             samples = identities.in_split(split) if group is None else identities.groups(group)
             own = identities.arrays_in(split)
             return ClipSource(
@@ -161,10 +149,11 @@ class TrainingData:
         sampler = self.caption_sampler
         return ClipSource(self.origin, recipes, self.view, samples, self.captions, caption_sampler=sampler)
 
-    def _identities(self, groups: IdentityGroups) -> Identities:
+    def _identities(self, settings: Settings) -> Identities:
         assert self.dataset is not None
         shards = -(-self.samples // self.dataset.header.shard)
-        return open_identities(self.dataset.path, self.view, shards, self.samples, self.seed, shuffled=groups.shuffled)
+        shuffled = settings.data.shuffle_labels
+        return open_identities(self.dataset.path, self.view, shards, self.samples, self.seed, shuffled=shuffled)
 
     def _samples_in(self, split: str) -> Array:
         if self.own is not None:

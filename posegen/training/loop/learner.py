@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from posegen.machine import private_folder, user_cache
-from posegen.training.data.feed import Feed, Loader, Loading
+from posegen.training.data.feed import Feed, Loader
 from posegen.training.data.training_data import batches_of, statistics
 from posegen.training.hardware import Choices, split_batch
 from posegen.training.resources import matrix_attention
@@ -201,7 +201,7 @@ def run_steps(session: Session, learner: Learner, callback: StepCallback, rank: 
             limit_val_batches=0, num_sanity_val_steps=0, use_distributed_sampler=False,
         )  # fmt: skip
         try:
-            trainer.fit(learner, Loader(feed, Loading(choices.workers, pinned=on_gpu), log))
+            trainer.fit(learner, Loader(feed, choices.workers, pinned=on_gpu, log=log))
         except SystemExit:
             # Lightning exits after Ctrl-C.
             if trainer.interrupted:

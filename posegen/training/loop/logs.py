@@ -42,10 +42,6 @@ class Logs(ExitStack):
             shares = {f"time/{phase}": share for phase, share in times.shares.items()} if times else {}
             self.values(step, {"loss": loss, **shares})
 
-    def check(self, step: int, measures: Mapping[str, float]) -> None:
-        """Log the measures of a check."""
-        self.values(step, {f"validation/{name}": value for name, value in measures.items()})
-
     def values(self, step: int, values: Mapping[str, float]) -> None:
         """Log values by name."""
         if self._board is not None:

@@ -117,7 +117,7 @@ def _train(index: int, session: Session, samples: int, step: int, port: int, rea
     os.environ.update(_environment(rank, port, session.choices))
     torch.set_num_threads(session.choices.threads)
     setup = open_setup(session.request)
-    session = replace(session, setup=replace(setup, data=setup.data.with_samples(samples)))
+    session = replace(session, setup=replace(setup, data=replace(setup.data, samples=samples)))
     learner = make_learner(session, checkpoints.read(session.run, step) if step else None)
     ready.release()
     run_steps(session, learner, StepCallback(), rank, partial(print, file=sys.stderr, flush=True))

@@ -182,7 +182,7 @@ class _SessionCallback(StepCallback):
         limits = {"most": settings.checks.clips, "size": evaluation_batch(choices.device, choices.micro_batch)}
         measures = evaluate_model(setup.task, averaged, validation, settings.data.variants, **limits).measures()
         watched = measures[setup.task.monitor]
-        self._logs.check(step, measures)
+        self._logs.values(step, {f"validation/{name}": value for name, value in measures.items()})
         self._progress.log(f"step {step:,}: {setup.task.monitor} {watched:.3f} on the validation split")
         if use is not None:
             self._logs.values(step, use[0])

@@ -30,6 +30,9 @@ ENCODER = "encoder"
 _AT_ONCE = 32
 """Texts that are encoded at once. They have similar lengths, so that there is little padding."""
 _MOST_TOKENS = 512
+_SCORE_GAIN = 10.0
+"""Factor on class scores. AdamW moves every weight by about the learning rate, which suits pre-trained weights; the factor
+makes the scores move further."""
 
 _WIDTH = 96
 _DILATIONS = (1, 2, 4)
@@ -47,12 +50,9 @@ class TextModel(nn.Module):
         Number of classes; 0: return embeddings.
     settings : Model
         Only the dropout is used. The size is that of the encoder.
-    gain : float
-        Factor on the scores. AdamW moves every weight by about the learning rate, which suits pre-trained weights; the gain
-        makes the scores move further.
     """
 
-    def __init__(self, source: str, answers: int, settings: Model, gain: float = 1.0) -> None:
+    def __init__(self, source: str, answers: int, settings: Model) -> None:
         super().__init__()
         found = find_trainable_encoder(source)
         assert found.folder is not None, "checked by find_trainable_encoder"
@@ -68,7 +68,6 @@ class TextModel(nn.Module):
         if self.answer is not None:
             nn.init.zeros_(self.answer.weight)
             nn.init.zeros_(self.answer.bias)
-        self._gain = gain
         self._prompt, self._limit = prompts[0], min(int(model.max_seq_length or _MOST_TOKENS), _MOST_TOKENS)
         for module in model.modules():
             if isinstance(module, nn.Dropout):
@@ -83,7 +82,7 @@ class TextModel(nn.Module):
         if self.answer is None:
             return vectors
         # Rescaled to the usual magnitude of a linear layer's input.
-        scores: Tensor = self._gain * self.answer(vectors * vectors.shape[1] ** 0.5)
+        scores: Tensor = _SCORE_GAIN * self.answer(vectors * vectors.shape[1] ** 0.5)
         return scores
 
     def _vectors(self, texts: Sequence[str]) -> Tensor:

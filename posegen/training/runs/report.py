@@ -41,7 +41,7 @@ def write_report(run: Path, record: dict[str, Any], result: dict[str, Any], moni
         result=result,
         time=human_time(result["seconds"]),
         monitor=monitor,
-        measures=[(name, _figure(value)) for name, value in result["measures"].items()],
+        measures=[(name, format_measure(value)) for name, value in result["measures"].items()],
         confusion=_confusion(table["names"], table["confusion"]) if "confusion" in table else None,
         reasons=record["reasons"],
         settings=[(key, value) for key, value in flatten_settings(record["settings"]) if value is not None],
@@ -51,7 +51,8 @@ def write_report(run: Path, record: dict[str, Any], result: dict[str, Any], moni
     return path
 
 
-def _figure(value: float) -> str:
+def format_measure(value: float) -> str:
+    """Return counts as whole numbers, shares and errors with three decimals."""
     return f"{value:,.0f}" if value > 1 and float(value).is_integer() else f"{value:.3f}"
 
 

@@ -23,12 +23,11 @@ from posegen.errors import PosegenError, UsageError
 from posegen.skeleton import JOINTS
 from posegen.training.data.captions import MOST_CAPTIONS, SPELLED, word_hash
 from posegen.training.data.features import LENGTH, MOTION, Recipe, View
-from posegen.training.measures.collected import CollectedOutputs
 from posegen.training.measures.regression import best_constant, entropy_floor, errors_of, smape
 from posegen.training.models.encoder import ANY_SKELETON_SPREAD, MotionEncoder, frame_mask, pooled, projection
 from posegen.training.models.text_encoders import CaptionReader
 from posegen.training.settings import Model, Settings
-from posegen.training.task import Clips, Task
+from posegen.training.task import Clips, CollectedOutputs, Task
 
 MEASURES = ("speed", "cadence", "energy", "duration")
 """Metres per second, steps per minute, joules per kilogram, seconds."""

@@ -19,13 +19,12 @@ from posegen.arrays import Array
 from posegen.errors import PosegenError
 from posegen.training.data.features import LENGTH, MOTION, View
 from posegen.training.data.identities import ALIKE, OTHER, SAME
-from posegen.training.measures.collected import CollectedOutputs
 from posegen.training.measures.verification import true_accept_rate, verify_pairs
 from posegen.training.models.encoder import MotionEncoder, frame_mask, pooled, projection
 from posegen.training.models.losses import supervised
 from posegen.training.models.poses import STYLE_MOTION
 from posegen.training.settings import Identity, Model
-from posegen.training.task import Clips, Task
+from posegen.training.task import Clips, CollectedOutputs, Task
 
 _DIMENSION = 128
 _KINDS = {"same": SAME, "other": OTHER, "alike": ALIKE}

@@ -23,7 +23,7 @@ from posegen.training.measures.verification import verify_pairs
 from posegen.training.models.encoder import ANY_SKELETON_SPREAD, MotionEncoder, frame_mask, pooled, projection
 from posegen.training.models.losses import info_nce, triplet, valid_pairs
 from posegen.training.settings import Contrast, Model
-from posegen.training.task import Clips, Tally, Task
+from posegen.training.task import Clips, CollectedOutputs, Task
 
 DIMENSION = 256
 """Dimension of the shared vector space."""
@@ -82,29 +82,17 @@ def _loss(contrast: Contrast, vectors: Tensor, clips: Clips) -> Tensor:
     return info_nce(motion, texts, 1 / contrast.temperature, valid)
 
 
-class _Pairs(Tally):
-    """Collects the vectors of motions and captions and ranks them."""
+class _Pairs(CollectedOutputs):
+    """Ranks the vectors of motions and captions."""
 
-    def __init__(self, view: View) -> None:
-        self._batches: list[tuple[Array, Array, Array]] = []
-        self._hard: list[tuple[Array, Array]] = []
-
-    def add(self, outputs: Tensor, clips: Clips) -> None:
-        vectors, rows = outputs.float().cpu().numpy(), clips["row"].cpu().numpy()
-        own = 1 + rows.shape[1]
-        self._batches.append((vectors[:, :own], rows, clips["sample"].cpu().numpy()))
-        if "hard_row" in clips:
-            present = clips["hard_row"].cpu().numpy() >= 0
-            # Scores of each caption that has a hard negative, and of that negative.
-            right, wrong = (np.einsum("md,mcd->mc", vectors[:, 0], texts) for texts in (vectors[:, 1:own], vectors[:, own:]))
-            self._hard.append((right[present], wrong[present]))
+    names = ("sample", "row", "hard_row")
 
     def measures(self) -> dict[str, float]:
         """Return recall and median rank in both directions, and how well right and wrong pairs are separated.
 
         See :mod:`posegen.training.measures.ranking`.
         """
-        motion, text, rows = self._collected()
+        motion, text, rows, *hard = self._in_order()
         ranked = _ranked(motion, text, rows)
         directions = {name: ranked[name] for name in ("motion_to_text", "text_to_motion")}
         # With fewer than three clips, recall at the largest possible rank is monitored.
@@ -117,32 +105,20 @@ class _Pairs(Tally):
         for name, ranking in directions.items():
             measures |= {f"{name}_r{k}": share for k, share in ranking.recall.items()}
             measures[f"{name}_median"] = ranking.median
-        return {**measures, **_verified(motion, text, rows), **self._verified_hard(), "clips": float(len(motion))}
+        by_hard = _verified_hard(motion, text, *hard) if hard else {}
+        return {**measures, **_verified(motion, text, rows), **by_hard, "clips": float(len(motion))}
 
     def table(self) -> dict[str, Any]:
         """Return all ranks with chance, also strictly: where only a motion's own caption counts."""
-        return {"ranking": {name: asdict(ranking) for name, ranking in _ranked(*self._collected()).items()}}
+        motion, text, rows, *_ = self._in_order()
+        return {"ranking": {name: asdict(ranking) for name, ranking in _ranked(motion, text, rows).items()}}
 
-    def _verified_hard(self) -> dict[str, float]:
-        """Compare each caption with its nearest hard negative."""
-        if not sum(len(right) for right, _ in self._hard):
-            return {}
-        verified = verify_pairs(*(np.concatenate(scores) for scores in zip(*self._hard, strict=True)))
-        return {f"hard_{name}": value for name, value in verified.items()}
-
-    def _collected(self) -> tuple[Array, Array, Array]:
-        most = max(rows.shape[1] for _, rows, _ in self._batches)
-        padded = [(_pad(vectors, 1 + most, 0.0), _pad(rows, most, -1), sample) for vectors, rows, sample in self._batches]
-        vectors, rows, sample = (np.concatenate(parts) for parts in zip(*padded, strict=True))
-        # One motion per sample, in an order that does not depend on loading.
-        _, first = np.unique(sample, return_index=True)
-        return vectors[first, 0], vectors[first, 1:], rows[first]
-
-
-def _pad(values: Array, size: int, absent: float) -> Array:
-    """Pad the captions of clips to `size`."""
-    room = [(0, 0), (0, size - values.shape[1]), *([(0, 0)] * (values.ndim - 2))]
-    return np.pad(values, room, constant_values=absent)
+    def _in_order(self) -> list[Array]:
+        """Return motions, captions, their rows and, if there are any, hard negatives and theirs, in the order of samples."""
+        outputs, sample, rows, *hard_rows = self.collected()
+        order, texts = np.argsort(sample), 1 + rows.shape[1]
+        hard = [outputs[order, texts:], *(own[order] for own in hard_rows)] if hard_rows else []
+        return [outputs[order, 0], outputs[order, 1:texts], rows[order], *hard]
 
 
 def _ranked(motion: Array, text: Array, rows: Array) -> dict[str, Ranking]:
@@ -157,6 +133,15 @@ def _verified(motion: Array, text: Array, rows: Array) -> dict[str, float]:
     true_of_other = (rows[:, :, None] == rows[other][:, None, :]).any(axis=2)
     wrong = np.einsum("md,mcd->mc", motion[other], text)[present & ~true_of_other]
     return verify_pairs(right, wrong) if wrong.size else {}
+
+
+def _verified_hard(motion: Array, text: Array, hard: Array, hard_rows: Array) -> dict[str, float]:
+    """Compare the score of each caption with that of its nearest hard negative."""
+    present = hard_rows >= 0
+    if not present.any():
+        return {}
+    right, wrong = (np.einsum("md,mcd->mc", motion, texts)[present] for texts in (text, hard))
+    return {f"hard_{name}": value for name, value in verify_pairs(right, wrong).items()}
 
 
 def _describe(outputs: Tensor, clips: Clips, view: View) -> dict[str, list[Any]]:

@@ -33,27 +33,26 @@ from posegen.training.data.captions import (
 )  # fmt: skip
 from posegen.training.data.features import Recipe, View
 from posegen.training.data.hard_negatives import CHANGED
-from posegen.training.measures.collected import CollectedOutputs
 from posegen.training.measures.ranking import pools, ranking_of, ranks_of
 from posegen.training.model_files import load_model
 from posegen.training.models.losses import info_nce
 from posegen.training.models.text_encoders import TextModel, save_encoder
 from posegen.training.settings import Model, Settings, Text
-from posegen.training.task import Clips, Task
+from posegen.training.task import Clips, CollectedOutputs, Task
 
 _POOL = 256
 """Scenes in a pool, with one caption each."""
-_SCORE_GAIN = 10.0
-"""Factor on class scores relative to pre-trained weights; see :class:`posegen.training.models.text_encoders.TextModel`."""
 _ADAPTER_GAIN = 8.0
 """Factor on low-rank adapters, which start at zero."""
 _APART = 0.5
 """Distance (1 - cosine) from a hard negative that is large enough."""
 _LEAST_DISTANCE = 1e-4
+_FAMILIES = "families at a rate of their own"
+"""The form of the task that learns families."""
 
 
-def _build(gain: float, view: View, settings: Model) -> nn.Module:
-    return TextModel(view.text_encoder, len(view.answers), settings, gain)
+def _build(view: View, settings: Model) -> nn.Module:
+    return TextModel(view.text_encoder, len(view.answers), settings)
 
 
 def _encoded(model: nn.Module, letters: Tensor) -> Tensor:
@@ -145,10 +144,6 @@ class _Families(CollectedOutputs):
 
     names = ("sentence", "families")
 
-    def __init__(self, view: View) -> None:
-        super().__init__(view)
-        self._families = view.answers
-
     def measures(self) -> dict[str, float]:
         """Return the mean F1 of the families that occur, and the share of captions with all families right.
 
@@ -168,13 +163,13 @@ class _Families(CollectedOutputs):
 
     def table(self) -> dict[str, Any]:
         """Return for each family the number of captions: correctly predicted, predicted, and true."""
-        return {"names": list(self._families), "said": self._counts().tolist()}
+        return {"names": list(self.view.answers), "said": self._counts().tolist()}
 
     def _answers(self) -> tuple[Array, Array]:
         """Return the predicted and the true families of all captions, bool [caption, family]."""
         outputs, sentences, families = self.collected()
         present = sentences[:, :, 0].any(axis=-1)
-        return outputs[present] > 0, families[present][:, : len(self._families)].astype(bool)
+        return outputs[present] > 0, families[present][:, : len(self.view.answers)].astype(bool)
 
     def _counts(self) -> Array:
         predicted, true = self._answers()
@@ -312,43 +307,42 @@ def _task(recipes: tuple[Recipe, ...], **own: Any) -> Task:
     return Task(
         name="text",
         recipes=recipes,
+        build=_build,
         first_variant_only=True,
         takes_motion=False,
         configure=_configured,
-        restore=_restored,
+        restore=lambda form: _families(Text()) if form == _FAMILIES else _pairs(Text()),
         adapter_gain=_ADAPTER_GAIN,
         save_extras=save_encoder,
         **own,
     )
 
 
-def _pairs(settings: Text, form: str = "both ways") -> Task:
+def _pairs(settings: Text) -> Task:
     return _task(
         (SENTENCE, TEXT_LENGTH, CHANGES, STATED_ACTIONS),
         labels=("other", "second_actions"),
-        build=partial(_build, 1.0),
         apply=_apply_pairs,
         loss=partial(_pair_loss, settings),
         tally=_Paraphrases,
         monitor="r1",
         needs_whole_batch=True,
         caption_sampler=CaptionSampler(settings.pairs, settings.hard),
-        form=form,
+        form="both ways",
     )
 
 
-def _families(settings: Text, form: str = "families at a rate of their own", gain: float = _SCORE_GAIN) -> Task:
+def _families(settings: Text) -> Task:
     return _task(
         (SENTENCE, TEXT_LENGTH, FAMILIES),
         labels=("families",),
-        build=partial(_build, gain),
         apply=_apply_families,
         loss=_family_loss,
         tally=_Families,
         monitor="macro_f1",
         class_names=family_names(),
         caption_sampler=CaptionSampler(settings.pairs, 0),
-        form=form,
+        form=_FAMILIES,
     )
 
 
@@ -357,13 +351,6 @@ def _configured(settings: Settings) -> Task:
         msg = "data.frames is set, but the task text learns from captions of whole clips. Remove it"
         raise UsageError(msg)
     return _pairs(settings.text) if settings.text.goal == "pairs" else _families(settings.text)
-
-
-def _restored(form: str) -> Task:
-    # Older runs of this content version have no form, or "families" without a gain on the scores.
-    if form == "families":
-        return _families(Text(), form, 1.0)
-    return _families(Text()) if form.startswith("families") else _pairs(Text(), form)
 
 
 TASK = _pairs(Text())
