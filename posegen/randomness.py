@@ -61,6 +61,7 @@ class Stream(IntEnum):
     DETECTOR = 33
     FACE = 34
     OBJECT = 35
+    HABIT = 36
     ORDER = 48
 
 

@@ -23,6 +23,9 @@ LEFT, RIGHT, BOTH = 0, 1, 2
 NOTHING = -1
 """Value of :attr:`Scenes.action` in an unused segment."""
 
+HABITS = 64
+"""Number of normal draws per person for its own way of moving."""
+
 DRAWS = 32
 """Number of uniform draws per actor for small irregularities of its motion."""
 
@@ -55,6 +58,8 @@ class Persons:
         -1 (tired) to 1 (energetic); scales the amplitude of movements.
     style : int16
         Index into the library's styles; 0 is neutral.
+    habits : float32 [..., HABITS]
+        Standard normal; the person's own way of moving.
     """
 
     index: Array = field(metadata=_array(_ACTOR, np.int64))
@@ -68,6 +73,7 @@ class Persons:
     left_handed: Array = field(metadata=_array(_ACTOR, bool))
     energy: Array = field(metadata=_array(_ACTOR, np.float32))
     style: Array = field(metadata=_array(_ACTOR, np.int16))
+    habits: Array = field(metadata=_array(_ACTOR, np.float32, HABITS))
 
     def __repr__(self) -> str:
         return f"Persons({self.index.size} persons)"

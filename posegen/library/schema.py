@@ -6,6 +6,7 @@ Units in the files are degrees, seconds, metres per second and leg lengths. An a
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Annotated, Literal, Self, TypeVar, get_args
 
 from pydantic import AfterValidator, Field, model_validator
@@ -46,6 +47,7 @@ Coefficients = Annotated[list[Annotated[float, Field(ge=-360, le=360)]], Field(m
 Weight = Annotated[float, Field(ge=0, le=1000)]
 """The bounds refuse wrong units (milliseconds, centimetres) and durations that cannot be generated."""
 
+MOST_STRATEGIES = 16
 Share = Annotated[float, Field(ge=0, le=1)]
 Stage = Literal["enter", "cycle", "exit"]
 Part = Literal["legs", "trunk", "left_arm", "right_arm", "near_arm", "far_arm", "head"]
@@ -226,6 +228,23 @@ class Range(StrictModel):
     source: Annotated[str, Field(min_length=1, max_length=256)]
 
 
+class Strategy(StrictModel):
+    """Another way to perform an action: what it gives replaces that of the action.
+
+    `weight` is its frequency relative to the action as written, which has 1.
+    """
+
+    weight: Weight = 1.0
+    pose: dict[str, float] | None = None
+    harmonics: dict[str, Harmonics] | None = None
+    enter_keys: list[Key] | None = None
+    cycle_keys: list[Key] | None = None
+    exit_keys: list[Key] | None = None
+    anchors: Anchors | None = None
+    lifts: Annotated[list[Lift], Field(max_length=64)] | None = None
+    touches: Annotated[list[Touch], Field(max_length=64)] | None = None
+
+
 class Action(StrictModel):
     """One action.
 
@@ -262,6 +281,7 @@ class Action(StrictModel):
     ranges : wider ranges of motion by angle; see :data:`posegen.skeleton.JOINT_LIMITS`
     object : object that it uses, whose positions the field `objects` contains
     weight : relative frequency in its themes
+    strategies : other ways to perform it, by name
     """
 
     parts: list[Part]
@@ -290,9 +310,20 @@ class Action(StrictModel):
     ranges: dict[str, Range] = {}
     object: Object | None = None
     weight: Weight = 1.0
+    strategies: dict[str, Strategy] = {}
+
+    @cached_property
+    def performances(self) -> tuple[Action, ...]:
+        """The action as written, then as performed by each strategy."""
+        own = self.model_dump(exclude_unset=True, exclude={"strategies"})
+        replaced = (each.model_dump(exclude_none=True, exclude_unset=True, exclude={"weight"}) for each in self.strategies.values())
+        return (self, *(Action.model_validate(own | other) for other in replaced))
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
+        if len(self.performances) > MOST_STRATEGIES:
+            msg = f"an action has at most {MOST_STRATEGIES - 1} strategies (got {len(self.strategies)})"
+            raise ValueError(msg)
         check_pose(self.pose)
         check_channels(list(self.harmonics))
         for channel, range_ in self.ranges.items():

@@ -15,6 +15,7 @@ from posegen.library.channels import CHANNELS
 from posegen.motion import key_poses, rows
 from posegen.motion.gait import steps
 from posegen.motion.gait.curves import HARMONICS, RUN_SPEEDS, curve_warp, run_rise, warp_phase
+from posegen.motion.habits import habit_offset, habit_size
 from posegen.motion.key_poses import FIRST_HAND, FIRST_LEFT, FIRST_RIGHT, stage_bounds
 from posegen.motion.library_tables import FLIGHT, FLOOR, ActionTables, channels_named
 from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
@@ -198,10 +199,11 @@ def add_track(
 ) -> None:
     """Add key poses and harmonics of a base segment to all channels except those of the hands."""
     draws, leg = person.draws, leg_length(person)
+    moved = segment.last_key > segment.first_key  # a person standing quietly has a posture instead
     key_poses.fill_times(work.curve, segment, actions, draws)
     for c in range(FIRST_HAND):
-        if actions.used[segment.kind, c]:
-            n = key_poses.knots_of_channel(work.curve, segment, actions, draws, leg, c, height_unit)
+        if actions.used[segment.kind, c] or (moved and habit_offset(person.habits, segment, c, False) != 0):
+            n = key_poses.knots_of_channel(work.curve, segment, actions, draws, person.habits, leg, c, height_unit)
             key_poses.fill_track(work.channels[c], work.curve.knots, n, clock)
     for c in range(FIRST_HAND):
         add_cycle_harmonics(work.channels[c], segment, actions, draws, c, clock)
@@ -276,11 +278,12 @@ def add_layer(work: Workspace, segment: Segment, actions: ActionTables, person: 
         usual = person.neutral[c] - person.posture[c] if is_arm(c) and actions.used[a, c] else person.neutral[c]
         if keyed and actions.used[a, c]:
             row[f0:f1] = np.float32(usual)
-            n = key_poses.knots_of_channel(work.curve, segment, actions, draws, 1.0, c, 1.0)
+            n = key_poses.knots_of_channel(work.curve, segment, actions, draws, person.habits, 1.0, c, 1.0)
             key_poses.flatten_ends(work.curve, n)
             key_poses.fill_track(row, work.curve.knots, n, clock)
         else:
-            row[f0:f1] = np.float32(usual + actions.pose[a, c] * size)
+            own = habit_size(person.habits, segment, c)
+            row[f0:f1] = np.float32(usual + actions.pose[a, c] * size * own + habit_offset(person.habits, segment, c, actions.used[a, c]))
         add_cycle_harmonics(row, segment, actions, draws, c, clock)
         for f in between(f0, f1):
             channels[c, f] += weight[f] * (row[f] - channels[c, f])

@@ -143,7 +143,7 @@ def animate_into(scenes: Scenes, library: Library, fps: int, motion: Motion, var
     keys = int((numbers["last_key"] - numbers["first_key"]).max(initial=0))
     knots = 4 + keys * max(1, int(scenes.repetitions.max(initial=0)))
     work = empty_workspace(frames + 2 * margin, scenes.action.shape[2], knots)
-    roles, persons = role_arrays(scenes, numbers), person_arrays(scenes, style_tables(library))
+    roles, persons = role_arrays(scenes, tables), person_arrays(scenes, style_tables(library))
     step = 1.0 / fps
     animate_scenes(work, roles, persons, tables, Clock(-margin * step, step, margin, frames), motion, variant)
 
@@ -237,11 +237,11 @@ def write_segments(role: Role, actions: ActionTables, draws: Array, clock: Clock
     frames, step, stored = len(action), clock.step, Clock(0.0, clock.step, 0, clock.frames)
     for k in range(len(role.segments)):
         segment = role.segments[k]
-        f0 = max(0, int(np.ceil(segment.start / step - 1e-6)))
-        f1 = min(frames, int(np.ceil(segment.end / step - 1e-6)))
+        f0 = max(0, int(np.ceil(segment.shown_start / step - 1e-6)))
+        f1 = min(frames, int(np.ceil(segment.shown_end / step - 1e-6)))
         for p in range(action.shape[1]):
             if actions.parts[segment.kind, p] or k < role.base:
-                action[f0:f1, p] = segment.kind // 2
+                action[f0:f1, p] = actions.action[segment.kind]
         if segment.support == SEAT:
             enter_end, exit_begin = stage_bounds(segment)
             first, last = frame_window(stored, enter_end, exit_begin, frames)

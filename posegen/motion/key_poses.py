@@ -11,7 +11,9 @@ import numpy as np
 from posegen.constants import GRAVITY
 from posegen.kernels import Array, Scalar, kernel
 from posegen.library.channels import CHANNELS, HAND_CHANNELS
+from posegen.motion.habits import habit_lag, habit_offset, habit_size
 from posegen.motion.library_tables import CYCLE, ENTER, EXIT, FLOOR, SEAT, ActionTables
+from posegen.motion.trigonometry import sin_turns
 from posegen.motion.workspace import Clock, Curve, Segment, between, fill_row, frame_window
 
 ROOT_HEIGHT, ROOT_FORWARD, ROOT_LATERAL = (CHANNELS.index(f"root_{c}") for c in ("height", "forward", "lateral"))
@@ -70,7 +72,7 @@ def time_in_cycle(segment: Segment, at: Scalar, length: Scalar) -> Scalar:
     """Return the time of key `at` in a repetition of `length` seconds; flights keep their duration at any tempo."""
     flight = flight_seconds(segment)
     if flight <= 0:
-        return at * length
+        return warped(segment, at) * length
     share = segment.flight_end - segment.flight_begin
     ground = (length - flight_count(segment) * flight) / (1.0 - flight_count(segment) * share)
     air = 0.0
@@ -89,13 +91,27 @@ def flight_begin(segment: Segment, draws: Array, number: int, which: int) -> Sca
 @kernel
 def time_in_stage(segment: Segment, stage: int, at: Scalar, number: int, draws: Array) -> Scalar:
     """Return the time at which the fraction `at` of a stage has passed; `number` is the repetition of the cycle."""
+    begin, length = stage_span(segment, stage, number, draws)
+    if stage == CYCLE and flight_seconds(segment) <= 0:
+        at = warped(segment, at)
+    return begin + at * length
+
+
+@kernel
+def warped(segment: Segment, at: Scalar) -> Scalar:
+    """Return the share of the cycle at which the share `at` of a repetition has passed, which need not be at an even pace."""
+    return at + segment.warp / (2.0 * np.pi) * sin_turns(np.float32(at))
+
+
+@kernel
+def stage_span(segment: Segment, stage: int, number: int, draws: Array) -> tuple[Scalar, Scalar]:
+    """Return begin and duration of a stage in seconds; `number` is the repetition of the cycle."""
     enter_end, exit_begin = stage_bounds(segment)
     if stage == ENTER:
-        return segment.start + at * (enter_end - segment.start)
+        return segment.start, enter_end - segment.start
     if stage == EXIT:
-        return exit_begin + at * (segment.end - exit_begin)
-    begin, length = repetition_span(segment, draws, number)
-    return begin + at * length
+        return exit_begin, segment.end - exit_begin
+    return repetition_span(segment, draws, number)
 
 
 @kernel
@@ -122,23 +138,31 @@ def is_foot(c: int) -> bool:
 
 
 @kernel
-def key_size(segment: Segment, draws: Array, c: int, stage: int, number: int, at: Scalar) -> Scalar:
-    """Return the factor on a key pose: the amplitude of the segment, slightly varied in each repetition."""
+def key_size(segment: Segment, draws: Array, habits: Array, c: int, stage: int, number: int, at: Scalar) -> Scalar:
+    """Return the factor on a key pose: the amplitude of the segment, varied by person and in each repetition."""
     # Amplitude does not change where the pelvis meets a seat or the floor, nor where the feet are.
     if c in (ROOT_HEIGHT, ROOT_FORWARD) and (segment.support == SEAT or segment.support == FLOOR):
         return 1.0
     if segment.support == FLOOR and (c == PELVIS_TILT or is_foot(c)):
         return 1.0
     # The last key of a cycle leads back to the begin of the next cycle.
+    if c < FIRST_HAND and (stage != CYCLE or at == 1.0):
+        return segment.amplitude * (1.0 if is_together(c) else habit_size(habits, segment, c))
     if stage != CYCLE or at == 1.0:
-        return 1.0 if c >= FIRST_HAND else segment.amplitude
+        return 1.0
     # Amplitude does not change a hand target either, but it varies slightly.
     if c >= FIRST_HAND:
         return 1.0 + 0.05 * (draws[(5 * number + c) % len(draws)] - 0.5)
     # Root and feet vary together, and half as much as the amplitude, because the legs have a fixed length.
-    together = c in (ROOT_HEIGHT, ROOT_FORWARD, ROOT_LATERAL) or is_foot(c)
-    size = segment.amplitude * (1.0 + 0.14 * (draws[(5 * number + (0 if together else c)) % len(draws)] - 0.5))
-    return 1.0 + 0.5 * (size - 1.0) if together else size
+    own = 0 if is_together(c) else c
+    size = segment.amplitude * (1.0 + 0.3 * (draws[(5 * number + own) % len(draws)] - 0.5)) * habit_size(habits, segment, own)
+    return 1.0 + 0.5 * (size - 1.0) if is_together(c) else size
+
+
+@kernel
+def is_together(c: int) -> bool:
+    """Return whether a channel is one of root and feet, whose sizes vary together."""
+    return c in (ROOT_HEIGHT, ROOT_FORWARD, ROOT_LATERAL) or is_foot(c)
 
 
 @kernel
@@ -150,7 +174,16 @@ def set_knot(curve: Curve, n: int, time: Scalar, value: Scalar, through: bool) -
 
 @kernel
 def stage_knots(
-    curve: Curve, segment: Segment, actions: ActionTables, draws: Array, c: int, stage: int, cycle: int, unit: Scalar, n: int
+    curve: Curve,
+    segment: Segment,
+    actions: ActionTables,
+    draws: Array,
+    habits: Array,
+    c: int,
+    stage: int,
+    cycle: int,
+    unit: Scalar,
+    n: int,
 ) -> int:
     """Write the keys of one pass through a stage for one channel behind the `n` existing ones, and return the new number.
 
@@ -160,6 +193,8 @@ def stage_knots(
     jumping = c == ROOT_HEIGHT and stage == CYCLE and segment.flight_seconds > 0
     launched, flown = -1, 0
     first, last = segment.first_key, segment.last_key
+    shift = habit_offset(habits, segment, c, actions.used[segment.kind, c])
+    stage_begin, stage_length = stage_span(segment, stage, cycle, draws)
     for key in range(first, last):
         if actions.key_stage[key] != stage or not actions.key_given[key, c]:
             continue
@@ -168,7 +203,7 @@ def stage_knots(
         if landing:
             at = takeoff_share(segment, flown - 1) + segment.flight_end - segment.flight_begin
         takeoff = jumping and not landing and flown < flight_count(segment) and at >= takeoff_share(segment, flown)
-        size = 1.0 if takeoff or landing else key_size(segment, draws, c, stage, cycle, at)
+        size = 1.0 if takeoff or landing else key_size(segment, draws, habits, c, stage, cycle, at)
         if takeoff:
             launched = n
             flown += 1
@@ -179,7 +214,8 @@ def stage_knots(
         if landing:
             begin, length = repetition_span(segment, draws, cycle)
             time = begin + time_in_cycle(segment, at, length)
-        n = set_knot(curve, n, time, actions.key_pose[key, c] * unit * size, actions.key_through[key])
+        time += stage_length * habit_lag(habits, segment, c, at)
+        n = set_knot(curve, n, time, actions.key_pose[key, c] * unit * size + shift, actions.key_through[key])
     return n
 
 
@@ -217,7 +253,7 @@ def root_height_unit(segment: Segment, leg: Scalar, seat: Scalar, stand: Scalar)
 
 @kernel
 def knots_of_channel(
-    curve: Curve, segment: Segment, actions: ActionTables, draws: Array, leg: Scalar, c: int, height_unit: Scalar
+    curve: Curve, segment: Segment, actions: ActionTables, draws: Array, habits: Array, leg: Scalar, c: int, height_unit: Scalar
 ) -> int:
     """Write the key poses of one channel over a whole segment to `curve.knots` and `curve.moving`, and return their number.
 
@@ -228,6 +264,7 @@ def knots_of_channel(
     segment, actions
         Segment and tables of its action.
     draws : float [DRAWS]
+    habits : float [HABITS]
     leg : float
         Leg length in metres.
     c : int
@@ -240,16 +277,17 @@ def knots_of_channel(
     unit = height_unit if c == ROOT_HEIGHT else 1.0
     # A held pose varies less than a movement, because the hands must stay at their targets.
     exact = c in (ROOT_HEIGHT, ROOT_FORWARD) or is_foot(c) or c >= FIRST_HAND or (segment.support == FLOOR and c == PELVIS_TILT)
-    hold = actions.pose[segment.kind, c] * unit * (1.0 if exact else 1.0 + 0.4 * (segment.amplitude - 1.0))
+    size = 1.0 if exact else (1.0 + 0.4 * (segment.amplitude - 1.0)) * habit_size(habits, segment, c)
+    hold = actions.pose[segment.kind, c] * unit * size + habit_offset(habits, segment, c, actions.used[segment.kind, c])
     n = set_knot(curve, 0, segment.start, 0.0, False)
-    n = stage_knots(curve, segment, actions, draws, c, ENTER, 0, unit, n)
+    n = stage_knots(curve, segment, actions, draws, habits, c, ENTER, 0, unit, n)
     n = set_knot(curve, n, enter_end, hold, False)
     before = n
     for number in range(segment.repetitions):
-        n = stage_knots(curve, segment, actions, draws, c, CYCLE, number, unit, n)
+        n = stage_knots(curve, segment, actions, draws, habits, c, CYCLE, number, unit, n)
     if n == before:
         n = set_knot(curve, n, exit_begin, hold, False)
-    n = stage_knots(curve, segment, actions, draws, c, EXIT, 0, unit, n)
+    n = stage_knots(curve, segment, actions, draws, habits, c, EXIT, 0, unit, n)
     n = set_knot(curve, n, segment.end, 0.0, False)
     for i in range(n):
         curve.knots[PUSH, i] /= leg

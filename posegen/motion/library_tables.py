@@ -15,7 +15,7 @@ import numpy as np
 from posegen.kernels import Array
 from posegen.library.channels import ANCHORS, CHANNELS, FOOT_PLACE, HAND_CHANNELS, SIDED_CHANNELS
 from posegen.library.load import Library
-from posegen.library.schema import Action, Key
+from posegen.library.schema import MOST_STRATEGIES, Action, Key
 from posegen.motion.gait.curves import half_cycle_later
 from posegen.motion.gait.steps import GAITS, Gaits, gait_tables, stride_parameters
 from posegen.motion.workspace import ACTION
@@ -32,6 +32,7 @@ LIFTED = {"left": -1, "right": -2}
 SERIES = 4
 _USED_RANGE, _USUAL_BEND = 0.8, JOINT_LIMITS["ankle_dorsiflexion"][1]
 _FOOT = tuple(f"{side}_{c}" for side in ("left", "right") for c in (*FOOT_PLACE, "foot_pitch"))
+_FOOT_CHANNELS = tuple(CHANNELS.index(name) for name in _FOOT)
 _LEG = ("hip", "knee", "ankle", "foot")
 _FLIPPED = {
     "root_lateral",
@@ -57,8 +58,16 @@ _STEPS = ("arm_swing", "bounce", "sideways", "cadence", "stance", "clearance", "
 class ActionTables(NamedTuple):
     """Arrays of all actions of a library, and of the gaits.
 
+    The first rows are those of the actions as written, two for each; behind them are those of their strategies.
+
     Attributes
     ----------
+    action : int [rows]
+        Index of the action.
+    first_strategy, strategies : int [actions]
+        First row of the strategies of an action, and their number.
+    strategy_share : float [actions, 16]
+        Cumulative shares of the action as written and of its strategies.
     numbers : ACTION [2 * actions]
         See :data:`posegen.motion.workspace.ACTION`.
     pose : float [2 * actions, channels]
@@ -88,6 +97,10 @@ class ActionTables(NamedTuple):
         Curves of walking and running.
     """
 
+    action: Array
+    first_strategy: Array
+    strategies: Array
+    strategy_share: Array
     numbers: Array
     pose: Array
     used: Array
@@ -186,6 +199,17 @@ def _bend(action: Action) -> float:
     return _USED_RANGE * (((range_ and range_.max) or _USUAL_BEND) - _USUAL_BEND) / 360
 
 
+def _open_ends(action: Action, places: bool) -> tuple[bool, bool]:
+    """Return whether its first, and its last stage may overlap with a neighbour: both feet stay where they stand.
+
+    `places` is whether it moves channels of a foot.
+    """
+    stays = action.support in ("planted", "flight") and not action.layered
+    posed = places and any("foot_" in name for name in action.pose)
+    lifted = {lift.stage for lift in action.lifts}
+    return tuple(stays and not posed and stage not in lifted for stage in ("enter", "exit"))  # type: ignore[return-value]
+
+
 def _series(action: Action, near: str) -> list[tuple[int, Array, Array]]:
     rows = []
     for channel, harmonics in _resolve(action.harmonics, near).items():
@@ -218,8 +242,14 @@ def library_tables(library: Library) -> ActionTables:
     keys: list[tuple[int, float, bool, Array, Array]] = []
     series: list[tuple[int, Array, Array]] = []
     intervals: list[tuple[int, int, float, float]] = []
-    for name in library.actions:
-        action = library.action(name)
+    performed = [(a, library.action(name)) for a, name in enumerate(library.actions)]
+    others = [(a, other) for a, action in performed for other in action.performances[1:]]
+    first_strategy = 2 * len(performed) + 2 * np.searchsorted([a for a, _ in others], np.arange(len(performed)))
+    shares = np.ones((len(performed), MOST_STRATEGIES))
+    for a, action in performed:
+        weights = np.cumsum([1.0, *(each.weight for each in action.strategies.values())])
+        shares[a, : len(weights)] = weights / weights[-1]
+    for a, action in performed + others:
         for near in ("left", "right"):
             pose, used = _row(action.pose, near)
             first_key, first_series, first_interval = len(keys), len(series), len(intervals)
@@ -233,12 +263,13 @@ def library_tables(library: Library) -> ActionTables:
             end = begin + (flight / action.cycle if action.cycle else 0.0)
             guided = PLACED if any(used[CHANNELS.index(name)] for name in _FOOT) else RETURNED if action.lifts else 0
             gait = GAITS[action.gait]
-            kind = (SUPPORTS[action.support], gait, guided)
+            kind = (SUPPORTS[action.support], gait, guided, *_open_ends(action, bool(used[list(_FOOT_CHANNELS)].any())))
             ranges = (first_key, len(keys), first_series, len(series), first_interval, len(intervals))
             owned, parts = _owned(action, near, used)
             hands = [ANCHORS.index(a) for a in (action.anchors.near, action.anchors.far)]
             rows.append(
                 {
+                    "action": np.int64(a),
                     "numbers": np.array((action.enter, action.exit, flight, begin, end, again, *kind, *ranges), ACTION),
                     "pose": pose,
                     "used": used,
@@ -261,6 +292,9 @@ def library_tables(library: Library) -> ActionTables:
         series_sin=np.asarray([s[2] for s in series]).reshape(-1, SERIES),
         intervals=np.asarray(intervals, np.float64).reshape(-1, 4),
         gaits=gait_tables(),
+        first_strategy=first_strategy.astype(np.int64),
+        strategies=np.array([len(action.strategies) for _, action in performed], np.int64),
+        strategy_share=shares,
         **{name: np.stack([row[name] for row in rows]) for name in rows[0]},
     )
 

@@ -12,9 +12,9 @@ import numpy as np
 from posegen.kernels import Array, kernel
 from posegen.library.channels import CHANNELS
 from posegen.motion import rows
-from posegen.motion.library_tables import StyleTables, channel_row, channels_named
+from posegen.motion.library_tables import PLANTED, ActionTables, StyleTables, channel_row, channels_named
 from posegen.motion.workspace import SEGMENT, Person, Role
-from posegen.scene import LEFT, RIGHT, Persons, Scenes
+from posegen.scene import DRAWS, HABITS, LEFT, RIGHT, Persons, Scenes
 from posegen.skeleton import BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, HEEL_BEHIND_ANKLE, PROPORTIONS, body_offsets
 
 NEUTRAL = {
@@ -30,6 +30,23 @@ NEUTRAL = {
     "elbow_flexion": 15.0,
 }
 """Neutral posture in quiet standing, degrees. The foot lies flat: pelvis tilt, hip, knee and ankle add up to 0."""
+POSTURES = {
+    "trunk_flexion": 2.5,
+    "neck_flexion": 2.5,
+    "shoulder_flexion": 3.0,
+    "shoulder_abduction": 3.0,
+    "shoulder_rotation": 8.0,
+    "elbow_flexion": 5.0,
+}
+"""Standard deviations between persons of the angles of the neutral posture, degrees."""
+PERSONAL = 0.8
+"""Correlation of two performances of one person; the rest of the variance is drawn anew in each scene."""
+USUAL = 0.7
+"""Share of performances in which a person takes its usual strategy."""
+WARP_SPREAD = 0.22
+"""Standard deviation of the change of pace within a repetition: it begins slower, or faster, than it ends."""
+OVERLAP_SECONDS = 0.45
+"""Time by which a movement lasts longer than its segment, at most, where it passes into the next one."""
 SWAY = {
     "root_forward": 0.007,
     "root_lateral": 0.009,
@@ -71,11 +88,11 @@ _NEUTRAL_ROW, _SWAY_ROW = channel_row(NEUTRAL), channel_row(SWAY)
 def _postures(persons: Persons, draws: Array, styles: StyleTables) -> tuple[Array, Array]:
     """Return the neutral posture and the sway of each person, with individual differences."""
     neutral = np.broadcast_to(_NEUTRAL_ROW, (*persons.stature.shape, len(CHANNELS))).astype(np.float32)
-    habits = {"trunk_flexion": (8.0, 0), "neck_flexion": (8.0, 1), "shoulder_abduction": (6.0, 2), "elbow_flexion": (16.0, 3)}
-    for name, (width, draw) in habits.items():
-        spread = (draws[..., draw] - 0.5) * width / 360
-        for c in channels_named(name):
-            neutral[..., c] += spread
+    for i, (name, spread) in enumerate(POSTURES.items()):
+        for k, c in enumerate(channels_named(name)):
+            # Both arms of a person differ less than those of two persons.
+            own = persons.habits[..., i] + 0.6 * k * persons.habits[..., len(POSTURES) + i]
+            neutral[..., c] += (own + draws[..., i % 4] - 0.5) * spread / 360
     # Older people stand more bent (from 60 on, up to 8 degrees) and sway more.
     old = np.clip((persons.age - 60) / 20, 0, 1)
     neutral[..., CHANNELS.index("trunk_flexion")] += (old * 8 / 360).astype(np.float32)
@@ -91,12 +108,15 @@ def person_arrays(scenes: Scenes, styles: StyleTables) -> Person:
     leg = PROPORTIONS["hip_height"] * stature
     foot = (HEEL_BEHIND_ANKLE, BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, PROPORTIONS["ankle_height"])
     # Step width is .12 to .13 of the leg (Donelan 2001), the standing feet are about a hip width apart, toe-out is 7 degrees.
-    toe_out = (4 + 6 * scenes.draws[..., 5]) / 360
+    own = persons.habits
+    toe_out = (4 + 6 * scenes.draws[..., 5] + 2.5 * own[..., 12]) / 360
+    stance = 0.055 * stature * (0.9 + 0.3 * scenes.draws[..., 6] + 0.2 * np.maximum(own[..., 13], -1.5))
+    stagger = stature * (0.012 * own[..., 14] + 0.02 * (scenes.draws[..., 7] - 0.5))
     neutral, sway = _postures(persons, scenes.draws, styles)
     arrays = Person(
         offsets=body_offsets(persons),
         foot=np.stack([p * stature for p in foot], -1),
-        widths=np.stack([0.0625 * leg, 0.055 * stature * (0.9 + 0.3 * scenes.draws[..., 6]), toe_out], -1),
+        widths=np.stack([0.0625 * leg, stance, toe_out, stagger], -1),
         neutral=neutral,
         sway=sway,
         stature=stature,
@@ -104,6 +124,7 @@ def person_arrays(scenes: Scenes, styles: StyleTables) -> Person:
         draws=scenes.draws.astype(np.float64),
         posture=styles.posture[persons.style],
         style=styles.steps[persons.style],
+        habits=_own_numbers(scenes),
     )
     # Kernels are compiled for C order; another memory layout would compile them again.
     return Person(*(np.ascontiguousarray(a) for a in arrays))
@@ -123,6 +144,7 @@ def person_at(persons: Person, i: int, who: int) -> Person:
         persons.draws[i, who],
         persons.posture[i, who],
         persons.style[i, who],
+        persons.habits[i, who],
     )
 
 
@@ -147,24 +169,88 @@ def role_at(roles: Roles, i: int, who: int) -> Role:
     )
 
 
-def segment_records(scenes: Scenes, numbers: Array) -> Array:
-    """Return the segments of all actors, SEGMENT [n, actors, segments]; `numbers` belongs to the action tables.
+def segment_records(scenes: Scenes, actions: ActionTables) -> Array:
+    """Return the segments of all actors, SEGMENT [n, actors, segments].
 
     The kind of an unused segment is -1.
     """
-    action = scenes.action.astype(np.int64)
+    action, numbers = scenes.action.astype(np.int64), actions.numbers
     records = np.zeros(action.shape, SEGMENT)
-    records["kind"] = np.where(action >= 0, 2 * action + (scenes.side == RIGHT), -1)
+    records["kind"] = np.where(action >= 0, performance_rows(scenes, actions) + (scenes.side == RIGHT), -1)
+    turns = _own_numbers(scenes)[..., None, :]
+    records["warp"] = np.clip(WARP_SPREAD * np.take_along_axis(turns, (5 * action[..., None] + 3) % HABITS, -1)[..., 0], -0.6, 0.6)
+    records["warp"] *= ~scenes.together
     for name in ("start", "end", "tempo", "amplitude", "repetitions", "speed"):
         records[name] = getattr(scenes, name)
     for name in numbers.dtype.names or ():
         records[name] = numbers[name][records["kind"]]
+    records["shown_start"], records["shown_end"] = records["start"], records["end"]
+    base = (records["kind"] >= 0) & ~scenes.layered
+    _overlap_neighbours(records, base, scenes.together, actions)
     return records
 
 
-def role_arrays(scenes: Scenes, numbers: Array) -> Roles:
-    """Return what all actors of planned scenes do; `numbers` belongs to the action tables."""
-    segments = segment_records(scenes, numbers)
+def _overlap_neighbours(records: Array, base: Array, together: Array, actions: ActionTables) -> None:
+    """Let consecutive base segments pass into each other without a return to standing between them.
+
+    The last stage of the one lasts longer, and the first stage of the other begins earlier. What is added up is a cross-fade,
+    because both are minimum-jerk movements from and to standing. Idle postures overlap with every neighbour, since the feet have
+    no part in them.
+    """
+    standing = base & (records["support"] == PLANTED) & (records["repetitions"] == 0) & (records["guided"] == 0)
+    standing &= (records["enter"] > 0) & (records["exit"] > 0)
+    first, second = records[..., :-1], records[..., 1:]
+    free = base[..., :-1] & base[..., 1:] & ~together[..., :-1] & ~together[..., 1:]
+    closes = free & (first["closes"] > 0) & ((second["opens"] > 0) | standing[..., :-1])
+    opens = free & (second["opens"] > 0) & ((first["closes"] > 0) | standing[..., 1:])
+    for segments, which, stage in ((first, closes, "exit"), (second, opens, "enter")):
+        length = segments["end"] - segments["start"]
+        more = np.where(which & (segments[stage] > 0), np.minimum(OVERLAP_SECONDS, 0.3 * length), 0.0)
+        segments[stage] += more * segments["tempo"]
+        if stage == "exit":
+            segments["end"] += more
+        else:
+            segments["start"] -= more
+    # A clip begins in the middle of an idle posture.
+    begins = standing[..., 0] & (records["start"][..., 0] <= 0)
+    records["start"][..., 0] -= np.where(begins, records["enter"][..., 0] / records["tempo"][..., 0], 0.0)
+
+
+def performance_rows(scenes: Scenes, actions: ActionTables) -> Array:
+    """Return the row of the action tables of the strategy of each segment, for the left side: int64 [n, actors, segments].
+
+    Most people have a usual strategy for an action; in three of ten performances they take any.
+    """
+    action = scenes.action.astype(np.int64)
+    habit = _uniform_of(scenes.persons.habits, action)
+    drawn = np.take_along_axis(scenes.draws[..., None, :], (7 * action[..., None] + 2) % DRAWS, -1)[..., 0].astype(np.float64)
+    usual = drawn < USUAL
+    chosen = np.where(usual, habit, (drawn - USUAL) / (1 - USUAL))
+    strategy = (chosen[..., None] >= actions.strategy_share[action]).sum(-1)
+    strategy *= ~scenes.together
+    return np.where(strategy > 0, actions.first_strategy[action] + 2 * (strategy - 1), 2 * action)
+
+
+def _uniform_of(habits: Array, action: Array) -> Array:
+    """Return a number on [0, 1) of each person for each action: the fraction of a multiple of one of its habits."""
+    own = np.take_along_axis(habits[..., None, :], (11 * action[..., None] + 1) % HABITS, -1)[..., 0].astype(np.float64) * 37.0
+    return np.asarray(own - np.floor(own))
+
+
+def _own_numbers(scenes: Scenes) -> Array:
+    """Return the numbers of each actor for its way of moving in this scene, about standard normal: float64 [..., HABITS].
+
+    They are mostly those of the person: what differs between two performances of one person is less than between two persons.
+    """
+    which = np.arange(HABITS)
+    draws = scenes.draws.astype(np.float64)
+    today = 2.0 * (draws[..., which % DRAWS] + draws[..., (7 * which + 3) % DRAWS] + draws[..., (11 * which + 5) % DRAWS] - 1.5)
+    return np.asarray(PERSONAL * scenes.persons.habits + np.sqrt(1 - PERSONAL**2) * today)
+
+
+def role_arrays(scenes: Scenes, actions: ActionTables) -> Roles:
+    """Return what all actors of planned scenes do."""
+    segments = segment_records(scenes, actions)
     # Kernels read up to the first unused segment.
     order = np.argsort(segments["kind"] < 0, axis=-1, kind="stable")
     segments, layered, turn = (np.take_along_axis(a, order, -1) for a in (segments, scenes.layered, scenes.turn))

@@ -15,10 +15,12 @@ from posegen.library.channels import CHANNELS
 from posegen.motion import rows
 from posegen.motion.gait.curves import HARMONICS
 from posegen.motion.gait.steps import STRIDE_PARAMETERS
-from posegen.scene import DRAWS
+from posegen.scene import DRAWS, HABITS
 
 NO_POINT, NO_DRAWS = np.zeros(rows.POINT_SIZE), np.full(DRAWS, 0.5)
 """Meeting point and draws of an actor without a partner."""
+NO_HABITS = np.zeros(HABITS)
+"""Habits of movements that are common to two actors."""
 KNOTS = 160
 """Default room for the key poses of one segment, over all its repetitions."""
 MARGIN_SECONDS = 1.4
@@ -27,7 +29,7 @@ MARGIN_SECONDS = 1.4
 ACTION = np.dtype(
     [
         *((name, np.float64) for name in ("enter", "exit", "flight_seconds", "flight_begin", "flight_end", "flight_again")),
-        *((name, np.int64) for name in ("support", "gait", "guided")),
+        *((name, np.int64) for name in ("support", "gait", "guided", "opens", "closes")),
         *((f"{end}_{table}", np.int64) for table in ("key", "series", "interval") for end in ("first", "last")),
     ]
 )
@@ -37,11 +39,14 @@ placement of the feet, and its ranges of rows in the tables of keys, series and 
 SEGMENT = np.dtype(
     [
         *((name, np.int64) for name in ("kind", "repetitions")),
-        *((name, np.float64) for name in ("start", "end", "tempo", "amplitude", "speed")),
+        *((name, np.float64) for name in ("start", "end", "shown_start", "shown_end", "tempo", "amplitude", "speed", "warp")),
         *ACTION.descr,
     ]
 )
-"""One segment: its row of the action tables, its numbers as in :class:`posegen.scene.Scenes`, and those of its action."""
+"""One segment: its row of the action tables, its numbers as in :class:`posegen.scene.Scenes`, and those of its action.
+
+It is shown, and labelled, from `shown_start` to `shown_end`; its movement may begin earlier and end later.
+"""
 Segment: TypeAlias = Any
 """A record of the type :data:`SEGMENT`."""
 
@@ -147,8 +152,9 @@ class Person(NamedTuple):
         Bones in the rest pose, metres.
     foot : float [4]
         Dimensions of a foot, see :data:`FOOT_HEEL`.
-    widths : float [3]
-        Half the distance between the feet in walking and in standing (metres), toe-out (turns).
+    widths : float [4]
+        Half the distance between the feet in walking and in standing (metres), toe-out (turns), and the distance by which the
+        left foot stands ahead of the middle (metres).
     neutral, sway : float [channels]
         Posture in quiet standing, and amplitude of the sway of each channel.
     stature : float
@@ -161,6 +167,8 @@ class Person(NamedTuple):
         Turns that the style of the person adds to the usual posture; `neutral` contains it.
     style : float [7]
         Changes of steps and arms by the style; the columns are named in :mod:`posegen.motion.gait.steps`.
+    habits : float [HABITS]
+        Standard normal numbers of the person; see :mod:`posegen.motion.habits`.
     """
 
     offsets: Array
@@ -173,6 +181,7 @@ class Person(NamedTuple):
     draws: Array
     posture: Array
     style: Array
+    habits: Array
 
 
 @kernel

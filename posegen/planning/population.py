@@ -15,7 +15,7 @@ from posegen.config.schema import Config
 from posegen.library.load import Library
 from posegen.planning.repertoire import check_names
 from posegen.randomness import Stream, choose, integers, normal, uniform
-from posegen.scene import Persons
+from posegen.scene import HABITS, Persons
 from posegen.skeleton import PROPORTIONS
 
 Candidates = list[tuple[Array, Array, Array]]
@@ -62,6 +62,7 @@ def persons(config: Config, library: Library, index: ArrayLike) -> Persons:
     population = config.population
     draws = uniform(config.seed, number.ravel(), Stream.PERSON, 4)
     sizes = np.clip(normal(config.seed, number.ravel(), Stream.BODY, 2 + len(_VARIATION)), -_LIMIT, _LIMIT)
+    habits = np.clip(normal(config.seed, number.ravel(), Stream.HABIT, HABITS), -_LIMIT, _LIMIT)
     male = draws[:, 0] >= population.female
     mean, spread = (np.where(male, men, women) for men, women in zip(_STATURE_MEN, _STATURE_WOMEN, strict=True))
     age = population.age.min + draws[:, 2] * (population.age.max - population.age.min)
@@ -80,6 +81,7 @@ def persons(config: Config, library: Library, index: ArrayLike) -> Persons:
         left_handed=(draws[:, 1] < population.left_handed).reshape(number.shape),
         energy=single(energy),
         style=_styles(config, library, age, draws[:, 3]).astype(np.int16).reshape(number.shape),
+        habits=habits.astype(np.float32).reshape(*number.shape, HABITS),
         **factors,
     )
 

@@ -29,7 +29,7 @@ FPS, MARGIN, FRAMES = 25, 40, 250
 
 
 def role(scenes: Scenes, x: float, z: float) -> Role:
-    segments = segment_records(scenes, ACTIONS.numbers)[0, 0]
+    segments = segment_records(scenes, ACTIONS)[0, 0]
     turn = scenes.turn[0, 0].astype(np.float64) / (2 * np.pi)
     base = int((~scenes.layered[0, 0]).sum())
     start = np.array((0.2, 0.1, x, z, 0.45))

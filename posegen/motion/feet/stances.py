@@ -129,8 +129,9 @@ def plan_footprints(root: Array, leg: Array, side: int, widths: Array, foot: Arr
     ----------
     root, leg : float32 [rows, frames]
     side : int
-    widths : float [3]
-        Half the distance between the feet in walking and in standing (metres), toe-out (turns).
+    widths : float [4]
+        Half the distance between the feet in walking and in standing (metres), toe-out (turns), and the distance by which the
+        left foot stands ahead of the middle (metres).
     foot : float [4]
     stances : float [stances, 8], changed
     """
@@ -142,7 +143,7 @@ def plan_footprints(root: Array, leg: Array, side: int, widths: Array, foot: Arr
         at = float(rest_frame(root, first, last))
         forward = 0.0
         if at >= 0:
-            forward = leg[rows.FORWARD, int(at)]
+            forward = leg[rows.FORWARD, int(at)] + out * widths[3]
         else:
             middle = 0.5 * (root[rows.ODOMETER, first] + root[rows.ODOMETER, last - 1])
             f = first

@@ -1,0 +1,108 @@
+"""The personal way in which a person performs an action: sizes and offsets of its key poses, and lags between limbs.
+
+The numbers are functions of the person's habits, the action and the channel, so that a person performs an action alike in every
+scene and two persons do not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from posegen.kernels import Array, Scalar, kernel
+from posegen.library.channels import CENTRAL_CHANNELS, CHANNELS, HAND_CHANNELS, SIDED_CHANNELS
+from posegen.motion.library_tables import FLOOR, channel_row
+from posegen.motion.trigonometry import sin_turns
+from posegen.motion.workspace import Segment
+from posegen.scene import RIGHT
+
+OFFSETS = channel_row(
+    {
+        "pelvis_tilt": 3.0,
+        "pelvis_obliquity": 1.5,
+        "pelvis_rotation": 4.0,
+        "trunk_flexion": 6.0,
+        "trunk_lateral": 3.0,
+        "trunk_rotation": 5.0,
+        "neck_flexion": 6.0,
+        "neck_lateral": 3.0,
+        "neck_rotation": 6.0,
+        "collar_elevation": 2.5,
+        "collar_protraction": 2.5,
+        "shoulder_flexion": 15.0,
+        "shoulder_abduction": 9.0,
+        "shoulder_rotation": 14.0,
+        "elbow_flexion": 18.0,
+    }
+)
+"""Standard deviations between persons of the offset of each channel during an action."""
+SIZE_SPREAD = 0.16
+"""Standard deviation between persons of the factor on the key poses of a channel."""
+LAG_SPREAD = 0.05
+"""Standard deviation between persons of the lag of a limb behind the legs, as a share of the stage."""
+ALIKE, UNLIKE = 0.8, 0.6
+"""Weights of the numbers of the near and of the own side in those of the far side; the sum of their squares is 1."""
+IDLE, LYING = 0.5, 0.4
+"""Share of the offsets in channels that the action does not move, and on the floor."""
+_SIDED = len(SIDED_CHANNELS)
+_FIRST_HAND = len(CHANNELS) - 2 * len(HAND_CHANNELS)
+_CENTRAL = len(CENTRAL_CHANNELS)
+_LEG_CHANNELS = SIDED_CHANNELS.index("collar_elevation")
+_STRIDE_ACTION, _STRIDE_CHANNEL = 17, 5
+_FLIPPED = np.array(
+    [c.endswith(("_lateral", "_rotation", "_obliquity")) and c in CENTRAL_CHANNELS for c in CHANNELS]
+)
+"""Channels whose sign changes with the side."""
+
+
+@kernel
+def near_channel(c: int, right: bool) -> int:
+    """Return the channel of the left side that equals channel `c` of an action performed with the right side."""
+    if not right or c < _CENTRAL or c >= _FIRST_HAND:
+        return c
+    return c + _SIDED if c < _CENTRAL + _SIDED else c - _SIDED
+
+
+@kernel
+def habit(habits: Array, segment: Segment, c: int, which: int) -> Scalar:
+    """Return one of the numbers of a person for a channel of the action of a segment; about standard normal.
+
+    What the left arm does, the right arm does similarly, as far as the action has both do the same.
+    """
+    own = near_channel(c, segment.kind % 2 == RIGHT)
+    first = _STRIDE_ACTION * (segment.kind // 2) + 31 * which
+    number = habits[(first + _STRIDE_CHANNEL * own) % len(habits)]
+    if own < _CENTRAL + _SIDED or own >= _FIRST_HAND:
+        return number
+    return ALIKE * habits[(first + _STRIDE_CHANNEL * (own - _SIDED)) % len(habits)] + UNLIKE * number
+
+
+@kernel
+def habit_size(habits: Array, segment: Segment, c: int) -> Scalar:
+    """Return the person's factor on the key poses of a channel."""
+    return 1.0 + SIZE_SPREAD * habit(habits, segment, c, 0)
+
+
+@kernel
+def habit_offset(habits: Array, segment: Segment, c: int, used: bool) -> Scalar:
+    """Return the person's offset of a channel during the action of a segment, in turns; `used` is whether the action moves it."""
+    sign = -1.0 if _FLIPPED[c] and segment.kind % 2 == RIGHT else 1.0
+    share = 1.0 if used else IDLE
+    if segment.support == FLOOR:
+        share *= LYING
+    return sign * share * OFFSETS[c] * habit(habits, segment, c, 1)
+
+
+@kernel
+def habit_lag(habits: Array, segment: Segment, c: int, at: Scalar) -> Scalar:
+    """Return by which share of its stage a key pose at the share `at` is late; 0 at the ends of the stage and for the legs."""
+    if c >= _FIRST_HAND:
+        return 0.0
+    if c < _CENTRAL:
+        if c < _CENTRAL - 6:
+            return 0.0
+        limb = 0 if c < _CENTRAL - 3 else 1
+    else:
+        if (c - _CENTRAL) % _SIDED < _LEG_CHANNELS or (c - _CENTRAL) % _SIDED >= _LEG_CHANNELS + 6:
+            return 0.0
+        limb = 2 + (near_channel(c, segment.kind % 2 == RIGHT) - _CENTRAL) // _SIDED
+    return LAG_SPREAD * habits[(_STRIDE_ACTION * (segment.kind // 2) + 3 * limb + 11) % len(habits)] * sin_turns(0.5 * at)
