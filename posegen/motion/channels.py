@@ -30,6 +30,8 @@ LEAN_ASIDE, LEAN_BACK = 0.04, 0.03
 """Lean of the trunk for each turn that an arm is raised aside or ahead: 3 degrees for an arm held out."""
 MOST_RUNNING_SWING = 1.15
 """Largest factor on the arm swing in running: in a fast run the upper arm reaches the end of its range behind."""
+SWING_SPREAD, SWING_UNLIKE = 0.2, 0.12
+"""Standard deviations of the arm swing between persons, and between the sides of a person, as shares of the usual swing."""
 NECK_ROTATION = CHANNELS.index("neck_rotation")
 HIP_FLEXION, KNEE_FLEXION = tuple(channels_named("hip_flexion")), tuple(channels_named("knee_flexion"))
 DORSIFLEXION = tuple(channels_named("ankle_dorsiflexion"))
@@ -127,6 +129,7 @@ def segment_series(segment: Segment, person: Person, actions: ActionTables, chan
         gait_series(segment.gait, speed, leg_length(person), gaits, channel, series)
         if is_arm(channel):
             swing = segment.amplitude * (1.0 + 0.15 * person.energy) * person.style[steps.ARM_SWING]
+            swing *= max(1.0 + SWING_SPREAD * person.habits[0] + SWING_UNLIKE * person.habits[1 if channel < FIRST_RIGHT else 2], 0.2)
             # Runners swing their arms about as far as the range of the shoulders, in every style.
             size = np.float32(swing if segment.gait == steps.WALK else min(swing, MOST_RUNNING_SWING))
             for n in range(1, len(series)):

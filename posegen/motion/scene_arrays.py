@@ -12,6 +12,7 @@ import numpy as np
 from posegen.kernels import Array, kernel
 from posegen.library.channels import CHANNELS
 from posegen.motion import rows
+from posegen.motion.gait.steps import STEP
 from posegen.motion.library_tables import PLANTED, ActionTables, StyleTables, channel_row, channels_named
 from posegen.motion.workspace import SEGMENT, Person, Role
 from posegen.scene import DRAWS, HABITS, LEFT, RIGHT, Persons, Scenes
@@ -31,12 +32,12 @@ NEUTRAL = {
 }
 """Neutral posture in quiet standing, degrees. The foot lies flat: pelvis tilt, hip, knee and ankle add up to 0."""
 POSTURES = {
-    "trunk_flexion": 2.5,
-    "neck_flexion": 2.5,
-    "shoulder_flexion": 3.0,
-    "shoulder_abduction": 3.0,
-    "shoulder_rotation": 8.0,
-    "elbow_flexion": 5.0,
+    "trunk_flexion": 3.0,
+    "neck_flexion": 4.0,
+    "shoulder_flexion": 5.0,
+    "shoulder_abduction": 3.5,
+    "shoulder_rotation": 12.0,
+    "elbow_flexion": 8.0,
 }
 """Standard deviations between persons of the angles of the neutral posture, degrees."""
 PERSONAL = 0.8
@@ -45,6 +46,7 @@ USUAL = 0.7
 """Share of performances in which a person takes its usual strategy."""
 WARP_SPREAD = 0.22
 """Standard deviation of the change of pace within a repetition: it begins slower, or faster, than it ends."""
+ROOT_LATERAL = CHANNELS.index("root_lateral")
 OVERLAP_SECONDS = 0.45
 """Time by which a movement lasts longer than its segment, at most, where it passes into the next one."""
 SWAY = {
@@ -86,19 +88,18 @@ _NEUTRAL_ROW, _SWAY_ROW = channel_row(NEUTRAL), channel_row(SWAY)
 
 
 def _postures(persons: Persons, draws: Array, styles: StyleTables) -> tuple[Array, Array]:
-    """Return the neutral posture and the sway of each person, with individual differences."""
-    neutral = np.broadcast_to(_NEUTRAL_ROW, (*persons.stature.shape, len(CHANNELS))).astype(np.float32)
+    """Return what the posture of each person differs from the neutral one, and the sway, with individual differences."""
+    posture = np.zeros((*persons.stature.shape, len(CHANNELS)))
     for i, (name, spread) in enumerate(POSTURES.items()):
         for k, c in enumerate(channels_named(name)):
             # Both arms of a person differ less than those of two persons.
             own = persons.habits[..., i] + 0.6 * k * persons.habits[..., len(POSTURES) + i]
-            neutral[..., c] += (own + draws[..., i % 4] - 0.5) * spread / 360
+            posture[..., c] = (own + draws[..., i % 4] - 0.5) * spread / 360
     # Older people stand more bent (from 60 on, up to 8 degrees) and sway more.
     old = np.clip((persons.age - 60) / 20, 0, 1)
-    neutral[..., CHANNELS.index("trunk_flexion")] += (old * 8 / 360).astype(np.float32)
+    posture[..., CHANNELS.index("trunk_flexion")] += old * 8 / 360
     sway = _SWAY_ROW * (0.8 + 0.4 * draws[..., 4:5] + 0.5 * old[..., None])
-    neutral = (neutral + styles.posture[persons.style]).astype(np.float32)
-    return neutral, (sway * styles.sway[persons.style][..., None]).astype(np.float64)
+    return posture + styles.posture[persons.style], (sway * styles.sway[persons.style][..., None]).astype(np.float64)
 
 
 def person_arrays(scenes: Scenes, styles: StyleTables) -> Person:
@@ -110,19 +111,19 @@ def person_arrays(scenes: Scenes, styles: StyleTables) -> Person:
     # Step width is .12 to .13 of the leg (Donelan 2001), the standing feet are about a hip width apart, toe-out is 7 degrees.
     own = persons.habits
     toe_out = (4 + 6 * scenes.draws[..., 5] + 2.5 * own[..., 12]) / 360
-    stance = 0.055 * stature * (0.9 + 0.3 * scenes.draws[..., 6] + 0.2 * np.maximum(own[..., 13], -1.5))
+    stance = 0.055 * stature * (0.9 + 0.3 * scenes.draws[..., 6] + 0.2 * np.maximum(own[..., 13], 0))
     stagger = stature * (0.012 * own[..., 14] + 0.02 * (scenes.draws[..., 7] - 0.5))
-    neutral, sway = _postures(persons, scenes.draws, styles)
+    posture, sway = _postures(persons, scenes.draws, styles)
     arrays = Person(
         offsets=body_offsets(persons),
         foot=np.stack([p * stature for p in foot], -1),
         widths=np.stack([0.0625 * leg, stance, toe_out, stagger], -1),
-        neutral=neutral,
+        neutral=(_NEUTRAL_ROW + posture).astype(np.float32),
         sway=sway,
         stature=stature,
         energy=persons.energy.astype(np.float64),
         draws=scenes.draws.astype(np.float64),
-        posture=styles.posture[persons.style],
+        posture=posture,
         style=styles.steps[persons.style],
         habits=_own_numbers(scenes),
     )
@@ -204,8 +205,13 @@ def _overlap_neighbours(records: Array, base: Array, together: Array, actions: A
     closes = free & (first["closes"] > 0) & ((second["opens"] > 0) | standing[..., :-1])
     opens = free & (second["opens"] > 0) & ((first["closes"] > 0) | standing[..., 1:])
     for segments, which, stage in ((first, closes, "exit"), (second, opens, "enter")):
+        other = second if stage == "exit" else first
         length = segments["end"] - segments["start"]
         more = np.where(which & (segments[stage] > 0), np.minimum(OVERLAP_SECONDS, 0.3 * length), 0.0)
+        # Arms stay as they are in a turn on the spot; weight on one leg does not.
+        turning = (more > 0) & (other["gait"] == STEP)
+        more = np.where(turning & (actions.pose[segments["kind"], ROOT_LATERAL] != 0), 0.0, more)
+        more = np.where(turning & (more > 0), 0.5 * (other["end"] - other["start"]), more)
         segments[stage] += more * segments["tempo"]
         if stage == "exit":
             segments["end"] += more

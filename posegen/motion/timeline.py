@@ -64,8 +64,8 @@ def plan_ramps(work: Workspace, role: Role) -> None:
         here, there = segment.gait, following.gait
         if here == 0 and there == 0:
             continue
-        before, after = segment.end - segment.start, following.end - following.start
-        at = segment.end
+        before, after = segment.shown_end - segment.shown_start, following.shown_end - following.shown_start
+        at = segment.shown_end
         joined = steps_continue(work, role, k)
         change = following.speed - segment.speed if joined else max(segment.speed, following.speed)
         half = _half_ramp(change, max(rate[k], rate[k + 1]), before, after)
@@ -96,7 +96,7 @@ def plan_ramps(work: Workspace, role: Role) -> None:
 @kernel
 def ramped_seconds(ramp: Array, segment: Segment) -> Scalar:
     """Return the seconds from the middle of the rise to the middle of the fall; without them, from begin to end."""
-    begin, end = segment.start, segment.end
+    begin, end = segment.shown_start, segment.shown_end
     if abs(ramp[rows.RISE_BEGIN]) < FAR_AWAY:
         begin = 0.5 * (ramp[rows.RISE_BEGIN] + ramp[rows.RISE_END])
     if abs(ramp[rows.FALL_BEGIN]) < FAR_AWAY:
@@ -253,7 +253,7 @@ def segment_rates(work: Workspace, role: Role, leg: Scalar) -> None:
         if segment.gait and stride[steps.STEP_LENGTH] > 0:
             work.rates[0, k] = 0.5 * segment.speed / stride[steps.STEP_LENGTH]
         elif segment.gait:
-            rate = steps.stride_rate(segment.gait, segment.speed, leg, role.turn[k], segment.end - segment.start)
+            rate = steps.stride_rate(segment.gait, segment.speed, leg, role.turn[k], segment.shown_end - segment.shown_start)
             work.rates[0, k] = stride[steps.CADENCE] * rate
 
 

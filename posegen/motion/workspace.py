@@ -164,7 +164,7 @@ class Person(NamedTuple):
     draws : float [DRAWS]
         Uniform draws between 0 and 1, for small irregularities.
     posture : float [channels]
-        Turns that the style of the person adds to the usual posture; `neutral` contains it.
+        Turns by which the person, with its style, differs from the usual posture; `neutral` contains it.
     style : float [7]
         Changes of steps and arms by the style; the columns are named in :mod:`posegen.motion.gait.steps`.
     habits : float [HABITS]

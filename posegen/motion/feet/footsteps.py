@@ -144,7 +144,7 @@ def mark_lifted_feet(work: Workspace, role: Role, person: Person, actions: Actio
         segment = role.segments[k]
         if segment.guided:
             guided = True
-            f0, f1 = frame_window(clock, segment.start, segment.end, work.root.shape[1])
+            f0, f1 = frame_window(clock, segment.shown_start, segment.shown_end, work.root.shape[1])
             work.root[rows.GUIDED, f0:f1] = np.float32(segment.guided)
         if actions.bend[segment.kind] > 0:
             legs.widen_ankle_range(segment, actions.bend[segment.kind], clock, work.root[rows.BEND])

@@ -143,7 +143,10 @@ def plan_footprints(root: Array, leg: Array, side: int, widths: Array, foot: Arr
         at = float(rest_frame(root, first, last))
         forward = 0.0
         if at >= 0:
-            forward = leg[rows.FORWARD, int(at)] + out * widths[3]
+            forward = leg[rows.FORWARD, int(at)]
+            # In a turn on the spot the one foot must not be in the way of the other.
+            if root[rows.TURNING, first] == 0 and root[rows.TURNING, last - 1] == 0:
+                forward += out * widths[3]
         else:
             middle = 0.5 * (root[rows.ODOMETER, first] + root[rows.ODOMETER, last - 1])
             f = first
