@@ -28,7 +28,7 @@ themes:
   park: {actions: {stand: 1}, weight: 2}
 """
 WORDS = (Path(posegen.library.__file__).parent / "words/en.yaml").read_text("utf-8")
-NODDING = "actions: {nod: {verbs: [nods|nodding|nodded|nod]}}"
+NUDGING = "actions: {nudge: {verbs: [nudges|nudging|nudged|nudge]}}"
 
 
 @pytest.fixture
@@ -98,28 +98,28 @@ def test_a_user_adds_and_replaces(base: Path, tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     write(
         mine / "a.yaml",
-        "family: odd\nactions: {nod: {parts: [head], duration: [1, 2]}, wave: {parts: [head], duration: [1, 1]}}",
+        "family: odd\nactions: {nudge: {parts: [head], duration: [1, 2]}, wave: {parts: [head], duration: [1, 1]}}",
     )
-    write(mine / "words/en.yaml", NODDING)
+    write(mine / "words/en.yaml", NUDGING)
     library = read_library(base, mine)
-    assert library.actions == ("bow", "nod", "stand", "wave")
+    assert library.actions == ("bow", "nudge", "stand", "wave")
     assert library.action("wave").parts == ["head"]
-    assert library.families == {"odd": ("nod", "wave"), "standing": ("bow", "stand")}
+    assert library.families == {"odd": ("nudge", "wave"), "standing": ("bow", "stand")}
     words = read_library(base).words
-    assert library.words == words | {"actions": words["actions"] | {"nod": {"verbs": ["nods|nodding|nodded|nod"]}}}
+    assert library.words == words | {"actions": words["actions"] | {"nudge": {"verbs": ["nudges|nudging|nudged|nudge"]}}}
 
 
 def test_a_user_may_bring_themes_and_words(base: Path, tmp_path: Path) -> None:
     mine = tmp_path / "mine"
-    write(mine / "a.yaml", "family: odd\nactions: {nod: {parts: [head], duration: [1, 2]}}")
-    write(mine / "themes.yaml", "themes: {park: {actions: {nod: 1}}, hall: {actions: {stand: 1, nod: 1}}}")
-    write(mine / "words/en.yaml", "language: mine\nactions: {nod: {verbs: [nods|nodding|nodded|nod]}, wave: {count: false}}")
+    write(mine / "a.yaml", "family: odd\nactions: {nudge: {parts: [head], duration: [1, 2]}}")
+    write(mine / "themes.yaml", "themes: {park: {actions: {nudge: 1}}, hall: {actions: {stand: 1, nudge: 1}}}")
+    write(mine / "words/en.yaml", "language: mine\nactions: {nudge: {verbs: [nudges|nudging|nudged|nudge]}, wave: {count: false}}")
     library = read_library(base, mine)
     assert list(library.themes) == ["hall", "park", "street"]
-    assert library.themes["park"].actions == {"nod": 1.0}
+    assert library.themes["park"].actions == {"nudge": 1.0}
     before = read_library(base).words
     assert library.words["language"] == "mine"
-    assert library.words["actions"]["nod"] == {"verbs": ["nods|nodding|nodded|nod"]}
+    assert library.words["actions"]["nudge"] == {"verbs": ["nudges|nudging|nudged|nudge"]}
     assert library.words["actions"]["wave"] == before["actions"]["wave"] | {"count": False}
     assert library.words["joining"] == before["joining"]
 
@@ -303,24 +303,24 @@ def test_bad_themes(base: Path, content: str, key: str, reason: str) -> None:
 @pytest.mark.parametrize(
     ("content", "key", "reason"),
     [
-        (NODDING.replace("nod", "nood"), "actions.nod", "is missing; give the action words"),
-        ("actions: {nod: {verbs: []}}", "actions.nod.verbs", "at least 1 entries (got [])"),
-        ("actions: {nod: {verbs: nods}}", "actions.nod.verbs", "must be a list"),
-        ("actions: {nod: {verbs: [nods]}}", "actions.nod.verbs[0]", "'nods' has no verb; give its forms does|doing|did|do"),
-        ("actions: {nod: {verbs: [nods|nodding]}}", "actions.nod.verbs[0]", "'nods|nodding' must have the 4 forms"),
-        ("actions: {nod: {verbs: [5]}}", "actions.nod.verbs[0]", "must be text (got 5)"),
-        (NODDING + '\nshort: ["{subject} {dose}"]', "short[0]", "{dose} is unknown; there are {subject}, {place}"),
-        (NODDING + '\nshort: ["{subject} nods"]', "short[0]", "must have one or two of {does}, {doing}"),
-        (NODDING + "\njoining: {then: []}", "joining.then", "at least 1 entries"),
-        (NODDING + "\njoining: {than: [x]}", "joining.than", "did you mean 'joining.then'"),
-        (NODDING + "\nsubjects: {man: no one}", "subjects.man", "must be a list"),
-        (NODDING + "\nseveral: {numbered: [a, b]}", "several.numbered", "at least 8 entries"),
-        (NODDING + "\ndetails: [[colour]]", "details[0][0]", "must be 'side', 'direction'"),
-        (NODDING + f"\nshort: [{'x' * 501}]", "short[0]", "at most 500 characters"),
+        (NUDGING.replace("nudge", "noodge"), "actions.nudge", "is missing; give the action words"),
+        ("actions: {nudge: {verbs: []}}", "actions.nudge.verbs", "at least 1 entries (got [])"),
+        ("actions: {nudge: {verbs: nudges}}", "actions.nudge.verbs", "must be a list"),
+        ("actions: {nudge: {verbs: [nudges]}}", "actions.nudge.verbs[0]", "'nudges' has no verb; give its forms does|doing|did|do"),
+        ("actions: {nudge: {verbs: [nudges|nudging]}}", "actions.nudge.verbs[0]", "'nudges|nudging' must have the 4 forms"),
+        ("actions: {nudge: {verbs: [5]}}", "actions.nudge.verbs[0]", "must be text (got 5)"),
+        (NUDGING + '\nshort: ["{subject} {dose}"]', "short[0]", "{dose} is unknown; there are {subject}, {place}"),
+        (NUDGING + '\nshort: ["{subject} nudges"]', "short[0]", "must have one or two of {does}, {doing}"),
+        (NUDGING + "\njoining: {then: []}", "joining.then", "at least 1 entries"),
+        (NUDGING + "\njoining: {than: [x]}", "joining.than", "did you mean 'joining.then'"),
+        (NUDGING + "\nsubjects: {man: no one}", "subjects.man", "must be a list"),
+        (NUDGING + "\nseveral: {numbered: [a, b]}", "several.numbered", "at least 8 entries"),
+        (NUDGING + "\ndetails: [[colour]]", "details[0][0]", "must be 'side', 'direction'"),
+        (NUDGING + f"\nshort: [{'x' * 501}]", "short[0]", "at most 500 characters"),
     ],
 )
 def test_bad_words(base: Path, tmp_path: Path, content: str, key: str, reason: str) -> None:
-    write(tmp_path / "mine/a.yaml", "family: odd\nactions: {nod: {parts: [head], duration: [1, 2]}}")
+    write(tmp_path / "mine/a.yaml", "family: odd\nactions: {nudge: {parts: [head], duration: [1, 2]}}")
     file = write(tmp_path / "mine/words/en.yaml", content)
     message = message_of(base, tmp_path / "mine")
     assert message.startswith(f"{file}: {key}: ")
@@ -374,14 +374,14 @@ def test_a_user_adds_a_style_without_code(base: Path, tmp_path: Path) -> None:
 
 
 def test_a_seat_needs_words_for_what_is_done_on_it(base: Path, tmp_path: Path) -> None:
-    write(tmp_path / "mine/a.yaml", "family: odd\nactions: {nod: {parts: [legs], support: seat, duration: [1, 2]}}")
-    file = write(tmp_path / "mine/words/en.yaml", NODDING)
-    assert message_of(base, tmp_path / "mine").startswith(f"{file}: actions.nod.during: is missing")
+    write(tmp_path / "mine/a.yaml", "family: odd\nactions: {nudge: {parts: [legs], support: seat, duration: [1, 2]}}")
+    file = write(tmp_path / "mine/words/en.yaml", NUDGING)
+    assert message_of(base, tmp_path / "mine").startswith(f"{file}: actions.nudge.during: is missing")
 
 
 def test_links_that_lead_nowhere_are_not_overlooked(base: Path, tmp_path: Path) -> None:
-    write(tmp_path / "mine/a.yaml", "family: odd\nactions: {nod: {parts: [head], duration: [1, 2]}}")
-    write(tmp_path / "mine/words/en.yaml", NODDING)
+    write(tmp_path / "mine/a.yaml", "family: odd\nactions: {nudge: {parts: [head], duration: [1, 2]}}")
+    write(tmp_path / "mine/words/en.yaml", NUDGING)
     (tmp_path / "mine/themes.yaml").symlink_to("themes.yaml")
     assert message_of(base, tmp_path / "mine").startswith(f"{tmp_path / 'mine/themes.yaml'}: cannot be read")
 
@@ -406,9 +406,9 @@ def test_posegens_own() -> None:
 
 
 def test_it_is_read_once(tmp_path: Path) -> None:
-    write(tmp_path / "mine/a.yaml", "family: odd\nactions: {nod: {parts: [head], duration: [1, 2]}}")
-    write(tmp_path / "mine/words/en.yaml", NODDING)
+    write(tmp_path / "mine/a.yaml", "family: odd\nactions: {nudge: {parts: [head], duration: [1, 2]}}")
+    write(tmp_path / "mine/words/en.yaml", NUDGING)
     first = load_library(tmp_path / "mine")
     assert load_library(tmp_path / "other/../mine") is first
     assert load_library() is load_library()
-    assert set(first.actions) == {*load_library().actions, "nod"}
+    assert set(first.actions) == {*load_library().actions, "nudge"}
