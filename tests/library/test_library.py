@@ -403,6 +403,9 @@ def test_posegens_own() -> None:
     assert {"stand", "walk", "run", "jump", "turn", "wave", "sit"} <= set(library.actions)
     assert set(library.words["actions"]) >= set(library.actions)
     assert library.actions == tuple(sorted(library.actions))
+    reached = {name for theme in library.themes.values() for name in theme.actions}
+    reached |= {name for interaction in library.interactions.values() for name in interaction.actions}
+    assert reached == set(library.actions)
 
 
 def test_it_is_read_once(tmp_path: Path) -> None:

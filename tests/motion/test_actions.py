@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from posegen.evaluation.body import centre_of_mass
 from posegen.motion.engine import Motion
-from posegen.scene import LEFT, RIGHT, Scenes
+from posegen.scene import BOTH, LEFT, RIGHT, Scenes
 from posegen.skeleton import CONTACTS, JOINTS, PROPORTIONS
 from tests.motion.scripted import LIBRARY, SegmentSpec, animated, scripted
 
@@ -148,6 +148,78 @@ def test_a_layered_wave(side: int, named: str, other: str, below: str) -> None:
     wave, base = LIBRARY.index("wave"), LIBRARY.index(below)
     arms = [wave, base] if named == "left" else [base, wave]
     assert labels == [base, base, *arms, wave]  # legs, trunk, arms, head
+
+
+def performed(name: str, *, side: int = BOTH, repetitions: int = 0) -> tuple[Motion, slice]:
+    """The motion of one action between standing, and the frames of its cycles."""
+    action = LIBRARY.action(name)
+    cycles = action.cycle * repetitions or 3.0
+    end = 1 + action.enter + cycles + action.exit
+    stand = (SegmentSpec("stand", -2, end + 3),) if action.layered else (SegmentSpec("stand", -2, 1), SegmentSpec("stand", end, end + 3))
+    spec = SegmentSpec(name, 1, end, side=side, repetitions=repetitions, layered=action.layered)
+    segments = (*stand, spec) if action.layered else (stand[0], spec, stand[1])
+    motion = act(scripted(*segments, frames=int((end + 2) * FPS)))
+    return motion, slice(int((1 + action.enter) * FPS) + 2, int((1 + action.enter + cycles) * FPS) - 2)
+
+
+def apart(motion: Motion, one: str, other: str) -> Array:
+    return np.linalg.norm(place(motion, one) - place(motion, other), axis=-1)
+
+
+@pytest.mark.parametrize("name", ["raise_leg", "raise_knee", "stomp", "shake_leg", "swing_leg", "balance"])
+@pytest.mark.parametrize(("side", "named", "other"), [(LEFT, "left", "right"), (RIGHT, "right", "left")])
+def test_one_leg_stands_and_the_other_moves(name: str, side: int, named: str, other: str) -> None:
+    repetitions = 0 if LIBRARY.action(name).repetitions is None else 2
+    motion, cycle = performed(name, side=side, repetitions=repetitions)
+    lifted, standing = (other, named) if name == "balance" else (named, other)  # balancing on the named leg
+    assert np.ptp(place(motion, f"{standing}_ankle")[cycle], axis=0).max() < 0.02
+    rises = place(motion, f"{lifted}_ankle")[:, 1]
+    assert rises[cycle].max() - rises[0] > 0.08
+    assert rises[-1] == pytest.approx(rises[0], abs=0.01)
+
+
+@pytest.mark.parametrize(("name", "high"), [("raise_arm", 0.3), ("touch_head", 0.1), ("phone", 0.0), ("knock", 0.0)])
+def test_one_hand_is_raised(name: str, high: float) -> None:
+    motion, cycle = performed(name, side=LEFT, repetitions=0 if LIBRARY.action(name).repetitions is None else 2)
+    height = {side: place(motion, f"{side}_wrist")[:, 1] - place(motion, f"{side}_shoulder")[:, 1] for side in ("left", "right")}
+    assert height["left"][cycle].max() > high
+    assert height["right"].max() < -0.2
+
+
+@pytest.mark.parametrize(
+    ("name", "one", "other", "near"),
+    [
+        ("touch_toes", "left_wrist", "left_foot", 0.28),
+        ("touch_knees", "right_wrist", "right_knee", 0.2),
+        ("touch_head", "left_wrist", "head", 0.22),
+        ("touch_shoulder", "left_wrist", "right_shoulder", 0.26),
+        ("rub_hands", "left_wrist", "right_wrist", 0.12),
+        ("scratch", "left_wrist", "head", 0.24),
+        ("brush_teeth", "left_wrist", "head", 0.26),
+    ],
+)
+def test_hands_touch_what_they_are_said_to_touch(name: str, one: str, other: str, near: float) -> None:
+    action = LIBRARY.action(name)
+    motion, cycle = performed(name, side=LEFT if action.sided else BOTH, repetitions=1 if action.repetitions else 0)
+    gap = apart(motion, one, other)
+    assert gap[cycle].min() < near
+    assert gap[0] > near
+
+
+def test_a_spin_goes_once_around() -> None:
+    segments = (SegmentSpec("stand", -2, 1), SegmentSpec("spin", 1, 5, turn=360), SegmentSpec("stand", 5, 9))
+    motion = act(scripted(*segments, frames=8 * FPS))
+    headings = np.unwrap([facing(motion, f) for f in range(8 * FPS)])
+    assert headings[-1] - headings[0] == pytest.approx(2 * np.pi, abs=0.06)
+
+
+@pytest.mark.parametrize("name", ["sit_on_floor", "fall"])
+def test_the_seat_is_on_the_floor_and_the_body_gets_up(name: str) -> None:
+    motion, cycle = performed(name)
+    height = place(motion, "pelvis")[:, 1]
+    assert height[cycle].max() < 0.2
+    assert height[-1] == pytest.approx(height[0], abs=0.02)
+    assert (place(motion, "head")[cycle, 1].max() < 0.5) == (name == "fall")
 
 
 def test_a_layer_leaves_the_legs_alone() -> None:
