@@ -55,7 +55,7 @@ WITHOUT_ORACLE = {
         TRIVIAL: "surface_height raise_body raise_feet",
     },
     "posegen.motion.feet.legs": {
-        PROPERTIES: "nominal_leg place_foot ease_reach solve_knee add_excess_height smooth_upper_envelope "
+        PROPERTIES: "nominal_leg place_foot ease_reach solve_knee turn_knee add_excess_height smooth_upper_envelope "
         "shank_lean excess_dorsiflexion excess_plantarflexion limit_swing_ankles roll_stance_foot limit_stance_ankles",
         TRIVIAL: "from_hip move_foot fill_shank_leans widen_ankle_range upright_share",
     },

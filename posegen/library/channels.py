@@ -24,7 +24,9 @@ SIDED_CHANNELS = (
     "foot_up",
     "foot_pitch",
 )
-"""Channels of each side, in degrees. A foot's position is in leg lengths from its last stance; pitch is positive toes up."""
+"""Channels of each side, in degrees. Hip rotation turns the knee out from the direction of the foot; pitch is positive toes up.
+A foot's position is in leg lengths from its last stance.
+"""
 
 FOOT_PLACE = ("foot_forward", "foot_aside", "foot_up")
 

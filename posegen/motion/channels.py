@@ -277,6 +277,8 @@ def add_layer(work: Workspace, segment: Segment, actions: ActionTables, person: 
         key_poses.fill_times(work.curve, segment, actions, draws)
     for c in range(FIRST_HAND):
         if not actions.owned[a, c]:
+            # The rest of the body follows the movement without being replaced.
+            add_cycle_harmonics(channels[c], segment, actions, draws, c, clock)
             continue
         usual = person.neutral[c] - person.posture[c] if is_arm(c) and actions.used[a, c] else person.neutral[c]
         if keyed and actions.used[a, c]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from posegen.motion.feet.legs import ROUND, ease_reach, nominal_leg, place_foot, solve_knee
+from posegen.motion.feet.legs import ROUND, ease_reach, nominal_leg, place_foot, solve_knee, turn_knee
 from posegen.motion.rows import (
     ANKLE_X,
     BALL_X,
@@ -165,6 +165,18 @@ def test_the_knee_bends_towards_the_direction_of_the_foot(seed: int) -> None:
     front /= length(front)
     np.testing.assert_allclose(out - (out * front).sum(0) * front, 0, atol=1e-5)
     assert ((out * front).sum(0) > 0).all()
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_turned_knee_of_a_bent_leg_points_outward(sign: float) -> None:
+    leg = np.zeros((LEG_ROWS, 2), np.float32)
+    leg[HIP_X + 1] = 0.7
+    solve_knee(0, 2, THIGH, SHANK, leg)
+    straight = part(leg, KNEE_X)[:, 0]
+    turn_knee(0, 1, np.full(2, 30 / 360, np.float32), sign, leg)
+    ahead = np.sqrt(3) / 2 * straight[2]
+    np.testing.assert_allclose(leg[KNEE_X : KNEE_X + 3, 0], [sign * straight[2] / 2, straight[1], ahead], atol=1e-5)
+    np.testing.assert_array_equal(leg[KNEE_X : KNEE_X + 3, 1], straight)
 
 
 def test_a_knee_gives_way_before_it_is_folded() -> None:

@@ -13,7 +13,7 @@ from posegen.motion.feet import legs, swings
 from posegen.motion.feet.ground import fill_ground, raise_body, raise_feet, stair_levels
 from posegen.motion.feet.stances import FOOT_CHANNELS, place_stance_foot, plan_stances
 from posegen.motion.key_poses import mark_intervals
-from posegen.motion.library_tables import LIFTED, ActionTables
+from posegen.motion.library_tables import LIFTED, ActionTables, channels_named
 from posegen.motion.trunk import place_hips
 from posegen.motion.workspace import Clock, Person, Role, Workspace, copy_row, fill_row, frame_window
 
@@ -27,6 +27,8 @@ HANGING_PASSES = 3
 """Largest number of passes that clear the floor for toes that hang."""
 YIELD_SECONDS = 0.03
 """Time before a limit of reach at which the pelvis begins to lower."""
+HIP_ROTATION = tuple(channels_named("hip_rotation"))
+"""Channels by which the knee points further out than the foot: hip and shank turn together about the planted foot."""
 LIFTED_FEET = (LIFTED["left"], LIFTED["right"])
 
 
@@ -114,6 +116,7 @@ def swing_leg(work: Workspace, person: Person, side: int, guided: bool, uneven: 
         raise_feet(leg, contact, -1.0, False)
     legs.ease_reach(first, last, thigh + shank, contact, root[rows.RUN_WEIGHT], leg)
     legs.solve_knee(first, last, thigh, shank, leg)
+    legs.turn_knee(first, last, work.channels[HIP_ROTATION[side]], 1.0 - 2.0 * side, leg)
 
 
 @kernel

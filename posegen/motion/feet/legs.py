@@ -158,6 +158,35 @@ def solve_knee(first: int, last: int, thigh_length: Scalar, shank_length: Scalar
 
 
 @kernel
+def turn_knee(first: int, last: int, turns: Array, sign: Scalar, leg: Array) -> None:
+    """Turn a knee outward about the line from hip to ankle.
+
+    Parameters
+    ----------
+    first, last : int
+        Frames.
+    turns : float32 [frames]
+    sign : float
+        1 on the left, -1 on the right.
+    leg : float32 [rows, frames], changed
+    """
+    for f in between(first, last):
+        if turns[f] == 0:
+            continue
+        s, c = -np.float32(sign) * sin_turns(turns[f]), cos_turns(turns[f])
+        ux, uy, uz = from_hip(leg, f)
+        over = np.float32(1.0) / np.sqrt(ux * ux + uy * uy + uz * uz)
+        ux, uy, uz = ux * over, uy * over, uz * over
+        kx, ky = leg[rows.KNEE_X, f] - leg[rows.HIP_X, f], leg[rows.KNEE_Y, f] - leg[rows.HIP_Y, f]
+        kz = leg[rows.KNEE_Z, f] - leg[rows.HIP_Z, f]
+        along = kx * ux + ky * uy + kz * uz
+        px, py, pz = kx - along * ux, ky - along * uy, kz - along * uz
+        leg[rows.KNEE_X, f] = leg[rows.HIP_X, f] + along * ux + c * px + s * (uy * pz - uz * py)
+        leg[rows.KNEE_Y, f] = leg[rows.HIP_Y, f] + along * uy + c * py + s * (uz * px - ux * pz)
+        leg[rows.KNEE_Z, f] = leg[rows.HIP_Z, f] + along * uz + c * pz + s * (ux * py - uy * px)
+
+
+@kernel
 def add_excess_height(leg: Array, contact: Array, reach: Scalar, lack: Array) -> None:
     """Raise `lack` to the height of the hip above the largest one that is within `reach` of an ankle in contact; metres."""
     for f in range(len(lack)):
