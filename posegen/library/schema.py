@@ -241,6 +241,7 @@ class Strategy(StrictModel):
     cycle_keys: list[Key] | None = None
     exit_keys: list[Key] | None = None
     anchors: Anchors | None = None
+    flight: tuple[Seconds, Share] | tuple[Seconds, Share, Share] | None = None
     lifts: Annotated[list[Lift], Field(max_length=64)] | None = None
     touches: Annotated[list[Touch], Field(max_length=64)] | None = None
 
@@ -271,7 +272,7 @@ class Action(StrictModel):
     cycle : seconds of one repetition at tempo 1; 0 without repetitions
     repetitions : range of their number
     pose : values of channels during the cycle, relative to standing
-    harmonics : movement that repeats in each cycle
+    harmonics : movement that repeats in each cycle; in parts that a layer does not have, it is added to what they do
     enter_keys, cycle_keys, exit_keys : key poses within a stage
     anchors : reference points of the hand channels; during a gait a hand keeps its position
     flight : seconds in the air, and the share of the cycle at which the flight begins; a third number begins a second flight
