@@ -197,9 +197,20 @@ def test_a_layer_changes_only_its_own_channels() -> None:
     after = layered(below, "wave")
     changed = {CHANNELS[c] for c in np.flatnonzero((after != below).any(1))}
     arm = {c for c in CHANNELS if c.startswith("left_") and ("shoulder" in c or "collar" in c or "elbow" in c)}
-    assert changed == arm | {"neck_rotation"}
+    body = {"trunk_lateral", "trunk_rotation", "root_height", "root_lateral"}
+    assert changed == arm | {"neck_rotation"} | body
     outside = (SECONDS < 1) | (SECONDS >= 5)
     np.testing.assert_array_equal(after[:, outside], below[:, outside])
+
+
+def test_a_layer_adds_its_harmonics_to_the_rest_of_the_body() -> None:
+    below = np.random.default_rng(8).uniform(-0.1, 0.1, (len(CHANNELS), FRAMES)).astype(np.float32)
+    still = np.zeros_like(below)
+    for channel, most in (("trunk_lateral", 2.0 / 360), ("trunk_rotation", 2.0 / 360), ("root_height", 0.004)):
+        c = CHANNELS.index(channel)
+        added = layered(still, "wave")[c]
+        assert most / 4 < abs(added).max() < most
+        np.testing.assert_allclose(layered(below, "wave")[c] - below[c], added, atol=1e-7)
 
 
 def test_a_layer_replaces_the_values_below_it() -> None:

@@ -142,13 +142,24 @@ def test_numbers_of_an_action(salute: ActionTables) -> None:
 
 def test_every_action_of_the_library_has_both_sides() -> None:
     actions = library_tables(LIBRARY)
-    assert len(actions.numbers) == 2 * len(LIBRARY.actions)
+    assert len(actions.numbers) == 2 * sum(len(LIBRARY.action(name).performances) for name in LIBRARY.actions)
     for name in LIBRARY.actions:
         action, row = LIBRARY.action(name), 2 * LIBRARY.index(name)
         assert scalar(actions, "support")[row : row + 2].tolist() == [SUPPORTS[action.support]] * 2
         if action.flight:
             assert scalar(actions, "flight_seconds")[row] == action.flight[0]
             assert scalar(actions, "flight_begin")[row] == action.flight[1] < scalar(actions, "flight_end")[row] < 1
+
+
+def test_a_strategy_may_fly_for_another_time() -> None:
+    actions, name = library_tables(LIBRARY), "shooting"
+    row = int(actions.first_strategy[LIBRARY.index(name)])
+    flights = [strategy.flight for strategy in LIBRARY.action(name).strategies.values()]
+    own = LIBRARY.action(name).flight
+    assert own is not None
+    expected = [(flight or own)[0] for flight in flights]
+    assert len(set(expected)) > 1
+    assert scalar(actions, "flight_seconds")[row : row + 2 * len(flights) : 2].tolist() == expected
 
 
 def test_tables_are_cached() -> None:
