@@ -228,11 +228,12 @@ class Grammar:
         most = _MOST_VERB_WORDS + (detail == "some")
         verbs = [verb for verb in verbs if len(verb.split()) <= most] or verbs
         found = [self._template(action, verb, claims, orders) for verb in verbs]
-        speed = SPEEDS[facts.pace]
-        if not together and any(kind == "speed" for kind, _, _ in orders[0]):
-            rest = [[each for each in order if each[0] != "speed"] for order in orders]
-            verbs = words.get("speed_verbs", {}).get(speed, ())
-            found += [self._template(action, verb, (*claims, ("speed", speed)), rest) for verb in verbs]
+        for implied, value in (("speed", SPEEDS[facts.pace]), ("side", SIDES[facts.side])):
+            if together or not any(kind == implied for kind, _, _ in orders[0]):
+                continue
+            rest = [[each for each in order if each[0] != implied] for order in orders]
+            verbs = words.get(f"{implied}_verbs", {}).get(value, ())
+            found += [self._template(action, verb, (*claims, (implied, value)), rest) for verb in verbs]
         return found
 
     def _template(self, action: tuple[int, str], verb: str, claims: _Claims, orders: list[list[_Detail]]) -> _ClauseTemplate:

@@ -135,8 +135,9 @@ def _action_phrases(words: Mapping[str, Any], name: str, action: Mapping[str, An
     partners = [*words["several"]["partner"], *words["several"]["numbered"][:2]]
     together = [verb.replace("{partner}", partner) for verb in action.get("together", ()) for partner in partners]
     yield from _verbs(words, together, Meaning("verb", name, (*done, ("partner", ""))))
-    for speed, verbs in action.get("speed_verbs", {}).items():
-        yield from _verbs(words, verbs, Meaning("verb", name, (*done, ("speed", speed))))
+    for kind in ("speed", "side"):
+        for value, verbs in action.get(f"{kind}_verbs", {}).items():
+            yield from _verbs(words, verbs, Meaning("verb", name, (*done, (kind, value))))
     yield from ((phrase, Meaning("during", name)) for phrase in action.get("during", ()))
     for kind in ("side", "direction", "speed", "path"):
         for value, phrases in action.get(kind, {}).items():

@@ -153,8 +153,8 @@ class _ActionWords(StrictModel):
     """Words of one action.
 
     `once` has verbs for a single repetition, `finished` for an action whose end is visible, `during` for a simultaneous action,
-    `together` for an action with a {partner}; `speed_verbs` imply the speed. `manner` allows adverbs of the style. A `minor`
-    action is left out of a short caption that has other actions.
+    `together` for an action with a {partner}; `speed_verbs` imply the speed, and `side_verbs` the side, as in "lifts the left
+    arm". `manner` allows adverbs of the style. A `minor` action is left out of a short caption that has other actions.
     """
 
     verbs: Verbs
@@ -162,6 +162,7 @@ class _ActionWords(StrictModel):
     finished: list[Verb] = []
     together: list[Verb] = []
     speed_verbs: dict[str, Verbs] = {}
+    side_verbs: dict[str, Verbs] = {}
     during: list[Text] = []
     count: Annotated[bool, Field(strict=True)] = False
     manner: Annotated[bool, Field(strict=True)] = False

@@ -92,6 +92,8 @@ def test_negated_captions_have_other_statements(one: str, other: str) -> None:
         ("a person walks, then sits down", "A figure walked. Then they had a seat."),
         ("a person claps 3 times", "somebody claps their hands three times"),
         ("a person walks and waves", "a person is walking and waving"),
+        ("a person lifts their left leg", "a person raises one leg and lowers it again on the left"),
+        ("a person appears to wave her right hand", "somebody waves with the right hand"),
     ],
 )
 def test_equivalent_captions_have_the_same_statements(one: str, other: str) -> None:

@@ -34,7 +34,8 @@ _NOT_OF_ONE_ACTION = ("order", "people")
 _MOST_TIMES = 5
 _ONCE_TWICE = {1: "once", 2: "twice"}
 _PARTNER, _THEIR, _BEFORE, _NEUTRAL_THEIR = "{partner}", "{their}", " ~", "their"
-_SPEED_VERBS = "speed_verbs"
+_IMPLIED = {"speed": "speed_verbs", "side": "side_verbs"}
+"""Kinds of statements that verbs may imply, and the key of such verbs."""
 
 Statement = tuple[str, str, str]
 """Kind, action and value of a statement."""
@@ -77,8 +78,9 @@ def _phrases() -> _Phrases:
         for kind in _OTHERS:
             for value, phrases in own.get(kind, {}).items():
                 details[name, kind, value] = tuple(phrase.removesuffix(_BEFORE) for phrase in phrases)
-        for value, listed in own.get(_SPEED_VERBS, {}).items():
-            details[name, _SPEED_VERBS, value] = tuple(form for verb in listed for form in verb_forms(verb, forms))
+        for key in _IMPLIED.values():
+            for value, listed in own.get(key, {}).items():
+                details[name, key, value] = tuple(form for verb in listed for form in verb_forms(verb, forms))
     counts = {count: tuple(dict.fromkeys(words["counts"][name])) for count, name in _ONCE_TWICE.items()}
     for count in range(len(counts) + 1, len(words["numbers"])):
         counts[count] = tuple(phrase.replace("{number}", words["numbers"][count]) for phrase in words["counts"]["more"])
@@ -133,8 +135,8 @@ def _other_value(text: str, action: str, kind: str, value: str) -> str | None:
         return None
     other = others[_hash(text, kind, action) % len(others)]
     pairs = _pairs(*(known.details.get((action, kind, one), ()) for one in (value, other)))
-    if kind == "speed":
-        pairs = {**pairs, **_pairs(*(known.details.get((action, _SPEED_VERBS, one), ()) for one in (value, other)))}
+    if kind in _IMPLIED:
+        pairs = {**pairs, **_pairs(*(known.details.get((action, _IMPLIED[kind], one), ()) for one in (value, other)))}
     return _replaced(text, pairs)
 
 
