@@ -114,7 +114,7 @@ STEMS = {
     "shake_arm": "arm|hand",
     "raise_leg": "leg",
     "raise_knee": "knee",
-    "balance": "balance|one (leg|foot)",
+    "balance": "balanc|st(and|ood)",
     "shake_leg": "leg|foot",
     "stomp": "stomp|stamp",
     "swing_leg": "leg",
