@@ -277,8 +277,12 @@ def add_layer(work: Workspace, segment: Segment, actions: ActionTables, person: 
         key_poses.fill_times(work.curve, segment, actions, draws)
     for c in range(FIRST_HAND):
         if not actions.owned[a, c]:
-            # The rest of the body follows the movement without being replaced.
-            add_cycle_harmonics(channels[c], segment, actions, draws, c, clock)
+            if actions.used[a, c]:
+                # A body that stands or sits follows the movement of the layer; a gait has its own rhythm.
+                fill_row(row, np.float32(0.0))
+                add_cycle_harmonics(row, segment, actions, draws, c, clock)
+                for f in between(f0, f1):
+                    channels[c, f] += (np.float32(1.0) - work.root[rows.GAIT_WEIGHT, f]) * row[f]
             continue
         usual = person.neutral[c] - person.posture[c] if is_arm(c) and actions.used[a, c] else person.neutral[c]
         if keyed and actions.used[a, c]:
