@@ -112,7 +112,7 @@ STEMS = {
     "cross_arms": "arms",
     "hands_on_hips": "hips",
     "shake_arm": "arm|hand",
-    "raise_leg": "leg",
+    "raise_leg": "leg|foot",
     "raise_knee": "knee",
     "balance": "balanc|st(and|ood)",
     "shake_leg": "leg|foot",
