@@ -164,7 +164,7 @@ BANNED = re.compile(
 WORDS_IN_ANOTHER_SENSE = {
     "posegen/captions/grammar.py": "goes_on",
     "posegen/captions/lexicon.py": "goes_on",
-    "posegen/dataset/embedding_layout.py": '"told"',
+    "posegen/dataset/embeddings.py": '"told"',
     "posegen/library/words.py": "goes_on",
     "tests/captions/test_captions.py": "went on",
     "tests/captions/test_language.py": "goes_on",

@@ -146,11 +146,11 @@ def parse(kind: type[T], document: Mapping[str, Any], origin: Origin) -> T:
     raise origin.error(f"`{key}`: {reason} (got {first['input']!r:.60})")
 
 
-def check_version(document: Mapping[str, Any], newest: int, what: str, origin: Origin) -> None:
-    """Raise PosegenError if a document has a later format version than `newest`; `what` names its content."""
+def check_version(document: Mapping[str, Any], newest: int, origin: Origin) -> None:
+    """Raise PosegenError if a document has a later format version than `newest`."""
     version = document.get("format_version")
     if type(version) is int and version > newest:
-        msg = f"the {what} has format version {version}, this posegen reads versions up to {newest}"
+        msg = f"has format version {version}, this posegen reads versions up to {newest}"
         raise Origin(origin.file, "Use a newer posegen.").error(msg)
 
 

@@ -40,7 +40,7 @@ _counts: Counter[str] = Counter()
 
 
 def fault_point(step: str, subject: int | str | None = None) -> None:
-    """Die or fail here if the environment requests it.
+    """Kill this process, or raise an error, if the environment requests it for this step.
 
     Parameters
     ----------

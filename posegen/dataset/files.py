@@ -10,7 +10,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
@@ -58,6 +58,19 @@ def write_all_durably(
         for path, pieces in files:
             writer.write(path, pieces)
         writer.place()
+
+
+def write_changed(files: Mapping[Path, bytes], run: str, kind: str = "document", subject: int | str | None = None) -> None:
+    """Write the files that are missing or have another content, as :func:`write_all_durably` does."""
+    write_all_durably([(path, [data]) for path, data in files.items() if not has_content(path, data)], run, kind, subject)
+
+
+def has_content(path: Path, data: bytes) -> bool:
+    """Return whether a file exists, can be read, and has this content."""
+    try:
+        return read_file(path, len(data)) == data
+    except (FileNotFoundError, PosegenError):
+        return False
 
 
 class BackgroundWriter:

@@ -13,7 +13,7 @@ from typing import ClassVar
 from pydantic import ConfigDict
 
 from posegen.dataset.documents import STRICT, Count, Origin, read_sealed, seal, unseal
-from posegen.dataset.files import read_file, write_durably
+from posegen.dataset.files import has_content, read_file, write_durably
 from posegen.dataset.layout import COPY_FILE, COPY_KEY, GROUP_FILE, HEADER_FILE, REPAIR_FILE, Header, array_path, check_folders
 from posegen.dataset.receipts import complete_shards
 from posegen.dataset.zarr_metadata import described_samples, header_metadata
@@ -179,11 +179,7 @@ def _array_size(path: Path, copy: Header, name: str) -> int | None:
 
 def _matches_arrays(path: Path, header: Header) -> bool:
     """Return whether the Zarr group belongs to a header."""
-    expected = header_metadata(header)[GROUP_FILE]
-    try:
-        return read_file(path / GROUP_FILE, len(expected)) == expected
-    except (FileNotFoundError, PosegenError):
-        return False
+    return has_content(path / GROUP_FILE, header_metadata(header)[GROUP_FILE])
 
 
 def _capitalize(sentence: str) -> str:

@@ -21,8 +21,7 @@ from pydantic.dataclasses import dataclass
 
 from posegen.constants import MAX_SEED
 from posegen.dataset.documents import STRICT, Count, Origin, check_version, parse, plain_data, seal
-from posegen.dataset.files import find_folder_fault
-from posegen.errors import PosegenError
+from posegen.dataset.files import check_real_folders
 
 FORMAT_VERSION = 1
 """Version of this format; a reader refuses a later one."""
@@ -285,7 +284,7 @@ class Header:
     @classmethod
     def from_json(cls, data: dict[str, Any], origin: Origin) -> Header:
         """Validate plain data as a header; PosegenError if it is none, or has a later format version."""
-        check_version(data, FORMAT_VERSION, "dataset", origin)
+        check_version(data, FORMAT_VERSION, origin)
         return parse(cls, data, origin)
 
     def _chunk_bytes(self, field: ArrayField) -> int:
@@ -354,27 +353,6 @@ def dataset_folders(header: Header) -> list[str]:
     return [MOTION, SEQUENCES, RECEIPTS, *arrays, *(f"{RECEIPTS}/{layer.name}" for layer in header.layers)]
 
 
-def find_bad_folder(path: Path, header: Header) -> tuple[str, str] | None:
-    """Find the first link or file in place of a folder of a dataset, so that nothing outside it is read or written.
-
-    Parameters
-    ----------
-    path : Path
-        Folder of the dataset, which may itself be a link.
-    header : Header
-
-    Returns
-    -------
-    (str, str) or None
-        Path inside the dataset, and what is wrong with it.
-    """
-    for name in dataset_folders(header):
-        if fault := find_folder_fault(path / name):
-            return name, fault
-    return None
-
-
 def check_folders(path: Path, header: Header) -> None:
-    """Raise PosegenError if a link or a file is in place of a folder of the dataset."""
-    if bad := find_bad_folder(path, header):
-        raise PosegenError(f"{path}: {bad[0]} {bad[1]}")
+    """Raise PosegenError if a link or a file is in place of a folder of the dataset, so that nothing outside it is used."""
+    check_real_folders(*(path / name for name in dataset_folders(header)))

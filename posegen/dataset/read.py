@@ -23,11 +23,12 @@ from posegen.dataset.batches import make_batches
 from posegen.dataset.batches.stored import TEXT_EMBEDDING, StoredSource, read_columns, read_table
 from posegen.dataset.checked_files import CheckedFiles, CheckedStore, open_files
 from posegen.dataset.embeddings import Embeddings, open_embeddings
-from posegen.dataset.layout import ROWS, SEQUENCES, Header
+from posegen.dataset.layout import ROWS, SEQUENCES, Header, rows_path
 from posegen.dataset.receipts import Receipt, list_receipts, load_receipt, read_receipt
-from posegen.dataset.tables import UNDECODABLE
+from posegen.dataset.tables import UNDECODABLE, hash_rows
 from posegen.dataset.zarr_metadata import header_metadata
 from posegen.errors import PosegenError
+from posegen.hashing import canonical, content_hashes
 
 _BLOCK_BYTES = 64 << 20
 _MAX_BLOCK_BYTES = 1 << 30
@@ -209,12 +210,24 @@ class Dataset:
         """Read the receipt of a shard."""
         return load_receipt(self.path, self.header, shard)
 
+    def rows_hash(self, shard: int) -> str:
+        """Return the hash of the file with the sequences of a shard."""
+        return self.receipt(shard).files[rows_path(shard)].xxh3
+
     def hashes(self, shard: int) -> dict[str, str]:
         """Return the content hashes of a shard, including those of its layers, by field."""
         samples = self.receipt(shard)
         layers = (layer for layer in self.header.layers if layer.fields[0].name in self.fields)
         receipts = [read_receipt(self.path, self.header, shard, layer, samples) for layer in layers]
         return {name: text for receipt in (*receipts, samples) for name, text in receipt.content.items()}
+
+    def compute_hashes(self, name: str, shard: int) -> str:
+        """Hash the values of a field, or the `rows`, of the visible samples of a shard; as in a receipt."""
+        if name == ROWS:
+            return hash_rows(self.table(shard), len(self.header.variants))
+        first = shard * self.header.shard
+        blocks = self.blocks(name, first, first + self.header.count(shard))
+        return "".join(content_hashes(canonical(block)) for block in blocks)
 
     def sizes(self) -> dict[str, int]:
         """Return the size on disk of each field and of the rows, in bytes by name."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +36,7 @@ from posegen.dataset.layout import (
 )
 from posegen.dataset.tables import max_table_bytes
 from posegen.errors import PosegenError
+from posegen.hashing import byte_hash
 
 DIGITS = 32
 """Hexadecimal digits of a content hash."""
@@ -52,6 +53,16 @@ class StoredFile:
 
     bytes: Count
     xxh3: str
+
+
+def split_hashes(text: str) -> list[str]:
+    """Return the content hashes of samples from their concatenation in a receipt."""
+    return [text[start : start + DIGITS] for start in range(0, len(text), DIGITS)]
+
+
+def stored_file(pieces: Sequence[bytes]) -> StoredFile:
+    """Return size and hash of a file with this content."""
+    return StoredFile(sum(map(len, pieces)), byte_hash(pieces))
 
 
 @dataclass(frozen=True)

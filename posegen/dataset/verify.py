@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Container, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from posegen.dataset.checked_files import DamagedFileError
-from posegen.dataset.files import temporary_run
+from posegen.dataset.files import find_folder_fault, temporary_run
 from posegen.dataset.header import inspect_header
 from posegen.dataset.layout import (
     COPY_FILE,
@@ -24,11 +24,9 @@ from posegen.dataset.layout import (
     RECEIPTS,
     REPAIR_FILE,
     ROWS,
-    ArrayField,
     Header,
     Layer,
     dataset_folders,
-    find_bad_folder,
     receipt_path,
     rows_path,
     shard_of,
@@ -42,12 +40,12 @@ from posegen.dataset.receipts import (
     find_size_fault,
     list_receipts,
     read_receipt,
+    split_hashes,
 )
 from posegen.dataset.runs import has_ended
-from posegen.dataset.tables import UNDECODABLE, hash_rows
+from posegen.dataset.tables import UNDECODABLE
 from posegen.dataset.zarr_metadata import find_metadata_faults, header_metadata
 from posegen.errors import PosegenError, UsageError
-from posegen.hashing import canonical, content_hashes
 
 Progress = Callable[[int, int], None]
 _MAX_NAMED = 3
@@ -119,9 +117,10 @@ def find_problems(
     header = state.header
     if header is None:
         return
-    if bad := find_bad_folder(path, header):
-        yield Problem(None, *bad, repairable=False)
-        return  # nothing is read through it
+    for name in dataset_folders(header):
+        if fault := find_folder_fault(path / name):
+            yield Problem(None, name, fault, repairable=False)
+            return  # nothing is read through it
     yield from (Problem(None, name, fault) for name, fault in find_metadata_faults(path, header))
     receipts, expected = _list_receipts(path), expected_shards(path, header)
     if expected > len(receipts) + _MAX_MISSING:
@@ -202,16 +201,14 @@ def _check_shard(
         yield problem(name, str(error))
         return
     dataset = open_shard(path, header, receipt)
-    finders: dict[str, Callable[[Dataset, Receipt], str | None]] = {
-        shard_path(field, shard): partial(_field_fault, field=field) for field in (layer or header).fields
-    }
+    names = {shard_path(field, shard): field.name for field in (layer or header).fields}
     if layer is None:
-        finders[rows_path(shard)] = _rows_fault
+        names[rows_path(shard)] = ROWS
         if receipt.count < header.count(shard):
             yield problem(name, f"has {receipt.count} samples, the dataset has {header.count(shard)} in this shard")
-    for file, find_content_fault in finders.items():
+    for file, content in names.items():
         try:
-            fault = _size_fault(path, receipt, file) or find_content_fault(dataset, receipt)
+            fault = _size_fault(path, receipt, file) or _content_fault(dataset, receipt, content)
         except DamagedFileError as error:
             fault = error.fault
         except OSError as error:
@@ -232,21 +229,11 @@ def _size_fault(path: Path, receipt: Receipt, name: str) -> str | None:
     return "exists, and the shard's receipt does not list it" if os.path.lexists(path / name) else None
 
 
-def _field_fault(dataset: Dataset, receipt: Receipt, field: ArrayField) -> str | None:
-    """Decode a field of a shard, which checks all checksums, and compare its values with the receipt."""
-    blocks = dataset.blocks(field.name, receipt.first, receipt.first + receipt.count)
-    return _content_fault(receipt, field.name, "".join(content_hashes(canonical(block)) for block in blocks))
-
-
-def _rows_fault(dataset: Dataset, receipt: Receipt) -> str | None:
-    return _content_fault(receipt, ROWS, hash_rows(dataset.table(receipt.shard), len(dataset.header.variants)))
-
-
-def _content_fault(receipt: Receipt, name: str, hashes: str) -> str | None:
-    """Compare content hashes, sample by sample, with those of the receipt."""
-    stored = replace(receipt, content={name: hashes})
-    samples = range(receipt.first, receipt.first + receipt.count)
-    differing = [sample for sample in samples if stored.hash_of(name, sample) != receipt.hash_of(name, sample)]
+def _content_fault(dataset: Dataset, receipt: Receipt, name: str) -> str | None:
+    """Decode a field or the rows of a shard, which checks all checksums, and compare each sample with the receipt."""
+    stored = split_hashes(dataset.compute_hashes(name, receipt.shard))
+    expected = split_hashes(receipt.content[name])
+    differing = [receipt.first + i for i, pair in enumerate(zip(stored, expected, strict=True)) if pair[0] != pair[1]]
     return f"content of {name} does not match the receipt in {format_samples(differing)}" if differing else None
 
 

@@ -19,15 +19,7 @@ import pyarrow as pa
 from posegen.arrays import Array
 from posegen.dataset.documents import seal
 from posegen.dataset.faults import fault_point
-from posegen.dataset.files import (
-    BackgroundWriter,
-    read_file,
-    remove_durably,
-    sync_folder,
-    temporary_run,
-    write_all_durably,
-    write_durably,
-)
+from posegen.dataset.files import BackgroundWriter, remove_durably, sync_folder, temporary_run, write_changed, write_durably
 from posegen.dataset.header import load_header, samples_after_repair
 from posegen.dataset.layout import (
     COPY_FILE,
@@ -47,13 +39,21 @@ from posegen.dataset.layout import (
     shard_path,
 )
 from posegen.dataset.lock import LOCK_FILE
-from posegen.dataset.receipts import DIGITS, Receipt, StoredFile, is_foreign_receipt, list_receipts, receipt_identity
+from posegen.dataset.receipts import (
+    DIGITS,
+    Receipt,
+    StoredFile,
+    is_foreign_receipt,
+    list_receipts,
+    receipt_identity,
+    stored_file,
+)
 from posegen.dataset.runs import current_run, has_ended
 from posegen.dataset.shard_codec import encode_shard
 from posegen.dataset.tables import encode_table, find_rows_fault, hash_rows, to_table
 from posegen.dataset.zarr_metadata import header_metadata
 from posegen.errors import PosegenError, UsageError
-from posegen.hashing import byte_hash, canonical, content_hashes
+from posegen.hashing import canonical, content_hashes
 from posegen.stopwatch import stage
 
 
@@ -227,7 +227,7 @@ def publish(path: Path, header: Header, samples: int, run: str | None = None) ->
 
 
 def unfinished_files(path: Path, header: Header, shards: int) -> list[str]:
-    """List the files of shards that have no receipt and that nobody will finish.
+    """List the files of shards that have no receipt and that this run will not store again.
 
     Parameters
     ----------
@@ -265,20 +265,12 @@ def _check_empty(path: Path, header: Header) -> None:
 def _write_metadata(path: Path, header: Header, run: str) -> None:
     """Write the metadata files that are missing or differ."""
     expected = {path / name: data for name, data in header_metadata(header).items()}
-    changed = [(file, [data]) for file, data in expected.items() if not _has_content(file, data)]
-    write_all_durably(changed, run, "description", header.samples)
+    write_changed(expected, run, "description", header.samples)
 
 
 def _write_header(path: Path, header: Header, run: str) -> None:
     write_durably(path / HEADER_FILE, header.to_bytes(), run)
     fault_point("header_written", header.samples)
-
-
-def _has_content(file: Path, data: bytes) -> bool:
-    try:
-        return read_file(file, len(data)) == data
-    except (FileNotFoundError, PosegenError):
-        return False
 
 
 def _commit(
@@ -365,4 +357,4 @@ def _check_arrays(header: Header, fields: Sequence[ArrayField], arrays: Mapping[
 def _write_file(writer: BackgroundWriter, path: Path, pieces: Sequence[bytes]) -> StoredFile:
     writer.write(path, pieces)
     with stage("hash"):
-        return StoredFile(sum(map(len, pieces)), byte_hash(pieces))
+        return stored_file(pieces)

@@ -13,13 +13,11 @@ import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from posegen.embedding.encoder import Encoder
 from posegen.errors import PosegenError, UsageError
-from posegen.plugins import require_extra
 
 MIN_AGREEMENT = 0.985
 """Least accepted cosine between the vectors of a text in int8 and in float32."""
@@ -28,11 +26,6 @@ SAMPLE = 256
 
 _OPSET = 17
 _INPUTS = ("input_ids", "attention_mask")
-
-
-def is_installed() -> bool:
-    """Return whether onnx and onnxruntime are installed."""
-    return find_spec("onnx") is not None and find_spec("onnxruntime") is not None
 
 
 def check_agreement(encoder: Encoder, texts: Sequence[str]) -> float | None:
@@ -71,9 +64,8 @@ def int8_core(model: Any, name: str, threads: int) -> Callable[[dict[str, Any]],
     Raises
     ------
     UsageError
-        If a package of the extra ``embed`` is not installed, or the model cannot be exported.
+        If the model cannot be exported.
     """
-    require_extra("embed")
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # otherwise it reports its use to its vendor
     with tempfile.TemporaryDirectory(prefix="posegen-") as folder:
         exact, small = Path(folder) / "float32.onnx", Path(folder) / "int8.onnx"
@@ -84,27 +76,26 @@ def int8_core(model: Any, name: str, threads: int) -> Callable[[dict[str, Any]],
             msg = f"{name}: cannot be converted to int8 ({reason:.200}). Embed with --precision float32"
             raise UsageError(msg) from error
         _quantise(exact, small)
-        return _Session(small, threads)
+        return _core_of(small, threads)
 
 
-class _Session:
-    """Runs a transformer in onnxruntime."""
+def _core_of(path: Path, threads: int) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Return a function that runs an exported transformer in onnxruntime."""
+    import onnxruntime
+    import torch
 
-    def __init__(self, path: Path, threads: int) -> None:
-        import onnxruntime
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    # Threads that spin while waiting take cores from other processes and from the tokenisation of the next batch.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        # Threads that spin while waiting take cores from other processes and from the tokenisation of the next batch.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-
-    def __call__(self, features: dict[str, Any]) -> dict[str, Any]:
-        import torch
-
-        found = self._session.run(None, {name: features[name].numpy() for name in _INPUTS})
+    def run(features: dict[str, Any]) -> dict[str, Any]:
+        found = session.run(None, {name: features[name].numpy() for name in _INPUTS})
         return features | {"token_embeddings": torch.from_numpy(found[0])}
+
+    return run
 
 
 def _export(transformer: Any, path: Path) -> None:

@@ -6,7 +6,6 @@ model takes seconds and is done by :mod:`posegen.embedding.transformer` and :mod
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -147,13 +146,16 @@ def load_encoder(
     return find_encoder(name_or_path, max_tokens=max_tokens, notify=notify).load(precision, workers)
 
 
-def find_encoder(name_or_path: str, *, max_tokens: int | None = None, notify: Notify = _print_to_stderr) -> FoundEncoder:
+def find_encoder(
+    name_or_path: str | Encoder, *, max_tokens: int | None = None, notify: Notify = _print_to_stderr
+) -> FoundEncoder:
     """Find an encoder without loading it.
 
     Parameters
     ----------
-    name_or_path : str
-        A name, the folder of a sentence-transformers model, or the folder of a `posegen train` run that trained one.
+    name_or_path : str or Encoder
+        A name, the folder of a sentence-transformers model, the folder of a `posegen train` run that trained one, or a loaded
+        encoder.
     max_tokens : int, optional
         Most tokens of a text.
     notify : callable
@@ -174,9 +176,11 @@ def find_encoder(name_or_path: str, *, max_tokens: int | None = None, notify: No
         msg = f"--max-tokens must be at least 1 (got {max_tokens})"
         raise UsageError(msg)
     if name_or_path == HASHING:
-        encoder = hashing_encoder(max_tokens)
-        fingerprint = encoder.fingerprint.removesuffix("-float32")
-        return FoundEncoder(HASHING, fingerprint, HASHING, lambda precision, workers: encoder)
+        name_or_path = hashing_encoder(max_tokens)
+    if isinstance(name_or_path, Encoder):
+        encoder, (fingerprint, _, only) = name_or_path, name_or_path.fingerprint.rpartition("-")
+        return FoundEncoder(encoder.name, fingerprint, encoder.name, lambda precision, workers: encoder, (only,))
+    require_extra("embed")
     if name_or_path == WORDLLAMA:
         fingerprint = wordllama_fingerprint(max_tokens)
         return FoundEncoder(
@@ -203,14 +207,12 @@ def _model_folder(name_or_path: str, notify: Notify) -> tuple[Path, str]:
     if os.path.isdir(name_or_path):
         for folder in (path, path / "encoder"):  # a training run stores its encoder in the latter
             if (folder / "modules.json").is_file() or (folder / "config.json").is_file():
-                require_extra("embed")
                 return folder, path.resolve().name
         msg = f"{path}: contains no model. A model of sentence-transformers has a modules.json or a config.json"
         raise UsageError(msg)
     if os.path.lexists(name_or_path) or name_or_path.startswith((".", "/", "~")) or name_or_path.count("/") > 1:
         msg = f"{name_or_path}: there is no such folder of a model. Name a folder with a modules.json or a config.json in it"
         raise UsageError(msg)
-    require_extra("embed")
     short = name_or_path.removeprefix(f"{_HUB_OWNER}/")
     if short.lower() == DEFAULT.lower():
         short = DEFAULT
@@ -267,33 +269,20 @@ def _download(name: str, notify: Notify) -> Path:
 
 
 def _check_model(folder: Path) -> None:
-    """Raise UsageError for a model with special files, with code of its own, or with weights that are not in safetensors."""
+    """Raise UsageError for a model with special files, or with weights that are not in safetensors.
+
+    Code of its own is refused by sentence-transformers.
+    """
     paths = sorted(folder.rglob("*"))
     special = next((path for path in paths if not path.is_file() and not path.is_dir()), None)
     if special is not None:
         msg = f"{special}: is not a regular file but a pipe, a device or a broken link. Copy the model again"
-        raise UsageError(msg)
-    foreign = [kind for kind in _module_types(folder) if not kind.startswith("sentence_transformers.")]
-    if foreign:
-        msg = f"{folder}: needs code of its own ({shown(foreign[0])}), which posegen does not run. Choose another model"
         raise UsageError(msg)
     pickled = [path.parent for path in paths if path.suffix in _PICKLED_SUFFIXES]
     for part in (folder, *pickled):
         if not any(part.rglob("*.safetensors")):
             msg = f"{part}: has no .safetensors file, and posegen loads no other weights. Convert them, or choose another model"
             raise UsageError(msg)
-
-
-def _module_types(folder: Path) -> list[str]:
-    """Return the types of the modules of a model; none if it does not list them."""
-    try:
-        listed = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
-        return [str(entry["type"]) for entry in listed]
-    except FileNotFoundError:
-        return []
-    except (ValueError, KeyError, TypeError) as error:
-        msg = f"{folder / 'modules.json'}: is not in the format of sentence-transformers ({error}). Copy the model again"
-        raise UsageError(msg) from error
 
 
 def _fingerprint(folder: Path, max_tokens: int | None) -> str:

@@ -29,18 +29,17 @@ import pyarrow.compute as pc
 from pydantic import ConfigDict
 
 from posegen.arrays import Array
-from posegen.dataset.documents import MAX_BYTES, STRICT, Count, Origin, read_sealed, seal
-from posegen.dataset.embedding_layout import read_checked, read_overlay_receipt
+from posegen.dataset.documents import STRICT, Count, Origin, seal
 from posegen.dataset.embeddings import Embeddings, open_embeddings
-from posegen.dataset.files import read_file, remove_temporary_files, write_durably
-from posegen.dataset.layout import rows_path
+from posegen.dataset.files import remove_temporary_files, write_changed
+from posegen.dataset.layout import Positive
 from posegen.dataset.lock import locked
+from posegen.dataset.overlays import commit_part, intact_receipt, load_overlay_header, read_overlay_receipt, read_part_table
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.runs import current_run
-from posegen.dataset.tables import UNDECODABLE, decode_table, encode_table
+from posegen.dataset.tables import encode_table
 from posegen.embedding.claims import KINDS, ClaimCollector, Claims
 from posegen.embedding.neighbours import EXACT, neighbour_index
-from posegen.embedding.parts import commit_part, intact_receipt
 from posegen.errors import PosegenError, UsageError
 from posegen.hashing import byte_hash
 from posegen.progress import Progress
@@ -101,7 +100,7 @@ class PairsHeader:
     source: str
     samples: Count
     texts: Count
-    shard: Count
+    shard: Positive
     neighbours: Count
     duplicates: Count
     negatives: Count
@@ -219,7 +218,7 @@ def open_pairs(dataset: str | Path, encoder: str | None = None) -> PairTable:
     folder = embeddings.folder
     command = f"posegen embed {dataset} --pairs"
     hint = f"Run `{command}`: it computes only what is missing or outdated"
-    header = _load_header(folder, hint)
+    header = load_overlay_header(PairsHeader, folder / HEADER_FILE, hint)
     if header is None:
         msg = f"{folder}: has no pairs of texts yet. Run `{command}`"
         raise UsageError(msg)
@@ -238,7 +237,7 @@ def count_pairs(folder: Path) -> tuple[int, int] | None:
     FileNotFoundError, PosegenError
         If the table is incomplete or damaged.
     """
-    header = _load_header(folder, "")
+    header = load_overlay_header(PairsHeader, folder / HEADER_FILE, "")
     if header is None:
         return None
     numbers = [read_overlay_receipt(folder, PAIRS, shard).numbers for shard in range(header.shards)]
@@ -249,27 +248,6 @@ def _pairs_part(shard: int) -> str:
     return f"{PAIRS}/part-{shard:05}.parquet"
 
 
-def _load_header(folder: Path, hint: str) -> PairsHeader | None:
-    """Read the header of a pair table; None if there is none.
-
-    Raises
-    ------
-    PosegenError
-        If it is damaged.
-    """
-    try:
-        data = read_file(folder / HEADER_FILE, MAX_BYTES)
-    except FileNotFoundError:
-        return None
-    origin = Origin(str(folder / HEADER_FILE), hint)
-    header = read_sealed(PairsHeader, data, origin)
-    if header.format_version > FORMAT_VERSION:
-        raise Origin(origin.file, "Use a newer posegen.").error("has pairs of a newer format")
-    if header.shard < 1:
-        raise origin.error("`shard` is 0")
-    return header
-
-
 def _read_shard(folder: Path, header: PairsHeader, shard: int, hint: str) -> pa.Table:
     origin = Origin(str(folder / _pairs_part(shard)), hint)
     try:
@@ -278,11 +256,8 @@ def _read_shard(folder: Path, header: PairsHeader, shard: int, hint: str) -> pa.
         raise origin.error("is not complete: it has no receipt") from error
     if receipt.source != header.source:
         raise origin.error("belongs to other pairs than the header")
-    data = read_checked(folder, _pairs_part(shard), receipt.files)
-    try:
-        return decode_table(data, receipt.numbers["duplicates"] + receipt.numbers["negatives"]).cast(SCHEMA)
-    except UNDECODABLE as error:
-        raise origin.error(f"cannot be decoded ({error})") from error
+    count = receipt.numbers["duplicates"] + receipt.numbers["negatives"]
+    return read_part_table(folder, receipt, _pairs_part(shard), count, SCHEMA)
 
 
 def mine_pairs(
@@ -333,12 +308,7 @@ def mine_pairs(
         header = _new_header(dataset, embeddings, min(samples, len(dataset)), (duplicates, negatives))
         receipts = [intact_receipt(folder, PAIRS, shard) for shard in range(header.shards)]
         missing = [shard for shard, receipt in enumerate(receipts) if receipt is None or receipt.source != header.source]
-        try:
-            stored = _load_header(folder, "")
-        except PosegenError:
-            stored = None  # damaged: it is written again
-        if stored != header:
-            write_durably(folder / HEADER_FILE, seal(header, indent=2), run)
+        write_changed({folder / HEADER_FILE: seal(header, indent=2)}, run)
         if missing:
             _mine_shards(dataset, embeddings, header, missing, run, display)
     near, hard = count_pairs(folder) or (0, 0)
@@ -359,7 +329,7 @@ def _hash_source(dataset: Dataset, embeddings: Embeddings, settings: tuple[Any, 
     kinds = {"vectors": embeddings.shards, "rows": dataset.header.shards()}
     receipts = [read_overlay_receipt(embeddings.folder, kind, shard) for kind, count in kinds.items() for shard in range(count)]
     hashes = [f"{name} {file.xxh3}" for receipt in receipts for name, file in sorted(receipt.files.items())]
-    hashes += [dataset.receipt(shard).files[rows_path(shard)].xxh3 for shard in range(dataset.header.shards())]
+    hashes += [dataset.rows_hash(shard) for shard in range(dataset.header.shards())]
     return byte_hash([repr((FORMAT_VERSION, *settings)).encode(), *(f"\n{each}".encode() for each in hashes)])
 
 

@@ -98,10 +98,6 @@ class Runner:
             If memory is insufficient for a single text.
         """
         batches = plan_batches(prepared.lengths, self.budget)
-        if self.workers == 1:
-            for chosen in batches:
-                yield from self._run_batch(prepared, chosen)
-            return
         with ThreadPoolExecutor(self.workers, "embedding") as threads:
             for found in threads.map(lambda chosen: list(self._run_batch(prepared, chosen)), batches):
                 yield from found

@@ -21,21 +21,18 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import ArrayLike
 
 from posegen.arrays import Array
 from posegen.config.schema import Config
-from posegen.dataset.documents import Origin
-from posegen.dataset.embedding_layout import OverlayReceipt, embed_hint, read_checked
 from posegen.dataset.files import remove_temporary_files
-from posegen.dataset.layout import rows_path
 from posegen.dataset.lock import locked
+from posegen.dataset.overlays import OverlayReceipt, commit_part, intact_receipt, read_part_table
 from posegen.dataset.read import Dataset, content_errors
 from posegen.dataset.runs import current_run
-from posegen.dataset.tables import decode_table, encode_table
+from posegen.dataset.tables import encode_table
+from posegen.embedding.claims import field_of, owners
 from posegen.embedding.encoder import Encoder
-from posegen.embedding.parts import commit_part, intact_receipt
 from posegen.hashing import byte_hash
 from posegen.library.load import load_library
 from posegen.validation import validated
@@ -53,7 +50,12 @@ UNSEEN = 1
 """Pseudo-count of phrases of other actions that contain a word: a single phrase is weak evidence."""
 CAPTIONS_AS_PHRASES = 20
 """Number of phrases as which all captions of an action count: there are thousands, with the same few words."""
-_PLACES = pa.schema([("sample", pa.int64()), ("variant", pa.string()), ("phrase", pa.int32())])
+_VECTOR = pa.list_(pa.float32())
+_SCHEMAS = {
+    "phrases": pa.schema([("text", pa.string()), ("action", pa.string()), ("related", pa.bool_()), ("vector", _VECTOR)]),
+    "places": pa.schema([("sample", pa.int64()), ("variant", pa.string()), ("phrase", pa.int32())]),
+    "actions": pa.schema([("direction", _VECTOR)]),
+}
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,7 @@ def open_index(dataset: Dataset, folder: Path, encoder: Encoder) -> SearchIndex:
     """
     config = validated(Config, dataset.header.config, lambda key: f"{dataset.path}: in the config of its dataset.json: ")
     related = read_related_phrases(str(load_library(config.story.library).words["language"]))
-    parts = [dataset.receipt(shard).files[rows_path(shard)].xxh3 for shard in range(dataset.header.shards())]
+    parts = [dataset.rows_hash(shard) for shard in range(dataset.header.shards())]
     inputs = [repr((VERSION, len(dataset), encoder.fingerprint)), repr(related), *parts]
     source = byte_hash(f"{each}\n".encode() for each in inputs)
     receipt = intact_receipt(folder, SEARCH, 0)
@@ -160,23 +162,17 @@ def _compute(
 ) -> OverlayReceipt:
     numbers: dict[tuple[str, str], int] = {}
     occurrences = [_find_phrases(dataset, shard, numbers) for shard in range(dataset.header.shards())]
-    captions = len(numbers)
     present = {action for _, action in numbers}
     pairs = [*numbers, *((word, action) for action in sorted(present) for word in related.words.get(action, ()))]
     vectors = encoder.encode([related.sentence(text) for text, _ in pairs])
-    actions = np.unique([action for _, action in pairs], return_inverse=True)[1]
-    directions = action_directions(vectors, actions, np.arange(len(pairs)) >= captions)
-    phrases = pa.table(
-        {
-            "text": [text for text, _ in pairs],
-            "action": [action for _, action in pairs],
-            "related": [number >= captions for number in range(len(pairs))],
-            "vector": pa.array(list(vectors), pa.list_(pa.float32())),
-        }
-    )
-    places = pa.concat_tables([_PLACES.empty_table(), *occurrences])
-    of_actions = pa.table({"direction": pa.array(list(directions), pa.list_(pa.float32()))})
-    tables = {"phrases": phrases, "places": places, "actions": of_actions}
+    texts, actions = [text for text, _ in pairs], [action for _, action in pairs]
+    is_related = np.arange(len(pairs)) >= len(numbers)
+    directions = action_directions(vectors, np.unique(actions, return_inverse=True)[1], is_related)
+    tables = {
+        "phrases": pa.table([texts, actions, is_related, list(vectors)], schema=_SCHEMAS["phrases"]),
+        "places": pa.concat_tables([_SCHEMAS["places"].empty_table(), *occurrences]),
+        "actions": pa.table([list(directions)], schema=_SCHEMAS["actions"]),
+    }
     files = {_table_path(name): [encode_table(table)] for name, table in tables.items()}
     counts = {name: len(table) for name, table in tables.items()}
     return commit_part(folder, SEARCH, 0, len(dataset), source, counts, files, run)
@@ -191,26 +187,26 @@ def _find_phrases(dataset: Dataset, shard: int, numbers: dict[tuple[str, str], i
     table = dataset.table(shard).select(["sample", "variant", "actors"])
     with content_errors(dataset.path):
         actors = table.column("actors").combine_chunks()
-        segments = pc.struct_field(actors.flatten(), "segments")
-        codes = [pc.struct_field(segments.flatten(), name).dictionary_encode() for name in ("text", "action")]
-        of_actor = np.repeat(np.arange(len(actors)), actors.value_lengths().to_numpy(zero_copy_only=False))
-        sequence = np.repeat(of_actor, segments.value_lengths().to_numpy(zero_copy_only=False))
-    text, action = (code.indices.to_numpy(zero_copy_only=False).astype(np.int64) for code in codes)
-    texts, actions = (code.dictionary.to_pylist() for code in codes)
-    distinct, where = np.unique(text * len(actions) + action, return_inverse=True)
-    found = [(texts[code // len(actions)], actions[code % len(actions)]) for code in distinct.tolist()]
-    number = np.array([numbers.setdefault(pair, len(numbers)) for pair in found], np.int64)[where.reshape(-1)]
-    pairs = np.unique(np.stack([sequence, number], axis=1), axis=0)
-    columns = [table.column(name).take(pa.array(pairs[:, 0])).combine_chunks() for name in ("sample", "variant")]
-    return pa.table([*columns, pa.array(pairs[:, 1], pa.int32())], schema=_PLACES)
+        segments = field_of(actors.flatten(), "segments")
+        text, action = (field_of(segments.flatten(), name) for name in ("text", "action"))
+        of_sequence = pa.table([owners(actors)[owners(segments)], text, action], ["sequence", "text", "action"])
+    # In one thread, groups keep the order of first appearance.
+    found = of_sequence.group_by(of_sequence.column_names, use_threads=False).aggregate([])
+    pairs = zip(found.column("text").to_pylist(), found.column("action").to_pylist(), strict=True)
+    phrase = pa.array([numbers.setdefault(pair, len(numbers)) for pair in pairs], pa.int32())
+    return (
+        table.select(["sample", "variant"])
+        .take(found.column("sequence"))
+        .append_column("phrase", phrase)
+        .cast(_SCHEMAS["places"])
+    )
 
 
 def _read(folder: Path, receipt: OverlayReceipt) -> SearchIndex:
     phrases, places, actions = (
-        decode_table(read_checked(folder, _table_path(name), receipt.files), receipt.numbers[name])
-        for name in ("phrases", "places", "actions")
+        read_part_table(folder, receipt, _table_path(name), receipt.numbers[name], schema) for name, schema in _SCHEMAS.items()
     )
-    with content_errors(Origin(str(folder / SEARCH), embed_hint(folder)).file):
+    with content_errors(folder / SEARCH):
         vectors, directions = phrases.column("vector").combine_chunks(), actions.column("direction").combine_chunks()
         return SearchIndex(
             phrases.column("text").to_pylist(),

@@ -19,36 +19,35 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.dataset.documents import seal
-from posegen.dataset.embedding_layout import (
+from posegen.dataset.embeddings import (
     HEADER_FILE,
     MASK,
     POSITIONS_PER_CHUNK,
     TOKEN,
     VECTOR,
     EmbeddingHeader,
-    OverlayReceipt,
     embedding_metadata,
     encoder_folder,
     hash_texts,
     load_embedding_header,
     object_path,
+    read_array,
+    read_texts,
 )
-from posegen.dataset.embeddings import read_array, read_texts
-from posegen.dataset.files import remove_temporary_files, write_all_durably, write_durably
+from posegen.dataset.files import remove_temporary_files, write_changed, write_durably
 from posegen.dataset.lock import locked
+from posegen.dataset.overlays import OverlayReceipt, commit_part, intact_receipt, list_differences
 from posegen.dataset.read import open_dataset
 from posegen.dataset.runs import current_run
 from posegen.dataset.shard_codec import encode_shard
 from posegen.embedding.cache import VectorCache, vector_cache
 from posegen.embedding.encoder import Encoder, Prepared
 from posegen.embedding.int8 import SAMPLE, check_agreement
-from posegen.embedding.models import DEFAULT, FoundEncoder, find_encoder
-from posegen.embedding.parts import commit_part, intact_receipt
+from posegen.embedding.models import DEFAULT, find_encoder
 from posegen.embedding.runner import Runner, batch_budget, resolve_workers
 from posegen.embedding.texts import number_texts
 from posegen.errors import UsageError
 from posegen.progress import Progress
-from posegen.wording import shown
 
 SHARD, CHUNK = 2048, 256
 """Texts in a shard and in a chunk."""
@@ -179,13 +178,9 @@ def embed(
         If the dataset is damaged, int8 is not accurate enough, or another process is embedding.
     """
     start, display = time.monotonic(), progress or Progress()
-    dataset, worker_count = open_dataset(path), resolve_workers(workers)
-    if isinstance(encoder, str):
-        found = find_encoder(encoder, max_tokens=max_tokens, notify=display.log)
-    else:
-        loaded, (own, _, only) = encoder, encoder.fingerprint.rpartition("-")
-        found = FoundEncoder(encoder.name, own, encoder.name, lambda precision, workers: loaded, (only,))
-    folder, run = encoder_folder(dataset.path, name or found.name), current_run()
+    dataset, worker_count, run = open_dataset(path), resolve_workers(workers), current_run()
+    found = find_encoder(encoder, max_tokens=max_tokens, notify=display.log)
+    folder = encoder_folder(dataset.path, name or found.name)
     stored = load_embedding_header(folder)
     chosen = precision or (stored.fingerprint.rpartition("-")[2] if stored else None)
     load = cache(lambda: found.load(chosen, worker_count))
@@ -204,10 +199,7 @@ def embed(
         result.captions, texts = number_texts(dataset, folder, header.shard, run, display)
         result.distinct, result.shards = sum(receipt.count for receipt in texts), len(texts)
         header = _embed_texts(header, texts, session)
-        documents = {folder / name: data for name, data in embedding_metadata(header, result.distinct).items()}
-        changed = [(file, [data]) for file, data in documents.items() if not file.is_file() or file.read_bytes() != data]
-        if changed:
-            write_all_durably(changed, run)
+        write_changed({folder / name: data for name, data in embedding_metadata(header, result.distinct).items()}, run)
     result.dimension, result.agreement = header.dimension, header.details.get("agreement")
     result.seconds = time.monotonic() - start
     return result
@@ -241,21 +233,10 @@ def _matching_header(folder: Path, requested: dict[str, object]) -> EmbeddingHea
     if stored == requested:
         return header
     if any((folder / "receipts" / "vectors").glob("*.json")):
-        differences = [
-            f"{name} {_short(stored[name])} stored, {_short(value)} requested"
-            for name, value in requested.items()
-            if stored[name] != value
-        ]
-        msg = (
-            f"{folder}: holds other vectors ({'; '.join(differences)}). Store the new ones under another --name, "
-            "or delete that folder"
-        )
+        differences = "; ".join(list_differences(stored, requested))
+        msg = f"{folder}: holds other vectors ({differences}). Store the new ones under another --name, or delete that folder"
         raise UsageError(msg)
     return None
-
-
-def _short(value: object) -> str:
-    return shown(value[:24] if isinstance(value, str) else value)
 
 
 def _new_header(

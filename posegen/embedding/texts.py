@@ -16,12 +16,10 @@ import pyarrow as pa
 import xxhash
 
 from posegen.arrays import Array
-from posegen.dataset.embedding_layout import ROWS_SCHEMA, TEXTS_SCHEMA, OverlayReceipt, hash_texts, rows_part, texts_part
-from posegen.dataset.embeddings import read_texts
-from posegen.dataset.layout import rows_path
+from posegen.dataset.embeddings import ROWS_SCHEMA, TEXTS_SCHEMA, hash_texts, read_texts, rows_part, texts_part
+from posegen.dataset.overlays import OverlayReceipt, commit_part, intact_receipt
 from posegen.dataset.read import Dataset
 from posegen.dataset.tables import encode_table
-from posegen.embedding.parts import commit_part, intact_receipt
 from posegen.progress import Progress
 
 
@@ -113,7 +111,7 @@ def number_texts(dataset: Dataset, folder: Path, size: int, run: str, progress: 
     shards, captions, distinct = dataset.header.shards(), 0, 0
     progress.start("number captions", shards, unit="shards")
     for shard in range(shards):
-        source, count = dataset.receipt(shard).files[rows_path(shard)].xxh3, dataset.header.count(shard)
+        source, count = dataset.rows_hash(shard), dataset.header.count(shard)
         receipt = intact_receipt(folder, "rows", shard)
         is_current = receipt is not None and (receipt.source, receipt.count) == (source, count)
         if receipt is None or not is_current or receipt.numbers["distinct"] > len(writer.numbers):

@@ -10,6 +10,8 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -66,21 +68,18 @@ def model_prompts(name: str, own: Mapping[str, str], default: str | None) -> tup
     return _KNOWN_PROMPTS["bge-en"] if short.startswith("bge-") and "-en" in short else ("", "")
 
 
-def pad_tokens(tokenizer: Any, texts: Sequence[Sequence[int]]) -> dict[str, Array]:
-    """Return token numbers and mask of texts, int64 [text, token], padded on the side that the tokenizer uses."""
-    shape = len(texts), max(map(len, texts))
-    numbers = np.full(shape, tokenizer.pad_token_id or 0, np.int64)
-    mask = np.zeros(shape, np.int64)
-    for row, some in enumerate(texts):
-        columns = slice(None, len(some)) if tokenizer.padding_side == "right" else slice(shape[1] - len(some), None)
-        numbers[row, columns], mask[row, columns] = some, 1
-    return {"input_ids": numbers, "attention_mask": mask}
+def pad_tokens(tokenizer: Any, texts: Sequence[Sequence[int]]) -> dict[str, Any]:
+    """Return token numbers and mask of texts, int64 tensors [text, token], padded on the side that the tokenizer uses."""
+    from transformers import DataCollatorWithPadding
+
+    return dict(DataCollatorWithPadding(tokenizer)([{"input_ids": numbers} for numbers in texts]))
 
 
+@dataclass(frozen=True)
 class TransformerBackend:
     """Runs a model of sentence-transformers.
 
-    Parameters
+    Attributes
     ----------
     model : SentenceTransformer
         Its tokenizer and all its modules but the first are used.
@@ -96,20 +95,17 @@ class TransformerBackend:
         Whether to compute in bfloat16.
     """
 
-    def __init__(
-        self, model: Any, core: Callable[[dict[str, Any]], dict[str, Any]], prompts: tuple[str, str], limit: int, threads: int,
-        *, bf16: bool = False,
-    ) -> None:  # fmt: skip
-        self._tokenizer = model.tokenizer
-        self._core, self._rest = core, list(model)[1:]
-        self._device = str(model.device)
-        self._prompts, self._limit, self._threads, self._bf16 = prompts, limit, threads, bf16
+    model: Any
+    core: Callable[[dict[str, Any]], dict[str, Any]]
+    prompts: tuple[str, str]
+    limit: int
+    threads: int
+    bf16: bool = False
 
     def prepare(self, texts: Sequence[str], *, as_query: bool) -> Prepared:
         """Tokenise texts with their prompt."""
-        prompt = self._prompts[as_query]
-        prompted = [prompt + text for text in texts]
-        numbers = self._tokenizer(prompted, truncation=True, max_length=self._limit, padding=False)["input_ids"]
+        prompted = [self.prompts[as_query] + text for text in texts]
+        numbers = self.model.tokenizer(prompted, truncation=True, max_length=self.limit, padding=False)["input_ids"]
         return Prepared(np.array([len(some) for some in numbers], np.int64), numbers)
 
     def run(self, prepared: Prepared, chosen: Array, *, tokens: bool) -> Encoded:
@@ -123,16 +119,16 @@ class TransformerBackend:
         import torch
 
         before = torch.get_num_threads()  # torch stores this number per thread
-        torch.set_num_threads(self._threads)
-        padded = pad_tokens(self._tokenizer, [prepared.inputs[row] for row in chosen.tolist()])
-        features = {name: torch.from_numpy(value) for name, value in padded.items()}
+        torch.set_num_threads(self.threads)
+        features = pad_tokens(self.model.tokenizer, [prepared.inputs[row] for row in chosen.tolist()])
+        device = self.model.device
         try:
-            with torch.inference_mode(), self._precision():
-                found = self._core({name: value.to(self._device) for name, value in features.items()})
-                for module in self._rest:
+            with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16) if self.bf16 else nullcontext():
+                found = self.core({name: value.to(device) for name, value in features.items()})
+                for module in list(self.model)[1:]:
                     found = module(found)
                 vectors = found["sentence_embedding"].float().cpu().numpy()
-                token_vectors = self._token_vectors(found) if tokens else []
+                token_vectors = _token_vectors(found) if tokens else []
         except Exception as error:
             # torch and onnxruntime raise errors of their own for this, recognisable by their message only.
             if "alloc" in str(error).lower() or "out of memory" in str(error).lower():
@@ -142,35 +138,30 @@ class TransformerBackend:
             torch.set_num_threads(before)
         return Encoded(unit_length(vectors), token_vectors)
 
-    def _precision(self) -> Any:
-        import torch
 
-        return torch.autocast(self._device.partition(":")[0], torch.bfloat16) if self._bf16 else nullcontext()
-
-    @staticmethod
-    def _token_vectors(found: dict[str, Any]) -> list[Array]:
-        masks = found["attention_mask"].bool().cpu().numpy()
-        vectors = found["token_embeddings"].float().cpu().numpy()
-        return [unit_length(vector[mask]) for vector, mask in zip(vectors, masks, strict=True)]
+def _token_vectors(found: dict[str, Any]) -> list[Array]:
+    masks = found["attention_mask"].bool().cpu().numpy()
+    vectors = found["token_embeddings"].float().cpu().numpy()
+    return [unit_length(vector[mask]) for vector, mask in zip(vectors, masks, strict=True)]
 
 
+@dataclass(frozen=True)
 class _AnyBackend:
     """Runs a model without a transformer, such as static vectors, by its own `encode`."""
 
-    def __init__(self, model: Any, prompts: tuple[str, str]) -> None:
-        self._model, self._prompts = model, prompts
+    model: Any
+    prompts: tuple[str, str]
 
     def prepare(self, texts: Sequence[str], *, as_query: bool) -> Prepared:
         """Add prompts; the number of words approximates the number of tokens."""
-        prompt = self._prompts[as_query]
-        prompted = [prompt + text for text in texts]
+        prompted = [self.prompts[as_query] + text for text in texts]
         return Prepared(np.array([len(text.split()) for text in prompted], np.int64), prompted)
 
     def run(self, prepared: Prepared, chosen: Array, *, tokens: bool) -> Encoded:
         """Embed a batch."""
         del tokens
         texts = [prepared.inputs[row] for row in chosen.tolist()]
-        vectors = self._model.encode(texts, batch_size=max(1, len(texts)), prompt="", show_progress_bar=False)
+        vectors = self.model.encode(texts, batch_size=max(1, len(texts)), prompt="", show_progress_bar=False)
         return Encoded(unit_length(np.asarray(vectors, np.float32)))
 
 
@@ -201,32 +192,26 @@ def load_transformer(
     limit = min(max_tokens or _LIMIT * 100, int(min(model.max_seq_length or _LIMIT, _LIMIT * 100)))
     prompts = model_prompts(name, dict(model.prompts), model.default_prompt_name)
     about: dict[str, Any] = {"kind": "sentence-transformers", "source": source, "limit": limit, "prompts": list(prompts)}
-    dimension = int(model.get_embedding_dimension())
+    encoder = partial(Encoder, name, int(model.get_embedding_dimension()), limit=limit)
     if not is_transformer(model):
         if precision not in (None, "float32"):
             msg = f"{name}: is no transformer, and has float32 only; leave --precision out"
             raise UsageError(msg)
         about |= {"precision": "float32", "device": "cpu"}
-        return Encoder(name, dimension, f"{fingerprint}-float32", _AnyBackend(model.cpu(), prompts), limit, description=about)
-    chosen = precision or _best_precision(device)
-    if chosen == "int8":
-        device = "cpu"
-        model.cpu()
-    threads = threads_per_batch(workers)
-    backend = TransformerBackend(model, model[0], prompts, limit, threads, bf16=chosen == "bf16")
+        return encoder(f"{fingerprint}-float32", _AnyBackend(model.cpu(), prompts), description=about)
+    chosen = precision or ("bf16" if device == "cuda" else "int8")
+    backend = TransformerBackend(model, model[0], prompts, limit, threads_per_batch(workers), chosen == "bf16")
     reference = None
     if chosen == "int8":
         from posegen.embedding.int8 import int8_core
 
-        reference, backend = backend, TransformerBackend(model, int8_core(model, name, threads), prompts, limit, threads)
-    return Encoder(
-        name,
-        dimension,
+        model.cpu()
+        reference, backend = backend, replace(backend, core=int8_core(model, name, backend.threads))
+    return encoder(
         f"{fingerprint}-{chosen}",
         backend,
-        limit,
         has_tokens=True,
-        description=about | {"precision": chosen, "device": device},
+        description=about | {"precision": chosen, "device": model.device.type},
         token_bytes=_token_bytes(model),
         reference=reference,
     )
@@ -254,7 +239,7 @@ def load_model(folder: Path, device: str) -> Any:
             trust_remote_code=False,
             model_kwargs={"use_safetensors": True},
         )
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError) as error:
         reason = str(error).strip().partition("\n")[0]
         msg = f"{folder}: sentence-transformers cannot load this model ({reason:.300}). Copy it again, or choose another"
         raise UsageError(msg) from error
@@ -269,12 +254,6 @@ def is_transformer(model: Any) -> bool:
     text = "A person walks, and then WAVES."
     own = model.preprocess([text])
     return "input_ids" in own and own["input_ids"].tolist() == [model.tokenizer(text)["input_ids"]]
-
-
-def _best_precision(device: str) -> str:
-    from posegen.embedding.int8 import is_installed
-
-    return "bf16" if device == "cuda" else "int8" if is_installed() else "float32"
 
 
 def _token_bytes(model: Any) -> int:

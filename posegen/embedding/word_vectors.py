@@ -15,7 +15,6 @@ import xxhash
 from posegen.arrays import Array
 from posegen.embedding.encoder import Encoded, Encoder, Prepared, unit_length
 from posegen.errors import PosegenError
-from posegen.plugins import require_extra
 
 HASHING = "hashing-for-tests"
 WORDLLAMA = "wordllama"
@@ -102,12 +101,9 @@ def wordllama_fingerprint(max_tokens: int | None) -> str:
 
     Raises
     ------
-    UsageError
-        If a package of the extra ``embed`` is not installed.
     PosegenError
         If weights or tokenizer are not the published ones.
     """
-    require_extra("embed")
     spec = find_spec("wordllama")
     assert spec is not None
     assert spec.origin is not None

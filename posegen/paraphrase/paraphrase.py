@@ -18,14 +18,12 @@ from typing import Any
 import pyarrow as pa
 
 from posegen.config.schema import Config
-from posegen.dataset.embedding_layout import OverlayReceipt
 from posegen.dataset.files import remove_temporary_files
-from posegen.dataset.layout import rows_path
 from posegen.dataset.lock import locked
+from posegen.dataset.overlays import OverlayReceipt, commit_part, intact_receipt
 from posegen.dataset.read import content_errors, open_dataset
 from posegen.dataset.runs import current_run
 from posegen.dataset.tables import encode_table
-from posegen.embedding.parts import commit_part, intact_receipt
 from posegen.errors import PosegenError, UsageError
 from posegen.hashing import byte_hash
 from posegen.library.load import Library, load_library
@@ -124,7 +122,7 @@ def paraphrase(
         for first in range(0, samples, size):
             shard, count = first // size, min(size, samples - first)
             receipt = intact_receipt(folder, KIND, shard)
-            source = dataset.receipt(shard).files[rows_path(shard)].xxh3
+            source = dataset.rows_hash(shard)
             if receipt is None or receipt.source != source or receipt.count < count:
                 rows = (
                     dataset.table(shard)

@@ -23,11 +23,10 @@ from typing import ClassVar
 import pyarrow as pa
 from pydantic import ConfigDict
 
-from posegen.dataset.documents import STRICT, Origin, read_sealed, seal
-from posegen.dataset.embedding_layout import check_overlay, folder_name
-from posegen.dataset.files import read_file, write_durably
+from posegen.dataset.documents import STRICT, seal
+from posegen.dataset.files import write_durably
+from posegen.dataset.overlays import list_differences, load_overlay_header, overlay_folder
 from posegen.errors import PosegenError, UsageError
-from posegen.wording import shown
 
 FOLDER = "paraphrases"
 HEADER = "paraphrases.json"
@@ -45,7 +44,6 @@ SCHEMA = pa.schema(
 )
 """`caption` is the number of the caption in its row; `paraphrase` is null where it was refused, and `reason` is the reason."""
 
-_MOST_BYTES = 1 << 20
 _HINT = "Delete this folder of paraphrases and run the command again"
 
 
@@ -105,7 +103,7 @@ def open_answers(path: Path) -> Iterator[Answers]:
 
 def model_folder(dataset: Path, model: str) -> Path:
     """Return the folder of a model's paraphrases; PosegenError if a link is in its path."""
-    return check_overlay(dataset / FOLDER / folder_name(model), "parts", "receipts")
+    return overlay_folder(dataset, FOLDER, model, "parts", "receipts")
 
 
 def part_path(shard: int) -> str:
@@ -121,15 +119,9 @@ def check_provenance(folder: Path, asked: Provenance, run: str) -> None:
     UsageError
         If the paraphrases belong to another dataset, or were asked for differently.
     """
-    path = folder / HEADER
-    try:
-        data = read_file(path, _MOST_BYTES)
-    except FileNotFoundError:
-        write_durably(path, seal(asked, indent=2), run)
-        return
-    stored = read_sealed(Provenance, data, Origin(str(path), _HINT))
-    differing = [name for name, value in asdict(asked).items() if name != "begun" and getattr(stored, name) != value]
-    if differing:
-        values = [f"{name} {shown(getattr(stored, name))} there, {shown(getattr(asked, name))} here" for name in differing]
-        msg = f"{folder}: was asked for differently ({'; '.join(values)}). Delete that folder, or use the same options"
+    stored = load_overlay_header(Provenance, folder / HEADER, _HINT)
+    if stored is None:
+        write_durably(folder / HEADER, seal(asked, indent=2), run)
+    elif differences := list_differences(asdict(stored), asdict(asked) | {"begun": stored.begun}):
+        msg = f"{folder}: was asked for differently ({'; '.join(differences)}). Delete that folder, or use the same options"
         raise UsageError(msg)

@@ -105,7 +105,7 @@ def test_paraphrases_by_other_options_are_not_mixed(dataset: Path, capsys: pytes
         assert run(capsys, dataset, received, "--limit", "1")[0] == 0
         code, found = run(capsys, dataset, received, "--limit", "1", "--temperature", "1")
     assert code == 2
-    assert "temperature nothing there, 1.0 here" in found["error"]
+    assert "temperature nothing stored, 1.0 requested" in found["error"]
 
 
 def test_a_failing_server_ends_the_run_and_answers_are_kept(

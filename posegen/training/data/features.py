@@ -125,10 +125,10 @@ class Recipe:
     version : int
         Increases whenever the same input gives other values. Cached arrays carry it.
     fields : tuple of str
-        Dataset arrays that are read; ``rows`` stands for the metadata rows of the sequences.
+        Dataset arrays that are read; ``rows`` means the metadata rows of the sequences.
     dtype : str
     inner : tuple of int or str
-        Shape of the values of one clip; ``"frame"`` stands for the number of frames of the view.
+        Shape of the values of one clip; ``"frame"`` means the number of frames of the view.
     compute : callable
         Takes the fields [clip, actor, ...] by name and the view; returns the values [clip, ...].
     """

@@ -101,8 +101,7 @@ class TextModel(nn.Module):
 
     def _encoded(self, tokens: Sequence[Sequence[int]]) -> Tensor:
         device = next(self.encoder.parameters()).device
-        padded = pad_tokens(self.encoder.tokenizer, tokens)
-        features: dict[str, Any] = {name: torch.from_numpy(values).to(device) for name, values in padded.items()}
+        features = {name: values.to(device) for name, values in pad_tokens(self.encoder.tokenizer, tokens).items()}
         for module in self.encoder:
             features = module(features)
         vectors: Tensor = features["sentence_embedding"]
