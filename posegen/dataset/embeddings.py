@@ -34,7 +34,7 @@ from pydantic import ConfigDict, Field
 from posegen.arrays import Array
 from posegen.dataset.documents import STRICT, Origin
 from posegen.dataset.header import load_header
-from posegen.dataset.layout import ArrayField, Header, Positive
+from posegen.dataset.layout import ArrayField, Header, Positive, shard_path
 from posegen.dataset.overlays import (
     OverlayReceipt,
     folder_name,
@@ -59,7 +59,7 @@ ROWS_SCHEMA = pa.schema([("sample", pa.int64()), ("variant", pa.string()), ("cap
 """`caption` is the index of the caption in its sequence, `row` the number of its text."""
 
 POSITIONS_PER_CHUNK = 16
-_ZARR = "vectors.zarr"
+VECTORS = "vectors.zarr"
 _CACHE_BYTES = 256 << 20
 
 
@@ -353,7 +353,7 @@ def read_array(
     PosegenError
         If the file is missing or damaged; names it and the hint.
     """
-    name = object_path(field, receipt.shard)
+    name = shard_path(field, receipt.shard, VECTORS)
     data = read_part(folder, receipt, name)
     first, stop = (0, receipt.count) if position is None else (position, position + 1)
     try:
@@ -370,7 +370,7 @@ def read_texts(folder: Path, receipt: OverlayReceipt) -> list[str]:
 
 def encoder_folder(dataset: Path, encoder: str) -> Path:
     """Return the folder of an encoder's embeddings; PosegenError if a link is in its path."""
-    return overlay_folder(dataset, FOLDER, encoder, "receipts", "texts", "rows", _ZARR, "pairs", "search")
+    return overlay_folder(dataset, FOLDER, encoder, "receipts", "texts", "rows", VECTORS, "pairs", "search")
 
 
 def load_embedding_header(folder: Path) -> EmbeddingHeader | None:
@@ -383,16 +383,11 @@ def load_embedding_header(folder: Path) -> EmbeddingHeader | None:
 def embedding_metadata(header: EmbeddingHeader, texts: int) -> dict[str, bytes]:
     """Return the Zarr metadata: the content of each file by its path inside the encoder's folder."""
     attributes = {"encoder": header.encoder, "identity": header.identity, "told": header.details}
-    files = {f"{_ZARR}/zarr.json": encode_group_metadata(attributes)}
+    files = {f"{VECTORS}/zarr.json": encode_group_metadata(attributes)}
     for field in header.fields:
-        name = f"{_ZARR}/{field.name}/zarr.json"
+        name = f"{VECTORS}/{field.name}/zarr.json"
         files[name] = encode_array_metadata(field, "text", texts, header.shard, header.chunk)
     return files
-
-
-def object_path(field: ArrayField, shard: int) -> str:
-    """Return the path of the file of an array in a shard of texts, inside the encoder's folder."""
-    return f"{_ZARR}/{field.name}/" + ".".join(["c", str(shard), *("0" * len(field.dims))])
 
 
 def texts_part(shard: int) -> str:

@@ -308,8 +308,8 @@ def array_path(field: str) -> str:
     return f"{MOTION}/{field}/zarr.json"
 
 
-def shard_path(field: ArrayField, shard: int) -> str:
-    """Return the path of a shard of a field.
+def shard_path(field: ArrayField, shard: int, group: str = MOTION) -> str:
+    """Return the path of a shard of a field, inside the folder that holds the Zarr group.
 
     The parts of the Zarr key are joined by dots, so that all shards of a field are in one folder: to sync a folder per shard
     would take longer than to sync the shard itself.
@@ -319,7 +319,7 @@ def shard_path(field: ArrayField, shard: int) -> str:
     >>> shard_path(ArrayField("action", ("variant", "part"), (5, 5), (1, 5), "uint16", 65535, {}), 12)
     'motion.zarr/action/c.12.0.0'
     """
-    return f"{MOTION}/{field.name}/" + ".".join(["c", str(shard), *("0" * len(field.dims))])
+    return f"{group}/{field.name}/" + ".".join(["c", str(shard), *("0" * len(field.dims))])
 
 
 def rows_path(shard: int) -> str:

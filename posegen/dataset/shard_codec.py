@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -68,19 +68,14 @@ def encode_shard(field: ArrayField, array: Array, shard: int, chunk: int) -> lis
     return [*pieces, index.tobytes(), _checksum(index.tobytes())] if pieces else []
 
 
-def index_bytes(field: ArrayField, shard: int, chunk: int) -> int:
-    """Return the size of a shard's index in bytes."""
-    return 16 * (shard // chunk) * math.prod(field.chunk_grid) + _CHECKSUM_BYTES
-
-
-def decode_index(field: ArrayField, data: bytes, size: int, shard: int, chunk: int) -> Array:
-    """Decode the index of a shard.
+def read_index(field: ArrayField, read: Callable[[int, int], bytes], size: int, shard: int, chunk: int) -> Array:
+    """Read the index of a shard.
 
     Parameters
     ----------
     field : ArrayField
-    data : bytes
-        The last :func:`index_bytes` bytes of the file.
+    read : callable
+        Returns bytes of the file, given their offset and their number.
     size : int
         Size of the file in bytes.
     shard, chunk : int
@@ -96,7 +91,9 @@ def decode_index(field: ArrayField, data: bytes, size: int, shard: int, chunk: i
     ValueError
         If the checksum does not match, or a chunk is outside of the file.
     """
-    if len(data) != index_bytes(field, shard, chunk) or not _is_intact(data):
+    length = 16 * (shard // chunk) * math.prod(field.chunk_grid) + _CHECKSUM_BYTES
+    data = read(max(size - length, 0), length)
+    if len(data) != length or not _is_intact(data):
         msg = "damaged index"
         raise ValueError(msg)
     index = np.frombuffer(data, "<u8", count=len(data) // 8).reshape(-1, *field.chunk_grid, 2)
@@ -149,8 +146,8 @@ def check_shard(field: ArrayField, handle: int, shard: int, chunk: int) -> None:
     ValueError
         If the file is not a shard of the field.
     """
-    size, length = os.fstat(handle).st_size, index_bytes(field, shard, chunk)
-    index = decode_index(field, os.pread(handle, length, max(size - length, 0)), size, shard, chunk)
+    size = os.fstat(handle).st_size
+    index = read_index(field, lambda start, length: os.pread(handle, length, start), size, shard, chunk)
     values_bytes = chunk * math.prod(field.chunk) * np.dtype(field.dtype).itemsize
     for offset, stored_bytes in index.reshape(-1, 2).tolist():
         if stored_bytes != ABSENT:
@@ -179,7 +176,7 @@ def decode_shard(field: ArrayField, data: bytes, shard: int, chunk: int, first: 
     ValueError
         If the file is damaged.
     """
-    index = decode_index(field, data[-index_bytes(field, shard, chunk) :], len(data), shard, chunk)
+    index = read_index(field, lambda start, length: data[start : start + length], len(data), shard, chunk)
     begin, end = first // chunk, -(-stop // chunk)
     values = np.full(((end - begin) * chunk, *field.shape), field.fill, field.dtype)
     steps = (chunk, *field.chunk)

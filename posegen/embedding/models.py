@@ -24,7 +24,7 @@ from posegen.embedding.word_vectors import (
     load_wordllama,
     wordllama_fingerprint,
 )
-from posegen.errors import UsageError
+from posegen.errors import UsageError, require_positive
 from posegen.plugins import require_extra
 from posegen.wording import did_you_mean, nearest, shown
 
@@ -172,9 +172,7 @@ def find_encoder(
     PosegenError
         If weights or tokenizer of the default encoder are not the published ones.
     """
-    if max_tokens is not None and max_tokens < 1:
-        msg = f"--max-tokens must be at least 1 (got {max_tokens})"
-        raise UsageError(msg)
+    require_positive("--max-tokens", max_tokens)
     if name_or_path == HASHING:
         name_or_path = hashing_encoder(max_tokens)
     if isinstance(name_or_path, Encoder):

@@ -40,7 +40,7 @@ from posegen.dataset.runs import current_run
 from posegen.dataset.tables import encode_table
 from posegen.embedding.claims import KINDS, ClaimCollector, Claims
 from posegen.embedding.neighbours import EXACT, neighbour_index
-from posegen.errors import PosegenError, UsageError
+from posegen.errors import PosegenError, UsageError, require_positive
 from posegen.hashing import byte_hash
 from posegen.progress import Progress
 
@@ -297,9 +297,7 @@ def mine_pairs(
         If the dataset or its embeddings are damaged, or another process is at work.
     """
     for name, value in (("samples", samples), ("duplicates", duplicates), ("negatives", negatives)):
-        if value < 1:
-            msg = f"{name} must be at least 1 (got {value})"
-            raise UsageError(msg)
+        require_positive(name, value)
     start, display = time.monotonic(), progress or Progress()
     dataset, embeddings = open_dataset(path), open_embeddings(path, encoder)
     folder, run = embeddings.folder, current_run()

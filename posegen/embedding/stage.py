@@ -25,26 +25,26 @@ from posegen.dataset.embeddings import (
     POSITIONS_PER_CHUNK,
     TOKEN,
     VECTOR,
+    VECTORS,
     EmbeddingHeader,
     embedding_metadata,
     encoder_folder,
     hash_texts,
     load_embedding_header,
-    object_path,
     read_array,
     read_texts,
 )
 from posegen.dataset.files import remove_temporary_files, write_changed, write_durably
+from posegen.dataset.layout import shard_path
 from posegen.dataset.lock import locked
 from posegen.dataset.overlays import OverlayReceipt, commit_part, intact_receipt, list_differences
 from posegen.dataset.read import open_dataset
 from posegen.dataset.runs import current_run
 from posegen.dataset.shard_codec import encode_shard
 from posegen.embedding.cache import VectorCache, vector_cache
-from posegen.embedding.encoder import Encoder, Prepared
+from posegen.embedding.encoder import Encoder, Prepared, Runner, batch_budget, resolve_workers
 from posegen.embedding.int8 import SAMPLE, check_agreement
 from posegen.embedding.models import DEFAULT, find_encoder
-from posegen.embedding.runner import Runner, batch_budget, resolve_workers
 from posegen.embedding.texts import number_texts
 from posegen.errors import UsageError
 from posegen.progress import Progress
@@ -113,11 +113,6 @@ class _Session:
     is_cached: bool
     progress: Progress
     result: EmbeddingResult
-
-    @property
-    def folder(self) -> Path:
-        """Folder of the vectors."""
-        return self.result.path
 
     def note(self, text: str) -> None:
         """Log a message, and keep it for the result."""
@@ -269,7 +264,7 @@ def _new_header(
 
 def _embed_texts(header: EmbeddingHeader, texts: Sequence[OverlayReceipt], session: _Session) -> EmbeddingHeader:
     """Compute the vectors of all shards of texts that have none, and return the header."""
-    folder, progress, result = session.folder, session.progress, session.result
+    folder, progress, result = session.result.path, session.progress, session.result
     stored = [intact_receipt(folder, "vectors", receipt.shard) for receipt in texts]
     pending = [
         (receipt, previous)
@@ -408,7 +403,7 @@ class _Shards:
                 report(len(chosen))
             self.cache.store(task.new, exact)
         return {
-            object_path(field, task.receipt.shard): encode_shard(field, arrays[field.name], header.shard, header.chunk)
+            shard_path(field, task.receipt.shard, VECTORS): encode_shard(field, arrays[field.name], header.shard, header.chunk)
             for field in header.fields
         }
 
@@ -425,13 +420,13 @@ def _measure_agreement(
     """
     if encoder.reference is None or "agreement" in header.details:
         return header
-    count, size = sum(receipt.count for receipt in receipts), receipts[0].count
+    folder, count, size = session.result.path, session.result.distinct, receipts[0].count
     rows = np.unique(np.linspace(0, count - 1, SAMPLE).round().astype(np.int64))
     sample: list[str] = []
     for shard in np.unique(rows // size).tolist():
-        texts = read_texts(session.folder, receipts[shard])
+        texts = read_texts(folder, receipts[shard])
         sample += [texts[row % size] for row in rows[rows // size == shard].tolist()]
     agreement = check_agreement(encoder, sample)
     measured = replace(header, details=header.details | {"agreement": round(agreement or 0.0, 5)})
-    write_durably(session.folder / HEADER_FILE, seal(measured, indent=2), session.run)
+    write_durably(folder / HEADER_FILE, seal(measured, indent=2), session.run)
     return measured

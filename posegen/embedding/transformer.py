@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from posegen.arrays import Array
-from posegen.embedding.encoder import Encoded, Encoder, Prepared, unit_length
-from posegen.embedding.runner import threads_per_batch
+from posegen.embedding.encoder import Encoded, Encoder, Prepared, threads_per_batch, unit_length
 from posegen.errors import UsageError
 
 _LIMIT = 512

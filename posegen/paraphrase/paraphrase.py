@@ -24,7 +24,7 @@ from posegen.dataset.overlays import OverlayReceipt, commit_part, intact_receipt
 from posegen.dataset.read import content_errors, open_dataset
 from posegen.dataset.runs import current_run
 from posegen.dataset.tables import encode_table
-from posegen.errors import PosegenError, UsageError
+from posegen.errors import PosegenError, require_positive
 from posegen.hashing import byte_hash
 from posegen.library.load import Library, load_library
 from posegen.paraphrase import storage
@@ -103,9 +103,7 @@ def paraphrase(
         If the server refuses, or does not answer; the answers so far are stored.
     """
     for name, value in (("--limit", limit), ("--in-flight", in_flight)):
-        if value is not None and value < 1:
-            msg = f"{name} must be at least 1 (got {value})"
-            raise UsageError(msg)
+        require_positive(name, value)
     dataset, run = open_dataset(path), current_run()
     config = validated(Config, dataset.header.config, lambda key: f"{path}: in the config of its dataset.json: ")
     library = load_library(config.story.library)

@@ -13,9 +13,8 @@ import pytest
 from numpy.typing import NDArray
 
 from posegen.embedding import embed, load_encoder, models, open_embeddings, word_vectors
-from posegen.embedding.encoder import Encoded, Encoder, Prepared, plan_batches
+from posegen.embedding.encoder import MAX_CPU_BUDGET, MIN_BUDGET, Encoded, Encoder, Prepared, batch_budget, plan_batches
 from posegen.embedding.models import DEFAULT, find_encoder
-from posegen.embedding.runner import MAX_CPU_BUDGET, MIN_BUDGET, batch_budget
 from posegen.embedding.word_vectors import HASHING, WORDLLAMA
 from posegen.errors import PosegenError, UsageError
 from tests.embedding import tiny_encoder
@@ -100,12 +99,12 @@ def test_int8_is_measured_reported_and_refused_below_the_minimum(
 
 def test_models_with_code_or_pickles_are_refused(model: Path, tmp_path: Path) -> None:
     modules = (model / "modules.json").read_text(encoding="utf-8")
-    bad = tmp_path / "bad"
-    bad.mkdir()
+    bad = Path(shutil.copytree(model, tmp_path / "bad"))
     (bad / "modules.json").write_text(modules.replace("sentence_transformers.", "subprocess.", 1), encoding="utf-8")
     with pytest.raises(UsageError, match=r"cannot load this model .*not part of Sentence Transformers"):
         load_encoder(str(bad))
     (bad / "modules.json").write_text(modules, encoding="utf-8")
+    (bad / "model.safetensors").unlink()
     (bad / "pytorch_model.bin").write_bytes(b"a pickle")
     with pytest.raises(UsageError, match=r"has no \.safetensors file"):
         load_encoder(str(bad))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -21,7 +22,7 @@ from posegen.dataset.batches.source import CAPTIONS, ArrayShape
 from posegen.dataset.checked_files import CheckedFiles, open_files
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.layout import ArrayField, rows_path, shard_path
-from posegen.dataset.shard_codec import ABSENT, decode_chunk, decode_index, index_bytes
+from posegen.dataset.shard_codec import ABSENT, decode_chunk, read_index
 from posegen.dataset.tables import CAPTION_TEXTS, UNDECODABLE, caption_texts, decode_table, find_rows_fault
 from posegen.errors import PosegenError
 
@@ -125,7 +126,8 @@ class StoredSource:
             return
         chunk_variants = field.chunk[0]  # of which all but one are discarded
         try:
-            index = self._read_index(field, path)[position]
+            size, read = self._files.files[path].bytes, partial(self._files.read, path)
+            index = read_index(field, read, size, self._header.shard, self._header.chunk)[position]
             cells = [(v, cell) for v in range(len(variants)) for cell in np.ndindex(index.shape[1:-1])]
             entries = [index[(variants[v] // chunk_variants, *cell)].tolist() for v, cell in cells]
             ranges = [(0, 0) if length == ABSENT else (offset, length) for offset, length in entries]
@@ -138,11 +140,6 @@ class StoredSource:
                     buffer[(v, *cell)] = values[:, variants[v] % chunk_variants]
         except ValueError as error:
             raise self._files.damaged(path, str(error)) from error
-
-    def _read_index(self, field: ArrayField, path: str) -> Array:
-        shard, chunk, size = self._header.shard, self._header.chunk, self._files.files[path].bytes
-        length = index_bytes(field, shard, chunk)
-        return decode_index(field, self._files.read(path, max(size - length, 0), length), size, shard, chunk)
 
 
 def read_table(files: CheckedFiles, shard: int, columns: Sequence[str] | None = None) -> pa.Table:

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
 
 from posegen.arrays import Array
 from posegen.dataset.batches.order import Order, Piece
@@ -122,8 +123,6 @@ class Windows:
         """Select rows of the tables of a window's chunks."""
         if not self._selection.columns:
             return None
-        import pyarrow as pa
-
         block, sample = np.divmod(slots, self._source.chunk)
         position, variant = np.divmod(block, len(self._selection.variants))
         begins = np.cumsum([0, *(len(table) for table in tables)])[position]
@@ -135,16 +134,12 @@ class Windows:
     def _columns(self, rows: Sequence[Any]) -> dict[str, Any]:
         if not self._selection.columns:
             return {}
-        import pyarrow as pa
-
         table = pa.concat_tables(rows)
         return {name: _to_values(table.column(name)) for name in self._selection.columns}
 
 
 def _to_values(column: Any) -> Any:
     """Return numbers as an array and everything else as a list."""
-    import pyarrow as pa
-
     is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_boolean(column.type)
     # A copy, because arrays of Arrow are read-only.
     return np.array(column.to_numpy()) if is_number and not column.null_count else column.to_pylist()
