@@ -13,6 +13,7 @@ import numpy as np
 from posegen.arrays import Array
 from posegen.config.schema import Config
 from posegen.constants import RADIANS
+from posegen.planning.population import leg_height
 from posegen.planning.repertoire import NO_GAIT, Repertoire
 from posegen.planning.segments import (
     AFTER,
@@ -35,11 +36,31 @@ from posegen.planning.segments import (
     turning_span,
 )
 from posegen.randomness import Stream, uniform
-from posegen.scene import BOTH, NOTHING
+from posegen.scene import BOTH, NOTHING, Persons
 
 _SEGMENT_DRAWS, _LAYER_DRAWS = 12, 8
 _MARGIN = 0.02
 """Margin in metres per second between drawn speeds and the limits of a quota."""
+
+
+class Requirement(NamedTuple):
+    """What a quota requires of an actor's track, nothing by default; arrays [n], or [1] for all samples.
+
+    Attributes
+    ----------
+    action, at : action, or NOTHING, and the number of the base segment with it
+    slow, fast : limits of its speed in metres per second; 0 without limits
+    side : its side, LEFT or RIGHT; BOTH without a requirement
+    """
+
+    action: Array = np.array([NOTHING])
+    at: Array = np.zeros(1)
+    slow: Array = np.zeros(1)
+    fast: Array = np.zeros(1)
+    side: Array = np.array([BOTH])
+
+
+NO_REQUIREMENT = Requirement()
 
 
 @dataclass(frozen=True)
@@ -55,12 +76,9 @@ class Actor:
     shown : seconds of the clip
     needed : seconds that the plan must cover
     segments : number of segments that should start within the clip
-    leg : hip height, metres
-    energy, left_handed : of the person
+    person : the persons who play it
     tempo, amplitude, speed : factors of the person's style
-    action, at : action that a quota requires, or NOTHING, and the number of the base segment with it
-    slow, fast : limits of its speed in metres per second; 0 without limits
-    side : its side, LEFT or RIGHT; BOTH without a requirement
+    required : what a quota requires
     """
 
     number: int
@@ -70,17 +88,11 @@ class Actor:
     shown: Array
     needed: float
     segments: Array
-    leg: Array
-    energy: Array
-    left_handed: Array
+    person: Persons
     tempo: Array
     amplitude: Array
     speed: Array
-    action: Array
-    at: Array
-    slow: Array
-    fast: Array
-    side: Array
+    required: Requirement = NO_REQUIREMENT
 
     def draws(self, config: Config, stream: Stream, count: int, number: int) -> Array:
         """Return the random numbers of a segment, [n, count]."""
@@ -90,21 +102,22 @@ class Actor:
 
     def speeds(self, known: Repertoire, action: Array, draws: Array) -> Array:
         """Return the speeds of all segments [n, segments]."""
-        drawn = speed_of(known, action, self.leg[:, None], self.speed[:, None], draws)
-        slow, fast = self.slow[:, None], self.fast[:, None]
+        drawn = speed_of(known, action, leg_height(self.person)[:, None], self.speed[:, None], draws)
+        slow, fast = self.required.slow[:, None], self.required.fast[:, None]
         # Starts and curves make the measured speed slightly lower than the planned one.
         margin = np.minimum(_MARGIN, 0.25 * (fast - slow))
         limited = slow + margin + draws * ((fast - margin) - (slow + margin))
-        return np.where((action == self.action[:, None]) & (fast > 0), limited, drawn)
+        return np.where((action == self.required.action[:, None]) & (fast > 0), limited, drawn)
 
     def sides(self, known: Repertoire, action: Array, draws: Array) -> Array:
         """Return the sides of all segments [n, segments]."""
-        required = (action == self.action[:, None]) & (action != NOTHING) & (self.side[:, None] != BOTH)
-        return np.where(required, self.side[:, None], side_of(known, action, self.left_handed[:, None], draws))
+        asked, side = self.required.action[:, None], self.required.side[:, None]
+        own = side_of(known, action, self.person.left_handed[:, None], draws)
+        return np.where((action == asked) & (action != NOTHING) & (side != BOTH), side, own)
 
     def amplitudes(self, draws: Array) -> Array:
         """Return the amplitudes of all segments [n, segments]."""
-        return amplitude_of(self.energy[:, None], self.amplitude[:, None], draws)
+        return amplitude_of(self.person.energy[:, None], self.amplitude[:, None], draws)
 
 
 class _State(NamedTuple):
@@ -179,7 +192,7 @@ def _next_step(config: Config, known: Repertoire, actor: Actor, state: _State, n
         "tempo": np.where(overlay, 1.0, main["tempo"]),
     }
     weights = reduced(reduced(actor.weights, state.previous, 0.0), state.layer, 0.0)
-    tempo = tempo_of(actor.energy, actor.tempo, above[:, LayerDraw.TEMPO])
+    tempo = tempo_of(actor.person.energy, actor.tempo, above[:, LayerDraw.TEMPO])
     layer = layer_of(known, weights, base, tempo, config.story.layering, above)
     straight = (known.gait[action] != NO_GAIT) & (main["turn"] == 0.0)
     after = np.where(overlay, action, layer["action"])
@@ -190,13 +203,14 @@ def _next_step(config: Config, known: Repertoire, actor: Actor, state: _State, n
 def _main_action(known: Repertoire, actor: Actor, state: _State, number: int, draws: Array) -> Columns:
     """Return action, start, end, tempo, turn in degrees, and repetitions of the main action of a segment."""
     remaining, left, usual = actor.shown - state.time, actor.segments - number, actor.shown / actor.segments
-    room, required = room_of(remaining, left), actor.action != NOTHING
+    room, asked = room_of(remaining, left), actor.required
+    required = asked.action != NOTHING
     # A required action does not occur before its own segment.
-    later = np.where(required & (number < actor.at), actor.action, NOTHING)
+    later = np.where(required & (number < asked.at), asked.action, NOTHING)
     weights = reduced(actor.weights, later, 0.0) if (later != NOTHING).any() else actor.weights
     action = action_of(known, weights, state.previous, state.layer, room, draws[:, SegmentDraw.ACTION])
-    action = np.where(required & (number == actor.at), actor.action, action)
-    tempo = tempo_of(actor.energy, actor.tempo, draws[:, SegmentDraw.TEMPO])
+    action = np.where(required & (number == asked.at), asked.action, action)
+    tempo = tempo_of(actor.person.energy, actor.tempo, draws[:, SegmentDraw.TEMPO])
     target = target_of(remaining, left, usual, draws[:, SegmentDraw.TARGET])
     room = np.minimum(np.where(known.layered[action], room - (BEFORE + AFTER), room), usual * 3.0)
     span, repetitions = span_of(known, action, tempo, target, room, draws[:, SegmentDraw.REPETITIONS])

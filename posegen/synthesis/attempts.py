@@ -132,8 +132,8 @@ def _attempt(config: Config, library: Library, samples: Array, attempt: int) -> 
     if last:
         dropped = [row for failure in failures for row in failure.rows()]
         checked = remove_false(checked, library).add_dropped(dropped)
-    asked = allot(config, library, samples)
-    if asked is not None:
+    if config.quotas is not None:
+        asked = allot(config, library, samples)
         unmet = unmet_quotas(asked, checked, motion.joints[:, 0, 0], library, config.fps)
         failed |= unmet
         if last:
