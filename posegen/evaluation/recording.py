@@ -89,6 +89,7 @@ def read_blocks(dataset: Dataset, samples: range) -> Iterator[Block]:
     ----------
     dataset : Dataset
     samples : range
+        Consecutive ones.
 
     Raises
     ------
@@ -100,7 +101,7 @@ def read_blocks(dataset: Dataset, samples: range) -> Iterator[Block]:
         raise UsageError(msg)
     for first in range(0, len(samples), SAMPLES_PER_BLOCK):
         chosen = samples[first : first + SAMPLES_PER_BLOCK]
-        block = slice(chosen.start, chosen.stop, chosen.step) if chosen.step == 1 else np.array(chosen)
+        block = slice(chosen.start, chosen.stop)
         joints = dataset.arrays("joints", block)
         contact, action = (dataset.arrays(name, block) if name in dataset.fields else None for name in ("contact", "action"))
         with content_errors(dataset.path):

@@ -96,9 +96,10 @@ def convert(joints: ArrayLike, layout: str) -> Array:
         raise ValueError(msg)
     array = array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
     target = LAYOUTS[layout]
-    soles = sole_points(array)
     points = {name: array[..., i, :] for i, name in enumerate(JOINTS)}
-    points |= {name: soles[..., i, :] for i, name in enumerate(CONTACTS[:4])}
+    if any(name not in points for weights in target.joints.values() for name in weights):
+        soles = sole_points(array)
+        points |= {name: soles[..., i, :] for i, name in enumerate(CONTACTS[:4])}
     out = np.full((*array.shape[:-2], len(target.joints), 3), np.nan, array.dtype)
     for i, weights in enumerate(target.joints.values()):
         terms = [points[name] * array.dtype.type(weight) for name, weight in weights.items()]
