@@ -45,8 +45,8 @@ def figures_of_turns(name: str, run: Path, watcher: Path, pairs: Sequence[tuple[
             frames = _frames(seer, made.clip.joints)
             first, second = (_when(frames, action, seer.view.fps) for action in (one, other))
             ordered += first < second
-        reported = f"{ordered} of {len(pairs) * len(SEEDS)}"
-        yield Figure(f"{name}: sentences of two actions {'left whole' if whole else 'in parts'}, both seen in order", reported)
+        value = f"{ordered} of {len(pairs) * len(SEEDS)}"
+        yield Figure(f"{name}: sentences of two actions {'left whole' if whole else 'in parts'}, both seen in order", value)
 
 
 def _frames(seer: TrainedModel, joints: NDArray[np.float32]) -> list[str]:

@@ -74,8 +74,8 @@ def begun(path: Path, samples: int, chosen: Mapping[str, str] | None = None) -> 
     task, settings = find_task("action"), load_settings("quick", _overrides(samples, {}))
     if chosen is None:
         request = Request(str(path), "action", "quick", settings, only_estimate=True)
-        reported = {reason.name: reason.value for reason in train(request).reasons}
-        chosen = {name: reported[name] for name in CHOSEN}
+        reasons = {reason.name: reason.value for reason in train(request).reasons}
+        chosen = {name: reasons[name] for name in CHOSEN}
     material = open_training_data(path, settings.data, 0)
     material.prepare(task.recipes, lambda done, total: None)
     whole = open_training_data(path, load_settings("quick").data, 0)

@@ -71,7 +71,7 @@ def heading_changes(heading: Array) -> bool:
 def to_path_frame(root: Array, leg: Array, nominal: Array) -> None:
     """Transform ankles from the world to the frame of the path: left of the path and ahead on it; WORK rows keep the leg.
 
-    In the world frame, a foot would move straight from footprint to footprint, through the other leg, while the body turns.
+    A straight line between footprints in the world frame would take a foot through the other leg while the body turns.
 
     Parameters
     ----------

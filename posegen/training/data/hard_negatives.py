@@ -3,7 +3,7 @@
 The phrases of the library are known. A statement is located in the text by its own phrases and replaced by another of the same
 kind: another side, direction, path, speed or count of an action, or another action in the same verb form. A statement is left
 alone if its phrase does not occur exactly once, if the changed statement may be true of another part of the scene, or if the
-caption says more about the action than that it happens. Negatives mined from a dataset are in :mod:`posegen.embedding`.
+caption states more about the action than that it happens. Negatives mined from a dataset are in :mod:`posegen.embedding`.
 """
 
 from __future__ import annotations
