@@ -20,8 +20,8 @@ import psutil
 
 from benchmarks.keep.small_disk import fill_up
 from benchmarks.measure import ROOT, posegen
-from posegen.dataset.faults import STEPS
 from tests.faults.forks import SETTINGS
+from tests.faults.steps import STEPS
 
 __all__ = ["SAMPLES", "SHARDS", "STRIKES", "Struck", "damaged", "disk_filled", "receipts"]
 

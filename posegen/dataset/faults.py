@@ -25,16 +25,6 @@ from collections import Counter
 
 CRASH_VARIABLE = "POSEGEN_CRASH_AT"
 FAIL_VARIABLE = "POSEGEN_FAIL_AT"
-STEPS = (
-    "file_written",
-    "encoded",
-    "receipt_removed",
-    "file_placed",
-    "files_durable",
-    "receipt_written",
-    "receipt_placed",
-)
-"""The steps of a commit."""
 
 _counts: Counter[str] = Counter()
 

@@ -13,25 +13,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from posegen.dataset import layout
 from posegen.dataset.checked_files import DamagedFileError
 from posegen.dataset.files import find_folder_fault, temporary_run
 from posegen.dataset.header import inspect_header
-from posegen.dataset.layout import (
-    COPY_FILE,
-    HEADER_FILE,
-    MOTION,
-    OVERLAYS,
-    RECEIPTS,
-    REPAIR_FILE,
-    ROWS,
-    Header,
-    Layer,
-    dataset_folders,
-    receipt_path,
-    rows_path,
-    shard_of,
-    shard_path,
-)
+from posegen.dataset.layout import Header, Layer
 from posegen.dataset.lock import LOCK_FILE, is_being_written, lock_holder
 from posegen.dataset.read import Dataset, open_shard
 from posegen.dataset.receipts import (
@@ -108,7 +94,7 @@ def find_problems(
     UsageError
         If there is no dataset at all.
     """
-    if not any(os.path.lexists(path / name) for name in (HEADER_FILE, MOTION, RECEIPTS)):
+    if not any(os.path.lexists(path / name) for name in (layout.HEADER_FILE, layout.MOTION, layout.RECEIPTS)):
         msg = f"{path}: there is no dataset. Name a folder that `posegen generate` has made"
         raise UsageError(msg)
     state = inspect_header(path)
@@ -117,15 +103,17 @@ def find_problems(
     header = state.header
     if header is None:
         return
-    for name in dataset_folders(header):
+    for name in layout.dataset_folders(header):
         if fault := find_folder_fault(path / name):
             yield Problem(None, name, fault, repairable=False)
             return  # nothing is read through it
     yield from (Problem(None, name, fault) for name, fault in find_metadata_faults(path, header))
-    receipts, expected = _list_receipts(path), expected_shards(path, header)
+    receipts, expected = list[int](), expected_shards(path, header)
+    with suppress(OSError):  # reported by the search for orphan files
+        receipts = list_receipts(path)
     if expected > len(receipts) + _MAX_MISSING:
         what = f"requires {expected} shards, and there are {len(receipts)} receipts"
-        yield Problem(None, HEADER_FILE, what, repairable=False)
+        yield Problem(None, layout.HEADER_FILE, what, repairable=False)
         expected = 0
     known = {*receipts, *range(expected)}
     selected = sorted(known if shards is None else known.intersection(shards))
@@ -167,23 +155,16 @@ def format_samples(samples: list[int]) -> str:
 
 def _receipt_time(path: Path, shard: int) -> int | None:
     try:
-        return os.lstat(path / receipt_path(shard)).st_mtime_ns
+        return os.lstat(path / layout.receipt_path(shard)).st_mtime_ns
     except OSError:
         return None
 
 
 def _header_problem(path: Path, fault: str, *, repairable: bool) -> Problem:
-    if not os.path.lexists(path / HEADER_FILE):
-        copy = "" if repairable else f", and {COPY_FILE} is missing or damaged, too"
+    if not os.path.lexists(path / layout.HEADER_FILE):
+        copy = "" if repairable else f", and {layout.COPY_FILE} is missing or damaged, too"
         fault = f"is missing{copy}. Run the same `posegen generate` command again: complete shards are kept"
-    return Problem(None, HEADER_FILE, fault, repairable)
-
-
-def _list_receipts(path: Path) -> list[int]:
-    try:
-        return list_receipts(path)
-    except OSError:
-        return []  # reported by the search for orphan files
+    return Problem(None, layout.HEADER_FILE, fault, repairable)
 
 
 def _check_shard(
@@ -191,7 +172,7 @@ def _check_shard(
 ) -> Iterator[Problem]:
     """Check a shard with its layers, or a layer of it, given the receipt of the shard."""
     problem = partial(Problem, shard, layer=layer.name if layer else None)
-    name = receipt_path(shard, layer)
+    name = layout.receipt_path(shard, layer)
     try:
         receipt = read_receipt(path, header, shard, layer, samples)
     except FileNotFoundError:
@@ -201,9 +182,9 @@ def _check_shard(
         yield problem(name, str(error))
         return
     dataset = open_shard(path, header, receipt)
-    names = {shard_path(field, shard): field.name for field in (layer or header).fields}
+    names = {layout.shard_path(field, shard): field.name for field in (layer or header).fields}
     if layer is None:
-        names[rows_path(shard)] = ROWS
+        names[layout.rows_path(shard)] = layout.ROWS
         if receipt.count < header.count(shard):
             yield problem(name, f"has {receipt.count} samples, the dataset has {header.count(shard)} in this shard")
     for file, content in names.items():
@@ -243,14 +224,14 @@ def _first_line(error: BaseException) -> str:
 
 def _find_orphans(path: Path, header: Header, known: Container[int]) -> Iterator[Problem]:
     """Find files and folders that do not belong to a dataset whose shards are `known`."""
-    folders = dict.fromkeys(("", *dataset_folders(header)))
-    files = {HEADER_FILE, *header_metadata(header)}
+    folders = dict.fromkeys(("", *layout.dataset_folders(header)))
+    files = {layout.HEADER_FILE, *header_metadata(header)}
     is_busy = is_being_written(path)
     for folder in folders:
         try:
             for entry in os.scandir(path / folder):
                 name = f"{folder}/{entry.name}".lstrip("/")
-                is_expected = name in files or (name in (*folders, *OVERLAYS) and entry.is_dir(follow_symlinks=False))
+                is_expected = name in files or (name in (*folders, *layout.OVERLAYS) and entry.is_dir(follow_symlinks=False))
                 if not is_expected:
                     yield from _check_entry(path, header, known, name, entry, is_busy=is_busy)
         except FileNotFoundError:
@@ -265,7 +246,7 @@ def _check_entry(
 ) -> Iterator[Problem]:
     """Describe what is wrong with an entry that is neither a folder of the dataset nor one of its metadata files."""
     run = temporary_run(entry.name)
-    shard = shard_of(header, name)
+    shard = layout.shard_of(header, name)
     if shard is not None and shard in known:
         return  # checked with its shard
     if not entry.is_file(follow_symlinks=False):
@@ -275,7 +256,7 @@ def _check_entry(
         holder = lock_holder(path)
         if holder is None or has_ended(holder):
             yield Problem(None, name, "is the lock of a run that has ended")
-    elif name == REPAIR_FILE:
+    elif name == layout.REPAIR_FILE:
         if not is_busy:
             yield Problem(None, name, "is the record of a repair that did not finish")
     elif run is not None:
@@ -286,5 +267,5 @@ def _check_entry(
             yield Problem(None, name, what, repairable=False)
     elif shard is None:
         yield Problem(None, name, "does not belong to the dataset. Remove it", repairable=False)
-    elif not is_busy and not os.path.lexists(path / receipt_path(shard)):  # a run may have stored it meanwhile
+    elif not is_busy and not os.path.lexists(path / layout.receipt_path(shard)):  # a run may have stored it meanwhile
         yield Problem(shard, name, "belongs to an unfinished shard: there is no receipt")

@@ -17,27 +17,12 @@ import numpy as np
 import pyarrow as pa
 
 from posegen.arrays import Array
+from posegen.dataset import layout
 from posegen.dataset.documents import seal
 from posegen.dataset.faults import fault_point
 from posegen.dataset.files import BackgroundWriter, remove_durably, sync_folder, temporary_run, write_changed, write_durably
 from posegen.dataset.header import load_header, samples_after_repair
-from posegen.dataset.layout import (
-    COPY_FILE,
-    HEADER_FILE,
-    MOTION,
-    RECEIPTS,
-    REPAIR_FILE,
-    ROWS,
-    SEQUENCES,
-    ArrayField,
-    Header,
-    Layer,
-    dataset_folders,
-    receipt_path,
-    rows_path,
-    shard_of,
-    shard_path,
-)
+from posegen.dataset.layout import ArrayField, Header, Layer
 from posegen.dataset.lock import LOCK_FILE
 from posegen.dataset.receipts import (
     DIGITS,
@@ -80,7 +65,7 @@ def create(path: Path, header: Header, run: str | None = None) -> None:
     empty = header.with_samples(0)
     path.mkdir(parents=True, exist_ok=True)
     _check_empty(path, header)
-    for folder in (SEQUENCES, RECEIPTS):
+    for folder in (layout.SEQUENCES, layout.RECEIPTS):
         (path / folder).mkdir(exist_ok=True)
     _write_metadata(path, empty, run)
     sync_folder(path)
@@ -222,7 +207,7 @@ def publish(path: Path, header: Header, samples: int, run: str | None = None) ->
     if samples > before.samples:
         _write_header(path, published, run)
     if samples >= samples_after_repair(path):
-        remove_durably(path / REPAIR_FILE)
+        remove_durably(path / layout.REPAIR_FILE)
     return published
 
 
@@ -239,10 +224,10 @@ def unfinished_files(path: Path, header: Header, shards: int) -> list[str]:
     """
     kept = set(list_receipts(path))
     unfinished = []
-    for folder in filter(lambda folder: (path / folder).is_dir(), dataset_folders(header)):
+    for folder in filter(lambda folder: (path / folder).is_dir(), layout.dataset_folders(header)):
         for entry in os.scandir(path / folder):
             name = f"{folder}/{entry.name}"
-            shard = shard_of(header, name) if entry.is_file(follow_symlinks=False) else None
+            shard = layout.shard_of(header, name) if entry.is_file(follow_symlinks=False) else None
             if shard is not None and shard not in kept and shard >= shards:
                 unfinished.append(name)
     return sorted(unfinished)
@@ -250,13 +235,14 @@ def unfinished_files(path: Path, header: Header, shards: int) -> list[str]:
 
 def _check_empty(path: Path, header: Header) -> None:
     """Raise UsageError if a folder has anything but the remains of a run that died while it created this very dataset."""
-    known = {MOTION, SEQUENCES, RECEIPTS, COPY_FILE, REPAIR_FILE, LOCK_FILE}
+    known = {layout.MOTION, layout.SEQUENCES, layout.RECEIPTS, layout.COPY_FILE, layout.REPAIR_FILE, LOCK_FILE}
     foreign = [entry.name for entry in path.iterdir() if entry.name not in known and temporary_run(entry.name) is None]
     fields = {field.name for field in header.fields}
-    if (path / MOTION).is_dir():
-        foreign += [f"{MOTION}/{x.name}" for x in (path / MOTION).iterdir() if x.is_dir() and x.name not in fields]
+    motion = path / layout.MOTION
+    if motion.is_dir():
+        foreign += [f"{layout.MOTION}/{x.name}" for x in motion.iterdir() if x.is_dir() and x.name not in fields]
     if not foreign:
-        foreign = [receipt_path(shard) for shard in list_receipts(path) if is_foreign_receipt(path, header, shard)]
+        foreign = [layout.receipt_path(shard) for shard in list_receipts(path) if is_foreign_receipt(path, header, shard)]
     if foreign:
         msg = f"{path}: is not empty: it contains {', '.join(sorted(foreign)[:3])}. Choose an empty or a new folder"
         raise UsageError(msg)
@@ -269,7 +255,7 @@ def _write_metadata(path: Path, header: Header, run: str) -> None:
 
 
 def _write_header(path: Path, header: Header, run: str) -> None:
-    write_durably(path / HEADER_FILE, header.to_bytes(), run)
+    write_durably(path / layout.HEADER_FILE, header.to_bytes(), run)
     fault_point("header_written", header.samples)
 
 
@@ -296,7 +282,8 @@ def _commit(
                 for field in fields:
                     # A field without any value has no file.
                     if pieces := encode_shard(field, values[field.name], header.shard, header.chunk):
-                        files[shard_path(field, shard)] = _write_file(writer, path / shard_path(field, shard), pieces)
+                        name = layout.shard_path(field, shard)
+                        files[name] = _write_file(writer, path / name, pieces)
             table = None
             if rows is not None:
                 with stage("encode"):
@@ -304,12 +291,12 @@ def _commit(
                     if fault := find_rows_fault(table, header, first, count):
                         msg = f"the table of sequences {fault}"
                         raise ValueError(msg)
-                    files[rows_path(shard)] = _write_file(writer, path / rows_path(shard), [encode_table(table)])
+                    files[layout.rows_path(shard)] = _write_file(writer, path / layout.rows_path(shard), [encode_table(table)])
             with stage("hash"):
                 content = {name: content_hashes(array) for name, array in values.items()}
                 content |= {name: text[: count * DIGITS] for name, text in sources.items()}
                 if table is not None:
-                    content[ROWS] = hash_rows(table, len(header.variants))
+                    content[layout.ROWS] = hash_rows(table, len(header.variants))
             receipt = Receipt(
                 shard=shard,
                 first=first,
@@ -322,9 +309,9 @@ def _commit(
                 made_by_run=run,
             )
             fault_point("encoded", shard)
-            absent = [path / shard_path(field, shard) for field in fields if shard_path(field, shard) not in files]
+            absent = [path / name for name in (layout.shard_path(field, shard) for field in fields) if name not in files]
             with stage("sync"):
-                writer.commit(path / receipt_path(shard, layer), seal(receipt), absent)
+                writer.commit(path / layout.receipt_path(shard, layer), seal(receipt), absent)
     except OSError as error:
         what = f"shard {shard}" if layer is None else f"{layer.name} of shard {shard}"
         msg = (

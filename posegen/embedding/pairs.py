@@ -39,7 +39,7 @@ from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.runs import current_run
 from posegen.dataset.tables import encode_table
 from posegen.embedding.claims import KINDS, ClaimCollector, Claims
-from posegen.embedding.neighbours import EXACT, neighbour_index
+from posegen.embedding.neighbours import EXACT, find_neighbours, neighbour_index
 from posegen.errors import PosegenError, UsageError, require_positive
 from posegen.hashing import byte_hash
 from posegen.progress import Progress
@@ -344,7 +344,7 @@ def _mine_shards(
         blocks = []
         for begin in range(first, first + count, BLOCK):
             rows = np.arange(begin, min(begin + BLOCK, first + count))
-            others, similarities = index.neighbours(vectors, rows, header.neighbours)
+            others, similarities = find_neighbours(index, vectors, rows, header.neighbours)
             own = ~shared[rows]
             blocks.append(_choose(rows[own], others[own], similarities[own], claims, header))
         table = pa.concat_tables(blocks).combine_chunks()

@@ -18,7 +18,7 @@ from posegen.dataset.files import write_durably
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.runs import current_run
 from posegen.embedding.claims import extract_labels, parse_claims
-from posegen.embedding.neighbours import neighbour_index
+from posegen.embedding.neighbours import find_neighbours, neighbour_index
 from posegen.embedding.pairs import count_pairs
 from posegen.errors import PosegenError
 from posegen.templates import fill_template
@@ -152,7 +152,7 @@ def _facts(dataset: Dataset, embeddings: Embeddings, points: int) -> list[tuple[
 
 def _examples(embeddings: Embeddings, vectors: Array) -> list[tuple[str, list[tuple[str, float]]]]:
     rows, texts = even_rows(embeddings.count, EXAMPLES), embeddings.texts
-    others, near = neighbour_index(vectors).neighbours(vectors, rows, NEAREST)
+    others, near = find_neighbours(neighbour_index(vectors), vectors, rows, NEAREST)
     return [
         (texts[row], [(texts[other], cosine) for other, cosine in zip(*found, strict=True) if other >= 0])
         for row, *found in zip(rows.tolist(), others.tolist(), near.tolist(), strict=True)

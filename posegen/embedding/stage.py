@@ -426,7 +426,7 @@ def _measure_agreement(
     for shard in np.unique(rows // size).tolist():
         texts = read_texts(folder, receipts[shard])
         sample += [texts[row % size] for row in rows[rows // size == shard].tolist()]
-    agreement = check_agreement(encoder, sample)
-    measured = replace(header, details=header.details | {"agreement": round(agreement or 0.0, 5)})
+    agreement = check_agreement(encoder, replace(encoder, backend=encoder.reference), sample)
+    measured = replace(header, details=header.details | {"agreement": round(agreement, 5)})
     write_durably(folder / HEADER_FILE, seal(measured, indent=2), session.run)
     return measured
