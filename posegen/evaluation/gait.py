@@ -314,13 +314,10 @@ class GaitTally:
         for stretch in steady_stretches(recording, WALKING):
             walk = measure_walk(stretch)
             if walk is not None:
-                if len(self.walks) < self.most:
-                    self.walks.append(walk)
+                self.walks.append(walk)
                 self.add_cycles(stretch, walk)
-        for stretch in steady_stretches(recording, RUNNING):
-            run = measure_run(stretch)
-            if run is not None and len(self.runs) < self.most:
-                self.runs.append(run)
+        self.runs += [run for run in map(measure_run, steady_stretches(recording, RUNNING)) if run is not None]
+        del self.walks[self.most :], self.runs[self.most :]
 
     def add_cycles(self, stretch: Recording, walk: Walk) -> None:
         """Add the angles of a walk to the sums of its speed."""

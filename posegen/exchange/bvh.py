@@ -218,33 +218,32 @@ def _channels(lines: _Lines) -> tuple[str, ...]:
     return tuple(name for name in named if name)
 
 
-def joint_positions(motion: BvhMotion) -> Array:
+def joint_positions(joints: Sequence[BvhJoint], values: Array) -> Array:
     """Return the positions of all joints by forward kinematics.
 
     Parameters
     ----------
-    motion : BvhMotion
+    joints : sequence of BvhJoint
+    values : float64 [frame, channel]
 
     Returns
     -------
     float64 [frame, joint, 3]
         In the units of the file.
     """
-    frames = len(motion.values)
-    positions = np.zeros((frames, len(motion.joints), 3))
+    positions = np.zeros((len(values), len(joints), 3))
     turns: list[Array] = []
-    first = 0
-    for number, joint in enumerate(motion.joints):
-        offset = np.tile(np.array(joint.offset), (frames, 1))
-        turn = np.broadcast_to(np.eye(3), (frames, 3, 3))
-        for column, channel in enumerate(joint.channels, first):
-            axis, values = _AXES.index(channel[0]), motion.values[:, column]
+    columns = iter(values.T)
+    for number, joint in enumerate(joints):
+        offset = np.tile(np.array(joint.offset), (len(values), 1))
+        turn = np.broadcast_to(np.eye(3), (len(values), 3, 3))
+        for channel in joint.channels:
+            axis = _AXES.index(channel[0])
             if channel.endswith("rotation"):
-                turn = turn @ _about(axis, values)
+                turn = turn @ _about(axis, next(columns))
             else:
                 # Position channels replace the offset.
-                offset[:, axis] = values
-        first += len(joint.channels)
+                offset[:, axis] = next(columns)
         if joint.parent < 0:
             positions[:, number] = offset
         else:
@@ -256,14 +255,10 @@ def joint_positions(motion: BvhMotion) -> Array:
 
 def _about(axis: int, degrees: Array) -> Array:
     """Return rotations about an axis: float64 [frame, 3, 3]."""
-    radians = np.radians(degrees)
-    matrix = np.zeros((len(degrees), 3, 3))
-    i, j = (axis + 1) % 3, (axis + 2) % 3
-    matrix[:, axis, axis] = 1
-    matrix[:, i, i] = matrix[:, j, j] = np.cos(radians)
-    matrix[:, j, i] = np.sin(radians)
-    matrix[:, i, j] = -matrix[:, j, i]
-    return matrix
+    cosine, sine = (function(np.radians(degrees))[:, None, None] for function in (np.cos, np.sin))
+    unit = np.eye(3)[axis]
+    # Rodrigues' formula; the rows of the cross products with the axis are those of its transpose.
+    return np.asarray(cosine * np.eye(3) + (1 - cosine) * np.outer(unit, unit) + sine * np.cross(unit, np.eye(3)).T)
 
 
 UNITS: Mapping[str, float] = {"metres": 1.0, "centimetres": 0.01, "CMU's units": 0.0564444}
@@ -327,8 +322,8 @@ def read_bvh_figure(path: Path) -> BvhFigure:
     unit = _unit(path, motion, numbers)
     parts = []
     for first in range(0, len(motion.values), FRAMES_AT_ONCE):
-        some = BvhMotion(motion.joints, motion.values[first : first + FRAMES_AT_ONCE], motion.fps)
-        parts.append(_figure(UNITS[unit] * joint_positions(some), numbers, spine))
+        values = motion.values[first : first + FRAMES_AT_ONCE]
+        parts.append(_figure(UNITS[unit] * joint_positions(motion.joints, values), numbers, spine))
     joints = np.concatenate(parts)
     feet = joints[:, [JOINTS.index("left_foot"), JOINTS.index("right_foot")]]
     lowest = np.concatenate([feet, sole_points(joints)], axis=1)[..., 1].min(axis=1)
@@ -349,7 +344,7 @@ def _numbers(path: Path, joints: Sequence[BvhJoint]) -> tuple[str, dict[str, int
         for part, names in zip(_PARTS, left.split(), strict=True):
             asked[f"left_{part}"] = names
             asked[f"right_{part}"] = "|".join(_right(name) for name in names.split("|"))
-        found = {ours: _first(named, names) for ours, names in asked.items()}
+        found = {ours: next((named[name] for name in names.split("|") if name in named), None) for ours, names in asked.items()}
         for side in ("left", "right"):
             ankle = found[f"{side}_ankle"]
             if found[f"{side}_foot"] is None and ankle is not None:
@@ -367,10 +362,6 @@ def _right(left: str) -> str:
     return "right" + left.removeprefix("left") if left.startswith("left") else "r" + left.removeprefix("l")
 
 
-def _first(named: Mapping[str, int], names: str) -> int | None:
-    return next((named[name] for name in names.split("|") if name in named), None)
-
-
 def _end(joints: Sequence[BvhJoint], parent: int) -> int | None:
     return next((n for n, joint in enumerate(joints) if joint.parent == parent and joint.name == END_SITE), None)
 
@@ -384,7 +375,7 @@ def _spine(joints: Sequence[BvhJoint], pelvis: int, neck: int) -> list[int]:
 
 
 def _unit(path: Path, motion: BvhMotion, numbers: Mapping[str, int]) -> str:
-    positions = joint_positions(BvhMotion(motion.joints, motion.values[:1], motion.fps))[0]
+    positions = joint_positions(motion.joints, motion.values[:1])[0]
     hip, knee, ankle = (positions[numbers[f"left_{part}"]] for part in ("hip", "knee", "ankle"))
     leg = sum(float(np.sqrt(((a - b) ** 2).sum())) for a, b in ((hip, knee), (knee, ankle)))
     for name, metres in UNITS.items():
