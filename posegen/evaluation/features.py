@@ -81,11 +81,11 @@ def geometric_features(joints: ArrayLike, fps: float) -> Array:
     speeds = {name: np.diff(point(positions, name), axis=0) * fps for name in JOINTS}
     height = {name: where[name][:, 1] - positions[1:, :, 1].min(-1) for name in JOINTS}
     holds = []
-    sizes = {name: _length(where[one] - where[other]).mean() for name, (one, other) in _UNITS.items()}
+    sizes = {name: np.linalg.norm(where[one] - where[other], axis=-1).mean() for name, (one, other) in _UNITS.items()}
     for relation in _RELATIONS:
         kind, names, bounds, sign = relation["kind"], relation["joints"], relation["bounds"], 1.0
         if kind == "fast":
-            value = _length(speeds[names[0]])
+            value = np.linalg.norm(speeds[names[0]], axis=-1)
         elif kind in ("higher", "lower"):
             sign = 1.0 if kind == "higher" else -1.0
             value = sign * height[names[0]]
@@ -109,10 +109,6 @@ def _four_points(relation: str, names: list[str], where: dict[str, Array], speed
     if relation == "moves":
         return _along(speeds[names[3]] - speeds[names[2]], b - a)
     return _along(speeds[names[3]] - speeds[names[0]], np.cross(b - a, c - a))
-
-
-def _length(vectors: Array) -> Array:
-    return np.asarray(np.sqrt((vectors * vectors).sum(-1)))
 
 
 def _along(vectors: Array, way: Array) -> Array:
