@@ -2,24 +2,7 @@
 
 Files are untrusted: every number is checked before memory is allocated for it. Errors name file and line.
 
-Joint names are compared in lower case, without a prefix before a colon (``mixamorig:``), spaces, ``_``, ``-`` and ``.``. The
-first convention that names all joints is used:
-
-=============== ============= ============= ============= ============
-joint           CMU, Mixamo   ASF (HDM05)   Biovision     SMPL
-=============== ============= ============= ============= ============
-pelvis          Hips          root, Hips    Hips          pelvis
-hip             LeftUpLeg     lfemur        LeftHip       left_hip
-knee            LeftLeg       ltibia        LeftKnee      left_knee
-ankle           LeftFoot      lfoot         LeftAnkle     left_ankle
-foot            LeftToeBase   ltoes         LeftToe       left_foot
-neck            Neck          lowerneck     Neck          neck
-head            Head          head          Head          head
-collar          LeftShoulder  lclavicle     LeftCollar    left_collar
-shoulder        LeftArm       lhumerus      LeftShoulder  left_shoulder
-elbow           LeftForeArm   lradius       LeftElbow     left_elbow
-wrist           LeftHand      lwrist        LeftWrist     left_wrist
-=============== ============= ============= ============= ============
+``bvh_names.yaml`` lists the names of joints by convention. The first convention that names all joints is used.
 
 Spines have any number of joints: spine1 to spine3 are interpolated along the chain from pelvis to neck, at the shares of its
 length at which posegen's skeleton has them. A foot without a toe joint ends at the End Site of the ankle. A collar at the neck,
@@ -42,6 +25,7 @@ from posegen.arrays import Array
 from posegen.errors import UsageError
 from posegen.skeleton import JOINTS, sole_points
 from posegen.wording import shown
+from posegen.yaml_files import read_yaml
 
 MOST_BYTES = 128 * 2**20
 MOST_JOINTS, DEEPEST, MOST_FRAMES = 500, 100, 500_000
@@ -267,27 +251,12 @@ FRAMES_AT_ONCE = 1000
 AT_NECK = 0.02
 """Metres."""
 
-_PARTS = ("hip", "knee", "ankle", "foot", "collar", "shoulder", "elbow", "wrist")
-_CENTRE = ("pelvis", "neck", "head")
 _SPINE = {"spine1": 0.22, "spine2": 0.48, "spine3": 0.59}
 """Shares of the chain from pelvis to neck."""
 
-# Names of the centre joints, then of the left side; alternatives are separated by a bar.
-_CONVENTIONS: Mapping[str, tuple[str, str]] = {
-    "CMU or Mixamo": (
-        "hips neck head",
-        "leftupleg leftleg leftfoot lefttoebase leftshoulder leftarm leftforearm lefthand",
-    ),
-    "ASF": ("root|hips lowerneck|neck head", "lfemur ltibia lfoot ltoes lclavicle lhumerus lradius lwrist|lhand"),
-    "SMPL": (
-        "pelvis neck head",
-        "lefthip leftknee leftankle leftfoot leftcollar leftshoulder leftelbow leftwrist",
-    ),
-    "Biovision": (
-        "hips|hip|pelvis neck head",
-        "lefthip leftknee leftankle lefttoe leftcollar leftshoulder leftelbow leftwrist",
-    ),
-}
+_CONVENTIONS: Mapping[str, Mapping[str, list[str]]] = read_yaml(Path(__file__).with_name("bvh_names.yaml"))
+_CENTRE = ("pelvis", "neck", "head")
+"""The other joints have two sides."""
 
 
 @dataclass(frozen=True)
@@ -339,17 +308,17 @@ def _numbers(path: Path, joints: Sequence[BvhJoint]) -> tuple[str, dict[str, int
     """Return the convention, and the index of each joint except those of the spine."""
     named = {_plain(joint.name): number for number, joint in reversed(list(enumerate(joints))) if joint.name != END_SITE}
     closest: list[str] | None = None
-    for convention, (centre, left) in _CONVENTIONS.items():
-        asked = dict(zip(_CENTRE, centre.split(), strict=True))
-        for part, names in zip(_PARTS, left.split(), strict=True):
-            asked[f"left_{part}"] = names
-            asked[f"right_{part}"] = "|".join(_right(name) for name in names.split("|"))
-        found = {ours: next((named[name] for name in names.split("|") if name in named), None) for ours, names in asked.items()}
+    for convention, parts in _CONVENTIONS.items():
+        asked = {part: names for part, names in parts.items() if part in _CENTRE}
+        for part, names in parts.items():
+            if part not in _CENTRE:
+                asked |= {f"left_{part}": names, f"right_{part}": [_right(name) for name in names]}
+        found = {ours: next((named[name] for name in names if name in named), None) for ours, names in asked.items()}
         for side in ("left", "right"):
             ankle = found[f"{side}_ankle"]
             if found[f"{side}_foot"] is None and ankle is not None:
                 found[f"{side}_foot"] = _end(joints, ankle)
-        missing = [asked[ours].partition("|")[0] for ours, number in found.items() if number is None]
+        missing = [asked[ours][0] for ours, number in found.items() if number is None]
         if not missing:
             return convention, {ours: number for ours, number in found.items() if number is not None}
         if closest is None or len(missing) < len(closest):

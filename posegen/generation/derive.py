@@ -7,7 +7,7 @@ time and resumed by the same call.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -119,12 +119,7 @@ def derive(
         header = load_header(path)
         check_folders(path, header)
         header, layers = _open_layers(path, header, config, fields, run)
-        jobs = [
-            ShardJob(path, header, config, Span.of(shard, header.shard, header.samples), run, layer)
-            for layer in layers
-            for shard, receipt in list_layer_receipts(path, header, layer)
-            if isinstance(receipt, str)
-        ]
+        jobs = [job for layer in layers for job in _missing_shards(path, header, config, layer, run)]
         written = _derive_shards(jobs, workers or available_cores(), progress or Progress(), check) if jobs else 0
     return DerivationResult(
         path=path,
@@ -158,6 +153,13 @@ def _open_layers(
             header = add_layer(path, header, layers[field.name], run)
     names = [field.name for field in fields if field.name in layers] if fields else list(layers)
     return header, tuple(layers[name] for name in names)
+
+
+def _missing_shards(path: Path, header: Header, config: Config, layer: Layer, run: str) -> Iterator[ShardJob]:
+    """Yield a job for each shard of a layer that has no receipt."""
+    for shard, receipt in list_layer_receipts(path, header, layer):
+        if isinstance(receipt, str):
+            yield ShardJob(path, header, config, Span.of(shard, header.shard, header.samples), run, layer)
 
 
 def _check_version(path: Path, layer: Layer) -> None:
