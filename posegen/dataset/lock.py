@@ -9,7 +9,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -48,15 +48,12 @@ def locked(dataset: Path, run: str) -> Iterator[None]:
         holder = _read_holder(dataset) or "another process"
         msg = f"{dataset}: is being written by {holder}. Wait until it has ended, or stop it, then run this command again"
         raise PosegenError(msg) from error
-    try:
+    with ExitStack() as held:
+        held.callback(lock.release)
+        # Before the release: a process that has opened this very file detects that it is gone.
+        held.callback(path.unlink, missing_ok=True)
         _write_holder(path, f"process {os.getpid()} (run {run})")
         yield
-    finally:
-        try:
-            # Before the release: a process that has opened this very file detects that it is gone.
-            path.unlink(missing_ok=True)
-        finally:
-            lock.release()
 
 
 def lock_holder(dataset: Path) -> str | None:

@@ -8,6 +8,7 @@ since a look-up costs nothing. The agreement with float32 differs between models
 
 from __future__ import annotations
 
+import logging
 import os
 import tempfile
 import warnings
@@ -119,13 +120,10 @@ def _export(transformer: Any, path: Path) -> None:
 
 
 def _quantise(exact: Path, small: Path) -> None:
-    import logging
-
     from onnxruntime.quantization import QuantType, quantize_dynamic
+    from sentence_transformers.util import disable_logging
 
-    before = logging.root.level
-    logging.root.setLevel(logging.ERROR)  # its advice does not apply here
-    try:
+    with disable_logging(logging.WARNING):  # its advice does not apply here
         quantize_dynamic(
             str(exact),
             str(small),
@@ -134,8 +132,6 @@ def _quantise(exact: Path, small: Path) -> None:
             op_types_to_quantize=["MatMul"],
             nodes_to_exclude=_narrowing(exact),
         )
-    finally:
-        logging.root.setLevel(before)
 
 
 def _narrowing(path: Path) -> list[str]:

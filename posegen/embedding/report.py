@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -142,12 +143,10 @@ def _facts(dataset: Dataset, embeddings: Embeddings, points: int) -> list[tuple[
         ("dimensions", f"{embeddings.dimension:,}"),
         ("on the map", f"{points:,}"),
     ]
-    try:
-        pairs = count_pairs(embeddings.folder)
-    except (FileNotFoundError, PosegenError):
-        return facts  # incomplete or damaged, which `posegen embed --pairs` reports
-    names = ("near-duplicates", "hard negatives")
-    return facts + [(name, f"{count:,} pairs") for name, count in zip(names, pairs, strict=True)] if pairs else facts
+    with suppress(FileNotFoundError, PosegenError):  # incomplete or damaged, which `posegen embed --pairs` reports
+        if pairs := count_pairs(embeddings.folder):
+            facts += [("near-duplicates", f"{pairs[0]:,} pairs"), ("hard negatives", f"{pairs[1]:,} pairs")]
+    return facts
 
 
 def _examples(embeddings: Embeddings, vectors: Array) -> list[tuple[str, list[tuple[str, float]]]]:

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from functools import cache
 from math import gcd
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -187,10 +188,7 @@ def embed(
     session = _Session(run, worker_count, load, cached, display, result)
     with locked(folder, run):
         remove_temporary_files(folder)
-        header = _matching_header(folder, requested)
-        if header is None:
-            header = _new_header(load(), dataset.header.identity, worker_count, shard, tokens=tokens, float16=float16)
-            write_durably(folder / HEADER_FILE, seal(header, indent=2), run)
+        header = _open_header(session, requested, shard)
         result.captions, texts = number_texts(dataset, folder, header.shard, run, display)
         result.distinct, result.shards = sum(receipt.count for receipt in texts), len(texts)
         header = _embed_texts(header, texts, session)
@@ -200,7 +198,7 @@ def embed(
     return result
 
 
-def _settings(identity: str, encoder: str, fingerprint: str, tokens: bool, float16: bool) -> dict[str, object]:
+def _settings(identity: str, encoder: str, fingerprint: str, tokens: bool, float16: bool) -> dict[str, Any]:
     """Return what distinguishes vectors, by name."""
     model, _, precision = fingerprint.rpartition("-")
     return {
@@ -213,30 +211,26 @@ def _settings(identity: str, encoder: str, fingerprint: str, tokens: bool, float
     }
 
 
-def _matching_header(folder: Path, requested: dict[str, object]) -> EmbeddingHeader | None:
-    """Return the stored header if it is as requested; None if there are no vectors.
+def _open_header(session: _Session, requested: dict[str, Any], shard: int | None) -> EmbeddingHeader:
+    """Return the stored header if it is as requested; write a new one if there are no vectors.
 
     Raises
     ------
     UsageError
-        If other vectors are stored.
+        If other vectors are stored, or the encoder cannot make the requested ones.
     """
+    folder = session.result.path
     header = load_embedding_header(folder)
-    if header is None:
-        return None
-    stored = _settings(header.identity, header.encoder, header.fingerprint, header.positions > 0, header.dtype == "float16")
-    if stored == requested:
-        return header
-    if any((folder / "receipts" / "vectors").glob("*.json")):
-        differences = "; ".join(list_differences(stored, requested))
-        msg = f"{folder}: holds other vectors ({differences}). Store the new ones under another --name, or delete that folder"
-        raise UsageError(msg)
-    return None
-
-
-def _new_header(
-    encoder: Encoder, identity: str, workers: int, shard: int | None, *, tokens: bool, float16: bool
-) -> EmbeddingHeader:
+    if header is not None:
+        stored = _settings(header.identity, header.encoder, header.fingerprint, header.positions > 0, header.dtype == "float16")
+        if stored == requested:
+            return header
+        if any((folder / "receipts" / "vectors").glob("*.json")):
+            differences = "; ".join(list_differences(stored, requested))
+            advice = "Store the new ones under another --name, or delete that folder"
+            msg = f"{folder}: holds other vectors ({differences}). {advice}"
+            raise UsageError(msg)
+    encoder, tokens = session.load(), requested["tokens"]
     if tokens and not encoder.has_tokens:
         msg = f"{encoder.name}: has no vectors of tokens; leave --tokens out"
         raise UsageError(msg)
@@ -245,21 +239,22 @@ def _new_header(
     if not 1 <= shard <= MAX_SHARD:
         msg = f"--shard must be from 1 to {MAX_SHARD} (got {shard})"
         raise UsageError(msg)
-    positions = -(-encoder.limit // POSITIONS_PER_CHUNK) * POSITIONS_PER_CHUNK
-    return EmbeddingHeader(
+    header = EmbeddingHeader(
         format_version=1,
-        identity=identity,
+        identity=requested["identity of the dataset"],
         encoder=encoder.name,
         fingerprint=encoder.fingerprint,
         details=encoder.description,
         dimension=encoder.dimension,
-        positions=positions if tokens else 0,
-        dtype="float16" if float16 else "float32",
+        positions=-(-encoder.limit // POSITIONS_PER_CHUNK) * POSITIONS_PER_CHUNK if tokens else 0,
+        dtype="float16" if requested["float16"] else "float32",
         shard=shard,
         chunk=gcd(shard, chunk),
-        budget=batch_budget(encoder, workers),
+        budget=batch_budget(encoder, session.workers),
         begun=datetime.now(UTC).isoformat(timespec="seconds"),
     )
+    write_durably(folder / HEADER_FILE, seal(header, indent=2), session.run)
+    return header
 
 
 def _embed_texts(header: EmbeddingHeader, texts: Sequence[OverlayReceipt], session: _Session) -> EmbeddingHeader:
