@@ -103,9 +103,9 @@ TASKS: Registry[Any] = Registry("posegen.tasks", {name: f"posegen.training.tasks
 
 MODEL_FORMATS: Registry[Any] = Registry(
     "posegen.model_formats",
-    {"onnx": "posegen.training.export:ONNX", "safetensors": "posegen.training.export:SAFETENSORS"},
+    {"onnx": "posegen.training.model_files:ONNX", "safetensors": "posegen.training.model_files:SAFETENSORS"},
 )
-"""A :class:`posegen.training.export.ModelFormat` by name, for ``posegen export-model``."""
+"""A :class:`posegen.training.model_files.ModelFormat` by name, for ``posegen export-model``."""
 
 EXTRAS = {
     "view": ("matplotlib", "PIL"),

@@ -168,9 +168,9 @@ def uniform(
     if not 0 <= seed < 1 << 64:
         msg = f"seed is {seed}; it must lie between 0 and 2^64 - 1"
         raise ValueError(msg)
-    wanted = np.ascontiguousarray(samples, np.int64).view(np.uint64)
-    out = np.empty((len(wanted), count))
-    _fill(np.uint64(seed), wanted, np.uint64(int(stream) << 16 | attempt << 8 | substream), first, out)
+    indices = np.ascontiguousarray(samples, np.int64).view(np.uint64)
+    out = np.empty((len(indices), count))
+    _fill(np.uint64(seed), indices, np.uint64(int(stream) << 16 | attempt << 8 | substream), first, out)
     return out
 
 

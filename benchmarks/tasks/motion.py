@@ -10,7 +10,7 @@ from benchmarks.tasks.in_turn import figures_of_turns
 from benchmarks.tasks.joins import figures_of_joins
 from benchmarks.train.running import Run, time_figures, trained
 from benchmarks.train.shared import SAMPLES, embedded
-from posegen.cli.evaluation_models import JudgedMotion, judge_motion
+from posegen.cli.evaluation_models import AnimationMeasures, measure_animation
 
 QUICK_MINUTES, BALANCED_MINUTES = 6.0, 30.0
 LEAST_OF_REAL = 0.5
@@ -46,11 +46,11 @@ def measure(folder: Path) -> Iterator[Figure]:
     yield from figures_of_joins(name, balanced.place)
 
 
-def _judged(path: Path, run: Run, judge: Path) -> JudgedMotion:
-    return judge_motion(run.place, path, judge, None, lambda line: None)
+def _judged(path: Path, run: Run, judge: Path) -> AnimationMeasures:
+    return measure_animation(run.place, path, judge, None, lambda line: None)
 
 
-def _against_controls(name: str, own: JudgedMotion, control: JudgedMotion) -> Iterator[Figure]:
+def _against_controls(name: str, own: AnimationMeasures, control: AnimationMeasures) -> Iterator[Figure]:
     for kind, other in (("the mean motion", own.mean), ("shuffled captions", control.made)):
         nearer = own.made.frechet < other.frechet and own.made.precision > other.precision
         value = (
@@ -63,7 +63,7 @@ def _against_controls(name: str, own: JudgedMotion, control: JudgedMotion) -> It
     yield Figure(f"{name}: with shuffled captions", value, "chance", times <= MOST_TIMES_CHANCE)
 
 
-def _reported(name: str, own: JudgedMotion) -> Iterator[Figure]:
+def _reported(name: str, own: AnimationMeasures) -> Iterator[Figure]:
     """Return all measures of the generated motion beside those of the real one."""
     made, real = own.made, own.real
     yield Figure(

@@ -61,14 +61,14 @@ def evaluate(
     --animated with --encoder evaluates a model of `posegen train --task motion` instead: motion generated for captions of the
     test split, with the real motion as reference.
     """
-    from posegen.cli.evaluation_models import judge_motion, reference_at, seen_by_encoder
+    from posegen.cli.evaluation_models import measure_animation, measure_by_encoder, reference_at
 
     if model is not None:
         if run is None or reference or figure:
             msg = "--animated requires --encoder RUN, a retrieval model, and excludes --reference and --figure"
             raise UsageError(msg)
-        judged = judge_motion(model, dataset, run, samples, output.note)
-        output.result({"path": dataset, "run": model, "encoder": run} | asdict(judged), judged.text(model))
+        measures = measure_animation(model, dataset, run, samples, output.note)
+        output.result({"path": dataset, "run": model, "encoder": run} | asdict(measures), measures.text(model))
         return
     from posegen.dataset.read import open_dataset
     from posegen.evaluation.captions import HUMANML3D
@@ -84,7 +84,7 @@ def evaluate(
         check_path(figure, (".png",))
     mocap = reference_at(reference, float(open_dataset(dataset).header.fps), output.note) if reference else None
     found = measured(dataset, mocap, samples, output.progress())
-    seen = seen_by_encoder(run, dataset, reference, samples, output.progress()) if run else None
+    by_encoder = measure_by_encoder(run, dataset, reference, samples, output.progress()) if run else None
     if figure is not None:
         draw_chart(found, figure)
     document = asdict(found) | {
@@ -93,9 +93,9 @@ def evaluate(
         "published": HUMANML3D,
         "path": dataset,
         "reference_path": reference,
-        "encoder": seen and seen.document(),
+        "encoder": by_encoder and by_encoder.document(),
     }
-    sections = [*_sections(dataset, found), *([seen.text()] if seen else [])]
+    sections = [*_sections(dataset, found), *([by_encoder.text()] if by_encoder else [])]
     output.result(document, "\n\n".join(sections))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from posegen.evaluation.recording import Recording
     from posegen.progress import Progress
     from posegen.training.animation.animate import MotionClip
-    from posegen.training.animation.evaluation import GeneratedSet
     from posegen.training.measures.ranking import Ranking
 
 
@@ -27,7 +27,7 @@ _WAYS = {"text_to_motion": "caption to motion", "motion_to_text": "motion to cap
 
 
 @dataclass(frozen=True)
-class Seen:
+class EncoderMeasures:
     """Measures of a dataset by a trained encoder.
 
     Attributes
@@ -69,7 +69,9 @@ class Seen:
         return "\n".join(lines)
 
 
-def seen_by_encoder(run: Path, dataset: Path, reference: Path | None, samples: int | None, progress: Progress) -> Seen:
+def measure_by_encoder(
+    run: Path, dataset: Path, reference: Path | None, samples: int | None, progress: Progress
+) -> EncoderMeasures:
     """Encode a dataset and an optional reference, and measure the vectors.
 
     Raises
@@ -86,7 +88,7 @@ def seen_by_encoder(run: Path, dataset: Path, reference: Path | None, samples: i
     if reference is not None:
         mocap = reference_at(reference, float(open_dataset(dataset).header.fps), lambda text: None)
         other = encode_clips(run, ((clip.joints, clip.fps) for clip in mocap.recordings), mocap.name)
-    return Seen(run, encoded_spread(encoded.motion, other), encoded.precision(), encoded.distance())
+    return EncoderMeasures(run, encoded_spread(encoded.motion, other), encoded.precision(), encoded.distance())
 
 
 _PRECISE = 3
@@ -123,7 +125,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class JudgedMotion:
+class AnimationMeasures:
     """Evaluation of the motion that a model generates for captions, with the real motion and the mean motion as controls.
 
     Attributes
@@ -165,9 +167,9 @@ class JudgedMotion:
         )
 
 
-def judge_motion(
+def measure_animation(
     run: Path, dataset: Path, judge: Path, samples: int | None, log: Callable[[str], None], **how: Any
-) -> JudgedMotion:
+) -> AnimationMeasures:
     """Generate motion for captions with a model and measure it.
 
     Raises
@@ -180,44 +182,31 @@ def judge_motion(
     from posegen.evaluation.distances import diversity, encoded_spread
     from posegen.training.animation.evaluation import generate_for_test_captions
     from posegen.training.inference import PRECISION_POOL
-    from posegen.training.measures.ranking import rank_pairs
+    from posegen.training.measures.ranking import chance_of, pools, ranks_of
 
     made = generate_for_test_captions(run, dataset, judge, log, samples=samples, **how)
-    chance = 0.0
+    chosen = pools(0, len(made.real), PRECISION_POOL)
+    same = [made.words[pool][:, None] == made.words[pool] for pool in chosen]
+    actions = np.minimum(made.actions[np.concatenate(chosen)], len(_ACTIONS) - 1)
 
     def side(vectors: NDArray[Any], figures: dict[str, float], reference: NDArray[Any] | None) -> Side:
-        nonlocal chance
-        ranking = rank_pairs(vectors, made.text[:, None], made.words[:, None], pool=PRECISION_POOL, times=1)["motion_to_text"]
-        chance = ranking.chance[_PRECISE]
+        scores = (vectors[pool] @ made.text[pool].T for pool in chosen)
+        precise = np.concatenate([ranks_of(*pair) for pair in zip(scores, same, strict=True)]) <= _PRECISE
+        by_actions = {_ACTIONS[count]: float(precise[actions == count].mean()) for count in np.unique(actions).tolist()}
         spread = encoded_spread(vectors, reference)
         frechet = spread.halves if reference is None else spread.frechet
-        by_actions = _by_actions(vectors, made)
-        return Side(float(frechet or 0.0), ranking.recall[_PRECISE], by_actions, spread.diversity, figures)
+        return Side(float(frechet or 0.0), float(precise.mean()), by_actions, spread.diversity, figures)
 
     log("measuring plausibility")
-    return JudgedMotion(
+    right = np.concatenate([pool.sum(axis=1) for pool in same])
+    return AnimationMeasures(
         clips=len(made.real),
         made=side(made.generated_vectors, _figures(made.generated, made.fps), made.real_vectors),
         real=side(made.real_vectors, _figures(made.real, made.fps), None),
         mean=side(made.mean_vectors, {}, made.real_vectors),
-        chance=chance,
+        chance=float(chance_of(right, len(chosen[0]), _PRECISE).mean()),
         multimodality=float(np.mean([diversity(turns) for turns in made.repeated])),
     )
-
-
-def _by_actions(vectors: NDArray[Any], made: GeneratedSet) -> dict[str, float]:
-    import numpy as np
-
-    from posegen.training.inference import PRECISION_POOL
-    from posegen.training.measures.ranking import pools, ranks_of
-
-    found: dict[int, list[bool]] = {}
-    for chosen in pools(0, len(vectors), PRECISION_POOL):
-        same = made.words[chosen][:, None] == made.words[chosen]
-        ranks = ranks_of(vectors[chosen] @ made.text[chosen].T, same)
-        for count, rank in zip(np.minimum(made.actions[chosen], len(_ACTIONS) - 1).tolist(), ranks.tolist(), strict=True):
-            found.setdefault(count, []).append(rank <= _PRECISE)
-    return {_ACTIONS[count]: float(np.mean(found[count])) for count in sorted(found)}
 
 
 def _figures(figures: list[MotionClip], fps: float) -> dict[str, float]:
@@ -263,13 +252,10 @@ def reference_at(path: Path, fps: float, log: Callable[[str], None]) -> Referenc
 def _bvh_files(path: Path) -> list[Path]:
     if not path.is_dir() or (path / "dataset.json").exists():
         return []
-    files: list[Path] = []
-    for file in path.rglob("*"):
-        if file.suffix.lower() == ".bvh":
-            files.append(file)
-        if len(files) > MOST_FILES:
-            msg = f"{path}: contains more than {MOST_FILES:,} .bvh files; choose a folder with fewer"
-            raise UsageError(msg)
+    files = list(islice((file for file in path.rglob("*") if file.suffix.lower() == ".bvh"), MOST_FILES + 1))
+    if len(files) > MOST_FILES:
+        msg = f"{path}: contains more than {MOST_FILES:,} .bvh files; choose a folder with fewer"
+        raise UsageError(msg)
     return sorted(files)
 
 

@@ -5,5 +5,6 @@ module of :mod:`~posegen.training.tasks` is one task. :mod:`~posegen.training.se
 :mod:`~posegen.training.data` reads clips, :mod:`~posegen.training.models` holds the networks,
 :mod:`~posegen.training.hardware` chooses device and micro-batch, :mod:`~posegen.training.loop` trains with Lightning,
 :mod:`~posegen.training.measures` evaluates, and :mod:`~posegen.training.runs` reads and writes the folder of a run. Trained
-models are used by :mod:`~posegen.training.inference`, :mod:`~posegen.training.export` and :mod:`~posegen.training.animation`.
+models are stored and exported by :mod:`~posegen.training.model_files`, and used by :mod:`~posegen.training.inference` and
+:mod:`~posegen.training.animation`.
 """

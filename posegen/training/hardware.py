@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
@@ -50,26 +50,6 @@ _WORKERS = 2
 _REPEATS = 3
 _INFERENCE_SPEEDUP = 3
 """Clips per second of inference, relative to training."""
-
-
-@dataclass(frozen=True)
-class Hardware:
-    """Cores that the process may use, bytes of memory in total and free, number of GPUs, name and memory of the first one."""
-
-    cores: int
-    memory: int
-    free: int
-    gpu: str | None
-    gpus: int
-    gpu_memory: int
-
-
-def detect_hardware() -> Hardware:
-    """Return the cores, memory and GPUs that this process may use."""
-    memory = available_memory()
-    gpu = torch.cuda.get_device_name(0) if torch.cuda.is_available() else None
-    gpu_memory = torch.cuda.get_device_properties(0).total_memory if gpu else 0
-    return Hardware(available_cores(), memory.total, memory.free, gpu, torch.cuda.device_count(), gpu_memory)
 
 
 @dataclass(frozen=True)
@@ -253,8 +233,14 @@ def _loading_seconds(source: ClipSource, settings: Settings) -> float:
 
 def _choose(setup: Setup, first: dict[str, Any], loading: float) -> tuple[Choices, list[Reason], float]:
     """Return the choices, their reasons, and the seconds of a step, for a first batch and the seconds to load one."""
-    settings, hardware = setup.settings, detect_hardware()
-    given, rows = given_choices(settings), list(_hardware_rows(hardware))
+    settings, given = setup.settings, given_choices(setup.settings)
+    cores, memory, gpus = available_cores(), available_memory(), torch.cuda.device_count()
+    gpu = torch.cuda.get_device_properties(0) if gpus else None
+    rows = [
+        Reason("cores", str(cores), "available to this process"),
+        Reason("memory", f"{memory.total / _GB:.1f} GB", f"{memory.free / _GB:.1f} GB free"),
+        Reason("GPU", f"{gpus} x {gpu.name}, {gpu.total_memory / _GB:.0f} GB" if gpu else "none", ""),
+    ]
 
     def choose(name: str, decide: Callable[[], tuple[Any, str]]) -> Any:
         """Return the value that the settings give, else the one that `decide` returns with its reason; add a row."""
@@ -262,15 +248,16 @@ def _choose(setup: Setup, first: dict[str, Any], loading: float) -> tuple[Choice
         rows.append(Reason(name, _yes(value) if isinstance(value, bool) else str(value), why))
         return value
 
-    device: str = choose("device", lambda: ("cuda", "a GPU is present") if hardware.gpu else ("cpu", "no GPU is present"))
+    device: str = choose("device", lambda: ("cuda", "a GPU is present") if gpus else ("cpu", "no GPU is present"))
     devices: int = choose("devices", lambda: (1, "one unless several are requested"))
-    _check_devices(device, devices, hardware)
+    _check_devices(device, devices, gpus)
     split_batch(settings.batch, devices, 1)
-    share, room = settings.batch // devices, _room(settings, hardware, device) // devices
+    total, free = (gpu.total_memory, gpu.total_memory) if gpu and device == "cuda" else (memory.total, memory.free)
+    share, room = settings.batch // devices, _room(settings, device, free) // devices
     trials = _Trials(setup, first, device)
-    small = _first_micro_batch(settings, hardware, device)
-    cores = max(1, hardware.cores // devices) if device == "cpu" else hardware.cores
-    trials.threads = threads = choose("threads", lambda: trials.compare("threads", cores, 1, small))
+    small = _first_micro_batch(settings, total)
+    own_cores = max(1, cores // devices) if device == "cpu" else cores
+    trials.threads = threads = choose("threads", lambda: trials.compare("threads", own_cores, 1, small))
     trials.precision = choose("precision", lambda: trials.compare("precision", "32-true", "bf16-mixed", small))
     # A batch that needs several passes is computed twice, so a smaller micro-batch must be much faster.
     whole = setup.task.needs_whole_batch
@@ -283,49 +270,39 @@ def _choose(setup: Setup, first: dict[str, Any], loading: float) -> tuple[Choice
     if whole and micro < share:
         seconds /= _RECOMPUTATION_GAIN
     compiled: bool = choose("compile", lambda: _pays_to_compile(device, seconds * settings.steps))
-    workers: int = choose("workers", lambda: _loading_workers(loading, seconds, hardware))
+    workers: int = choose("workers", lambda: _loading_workers(loading, seconds, cores))
     rows.append(Reason("validation batch", str(evaluation_batch(device, micro)), "no activations are stored"))
     why = "on GPUs" if device == "cuda" else "never on a CPU"
     rows.append(Reason("TF32, cudnn autotuning, pinned memory", _yes(device == "cuda"), why))
     choices = Choices(device, trials.precision, threads, micro, workers, compiled, checkpointing, devices)
     # A step waits for its loader; or both share the cores.
-    shared = (loading + seconds * threads * devices) / hardware.cores
+    shared = (loading + seconds * threads * devices) / cores
     return choices, rows, max(seconds, loading / max(1, workers), shared)
-
-
-def _hardware_rows(hardware: Hardware) -> Iterator[Reason]:
-    yield Reason("cores", str(hardware.cores), "available to this process")
-    yield Reason("memory", f"{hardware.memory / _GB:.1f} GB", f"{hardware.free / _GB:.1f} GB free")
-    gpu = f"{hardware.gpus} x {hardware.gpu}, {hardware.gpu_memory / _GB:.0f} GB" if hardware.gpu else "none"
-    yield Reason("GPU", gpu, "")
 
 
 def _yes(value: bool) -> str:
     return "yes" if value else "no"
 
 
-def _check_devices(device: str, devices: int, hardware: Hardware) -> None:
+def _check_devices(device: str, devices: int, gpus: int) -> None:
     """Raise UsageError if there are fewer GPUs than requested."""
-    if device == "cuda" and devices > hardware.gpus:
-        hint = f"--set machine.devices={hardware.gpus}" if hardware.gpus else "--set machine.device=cpu"
-        msg = f"machine.device is cuda and machine.devices {devices}, but torch finds {hardware.gpus} GPUs. {hint}"
+    if device == "cuda" and devices > gpus:
+        hint = f"--set machine.devices={gpus}" if gpus else "--set machine.device=cpu"
+        msg = f"machine.device is cuda and machine.devices {devices}, but torch finds {gpus} GPUs. {hint}"
         raise UsageError(msg)
 
 
-def _first_micro_batch(settings: Settings, hardware: Hardware, device: str) -> int:
+def _first_micro_batch(settings: Settings, memory: int) -> int:
     """Return a safe size: 2, 4 or 8 clips for less than 8, up to 16 and more than 16 GB; twice that in short runs."""
-    memory = (hardware.gpu_memory if device == "cuda" else hardware.memory) / _GB
-    level = 0 if memory < 8 else 1 if memory <= 16 else 2
+    level = 0 if memory < 8 * _GB else 1 if memory <= 16 * _GB else 2
     return (_QUICK if settings.steps <= _QUICK_STEPS else _STANDARD)[level]
 
 
-def _room(settings: Settings, hardware: Hardware, device: str) -> int:
-    """Return the bytes that steps may use."""
-    if device == "cuda":
-        return int(hardware.gpu_memory * _MEMORY_SHARE)
-    if settings.memory.limit is not None:
-        return max(0, int((parse_bytes(settings.memory.limit) - process_memory()) * _MEMORY_SHARE))
-    return int(hardware.free * _MEMORY_SHARE)
+def _room(settings: Settings, device: str, free: int) -> int:
+    """Return the bytes that steps may use, of those that are free on a device; memory.limit is that of the process."""
+    if device == "cpu" and settings.memory.limit is not None:
+        free = max(0, parse_bytes(settings.memory.limit) - process_memory())
+    return int(free * _MEMORY_SHARE)
 
 
 def _needs_checkpointing(trials: _Trials, room: int) -> tuple[bool, str]:
@@ -340,9 +317,9 @@ def _pays_to_compile(device: str, seconds: float) -> tuple[bool, str]:
     return seconds * _COMPILE_GAIN > _COMPILE_SECONDS, why
 
 
-def _loading_workers(loading: float, step: float, hardware: Hardware) -> tuple[int, str]:
+def _loading_workers(loading: float, step: float, cores: int) -> tuple[int, str]:
     why = f"measured: a batch takes {1000 * loading:.1f} ms to load and {1000 * step:.0f} ms to train on"
-    return (0 if loading < step * _LOADING_SHARE or hardware.cores == 1 else min(_WORKERS, hardware.cores)), why
+    return (0 if loading < step * _LOADING_SHARE or cores == 1 else min(_WORKERS, cores)), why
 
 
 def clearly_faster(default: Any, other: Any, measure: Callable[[Any], float]) -> tuple[Any, dict[Any, float]]:

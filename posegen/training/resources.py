@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import psutil
@@ -50,30 +50,17 @@ def describe_gpu_use(utilisation: float | None, peak: int, memory: int) -> tuple
     return values, f"warning: the GPU is idle {100 * (1 - utilisation):.0f} % of the time. {hint}"
 
 
-def swapped_bytes() -> tuple[int, int]:
-    """Return the bytes that the machine read back from swap and wrote to it since it started."""
-    swap = psutil.swap_memory()
-    return int(swap.sin), int(swap.sout)
-
-
 class SwapMonitor:
-    """Detect swapping, which makes steps many times slower.
+    """Detect swapping, which makes steps many times slower."""
 
-    Parameters
-    ----------
-    read : callable, optional
-        Returns the bytes read back from swap and written to it so far.
-    """
-
-    def __init__(self, read: Callable[[], tuple[int, int]] = swapped_bytes) -> None:
-        self._read = read
-        self._before = read()
+    def __init__(self) -> None:
+        self._before = psutil.swap_memory()
         self._warned = False
 
     def warning(self, *, limit: str | None, micro_batch: int) -> str | None:
         """Return a warning with a hint the first time that much was read back since the last call, else None."""
-        now = self._read()
-        read, written = (new - old for new, old in zip(now, self._before, strict=True))
+        now = psutil.swap_memory()
+        read, written = now.sin - self._before.sin, now.sout - self._before.sout
         self._before = now
         if self._warned or read < _MIN_SWAPPED:
             return None

@@ -27,7 +27,7 @@ from posegen.quantities import human_time
 from posegen.training.data.captions import Captions
 from posegen.training.hardware import Choices, Estimate, Reason, check_budget, choose_for_run, given_choices
 from posegen.training.inference import evaluate_model
-from posegen.training.loop.timing import StepTimes
+from posegen.training.loop.logs import StepTimes
 from posegen.training.model_files import save_model
 from posegen.training.resources import restored_torch_settings
 from posegen.training.runs import checkpoints

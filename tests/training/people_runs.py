@@ -91,7 +91,7 @@ def _predicted(folder: Path, column: str, run: str = "whole") -> list[Any]:
 
 
 def _exported(folder: Path) -> float:
-    from posegen.training.export import export_model
+    from posegen.training.model_files import export_model
 
     return export_model(folder / "whole", "safetensors", folder / "model.safetensors")
 

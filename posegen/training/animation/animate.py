@@ -258,8 +258,8 @@ def _denormalised(model: nn.Module, normalised: Tensor) -> Tensor:
     return poses
 
 
-def to_clip(poses: Tensor, body: Array, fps: float, times: int, *, locked: bool = True) -> MotionClip:
-    """Convert poses to joints.
+def to_clip(poses: Tensor, body: Array, fps: float, times: int) -> MotionClip:
+    """Convert poses to joints, and remove the sliding of feet that are in contact.
 
     Parameters
     ----------
@@ -270,8 +270,6 @@ def to_clip(poses: Tensor, body: Array, fps: float, times: int, *, locked: bool 
         Frames per second of the poses.
     times : int
         Factor on the number of frames.
-    locked : bool
-        Remove the sliding of feet that are in contact.
     """
     # Displacements per frame cannot be interpolated, so the path that they add up to is.
     leg = torch.tensor(float(leg_length(body)), dtype=torch.float64)
@@ -281,11 +279,8 @@ def to_clip(poses: Tensor, body: Array, fps: float, times: int, *, locked: bool 
     whole, root, heading = numbers[:, :-4], numbers[:, -4:-1], numbers[:, -1]
     offsets = torch.from_numpy(offsets_of(body).astype(np.float64))
     joints = joints_of(local_rotations(whole, heading), root, offsets).numpy()
-    contact = whole[:, CONTACTS].numpy()
-    if not locked:
-        return MotionClip(joints.astype(np.float32), contact > 0.5)
-    joints, in_contact = lock_feet(joints, contact, fps * times, float(body[0]))
-    return MotionClip(joints.astype(np.float32), in_contact)
+    joints, contact = lock_feet(joints, whole[:, CONTACTS].numpy(), fps * times, float(body[0]))
+    return MotionClip(joints.astype(np.float32), contact)
 
 
 def interpolate(values: Tensor, times: int) -> Tensor:

@@ -101,10 +101,7 @@ def generate_for_test_captions(
     trained, retrieval = load_model(run, "generates_motion"), load_model(retrieval_run, "embeds_captions")
     dataset = open_dataset(path)
     check_rate(trained, dataset.header.fps, path)
-    if retrieval.view.text_encoder != trained.view.text_encoder:
-        encoders = f"{retrieval.view.text_encoder}, {run} with {trained.view.text_encoder}"
-        msg = f"{retrieval_run}: was trained with the text encoder {encoders}; give runs with the same encoder"
-        raise UsageError(msg)
+    _check_encoders(run, trained, retrieval_run, retrieval)
     chosen = in_split(dataset.header.seed, np.arange(len(dataset)), "test")[: samples or SAMPLES]
     if len(chosen) < REPEATED:
         msg = f"{path}: its test split has {len(chosen)} samples; at least {REPEATED} are needed"
@@ -143,6 +140,14 @@ def generate_for_test_captions(
     repeated = np.stack([embed(clips) for clips in again], axis=1)
     actions = _stated_actions(dataset, chosen)
     return GeneratedSet(real, generated, fps, embed(real), embed(generated), embed(still), text, words, actions, repeated)
+
+
+def _check_encoders(run: Path, trained: TrainedModel, retrieval_run: Path, retrieval: TrainedModel) -> None:
+    """Raise UsageError if two models were trained with different text encoders."""
+    if retrieval.view.text_encoder != trained.view.text_encoder:
+        encoders = f"{retrieval.view.text_encoder}, {run} with {trained.view.text_encoder}"
+        msg = f"{retrieval_run}: was trained with the text encoder {encoders}; give runs with the same encoder"
+        raise UsageError(msg)
 
 
 def _captions(dataset: Dataset, trained: TrainedModel, samples: Array) -> tuple[Array, Tensor]:

@@ -88,6 +88,7 @@ def prepare(dataset: Dataset, recipes: Sequence[Recipe], view: View, report: Cal
     return len(shards)
 
 
+@lru_cache(4096)
 def cached_array(dataset: Path, recipe: Recipe, view: View, shard: int) -> Array:
     """Open the cached values of a shard as a memory map [sample, variant, ...].
 
@@ -96,7 +97,19 @@ def cached_array(dataset: Path, recipe: Recipe, view: View, shard: int) -> Array
     PosegenError
         If the file is missing or damaged.
     """
-    return _opened(_file(dataset, recipe, view, shard))
+    file = _file(dataset, recipe, view, shard)
+    receipt, path = _receipt(file), file.with_suffix(".npy")
+    hint = f"Remove {file.parent} and run the same command again to compute it anew"
+    if receipt is None or not path.is_file():
+        msg = f"{path}: the file disappeared during training. {hint}"
+        raise PosegenError(msg)
+    with _HEADER_LOCK:
+        # As a plain array: slices of a memmap are memmaps themselves, and take several times as long to create.
+        values: Array = np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)
+    if xxhash.xxh3_128_hexdigest(values.data) != receipt["xxh3"]:
+        msg = f"{path}: checksum mismatch (receipt {file.name}.json). {hint}"
+        raise PosegenError(msg)
+    return values
 
 
 def read_field(dataset: Dataset, name: str, samples: slice | Array) -> Array:
@@ -120,22 +133,6 @@ def _write(file: Path, values: Array, input_hash: str) -> None:
     write_durably(file.with_suffix(".json"), seal(receipt), run)
 
 
-@lru_cache(4096)
-def _opened(file: Path) -> Array:
-    receipt, path = _receipt(file), file.with_suffix(".npy")
-    hint = f"Remove {file.parent} and run the same command again to compute it anew"
-    if receipt is None or not path.is_file():
-        msg = f"{path}: the file disappeared during training. {hint}"
-        raise PosegenError(msg)
-    with _HEADER_LOCK:
-        # As a plain array: slices of a memmap are memmaps themselves, and take several times as long to create.
-        values: Array = np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)
-    if xxhash.xxh3_128_hexdigest(values.data) != receipt["xxh3"]:
-        msg = f"{path}: checksum mismatch (receipt {file.name}.json). {hint}"
-        raise PosegenError(msg)
-    return values
-
-
 def _is_current(file: Path, recipe: Recipe, hashes: Mapping[str, str]) -> bool:
     receipt = _receipt(file)
     return receipt is not None and receipt.get("of") == _input_hash(recipe, hashes) and file.with_suffix(".npy").is_file()
@@ -153,7 +150,6 @@ def _input_hash(recipe: Recipe, hashes: Mapping[str, str]) -> str:
     return digest({name: hashes[name] for name in recipe.fields})
 
 
-@lru_cache(4096)
 def _file(dataset: Path, recipe: Recipe, view: View, shard: int) -> Path:
     """Return the path of the files of a recipe and a shard, without suffix."""
     return dataset / FOLDER / f"{recipe.name}-{recipe.version}-{view.stride}" / f"{shard:05d}"

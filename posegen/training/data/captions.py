@@ -163,7 +163,7 @@ class FreshCaptions:
 
     def all_of(self, texts: Sequence[Sequence[str]]) -> dict[str, Array]:
         """Return all captions of clips; see :meth:`Captions.all_of`. Results are cached, as validation clips recur."""
-        return _embedded_again(self.encoder, tuple(tuple(own) for own in texts))
+        return _embed_cached(self.encoder, tuple(tuple(own) for own in texts))
 
     def drawn(self, sample: Array, variant: Array, texts: Sequence[Sequence[str]], seed: int, number: int) -> dict[str, Array]:
         """Draw one caption per clip for batch `number`; see :meth:`Captions.drawn`."""
@@ -178,11 +178,6 @@ def encoder_of(name: str) -> Encoder:
     return load_encoder(name, workers=1)
 
 
-@lru_cache(_CACHED_BATCHES)
-def _embedded_again(encoder: str, texts: tuple[tuple[str, ...], ...]) -> dict[str, Array]:
-    return _embed(encoder, texts)
-
-
 def _embed(encoder: str, texts: Sequence[Sequence[str]]) -> dict[str, Array]:
     """Embed some texts per clip: ``row``, equal for equal texts, and ``text``, the embeddings."""
     loaded = encoder_of(encoder)
@@ -193,6 +188,9 @@ def _embed(encoder: str, texts: Sequence[Sequence[str]]) -> dict[str, Array]:
     rows[index] = [xxhash.xxh3_64_intdigest(text.encode()) >> 1 for _, _, text in flat]
     vectors[index] = loaded.encode([text for _, _, text in flat])
     return {"row": rows, "text": vectors}
+
+
+_embed_cached = lru_cache(_CACHED_BATCHES)(_embed)
 
 
 def texts_of(letters: Array) -> list[str]:

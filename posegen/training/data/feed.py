@@ -96,7 +96,10 @@ def to_clips(batch: SequenceBatch, source: ClipSource, seed: int | None = None) 
 
     Captions are those drawn for this batch if there is a seed, else all captions of each clip.
     """
-    clips = {name: _single_precision(batch.values[name]) for name in source.arrays()}
+    clips = {name: batch.values[name] for name in source.arrays()}
+    # Torch converts half to single precision by vector instructions, NumPy does not.
+    halves = [name for name, values in clips.items() if values.dtype == np.float16]
+    clips |= {name: torch.from_numpy(clips[name]).float().numpy() for name in halves}
     variant = np.array([source.origin.variants.index(name) for name in batch.values["variant"]])
     sample = source.sample_numbers[batch.values["sample"]]
     clips |= {"sample": sample, "variant": variant}
@@ -113,11 +116,6 @@ def to_clips(batch: SequenceBatch, source: ClipSource, seed: int | None = None) 
     else:
         own = captions.all_of(sample, variant) if seed is None else captions.drawn(sample, variant, seed, batch.number)
     return clips | own
-
-
-def _single_precision(values: Array) -> Array:
-    """Convert half to single precision by torch, which uses vector instructions where NumPy does not."""
-    return torch.from_numpy(values).float().numpy() if values.dtype == np.float16 else values
 
 
 def _crop(clips: dict[str, Array], most: int, frames: int, seed: int, number: int) -> dict[str, Array]:

@@ -70,13 +70,10 @@ def _look(fields: Mapping[str, Array], view: View) -> Array:
     ]
     widths = [distance("left_shoulder", "right_shoulder"), distance("left_hip", "right_hip")]
     actors = [row["actors"][0] for row in fields[ROWS]]
-    known = [[actor["stature"], actor["age"], float(actor["male"]), _style_number(actor["style"])] for actor in actors]
+    styles = [xxhash.xxh3_64_intdigest(actor["style"].encode()) % _STYLES for actor in actors]
+    known = [[actor["stature"], actor["age"], actor["male"], style] for actor, style in zip(actors, styles, strict=True)]
     stature, age, male, style = np.array(known, np.float64).reshape(-1, 4).T
     return np.stack([stature, *limbs, *widths, age, male, style], axis=-1).astype(np.float32)
-
-
-def _style_number(style: str) -> float:
-    return float(xxhash.xxh3_64_intdigest(style.encode()) % _STYLES)
 
 
 _PERSON = Recipe("person", 1, (ROWS,), "int64", (), _person)

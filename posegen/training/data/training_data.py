@@ -22,8 +22,7 @@ from posegen.training.data.cache import prepare, view_of
 from posegen.training.data.captions import Captions, CaptionSampler, FreshCaptions, encoder_of, open_captions
 from posegen.training.data.features import Recipe, View
 from posegen.training.data.identities import EVALUATED, IDENTITY_RECIPES, TRAINED_VARIANTS, Identities, open_identities
-from posegen.training.data.own_clips import OwnClips, read_own_clips
-from posegen.training.data.sources import ClipSource, Origin, cached_origin, config_origin, own_origin
+from posegen.training.data.sources import ClipSource, Origin, OwnClips, cached_origin, config_origin, own_origin, read_own_clips
 from posegen.training.settings import Contrast, Data, Settings
 
 LANES = 4
@@ -199,7 +198,7 @@ def open_training_data(source: str | Path, data: Data, sequences: int, overrides
 
 
 def open_own_clips(path: Path, view: View) -> TrainingData:
-    """Open a user's own clips in a model's view; see :mod:`posegen.training.data.own_clips`."""
+    """Open a user's own clips in a model's view; see :func:`posegen.training.data.sources.read_own_clips`."""
     clips = read_own_clips(path, view.fps * view.stride)
     frames = -(-max(len(clip) for clip in clips.joints) // view.stride)
     own_view = View(frames, view.fps, view.stride, tuple(sorted(set(clips.words))))

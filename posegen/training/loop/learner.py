@@ -26,7 +26,7 @@ from posegen.training.data.training_data import batches_of, statistics
 from posegen.training.hardware import Choices, split_batch
 from posegen.training.resources import matrix_attention
 from posegen.training.runs.checkpoints import RunProgress, State
-from posegen.training.settings import Settings, learning_rate
+from posegen.training.settings import learning_rate
 from posegen.training.setup import Request, Setup
 from posegen.training.task import Clips, Task
 
@@ -60,13 +60,10 @@ class Learner(lightning.LightningModule):
 
     Parameters
     ----------
-    task : Task
+    session : Session
     model : Module
-    settings : Settings
     state : State or None
         Checkpoint to resume from.
-    first : int
-        Number of steps before the present round.
 
     Attributes
     ----------
@@ -77,11 +74,12 @@ class Learner(lightning.LightningModule):
         Whether the optimiser is changing the weights. If an error occurs then, the weights belong to no step.
     """
 
-    def __init__(self, task: Task, model: nn.Module, settings: Settings, state: State | None, first: int = 0) -> None:
+    def __init__(self, session: Session, model: nn.Module, state: State | None) -> None:
         super().__init__()
-        self.task, self.model, self.settings, self.first = task, model, settings, first
+        self.task, self.settings, self.first = session.setup.task, session.setup.settings, session.first
+        self.model = model
         self.progress = RunProgress() if state is None else state.progress
-        self.micro_batch = settings.batch
+        self.micro_batch = self.settings.batch
         self.inside_step = False
         self.average = {name: value.detach().clone() for name, value in model.state_dict().items()}
         self._optimiser: dict[str, Tensor] = {}
@@ -158,7 +156,7 @@ def make_learner(session: Session, state: State | None) -> Learner:
         source = setup.data.source(setup.task.recipes, "training")
         mean_and_spread = statistics(source, setup.settings.data.variants, setup.task.normalised_array)
         model.encoder.normalise_by(*mean_and_spread)
-    return Learner(setup.task, model, setup.settings, state, first=session.first)
+    return Learner(session, model, state)
 
 
 def run_steps(session: Session, learner: Learner, callback: StepCallback, rank: int, log: Callable[[str], None]) -> None:

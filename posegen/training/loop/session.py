@@ -22,9 +22,8 @@ from posegen.quantities import parse_bytes
 from posegen.training.hardware import Choices, evaluation_batch
 from posegen.training.inference import evaluate_model
 from posegen.training.loop.learner import Learner, Session, StepCallback, make_learner, run_steps
-from posegen.training.loop.logs import Logs
+from posegen.training.loop.logs import Logs, StepTimer, StepTimes
 from posegen.training.loop.processes import other_processes
-from posegen.training.loop.timing import StepTimer, StepTimes
 from posegen.training.resources import SwapMonitor, gpu_use, is_out_of_memory, release_memory
 from posegen.training.runs import checkpoints
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from posegen.arrays import Array
-
 
 def verify_pairs(together: ArrayLike, apart: ArrayLike) -> dict[str, float]:
     """Measure how well scores separate matching pairs from others.
@@ -19,49 +17,30 @@ def verify_pairs(together: ArrayLike, apart: ArrayLike) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        ``auc``, the area under the ROC curve: the probability that a matching pair scores higher than another one; and
-        ``equal_error``, the error rate at the threshold where false accepts and false rejects are equally frequent. Both are .5
-        by chance.
+        ``auc``, the area under the ROC curve: the probability that a matching pair scores higher than another one, where equal
+        scores count half; and ``equal_error``, the error rate at the threshold where false accepts and false rejects are
+        equally frequent. Both are .5 by chance.
 
     Examples
     --------
     >>> verify_pairs([0.9, 0.8, 0.3], [0.4, 0.2, 0.1])
     {'auc': 0.888..., 'equal_error': 0.333...}
     """
-    right, wrong = np.ravel(np.asarray(together, np.float64)), np.ravel(np.asarray(apart, np.float64))
+    right, wrong = np.array(together, np.float64).ravel(), np.array(apart, np.float64).ravel()
     if not right.size or not wrong.size or np.isnan(right).any() or np.isnan(wrong).any():
         msg = "needs scores of matching and of other pairs, without NaN"
         raise ValueError(msg)
-    return {"auc": area_under_curve(right, wrong), "equal_error": equal_error_rate(right, wrong)}
-
-
-def area_under_curve(together: Array, apart: Array) -> float:
-    """Return the probability that a matching pair scores higher than another one; equal scores count half.
-
-    Parameters
-    ----------
-    together, apart : float [n], float [m]
-    """
-    wrong = np.sort(apart)
-    below = np.searchsorted(wrong, together, side="left")
-    up_to = np.searchsorted(wrong, together, side="right")
-    return float((below + up_to).mean() / (2 * len(wrong)))
-
-
-def equal_error_rate(together: Array, apart: Array) -> float:
-    """Return the error rate at which false accepts and false rejects are equally frequent.
-
-    Between two neighbouring thresholds both rates are interpolated linearly, so that there always is such a point.
-
-    Parameters
-    ----------
-    together, apart : float [n], float [m]
-    """
-    thresholds = np.unique(np.concatenate([together, apart]))
+    wrong.sort()
+    below, up_to = np.searchsorted(wrong, right, side="left"), np.searchsorted(wrong, right, side="right")
+    thresholds = np.unique(np.concatenate([right, wrong]))
     # Pairs that score at least the threshold are accepted. The last entry accepts none.
-    taken = np.append(1 - np.searchsorted(np.sort(apart), thresholds, side="left") / len(apart), 0.0)
-    refused = np.append(np.searchsorted(np.sort(together), thresholds, side="left") / len(together), 1.0)
-    return float(np.interp(0, refused - taken, refused))
+    taken = np.append(1 - np.searchsorted(wrong, thresholds) / len(wrong), 0.0)
+    refused = np.append(np.searchsorted(np.sort(right), thresholds) / len(right), 1.0)
+    return {
+        "auc": float((below + up_to).mean() / (2 * len(wrong))),
+        # Between neighbouring thresholds both rates are interpolated, so that they are equal at some point.
+        "equal_error": float(np.interp(0, refused - taken, refused)),
+    }
 
 
 def true_accept_rate(together: ArrayLike, apart: ArrayLike, false_accept_rate: float = 0.01) -> float:
