@@ -9,9 +9,6 @@ import click
 
 from posegen.cli.options import PATH, Output, example, output_options, table
 
-_NOT_CONTENT = ("log", "machine.", "memory.", "saving.")
-"""Settings that do not change the result of a run."""
-
 
 @click.command(epilog=example("posegen runs", "posegen runs experiments --json"))
 @click.argument("folder", type=PATH, default=Path("runs"))
@@ -65,7 +62,8 @@ def _table(runs: list[dict[str, Any]]) -> str:
 def _differing_settings(runs: list[dict[str, Any]]) -> list[str]:
     """Return for each run its values of the settings in which not all runs agree."""
     from posegen.training.runs.folder import flatten_settings
+    from posegen.training.settings import NOT_CONTENT
 
     flat = [dict(flatten_settings(run["settings"])) | {"on": run["source"]} for run in runs]
-    keys = [key for key in flat[0] if not key.startswith(_NOT_CONTENT) and len({str(run.get(key)) for run in flat}) > 1]
+    keys = [key for key in flat[0] if key.partition(".")[0] not in NOT_CONTENT and len({str(run.get(key)) for run in flat}) > 1]
     return [", ".join(f"{key}={run.get(key)}" for key in keys) for run in flat]

@@ -19,6 +19,8 @@ from posegen.quantities import parse_bytes
 from posegen.validation import StrictModel, validated
 from posegen.yaml_files import read_yaml
 
+NOT_CONTENT = {"log", "saving", "machine", "memory"}
+"""Groups of settings that do not change the result of a run, and so may change when it is resumed."""
 _FINAL_RATE = 0.01
 """Learning rate of the last step, relative to the highest."""
 

@@ -33,7 +33,7 @@ from posegen.training.resources import restored_torch_settings
 from posegen.training.runs import checkpoints
 from posegen.training.runs.folder import RESULT, RUN, read_document, write_document
 from posegen.training.runs.report import write_report
-from posegen.training.settings import Settings
+from posegen.training.settings import NOT_CONTENT, Settings
 from posegen.training.setup import Request, Setup, open_setup
 
 _MOST_WAITING = 0.05
@@ -41,8 +41,6 @@ _MOST_TESTED = 10_000
 """Largest number of clips of the test split that a finished model is evaluated on."""
 _CONDITIONS = ("device", "devices", "precision", "threads", "micro_batch", "compile")
 """Choices on which each bit of the weights depends."""
-_NOT_CONTENT = {"log", "saving", "machine", "memory"}
-"""Groups of settings that do not change the result of a run, and so may change when it is resumed."""
 
 
 @dataclass(frozen=True)
@@ -330,7 +328,7 @@ def _check_same_run(run: Path, record: _Record, request: Request, setup: Setup) 
     init = None if request.init is None else str(request.init)
     before = {"task": record.task, "form": record.form, "init": record.init, "data": record.data.identity}
     now = {"task": request.task, "form": setup.task.form, "init": init, "data": setup.data.identity}
-    of_settings = (settings.model_dump(mode="json", exclude=_NOT_CONTENT) for settings in (record.settings, request.settings))
+    of_settings = (settings.model_dump(mode="json", exclude=NOT_CONTENT) for settings in (record.settings, request.settings))
     changed = [*differences(before, now), *differences(*of_settings)]
     if changed:
         listed = ", ".join(f"{key} was {old!r} and is {new!r}" for key, old, new in changed[:5])

@@ -27,7 +27,7 @@ from posegen.training.measures.regression import best_constant, entropy_floor, e
 from posegen.training.models.encoder import ANY_SKELETON_SPREAD, MotionEncoder, frame_mask, pooled, projection
 from posegen.training.models.text_encoders import CaptionReader
 from posegen.training.settings import Model, Settings
-from posegen.training.task import Clips, CollectedOutputs, Task
+from posegen.training.task import Clips, CollectedOutputs, Task, apply_to_motion
 
 MEASURES = ("speed", "cadence", "energy", "duration")
 """Metres per second, steps per minute, joules per kilogram, seconds."""
@@ -237,17 +237,12 @@ def _from_typical(outputs: Tensor) -> Tensor:
     return full + full.new_tensor([math.log(value) for value in _TYPICAL])
 
 
-def _build(given: str, view: View, settings: Model) -> nn.Module:
-    return CaptionModel(settings) if given == "captions" else MotionModel(settings)
-
-
 def _apply(model: nn.Module, clips: Clips) -> Tensor:
     """Return the logarithm of each measure, [clip, caption, measure]; from motion as if there were one caption."""
     if isinstance(model, CaptionModel):
         by_caption: Tensor = model(clips["spelled"], clips["numbers"])
         return by_caption
-    by_motion: Tensor = model(clips["motion"], clips["length"])
-    return by_motion[:, None]
+    return apply_to_motion(model, clips)[:, None]
 
 
 def _loss(outputs: Tensor, clips: Clips) -> Tensor:
@@ -323,7 +318,7 @@ def _task(given: str) -> Task:
         name="attribute",
         recipes=(MOTION, LENGTH, MEASURED) if by_motion else (LENGTH, KNOWN, MEASURED, STATED, SPELLED),
         labels=("measured",),
-        build=partial(_build, given),
+        build=lambda view, settings: MotionModel(settings) if by_motion else CaptionModel(settings),
         apply=_apply,
         loss=_loss,
         tally=partial(_Errors, given),

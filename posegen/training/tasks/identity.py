@@ -24,7 +24,7 @@ from posegen.training.models.encoder import MotionEncoder, frame_mask, pooled, p
 from posegen.training.models.losses import supervised
 from posegen.training.models.poses import STYLE_MOTION
 from posegen.training.settings import Identity, Model
-from posegen.training.task import Clips, CollectedOutputs, Task
+from posegen.training.task import Clips, CollectedOutputs, Task, apply_to_motion
 
 _DIMENSION = 128
 _KINDS = {"same": SAME, "other": OTHER, "alike": ALIKE}
@@ -48,11 +48,6 @@ class IdentityModel(nn.Module):
         """Encode clips: Tensor [clip, dimension], of unit length."""
         frames = self.encoder(motion, length)
         return functional.normalize(self.person(pooled(frames, frame_mask(motion, length))), dim=-1)
-
-
-def _apply(array: str, model: nn.Module, clips: Clips) -> Tensor:
-    vectors: Tensor = model(clips[array], clips["length"])
-    return vectors
 
 
 def _loss(settings: Identity, vectors: Tensor, clips: Clips) -> Tensor:
@@ -115,7 +110,7 @@ def _task(settings: Identity) -> Task:
         recipes=(motion, LENGTH),
         labels=(),
         build=IdentityModel,
-        apply=partial(_apply, motion.name),
+        apply=partial(apply_to_motion, array=motion.name),
         normalised_array=motion.name,
         loss=partial(_loss, settings),
         tally=_Pairs,

@@ -31,13 +31,13 @@ from posegen.training.data.captions import (
     family_names,
     texts_of,
 )  # fmt: skip
-from posegen.training.data.features import Recipe, View
+from posegen.training.data.features import Recipe
 from posegen.training.data.hard_negatives import CHANGED
 from posegen.training.measures.ranking import pools, ranking_of, ranks_of
 from posegen.training.model_files import load_model
 from posegen.training.models.losses import info_nce
 from posegen.training.models.text_encoders import TextModel, save_encoder
-from posegen.training.settings import Model, Settings, Text
+from posegen.training.settings import Settings, Text
 from posegen.training.task import Clips, CollectedOutputs, Task
 
 _POOL = 256
@@ -49,10 +49,6 @@ _APART = 0.5
 _LEAST_DISTANCE = 1e-4
 _FAMILIES = "families at a rate of their own"
 """The form of the task that learns families."""
-
-
-def _build(view: View, settings: Model) -> nn.Module:
-    return TextModel(view.text_encoder, len(view.answers), settings)
 
 
 def _encoded(model: nn.Module, letters: Tensor) -> Tensor:
@@ -307,7 +303,7 @@ def _task(recipes: tuple[Recipe, ...], **own: Any) -> Task:
     return Task(
         name="text",
         recipes=recipes,
-        build=_build,
+        build=lambda view, settings: TextModel(view.text_encoder, len(view.answers), settings),
         first_variant_only=True,
         takes_motion=False,
         configure=_configured,
