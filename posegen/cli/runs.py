@@ -32,7 +32,7 @@ def _row(path: Path, record: dict[str, Any], result: dict[str, Any] | None) -> d
     from posegen.training.task import find_task
 
     progress = newest_progress(path)
-    monitor = find_task(record["task"]).monitor
+    monitor = find_task(record["task"]).restored(record["form"]).monitor
     return {
         "run": str(path),
         "task": record["task"],

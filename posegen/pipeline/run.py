@@ -164,7 +164,7 @@ def _train(request: Request, task: str, progress: Progress) -> StageResult:
 
     settings = load_settings(request.preset, task=task)
     result = train(TrainingRequest(str(request.dataset), task, request.preset, settings, request.out / task), progress)
-    monitor = find_task(task).monitor
+    monitor = find_task(task).configured(settings).monitor
     return result.nothing_to_do, f"{monitor} {result.measures[monitor]:.3f} on samples not used in training, in {result.run}"
 
 

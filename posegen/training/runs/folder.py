@@ -23,7 +23,7 @@ from posegen.dataset.files import write_durably
 from posegen.dataset.runs import current_run
 from posegen.errors import PosegenError
 
-_LISTED = {"task", "source", "settings", "rounds"}
+_LISTED = {"task", "form", "source", "settings", "rounds"}
 RUN, RESULT, MODEL, WEIGHTS = "run.json", "result.json", "model.json", "model.safetensors"
 
 

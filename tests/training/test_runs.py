@@ -1,0 +1,34 @@
+"""The list of runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("sentence_transformers")
+
+from posegen.cli.main import main
+from posegen.training.runs.folder import RESULT, RUN, write_document
+from posegen.training.tasks.text import TASK
+from tests.training import tiny
+
+
+def test_each_run_is_listed_with_the_measure_of_its_own_goal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for goal, measure in (("pairs", "r1"), ("families", "macro_f1")):
+        settings = tiny.settings(f"text.goal={goal}")
+        run, rounds = tmp_path / goal, [{"samples": tiny.SAMPLES, "first": 0}]
+        form = TASK.configured(settings).form
+        record = {
+            "task": "text",
+            "form": form,
+            "source": "data",
+            "settings": settings.model_dump(mode="json"),
+            "rounds": rounds,
+        }
+        write_document(run, RUN, record)
+        write_document(run, RESULT, {"measures": {measure: 0.5}, "rounds": 1})
+    assert main(["runs", str(tmp_path), "--json"]) == 0
+    listed = {run["measure"]: run["test"] for run in json.loads(capsys.readouterr().out)["runs"]}
+    assert listed == {"r1": 0.5, "macro_f1": 0.5}
