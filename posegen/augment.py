@@ -31,21 +31,7 @@ from posegen.arrays import Array
 from posegen.constants import GRID
 from posegen.skeleton import MIRROR_CONTACTS, MIRROR_JOINTS, MIRROR_PARTS
 
-__all__ = [
-    "frame_dropout",
-    "joint_noise",
-    "mirror",
-    "mirror_contacts",
-    "mirror_parts",
-    "position",
-    "rotate",
-    "scale",
-    "speed",
-    "speed_labels",
-]
-
-
-QUARTER_TURN = 1.5707963267948966
+_QUARTER_TURN = 1.5707963267948966
 
 _NOISE, _DROPOUT = 0, 1
 """Substreams of the random numbers."""
@@ -289,8 +275,8 @@ def _times(frames: int, factor: float) -> Array:
 
 def _sine_and_cosine(angle: float) -> tuple[float, float]:
     """Compute sine and cosine by series; those of the C library differ between machines. Quarter turns are exact."""
-    quarters = int(np.rint(angle / QUARTER_TURN))
-    rest = angle - quarters * QUARTER_TURN
+    quarters = int(np.rint(angle / _QUARTER_TURN))
+    rest = angle - quarters * _QUARTER_TURN
     sine, cosine = rest, 1.0
     sine_term, cosine_term = rest, 1.0
     for n in range(2, 22, 2):

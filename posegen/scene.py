@@ -69,9 +69,6 @@ class Persons:
     energy: Array = field(metadata=_array(_ACTOR, np.float32))
     style: Array = field(metadata=_array(_ACTOR, np.int16))
 
-    def __repr__(self) -> str:
-        return f"Persons({self.index.size} persons)"
-
     def select(self, where: Any) -> Persons:
         """Return the persons at an index of the arrays."""
         return Persons(**{field.name: getattr(self, field.name)[where] for field in fields(self)})
@@ -164,10 +161,6 @@ class Scenes:
 
     def __len__(self) -> int:
         return len(self.sample)
-
-    def __repr__(self) -> str:
-        samples, actors, segments = self.action.shape
-        return f"Scenes({samples} samples, {actors} actors, {segments} segments)"
 
 
 def on_grid(values: ArrayLike) -> Array:

@@ -28,28 +28,28 @@ _UNUSABLE_PATH = {
 _LONGEST_LINE = 5000
 
 COMMANDS = {
-    "profile": ("posegen.cli.profile:profile", "Estimate time, memory and disk for a dataset."),
-    "generate": ("posegen.cli.generate:generate", "Generate a dataset of labelled human motion."),
-    "info": ("posegen.cli.info:info", "Describe a dataset and how to read it."),
-    "verify": ("posegen.cli.verify:verify", "Check every byte of a dataset and repair damaged shards."),
-    "diff": ("posegen.cli.diff:diff", "Compare the contents of two datasets."),
-    "derive": ("posegen.cli.derive:derive", "Compute fields from the motion, such as velocity."),
-    "show": ("posegen.cli.show:show", "Draw a sample as a picture or an animation."),
-    "compose": ("posegen.cli.compose:compose", "Generate motion for a text, without a model."),
-    "evaluate": ("posegen.cli.evaluate:evaluate", "Measure plausibility of motion and truth of captions."),
-    "embed": ("posegen.cli.embed:embed", "Compute text embeddings of the captions."),
-    "search": ("posegen.cli.search:search", "Find samples that match a text."),
-    "train": ("posegen.cli.train:train", "Train a model on a dataset or a config."),
-    "run": ("posegen.cli.run:run", "Run the pipeline: generate, embed, train, evaluate."),
-    "runs": ("posegen.cli.runs:runs", "List and compare training runs."),
-    "animate": ("posegen.cli.animate:animate", "Generate motion for a text with a trained model."),
-    "predict": ("posegen.cli.predict:predict", "Run a trained model and save its predictions."),
-    "export-model": ("posegen.cli.export_model:export_model", "Export a trained model to ONNX or safetensors."),
-    "paraphrase": ("posegen.cli.paraphrase:paraphrase", "Reword captions with a language model and check them."),
-    "actions": ("posegen.cli.actions:actions", "List and draw actions."),
-    "config": ("posegen.cli.config:config", "Show and compare configs; list presets."),
+    "profile": "Estimate time, memory and disk for a dataset.",
+    "generate": "Generate a dataset of labelled human motion.",
+    "info": "Describe a dataset and how to read it.",
+    "verify": "Check every byte of a dataset and repair damaged shards.",
+    "diff": "Compare the contents of two datasets.",
+    "derive": "Compute fields from the motion, such as velocity.",
+    "show": "Draw a sample as a picture or an animation.",
+    "compose": "Generate motion for a text, without a model.",
+    "evaluate": "Measure plausibility of motion and truth of captions.",
+    "embed": "Compute text embeddings of the captions.",
+    "search": "Find samples that match a text.",
+    "train": "Train a model on a dataset or a config.",
+    "run": "Run the pipeline: generate, embed, train, evaluate.",
+    "runs": "List and compare training runs.",
+    "animate": "Generate motion for a text with a trained model.",
+    "predict": "Run a trained model and save its predictions.",
+    "export-model": "Export a trained model to ONNX or safetensors.",
+    "paraphrase": "Reword captions with a language model and check them.",
+    "actions": "List and draw actions.",
+    "config": "Show and compare configs; list presets.",
 }
-"""Module and attribute of each command, and its line in the list of commands."""
+"""The line of each command in the list of commands. The command is named like its module in this package."""
 
 
 class LazyGroup(click.Group):
@@ -64,15 +64,15 @@ class LazyGroup(click.Group):
         """Import a command."""
         if cmd_name not in COMMANDS:
             ctx.fail(f"unknown command {shown(cmd_name)}{did_you_mean(cmd_name, COMMANDS)}")
-        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
-        command: click.Command = getattr(import_module(module), attribute)
+        name = cmd_name.replace("-", "_")
+        command: click.Command = getattr(import_module(f"posegen.cli.{name}"), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
         del ctx
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+            formatter.write_dl([*COMMANDS.items()])
 
 
 @click.group(

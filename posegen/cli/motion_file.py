@@ -6,26 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from posegen.cli.options import file_option
-from posegen.errors import UsageError
 
 ARRAYS = ".npz"
-_SUFFIXES = (".gif", ".png", ARRAYS)
 
 motion_file_option = file_option("Output file: .gif (animation), .png (poses over time) or .npz (arrays).")
 
 
 def check_motion_path(out: Path) -> None:
     """Raise UsageError if the output cannot be written, before anything is computed."""
-    from posegen.viewing.render import check_path
+    from posegen.viewing.render import SUFFIXES, check_path
 
-    if out.suffix.lower() not in _SUFFIXES:
-        msg = f"cannot write '{out}': the name must end in .gif, .png or .npz"
-        raise UsageError(msg)
-    if out.suffix.lower() != ARRAYS:
-        check_path(out)
-    elif not out.parent.is_dir():
-        msg = f"cannot write '{out}': the folder '{out.parent}' does not exist; create it first"
-        raise UsageError(msg)
+    check_path(out, (*SUFFIXES, ARRAYS))
 
 
 def write_arrays(out: Path, arrays: dict[str, Any]) -> None:

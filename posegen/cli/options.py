@@ -66,16 +66,17 @@ def _seconds(ctx: click.Context, parameter: click.Parameter, text: str | None) -
 config_option = click.option(
     "--config", metavar="NAME|PATH", default="default", help="Name of a preset, or path of a YAML file."
 )
-set_option = click.option(
-    "--set",
-    "overrides",
-    metavar="KEY=VALUE",
-    multiple=True,
-    help="Override a config key, for example story.actors.max=2; may be repeated.",
-)
 samples_option = click.option("--samples", type=WHOLE, metavar="N", help="Number of samples.  [default: from the config]")
 workers_option = click.option("--workers", type=WHOLE, metavar="W", help="Worker processes.  [default: one per core]")
 seed_option = click.option("--seed", type=WHOLE, metavar="S", help="Random seed.  [default: from the config]")
+
+
+def settings_option(text: str) -> Callable[[Command], Command]:
+    """Add ``--set``, which may be repeated; the command takes `overrides`."""
+    return click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help=f"{text}; may be repeated.")
+
+
+set_option = settings_option("Override a config key, for example story.actors.max=2")
 
 
 def dataset_options(command: Command) -> Command:

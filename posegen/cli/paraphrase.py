@@ -41,21 +41,12 @@ def paraphrase(
 
     server = parse_endpoint(endpoint, model, key=api_key(), **settings)
     found = run(dataset, server, limit=limit, in_flight=in_flight, progress=output.progress())
-    document = {
-        "path": found.folder,
-        "shards": found.shards,
-        "written": found.written,
-        "asked": found.asked,
-        "captions": found.captions,
-        "kept": found.kept,
-        "refused": dict(sorted(found.refused.items())),
-    }
-    output.result(document, "\n".join(_lines(found)))
+    output.result(found, "\n".join(_lines(found)))
 
 
 def _lines(found: Paraphrases) -> list[str]:
     done = f"{found.written:,} of {found.shards:,} shards, {found.asked:,} captions asked for"
-    head = f"{found.folder}: {done if found.written else f'all {found.shards:,} shards were complete, nothing to do'}"
+    head = f"{found.path}: {done if found.written else f'all {found.shards:,} shards were complete, nothing to do'}"
     total = max(1, found.captions)
     rows = [("kept", found.kept), *((f"refused: {reason}", count) for reason, count in found.refused.most_common())]
     return [head, *(f"  {name:<32}{count:>12,}{100 * count / total:>8.1f} %" for name, count in rows)]

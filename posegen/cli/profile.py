@@ -113,8 +113,8 @@ def profile(
 ) -> int:
     """Estimate time, memory and disk for a dataset.
 
-    The command generates small datasets, several times, in a folder on the disk of --out, which is removed. With --through, the
-    other stages run once on a few samples, with a few training steps.
+    The command generates small datasets, several times, in a temporary folder on the disk of --out. With --through, the other
+    stages run once on a few samples, with a few training steps.
     """
     from posegen.config.load import load_config
     from posegen.generation.profile.profile import profile as measure

@@ -19,6 +19,7 @@ from posegen.cli.options import (
     folder_option,
     output_options,
     preset_option,
+    settings_option,
 )
 
 if TYPE_CHECKING:
@@ -38,13 +39,7 @@ if TYPE_CHECKING:
 )
 @preset_option("Training preset, or the path of a YAML file.")
 @folder_option("Folder of the run.  [default: runs/TASK-NAME-PRESET]")
-@click.option(
-    "--set",
-    "overrides",
-    metavar="KEY=VALUE",
-    multiple=True,
-    help="Change a setting, such as steps=200; may be repeated.",
-)
+@settings_option("Change a setting, such as steps=200")
 @click.option("--init", type=PATH, metavar="RUN", help="Initialise with the model of this run.")
 @click.option(
     "--lora", type=WHOLE, metavar="RANK", help="Train low-rank adapters of this rank and the output layer only; needs --init."

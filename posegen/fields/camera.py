@@ -137,7 +137,7 @@ def _compute(sequences: Sequences) -> dict[str, Array]:
     return {"camera": np.broadcast_to(seen.kind[:, None], shape[:2]), "extrinsics": extrinsics, "intrinsics": intrinsics}
 
 
-CAMERA = DerivedField(
+FIELD = DerivedField(
     "camera",
     1,
     "a moving camera: its movement, and its pose and intrinsics in every frame",

@@ -145,7 +145,7 @@ def _compute(sequences: Sequences) -> dict[str, Array]:
     return {"expression": weights.argmax(-1), "expression_weights": weights, "face": faces}
 
 
-FACE = DerivedField(
+FIELD = DerivedField(
     "face",
     1,
     "expressions, eyes, brows and mouths, with cycles of speech",

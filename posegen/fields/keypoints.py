@@ -139,7 +139,7 @@ def _compute(sequences: Sequences) -> dict[str, Array]:
 
 
 _PIXELS = {"joint": JOINTS, "pixel": ("x", "y")}
-KEYPOINTS = DerivedField(
+FIELD = DerivedField(
     "keypoints",
     1,
     "joints in the camera image, their visibility, and simulated detections",

@@ -59,7 +59,7 @@ def _compute(sequences: Sequences) -> dict[str, Array]:
 
 _AXES = {"joint": JOINTS, "axis": AXES}
 
-VELOCITY = DerivedField(
+FIELD = DerivedField(
     "velocity",
     1,
     "velocity and acceleration of every joint",

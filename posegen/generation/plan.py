@@ -12,7 +12,6 @@ from itertools import chain
 from pathlib import Path
 
 from posegen.dataset.layout import HEADER_FILE, Header
-from posegen.dataset.receipts import complete_prefix
 from posegen.errors import PosegenError
 from posegen.generation.header import bytes_per_sample
 from posegen.quantities import human_bytes
@@ -80,21 +79,6 @@ class Plan:
         """Number of samples that the run makes, including those that it makes again."""
         size = self.header.shard
         return sum(min(numbers.stop * size, self.target) - numbers.start * size for numbers in self.missing)
-
-
-def target_samples(path: Path, header: Header, complete: Mapping[int, int], samples: int) -> int:
-    """Return the number of samples at the end of a run for `samples`. Existing samples stay.
-
-    Parameters
-    ----------
-    path : Path
-        Dataset folder.
-    header : Header
-    complete : mapping of int to int
-        Number of samples of each complete shard.
-    samples : int
-    """
-    return max(samples, header.samples, complete_prefix(path, header, complete))
 
 
 def make_plan(path: Path, header: Header, complete: Mapping[int, int], target: int) -> Plan:

@@ -7,7 +7,7 @@ end. All that it knows of earlier runs it reads from their receipts, however the
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +23,7 @@ from posegen.dataset.runs import current_run
 from posegen.dataset.write import create, publish, unfinished_files
 from posegen.errors import PosegenError, UsageError
 from posegen.generation.header import bytes_per_sample, check_same_dataset, new_header, stored_config
-from posegen.generation.plan import Plan, check_space, make_plan, target_samples
+from posegen.generation.plan import Plan, check_space, make_plan
 from posegen.generation.pool import DIED, LATE, SHORT_OF_MEMORY, LostJob, TimeLimit, run_jobs
 from posegen.generation.session import write_session
 from posegen.generation.shard import ShardJob, ShardMeasures, make_shard, warm_up
@@ -156,22 +156,11 @@ def generate(
     name, started = current_run(), time.monotonic()
     with write_session(path, name, create=True) as check:
         run = _open_run(path, header, samples, name, progress)
-        processes, limit = _parallelism(run, workers, shard_timeout)
         try:
             if run.plan.shards:
+                processes, limit = _parallelism(run, workers, shard_timeout)
                 warm_up(config, run.plan.first, progress, here=processes == 1 and limit is None)
-                run.started = time.monotonic()
-                progress.start("generate", run.plan.samples_to_make)
-            with closing(run_jobs(make_shard, run.jobs(config), processes, limit)) as outcomes:
-                for outcome in outcomes:
-                    check()
-                    if isinstance(outcome, LostJob):
-                        run.lost.append(outcome)
-                        continue
-                    receipt, measures = outcome
-                    if on_shard is not None:
-                        on_shard(measures)
-                    run.record(receipt, progress)
+                run.make_shards(config, processes, limit, progress, check, on_shard)
         except BaseException:
             # However the run ends, complete shards are published. The error that ended the run may also prevent this.
             with suppress(OSError, PosegenError):
@@ -217,9 +206,29 @@ class _Run:
     lost: list[LostJob[ShardJob]] = field(default_factory=list)
     usage: _ResourceUsage = field(default_factory=lambda: _ResourceUsage())
 
-    def jobs(self, config: Config) -> Iterator[ShardJob]:
-        for span in self.plan.spans:
-            yield ShardJob(self.plan.path, self.header, config, span, self.name)
+    def make_shards(
+        self,
+        config: Config,
+        processes: int,
+        limit: TimeLimit | None,
+        progress: Progress,
+        check: Callable[[], None],
+        on_shard: Callable[[ShardMeasures], None] | None,
+    ) -> None:
+        """Make the shards of the plan; see :func:`generate`."""
+        self.started = time.monotonic()
+        progress.start("generate", self.plan.samples_to_make)
+        jobs = (ShardJob(self.plan.path, self.header, config, span, self.name) for span in self.plan.spans)
+        with closing(run_jobs(make_shard, jobs, processes, limit)) as outcomes:
+            for outcome in outcomes:
+                check()
+                if isinstance(outcome, LostJob):
+                    self.lost.append(outcome)
+                    continue
+                receipt, measures = outcome
+                if on_shard is not None:
+                    on_shard(measures)
+                self.record(receipt, progress)
 
     def record(self, receipt: Receipt, progress: Progress) -> None:
         """Count a complete shard, show the progress, and publish the complete prefix from time to time."""
@@ -324,7 +333,8 @@ def _open_run(path: Path, expected: Header, samples: int, name: str, progress: P
         stored_config(path, header)
     # Complete shards may exist without a header, if it and its copy were damaged and the user removed them as advised.
     complete = complete_shards(path, header)
-    target = max(target_samples(path, header, complete, samples), samples_after_repair(path))
+    # Existing samples stay.
+    target = max(samples, header.samples, complete_prefix(path, header, complete), samples_after_repair(path))
     if samples < target:
         progress.log(f"{path} has {target:,} samples, more than the requested {samples:,}; none is removed")
     receipts = [load_receipt(path, header, shard) for shard in list(complete)[:MEASURED_SHARDS]]
@@ -350,8 +360,6 @@ def _open_run(path: Path, expected: Header, samples: int, name: str, progress: P
 def _parallelism(run: _Run, workers: int, shard_timeout: float | None) -> tuple[int, TimeLimit | None]:
     """Return the number of processes and the time limit of a shard. With 1 and None, this process makes the shards."""
     shards = run.plan.shards
-    if not shards:
-        return 1, None
     # The only shard of a new dataset is made in this process, because a worker takes longer to start. The only missing shard of
     # an existing dataset may have killed a worker of an earlier run.
     processes = min(workers, max(shards, 2) if run.complete else shards)

@@ -26,14 +26,23 @@ _BLOCK = 100
 
 
 @dataclass(frozen=True)
-class SampleSource:
-    """The samples of a config as a source of batches; see :class:`posegen.dataset.batches.Source`."""
+class Stream:
+    """A number of samples of a config, to be read in batches: :class:`posegen.dataset.batches.Source`. See :func:`stream`."""
 
     config: Config
     samples: int
 
+    batches = make_batches
+
     # Making samples holds the interpreter lock: more threads would wait for one another.
     most_threads = 1
+
+    def __len__(self) -> int:
+        return self.samples
+
+    def batch_source(self, fields: Sequence[str] | str | None) -> Stream:
+        """Return the source of batches; see :func:`posegen.dataset.batches.make_batches`."""
+        return self
 
     @property
     def name(self) -> str:
@@ -74,23 +83,6 @@ class SampleSource:
             if columns:
                 tables.append(_columns(batch.rows, columns))
         return pa.concat_tables(tables) if columns else None
-
-
-@dataclass(frozen=True)
-class Stream:
-    """A number of samples of a config, to be read in batches. Created by :func:`stream`."""
-
-    config: Config
-    samples: int
-
-    def __len__(self) -> int:
-        return self.samples
-
-    batches = make_batches
-
-    def batch_source(self, fields: Sequence[str] | str | None) -> SampleSource:
-        """Return the source of batches; see :func:`posegen.dataset.batches.make_batches`."""
-        return SampleSource(self.config, self.samples)
 
 
 def stream(config: Config, *, samples: int) -> Stream:

@@ -178,12 +178,12 @@ def read_library(base: Path, addition: Path | None = None) -> Library:
             own = _read_mapping(file)
             words = _merged(words, own) if file.name == Path(_WORDS).name else own
     check_words(words, actions, styles, str(file))
-    families: dict[str, list[str]] = {family: [] for family in sorted(set(family_of.values()))}
-    for name in sorted(actions):
-        families[family_of[name]].append(name)
+    names = sorted(actions)
     return Library(
-        entries={name: actions[name] for name in sorted(actions)},
-        families={family: tuple(names) for family, names in families.items()},
+        entries={name: actions[name] for name in names},
+        families={
+            family: tuple(name for name in names if family_of[name] == family) for family in sorted(set(family_of.values()))
+        },
         themes={name: themes[name] for name in sorted(themes)},
         words=words,
         styles={NEUTRAL: Style()} | {name: styles[name] for name in sorted(styles)},

@@ -47,7 +47,7 @@ class Paraphrases:
 
     Attributes
     ----------
-    folder : Path
+    path : Path
     shards, written : int
         All complete shards, and those that this run completed.
     captions, kept : int
@@ -58,7 +58,7 @@ class Paraphrases:
         Captions without a paraphrase, by reason.
     """
 
-    folder: Path
+    path: Path
     shards: int = 0
     written: int = 0
     captions: int = 0

@@ -18,16 +18,17 @@ def check_path(path: str | Path, suffixes: Sequence[str] = SUFFIXES) -> Path:
     Raises
     ------
     UsageError
-        If the suffix is not in `suffixes`, the folder does not exist, or a package of the extra ``view`` is not installed.
+        If the suffix is not in `suffixes`, the folder does not exist, or a package of the extra ``view`` is needed and missing.
     """
     path = Path(path)
     if path.suffix.lower() not in suffixes:
-        msg = f"cannot draw '{path}': the name must end in {' or '.join(suffixes)}"
+        msg = f"cannot write '{path}': the name must end in {' or '.join(suffixes)}"
         raise UsageError(msg)
     if not path.parent.is_dir():
         msg = f"cannot write '{path}': the folder '{path.parent}' does not exist; create it first"
         raise UsageError(msg)
-    require_extra("view")
+    if path.suffix.lower() in SUFFIXES:
+        require_extra("view")
     return path
 
 

@@ -81,7 +81,7 @@ def test_pictures(name: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ([TEXTS[0], "-o", "out.mp4"], "must end in .gif, .png or .npz"),
+        ([TEXTS[0], "-o", "out.mp4"], "must end in .gif or .png or .npz"),
         ([TEXTS[0], "-o", "nowhere/out.npz"], "create it first"),
         ([TEXTS[0], "-o", "out.npz", "--seconds", "60"], "the seconds of a text must be 2 to 4"),
         ([TEXTS[0], "-o", "out.npz", "--seconds", "nan"], "the seconds of a text must be 2 to 4"),

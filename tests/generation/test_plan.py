@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from posegen.config.load import load_config
 from posegen.config.schema import CONTENT_VERSION, Config
 from posegen.dataset.layout import ArrayField, Header
+from posegen.dataset.receipts import complete_prefix
 from posegen.errors import PosegenError, UsageError
 from posegen.generation.header import bytes_per_sample, check_same_dataset, new_header
-from posegen.generation.plan import MARGIN, Plan, Span, check_space, make_plan, target_samples
+from posegen.generation.plan import MARGIN, Plan, Span, check_space, make_plan
 from posegen.library.load import load_library
 
 HERE = Path("data/smoke-0")
@@ -33,7 +34,7 @@ def full(*shards: int) -> dict[int, int]:
 
 
 def planned(existing: Header, complete: dict[int, int], samples: int) -> Plan:
-    return make_plan(HERE, existing, complete, target_samples(HERE, existing, complete, samples))
+    return make_plan(HERE, existing, complete, max(samples, existing.samples, complete_prefix(HERE, existing, complete)))
 
 
 def spans(plan: Plan) -> list[Span]:

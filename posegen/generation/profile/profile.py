@@ -180,21 +180,10 @@ def profile(
             progress.log(f"measuring {made:,} samples in shards of {config.store.shard} with {count} worker{'s' * (count > 1)}")
             runs.append(measure_run(config, samples, count, folder))
         progress.log("measuring the start of the program")
-        program, bare = command_seconds(config, folder, repeats)
+        costs = _measure_costs(config, runs, command_seconds(config, folder, repeats))
         disk_free = free_disk(folder)
-    rates = measure_rates(runs)
-    costs = Costs(
-        program=program,
-        bare=bare,
-        rates=rates,
-        sample_bytes=sum(run.sample_bytes for run in runs) / len(runs),
-        fixed_bytes=runs[-1].fixed_bytes,
-        chunk=config.store.chunk,
-        memory=available_memory().free + process_memory(),
-        parent_bytes=process_memory(),
-    )
-    largest = [run for run in runs if run.workers == rates[-1].workers]
-    stages, limited_by = measure_stages(largest, fits_memory=costs.fits(rates[-1]))
+    largest = [run for run in runs if run.workers == costs.rates[-1].workers]
+    stages, limited_by = measure_stages(largest, fits_memory=costs.fits(costs.rates[-1]))
     return Profile(
         config=config,
         folder=folder.parent,
@@ -208,6 +197,19 @@ def profile(
         targets=tuple(
             estimate_target(costs, target, disk_free, limited_by, recommended=requested is None) for target in targets
         ),
+    )
+
+
+def _measure_costs(config: Config, runs: Sequence[Run], commands: tuple[float, float]) -> Costs:
+    """Return the costs of a dataset by measured runs and the results of :func:`command_seconds`."""
+    return Costs(
+        *commands,
+        rates=measure_rates(runs),
+        sample_bytes=sum(run.sample_bytes for run in runs) / len(runs),
+        fixed_bytes=runs[-1].fixed_bytes,
+        chunk=config.store.chunk,
+        memory=available_memory().free + process_memory(),
+        parent_bytes=process_memory(),
     )
 
 
