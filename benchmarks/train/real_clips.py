@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from benchmarks.figures import Figure
 from benchmarks.motion.clips import Captured, captured
-from benchmarks.motion.shared_families import ACTIONS, fit, lacking
+from benchmarks.motion.shared_families import fit, lacking
+from posegen.evaluation.families import ACTIONS
 from posegen.training.data.features import features_of
 from posegen.training.model_files import TrainedModel, load_model
 

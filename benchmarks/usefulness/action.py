@@ -13,7 +13,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from benchmarks.motion.shared_families import ACTIONS
 from benchmarks.train.running import trained
 from benchmarks.usefulness.clips import Clips, balanced
 from benchmarks.usefulness.definitions import (
@@ -28,6 +27,7 @@ from benchmarks.usefulness.definitions import (
 from benchmarks.usefulness.learning import chosen_at, settings_of, shares, train
 from benchmarks.usefulness.results import Result
 from benchmarks.usefulness.trials import TRAINING, Trial
+from posegen.evaluation.families import ACTIONS
 from posegen.training.data.features import ABSENT, features_of
 from posegen.training.data.feed import vary_skeletons
 from posegen.training.model_files import TrainedModel, load_model

@@ -19,11 +19,40 @@ if TYPE_CHECKING:
     from posegen.evaluation.gait import Curve, Run, Walk
     from posegen.evaluation.people import People
     from posegen.evaluation.realism import Realism
+    from posegen.evaluation.variety import Variety as MotionVariety
 
 
 _WORST_SHOWN = 3
 _LAWFUL_SPEEDS = (1.03, 1.8)
 _PUBLISHED = ("", "mean", "published")
+_VARIETY = (
+    (
+        "Distance of performances",
+        "apart",
+        {
+            "people": ("people", ","),
+            "pairs": ("pairs", ","),
+            "of two people, cm": ("between", ".1f"),
+            "of one, cm": ("within", ".1f"),
+        },
+    ),
+    (
+        "Windows of 1 s near those of other people",
+        "coverage",
+        {"windows": ("windows", ","), **{name: (name, ".2f") for name in ("precision", "recall", "density", "coverage")}},
+    ),
+    (
+        "Poses and jerk",
+        "",
+        {"leg asymmetry, cm": ("asymmetry", ".1f"), "components": ("components", ""), "wrist jerk, m/s^3": ("jerk", ".0f")},
+    ),
+)
+_POSES = {
+    "frames near one standing pose": ("neutral", ".2f"),
+    "frames near one of the set's five commonest poses": ("commonest", ".2f"),
+    "transitions": ("transitions", ","),
+    "transitions near the standing pose": ("through_neutral", ".2f"),
+}
 
 
 @click.command(epilog=example("posegen evaluate data/default-0", "posegen evaluate data/default-0 --samples 200 --json"))
@@ -108,6 +137,9 @@ def _sections(path: Path, found: Evaluation) -> Iterator[str]:
     yield _statements(found.statements)
     yield from _people(found.people)
     yield _variety(found.samples, found.variety)
+    if found.uncaptioned:
+        u = found.uncaptioned
+        yield f"Clips with an action of .4 s or longer that no segment covers: {u.any_part:.1%} (of the legs: {u.legs:.1%})"
     if found.realism:
         yield from _realism(found.realism)
 
@@ -247,9 +279,6 @@ def _realism(realism: Realism) -> Iterator[str]:
             ("FID_k", "fid_kinetic", "0"),
             ("FID_g", "fid_geometric", "0"),
             ("NPSS", "npss", "0"),
-            ("nearest neighbour", "neighbours", ".5"),
-            ("diversity", "diversity", ""),
-            ("diversity, other side", "reference_diversity", ""),
             ("windows, reference", "windows", ""),
             ("windows", "others", ""),
         )
@@ -258,14 +287,24 @@ def _realism(realism: Realism) -> Iterator[str]:
         shares = (f"{column.inside[name]:.2f}" if column else "-" for column in columns)
         rows.append([f"{name}, inside the 5 to 95 % band", *shares, ".9"])
     yield table(("", "dataset", "by subject", "5 mm off", "same"), rows, "Realism, windows of 1.6 s")
-    if realism.families:
-        families = [
-            (
-                name,
-                f"{family.others:,}",
-                f"{family.windows:,}",
-                ", ".join(f"{statistic} {share:.2f}" for statistic, share in family.inside.items()),
-            )
-            for name, family in realism.families.items()
-        ]
-        yield table(("family", "windows", "reference", ""), families, "By family, with the share inside the reference's band")
+    yield from _motion_variety(realism.variety)
+
+
+def _motion_variety(found: MotionVariety) -> Iterator[str]:
+    """Yield the variety of motion, each figure as generated | reference."""
+    sets = found.generated, found.reference
+    families = [(family, one, found.reference.families[family]) for family, one in found.generated.families.items()]
+
+    def both(key: str, form: str, *sides: object) -> str:
+        values = (getattr(side, key, None) for side in sides)
+        return " | ".join("-" if value is None or value != value else f"{value:{form}}" for value in values)
+
+    for title, part, columns in _VARIETY if families else ():
+        rows = []
+        for family, *sides in (*families, ("pooled", *sets)):
+            parts = [getattr(side, part, None) if part else side for side in sides]
+            figures = [both(key, form, *parts) for key, form in columns.values()]
+            rows += [[family, *figures]] if set(figures) != {"- | -"} else []
+        yield table(("family", *columns), rows, f"{title} (generated | reference)")
+    poses = [(name, both(key, form, *sets)) for name, (key, form) in _POSES.items()]
+    yield table(("", "generated | reference"), poses, "Poses of all clips, near: within 6 cm")

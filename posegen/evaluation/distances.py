@@ -1,4 +1,4 @@
-"""Compare sets of clips by their features: Fréchet distance, spectra, diversity, nearest neighbours and percentile bands.
+"""Compare sets of clips by their features: Fréchet distance, spectra, diversity and percentile bands.
 
 The features themselves are computed in :mod:`posegen.evaluation.features`, or by a trained encoder.
 """
@@ -67,34 +67,11 @@ def diversity(features: ArrayLike) -> float:
     features : float [n, feature]
         At least two clips; scaled so that the features have equal weight.
     """
-    squares = np.maximum(_squared_distances(np.asarray(features, np.float64), 0.0), 0)
-    return float(np.sqrt(squares).sum() / (len(squares) * (len(squares) - 1)))
-
-
-def nearest_neighbour_accuracy(one: ArrayLike, other: ArrayLike) -> float:
-    """Return the share of all features whose nearest other feature is from their own set (Lopez-Paz and Oquab 2017).
-
-    Parameters
-    ----------
-    one, other : float [n, feature]
-        Of the same length; otherwise the larger set has an advantage.
-
-    Returns
-    -------
-    float
-        .5 if the sets are indistinguishable, 1 if they are fully separated; below .5 if one copies the other.
-    """
-    features = np.concatenate([np.asarray(one, np.float64), np.asarray(other, np.float64)])
-    source = np.arange(len(features)) < len(np.asarray(one))
-    return float((source[_squared_distances(features, np.inf).argmin(-1)] == source).mean())
-
-
-def _squared_distances(features: Array, own: float) -> Array:
-    """Return the squared distances between all clips [n, n], with `own` for that of a clip from itself."""
-    squares = (features * features).sum(-1)
-    distances = squares[:, None] + squares - 2 * features @ features.T
-    np.fill_diagonal(distances, own)
-    return np.asarray(distances)
+    values = np.asarray(features, np.float64)
+    squares = (values * values).sum(-1)
+    distance = np.sqrt(np.maximum(squares[:, None] + squares - 2 * values @ values.T, 0))
+    np.fill_diagonal(distance, 0)
+    return float(distance.sum() / (len(values) * (len(values) - 1)))
 
 
 def band(reference: ArrayLike) -> Array:

@@ -15,6 +15,8 @@ from posegen.evaluation.plausibility import LOWER_IS_WORSE, MEASURES, measure_cl
 from posegen.evaluation.realism import Realism, Reference, Windows, compare_with_reference, describe_windows, measure_reference
 from posegen.evaluation.recording import SAMPLES_PER_BLOCK, Block, block_recordings, read_blocks
 from posegen.evaluation.spread import Spread, SpreadTally
+from posegen.evaluation.uncaptioned import Uncaptioned, UncaptionedTally
+from posegen.evaluation.variety import MotionTally
 from posegen.progress import Progress
 
 MAX_COMPARED_SAMPLES = 2000
@@ -38,6 +40,7 @@ class Evaluation:
     statements: dict[str, StatementCounts] | None
     people: People
     variety: Variety | None
+    uncaptioned: Uncaptioned | None
     reference: dict[str, Spread] | None
     realism: Realism | None
 
@@ -78,6 +81,7 @@ def evaluate(
     library = library_of_dataset(dataset)
     statements, variety, people = StatementTally(library, dataset.header.fps), VarietyTally(base), PeopleTally(library)
     windows: list[Windows] = []
+    motions, uncaptioned = MotionTally(mocap.motions.performances if mocap else ()), UncaptionedTally()
     for block in _with_progress(read_blocks(dataset, chosen), len(chosen), progress or Progress()):
         with content_errors(path):
             statements.add(block.joints, block.rows)
@@ -86,8 +90,10 @@ def evaluate(
         for recording in block_recordings(dataset, block):
             tally.add(recording.name, measure_clip(recording))
             gait.add(recording)
+            uncaptioned.add(recording)
             if mocap and recording.variant == base and int(recording.name.split()[1]) % step == 0:
                 windows += describe_windows(recording)
+                motions.add(recording)
     return Evaluation(
         samples=len(chosen),
         clips=len(tally),
@@ -98,8 +104,9 @@ def evaluate(
         statements=statements.counts(),
         people=people.people(),
         variety=variety.variety(),
+        uncaptioned=uncaptioned.uncaptioned(),
         reference=mocap.spread if mocap else None,
-        realism=compare_with_reference(mocap, windows, path) if mocap else None,
+        realism=compare_with_reference(mocap, windows, motions, path) if mocap else None,
     )
 
 

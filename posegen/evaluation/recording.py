@@ -15,6 +15,7 @@ from posegen.dataset.read import Dataset, content_errors, open_dataset
 from posegen.errors import UsageError
 from posegen.evaluation.body import longest_present
 from posegen.evaluation.joint_angles import frame_ranges, library_of_config
+from posegen.library.load import Library
 from posegen.skeleton import PARTS
 
 SAMPLES_PER_BLOCK = 20
@@ -42,8 +43,14 @@ class Recording:
         Empty for mocap.
     family : str
         Action class of a mocap clip; empty if unknown, and for a generated clip.
-    leg_actions : str [frame], optional
-        Action of the legs by the labels of each frame. Segments omit what is hardly visible; these labels do not.
+    description : str
+        What the source calls a mocap clip, in its own words; empty if unknown.
+    labels : str [frame, part], optional
+        Action of each body part by the labels of each frame. Segments omit what is hardly visible; these labels do not.
+    style : str
+        Style of a generated person.
+    library : Library, optional
+        Library of a generated clip.
     ranges : mapping of str to float [2, frame]
         Ranges of the angles that a shown action widens; see :func:`posegen.evaluation.joint_angles.frame_ranges`.
     """
@@ -56,15 +63,18 @@ class Recording:
     segments: Sequence[Mapping[str, Any]] = ()
     variant: str = ""
     family: str = ""
-    leg_actions: Array | None = None
+    description: str = ""
+    labels: Array | None = None
+    style: str = ""
+    library: Library | None = None
     ranges: Mapping[str, Array] = field(default_factory=dict)
 
     def shown_at(self, frame: int) -> str:
         """Return what is shown at a frame: the family of a mocap clip, or the action of the legs."""
         if self.family:
             return self.family
-        if self.leg_actions is not None:
-            return str(self.leg_actions[frame])
+        if self.labels is not None:
+            return str(self.labels[frame, LEGS])
         base = (s for s in self.segments if "legs" in s["parts"] and s["start"] <= frame < s["end"])
         return str(next(base, {"action": ""})["action"])
 
@@ -126,10 +136,11 @@ def block_recordings(dataset: Dataset, block: Block) -> Iterator[Recording]:
                 present = longest_present(block.joints[i, v, a])
                 if present.stop == present.start:
                     continue
-                leg_actions, ranges = None, {}
+                labels, ranges = None, {}
                 if names is not None and block.action is not None:
-                    labels = block.action[i, v, a, present]
-                    leg_actions, ranges = names[labels[:, LEGS]], frame_ranges(library, names.tolist(), labels, fps)
+                    numbers = block.action[i, v, a, present]
+                    ranges = frame_ranges(library, names.tolist(), numbers, fps)
+                    labels = np.append(names, "")[np.minimum(numbers, len(names))]
                 yield Recording(
                     name=f"sample {row['sample']} {row['variant']}" + (f" actor {a}" if a else ""),
                     person=str(actor["person"]),
@@ -138,7 +149,9 @@ def block_recordings(dataset: Dataset, block: Block) -> Iterator[Recording]:
                     contact=None if block.contact is None else block.contact[i, v, a, present],
                     segments=actor["segments"] if present.start == 0 else (),
                     variant=row["variant"],
-                    leg_actions=leg_actions,
+                    labels=labels,
+                    style=str(actor["style"]),
+                    library=library,
                     ranges=ranges,
                 )
 
@@ -165,8 +178,10 @@ def read_reference(path: Path) -> Iterator[Recording]:
         yield from (clip for clip in dataset_recordings(dataset, range(len(dataset))) if clip.variant == base)
         return
     clips = read_clip_archive(path, ["subjects"])
-    for name, joints, person, family in zip(clips.names, clips.joints, clips.subjects, clips.classes, strict=True):
+    for name, joints, person, family, words in zip(
+        clips.names, clips.joints, clips.subjects, clips.classes, clips.actions, strict=True
+    ):
         positions = joints.astype(np.float64)
         present = longest_present(positions)
         if present.stop > present.start:
-            yield Recording(name, person, positions[present], clips.fps, family=family)
+            yield Recording(name, person, positions[present], clips.fps, family=family, description=words)
