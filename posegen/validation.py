@@ -206,8 +206,8 @@ def _group_at(model: type[BaseModel], location: Sequence[str | int]) -> type[Bas
         if isclass(annotation) and issubclass(annotation, BaseModel):
             annotation = _unwrapped(annotation.model_fields[str(part)].annotation)
         else:
-            # A mapping of names to models, or a list of models: its last argument is what it holds.
-            annotation = _unwrapped(get_args(annotation)[-1])
+            # A mapping of names to models, or a list of models: its last argument is what it holds, or `...` behind that.
+            annotation = _unwrapped(next(held for held in reversed(get_args(annotation)) if held is not Ellipsis))
     return annotation if isclass(annotation) and issubclass(annotation, BaseModel) else model
 
 

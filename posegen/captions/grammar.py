@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -319,7 +319,7 @@ class Grammar:
         return str(places[choice % len(places)]) if places else ""
 
 
-@cache
+@lru_cache(maxsize=8)
 def grammar_of(library: Library) -> Grammar:
     """Return the grammar of a library's words."""
     return Grammar(library)
@@ -340,7 +340,7 @@ def pair_name(words: Mapping[str, Any], one: str, other: str) -> str:
     return str(joint["unlike"].replace("{one}", subjects[one][0]).replace("{other}", subjects[other][0]))
 
 
-@cache
+@lru_cache(maxsize=1 << 12)
 def compile_frame(template: str, forms: tuple[str, ...]) -> Frame:
     """Compile a template, such as ``{subject}, after {doing}, {does}``; the subject is inserted later."""
     pieces = _placeholder(forms).split(template)

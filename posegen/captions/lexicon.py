@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from posegen.captions.grammar import joint_verbs, pair_name, verb_forms
@@ -93,7 +93,7 @@ def split_words(text: str) -> list[str]:
     return WORD.findall(text.lower())
 
 
-@cache
+@lru_cache(maxsize=8)
 def lexicon_of(library: Library) -> Lexicon:
     """Return the lexicon of a library's language."""
     return Lexicon(library)

@@ -8,7 +8,7 @@ segment states is checked in :mod:`posegen.checks.segments`.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -184,7 +184,7 @@ def segment_rows(scenes: Scenes, library: Library, segments: Segments) -> list[l
     ]
 
 
-@cache
+@lru_cache(maxsize=8)
 def _parts(library: Library) -> list[list[list[str]]]:
     return [[list(parts_of(library.action(name), side)) for side in (LEFT, RIGHT, BOTH)] for name in library.actions]
 

@@ -5,7 +5,7 @@ Putting statements into words is done in :mod:`posegen.captions.grammar`, checki
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -89,7 +89,7 @@ def segment_keys(segments: Segments, owner: Array, most: int) -> Array:
     return owner % most * MOST_SEGMENTS + np.arange(len(owner)) - segments.bounds[owner]
 
 
-@cache
+@lru_cache(maxsize=1 << 14)
 def with_style(facts: Facts, style: str) -> Facts:
     """Return the same facts with a style."""
     return facts._replace(style=style)

@@ -7,7 +7,7 @@ the library (:mod:`posegen.library.schema`); comparing evidence with statements 
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -328,7 +328,7 @@ def fill_evidence(
             fill_speed_shares(seen, stride, limits, stride * frame_seconds, left, out.slower[i], out.faster[i])
 
 
-@cache
+@lru_cache(maxsize=8)
 def signs_of(library: Library) -> Signs:
     """Return what to measure of the actions of a library."""
     columns = np.full((5, len(library.actions)), -1, np.int64)

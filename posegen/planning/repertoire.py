@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 
@@ -67,7 +67,7 @@ class Repertoire:
     left: Array
 
 
-@cache
+@lru_cache(maxsize=8)
 def repertoire(library: Library) -> Repertoire:
     """Return the properties of the library's actions."""
     actions = [library.action(name) for name in library.actions]
@@ -132,7 +132,7 @@ def action_weights(config: Config, library: Library) -> Array:
     return weights
 
 
-@cache
+@lru_cache(maxsize=8)
 def _own_weights(library: Library) -> tuple[Array, Array]:
     """Return the weights of actions in each theme [themes, actions], and of actions alone [actions]."""
     rows = [[theme.actions.get(name, 0.0) for name in library.actions] for theme in library.themes.values()]
