@@ -19,7 +19,7 @@ from benchmarks.motion.clips import Captured, captured, scaled
 from benchmarks.motion.excerpts import excerpts, themes_with
 from benchmarks.motion.shared_families import FEWEST_CLIPS, FEWEST_PERSONS, fit, lacking
 from posegen.evaluation.families import ACTIONS
-from posegen.evaluation.signals import low_pass
+from posegen.evaluation.plausibility import low_pass
 from posegen.library.load import Library, load_library
 
 Array = NDArray[Any]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
@@ -24,6 +25,7 @@ from posegen.wording import printable, shown
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 PATH: click.Path = click.Path(path_type=Path)
+_ARRAYS = ".npz"
 _LONGEST_NAME = 255
 _WIDTH = 120
 
@@ -40,6 +42,17 @@ class _Whole(click.ParamType):  # type: ignore[type-arg]  # generic since click 
 
 
 WHOLE = _Whole()
+
+
+class Number(click.FloatRange):
+    """A number within bounds. click's own type accepts NaN, which is neither below nor above a bound."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number."""
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail("must be a number (got nan)", param, ctx)
+        return number
 
 
 def _check_path_length(ctx: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
@@ -61,6 +74,14 @@ def _seconds(ctx: click.Context, parameter: click.Parameter, text: str | None) -
     except ValueError as error:
         msg = f"{parameter.opts[0]} {error}"
         raise UsageError(msg) from None
+
+
+def _check_motion_file(ctx: click.Context, parameter: click.Parameter, path: Path) -> Path:
+    """Refuse a file that cannot be written, before anything is computed."""
+    from posegen.viewing.render import SUFFIXES, check_path
+
+    del ctx, parameter
+    return check_path(path, (*SUFFIXES, _ARRAYS))
 
 
 config_option = click.option(
@@ -92,6 +113,30 @@ def folder_option(text: str) -> Callable[[Command], Command]:
 def file_option(text: str, *, metavar: str = "FILE", required: bool = True) -> Callable[[Command], Command]:
     """Add ``-o`` for a file; the command takes `out`."""
     return click.option("-o", "--out", type=PATH, metavar=metavar, required=required, help=text)
+
+
+motion_file_option = click.option(
+    "-o",
+    "--out",
+    type=PATH,
+    metavar="FILE",
+    required=True,
+    callback=_check_motion_file,
+    help="Output file: .gif (animation), .png (poses over time) or .npz (arrays).",
+)
+
+
+def write_motion(out: Path, arrays: Mapping[str, Any], draw: Callable[[Path], object]) -> None:
+    """Write arrays and the names of the joints to an ``.npz`` file, or draw a picture."""
+    if out.suffix.lower() != _ARRAYS:
+        draw(out)
+        return
+    import numpy as np
+
+    from posegen.skeleton import JOINTS
+
+    with out.open("wb") as file:  # NumPy would add .npz to a name such as out.NPZ
+        np.savez_compressed(file, joint_names=np.array(JOINTS), **arrays)
 
 
 def tasks_option(text: str) -> Callable[[Command], Command]:

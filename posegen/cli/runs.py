@@ -52,18 +52,23 @@ def _table(runs: list[dict[str, Any]]) -> str:
     from posegen.quantities import human_time
 
     rows = []
-    for run, differing in zip(runs, _differing_settings(runs), strict=True):
+    for run in runs:
         best, test = (f"{run[name]:.3f}" if run[name] is not None else "-" for name in ("best", "test"))
         steps = f"{run['steps']:,}" if run["complete"] else f"{run['steps']:,} of {run['of']:,}"
-        rows.append((run["run"], run["task"], steps, human_time(run["seconds"]), best, test, differing))
-    return table(("run", "task", "steps", "time", "best check", "test", "differs in"), rows)
+        rows.append((run["run"], run["task"], steps, human_time(run["seconds"]), best, test))
+    found = table(("run", "task", "steps", "time", "best check", "test"), rows)
+    return "\n".join([found, *_differing_settings(runs)])
 
 
 def _differing_settings(runs: list[dict[str, Any]]) -> list[str]:
-    """Return for each run its values of the settings in which not all runs agree."""
+    """Return lines with the settings in which not all runs agree, under the table: in its cells they would be cut."""
     from posegen.training.runs.folder import flatten_settings
     from posegen.training.settings import NOT_CONTENT
 
     flat = [dict(flatten_settings(run["settings"])) | {"on": run["source"]} for run in runs]
     keys = [key for key in flat[0] if key.partition(".")[0] not in NOT_CONTENT and len({str(run.get(key)) for run in flat}) > 1]
-    return [", ".join(f"{key}={run.get(key)}" for key in keys) for run in flat]
+    if not keys:
+        return []
+    values = (", ".join(f"{key}={run.get(key)}" for key in keys) for run in flat)
+    lines = [f"  {run['run']}: {settings}" for run, settings in zip(runs, values, strict=True)]
+    return ["", "Settings that differ:", *lines]

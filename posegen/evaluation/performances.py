@@ -14,8 +14,8 @@ from posegen.dataset.clip_files import resample
 from posegen.evaluation.body import point
 from posegen.evaluation.common_body import JOINTS, distance, mirrored
 from posegen.evaluation.families import family_of
+from posegen.evaluation.plausibility import low_pass
 from posegen.evaluation.recording import LEGS, Recording
-from posegen.evaluation.signals import low_pass
 from posegen.library.load import Library
 from posegen.skeleton import PARTS
 

@@ -15,13 +15,19 @@ from numpy.typing import ArrayLike
 
 from posegen.arrays import Array
 from posegen.errors import UsageError
-from posegen.evaluation.body import centre_of_mass, point, unit
+from posegen.evaluation.body import centre_of_mass, joint_angles, point, unit
 from posegen.evaluation.distances import band, frechet_distance, npss, share_inside
 from posegen.evaluation.features import geometric_features, kinetic_features
-from posegen.evaluation.joint_angles import joint_angles
-from posegen.evaluation.plausibility import LOWER_IS_WORSE, MEASURES, measure_clip
+from posegen.evaluation.plausibility import (
+    LOWER_IS_WORSE,
+    MEASURES,
+    log_dimensionless_jerk,
+    low_pass,
+    measure_clip,
+    power_spectrum,
+    sparc,
+)
 from posegen.evaluation.recording import Recording
-from posegen.evaluation.signals import log_dimensionless_jerk, low_pass, power_spectrum, sparc
 from posegen.evaluation.spread import Spread, SpreadTally
 from posegen.evaluation.variety import MotionTally, Variety, compare_variety
 from posegen.randomness import Stream, normal

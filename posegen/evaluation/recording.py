@@ -13,8 +13,7 @@ from posegen.arrays import Array
 from posegen.dataset.clip_files import read_clip_archive
 from posegen.dataset.read import Dataset, content_errors, open_dataset
 from posegen.errors import UsageError
-from posegen.evaluation.body import longest_present
-from posegen.evaluation.joint_angles import frame_ranges, library_of_config
+from posegen.evaluation.body import frame_ranges, library_of_config, longest_present
 from posegen.library.load import Library
 from posegen.skeleton import PARTS
 
@@ -52,7 +51,7 @@ class Recording:
     library : Library, optional
         Library of a generated clip.
     ranges : mapping of str to float [2, frame]
-        Ranges of the angles that a shown action widens; see :func:`posegen.evaluation.joint_angles.frame_ranges`.
+        Ranges of the angles that a shown action widens; see :func:`posegen.evaluation.body.frame_ranges`.
     """
 
     name: str

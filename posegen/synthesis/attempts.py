@@ -13,8 +13,16 @@ from posegen.arrays import Array
 from posegen.captions.captions import label_segments, write_captions
 from posegen.captions.segments import find_segments, segment_rows
 from posegen.checks.limits import check_limits
-from posegen.checks.quotas import quota_rows, unmet_quotas
-from posegen.checks.segments import CheckedSegments, append, check_segments, mirror_segments, remove_false, restore_parts
+from posegen.checks.segments import (
+    CheckedSegments,
+    append,
+    check_segments,
+    mirror_segments,
+    quota_rows,
+    remove_false,
+    restore_parts,
+    unmet_quotas,
+)
 from posegen.config.schema import Config
 from posegen.errors import UsageError
 from posegen.library.load import Library, load_library

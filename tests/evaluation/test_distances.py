@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from posegen.evaluation.distances import band, diversity, frechet_distance, npss, share_inside
-from posegen.evaluation.signals import power_spectrum
+from posegen.evaluation.plausibility import power_spectrum
 
 SEEDS = st.integers(0, 1000)
 

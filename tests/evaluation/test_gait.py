@@ -8,19 +8,24 @@ import numpy as np
 import pytest
 
 from posegen.evaluation.gait import (
+    ANGLES,
     PHASES,
     GaitTally,
     Walk,
     angle_cycles,
     labelled_stance,
+    mass_excursion,
     mass_excursions,
     measure_run,
     measure_walk,
+    published_curve,
+    speed_bin,
+    stance_share,
     steady_stretches,
     straight_heading,
     touch_downs,
+    walk_ratio,
 )
-from posegen.evaluation.published_gait import ANGLES, mass_excursion, published_curve, speed_bin, stance_share, walk_ratio
 from posegen.evaluation.realism import split_by_person
 from posegen.evaluation.recording import Recording
 from tests.evaluation.figures import FPS, standing

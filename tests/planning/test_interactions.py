@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import posegen
 from posegen.captions.grammar import verb_forms
 from posegen.checks.capsules import DEEPEST, overlapping, people_overlap
-from posegen.checks.partners import CONTACT, LEAST_CONTACT, partners_by_sight
+from posegen.checks.evidence import CONTACT, LEAST_CONTACT, partners_by_sight
 from posegen.checks.statements import check_statement, observe_actors
 from posegen.config.schema import Config
 from posegen.library.load import load_library

@@ -44,7 +44,7 @@ def main(folder: Path) -> dict[str, Any]:
 
 def _made(folder: Path) -> dict[str, Any]:
     """Return what the trained model generates, its evaluation, and the error messages."""
-    from posegen.cli.evaluation_models import measure_animation
+    from posegen.cli.evaluate import measure_animation
     from posegen.errors import UsageError
     from posegen.training.animation import evaluation
     from posegen.training.animation.animate import animate, load_text_encoder

@@ -63,7 +63,7 @@ def _said(folder: Path) -> dict[str, Any]:
     from pydantic_core import to_jsonable_python
 
     import posegen
-    from posegen.cli.evaluation_models import measure_by_encoder
+    from posegen.cli.evaluate import measure_by_encoder
     from posegen.progress import Progress
     from posegen.training.inference import encode_clips, encode_dataset, predict
 

@@ -159,8 +159,8 @@ def test_sliding_feet_are_locked_and_bones_keep_their_lengths(batch: Batch, join
         wrong = wrong + 0.02 * np.sin(np.arange(len(clip)) / FPS * 2 * np.pi * 3)[:, None, None] * [0.0, 0.0, 1.0]
         fixed, locked = lock_feet(wrong, touching.astype(float), FPS, float(body_of(clip)[0]))
         np.testing.assert_allclose(bones(fixed), bones(clip), atol=3e-3)
-        assert foot_skate(wrong, FPS).strict > 0.5
-        assert foot_skate(fixed, FPS).strict < 0.03
+        assert foot_skate(wrong, FPS)["skate, strict"] > 0.5
+        assert foot_skate(fixed, FPS)["skate, strict"] < 0.03
         for side, point in (("left", 1), ("right", 3)):
             ball = fixed[:, JOINTS.index(f"{side}_foot")]
             for first, stop in runs_of(locked[:, point]):

@@ -15,7 +15,9 @@ from posegen.training.tasks.text import TASK
 from tests.training import tiny
 
 
-def test_each_run_is_listed_with_the_measure_of_its_own_goal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_run_is_listed_with_the_measure_of_its_own_goal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     for goal, measure in (("pairs", "r1"), ("families", "macro_f1")):
         settings = tiny.settings(f"text.goal={goal}")
         run, rounds = tmp_path / goal, [{"samples": tiny.SAMPLES, "first": 0}]
@@ -32,3 +34,9 @@ def test_each_run_is_listed_with_the_measure_of_its_own_goal(tmp_path: Path, cap
     assert main(["runs", str(tmp_path), "--json"]) == 0
     listed = {run["measure"]: run["test"] for run in json.loads(capsys.readouterr().out)["runs"]}
     assert listed == {"r1": 0.5, "macro_f1": 0.5}
+    monkeypatch.chdir(tmp_path)
+    assert main(["runs", "."]) == 0
+    table, _, differing = capsys.readouterr().out.partition("Settings that differ:\n")
+    # The table fits in a narrow terminal, however many settings differ.
+    assert max(map(len, table.splitlines())) <= 80
+    assert differing.splitlines() == ["  families: text.goal=families", "  pairs: text.goal=pairs"]
