@@ -33,33 +33,17 @@ if TYPE_CHECKING:
 _WORST_SHOWN = 3
 _LAWFUL_SPEEDS = (1.03, 1.8)
 _PUBLISHED = ("", "mean", "published")
-_VARIETY = (
-    (
-        "Distance of performances",
-        "apart",
-        {
-            "people": ("people", ","),
-            "pairs": ("pairs", ","),
-            "of two people, cm": ("between", ".1f"),
-            "of one, cm": ("within", ".1f"),
-        },
-    ),
-    (
-        "Windows of 1 s near those of other people",
-        "coverage",
-        {"windows": ("windows", ","), **{name: (name, ".2f") for name in ("precision", "recall", "density", "coverage")}},
-    ),
-    (
-        "Poses and jerk",
-        "",
-        {"leg asymmetry, cm": ("asymmetry", ".1f"), "components": ("components", ""), "wrist jerk, m/s^3": ("jerk", ".0f")},
-    ),
-)
+_VARIETY = {
+    "apart": ("Distance of performances, cm", ("people", "pairs", "between", "within")),
+    "coverage": ("Windows of 1 s near others", ("windows", "precision", "recall", "density", "coverage")),
+    "": ("Poses, cm; jerk, m/s^3", ("asymmetry", "components", "jerk")),
+}
+_LARGE = 10
 _POSES = {
-    "frames near one standing pose": ("neutral", ".2f"),
-    "frames near one of the set's five commonest poses": ("commonest", ".2f"),
-    "transitions": ("transitions", ","),
-    "transitions near the standing pose": ("through_neutral", ".2f"),
+    "neutral": "frames near one standing pose",
+    "commonest": "frames near one of the set's five commonest poses",
+    "transitions": "transitions",
+    "through_neutral": "transitions near the standing pose",
 }
 
 
@@ -298,22 +282,26 @@ def _realism(realism: Realism) -> Iterator[str]:
 
 def _motion_variety(found: MotionVariety) -> Iterator[str]:
     """Yield the variety of motion, each figure as generated | reference."""
-    sets = found.generated, found.reference
-    families = [(family, one, found.reference.families[family]) for family, one in found.generated.families.items()]
+    sides = [asdict(side) for side in (found.generated, found.reference)]
 
-    def both(key: str, form: str, *sides: object) -> str:
-        values = (getattr(side, key, None) for side in sides)
-        return " | ".join("-" if value is None or value != value else f"{value:{form}}" for value in values)
+    def both(name: str, figures: Sequence[dict[str, Any]]) -> str:
+        values = (side.get(name) for side in figures)
+        return " | ".join("-" if v is None or v != v else _shown(v) for v in values)
 
-    for title, part, columns in _VARIETY if families else ():
+    families = {family: [side["families"][family] for side in sides] for family in found.generated.families}
+    for part, (title, names) in _VARIETY.items() if families else ():
         rows = []
-        for family, *sides in (*families, ("pooled", *sets)):
-            parts = [getattr(side, part, None) if part else side for side in sides]
-            figures = [both(key, form, *parts) for key, form in columns.values()]
-            rows += [[family, *figures]] if set(figures) != {"- | -"} else []
-        yield table(("family", *columns), rows, f"{title} (generated | reference)")
-    poses = [(name, both(key, form, *sets)) for name, (key, form) in _POSES.items()]
+        for family, of_it in (families | {"pooled": sides}).items():
+            figures = [both(name, [side.get(part) or {} if part else side for side in of_it]) for name in names]
+            rows += [(family, *figures)] if set(figures) != {"- | -"} else []
+        if rows:
+            yield f"{title} (generated | reference)\n\n{table(('family', *names), rows)}"
+    poses = [(name, both(key, sides)) for key, name in _POSES.items()]
     yield table(("", "generated | reference"), poses, "Poses of all clips, near: within 6 cm")
+
+
+def _shown(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.{1 if value >= _LARGE else 2}f}"
 
 
 _RANKS = (1, 2, 3)

@@ -6,32 +6,22 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.evaluation.body import point, unit
-from posegen.skeleton import PROPORTIONS, mirror_order
+from posegen.skeleton import mirror_order
 
-JOINTS = (
-    "head", "left_hip", "right_hip", "left_knee", "right_knee", "left_ankle", "right_ankle",
-    "left_shoulder", "right_shoulder", "left_elbow", "right_elbow", "left_wrist", "right_wrist",
-)  # fmt: skip
-STATURE = 1.70
-"""Stature of the common body, metres."""
-
+_UPRIGHT = {
+    "hips": (0.0, 0.0), "shoulders": (0.0, 0.476), "head": (0.0, 0.646), "hip": (0.082, 0.0), "knee": (0.082, -0.416),
+    "ankle": (0.082, -0.835), "shoulder": (0.187, 0.476), "elbow": (0.187, 0.160), "wrist": (0.187, -0.088),
+}  # fmt: skip
+"""x of the left side and y in upright standing: 1.70 m tall in the proportions of :mod:`posegen.skeleton`."""
 _BONES = (
-    ("hips", "shoulders", PROPORTIONS["shoulder_height"] - PROPORTIONS["hip_height"], (0, 1, 0)),
-    ("shoulders", "head", 0.1, (0, 1, 0)),
-    *(
-        (near, side + far, length, (direction[0] if side == "left_" else -direction[0], direction[1], 0))
-        for side in ("left_", "right_")
-        for near, far, length, direction in (
-            ("hips", "hip", PROPORTIONS["hip_spacing"] / 2, (1, 0)),
-            (side + "hip", "knee", PROPORTIONS["thigh"], (0, -1)),
-            (side + "knee", "ankle", PROPORTIONS["shank"], (0, -1)),
-            ("shoulders", "shoulder", PROPORTIONS["shoulder_spacing"] / 2, (1, 0)),
-            (side + "shoulder", "elbow", PROPORTIONS["upper_arm"], (0, -1)),
-            (side + "elbow", "wrist", PROPORTIONS["forearm"], (0, -1)),
-        )
-    ),
-)
-"""Near and far end, length as a fraction of stature, and direction in upright standing."""
+    ("hips", "shoulders"), ("shoulders", "head"), ("hips", "hip"), ("hip", "knee"), ("knee", "ankle"),
+    ("shoulders", "shoulder"), ("shoulder", "elbow"), ("elbow", "wrist"),
+)  # fmt: skip
+_PAIRED = ("hip", "knee", "ankle", "shoulder", "elbow", "wrist")
+JOINTS = ("head", *(f"{side}_{name}" for name in _PAIRED for side in ("left", "right")))
+_POSITIONS = [_UPRIGHT["head"], *((x * _UPRIGHT[name][0], _UPRIGHT[name][1]) for name in _PAIRED for x in (1, -1))]
+STANDING = np.array([(x, y, 0.0) for x, y in _POSITIONS], np.float32)
+"""The common body in upright standing with hanging arms: float32 [13, 3]."""
 _MIRROR = mirror_order(JOINTS)
 _LEGS = [JOINTS.index(f"{side}_{joint}") for side in ("left", "right") for joint in ("knee", "ankle")]
 
@@ -49,27 +39,19 @@ def common_body(joints: Array) -> Array:
     float32 [frame, 13, 3]
         Metres from the middle of the hips; joints as in :data:`JOINTS`.
     """
-    sources = {
-        f"{joint}s": (point(joints, f"left_{joint}") + point(joints, f"right_{joint}")) / 2 for joint in ("hip", "shoulder")
-    }
+    sources = {name: np.stack([point(joints, f"{side}_{name}") for side in ("left", "right")], axis=1) for name in _PAIRED}
+    sources |= {f"{name}s": sources[name].mean(1, keepdims=True) for name in ("hip", "shoulder")}
+    sources["head"] = point(joints, "head")[:, None]
     placed = {"hips": np.zeros_like(sources["hips"])}
-    for near, far, length, _ in _BONES:
-        start, end = (sources[name] if name in sources else point(joints, name) for name in (near, far))
-        placed[far] = placed[near] + STATURE * length * np.nan_to_num(unit(end - start))
-    body = np.stack([placed[name] for name in JOINTS], axis=-2)
+    for near, far in _BONES:
+        length = np.hypot(*np.subtract(_UPRIGHT[far], _UPRIGHT[near]))
+        placed[far] = placed[near] + length * np.nan_to_num(unit(sources[far] - sources[near]))
+    body = np.concatenate([placed[name] for name in ("head", *_PAIRED)], axis=1)
     across = body[:, 1] - body[:, 2] + body[:, 7] - body[:, 8]
     x, z = np.nan_to_num(unit(across[:, [0, 2]]), nan=np.sqrt(0.5)).T[..., None]
     return np.stack([body[..., 0] * x + body[..., 2] * z, body[..., 1], body[..., 2] * x - body[..., 0] * z], axis=-1).astype(
         np.float32
     )
-
-
-def standing_pose() -> Array:
-    """Return the common body in upright standing with hanging arms: float32 [13, 3]."""
-    placed = {"hips": np.zeros(3)}
-    for near, far, length, direction in _BONES:
-        placed[far] = placed[near] + STATURE * length * np.array(direction)
-    return np.stack([placed[name] for name in JOINTS]).astype(np.float32)
 
 
 def mirrored(poses: Array) -> Array:

@@ -119,12 +119,8 @@ def _repetitions(body: Array, library: Library | None, segment: Mapping[str, Any
 def _by_progress(body: Array) -> Array:
     """Return the poses at :data:`PROGRESS` of the path of all joints: float32 [progress, 13, 3]."""
     path = np.concatenate([[0.0], np.cumsum(distance(body[1:], body[:-1]), dtype=np.float64)])
-    still = path[-1] == 0
-    at = PROGRESS * (len(body) - 1) if still else np.interp(PROGRESS, path / path[-1], np.arange(len(body)))
-    before = np.minimum(at.astype(np.int64), len(body) - 1)
-    after = np.minimum(before + 1, len(body) - 1)
-    share = (at - before)[:, None, None].astype(np.float32)
-    return np.asarray(body[before] * (1 - share) + body[after] * share)
+    columns = [np.interp(PROGRESS * path[-1], path, column) for column in body.reshape(len(body), -1).T]
+    return np.stack(columns, axis=-1).reshape(-1, *body.shape[1:]).astype(np.float32)
 
 
 @dataclass(frozen=True)

@@ -57,8 +57,6 @@ class Windows:
     Attributes
     ----------
     person : str [n]
-    shown : str [n]
-        What the middle of each window shows: the family of a mocap clip, or the action of the legs.
     kinetic : float [n, 66]
     geometric : float [n, 32]
     statistics : float [n, statistic]
@@ -67,7 +65,6 @@ class Windows:
     """
 
     person: Array
-    shown: Array
     kinetic: Array
     geometric: Array
     statistics: Array
@@ -86,8 +83,7 @@ def describe_windows(recording: Recording) -> Iterator[Windows]:
     for start in range(0, len(recording.joints) - length + 1, length):
         joints, fps = recording.joints[start : start + length], recording.fps
         described = (kinetic_features(joints, fps), geometric_features(joints, fps), _statistics(joints, fps), _power(joints))
-        names = (np.array([name]) for name in (recording.person, recording.shown_at(start + length // 2)))
-        yield Windows(*names, *(values[None].astype(np.float32) for values in described))
+        yield Windows(np.array([recording.person]), *(values[None].astype(np.float32) for values in described))
 
 
 def concatenate_windows(parts: Sequence[Windows]) -> Windows:

@@ -11,7 +11,7 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.dataset.clip_files import resample
-from posegen.evaluation.common_body import JOINTS, asymmetry, common_body, distance, standing_pose
+from posegen.evaluation.common_body import JOINTS, STANDING, asymmetry, common_body, distance
 from posegen.evaluation.coverage import Coverage, compare_coverage, gather_windows
 from posegen.evaluation.families import PERIODIC
 from posegen.evaluation.performances import (
@@ -177,7 +177,7 @@ def _set_variety(
             coverage.get(family),
             100 * float(asymmetry(poses).mean()),
             _components([_evenly(poses, counts[family])]) if family in counts else None,
-            float(np.nanmedian([performance.jerk for performance in found])),
+            _median([performance.jerk for performance in found]),
         )
     pooled = [
         _evenly(np.concatenate([performance.poses for performance in sets[family]]), min(counts.values())) for family in counts
@@ -195,6 +195,11 @@ def _set_variety(
     )
 
 
+def _median(values: Sequence[float]) -> float:
+    finite = [value for value in values if np.isfinite(value)]
+    return float(np.median(finite)) if finite else float("nan")
+
+
 def _evenly(values: Array, count: int) -> Array:
     return values[np.linspace(0, len(values) - 1, min(count, len(values))).astype(np.int64)]
 
@@ -205,7 +210,7 @@ def _near(poses: Array, pose: Array) -> Array:
 
 def _neutral_pose(poses: Array) -> Array:
     """Return the mean of the poses near it, from the pose nearest to upright standing with hanging arms."""
-    pose = poses[distance(poses, standing_pose()).argmin()]
+    pose = poses[distance(poses, STANDING).argmin()]
     for _ in range(10):
         pose = poses[_near(poses, pose)].mean(0)
     return np.asarray(pose)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from posegen.evaluation.common_body import JOINTS, asymmetry, common_body, mirrored, standing_pose
+from posegen.evaluation.common_body import JOINTS, STANDING, asymmetry, common_body, mirrored
 from posegen.evaluation.coverage import NEAREST, Coverage, Windows, compare_coverage, measure_coverage
 from posegen.evaluation.performances import PROGRESS, RATE, Performance, performances, person_distances
 from posegen.evaluation.recording import Recording
@@ -55,13 +55,13 @@ def test_the_common_body_depends_on_neither_size_nor_place_nor_heading() -> None
 
 def test_standing_is_standing_and_symmetric() -> None:
     body = common_body(standing(2))
-    assert np.abs(body - standing_pose())[:, 1:7].max() < 0.05  # the legs of the rest pose hang from the hips
+    assert np.abs(body - STANDING)[:, 1:7].max() < 0.05  # the legs of the rest pose hang from the hips
     assert asymmetry(body) == pytest.approx([0, 0], abs=1e-6)
     lifted = posed({"right_hip": turn("x", -90)}, 1)
     expected = common_body(lifted[:, list(MIRROR_JOINTS)] * [-1, 1, 1])
     np.testing.assert_allclose(mirrored(common_body(lifted)), expected, atol=1e-6)
     # The right knee is a thigh length to the front and below the hip in turn, as is the left one in the mirror.
-    thigh, leg = 0.245 * 1.7, (0.245 + 0.246) * 1.7
+    thigh, leg = -STANDING[JOINTS.index("left_knee"), 1], -STANDING[JOINTS.index("left_ankle"), 1]
     assert asymmetry(common_body(lifted)) == pytest.approx([(thigh + leg) * np.sqrt(2) / 2], rel=1e-5)
 
 
@@ -222,8 +222,8 @@ def test_frames_of_many_poses_are_not_common() -> None:
 def test_components_of_a_line_and_the_families_of_both() -> None:
     base = found(mocap(raising(90), "a"))[0]
     times = np.linspace(0, 1, 300, dtype=np.float32)[:, None, None]
-    along = replace(base, poses=standing_pose() + times * np.float32([0, 1, 0]))
-    wide = replace(base, poses=standing_pose() + np.random.default_rng(0).normal(size=(300, len(JOINTS), 3)).astype(np.float32))
+    along = replace(base, poses=STANDING + times * np.float32([0, 1, 0]))
+    wide = replace(base, poses=STANDING + np.random.default_rng(0).normal(size=(300, len(JOINTS), 3)).astype(np.float32))
     one, other = (tally(mocap(raising(90), "a")) for _ in range(2))
     one.performances["reach"].items[:] = [along]
     other.performances["reach"].items[:] = [wide]
@@ -234,6 +234,14 @@ def test_components_of_a_line_and_the_families_of_both() -> None:
     assert (measured.generated.families["reach"].components or 0) > 30
     assert measured.generated.families["reach"].asymmetry > measured.reference.families["reach"].asymmetry
     assert measured.generated.coverage is None
+
+
+def test_clips_that_are_too_short_have_no_figures() -> None:
+    clips = [mocap(standing(5), person, family=family) for person in "ab" for family in ("walk", "kick")]
+    families = compare_variety(tally(*clips), tally(*clips)).generated.families
+    assert (families["walk"].apart.people, families["kick"].apart.pairs) == (0, 1)
+    assert np.isnan(families["walk"].jerk)
+    assert (families["kick"].coverage, families["kick"].components) == (None, None)
 
 
 def test_the_jerk_of_the_wrists_is_that_of_the_movement() -> None:
