@@ -43,7 +43,7 @@ def animate(
 
     RUN is a run of `posegen train --task motion`. The same texts, seed and options give the same motion.
     """
-    from posegen.pipeline.run import draw_animation
+    from posegen.pipeline import draw_animation
     from posegen.skeleton import CONTACTS
     from posegen.training.animation.animate import GUIDANCE, load_text_encoder
     from posegen.training.animation.animate import animate as make

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from posegen.config.schema import Config
     from posegen.generation.profile.estimate import Target
     from posegen.generation.profile.profile import Profile
-    from posegen.pipeline.estimate import PipelineEstimate
-    from posegen.pipeline.run import Request
+    from posegen.pipeline import PipelineEstimate, Request
 
 
 _MOST_TARGETS = 20
@@ -130,7 +129,7 @@ def profile(
     document = found.to_dict(budget)
     estimates: list[PipelineEstimate] = []
     if pipeline is not None:
-        from posegen.pipeline.estimate import estimate_pipeline
+        from posegen.pipeline import estimate_pipeline
 
         estimates = estimate_pipeline(pipeline[0], found, pipeline[1], progress)
         document["pipelines"] = [_pipeline_data(each, budget) for each in estimates]
@@ -145,8 +144,7 @@ def _pipeline(
     config: Config, through: str, tasks: tuple[str, ...], preset: str, workers: int | None, out: Path | None
 ) -> tuple[Request, list[str]]:
     """Return the pipeline and the names of its stages, or refuse them before anything is measured."""
-    from posegen.pipeline.estimate import select_stages
-    from posegen.pipeline.run import Request
+    from posegen.pipeline import Request, select_stages
 
     folder = Path("runs") / f"{config.name}-{config.seed}" if out is None else out
     request = Request(config, folder, tasks, preset, workers, ("a person walks forward, then waves",))

@@ -43,7 +43,7 @@ def run(
     Complete stages are skipped. The same command resumes an interrupted run.
     """
     from posegen.config.load import load_config
-    from posegen.pipeline.run import Request, run_pipeline
+    from posegen.pipeline import Request, run_pipeline
     from posegen.quantities import human_time
 
     loaded = load_config(config, overrides, workers=workers, **values)

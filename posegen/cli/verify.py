@@ -63,7 +63,7 @@ def _find(dataset: Path, *, deep: bool, output: Output) -> list[Problem]:
     from posegen.dataset.receipts import complete_shards
     from posegen.errors import PosegenError
     from posegen.generation.header import stored_config
-    from posegen.generation.verification import find_content_problems
+    from posegen.generation.repair import find_content_problems
 
     try:
         header = load_header(dataset)

@@ -21,12 +21,11 @@ from zarr.storage import MemoryStore
 
 from posegen.dataset import receipts
 from posegen.dataset.files import open_plain
-from posegen.dataset.header import load_header, samples_after_repair
+from posegen.dataset.header import check_metadata, load_header, samples_after_repair
 from posegen.dataset.layout import MOTION, Header, check_folders, receipt_path, shard_of, shard_path
 from posegen.dataset.lock import is_being_written
 from posegen.dataset.receipts import Receipt, StoredFile
 from posegen.dataset.shard_codec import check_shard
-from posegen.dataset.zarr_metadata import check_metadata
 from posegen.errors import PosegenError
 
 

@@ -22,18 +22,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, overload
+from typing import Annotated, Any, Literal, overload
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 from numpy.typing import ArrayLike
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from posegen.arrays import Array
-from posegen.dataset.documents import STRICT, Origin
-from posegen.dataset.header import load_header
+from posegen.dataset.documents import Document, Origin
+from posegen.dataset.header import encode_array_metadata, encode_group_metadata, load_header
 from posegen.dataset.layout import ArrayField, Header, Positive, shard_path
 from posegen.dataset.overlays import (
     OverlayReceipt,
@@ -46,7 +46,6 @@ from posegen.dataset.overlays import (
     read_part_table,
 )
 from posegen.dataset.shard_codec import decode_shard
-from posegen.dataset.zarr_metadata import encode_array_metadata, encode_group_metadata
 from posegen.errors import PosegenError, UsageError
 from posegen.hashing import byte_hash
 from posegen.wording import did_you_mean, shown
@@ -64,7 +63,7 @@ _CACHE_BYTES = 256 << 20
 
 
 @dataclass(frozen=True)
-class EmbeddingHeader:
+class EmbeddingHeader(Document):
     """Content of `embeddings.json`.
 
     Attributes
@@ -86,8 +85,6 @@ class EmbeddingHeader:
     begun : str
         Time of the start, in UTC.
     """
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     format_version: Positive
     identity: str

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from posegen.dataset.files import read_file
-from posegen.dataset.runs import has_ended
+from posegen.dataset.files import read_file, remove_temporary_files
+from posegen.dataset.runs import current_run, has_ended
 from posegen.errors import PosegenError
 
 LOCK_FILE = ".lock"
@@ -24,15 +24,15 @@ _HOLDER = re.compile(r"process [0-9]+ \(run (.+)\)")
 
 
 @contextmanager
-def locked(dataset: Path, run: str) -> Iterator[None]:
-    """Hold the lock on a dataset.
+def locked(dataset: Path, run: str | None = None) -> Iterator[None]:
+    """Hold the lock on a dataset, and first remove the temporary files of runs that have ended.
 
     Parameters
     ----------
     dataset : Path
         An existing folder.
-    run : str
-        The run that holds it, for the message to others.
+    run : str, optional
+        The run that holds it, for the message to others; this process unless given.
 
     Raises
     ------
@@ -52,7 +52,8 @@ def locked(dataset: Path, run: str) -> Iterator[None]:
         held.callback(lock.release)
         # Before the release: a process that has opened this very file detects that it is gone.
         held.callback(path.unlink, missing_ok=True)
-        _write_holder(path, f"process {os.getpid()} (run {run})")
+        _write_holder(path, f"process {os.getpid()} (run {run or current_run()})")
+        remove_temporary_files(dataset)
         yield
 
 

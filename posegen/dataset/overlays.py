@@ -10,14 +10,24 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
 import pyarrow as pa
-from pydantic import ConfigDict
 
-from posegen.dataset.documents import MAX_BYTES, STRICT, Count, Origin, check_version, parse, read_sealed, seal, unseal
+from posegen.dataset.documents import (
+    MAX_BYTES,
+    Count,
+    Document,
+    Origin,
+    check_version,
+    parse,
+    read_sealed,
+    seal,
+    unseal,
+)
 from posegen.dataset.files import BackgroundWriter, check_real_folders, read_file
 from posegen.dataset.receipts import StoredFile, stored_file
+from posegen.dataset.runs import current_run
 from posegen.dataset.tables import UNDECODABLE, decode_table
 from posegen.errors import PosegenError
 from posegen.wording import shown
@@ -38,7 +48,7 @@ _MAX_NAME_LENGTH = 100
 
 
 @dataclass(frozen=True)
-class OverlayReceipt:
+class OverlayReceipt(Document):
     """Marks a part of an overlay complete.
 
     - ``rows``, per shard of the dataset: each of its captions has the number of its text. `source` is the hash of the shard's
@@ -63,8 +73,6 @@ class OverlayReceipt:
     seconds : float
     made_by_run : str
     """
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     kind: str
     shard: Count
@@ -130,7 +138,6 @@ def commit_part(
     source: str,
     numbers: Mapping[str, int],
     files: Mapping[str, Sequence[bytes]],
-    run: str,
     *,
     seconds: float = 0.0,
 ) -> OverlayReceipt:
@@ -140,14 +147,14 @@ def commit_part(
     ----------
     folder : Path
         Folder of the overlay.
-    kind, shard, count, source, numbers, run, seconds
+    kind, shard, count, source, numbers, seconds
         Attributes of the :class:`OverlayReceipt`.
     files : mapping of str to sequence of bytes
         Content of each file in pieces, by its path inside `folder`.
     """
     stored = {name: stored_file(pieces) for name, pieces in files.items()}
-    receipt = OverlayReceipt(kind, shard, count, source, dict(numbers), stored, round(seconds, 3), run)
-    with BackgroundWriter(run) as writer:
+    receipt = OverlayReceipt(kind, shard, count, source, dict(numbers), stored, round(seconds, 3), current_run())
+    with BackgroundWriter() as writer:
         for name, pieces in files.items():
             writer.write(folder / name, pieces)
         writer.commit(_receipt_path(folder, kind, shard), seal(receipt))

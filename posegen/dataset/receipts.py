@@ -17,11 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
-from pydantic import ConfigDict
-
-from posegen.dataset.documents import MAX_BYTES, STRICT, Count, Origin, read_sealed
+from posegen.dataset.documents import MAX_BYTES, Count, Document, Origin, read_sealed
 from posegen.dataset.files import read_file
 from posegen.dataset.layout import (
     RECEIPTS,
@@ -46,10 +43,8 @@ _HEX = frozenset("0123456789abcdef")
 
 
 @dataclass(frozen=True)
-class StoredFile:
+class StoredFile(Document):
     """Size and XXH3-128 hash of a file's bytes."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     bytes: Count
     xxh3: str
@@ -66,7 +61,7 @@ def stored_file(pieces: Sequence[bytes]) -> StoredFile:
 
 
 @dataclass(frozen=True)
-class Receipt:
+class Receipt(Document):
     """Content of a receipt.
 
     Attributes
@@ -86,8 +81,6 @@ class Receipt:
     made_by_run : str
         The run that wrote it; see :mod:`posegen.dataset.runs`.
     """
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     shard: Count
     first: Count

@@ -16,7 +16,7 @@ from pathlib import Path
 from posegen.dataset import layout
 from posegen.dataset.checked_files import DamagedFileError
 from posegen.dataset.files import find_folder_fault, temporary_run
-from posegen.dataset.header import inspect_header
+from posegen.dataset.header import find_metadata_faults, header_metadata, inspect_header
 from posegen.dataset.layout import Header, Layer
 from posegen.dataset.lock import LOCK_FILE, is_being_written, lock_holder
 from posegen.dataset.read import Dataset, open_shard
@@ -30,7 +30,6 @@ from posegen.dataset.receipts import (
 )
 from posegen.dataset.runs import has_ended
 from posegen.dataset.tables import UNDECODABLE
-from posegen.dataset.zarr_metadata import find_metadata_faults, header_metadata
 from posegen.errors import PosegenError, UsageError
 
 Progress = Callable[[int, int], None]
@@ -97,10 +96,9 @@ def find_problems(
     if not any(os.path.lexists(path / name) for name in (layout.HEADER_FILE, layout.MOTION, layout.RECEIPTS)):
         msg = f"{path}: there is no dataset. Name a folder that `posegen generate` has made"
         raise UsageError(msg)
-    state = inspect_header(path)
-    if state.fault:
-        yield _header_problem(path, state.fault, repairable=state.header is not None)
-    header = state.header
+    header, fault = inspect_header(path)
+    if fault:
+        yield _header_problem(path, fault, repairable=header is not None)
     if header is None:
         return
     for name in layout.dataset_folders(header):

@@ -21,7 +21,7 @@ from posegen.dataset import layout
 from posegen.dataset.documents import seal
 from posegen.dataset.faults import fault_point
 from posegen.dataset.files import BackgroundWriter, remove_durably, sync_folder, temporary_run, write_changed, write_durably
-from posegen.dataset.header import load_header, samples_after_repair
+from posegen.dataset.header import header_metadata, load_header, samples_after_repair
 from posegen.dataset.layout import ArrayField, Header, Layer
 from posegen.dataset.lock import LOCK_FILE
 from posegen.dataset.receipts import (
@@ -33,10 +33,9 @@ from posegen.dataset.receipts import (
     receipt_identity,
     stored_file,
 )
-from posegen.dataset.runs import current_run, has_ended
+from posegen.dataset.runs import has_ended
 from posegen.dataset.shard_codec import encode_shard
 from posegen.dataset.tables import encode_table, find_rows_fault, hash_rows, to_table
-from posegen.dataset.zarr_metadata import header_metadata
 from posegen.errors import PosegenError, UsageError
 from posegen.hashing import canonical, content_hashes
 from posegen.stopwatch import stage
@@ -61,7 +60,6 @@ def create(path: Path, header: Header, run: str | None = None) -> None:
     OSError
         If the folder cannot be written.
     """
-    run = run or current_run()
     empty = header.with_samples(0)
     path.mkdir(parents=True, exist_ok=True)
     _check_empty(path, header)
@@ -194,7 +192,6 @@ def publish(path: Path, header: Header, samples: int, run: str | None = None) ->
     Header
         The header that is on disk now.
     """
-    run = run or current_run()
     before = load_header(path)
     if before.with_samples(0).to_bytes() != header.with_samples(0).to_bytes():
         msg = f"{path}: was replaced by another dataset while it was written. Choose another path and run the command again"
@@ -248,13 +245,13 @@ def _check_empty(path: Path, header: Header) -> None:
         raise UsageError(msg)
 
 
-def _write_metadata(path: Path, header: Header, run: str) -> None:
+def _write_metadata(path: Path, header: Header, run: str | None) -> None:
     """Write the metadata files that are missing or differ."""
     expected = {path / name: data for name, data in header_metadata(header).items()}
     write_changed(expected, run, "description", header.samples)
 
 
-def _write_header(path: Path, header: Header, run: str) -> None:
+def _write_header(path: Path, header: Header, run: str | None) -> None:
     write_durably(path / layout.HEADER_FILE, header.to_bytes(), run)
     fault_point("header_written", header.samples)
 

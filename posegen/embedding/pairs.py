@@ -21,22 +21,20 @@ from __future__ import annotations
 import time
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import ConfigDict
 
 from posegen.arrays import Array
-from posegen.dataset.documents import STRICT, Count, Origin, seal
+from posegen.dataset.documents import Count, Document, Origin, seal
 from posegen.dataset.embeddings import Embeddings, open_embeddings
-from posegen.dataset.files import remove_temporary_files, write_changed
+from posegen.dataset.files import write_changed
 from posegen.dataset.layout import Positive
 from posegen.dataset.lock import locked
 from posegen.dataset.overlays import commit_part, intact_receipt, load_overlay_header, read_overlay_receipt, read_part_table
 from posegen.dataset.read import Dataset, open_dataset
-from posegen.dataset.runs import current_run
 from posegen.dataset.tables import encode_table
 from posegen.embedding.claims import KINDS, ClaimCollector, Claims
 from posegen.embedding.neighbours import EXACT, find_neighbours, neighbour_index
@@ -72,7 +70,7 @@ BLOCK = 1024
 
 
 @dataclass(frozen=True)
-class PairsHeader:
+class PairsHeader(Document):
     """Content of `pairs.json`.
 
     Attributes
@@ -93,8 +91,6 @@ class PairsHeader:
     index : str
         How neighbours were found: ``exact``, or with inverted ``lists``.
     """
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     format_version: Count
     source: str
@@ -300,15 +296,14 @@ def mine_pairs(
         require_positive(name, value)
     start, display = time.monotonic(), progress or Progress()
     dataset, embeddings = open_dataset(path), open_embeddings(path, encoder)
-    folder, run = embeddings.folder, current_run()
-    with locked(folder, run):
-        remove_temporary_files(folder)
+    folder = embeddings.folder
+    with locked(folder):
         header = _new_header(dataset, embeddings, min(samples, len(dataset)), (duplicates, negatives))
         receipts = [intact_receipt(folder, PAIRS, shard) for shard in range(header.shards)]
         missing = [shard for shard, receipt in enumerate(receipts) if receipt is None or receipt.source != header.source]
-        write_changed({folder / HEADER_FILE: seal(header, indent=2)}, run)
+        write_changed({folder / HEADER_FILE: seal(header, indent=2)})
         if missing:
-            _mine_shards(dataset, embeddings, header, missing, run, display)
+            _mine_shards(dataset, embeddings, header, missing, display)
     near, hard = count_pairs(folder) or (0, 0)
     seconds = time.monotonic() - start
     return PairsResult(folder / PAIRS, header.texts, near, hard, header.index, header.shards, len(missing), seconds)
@@ -331,9 +326,7 @@ def _hash_source(dataset: Dataset, embeddings: Embeddings, settings: tuple[Any, 
     return byte_hash([repr((FORMAT_VERSION, *settings)).encode(), *(f"\n{each}".encode() for each in hashes)])
 
 
-def _mine_shards(
-    dataset: Dataset, embeddings: Embeddings, header: PairsHeader, missing: list[int], run: str, progress: Progress
-) -> None:
+def _mine_shards(dataset: Dataset, embeddings: Embeddings, header: PairsHeader, missing: list[int], progress: Progress) -> None:
     claims, shared = _collect_claims(dataset, embeddings, header, progress)
     vectors = embeddings.vectors()[: header.texts]
     progress.start("mine pairs", header.texts, unit="texts")
@@ -351,7 +344,7 @@ def _mine_shards(
         hard = pc.sum(pc.equal(table.column("kind"), NEGATIVE)).as_py() or 0
         numbers = {"duplicates": len(table) - hard, "negatives": hard}
         files, seconds = {_pairs_part(shard): [encode_table(table)]}, time.monotonic() - start
-        commit_part(embeddings.folder, PAIRS, shard, count, header.source, numbers, files, run, seconds=seconds)
+        commit_part(embeddings.folder, PAIRS, shard, count, header.source, numbers, files, seconds=seconds)
         progress.update(first + count)
     progress.stop()
 

@@ -17,7 +17,6 @@ from posegen.arrays import Array
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.files import write_durably
 from posegen.dataset.read import Dataset, open_dataset
-from posegen.dataset.runs import current_run
 from posegen.embedding.claims import extract_labels, parse_claims
 from posegen.embedding.neighbours import find_neighbours, neighbour_index
 from posegen.embedding.pairs import count_pairs
@@ -81,7 +80,7 @@ def write_report(path: str | Path, encoder: str | None = None, points: int = MAX
         examples=_examples(embeddings, vectors),
     )
     target = embeddings.folder / FILE
-    write_durably(target, page.encode(), current_run())
+    write_durably(target, page.encode())
     return target
 
 

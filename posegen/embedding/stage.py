@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import xxhash
 
 from posegen.arrays import Array
 from posegen.dataset.documents import seal
@@ -24,6 +26,8 @@ from posegen.dataset.embeddings import (
     HEADER_FILE,
     MASK,
     POSITIONS_PER_CHUNK,
+    ROWS_SCHEMA,
+    TEXTS_SCHEMA,
     TOKEN,
     VECTOR,
     VECTORS,
@@ -34,19 +38,20 @@ from posegen.dataset.embeddings import (
     load_embedding_header,
     read_array,
     read_texts,
+    rows_part,
+    texts_part,
 )
-from posegen.dataset.files import remove_temporary_files, write_changed, write_durably
+from posegen.dataset.files import write_changed, write_durably
 from posegen.dataset.layout import shard_path
 from posegen.dataset.lock import locked
 from posegen.dataset.overlays import OverlayReceipt, commit_part, intact_receipt, list_differences
-from posegen.dataset.read import open_dataset
-from posegen.dataset.runs import current_run
+from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.shard_codec import encode_shard
+from posegen.dataset.tables import encode_table
 from posegen.embedding.cache import VectorCache, vector_cache
 from posegen.embedding.encoder import Encoder, Prepared, Runner, batch_budget, resolve_workers
-from posegen.embedding.int8 import SAMPLE, check_agreement
 from posegen.embedding.models import DEFAULT, find_encoder
-from posegen.embedding.texts import number_texts
+from posegen.embedding.transformer import SAMPLE, check_agreement
 from posegen.errors import UsageError
 from posegen.progress import Progress
 
@@ -108,7 +113,6 @@ class EmbeddingResult:
 class _Session:
     """A run of :func:`embed`: what it works on, its display, and its result so far."""
 
-    run: str
     workers: int
     load: Callable[[], Encoder]
     is_cached: bool
@@ -174,7 +178,7 @@ def embed(
         If the dataset is damaged, int8 is not accurate enough, or another process is embedding.
     """
     start, display = time.monotonic(), progress or Progress()
-    dataset, worker_count, run = open_dataset(path), resolve_workers(workers), current_run()
+    dataset, worker_count = open_dataset(path), resolve_workers(workers)
     found = find_encoder(encoder, max_tokens=max_tokens, notify=display.log)
     folder = encoder_folder(dataset.path, name or found.name)
     stored = load_embedding_header(folder)
@@ -185,14 +189,13 @@ def embed(
     requested = _settings(dataset.header.identity, found.name, f"{found.fingerprint}-{chosen}", tokens, float16)
     folder.mkdir(parents=True, exist_ok=True)
     result = EmbeddingResult(folder, found.name, chosen)
-    session = _Session(run, worker_count, load, cached, display, result)
-    with locked(folder, run):
-        remove_temporary_files(folder)
+    session = _Session(worker_count, load, cached, display, result)
+    with locked(folder):
         header = _open_header(session, requested, shard)
-        result.captions, texts = number_texts(dataset, folder, header.shard, run, display)
+        result.captions, texts = number_texts(dataset, folder, header.shard, display)
         result.distinct, result.shards = sum(receipt.count for receipt in texts), len(texts)
         header = _embed_texts(header, texts, session)
-        write_changed({folder / name: data for name, data in embedding_metadata(header, result.distinct).items()}, run)
+        write_changed({folder / name: data for name, data in embedding_metadata(header, result.distinct).items()})
     result.dimension, result.agreement = header.dimension, header.details.get("agreement")
     result.seconds = time.monotonic() - start
     return result
@@ -253,7 +256,7 @@ def _open_header(session: _Session, requested: dict[str, Any], shard: int | None
         budget=batch_budget(encoder, session.workers),
         begun=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    write_durably(folder / HEADER_FILE, seal(header, indent=2), session.run)
+    write_durably(folder / HEADER_FILE, seal(header, indent=2))
     return header
 
 
@@ -290,7 +293,7 @@ def _embed_texts(header: EmbeddingHeader, texts: Sequence[OverlayReceipt], sessi
             files = shards.compute(task, report)
             seconds, shard_start = time.monotonic() - shard_start, time.monotonic()
             source = header.source_of(receipt.source)
-            commit_part(folder, "vectors", receipt.shard, receipt.count, source, numbers, files, session.run, seconds=seconds)
+            commit_part(folder, "vectors", receipt.shard, receipt.count, source, numbers, files, seconds=seconds)
             report(numbers["known"])
             result.made += 1
             result.embedded += numbers["embedded"]
@@ -423,5 +426,130 @@ def _measure_agreement(
         sample += [texts[row % size] for row in rows[rows // size == shard].tolist()]
     agreement = check_agreement(encoder, replace(encoder, backend=encoder.reference), sample)
     measured = replace(header, details=header.details | {"agreement": round(agreement, 5)})
-    write_durably(folder / HEADER_FILE, seal(measured, indent=2), session.run)
+    write_durably(folder / HEADER_FILE, seal(measured, indent=2))
     return measured
+
+
+@dataclass
+class _TextWriter:
+    """Numbers texts by a 128-bit hash of each, and writes the shards that they fill."""
+
+    folder: Path
+    size: int
+    numbers: dict[bytes, int] = field(default_factory=dict)
+    receipts: list[OverlayReceipt] = field(default_factory=list)
+    pending: list[str] = field(default_factory=list)
+
+    def restore(self) -> None:
+        """Number the texts of all leading intact shards."""
+        while True:
+            receipt = intact_receipt(self.folder, "texts", len(self.receipts))
+            if receipt is None or receipt.count > self.size:
+                return
+            texts = read_texts(self.folder, receipt)
+            self._look_up(texts)
+            if receipt.count < self.size:
+                self.pending = texts
+                return
+            self.receipts.append(receipt)
+
+    def number(self, texts: Sequence[str]) -> Array:
+        """Return the numbers of texts, int64 [n], and write each shard that the new ones fill."""
+        numbers, new = self._look_up(texts)
+        self.pending += new
+        while len(self.pending) >= self.size:
+            self._write(self.pending[: self.size])
+            self.pending = self.pending[self.size :]
+        return numbers
+
+    def finish(self) -> None:
+        """Write the last, partly filled shard."""
+        if self.pending:
+            self._write(self.pending)
+
+    def _look_up(self, texts: Sequence[str]) -> tuple[Array, list[str]]:
+        """Return the numbers of texts, and the texts that are new, in the order of their numbers."""
+        found, new, known = np.empty(len(texts), np.int64), [], self.numbers
+        for position, text in enumerate(texts):
+            key = xxhash.xxh3_128_digest(text.encode())
+            number = known.get(key)
+            if number is None:
+                number = known[key] = len(known)
+                new.append(text)
+            found[position] = number
+        return found, new
+
+    def _write(self, texts: Sequence[str]) -> None:
+        shard, digest = len(self.receipts), hash_texts(texts)
+        receipt = intact_receipt(self.folder, "texts", shard)
+        if receipt is None or receipt.source != digest:
+            first = shard * self.size
+            rows = np.arange(first, first + len(texts))
+            data = encode_table(pa.table([rows, pa.array(texts, pa.string())], schema=TEXTS_SCHEMA))
+            files = {texts_part(shard): [data]}
+            receipt = commit_part(self.folder, "texts", shard, len(texts), digest, {}, files)
+        self.receipts.append(receipt)
+
+
+def number_texts(dataset: Dataset, folder: Path, size: int, progress: Progress) -> tuple[int, list[OverlayReceipt]]:
+    """Number the distinct captions of a dataset, and store the number of each caption.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    folder : Path
+        Folder of the encoder.
+    size : int
+        Texts in a shard.
+    progress : Progress
+
+    Returns
+    -------
+    captions : int
+        Number of captions.
+    receipts : list of OverlayReceipt
+        One for each shard of distinct texts.
+    """
+    writer = _TextWriter(folder, size)
+    writer.restore()
+    shards, captions, distinct = dataset.header.shards(), 0, 0
+    progress.start("number captions", shards, unit="shards")
+    for shard in range(shards):
+        source, count = dataset.rows_hash(shard), dataset.header.count(shard)
+        receipt = intact_receipt(folder, "rows", shard)
+        is_current = receipt is not None and (receipt.source, receipt.count) == (source, count)
+        if receipt is None or not is_current or receipt.numbers["distinct"] > len(writer.numbers):
+            receipt = _number_shard(dataset, shard, source, writer, distinct)
+        captions += receipt.numbers["rows"]
+        distinct = receipt.numbers["distinct"]
+        progress.update(shard + 1)
+    progress.stop()
+    writer.finish()
+    return captions, writer.receipts
+
+
+def _number_shard(dataset: Dataset, shard: int, source: str, writer: _TextWriter, distinct: int) -> OverlayReceipt:
+    """Number the captions of a shard; the shards before it contain `distinct` texts."""
+    start = time.monotonic()
+    table = dataset.captions(shard)
+    lists = table.column("captions").combine_chunks()
+    encoded = lists.flatten().dictionary_encode()
+    rows = writer.number(encoded.dictionary.to_pylist())
+    counts = lists.value_lengths().to_numpy()
+    sequence = np.repeat(np.arange(len(table)), counts)
+    caption = np.arange(len(sequence)) - np.repeat(np.cumsum(counts) - counts, counts)
+    columns = [
+        table.column("sample").take(pa.array(sequence)),
+        table.column("variant").take(pa.array(sequence)),
+        pa.array(caption, pa.int32()),
+        pa.array(rows[encoded.indices.to_numpy()]),
+    ]
+    data = encode_table(pa.table(columns, schema=ROWS_SCHEMA))
+    numbers = {
+        "rows": len(sequence),
+        "captions": int(counts.max(initial=0)),
+        "distinct": max(distinct, int(rows.max(initial=-1)) + 1),
+    }
+    files, count = {rows_part(shard): [data]}, dataset.header.count(shard)
+    seconds = time.monotonic() - start
+    return commit_part(writer.folder, "rows", shard, count, source, numbers, files, seconds=seconds)

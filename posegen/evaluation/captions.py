@@ -15,10 +15,9 @@ import xxhash
 
 from posegen.arrays import Array
 from posegen.checks.statements import check_statement, observe_actors, row_statements
-from posegen.config.schema import CONTENT_VERSION, Config
+from posegen.config.schema import CONTENT_VERSION
 from posegen.dataset.read import Dataset
 from posegen.library.load import Library, load_library
-from posegen.validation import validated
 
 Row = Mapping[str, Any]
 
@@ -105,9 +104,8 @@ def library_of_dataset(dataset: Dataset) -> Library | None:
     header = dataset.header
     if header.content_version != CONTENT_VERSION:
         return None
-    config = validated(Config, header.config, lambda key: f"{dataset.path}: in the config of its dataset.json: ")
-    library = load_library(config.story.library)
-    return library if config.identity(library) == header.identity else None
+    library = load_library(dataset.config.story.library)
+    return library if dataset.config.identity(library) == header.identity else None
 
 
 HUMANML3D: dict[str, Any] = {

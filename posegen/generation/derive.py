@@ -26,7 +26,6 @@ from posegen.errors import PosegenError, UsageError
 from posegen.fields.field import DerivedField, Sequences, compute_fields, fields_with_arrays, select_fields
 from posegen.generation.faults import trip_sample, trip_shard
 from posegen.generation.header import field_layer, stored_config
-from posegen.generation.plan import Span
 from posegen.generation.pool import JobError, LostJob, TimeLimit, run_jobs
 from posegen.generation.run import check_lost
 from posegen.generation.session import write_session
@@ -159,7 +158,7 @@ def _missing_shards(path: Path, header: Header, config: Config, layer: Layer, ru
     """Yield a job for each shard of a layer that has no receipt."""
     for shard, receipt in list_layer_receipts(path, header, layer):
         if isinstance(receipt, str):
-            yield ShardJob(path, header, config, Span.of(shard, header.shard, header.samples), run, layer)
+            yield ShardJob(path, header, config, shard, run, layer)
 
 
 def _check_version(path: Path, layer: Layer) -> None:
@@ -184,7 +183,7 @@ def _derive_shards(jobs: Sequence[ShardJob], workers: int, progress: Progress, c
     lost: list[LostJob[ShardJob]] = []
     processes = min(workers, len(jobs))
     limit = None if processes == 1 else TimeLimit(LEAST_SHARD_SECONDS, grows=True)
-    progress.start("derive", sum(job.span.stop - job.span.start for job in jobs))
+    progress.start("derive", sum(job.stop - job.start for job in jobs))
     try:
         with closing(run_jobs(_derive_shard, jobs, processes, limit)) as outcomes:
             for outcome in outcomes:
@@ -207,7 +206,7 @@ def _derive_shard(job: ShardJob) -> Receipt:
     started = time.monotonic()
     trip_shard()
     try:
-        own = load_receipt(job.path, job.header, job.span.shard)
+        own = load_receipt(job.path, job.header, job.shard)
         arrays = _compute_layer(job, job.layer, open_shard(job.path, replace(job.header, layers=()), own), own)
     except PosegenError as error:
         raise JobError(str(error)) from error

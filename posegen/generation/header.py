@@ -12,13 +12,13 @@ from typing import Any
 from posegen.config.identity import differences
 from posegen.config.schema import CONTENT_VERSION, Config, decides_content
 from posegen.constants import ABSENT_ACTION, ABSENT_CONTACT
+from posegen.dataset.header import read_config
 from posegen.dataset.layout import FORMAT_VERSION, ArrayField, Header, Layer
 from posegen.errors import PosegenError, UsageError
 from posegen.fields.field import ABSENT, AXES, DerivedField, FieldArray, select_fields
 from posegen.library.load import Library, load_library
 from posegen.plugins import STORED_ARRAYS
 from posegen.skeleton import CONTACTS, JOINTS, PARENTS, PARTS
-from posegen.validation import validated
 
 LICENCE = "CC0-1.0"
 """Licence of the data: public domain."""
@@ -144,7 +144,7 @@ def stored_config(path: Path, header: Header) -> Config:
         describes other arrays than its config.
     """
     _check_content_version(path, header, "its samples cannot be made again:")
-    config = validated(Config, header.config, lambda key: f"{path}: in the config of its dataset.json: ")
+    config = read_config(path, header)
     library = load_library(config.story.library)
     expected = new_header(config, library)
     if expected.identity != header.identity:

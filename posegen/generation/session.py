@@ -59,7 +59,6 @@ def write_session(path: Path, run: str, *, create: bool = False) -> Iterator[Cal
                     msg = f"{path}: is a file or lies in one. Choose a folder with --out"
                     raise UsageError(msg) from error
             with locked(path, run):
-                remove_temporary_files(path)
                 try:
                     yield check
                 finally:

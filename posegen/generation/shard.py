@@ -28,12 +28,10 @@ from posegen.errors import UsageError
 from posegen.fields.field import Sequences, compute_fields, fields_with_arrays
 from posegen.generation.faults import trip_sample, trip_shard
 from posegen.generation.header import bytes_per_sample
-from posegen.generation.plan import Span
 from posegen.generation.pool import JobError
 from posegen.library.load import load_library
 from posegen.progress import Progress
-from posegen.stopwatch import Span as TimeSpan
-from posegen.stopwatch import stage, timing
+from posegen.stopwatch import Span, stage, timing
 
 if TYPE_CHECKING:
     from posegen.config.schema import Config
@@ -56,8 +54,9 @@ class ShardJob:
     path : Path
         Dataset folder.
     header : Header
+        `samples` are those at the end of the run.
     config : Config
-    span : Span
+    shard : int
     run : str
         Name of the session.
     layer : Layer, optional
@@ -67,9 +66,19 @@ class ShardJob:
     path: Path
     header: Header
     config: Config
-    span: Span
+    shard: int
     run: str
     layer: Layer | None = None
+
+    @property
+    def start(self) -> int:
+        """The first sample."""
+        return self.shard * self.header.shard
+
+    @property
+    def stop(self) -> int:
+        """The sample behind the last."""
+        return self.start + self.header.count(self.shard)
 
 
 @dataclass(frozen=True)
@@ -94,7 +103,7 @@ class ShardMeasures:
     started: float
     stopped: float
     peak_bytes: int
-    spans: tuple[TimeSpan, ...]
+    spans: tuple[Span, ...]
 
     @property
     def seconds(self) -> float:
@@ -113,12 +122,12 @@ def make_shard(job: ShardJob) -> tuple[Receipt, ShardMeasures]:
     from posegen.dataset.write import commit_shard
     from posegen.synthesis import rows_schema
 
-    started, first, count = time.monotonic(), job.span.start, job.span.stop - job.span.start
+    started, first, count = time.monotonic(), job.start, job.stop - job.start
     arrays: dict[str, Array] = {}
     rows: list[dict[str, Any]] = []
     trip_shard()
     with timing() as spans, _pause_garbage_collection():
-        for start, stop in blocks(job.header, first, job.span.stop):
+        for start, stop in blocks(job.header, first, job.stop):
             batch = make_samples(job.config, start, stop)
             with stage("fields"):
                 block = compute_arrays(job.config, batch, (field.name for field in job.header.fields))
@@ -131,7 +140,7 @@ def make_shard(job: ShardJob) -> tuple[Receipt, ShardMeasures]:
                     arrays[name][start - first : stop - first] = values
             rows += batch.rows
         schema, seconds = rows_schema(job.header.variants), time.monotonic() - started
-        receipt = commit_shard(job.path, job.header, job.span.shard, arrays, rows, schema, job.run, seconds)
+        receipt = commit_shard(job.path, job.header, job.shard, arrays, rows, schema, job.run, seconds)
     measures = ShardMeasures(
         process=os.getpid(),
         samples=receipt.count,

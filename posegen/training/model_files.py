@@ -24,7 +24,6 @@ from torch import Tensor, nn
 
 from posegen.arrays import Array
 from posegen.dataset.files import write_durably
-from posegen.dataset.runs import current_run
 from posegen.errors import PosegenError, UsageError
 from posegen.plugins import MODEL_FORMATS, require_extra
 from posegen.randomness import Stream, normal
@@ -171,7 +170,7 @@ def export_model(run: Path, format: str, out: Path) -> float:
     if not difference <= _TOLERANCE:
         msg = f"{out}: not written, because the outputs of the exported model differ by {difference:g}"
         raise PosegenError(msg)
-    write_durably(out, data, current_run())
+    write_durably(out, data)
     return difference
 
 

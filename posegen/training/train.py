@@ -17,9 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from posegen.config.identity import differences
 from posegen.config.schema import CONTENT_VERSION
-from posegen.dataset.files import remove_temporary_files
 from posegen.dataset.lock import locked
-from posegen.dataset.runs import current_run
 from posegen.errors import UsageError
 from posegen.plugins import require_extra
 from posegen.progress import Progress
@@ -155,8 +153,7 @@ def train(request: Request, progress: Progress | None = None) -> Result:
                 _prepare(setup, progress)
                 _, reasons, estimate = _choose(setup, progress)
                 return Result(run, setup.task.name, 0, estimate=estimate, reasons=reasons)
-            with _run_folder(run), locked(run, current_run()):
-                remove_temporary_files(run)
+            with _run_folder(run), locked(run):
                 return _train_run(request, run, setup, progress)
     finally:
         progress.stop()

@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from posegen.embedding import embed, load_encoder, models, open_embeddings, word_vectors
+from posegen.embedding import embed, load_encoder, models, open_embeddings
 from posegen.embedding.encoder import MAX_CPU_BUDGET, MIN_BUDGET, Encoded, Encoder, Prepared, batch_budget, plan_batches
-from posegen.embedding.models import DEFAULT, find_encoder
-from posegen.embedding.word_vectors import HASHING, WORDLLAMA
+from posegen.embedding.models import DEFAULT, HASHING, WORDLLAMA, find_encoder
 from posegen.errors import PosegenError, UsageError
 from tests.embedding import tiny_encoder
 from tests.embedding.captioned import captioned, plain
@@ -79,7 +78,7 @@ def test_int8_is_measured_reported_and_refused_below_the_minimum(
 ) -> None:
     pytest.importorskip("onnxruntime")
     dataset = captioned(tmp_path / "dataset", 6, plain)
-    monkeypatch.setattr("posegen.embedding.int8.MIN_AGREEMENT", 1.5)
+    monkeypatch.setattr("posegen.embedding.transformer.MIN_AGREEMENT", 1.5)
     with pytest.raises(PosegenError, match=r"agree with float32 only to .* Embed with --precision float32"):
         embed(dataset, str(model), precision="int8")
     monkeypatch.undo()
@@ -154,8 +153,8 @@ def test_other_files_than_the_published_ones_are_refused(
 
 def test_other_files_of_wordllama_than_the_published_ones_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("wordllama")
-    for name in word_vectors.WORDLLAMA_SHA256:
-        monkeypatch.setitem(word_vectors.WORDLLAMA_SHA256, name, "0" * 64)
+    for name in models.WORDLLAMA_SHA256:
+        monkeypatch.setitem(models.WORDLLAMA_SHA256, name, "0" * 64)
         with pytest.raises(PosegenError, match=rf"{name}: is not the published file.*pip install .*wordllama"):
             find_encoder("wordllama")
         monkeypatch.undo()

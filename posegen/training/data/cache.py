@@ -20,11 +20,10 @@ import xxhash
 from posegen.arrays import Array
 from posegen.config.identity import digest
 from posegen.dataset.documents import Origin, seal, unseal
-from posegen.dataset.files import remove_temporary_files, write_durably
+from posegen.dataset.files import write_durably
 from posegen.dataset.layout import ROWS
 from posegen.dataset.lock import locked
 from posegen.dataset.read import Dataset
-from posegen.dataset.runs import current_run
 from posegen.errors import PosegenError
 from posegen.machine import available_cores
 from posegen.training.data.features import Recipe, View
@@ -81,8 +80,7 @@ def prepare(dataset: Dataset, recipes: Sequence[Recipe], view: View, report: Cal
     folder = dataset.path / FOLDER
     folder.mkdir(exist_ok=True)
     threads = min(_MOST_THREADS, available_cores(), len(shards))
-    with locked(folder, current_run()), ThreadPoolExecutor(threads, "posegen-recipe") as pool:
-        remove_temporary_files(folder)
+    with locked(folder), ThreadPoolExecutor(threads, "posegen-recipe") as pool:
         for done, _ in enumerate(pool.map(compute, shards), 1):
             report(done, len(shards))
     return len(shards)
@@ -127,10 +125,9 @@ def _write(file: Path, values: Array, input_hash: str) -> None:
     """Write an array and its receipt durably."""
     data = io.BytesIO()
     np.save(data, values, allow_pickle=False)
-    run = current_run()
-    write_durably(file.with_suffix(".npy"), data.getvalue(), run)
+    write_durably(file.with_suffix(".npy"), data.getvalue())
     receipt = {"of": input_hash, "xxh3": xxhash.xxh3_128_hexdigest(values.data)}
-    write_durably(file.with_suffix(".json"), seal(receipt), run)
+    write_durably(file.with_suffix(".json"), seal(receipt))
 
 
 def _is_current(file: Path, recipe: Recipe, hashes: Mapping[str, str]) -> bool:

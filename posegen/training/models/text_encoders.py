@@ -18,7 +18,6 @@ from torch.nn import functional
 from torch.nn.utils import parametrize
 
 from posegen.dataset.files import write_durably
-from posegen.dataset.runs import current_run
 from posegen.embedding.models import FoundEncoder, find_encoder
 from posegen.embedding.transformer import is_transformer, load_model, model_prompts, pad_tokens
 from posegen.errors import UsageError
@@ -130,7 +129,7 @@ def save_encoder(model: nn.Module, run: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="posegen-") as folder:
         encoder.cpu().save(folder, create_model_card=False)
         for path in sorted(path for path in Path(folder).rglob("*") if path.is_file()):
-            write_durably(run / ENCODER / path.relative_to(folder), path.read_bytes(), current_run())
+            write_durably(run / ENCODER / path.relative_to(folder), path.read_bytes())
 
 
 class CaptionReader(nn.Module):

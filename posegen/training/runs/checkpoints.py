@@ -19,7 +19,6 @@ from torch import Tensor
 
 from posegen.dataset.documents import STRICT, Origin, read_sealed, seal
 from posegen.dataset.files import remove_durably, write_durably
-from posegen.dataset.runs import current_run
 from posegen.errors import PosegenError
 
 FOLDER = "checkpoints"
@@ -74,7 +73,7 @@ def write(run: Path, state: State) -> None:
     flat = {f"{group}/{name}": tensor for group, tensors in state.tensors.items() for name, tensor in tensors.items()}
     step, folder = state.progress.step, run / FOLDER
     receipt = _Receipt(write_tensors(folder / f"{step:08d}.safetensors", flat), state.progress)
-    write_durably(folder / f"{step:08d}.json", seal(receipt), current_run())
+    write_durably(folder / f"{step:08d}.json", seal(receipt))
 
 
 def read(run: Path, step: int) -> State:
@@ -96,7 +95,7 @@ def read(run: Path, step: int) -> State:
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:
     """Write tensors durably to a safetensors file, and return the checksum of its bytes."""
     data = save({name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()})
-    write_durably(path, data, current_run())
+    write_durably(path, data)
     return xxhash.xxh3_128_hexdigest(data)
 
 

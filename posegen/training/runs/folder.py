@@ -20,7 +20,6 @@ from typing import Any
 
 from posegen.dataset.documents import Origin, seal, unseal
 from posegen.dataset.files import write_durably
-from posegen.dataset.runs import current_run
 from posegen.errors import PosegenError
 
 _LISTED = {"task", "form", "source", "settings", "rounds"}
@@ -29,7 +28,7 @@ RUN, RESULT, MODEL, WEIGHTS = "run.json", "result.json", "model.json", "model.sa
 
 def write_document(run: Path, name: str, content: Mapping[str, Any]) -> None:
     """Write a document of a run durably."""
-    write_durably(run / name, seal(content, indent=2), current_run())
+    write_durably(run / name, seal(content, indent=2))
 
 
 def read_document(run: Path, name: str) -> dict[str, Any] | None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from posegen.dataset.files import write_durably
-from posegen.dataset.runs import current_run
 from posegen.quantities import human_time
 from posegen.templates import fill_template
 from posegen.training.runs.folder import flatten_settings
@@ -47,7 +46,7 @@ def write_report(run: Path, record: dict[str, Any], result: dict[str, Any], moni
         settings=[(key, value) for key, value in flatten_settings(record["settings"]) if value is not None],
     )
     path = run / "report.html"
-    write_durably(path, page.encode(), current_run())
+    write_durably(path, page.encode())
     return path
 
 
