@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @click.option(
     "--lora", type=WHOLE, metavar="RANK", help="Train low-rank adapters of this rank and the output layer only; needs --init."
 )
-@budget_option("Largest duration, such as 30m or 1h: refuse or stop a longer run.")
+@budget_option("Maximum duration, such as 30m or 1h: refuse or stop a longer run.")
 @click.option("--estimate", "only_estimate", is_flag=True, help="Estimate the duration and train nothing.")
 @output_options
 def train(
@@ -66,7 +66,8 @@ def train(
     a text encoder). docs/training.md describes tasks, presets and settings.
 
     The hardware, the choices made for it and the estimated duration are shown first. The same command resumes a stopped run at
-    its last checkpoint. If the dataset has grown since, it trains another round on all samples.
+    its last checkpoint. If the dataset has grown since, it trains as many steps again,
+    on all samples.
 
     With --init, DATASET may be your own clips: an .npz file with joints [frames, 22, 3], offsets, fps and classes, or a folder
     with CLASS/NAME.npy.
