@@ -19,13 +19,19 @@ if TYPE_CHECKING:
 @click.command(epilog=example("posegen embed data/default-0", "posegen embed data/default-0 --encoder BAAI/bge-large-en-v1.5"))
 @click.argument("dataset", type=PATH)
 @click.option("--encoder", metavar="NAME|PATH", help="Text encoder or training run.  [default: one that needs no download]")
-@click.option("--workers", type=WHOLE, metavar="N", help="Number of batches encoded in parallel.  [default: from the number of cores]")
+@click.option(
+    "--workers", type=WHOLE, metavar="N", help="Number of batches encoded in parallel.  [default: from the number of cores]"
+)
 @click.option("--name", metavar="NAME", help="Name of the embeddings.  [default: name of the encoder]")
 @click.option("--precision", metavar="P", help="float32, int8 (CPU) or bf16 (GPU).  [default: chosen for the machine]")
-@click.option("--max-tokens", type=WHOLE, metavar="N", help="Maximum number of tokens of a text.  [default: the limit of the model]")
+@click.option(
+    "--max-tokens", type=WHOLE, metavar="N", help="Maximum number of tokens of a text.  [default: the limit of the model]"
+)
 @click.option("--tokens", is_flag=True, help="Also store token embeddings and masks.")
 @click.option("--float16", is_flag=True, help="Store embeddings in half precision.")
-@click.option("--shard", type=WHOLE, metavar="N", help="Texts per shard, the most that is lost if the process is killed.  [default: 2048]")
+@click.option(
+    "--shard", type=WHOLE, metavar="N", help="Texts per shard, the most that is lost if the process is killed.  [default: 2048]"
+)
 @click.option("--no-cache", is_flag=True, help="Do not read or write the cache of embeddings shared between datasets.")
 @click.option("--pairs", is_flag=True, help="Also mine near-duplicates and hard negatives.")
 @click.option("--report", is_flag=True, help="Also write an HTML page with a map of the texts.")
