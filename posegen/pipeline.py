@@ -29,8 +29,10 @@ from posegen.config.schema import Config
 from posegen.dataset.documents import Origin, seal, unseal
 from posegen.dataset.files import write_durably
 from posegen.dataset.read import open_dataset
+from posegen.embedding.stage import embed
 from posegen.errors import PosegenError, UsageError
 from posegen.generation.profile.profile import Profile
+from posegen.generation.run import generate
 from posegen.generation.session import disk_folder, explain_disk_errors, interruptible, temporary_folder
 from posegen.machine import free_disk
 from posegen.progress import Progress
@@ -167,15 +169,11 @@ def run_pipeline(request: Request, progress: Progress) -> Iterator[CompletedStag
 
 
 def _generate(request: Request, progress: Progress) -> StageResult:
-    from posegen.generation.run import generate
-
     result = generate(request.config, out=request.dataset, workers=request.workers, progress=progress)
     return result.nothing_to_do, f"{result.samples:,} samples, {result.sequences:,} sequences in {result.path}"
 
 
 def _embed(request: Request, progress: Progress) -> StageResult:
-    from posegen.embedding.stage import embed
-
     result = embed(request.dataset, progress=progress)
     return result.nothing_to_do, f"{result.distinct:,} distinct texts by {result.encoder} in {result.path}"
 
@@ -377,8 +375,6 @@ def estimate_pipeline(request: Request, profile: Profile, names: Sequence[str], 
 
 def _run_pilot(request: Request, names: Sequence[str], progress: Progress) -> list[Callable[[int], Cost]]:
     """Run the stages behind the first; return for each a function from the number of samples to its cost."""
-    from posegen.generation.run import generate
-
     costs: list[Callable[[int], Cost]] = []
     if len(names) > 1:
         progress.log(f"measuring the pipeline with {request.config.samples:,} samples")
@@ -407,9 +403,6 @@ def distinct_texts(of_half: int, of_all: int, samples: int, target: int) -> floa
 
 def _measure_embedding(request: Request) -> Callable[[int], Cost]:
     """Embed the captions without the user's cache of vectors."""
-    from posegen.dataset.read import open_dataset
-    from posegen.embedding.stage import embed
-
     started = time.monotonic()
     result = embed(request.dataset, cached=False)
     seconds, dataset = time.monotonic() - started, open_dataset(request.dataset)

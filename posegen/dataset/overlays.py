@@ -14,17 +14,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from posegen.dataset.documents import (
-    MAX_BYTES,
-    Count,
-    Document,
-    Origin,
-    check_version,
-    parse,
-    read_sealed,
-    seal,
-    unseal,
-)
+from posegen.dataset.documents import MAX_BYTES, Count, Document, Origin, check_version, parse, read_sealed, seal, unseal
 from posegen.dataset.files import BackgroundWriter, check_real_folders, read_file
 from posegen.dataset.receipts import StoredFile, stored_file
 from posegen.dataset.runs import current_run

@@ -217,14 +217,11 @@ class Sample:
     index: int
     arrays: dict[str, Array]
     sequences: list[dict[str, Any]]
-    read_embedding: Callable[[], Array] | None = field(default=None, repr=False, compare=False)
+    read_embedding: Callable[[], Array] = field(repr=False, compare=False)
 
     @property
     def text_embedding(self) -> Array:
         """Embeddings of its captions."""
-        if self.read_embedding is None:
-            msg = "this sample does not belong to a dataset on disk, so it has no text_embedding"
-            raise PosegenError(msg)
         return self.read_embedding()
 
     def __getattr__(self, name: str) -> Array:

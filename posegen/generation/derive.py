@@ -16,6 +16,7 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.config.schema import Config
+from posegen.dataset.faults import trip_sample, trip_shard
 from posegen.dataset.header import load_header
 from posegen.dataset.layout import ROWS, Header, Layer, check_folders
 from posegen.dataset.read import Dataset, open_shard
@@ -24,7 +25,6 @@ from posegen.dataset.runs import current_run
 from posegen.dataset.write import add_layer, commit_layer
 from posegen.errors import PosegenError, UsageError
 from posegen.fields.field import DerivedField, Sequences, compute_fields, fields_with_arrays, select_fields
-from posegen.generation.faults import trip_sample, trip_shard
 from posegen.generation.header import field_layer, stored_config
 from posegen.generation.pool import JobError, LostJob, TimeLimit, run_jobs
 from posegen.generation.run import check_lost

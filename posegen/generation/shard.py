@@ -2,7 +2,7 @@
 
 A worker receives a :class:`ShardJob` and returns a receipt; both are small, and motion never travels between processes. A shard
 that is too large to be made at once is made in blocks, so that a worker holds the shard and one block. A sample that cannot be
-made is named, and the other shards are made without it. For fault injection see :mod:`posegen.generation.faults`.
+made is named, and the other shards are made without it. For fault injection see :mod:`posegen.dataset.faults`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.config.identity import digest
+from posegen.dataset.faults import trip_sample, trip_shard
 from posegen.dataset.layout import Header, Layer
 from posegen.dataset.receipts import Receipt
 from posegen.errors import UsageError
 from posegen.fields.field import Sequences, compute_fields, fields_with_arrays
-from posegen.generation.faults import trip_sample, trip_shard
 from posegen.generation.header import bytes_per_sample
 from posegen.generation.pool import JobError
 from posegen.library.load import load_library
