@@ -8,15 +8,13 @@ from typing import Any
 
 import click
 
-from posegen.cli.options import PATH, Number, Output, example, motion_file_option, output_options, write_motion
+from posegen.cli.options import PATH, Number, Output, command, motion_file_option, write_motion
 from posegen.constants import MAX_SEED
 
 
-@click.command(
-    epilog=example(
-        'posegen animate runs/motion-default-0-quick "a person walks forward, then waves" -o out.gif',
-        'posegen animate runs/motion-default-0-quick "a man walks" "a man sits down" --seed 3 -o out.npz',
-    )
+@command(
+    'posegen animate runs/motion-default-0-quick "a person walks forward, then waves" -o out.gif',
+    'posegen animate runs/motion-default-0-quick "a man walks" "a man sits down" --seed 3 -o out.npz',
 )
 @click.argument("run", type=PATH)
 @click.argument("texts", metavar="TEXT...", nargs=-1, required=True)
@@ -26,7 +24,6 @@ from posegen.constants import MAX_SEED
 @click.option("--seconds", type=float, metavar="T", help="Duration of the motion of each text.  [default: that of a clip]")
 @click.option("--guidance", type=Number(0, 20), metavar="G", help="Classifier-free guidance scale (1 = off).  [default: 4]")
 @click.option("--encoder", metavar="NAME|PATH", help="Text encoder of the training, if its name does not suffice to find it.")
-@output_options
 def animate(
     run: Path,
     texts: tuple[str, ...],

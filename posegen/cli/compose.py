@@ -8,18 +8,16 @@ from pathlib import Path
 
 import click
 
-from posegen.cli.options import Number, Output, example, motion_file_option, output_options, write_motion
+from posegen.cli.options import Number, Output, command, motion_file_option, write_motion
 from posegen.constants import MAX_SEED
 from posegen.errors import UsageError
 from posegen.wording import printable
 
 
-@click.command(
-    epilog=example(
-        'posegen compose "a person walks forward slowly, then sits down and waves with the left hand" -o out.gif',
-        'posegen compose "a man jumps twice, then turns around" --seed 3 -o out.npz',
-        'posegen compose "two people shake hands" -o out.gif',
-    )
+@command(
+    'posegen compose "a person walks forward slowly, then sits down and waves with the left hand" -o out.gif',
+    'posegen compose "a man jumps twice, then turns around" --seed 3 -o out.npz',
+    'posegen compose "two people shake hands" -o out.gif',
 )
 @click.argument("text", metavar="TEXT")
 @motion_file_option
@@ -31,7 +29,6 @@ from posegen.wording import printable
     help="Duration in seconds.  [default: the natural duration of the actions]",
 )
 @click.option("--strict", is_flag=True, help="Fail if any word is not understood.")
-@output_options
 def compose(text: str, out: Path, seed: int, seconds: float | None, strict: bool, output: Output) -> None:
     """Generate the motion described by TEXT, which uses the words of captions, and report words that were not understood."""
     from posegen.captions.parser import explain_unknown, parse_caption

@@ -8,17 +8,16 @@ from pathlib import Path
 
 import click
 
-from posegen.cli.options import PATH, Output, example, output_options, workers_option
+from posegen.cli.options import PATH, Output, command, workers_option
 from posegen.plugins import FIELDS
 
 
-@click.command(epilog=example("posegen derive data/default-0 --add velocity", "posegen derive data/default-0"))
+@command("posegen derive data/default-0 --add velocity", "posegen derive data/default-0")
 @click.argument("dataset", type=PATH)
 @click.option(
     "--add", "names", metavar="FIELD", multiple=True, help=f"Field to add: {', '.join(FIELDS.names())}. May be repeated."
 )
 @workers_option
-@output_options
 def derive(dataset: Path, names: Sequence[str], workers: int | None, output: Output) -> None:
     """Compute fields of all samples of DATASET and store them with the others.
 

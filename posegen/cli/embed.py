@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from posegen.cli.options import PATH, WHOLE, Output, example, output_options
+from posegen.cli.options import PATH, WHOLE, Output, command
 
 if TYPE_CHECKING:
-    from posegen.embedding.pairs import PairsResult
     from posegen.embedding.stage import EmbeddingResult
 
 
-@click.command(epilog=example("posegen embed data/default-0", "posegen embed data/default-0 --encoder BAAI/bge-large-en-v1.5"))
+@command("posegen embed data/default-0", "posegen embed data/default-0 --encoder BAAI/bge-large-en-v1.5")
 @click.argument("dataset", type=PATH)
 @click.option("--encoder", metavar="NAME|PATH", help="Text encoder or training run.  [default: one that needs no download]")
 @click.option(
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 @click.option("--no-cache", is_flag=True, help="Do not read or write the cache of embeddings shared between datasets.")
 @click.option("--pairs", is_flag=True, help="Also mine near-duplicates and hard negatives.")
 @click.option("--report", is_flag=True, help="Also write an HTML page with a map of the texts.")
-@output_options
 def embed(
     dataset: Path, encoder: str | None, no_cache: bool, pairs: bool, report: bool, output: Output, **options: Any
 ) -> None:
@@ -58,7 +56,11 @@ def embed(
 
                 found = mine_pairs(dataset, result.path.name, progress=progress)
                 document["pairs"] = asdict(found) | {"path": found.path, "nothing_to_do": found.nothing_to_do}
-                lines += _pair_lines(found)
+                work = f"{found.made:,} of {found.shards:,} shards in {found.seconds:.1f} s"
+                lines += [
+                    f"Pairs of texts in {found.path}: {'nothing to do' if found.nothing_to_do else work}.",
+                    f"{found.duplicates:,} near-duplicates and {found.negatives:,} hard negatives of {found.texts:,} texts.",
+                ]
             if report:
                 from posegen.embedding.report import write_report
 
@@ -68,14 +70,6 @@ def embed(
     finally:
         progress.stop()
     output.summary(document, "\n".join([*lines, _summary(dataset, result)]))
-
-
-def _pair_lines(found: PairsResult) -> list[str]:
-    work = "nothing to do" if found.nothing_to_do else f"{found.made:,} of {found.shards:,} shards in {found.seconds:.1f} s"
-    return [
-        f"Pairs of texts in {found.path}: {work}.",
-        f"{found.duplicates:,} near-duplicates and {found.negatives:,} hard negatives of {found.texts:,} texts.",
-    ]
 
 
 def _summary(dataset: Path, result: EmbeddingResult) -> str:

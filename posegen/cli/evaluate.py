@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from posegen.cli.options import PATH, WHOLE, Output, example, output_options, table
+from posegen.cli.options import PATH, WHOLE, Output, command, table
 from posegen.errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ _POSES = {
 }
 
 
-@click.command(epilog=example("posegen evaluate data/default-0", "posegen evaluate data/default-0 --samples 200 --json"))
+@command("posegen evaluate data/default-0", "posegen evaluate data/default-0 --samples 200 --json")
 @click.argument("dataset", type=PATH)
 @click.option(
     "--reference", type=PATH, metavar="PATH", help="Mocap to compare with: .npz file, dataset, or folder of .bvh files."
@@ -56,7 +56,6 @@ _POSES = {
 @click.option("--animated", "model", type=PATH, metavar="RUN", help="Run of a motion model to evaluate instead of DATASET.")
 @click.option("--samples", type=WHOLE, metavar="N", help="Evaluate only the first N samples.  [default: all]")
 @click.option("--figure", type=PATH, metavar="FILE.png", help="Also draw the main measures.")
-@output_options
 def evaluate(
     dataset: Path,
     reference: Path | None,
@@ -96,10 +95,8 @@ def evaluate(
     from posegen.evaluation.plausibility import MEASURES
 
     if figure is not None:
-        from posegen.plugins import require_extra
         from posegen.viewing.render import check_path
 
-        require_extra("view")
         check_path(figure, (".png",))
     mocap = reference_at(reference, float(open_dataset(dataset).header.fps), output.note) if reference else None
     found = measured(dataset, mocap, samples, output.progress())

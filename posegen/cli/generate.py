@@ -9,12 +9,10 @@ from pathlib import Path
 
 import click
 
-from posegen.cli.options import Output, config_option, dataset_options, example, folder_option, output_options
+from posegen.cli.options import Output, command, config_option, dataset_options, folder_option
 
 
-@click.command(
-    epilog=example("posegen generate --samples 10000 --workers 8", "posegen generate --config smoke --out data/first")
-)
+@command("posegen generate --samples 10000 --workers 8", "posegen generate --config smoke --out data/first")
 @config_option
 @dataset_options
 @folder_option("Dataset folder.  [default: data/CONFIG-SEED]")
@@ -24,7 +22,6 @@ from posegen.cli.options import Output, config_option, dataset_options, example,
     metavar="SECONDS",
     help="Kill a worker whose shard takes longer, and try again.  [default: at least 5 minutes; none with 1 worker]",
 )
-@output_options
 def generate(
     config: str,
     out: Path | None,

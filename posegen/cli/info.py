@@ -7,15 +7,14 @@ from pathlib import Path
 
 import click
 
-from posegen.cli.options import PATH, Output, example, output_options
+from posegen.cli.options import PATH, Output, command
 
 ACTIONS_SHOWN = 30
 _HEADER = ("name", "seed", "identity", "content_version", "licence", "frames", "fps", "variants")
 
 
-@click.command(epilog=example("posegen info data/default-0"))
+@command("posegen info data/default-0")
 @click.argument("dataset", type=PATH)
-@output_options
 def info(dataset: Path, output: Output) -> None:
     """Describe DATASET: contents, size, actions, captions, and how to read it."""
     from posegen.generation.describe import describe, reading_lines

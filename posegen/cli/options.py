@@ -222,18 +222,6 @@ class Output:
             raise
 
 
-def output_options(command: Command) -> Callable[..., Any]:
-    """Add ``--json`` and ``--quiet``; the command takes `output`."""
-
-    @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
-    @click.option("--quiet", is_flag=True, help="Print no progress and no notes.")
-    @wraps(command)
-    def with_output(*, as_json: bool, quiet: bool, **options: Any) -> Any:
-        return command(output=Output(as_json, quiet), **options)
-
-    return with_output
-
-
 def example(*lines: str) -> str:
     """Return the examples at the end of a command's help.
 
@@ -248,6 +236,37 @@ def example(*lines: str) -> str:
         The `epilog` for click.
     """
     return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def command(
+    *examples: str, group: click.Group | None = None, name: str | None = None
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a function a command with ``--json`` and ``--quiet``; it takes `output`.
+
+    Parameters
+    ----------
+    *examples : str
+        See :func:`example`.
+    group : click.Group, optional
+        The group to which the command belongs.
+    name : str, optional
+        Default: the name of the function.
+    """
+
+    def decorate(function: Callable[..., Any]) -> click.Command:
+        @wraps(function)
+        def with_output(*, as_json: bool, quiet: bool, **options: Any) -> Any:
+            return function(output=Output(as_json, quiet), **options)
+
+        make = click.command if group is None else group.command
+        made = make(name, epilog=example(*examples))(with_output)
+        made.params += [
+            click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON document and nothing else."),
+            click.Option(["--quiet"], is_flag=True, help="Print no progress and no notes."),
+        ]
+        return made
+
+    return decorate
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> str:

@@ -7,12 +7,10 @@ from typing import Any
 
 import click
 
-from posegen.cli.options import PATH, WHOLE, Number, Output, example, output_options
+from posegen.cli.options import PATH, WHOLE, Number, Output, command
 
 
-@click.command(
-    epilog=example("posegen paraphrase data/default-0 --endpoint http://localhost:8000/v1 --model qwen2.5-7b-instruct")
-)
+@command("posegen paraphrase data/default-0 --endpoint http://localhost:8000/v1 --model qwen2.5-7b-instruct")
 @click.argument("dataset", type=PATH)
 @click.option("--endpoint", metavar="URL", required=True, help="Address of the server, such as http://localhost:8000/v1.")
 @click.option("--model", metavar="NAME", required=True, help="Name of the model on the server.")
@@ -22,7 +20,6 @@ from posegen.cli.options import PATH, WHOLE, Number, Output, example, output_opt
 @click.option("--attempts", type=click.IntRange(1, 20), metavar="N", default=6, help="Most requests for one caption.")
 @click.option("--temperature", type=Number(0, 2), metavar="X", help="Sampling temperature.  [default: the server's]")
 @click.option("--insecure", is_flag=True, help="Send the key to another machine over plain http.")
-@output_options
 def paraphrase(
     dataset: Path, endpoint: str, model: str, limit: int | None, in_flight: int, output: Output, **settings: Any
 ) -> None:

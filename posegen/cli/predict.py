@@ -6,14 +6,13 @@ from pathlib import Path
 
 import click
 
-from posegen.cli.options import PATH, Output, example, file_option, output_options
+from posegen.cli.options import PATH, Output, command, file_option
 
 
-@click.command(epilog=example("posegen predict runs/action-default-0-quick data/default-0 -o predictions.parquet"))
+@command("posegen predict runs/action-default-0-quick data/default-0 -o predictions.parquet")
 @click.argument("run", type=PATH)
 @click.argument("dataset", type=PATH)
 @file_option("Table to write.", metavar="FILE.parquet")
-@output_options
 def predict(run: Path, dataset: Path, out: Path, output: Output) -> None:
     """Run the trained model of RUN on each sequence of DATASET and save its predictions as a Parquet table.
 

@@ -14,10 +14,9 @@ from posegen.cli.options import (
     WHOLE,
     Output,
     budget_option,
+    command,
     config_option,
-    example,
     folder_option,
-    output_options,
     preset_option,
     seed_option,
     set_option,
@@ -61,13 +60,11 @@ def _parse_targets(ctx: click.Context, parameter: click.Parameter, texts: Sequen
     return tuple(numbers)
 
 
-@click.command(
-    epilog=example(
-        "posegen profile --samples 1000 --target 100000,1000000",
-        "posegen profile --config full --budget 2h --html profile.html",
-        "posegen profile --config smoke --through animate",
-        "posegen profile --target 10000 --through train --task retrieval --task motion",
-    )
+@command(
+    "posegen profile --samples 1000 --target 100000,1000000",
+    "posegen profile --config full --budget 2h --html profile.html",
+    "posegen profile --config smoke --through animate",
+    "posegen profile --target 10000 --through train --task retrieval --task motion",
 )
 @config_option
 @click.option("--samples", type=WHOLE, default=1000, metavar="N", help="Samples of each measured run.")
@@ -94,7 +91,6 @@ def _parse_targets(ctx: click.Context, parameter: click.Parameter, texts: Sequen
 @set_option
 @budget_option("Duration such as 30m or 2h: exit with 1 if a target may take longer, or disk or memory are too small.")
 @click.option("--html", type=_PAGE, callback=_has_folder, metavar="FILE", help="Write a page with a flame chart.")
-@output_options
 def profile(
     config: str,
     targets: tuple[int, ...],

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from posegen.cli.options import Output, dataset_options, example, folder_option, output_options, preset_option, tasks_option
+from posegen.cli.options import Output, command, dataset_options, folder_option, preset_option, tasks_option
 
 
-@click.command(epilog=example("posegen run smoke", "posegen run default --samples 2000 --task retrieval --task motion"))
+@command("posegen run smoke", "posegen run default --samples 2000 --task retrieval --task motion")
 @click.argument("config", metavar="CONFIG")
 @tasks_option("Model to train. May be repeated.")
 @preset_option("Preset of the training: its size and duration.")
@@ -26,7 +26,6 @@ from posegen.cli.options import Output, dataset_options, example, folder_option,
 )
 @dataset_options
 @folder_option("Result folder.  [default: runs/CONFIG-SEED]")
-@output_options
 def run(
     config: str,
     tasks: tuple[str, ...],

@@ -7,12 +7,11 @@ from typing import Any
 
 import click
 
-from posegen.cli.options import PATH, Output, example, output_options, table
+from posegen.cli.options import PATH, Output, command, table
 
 
-@click.command(epilog=example("posegen runs", "posegen runs experiments --json"))
+@command("posegen runs", "posegen runs experiments --json")
 @click.argument("folder", type=PATH, default=Path("runs"))
-@output_options
 def runs(folder: Path, output: Output) -> None:
     """List the training runs in FOLDER (default: runs), the best first, with the settings in which they differ."""
     from posegen.errors import UsageError

@@ -7,15 +7,14 @@ from pathlib import Path
 
 import click
 
-from posegen.cli.options import PATH, WHOLE, Output, example, output_options
+from posegen.cli.options import PATH, WHOLE, Output, command
 
 
-@click.command(epilog=example('posegen search data/default-0 "someone kicks a ball"'))
+@command('posegen search data/default-0 "someone kicks a ball"')
 @click.argument("dataset", type=PATH)
 @click.argument("text")
 @click.option("--encoder", metavar="NAME", help="Encoder whose embeddings are searched.  [default: the only one]")
 @click.option("--top", type=WHOLE, metavar="N", default=10, help="Number of samples.")
-@output_options
 def search(dataset: Path, text: str, encoder: str | None, top: int, output: Output) -> None:
     """Find the samples of DATASET that match TEXT, best first.
 

@@ -7,15 +7,11 @@ from pathlib import Path
 
 import click
 
-from posegen.cli.options import PATH, WHOLE, Output, example, file_option, output_options, seed_option, set_option
+from posegen.cli.options import PATH, WHOLE, Output, command, file_option, seed_option, set_option
 from posegen.errors import UsageError
 
 
-@click.command(
-    epilog=example(
-        "posegen show --config default --sample 7 -o sample.gif", "posegen show data/default-0 --sample 3 -o sample.png"
-    )
-)
+@command("posegen show --config default --sample 7 -o sample.gif", "posegen show data/default-0 --sample 3 -o sample.png")
 @click.argument("dataset", metavar="[DATASET]", required=False, type=PATH)
 @click.option("--config", metavar="NAME|PATH", help="Draw samples of this preset or YAML file, without a dataset.")
 @click.option(
@@ -35,7 +31,6 @@ from posegen.errors import UsageError
 @file_option("Output file: .gif (animation) or .png (poses over time).")
 @seed_option
 @set_option
-@output_options
 def show(
     dataset: Path | None,
     config: str | None,

@@ -10,28 +10,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import (
-    PATH,
-    WHOLE,
-    Output,
-    budget_option,
-    example,
-    folder_option,
-    output_options,
-    preset_option,
-    settings_option,
-)
+from posegen.cli.options import PATH, WHOLE, Output, budget_option, command, folder_option, preset_option, settings_option
 
 if TYPE_CHECKING:
     from posegen.training.train import Result
 
 
-@click.command(
-    epilog=example(
-        "posegen train data/default-0 --task action --preset quick",
-        "posegen train default --task action --set steps=200 --out runs/first",
-        "posegen train clips.npz --task action --init runs/first --lora 8 --out runs/own",
-    )
+@command(
+    "posegen train data/default-0 --task action --preset quick",
+    "posegen train default --task action --set steps=200 --out runs/first",
+    "posegen train clips.npz --task action --init runs/first --lora 8 --out runs/own",
 )
 @click.argument("source", metavar="DATASET|CONFIG")
 @click.option(
@@ -46,7 +34,6 @@ if TYPE_CHECKING:
 )
 @budget_option("Maximum duration, such as 30m or 1h: refuse or stop a longer run.")
 @click.option("--estimate", "only_estimate", is_flag=True, help="Estimate the duration and train nothing.")
-@output_options
 def train(
     source: str,
     task: str,

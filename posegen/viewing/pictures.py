@@ -83,20 +83,21 @@ def sheet_of_clip(clip: Clip, *, poses: int = 12, width: int = 1440, scale: floa
     heading = facing(clip.joints)
     chosen = np.unique(np.linspace(0, clip.frames - 1, min(poses, clip.frames)).round().astype(int))
     body = _body(clip, chosen, view_from(*SHEET_CAMERA, heading), heading, (width - 2 * MARGIN, scale))
-    caption = wrap(clip.caption, TEXT_SIZE, width - 2 * MARGIN)
-    title_height = line_height(TEXT_SIZE) if clip.title else 0
-    text_height = line_height(TEXT_SIZE) * len(caption)
-    height = title_height + body.height + bars_height(clip) + text_height + 3 * MARGIN
-    sheet = Image.new("RGB", (width, height), PAPER)
-    canvas = ImageDraw.Draw(sheet)
-    if clip.title:
-        write_lines(canvas, (MARGIN, MARGIN // 2), [clip.title], TEXT_SIZE, GREY)
-    top = title_height + MARGIN // 2
+    sheet, top = _page(clip, width, body.height + bars_height(clip) + MARGIN)
     sheet.paste(body, (MARGIN, top))
-    top += body.height + MARGIN // 2
-    draw_bars(canvas, clip, MARGIN, top, width - 2 * MARGIN)
-    write_lines(canvas, (MARGIN, top + bars_height(clip) + MARGIN // 2), caption, TEXT_SIZE)
+    draw_bars(ImageDraw.Draw(sheet), clip, MARGIN, top + body.height + MARGIN // 2, width - 2 * MARGIN)
     return sheet
+
+
+def _page(clip: Clip, width: int, height: int) -> tuple[Image.Image, int]:
+    """Return a page with title and caption, and the top of the room of `height` pixels between them."""
+    caption = wrap(clip.caption, TEXT_SIZE, width - 2 * MARGIN)
+    top = line_height(TEXT_SIZE) + MARGIN // 2
+    page = Image.new("RGB", (width, top + height + line_height(TEXT_SIZE) * len(caption) + MARGIN), PAPER)
+    canvas = ImageDraw.Draw(page)
+    write_lines(canvas, (MARGIN, MARGIN // 2), [clip.title], TEXT_SIZE, GREY)
+    write_lines(canvas, (MARGIN, top + height), caption, TEXT_SIZE)
+    return page, top
 
 
 def sheet_of_samples(
@@ -311,7 +312,7 @@ def shown_frames(frames: int, fps: float) -> tuple[Array, list[int]]:
 def save_gif(clip: Clip, path: Path) -> None:
     """Write a sequence as a looping animated GIF."""
     placement, centre, reach = _camera(clip)
-    page, top = _page(clip)
+    page, top = _page(clip, GIF_SIZE, GIF_SIZE)
     shown, durations = shown_frames(clip.frames, clip.fps)
     pictures = []
     for frame in shown:
@@ -339,18 +340,6 @@ def _camera(clip: Clip) -> tuple[Placement, Array, tuple[float, float]]:
     spare = (metres - low - high) / 2
     placement = Placement(view, scale, (GIF_SIZE * FINER / 2, scale * (high + spare)))
     return placement, centre, (metres / 2, max(1.0, across))
-
-
-def _page(clip: Clip) -> tuple[Image.Image, int]:
-    """Return the page with title and caption, which all frames share, and the top of the animated part."""
-    caption = wrap(clip.caption, TEXT_SIZE, GIF_SIZE - 2 * MARGIN)
-    top = line_height(TEXT_SIZE) + MARGIN // 2
-    height = top + GIF_SIZE + line_height(TEXT_SIZE) * len(caption) + MARGIN
-    page = Image.new("RGB", (GIF_SIZE, height), PAPER)
-    canvas = ImageDraw.Draw(page)
-    write_lines(canvas, (MARGIN, MARGIN // 2), [clip.title], TEXT_SIZE, GREY)
-    write_lines(canvas, (MARGIN, top + GIF_SIZE), caption, TEXT_SIZE)
-    return page, top
 
 
 def _write_time(page: Image.Image, clip: Clip, frame: int, top: int) -> None:
