@@ -216,7 +216,7 @@ def evaluate_once(request: Request, progress: Progress) -> StageResult:
 
 def _evaluate_encoder(dataset: Path, encoder: Path, progress: Progress) -> dict[str, Any]:
     from posegen.evaluation.distances import encoded_spread
-    from posegen.training.inference import encode_dataset
+    from posegen.training.trained_models import encode_dataset
 
     encoded = encode_dataset(encoder, dataset, MOST_SAMPLES, progress)
     measures = {**asdict(encoded_spread(encoded.motion)), "precision": encoded.precision(), "distance": encoded.distance()}
@@ -227,7 +227,7 @@ def _evaluate_encoder(dataset: Path, encoder: Path, progress: Progress) -> dict[
 def animate_once(request: Request, progress: Progress) -> StageResult:
     """Animate the texts with the trained model, unless the animation is complete."""
     from posegen.training.animation.animate import animate, load_text_encoder
-    from posegen.training.model_files import load_model
+    from posegen.training.trained_models import load_model
 
     model, out, file = request.out / "motion", request.out / "animation.gif", request.out / "animation.json"
     inputs = {"model": _model_hash(model), "texts": list(request.texts)}
@@ -253,7 +253,7 @@ def draw_animation(animation: Animation, out: Path) -> None:
 
 def _model_hash(run: Path) -> str | None:
     """Return the hash of a trained model; None if there is no model."""
-    from posegen.training.runs.folder import MODEL, read_document
+    from posegen.training.run_folder import MODEL, read_document
 
     document = read_document(run, MODEL)
     return None if document is None else str(document["xxh3"])
@@ -463,7 +463,7 @@ class TrainingMeasures:
 
 def _measure_training(request: Request, name: str) -> Callable[[int], Cost]:
     """Compute the features of a task, and train a few steps."""
-    from posegen.training.runs.folder import RESULT, read_document
+    from posegen.training.run_folder import RESULT, read_document
     from posegen.training.settings import load_settings
     from posegen.training.setup import Request as TrainingRequest
     from posegen.training.setup import open_setup

@@ -82,9 +82,9 @@ TASKS: Registry[Any] = Registry("posegen.tasks", {name: f"posegen.training.tasks
 
 MODEL_FORMATS: Registry[Any] = Registry(
     "posegen.model_formats",
-    {"onnx": "posegen.training.model_files:ONNX", "safetensors": "posegen.training.model_files:SAFETENSORS"},
+    {"onnx": "posegen.training.trained_models:ONNX", "safetensors": "posegen.training.trained_models:SAFETENSORS"},
 )
-"""A :class:`posegen.training.model_files.ModelFormat` by name, for ``posegen export-model``."""
+"""A :class:`posegen.training.trained_models.ModelFormat` by name, for ``posegen export-model``."""
 
 EXTRAS = {
     "view": ("matplotlib", "PIL"),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from benchmarks.figures import Figure
 from posegen.training.animation.animate import animate, load_text_encoder
 from posegen.training.data.features import features_of
-from posegen.training.model_files import TrainedModel, load_model
+from posegen.training.trained_models import TrainedModel, load_model
 
 __all__ = ["figures_of_turns"]
 

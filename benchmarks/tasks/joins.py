@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from benchmarks.figures import Figure
 from posegen.training.animation.animate import animate, load_text_encoder
-from posegen.training.model_files import load_model
+from posegen.training.trained_models import load_model
 
 MOST_TIMES = 1.5
 """Largest accelerations of joints where two texts meet, relative to those elsewhere."""

@@ -23,7 +23,7 @@ from benchmarks.train.published import Held, Way, held, padding, train
 from benchmarks.train.shared import dataset
 from posegen.dataset.read import open_dataset
 from posegen.training.data.features import ACTION, LENGTH, MOTION
-from posegen.training.inference import evaluate_model
+from posegen.training.trained_models import evaluate_model
 
 FASTER = {3: 1.5, 8: 1.1}
 """By how much a clip must go through `posegen train` faster than with the published settings and so large a batch."""

@@ -20,7 +20,7 @@ from benchmarks.motion.clips import Captured, captured
 from benchmarks.motion.shared_families import fit, lacking
 from posegen.evaluation.families import ACTIONS
 from posegen.training.data.features import features_of
-from posegen.training.model_files import TrainedModel, load_model
+from posegen.training.trained_models import TrainedModel, load_model
 
 Array = NDArray[Any]
 

@@ -30,10 +30,10 @@ from benchmarks.usefulness.trials import TRAINING, Trial
 from posegen.evaluation.families import ACTIONS
 from posegen.training.data.features import ABSENT, features_of
 from posegen.training.data.feed import vary_skeletons
-from posegen.training.model_files import TrainedModel, load_model
 from posegen.training.settings import Settings
 from posegen.training.task import find_task
 from posegen.training.tasks.action import ActionModel
+from posegen.training.trained_models import TrainedModel, load_model
 
 __all__ = ["TASK", "FamilyScores", "measure", "pretrained"]
 

@@ -44,7 +44,7 @@ def animate(
     from posegen.skeleton import CONTACTS
     from posegen.training.animation.animate import GUIDANCE, load_text_encoder
     from posegen.training.animation.animate import animate as make
-    from posegen.training.model_files import load_model
+    from posegen.training.trained_models import load_model
 
     trained = load_model(run, "generates_motion")
     scale = GUIDANCE if guidance is None else guidance

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from posegen.evaluation.variety import Variety as MotionVariety
     from posegen.progress import Progress
     from posegen.training.animation.animate import MotionClip
-    from posegen.training.measures.ranking import Ranking
+    from posegen.training.measures import Ranking
 
 
 _WORST_SHOWN = 3
@@ -360,7 +360,7 @@ def measure_by_encoder(
     """
     from posegen.dataset.read import open_dataset
     from posegen.evaluation.distances import encoded_spread
-    from posegen.training.inference import encode_clips, encode_dataset
+    from posegen.training.trained_models import encode_clips, encode_dataset
 
     encoded = encode_dataset(run, dataset, samples, progress)
     other = None
@@ -459,9 +459,9 @@ def measure_animation(
     import numpy as np
 
     from posegen.evaluation.distances import diversity, encoded_spread
-    from posegen.training.animation.evaluation import generate_for_test_captions
-    from posegen.training.inference import PRECISION_POOL
-    from posegen.training.measures.ranking import chance_of, pools, ranks_of
+    from posegen.training.animation.animate import generate_for_test_captions
+    from posegen.training.measures import chance_of, pools, ranks_of
+    from posegen.training.trained_models import PRECISION_POOL
 
     made = generate_for_test_captions(run, dataset, judge, log, samples=samples, **how)
     chosen = pools(0, len(made.real), PRECISION_POOL)

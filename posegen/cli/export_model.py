@@ -20,7 +20,7 @@ def export_model(run: Path, form: str, out: Path | None, output: Output) -> None
     The inputs are motion [clip, frame, 69], as posegen.training.data.features.features_of computes it from joints, and length
     [clip]. The file's metadata holds the class names and the frame rate.
     """
-    from posegen.training.model_files import export_model as export
+    from posegen.training.trained_models import export_model as export
 
     path = run / f"export.{form}" if out is None else out
     difference = export(run, form, path)

@@ -19,7 +19,7 @@ def predict(run: Path, dataset: Path, out: Path, output: Output) -> None:
     Only the joints are read. The table has a row for each sequence, in order, with its sample and variant. For the task action,
     it has the predicted action, the share of frames with that action, and the action of each frame of the model's input.
     """
-    from posegen.training.inference import predict as write_predictions
+    from posegen.training.trained_models import predict as write_predictions
 
     clips = write_predictions(run, dataset, out, output.progress())
     output.summary({"path": out, "clips": clips}, f"Wrote {out}: {clips:,} clips.")

@@ -15,7 +15,7 @@ from posegen.cli.options import PATH, Output, command, table
 def runs(folder: Path, output: Output) -> None:
     """List the training runs in FOLDER (default: runs), the best first, with the settings in which they differ."""
     from posegen.errors import UsageError
-    from posegen.training.runs.folder import find_runs
+    from posegen.training.run_folder import find_runs
 
     if not folder.is_dir():
         msg = f"{folder}: no such folder. Name the folder that holds the runs"
@@ -27,7 +27,7 @@ def runs(folder: Path, output: Output) -> None:
 
 
 def _row(path: Path, record: dict[str, Any], result: dict[str, Any] | None) -> dict[str, Any]:
-    from posegen.training.runs.checkpoints import newest_progress
+    from posegen.training.run_folder import newest_progress
     from posegen.training.task import find_task
 
     progress = newest_progress(path)
@@ -61,7 +61,7 @@ def _table(runs: list[dict[str, Any]]) -> str:
 
 def _differing_settings(runs: list[dict[str, Any]]) -> list[str]:
     """Return lines with the settings in which not all runs agree, under the table: in its cells they would be cut."""
-    from posegen.training.runs.folder import flatten_settings
+    from posegen.training.run_folder import flatten_settings
     from posegen.training.settings import NOT_CONTENT
 
     flat = [dict(flatten_settings(run["settings"])) | {"on": run["source"]} for run in runs]

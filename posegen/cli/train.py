@@ -82,7 +82,7 @@ def _with_init(init: Path | None, lora: int | None, overrides: Sequence[str]) ->
     """Return the overrides with the model size of the run that initialises the model, and the rank of --lora."""
     given = list(overrides)
     if init is not None:
-        from posegen.training.model_files import load_model
+        from posegen.training.trained_models import load_model
 
         trained = load_model(init)
         given = [f"model.size={trained.settings.size}", f"data.stride={trained.view.stride}", *given]
@@ -124,7 +124,7 @@ def _next_command(result: Result) -> str:
 
 def _measures(measures: Mapping[str, float]) -> str:
     """Return measures as one line, and those of one direction of retrieval as a line of their own."""
-    from posegen.training.runs.report import format_measure
+    from posegen.training.run_folder import format_measure
 
     directions = ("text_to_motion_", "motion_to_text_")
     both = [f"{name} {format_measure(value)}" for name, value in measures.items() if not name.startswith(directions)]

@@ -1,35 +1,35 @@
-"""Choose device, precision, threads, micro-batch and loading for a run, and estimate its time.
+"""Hardware of a run: choose device, precision, threads, micro-batch and loading, estimate the time, and measure what is used.
 
 Trial steps of the run's own model decide threads, precision and micro-batch; the devices that are present decide the rest. Each
 choice is reported with its reason and stored with the run, so that a resumed run makes the same choices.
-
-What a run uses while it trains is measured in :mod:`posegen.training.resources`.
 """
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import math
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
 import psutil
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from posegen.dataset.batches import WINDOW, make_batches
 from posegen.errors import PosegenError, UsageError
 from posegen.machine import available_cores, available_memory, process_memory
-from posegen.quantities import human_time, parse_bytes
-from posegen.training.data.feed import to_clips
+from posegen.quantities import human_bytes, human_time, parse_bytes
+from posegen.training.data.feed import batches_of, to_clips
 from posegen.training.data.sources import ClipSource
-from posegen.training.data.training_data import batches_of
-from posegen.training.inference import EVALUATION_BATCH
 from posegen.training.models.encoder import trainable_weights
-from posegen.training.resources import matrix_attention
 from posegen.training.settings import Settings
 from posegen.training.setup import Setup
+from posegen.training.trained_models import EVALUATION_BATCH
 
 _GB = 10**9
 _STANDARD, _QUICK = (2, 4, 8), (4, 8, 16)
@@ -50,6 +50,9 @@ _WORKERS = 2
 _REPEATS = 3
 _INFERENCE_SPEEDUP = 3
 """Clips per second of inference, relative to training."""
+_MIN_UTILISATION = 0.8
+_MIN_SWAPPED = 64 * 2**20
+"""Bytes read back between two calls. Every system writes out rarely used memory once, which slows nothing down."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +157,7 @@ def given_choices(settings: Settings) -> dict[str, Any]:
 
 
 def split_batch(batch: int, devices: int, micro_batch: int) -> int:
-    """Return the number of micro-batches that each device computes of a batch.
+    """Return the smallest number of equal micro-batches, of at most `micro_batch` clips, that each device computes of a batch.
 
     Raises
     ------
@@ -165,13 +168,8 @@ def split_batch(batch: int, devices: int, micro_batch: int) -> int:
         hint = f"--set batch={-(-batch // devices) * devices}, or --set machine.devices=1"
         msg = f"a batch of {batch} clips cannot be split equally between {devices} devices. {hint}"
         raise UsageError(msg)
-    return count_micro_batches(batch // devices, micro_batch)
-
-
-def count_micro_batches(batch: int, micro_batch: int) -> int:
-    """Return the smallest number of equal micro-batches, of at most `micro_batch` clips, that make up a batch."""
-    fewest = -(-batch // micro_batch)
-    return next(parts for parts in range(fewest, batch + 1) if batch % parts == 0)
+    share = batch // devices
+    return next(parts for parts in range(-(-share // micro_batch), share + 1) if share % parts == 0)
 
 
 def choose_for_run(setup: Setup) -> tuple[Choices, list[Reason], Estimate]:
@@ -418,3 +416,91 @@ class _Trials:
                 break
             best, seconds, used = larger, others, more
         return best, f"measured: time per clip by micro-batch: {', '.join(measured)}"
+
+
+def gpu_use() -> tuple[dict[str, float], str]:
+    """Return the shares of the GPU that are in use, by the names of their curves, and a line for the log."""
+    try:
+        utilisation: float | None = torch.cuda.utilization() / 100
+    except (ModuleNotFoundError, RuntimeError):
+        utilisation = None  # the Python package of its driver is missing
+    return describe_gpu_use(utilisation, torch.cuda.max_memory_allocated(), torch.cuda.get_device_properties(0).total_memory)
+
+
+def describe_gpu_use(utilisation: float | None, peak: int, memory: int) -> tuple[dict[str, float], str]:
+    """Return the values and the line of :func:`gpu_use`; the line is a warning with a hint if the GPU is often idle.
+
+    Parameters
+    ----------
+    utilisation : float or None
+        Share of the last moment in which the GPU computed.
+    peak, memory : int
+        Highest number of bytes that training used so far, and bytes in total.
+    """
+    used = f"{human_bytes(peak)} of {human_bytes(memory)} used"
+    if utilisation is None:
+        return {"gpu/memory": peak / memory}, f"GPU {used}"
+    values = {"gpu/utilisation": utilisation, "gpu/memory": peak / memory}
+    if utilisation >= _MIN_UTILISATION:
+        return values, f"GPU {100 * utilisation:.0f} % utilised, {used}"
+    hint = "Use a larger batch, --set batch=1024, or more loading processes, --set machine.workers=4"
+    return values, f"warning: the GPU is idle {100 * (1 - utilisation):.0f} % of the time. {hint}"
+
+
+class SwapMonitor:
+    """Detect swapping, which makes steps many times slower."""
+
+    def __init__(self) -> None:
+        self._before = psutil.swap_memory()
+        self._warned = False
+
+    def warning(self, *, limit: str | None, micro_batch: int) -> str | None:
+        """Return a warning with a hint the first time that much was read back since the last call, else None."""
+        now = psutil.swap_memory()
+        read, written = now.sin - self._before.sin, now.sout - self._before.sout
+        self._before = now
+        if self._warned or read < _MIN_SWAPPED:
+            return None
+        self._warned = True
+        if limit is None:
+            hint = f"Reduce memory with --set machine.micro_batch={max(1, micro_batch // 2)} or --set memory.limit=4GB"
+        else:
+            hint = f"Reduce memory with a lower --set memory.limit than {limit}"
+        return (
+            f"warning: the machine is swapping, which slows down each step: {human_bytes(read)} read back and "
+            f"{human_bytes(written)} written within a few steps. {hint}, or end other programs. "
+            f"The same command resumes a stopped run"
+        )
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether an error reports a lack of memory.
+
+    Covers Python's MemoryError, torch's errors for GPUs and for the CPU, and errors of another process that quote one of these.
+    """
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    text = str(error)
+    return "can't allocate memory" in text or "out of memory" in text.lower() or "MemoryError" in text
+
+
+def release_memory() -> None:
+    """Return unused memory to the system."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    try:
+        # The C allocator keeps freed memory, which counts as used, until this call.
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
+    except (OSError, AttributeError):
+        return
+
+
+def matrix_attention(device: str) -> AbstractContextManager[None]:
+    """Return a context in which attention is computed by plain matrix products if the device is a CPU.
+
+    Flash attention saves memory for long sequences; clips and captions are short. Its backward pass in bf16 takes most of a
+    step on CPUs that multiply bf16 matrices natively: without it, steps took 144 instead of 200 ms for `motion` and 1.0 instead
+    of 1.45 s for `text`; float32 was equally fast. Inference keeps torch's own implementation.
+    """
+    return sdpa_kernel(SDPBackend.MATH) if device == "cpu" else nullcontext()

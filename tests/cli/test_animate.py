@@ -25,9 +25,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def made(task: str, folder: Path) -> Path:
     from posegen.training.data.features import View
-    from posegen.training.model_files import build_model, save_model
     from posegen.training.settings import Model
     from posegen.training.task import find_task
+    from posegen.training.trained_models import build_model, save_model
 
     view = View(25, 6.25, 4, ("walk",), "hashing-for-tests", 64)
     model = build_model(find_task(task), view, Model(), 0)

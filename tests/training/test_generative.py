@@ -20,7 +20,6 @@ from posegen.skeleton import BALL_JOINT_HEIGHT, JOINTS, PARENTS, body_offsets
 from posegen.synthesis import Batch
 from posegen.training.animation.animate import GUIDANCE, generate_sequence, interpolate
 from posegen.training.animation.feet import lock_feet, runs_of
-from posegen.training.models.flow_matching import Denoiser, draw_noise, guided, integrate, noise_from, velocity_errors
 from posegen.training.models.poses import (
     BODY_MEASURES,
     CONTACTS,
@@ -37,6 +36,7 @@ from posegen.training.models.poses import (
     root_of,
     rotation_matrices,
 )
+from posegen.training.tasks.motion import Denoiser, draw_noise, guided, integrate, noise_from, velocity_errors
 
 Array = NDArray[Any]
 FPS = 25.0

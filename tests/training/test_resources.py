@@ -8,13 +8,8 @@ import psutil
 import pytest
 import torch
 
-from posegen.training.resources import (
-    SwapMonitor,
-    describe_gpu_use,
-    is_out_of_memory,
-    matrix_attention,
-    restored_torch_settings,
-)
+from posegen.training.hardware import SwapMonitor, describe_gpu_use, is_out_of_memory, matrix_attention
+from posegen.training.train import restored_torch_settings
 
 MB = 2**20
 

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("sentence_transformers")
 
 from posegen.cli.main import main
-from posegen.training.runs.folder import RESULT, RUN, write_document
+from posegen.training.run_folder import RESULT, RUN, write_document
 from posegen.training.tasks.text import TASK
 from tests.training import tiny
 

@@ -37,9 +37,9 @@ from benchmarks.usefulness.results import Result, have, write
 from benchmarks.usefulness.trials import Trial, trials
 from posegen.skeleton import JOINTS
 from posegen.training.data.features import View
-from posegen.training.model_files import TrainedModel, build_model
 from posegen.training.settings import Model
 from posegen.training.task import find_task
+from posegen.training.trained_models import TrainedModel, build_model
 
 PEOPLE = {
     "ann": {"walk": 9, "run": 1},

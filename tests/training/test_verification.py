@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from posegen.training.measures.verification import verify_pairs
+from posegen.training.measures import verify_pairs
 
 scores = st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.125, 0.25, 0.5, 2.0]), min_size=1, max_size=30)
 

@@ -19,7 +19,7 @@ from posegen.arrays import Array
 from posegen.errors import PosegenError
 from posegen.training.data.features import LENGTH, MOTION, View
 from posegen.training.data.identities import ALIKE, OTHER, SAME
-from posegen.training.measures.verification import true_accept_rate, verify_pairs
+from posegen.training.measures import true_accept_rate, verify_pairs
 from posegen.training.models.encoder import MotionEncoder, frame_mask, pooled, projection
 from posegen.training.models.losses import supervised
 from posegen.training.models.poses import STYLE_MOTION

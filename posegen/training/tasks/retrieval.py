@@ -18,8 +18,7 @@ from torch.nn import functional
 
 from posegen.arrays import Array
 from posegen.training.data.features import LENGTH, MOTION, View
-from posegen.training.measures.ranking import Ranking, rank_pairs
-from posegen.training.measures.verification import verify_pairs
+from posegen.training.measures import Ranking, rank_pairs, verify_pairs
 from posegen.training.models.encoder import ANY_SKELETON_SPREAD, MotionEncoder, frame_mask, pooled, projection
 from posegen.training.models.losses import info_nce, triplet, valid_pairs
 from posegen.training.settings import Contrast, Model
@@ -90,7 +89,7 @@ class _Pairs(CollectedOutputs):
     def measures(self) -> dict[str, float]:
         """Return recall and median rank in both directions, and how well right and wrong pairs are separated.
 
-        See :mod:`posegen.training.measures.ranking`.
+        See :mod:`posegen.training.measures`.
         """
         motion, text, rows, *hard = self._in_order()
         ranked = _ranked(motion, text, rows)
