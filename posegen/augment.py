@@ -77,8 +77,7 @@ def speed_labels(labels: ArrayLike, factor: float, axis: int = 0) -> Array:
     """
     array = np.asarray(labels)
     if not -array.ndim <= axis < array.ndim:
-        msg = f"labels of shape {list(array.shape)} have no axis {axis}: give the axis that counts the frames"
-        raise ValueError(msg)
+        raise ValueError(f"labels of shape {list(array.shape)} have no axis {axis}: give the axis that counts the frames")
     nearest = np.floor(_times(array.shape[axis], factor) + 0.5).astype(np.int64)
     return np.take(array, nearest, axis=axis)
 
@@ -99,8 +98,7 @@ def position(joints: ArrayLike, offset: Sequence[float]) -> Array:
     """
     array = _checked(joints)
     if len(offset) != 2 or not np.isfinite(offset).all():
-        msg = f"offset must be two finite numbers, metres along x and z, not {offset!r}"
-        raise ValueError(msg)
+        raise ValueError(f"offset must be two finite numbers, metres along x and z, not {offset!r}")
     x, z = (float(np.rint(metres / GRID)) * GRID for metres in offset)
     return np.asarray(array + np.array([x, 0.0, z], array.dtype))
 
@@ -165,8 +163,7 @@ def rotate(joints: ArrayLike, angle: float) -> Array:
     """
     array = _checked(joints)
     if not np.isfinite(angle):
-        msg = f"angle must be a finite number of radians, not {angle}"
-        raise ValueError(msg)
+        raise ValueError(f"angle must be a finite number of radians, not {angle}")
     sine, cosine = (array.dtype.type(value) for value in _sine_and_cosine(angle))
     x, y, z = array[..., 0], array[..., 1], array[..., 2]
     return np.stack([x * cosine + z * sine, y, z * cosine - x * sine], axis=-1)
@@ -192,8 +189,7 @@ def joint_noise(joints: ArrayLike, sigma: float, seed: int, sample: int = 0) -> 
 
     array = _checked(joints)
     if not (np.isfinite(sigma) and sigma >= 0):
-        msg = f"sigma must be 0 or more metres, not {sigma}"
-        raise ValueError(msg)
+        raise ValueError(f"sigma must be 0 or more metres, not {sigma}")
     noisy = array.copy()
     # One clip after another, since each normal number needs twelve uniform ones.
     for i, clip in enumerate(noisy.reshape(-1, *array.shape[-3:])):
@@ -228,11 +224,9 @@ def frame_dropout(
 
     array = _checked(joints)
     if not 0 <= share < 1:
-        msg = f"share must be 0 or more and below 1, not {share}"
-        raise ValueError(msg)
+        raise ValueError(f"share must be 0 or more and below 1, not {share}")
     if fill not in {"nan", "hold"}:
-        msg = f"fill must be 'nan' or 'hold', not {fill!r}"
-        raise ValueError(msg)
+        raise ValueError(f"fill must be 'nan' or 'hold', not {fill!r}")
     frames = array.shape[-3]
     clips = array.reshape(-1, *array.shape[-3:]).copy()
     draws = uniform(seed, sample + np.arange(len(clips)), Stream.AUGMENT, frames, substream=_DROPOUT)
@@ -253,15 +247,13 @@ def _checked(joints: ArrayLike) -> Array:
         msg = f"joints must have the shape [..., frames, joints, 3] with at least one frame, not {list(array.shape)}"
         raise ValueError(msg)
     if array.dtype not in (np.float32, np.float64):
-        msg = f"joints must be float32 or float64 in metres, not {array.dtype}: convert them first"
-        raise ValueError(msg)
+        raise ValueError(f"joints must be float32 or float64 in metres, not {array.dtype}: convert them first")
     return array
 
 
 def _positive(name: str, value: float) -> float:
     if not (np.isfinite(value) and value > 0):
-        msg = f"{name} must be a finite number above 0, not {value}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must be a finite number above 0, not {value}")
     return float(value)
 
 
@@ -290,6 +282,5 @@ def _sine_and_cosine(angle: float) -> tuple[float, float]:
 
 def _swapped(array: Array, order: tuple[int, ...], axis: int, what: str) -> Array:
     if array.ndim == 0 or array.shape[axis] != len(order):
-        msg = f"only arrays of {len(order)} {what} can be mirrored, and this one has the shape {list(array.shape)}"
-        raise ValueError(msg)
+        raise ValueError(f"only arrays of {len(order)} {what} can be mirrored, and this one has the shape {list(array.shape)}")
     return np.take(array, order, axis=axis)

@@ -161,8 +161,7 @@ def _find_sample(
             batch = synthesize(config, [sample])
             if batch.rows[0]["attempt"] == 0 and _shows_all(batch.rows[0], interaction, library):
                 return batch
-    msg = f"{shown(text)}: no two such people were found for it; ask for others, or for more time with --seconds"
-    raise UsageError(msg)
+    raise UsageError(f"{shown(text)}: no two such people were found for it; ask for others, or for more time with --seconds")
 
 
 def _interaction_config(

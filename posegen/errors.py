@@ -17,5 +17,4 @@ class UsageError(PosegenError):
 def require_positive(name: str, value: int | None) -> None:
     """Raise UsageError if an option is given and less than 1."""
     if value is not None and value < 1:
-        msg = f"{name} must be at least 1 (got {value})"
-        raise UsageError(msg)
+        raise UsageError(f"{name} must be at least 1 (got {value})")

@@ -134,8 +134,7 @@ def list_stages(request: Request) -> dict[str, Stage]:
     from posegen.training.task import find_task
 
     if len(set(request.tasks)) < len(request.tasks):
-        msg = f"--task repeats a name: {', '.join(request.tasks)}"
-        raise UsageError(msg)
+        raise UsageError(f"--task repeats a name: {', '.join(request.tasks)}")
     tasks = [find_task(name) for name in request.tasks]
     for name in request.tasks:
         load_settings(request.preset, task=name)
@@ -334,8 +333,7 @@ def select_stages(request: Request, last: str) -> list[str]:
             "embed": "none of its tasks uses captions. Add one that does: --task retrieval",
             "animate": "none of its tasks generates motion. Add it: --task motion",
         }
-        msg = f"--through {last}: the pipeline has no such stage: {reasons.get(last, 'add a --task')}"
-        raise UsageError(msg)
+        raise UsageError(f"--through {last}: the pipeline has no such stage: {reasons.get(last, 'add a --task')}")
     return names[: positions[-1] + 1]
 
 

@@ -86,8 +86,7 @@ def make_script(parsed: ParsedCaption, library: Library) -> Script:
     styles += [part.asked["style"] for part in parts.values() if "style" in part.asked]
     if len(set(styles)) > 1:
         other = next(style for style in styles if style != styles[0])
-        msg = f"the text describes a person who is both {styles[0]} and {other}: state one of them"
-        raise UsageError(msg)
+        raise UsageError(f"the text describes a person who is both {styles[0]} and {other}: state one of them")
     who = [value for value in people if not value.isdigit()]
     based = _with_bases(_overlaid(parts, during, library), library)
     return Script(who[0] if who else "", styles[0] if styles else "", parsed.place, based)
@@ -109,8 +108,7 @@ def _parts(parsed: ParsedCaption) -> tuple[dict[int, Part], dict[int, int]]:
         elif kind in _DETAILS:
             before = part.asked.get(kind, value)
             if before != value:
-                msg = f"{shown(part.action)} has two values of {kind}, {before} and {value}: state one of them"
-                raise UsageError(msg)
+                raise UsageError(f"{shown(part.action)} has two values of {kind}, {before} and {value}: state one of them")
             parts[number] = replace(part, asked=part.asked | {kind: value})
     return parts, during
 
@@ -237,8 +235,7 @@ def plan_script(script: Script, library: Library, fps: int, seed: int, seconds: 
     starts, stops, segments = zip(*base, *over, strict=True)
     frames = round(length * fps)
     if frames > _MOST_FRAMES:
-        msg = f"that takes {length:.0f} seconds; ask for at most {_MOST_FRAMES // fps}"
-        raise UsageError(msg)
+        raise UsageError(f"that takes {length:.0f} seconds; ask for at most {_MOST_FRAMES // fps}")
     columns: dict[str, Any] = {
         "start": starts,
         "end": stops,

@@ -368,8 +368,7 @@ def measure_evidence(joints: Array, intervals: Intervals, library: Library, boun
     empty = (intervals.start < 0) | (intervals.end > frames) | (intervals.start >= intervals.end)
     if empty.any():
         i = int(np.argmax(empty))
-        msg = f"frames {intervals.start[i]} to {intervals.end[i]} are not an interval of a clip of {frames} frames"
-        raise ValueError(msg)
+        raise ValueError(f"frames {intervals.start[i]} to {intervals.end[i]} are not an interval of a clip of {frames} frames")
     found = Evidence(
         np.empty(n, np.int8), np.empty(n, np.int32), np.empty(n), np.empty((n, len(bounds))), np.empty((n, len(bounds)))
     )

@@ -83,8 +83,7 @@ def evaluate(
     """
     if model is not None:
         if run is None or reference or figure:
-            msg = "--animated requires --encoder RUN, a retrieval model, and excludes --reference and --figure"
-            raise UsageError(msg)
+            raise UsageError("--animated requires --encoder RUN, a retrieval model, and excludes --reference and --figure")
         measures = measure_animation(model, dataset, run, samples, output.note)
         output.result({"path": dataset, "run": model, "encoder": run} | asdict(measures), measures.text(model))
         return
@@ -533,8 +532,7 @@ def _bvh_files(path: Path) -> list[Path]:
         return []
     files = list(islice((file for file in path.rglob("*") if file.suffix.lower() == ".bvh"), MOST_FILES + 1))
     if len(files) > MOST_FILES:
-        msg = f"{path}: contains more than {MOST_FILES:,} .bvh files; choose a folder with fewer"
-        raise UsageError(msg)
+        raise UsageError(f"{path}: contains more than {MOST_FILES:,} .bvh files; choose a folder with fewer")
     return sorted(files)
 
 

@@ -174,8 +174,7 @@ def _check_text(arguments: Sequence[str]) -> None:
     """Refuse arguments with control characters or invalid UTF-8, before any command runs."""
     for argument in arguments:
         if any(unicodedata.category(char) in ("Cc", "Cs") for char in argument):
-            msg = f"{shown(argument)}: must be one line of UTF-8 text without control characters"
-            raise UsageError(msg)
+            raise UsageError(f"{shown(argument)}: must be one line of UTF-8 text without control characters")
 
 
 def _report(message: str, code: int) -> int:

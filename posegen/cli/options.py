@@ -59,8 +59,7 @@ def _check_path_length(ctx: click.Context, parameter: click.Parameter, path: Pat
     """Refuse a file name that is too long, before parent folders are created."""
     del ctx, parameter
     if path is not None and any(len(os.fsencode(name)) > _LONGEST_NAME for name in path.parts):
-        msg = f"--out {shown(str(path))}: contains a name of more than {_LONGEST_NAME} bytes; shorten it"
-        raise UsageError(msg)
+        raise UsageError(f"--out {shown(str(path))}: contains a name of more than {_LONGEST_NAME} bytes; shorten it")
     return path
 
 
@@ -72,8 +71,7 @@ def _seconds(ctx: click.Context, parameter: click.Parameter, text: str | None) -
     try:
         return parse_duration(text)
     except ValueError as error:
-        msg = f"{parameter.opts[0]} {error}"
-        raise UsageError(msg) from None
+        raise UsageError(f"{parameter.opts[0]} {error}") from None
 
 
 def _check_motion_file(ctx: click.Context, parameter: click.Parameter, path: Path) -> Path:

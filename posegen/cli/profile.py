@@ -46,8 +46,7 @@ def _has_folder(ctx: click.Context, parameter: click.Parameter, path: Path | Non
     """Check that the folder of the page exists, before the measurements."""
     del ctx, parameter
     if path is not None and not path.absolute().parent.is_dir():
-        msg = f"--html {shown(str(path))}: its folder does not exist; create it, or choose another"
-        raise UsageError(msg)
+        raise UsageError(f"--html {shown(str(path))}: its folder does not exist; create it, or choose another")
     return path
 
 
@@ -55,8 +54,7 @@ def _parse_targets(ctx: click.Context, parameter: click.Parameter, texts: Sequen
     """Parse numbers of samples separated by commas."""
     numbers = [WHOLE.convert(text.strip(), parameter, ctx) for given in texts for text in given.split(",")]
     if len(numbers) > _MOST_TARGETS:
-        msg = f"--target has {len(numbers)} numbers; {_MOST_TARGETS} are the most"
-        raise UsageError(msg)
+        raise UsageError(f"--target has {len(numbers)} numbers; {_MOST_TARGETS} are the most")
     return tuple(numbers)
 
 

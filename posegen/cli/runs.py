@@ -18,8 +18,7 @@ def runs(folder: Path, output: Output) -> None:
     from posegen.training.run_folder import find_runs
 
     if not folder.is_dir():
-        msg = f"{folder}: no such folder. Name the folder that holds the runs"
-        raise UsageError(msg)
+        raise UsageError(f"{folder}: no such folder. Name the folder that holds the runs")
     rows = [_row(*run) for run in find_runs(folder)]
     rows.sort(key=lambda row: (row["task"], -(row["best"] or 0)))
     none = f"{folder}: no training runs. To make one: posegen train DATASET --task action"

@@ -50,18 +50,15 @@ def show(
     check_path(out)
     indices = list(dict.fromkeys(samples or (0,)))
     if max(indices) >= MOST_SAMPLES:
-        msg = f"sample {max(indices)} does not exist; a dataset has at most {MOST_SAMPLES:,} samples"
-        raise UsageError(msg)
+        raise UsageError(f"sample {max(indices)} does not exist; a dataset has at most {MOST_SAMPLES:,} samples")
     if dataset is not None:
         if config is not None or overrides or seed is not None:
-            msg = "DATASET has its own config and seed; pass either DATASET, or --config with --seed and --set"
-            raise UsageError(msg)
+            raise UsageError("DATASET has its own config and seed; pass either DATASET, or --config with --seed and --set")
         clips = clips_of_dataset(dataset, indices, variant)
     elif config is not None:
         clips = clips_of_config(config, indices, variant, overrides=overrides, seed=seed)
     else:
-        msg = "nothing to draw; pass a dataset, or a config such as --config default"
-        raise UsageError(msg)
+        raise UsageError("nothing to draw; pass a dataset, or a config such as --config default")
     render_all(clips, out)
     titled = [(clip.title, clip.caption.splitlines()) for clip in clips]
     document = {"path": out, "sequences": [{"title": title, "captions": captions} for title, captions in titled]}

@@ -138,8 +138,7 @@ def open_files(path: Path) -> CheckedFiles:
     if (samples := samples_after_repair(path)) > header.samples:
         repair = f"posegen verify {path} --repair"
         hint = "Wait until it has ended" if is_being_written(path) else f"Run: {repair}"
-        msg = f"{path}: a repair has not finished: {header.samples} of {samples} samples are visible. {hint}"
-        raise PosegenError(msg)
+        raise PosegenError(f"{path}: a repair has not finished: {header.samples} of {samples} samples are visible. {hint}")
     check_folders(path, header)
     check_metadata(path, header)
     files: dict[str, StoredFile] = {}
@@ -150,8 +149,7 @@ def open_files(path: Path) -> CheckedFiles:
         if fault is None and receipt.count < header.count(shard):
             fault = f"it has {receipt.count} samples, the dataset has {header.count(shard)} in it"
         if fault:
-            msg = f"{path}: shard {shard}: {fault}. {receipts.generate_hint(shard)}"
-            raise PosegenError(msg)
+            raise PosegenError(f"{path}: shard {shard}: {fault}. {receipts.generate_hint(shard)}")
         files |= receipt.files
         counts[shard] = receipt.count
     absent: dict[str, str] = {}

@@ -118,8 +118,7 @@ class EmbeddingHeader(Document):
     def __post_init__(self) -> None:
         """Raise ValueError if sizes are not multiples of each other."""
         if self.shard % self.chunk or self.positions % POSITIONS_PER_CHUNK:
-            msg = f"the shard must be a multiple of the chunk, and the positions of {POSITIONS_PER_CHUNK}"
-            raise ValueError(msg)
+            raise ValueError(f"the shard must be a multiple of the chunk, and the positions of {POSITIONS_PER_CHUNK}")
 
 
 class Texts(Sequence[str]):
@@ -299,8 +298,7 @@ def open_embeddings(dataset: str | Path, encoder: str | None = None) -> Embeddin
     folder = encoder_folder(path, _select_encoder(path, encoder))
     header = load_embedding_header(folder)
     if header is None or header.identity != dataset_header.identity:
-        msg = f"{folder}: belongs to another dataset. Delete that folder, then run: posegen embed {path}"
-        raise PosegenError(msg)
+        raise PosegenError(f"{folder}: belongs to another dataset. Delete that folder, then run: posegen embed {path}")
     return Embeddings(folder, header, _read_receipts(folder, header, dataset_header), dataset_header)
 
 
@@ -317,12 +315,10 @@ def _read_receipts(folder: Path, header: EmbeddingHeader, dataset: Header) -> di
         raise PosegenError(msg) from error
     is_shorter = any(receipt.count < dataset.count(shard) for shard, receipt in enumerate(rows))
     if is_shorter or sum(receipt.count for receipt in texts) < distinct:
-        msg = f"{folder}: has embeddings of fewer samples than the dataset. {hint}"
-        raise PosegenError(msg)
+        raise PosegenError(f"{folder}: has embeddings of fewer samples than the dataset. {hint}")
     for text, receipt in zip(texts, vectors, strict=True):
         if receipt.source != header.source_of(text.source) or receipt.count != text.count:
-            msg = f"{folder}: shard {text.shard} has embeddings of other texts. {hint}"
-            raise PosegenError(msg)
+            raise PosegenError(f"{folder}: shard {text.shard} has embeddings of other texts. {hint}")
     return {"rows": rows, "texts": texts, "vectors": vectors}
 
 

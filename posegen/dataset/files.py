@@ -281,8 +281,7 @@ def read_file(path: Path, max_bytes: int) -> bytes:
         msg = f"{path}: cannot be read ({error.strerror}). A dataset consists of plain files that you may read"
         raise PosegenError(msg) from error
     if len(data) > max_bytes:
-        msg = f"{path}: is larger than {max_bytes} bytes, so posegen did not write it"
-        raise PosegenError(msg)
+        raise PosegenError(f"{path}: is larger than {max_bytes} bytes, so posegen did not write it")
     return data
 
 

@@ -68,8 +68,7 @@ def load_header(path: Path) -> Header:
         If its header is missing, damaged or has a later format version.
     """
     if not os.path.isdir(path):  # False also for names that cannot exist
-        msg = f"{path}: is not a dataset: there is no such folder. Name a folder that `posegen generate` has made"
-        raise UsageError(msg)
+        raise UsageError(f"{path}: is not a dataset: there is no such folder. Name a folder that `posegen generate` has made")
     file = path / HEADER_FILE
     generate = "run the same `posegen generate` command again: complete shards are kept."
     # Without a valid copy, only the generate command knows what the header was.
@@ -78,8 +77,7 @@ def load_header(path: Path) -> Header:
         data = read_file(file, _MAX_BYTES)
     except FileNotFoundError as error:
         if os.path.lexists(path / COPY_FILE):
-            msg = f"{file}: is missing. {_capitalize(repair + generate)}"
-            raise PosegenError(msg) from error
+            raise PosegenError(f"{file}: is missing. {_capitalize(repair + generate)}") from error
         msg = f"{path}: is not a dataset: it has no {HEADER_FILE}. Name a folder that `posegen generate` has made"
         raise UsageError(msg) from error
     origin = Origin(str(file), _capitalize(f"{repair}delete it and {generate}"))

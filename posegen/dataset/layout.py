@@ -96,14 +96,11 @@ class ArrayField:
     def __post_init__(self) -> None:
         """Raise ValueError if the field cannot be stored."""
         if self.name == ROWS:
-            msg = f"{self.name!r} is not a valid name of a field"
-            raise ValueError(msg)
+            raise ValueError(f"{self.name!r} is not a valid name of a field")
         if len({"sample", *self.dims}) != len(self.dims) + 1:
-            msg = f"field {self.name}: dimensions need distinct names other than `sample`, not {self.dims!r:.200}"
-            raise ValueError(msg)
+            raise ValueError(f"field {self.name}: dimensions need distinct names other than `sample`, not {self.dims!r:.200}")
         if not len(self.dims) == len(self.shape) == len(self.chunk) <= _MAX_DIMENSIONS:
-            msg = f"field {self.name}: dims, shape and chunk must have the same length, at most {_MAX_DIMENSIONS}"
-            raise ValueError(msg)
+            raise ValueError(f"field {self.name}: dims, shape and chunk must have the same length, at most {_MAX_DIMENSIONS}")
         if any(size % step for size, step in zip(self.shape, self.chunk, strict=True)):
             msg = f"field {self.name}: each size in shape {self.shape} must be a multiple of that in chunk {self.chunk}"
             raise ValueError(msg)
@@ -128,8 +125,7 @@ class ArrayField:
             limits = np.iinfo(dtype)
             is_exact = type(self.fill) is int and limits.min <= self.fill <= limits.max
         if not is_exact:
-            msg = f"field {self.name}: the fill value {self.fill!r:.40} does not fit {self.dtype}"
-            raise ValueError(msg)
+            raise ValueError(f"field {self.name}: the fill value {self.fill!r:.40} does not fit {self.dtype}")
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -154,8 +150,7 @@ class Layer:
     def __post_init__(self) -> None:
         """Raise ValueError if the layer cannot be stored."""
         if own := {field.name for field in self.fields}.intersection(self.sources):
-            msg = f"layer {self.name}: {', '.join(sorted(own))} cannot be derived from itself"
-            raise ValueError(msg)
+            raise ValueError(f"layer {self.name}: {', '.join(sorted(own))} cannot be derived from itself")
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -209,25 +204,21 @@ class Header:
     def __post_init__(self) -> None:
         """Raise ValueError if such a dataset cannot be stored, or cannot be read in a bounded amount of memory."""
         if self.shard % self.chunk:
-            msg = f"the shard size {self.shard} must be a multiple of the chunk size {self.chunk}"
-            raise ValueError(msg)
+            raise ValueError(f"the shard size {self.shard} must be a multiple of the chunk size {self.chunk}")
         for kind, names in (
             ("variants", self.variants),
             ("fields", [field.name for field in self.all_fields] if self.fields else []),
             ("layers", [layer.name for layer in self.layers]),
         ):
             if len(set(names)) != len(names) or (not names and kind != "layers"):
-                msg = f"{kind} need distinct names, not {names!r:.200}"
-                raise ValueError(msg)
+                raise ValueError(f"{kind} need distinct names, not {names!r:.200}")
         known = {ROWS, *(field.name for field in self.fields)}
         if unknown := {source for layer in self.layers for source in layer.sources} - known:
-            msg = f"layers are derived from {', '.join(sorted(unknown))!r:.200}, which the dataset does not have"
-            raise ValueError(msg)
+            raise ValueError(f"layers are derived from {', '.join(sorted(unknown))!r:.200}, which the dataset does not have")
         for field in self.all_fields:
             self._check_size(field)
         if sum(field.sample_bytes for field in self.all_fields) > _MAX_SAMPLE_BYTES:
-            msg = f"a sample takes more than {_MAX_SAMPLE_BYTES:,} bytes, which no config makes"
-            raise ValueError(msg)
+            raise ValueError(f"a sample takes more than {_MAX_SAMPLE_BYTES:,} bytes, which no config makes")
 
     @property
     def all_fields(self) -> tuple[ArrayField, ...]:
@@ -292,15 +283,12 @@ class Header:
 
     def _check_size(self, field: ArrayField) -> None:
         if self._chunk_bytes(field) > _MAX_CHUNK_BYTES:
-            msg = f"field {field.name}: a chunk of {self.chunk} samples is larger than 2 GB; make `chunk` smaller"
-            raise ValueError(msg)
+            raise ValueError(f"field {field.name}: a chunk of {self.chunk} samples is larger than 2 GB; make `chunk` smaller")
         if self.chunks_in_shard(field) > _MAX_CHUNKS:
-            msg = f"field {field.name}: a shard of {self.shard} samples has more than {_MAX_CHUNKS:,} chunks"
-            raise ValueError(msg)
+            raise ValueError(f"field {field.name}: a shard of {self.shard} samples has more than {_MAX_CHUNKS:,} chunks")
         for name, size in zip(field.dims, field.shape, strict=True):
             if name == "variant" and size != len(self.variants):
-                msg = f"field {field.name}: has {size} variants, the dataset has {len(self.variants)}"
-                raise ValueError(msg)
+                raise ValueError(f"field {field.name}: has {size} variants, the dataset has {len(self.variants)}")
 
 
 def array_path(field: str) -> str:

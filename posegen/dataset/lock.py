@@ -74,8 +74,7 @@ def _check_plain(path: Path) -> None:
     with suppress(FileNotFoundError):
         status = os.lstat(path)
         if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
-            msg = f"{path}: is not a plain file, or the file has other names, too. Remove it"
-            raise PosegenError(msg)
+            raise PosegenError(f"{path}: is not a plain file, or the file has other names, too. Remove it")
 
 
 def _write_holder(path: Path, holder: str) -> None:

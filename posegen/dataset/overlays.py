@@ -76,8 +76,7 @@ class OverlayReceipt(Document):
     def __post_init__(self) -> None:
         """Raise ValueError for an unknown kind, or if a number of the kind is missing."""
         if not self.numbers.keys() >= {*KINDS.get(self.kind, ("",))}:
-            msg = f"a receipt of kind {self.kind!r:.40} cannot have the numbers {sorted(self.numbers)!r:.200}"
-            raise ValueError(msg)
+            raise ValueError(f"a receipt of kind {self.kind!r:.40} cannot have the numbers {sorted(self.numbers)!r:.200}")
 
 
 def overlay_folder(dataset: Path, kind: str, name: str, *inside: str) -> Path:

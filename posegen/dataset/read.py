@@ -193,8 +193,7 @@ def _reopen(path: Path, samples: int, identity: str, fields: tuple[str, ...] | N
     """Open the same samples in another process, even if the dataset was extended."""
     files = open_files(path)
     if files.header.identity != identity or files.header.samples < samples:
-        msg = f"{path}: was replaced by another dataset since it was opened. Open it again"
-        raise PosegenError(msg)
+        raise PosegenError(f"{path}: was replaced by another dataset since it was opened. Open it again")
     files = replace(files, header=files.header.with_samples(samples))
     return StoredSource(files, fields, open_embeddings(path, encoder) if encoder else None)
 
@@ -227,8 +226,7 @@ class Sample:
     def __getattr__(self, name: str) -> Array:
         arrays = self.__dict__.get("arrays", {})
         if name not in arrays:
-            msg = f"a sample has no {name!r}, only index, sequences, {', '.join(arrays)}"
-            raise AttributeError(msg)
+            raise AttributeError(f"a sample has no {name!r}, only index, sequences, {', '.join(arrays)}")
         return arrays[name]  # type: ignore[no-any-return]
 
 
@@ -307,8 +305,7 @@ class Dataset:
         """The table of all sequences, read on first access; :meth:`table` reads that of one shard."""
         tables = [self.table(shard) for shard in range(self.header.shards())]
         if not tables:
-            msg = f"{self.path}: has no samples yet. Run the same `posegen generate` command again"
-            raise PosegenError(msg)
+            raise PosegenError(f"{self.path}: has no samples yet. Run the same `posegen generate` command again")
         return pa.concat_tables(tables)
 
     def arrays(self, field: str, samples: slice | ArrayLike | None = None) -> Array:
@@ -325,8 +322,7 @@ class Dataset:
         ndarray [n, variant, ...]
         """
         if field not in (entry.name for entry in self.header.all_fields):
-            msg = f"{self.path}: has no field {field!r}, only {', '.join(self.fields)}"
-            raise PosegenError(msg)
+            raise PosegenError(f"{self.path}: has no field {field!r}, only {', '.join(self.fields)}")
         array: Any = self.motion[field]
         if samples is None or isinstance(samples, slice):
             selected = samples or slice(None)
@@ -415,8 +411,7 @@ class Dataset:
     def _index(self, index: int) -> int:
         position = operator.index(index)
         if not -len(self) <= position < len(self):
-            msg = f"{self.path}: has no sample {position}, there are {len(self)}"
-            raise IndexError(msg)
+            raise IndexError(f"{self.path}: has no sample {position}, there are {len(self)}")
         return position % len(self)
 
 

@@ -94,15 +94,13 @@ def read_index(field: ArrayField, read: Callable[[int, int], bytes], size: int, 
     length = 16 * (shard // chunk) * math.prod(field.chunk_grid) + _CHECKSUM_BYTES
     data = read(max(size - length, 0), length)
     if len(data) != length or not _is_intact(data):
-        msg = "damaged index"
-        raise ValueError(msg)
+        raise ValueError("damaged index")
     index = np.frombuffer(data, "<u8", count=len(data) // 8).reshape(-1, *field.chunk_grid, 2)
     offsets, lengths = index[..., 0], index[..., 1]
     limit = np.uint64(size)
     outside = (lengths > limit) | (offsets > limit - np.minimum(lengths, limit))
     if (outside & ~((offsets == ABSENT) & (lengths == ABSENT))).any():
-        msg = "the index has a chunk outside of the file"
-        raise ValueError(msg)
+        raise ValueError("the index has a chunk outside of the file")
     return index
 
 
@@ -126,14 +124,12 @@ def decode_chunk(field: ArrayField, data: bytes, values: Array) -> None:
         values[...] = field.fill
         return
     if not _is_intact(data):
-        msg = "damaged chunk"
-        raise ValueError(msg)
+        raise ValueError("damaged chunk")
     _check_chunk_header(data, values.nbytes, len(data))
     try:
         _DECODER.decode(memoryview(data)[:-_CHECKSUM_BYTES], values)
     except RuntimeError as error:
-        msg = f"damaged chunk ({error})"
-        raise ValueError(msg) from error
+        raise ValueError(f"damaged chunk ({error})") from error
 
 
 def check_shard(field: ArrayField, handle: int, shard: int, chunk: int) -> None:
@@ -194,8 +190,7 @@ def _check_chunk_header(data: bytes, values_bytes: int, stored_bytes: int) -> No
     """Compare the header of a chunk with the sizes that it must have; the stored size includes the checksum."""
     values, block, stored = _BLOSC_HEADER.unpack_from(data.ljust(_BLOSC_HEADER.size, b"\0"))
     if (values, stored) != (values_bytes, stored_bytes - _CHECKSUM_BYTES) or not 0 < block <= values:
-        msg = f"damaged chunk: declares {values} bytes of values instead of {values_bytes}"
-        raise ValueError(msg)
+        raise ValueError(f"damaged chunk: declares {values} bytes of values instead of {values_bytes}")
 
 
 def _encode_chunk(field: ArrayField, array: Array, cell: Sequence[int], steps: tuple[int, ...]) -> tuple[bytes, bytes] | None:

@@ -94,8 +94,7 @@ def find_problems(
         If there is no dataset at all.
     """
     if not any(os.path.lexists(path / name) for name in (layout.HEADER_FILE, layout.MOTION, layout.RECEIPTS)):
-        msg = f"{path}: there is no dataset. Name a folder that `posegen generate` has made"
-        raise UsageError(msg)
+        raise UsageError(f"{path}: there is no dataset. Name a folder that `posegen generate` has made")
     header, fault = inspect_header(path)
     if fault:
         yield _header_problem(path, fault, repairable=header is not None)

@@ -114,8 +114,7 @@ def commit_shard(
         If writing to the disk fails.
     """
     if has_ended(run):
-        msg = f"{path}: shard {shard} is not stored: its run {run} has ended. Run the same command again"
-        raise PosegenError(msg)
+        raise PosegenError(f"{path}: shard {shard} is not stored: its run {run} has ended. Run the same command again")
     return _commit(path, header, None, shard, arrays, (rows, schema), {}, run, seconds)
 
 
@@ -241,8 +240,7 @@ def _check_empty(path: Path, header: Header) -> None:
     if not foreign:
         foreign = [layout.receipt_path(shard) for shard in list_receipts(path) if is_foreign_receipt(path, header, shard)]
     if foreign:
-        msg = f"{path}: is not empty: it contains {', '.join(sorted(foreign)[:3])}. Choose an empty or a new folder"
-        raise UsageError(msg)
+        raise UsageError(f"{path}: is not empty: it contains {', '.join(sorted(foreign)[:3])}. Choose an empty or a new folder")
 
 
 def _write_metadata(path: Path, header: Header, run: str | None) -> None:
@@ -286,8 +284,7 @@ def _commit(
                 with stage("encode"):
                     table = to_table(*rows)
                     if fault := find_rows_fault(table, header, first, count):
-                        msg = f"the table of sequences {fault}"
-                        raise ValueError(msg)
+                        raise ValueError(f"the table of sequences {fault}")
                     files[layout.rows_path(shard)] = _write_file(writer, path / layout.rows_path(shard), [encode_table(table)])
             with stage("hash"):
                 content = {name: content_hashes(array) for name, array in values.items()}
@@ -324,17 +321,14 @@ def _check_arrays(header: Header, fields: Sequence[ArrayField], arrays: Mapping[
     """Check the arrays of fields against the header and return them in canonical form."""
     names = [field.name for field in fields]
     if sorted(arrays) != sorted(names):
-        msg = f"arrays {sorted(arrays)} are given, the dataset has {sorted(names)}"
-        raise ValueError(msg)
+        raise ValueError(f"arrays {sorted(arrays)} are given, the dataset has {sorted(names)}")
     counts = {len(arrays[name]) for name in names}
     if len(counts) != 1 or not 1 <= max(counts) <= header.shard:
-        msg = f"all arrays must have the same number of samples, from 1 to {header.shard}, not {sorted(counts)}"
-        raise ValueError(msg)
+        raise ValueError(f"all arrays must have the same number of samples, from 1 to {header.shard}, not {sorted(counts)}")
     for field in fields:
         array = arrays[field.name]
         if array.shape[1:] != field.shape or array.dtype != np.dtype(field.dtype):
-            msg = f"{field.name} must be {field.dtype} [n, {field.shape}], not {array.dtype} {array.shape}"
-            raise ValueError(msg)
+            raise ValueError(f"{field.name} must be {field.dtype} [n, {field.shape}], not {array.dtype} {array.shape}")
     return {name: canonical(arrays[name]) for name in names}
 
 

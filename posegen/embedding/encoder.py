@@ -124,8 +124,7 @@ class Encoder:
             If `texts` is a single string.
         """
         if isinstance(texts, str):
-            msg = f"encode takes a list of texts; write [{texts!r:.60}]"
-            raise UsageError(msg)
+            raise UsageError(f"encode takes a list of texts; write [{texts!r:.60}]")
         vectors = np.empty((len(texts), self.dimension), np.float32)
         if len(texts):
             prepared = self.backend.prepare(texts, as_query=as_query)

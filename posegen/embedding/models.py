@@ -105,8 +105,7 @@ class FoundEncoder:
             If the precision is not available.
         """
         if precision is not None and precision not in self.precisions:
-            msg = f"{self.name}: has no precision {shown(precision)}{did_you_mean(precision, self.precisions)}"
-            raise UsageError(msg)
+            raise UsageError(f"{self.name}: has no precision {shown(precision)}{did_you_mean(precision, self.precisions)}")
         return self.loader(precision, workers)
 
 
@@ -215,8 +214,7 @@ def _model_folder(name_or_path: str, notify: Notify) -> tuple[Path, str]:
         for folder in (path, path / "encoder"):  # a training run stores its encoder in the latter
             if (folder / "modules.json").is_file() or (folder / "config.json").is_file():
                 return folder, path.resolve().name
-        msg = f"{path}: contains no model. A model of sentence-transformers has a modules.json or a config.json"
-        raise UsageError(msg)
+        raise UsageError(f"{path}: contains no model. A model of sentence-transformers has a modules.json or a config.json")
     if os.path.lexists(name_or_path) or name_or_path.startswith((".", "/", "~")) or name_or_path.count("/") > 1:
         msg = f"{name_or_path}: there is no such folder of a model. Name a folder with a modules.json or a config.json in it"
         raise UsageError(msg)
@@ -283,8 +281,7 @@ def _check_model(folder: Path) -> None:
     paths = sorted(folder.rglob("*"))
     special = next((path for path in paths if not path.is_file() and not path.is_dir()), None)
     if special is not None:
-        msg = f"{special}: is not a regular file but a pipe, a device or a broken link. Copy the model again"
-        raise UsageError(msg)
+        raise UsageError(f"{special}: is not a regular file but a pipe, a device or a broken link. Copy the model again")
     pickled = [path.parent for path in paths if path.suffix in _PICKLED_SUFFIXES]
     for part in (folder, *pickled):
         if not any(part.rglob("*.safetensors")):

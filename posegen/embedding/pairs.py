@@ -182,8 +182,7 @@ class PairTable:
 
     def _slice(self, row: int, kind: int) -> Array:
         if not 0 <= row < self.texts:
-            msg = f"there are no pairs of text {row}, only of the first {self.texts}"
-            raise IndexError(msg)
+            raise IndexError(f"there are no pairs of text {row}, only of the first {self.texts}")
         position = 2 * row + kind
         start = self._ends[position - 1] if position else 0
         part: Array = self._other[start : self._ends[position]]
@@ -216,8 +215,7 @@ def open_pairs(dataset: str | Path, encoder: str | None = None) -> PairTable:
     hint = f"Run `{command}`: it computes only what is missing or outdated"
     header = load_overlay_header(PairsHeader, folder / HEADER_FILE, hint)
     if header is None:
-        msg = f"{folder}: has no pairs of texts yet. Run `{command}`"
-        raise UsageError(msg)
+        raise UsageError(f"{folder}: has no pairs of texts yet. Run `{command}`")
     if _hash_source(open_dataset(dataset), embeddings, astuple(header)[2:]) != header.source:
         msg = f"{folder}: the pairs of texts were mined from other vectors, captions or labels than the current ones. {hint}"
         raise PosegenError(msg)

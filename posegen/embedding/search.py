@@ -392,8 +392,7 @@ class Search:
             If the text is empty, or `top` is less than 1.
         """
         if not text.strip() or top < 1:
-            msg = "search for at least one sample" if text.strip() else "the text to search for is empty"
-            raise UsageError(msg)
+            raise UsageError("search for at least one sample" if text.strip() else "the text to search for is empty")
         query = self.encoder.encode([text], as_query=True)[0]
         fits = fit_phrases(text, query, self._index)[self._index.phrases]
         near = (self._vectors @ query)[self._captions]

@@ -231,17 +231,14 @@ def _open_header(session: _Session, requested: dict[str, Any], shard: int | None
         if any((folder / "receipts" / "vectors").glob("*.json")):
             differences = "; ".join(list_differences(stored, requested))
             advice = "Store the new ones under another --name, or delete that folder"
-            msg = f"{folder}: holds other vectors ({differences}). {advice}"
-            raise UsageError(msg)
+            raise UsageError(f"{folder}: holds other vectors ({differences}). {advice}")
     encoder, tokens = session.load(), requested["tokens"]
     if tokens and not encoder.has_tokens:
-        msg = f"{encoder.name}: has no vectors of tokens; leave --tokens out"
-        raise UsageError(msg)
+        raise UsageError(f"{encoder.name}: has no vectors of tokens; leave --tokens out")
     usual, chunk = (TOKEN_SHARD, TOKEN_CHUNK) if tokens else (SHARD, CHUNK)
     shard = usual if shard is None else shard
     if not 1 <= shard <= MAX_SHARD:
-        msg = f"--shard must be from 1 to {MAX_SHARD} (got {shard})"
-        raise UsageError(msg)
+        raise UsageError(f"--shard must be from 1 to {MAX_SHARD} (got {shard})")
     header = EmbeddingHeader(
         format_version=1,
         identity=requested["identity of the dataset"],

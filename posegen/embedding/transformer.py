@@ -210,8 +210,7 @@ def load_transformer(
     encoder = partial(Encoder, name, int(model.get_embedding_dimension()), limit=limit)
     if not is_transformer(model):
         if precision not in (None, "float32"):
-            msg = f"{name}: is no transformer, and has float32 only; leave --precision out"
-            raise UsageError(msg)
+            raise UsageError(f"{name}: is no transformer, and has float32 only; leave --precision out")
         about |= {"precision": "float32", "device": "cpu"}
         return encoder(f"{fingerprint}-float32", _AnyBackend(model.cpu(), prompts), description=about)
     chosen = precision or ("bf16" if device == "cuda" else "int8")
@@ -321,8 +320,7 @@ def int8_core(model: Any, name: str, threads: int) -> Callable[[dict[str, Any]],
             _export(model[0].auto_model, exact)
         except (RuntimeError, TypeError, ValueError, AttributeError, KeyError) as error:
             reason = str(error).strip().partition("\n")[0]
-            msg = f"{name}: cannot be converted to int8 ({reason:.200}). Embed with --precision float32"
-            raise UsageError(msg) from error
+            raise UsageError(f"{name}: cannot be converted to int8 ({reason:.200}). Embed with --precision float32") from error
         _quantise(exact, small)
         return _core_of(small, threads)
 

@@ -69,12 +69,10 @@ def evaluate(
     """
     dataset = open_dataset(path)
     if samples is not None and samples < 1:
-        msg = f"--samples must be at least 1 (got {samples})"
-        raise UsageError(msg)
+        raise UsageError(f"--samples must be at least 1 (got {samples})")
     chosen = range(min(samples or len(dataset), len(dataset)))
     if not chosen:
-        msg = f"{path}: has no samples yet. Run the generate command that made it again"
-        raise PosegenError(msg)
+        raise PosegenError(f"{path}: has no samples yet. Run the generate command that made it again")
     mocap = measure_reference(reference, float(dataset.header.fps)) if reference else None
     tally, gait = SpreadTally(tuple(MEASURES), LOWER_IS_WORSE), GaitTally()
     base, step = dataset.header.variants[0], -(-len(chosen) // MAX_COMPARED_SAMPLES)

@@ -242,8 +242,7 @@ def contact_speeds(joints: ArrayLike, contact: ArrayLike, fps: float) -> Array:
 def _positions(joints: ArrayLike) -> Array:
     positions = np.asarray(joints, np.float64)
     if positions.ndim < 3 or positions.shape[-2:] != (len(PARENTS), 3):
-        msg = f"joints must be [..., frame, {len(PARENTS)}, 3], got shape {positions.shape}"
-        raise ValueError(msg)
+        raise ValueError(f"joints must be [..., frame, {len(PARENTS)}, 3], got shape {positions.shape}")
     return positions
 
 

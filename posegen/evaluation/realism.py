@@ -244,8 +244,7 @@ def measure_reference(reference: Reference, fps: float) -> MeasuredReference:
     step = 1
     for number, recording in enumerate(reference.recordings):
         if abs(recording.fps - fps) > 1e-3 * fps:
-            msg = f"{reference.name}: has {recording.fps:g} frames a second, the dataset {fps:g}; resample it first"
-            raise UsageError(msg)
+            raise UsageError(f"{reference.name}: has {recording.fps:g} frames a second, the dataset {fps:g}; resample it first")
         tally.add(recording.name, measure_clip(recording))
         motions.add(recording)
         if number % step == 0:
@@ -256,16 +255,14 @@ def measure_reference(reference: Reference, fps: float) -> MeasuredReference:
             # Keep every second window, and every second of the clips that follow.
             windows, spoiled, step = windows[::2], spoiled[::2], 2 * step
     if len(windows) < 2:
-        msg = f"{reference.name}: holds too little to compare with: fewer than two windows of 1.6 s"
-        raise UsageError(msg)
+        raise UsageError(f"{reference.name}: holds too little to compare with: fewer than two windows of 1.6 s")
     return MeasuredReference(concatenate_windows(windows), concatenate_windows(spoiled), tally.spreads(), motions)
 
 
 def compare_with_reference(mocap: MeasuredReference, windows: Sequence[Windows], motions: MotionTally, path: Path) -> Realism:
     """Compare windows and motions of the dataset at `path` with a reference; UsageError for fewer than two windows."""
     if len(windows) < 2:
-        msg = f"{path}: is too short to compare: its base variants have fewer than two windows of 1.6 s"
-        raise UsageError(msg)
+        raise UsageError(f"{path}: is too short to compare: its base variants have fewer than two windows of 1.6 s")
     ours, first = concatenate_windows(windows), split_by_person(mocap.windows.person)
     split = spoiled = None
     if 1 < first.sum() < len(first) - 1:

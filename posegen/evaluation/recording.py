@@ -106,8 +106,7 @@ def read_blocks(dataset: Dataset, samples: range) -> Iterator[Block]:
         If the dataset stores no joints.
     """
     if "joints" not in dataset.fields:
-        msg = f"{dataset.path}: stores no joints to measure, only {', '.join(dataset.fields)}"
-        raise UsageError(msg)
+        raise UsageError(f"{dataset.path}: stores no joints to measure, only {', '.join(dataset.fields)}")
     for first in range(0, len(samples), SAMPLES_PER_BLOCK):
         chosen = samples[first : first + SAMPLES_PER_BLOCK]
         block = slice(chosen.start, chosen.stop)
@@ -170,8 +169,7 @@ def read_reference(path: Path) -> Iterator[Recording]:
     """
     if path.is_dir():
         if not (path / "dataset.json").exists():
-            msg = f"{path}: is neither a dataset nor a folder with .bvh files"
-            raise UsageError(msg)
+            raise UsageError(f"{path}: is neither a dataset nor a folder with .bvh files")
         dataset = open_dataset(path)
         base = dataset.header.variants[0]
         yield from (clip for clip in dataset_recordings(dataset, range(len(dataset))) if clip.variant == base)

@@ -122,13 +122,11 @@ def read_bvh(path: Path) -> BvhMotion:
     try:
         size = path.stat().st_size
         if not path.is_file() or size > MOST_BYTES:
-            msg = f"{path}: is not a file of at most {MOST_BYTES // 2**20} MB"
-            raise UsageError(msg)
+            raise UsageError(f"{path}: is not a file of at most {MOST_BYTES // 2**20} MB")
         with path.open("rb") as file:
             return _motion(_Lines(path, file), size)
     except OSError as error:
-        msg = f"{path}: cannot be read ({error.strerror or error})"
-        raise UsageError(msg) from error
+        raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from error
 
 
 def _motion(lines: _Lines, size: int) -> BvhMotion:
@@ -323,8 +321,7 @@ def _numbers(path: Path, joints: Sequence[BvhJoint]) -> tuple[str, dict[str, int
             return convention, {ours: number for ours, number in found.items() if number is not None}
         if closest is None or len(missing) < len(closest):
             closest = missing
-    msg = f"{path}: its joint names match no known convention; the closest one lacks {', '.join(closest or [])}"
-    raise UsageError(msg)
+    raise UsageError(f"{path}: its joint names match no known convention; the closest one lacks {', '.join(closest or [])}")
 
 
 def _right(left: str) -> str:

@@ -88,12 +88,10 @@ def convert(joints: ArrayLike, layout: str) -> Array:
         If the layout is unknown or the array is not of 22 joints.
     """
     if layout not in LAYOUTS:
-        msg = f"unknown layout '{layout}': choose one of {', '.join(LAYOUTS)}"
-        raise ValueError(msg)
+        raise ValueError(f"unknown layout '{layout}': choose one of {', '.join(LAYOUTS)}")
     array = np.asarray(joints)
     if array.ndim < 2 or array.shape[-2:] != (len(JOINTS), 3):
-        msg = f"joints must have the shape [..., {len(JOINTS)}, 3], not {list(array.shape)}"
-        raise ValueError(msg)
+        raise ValueError(f"joints must have the shape [..., {len(JOINTS)}, 3], not {list(array.shape)}")
     array = array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
     target = LAYOUTS[layout]
     points = {name: array[..., i, :] for i, name in enumerate(JOINTS)}

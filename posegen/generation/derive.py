@@ -109,8 +109,7 @@ def derive(
     (('velocity', 'acceleration'), (5, 1, 100, 22, 3))
     """
     if workers is not None and workers < 1:
-        msg = f"workers must be at least 1, not {workers}"
-        raise UsageError(msg)
+        raise UsageError(f"workers must be at least 1, not {workers}")
     path, started, run = Path(path), time.monotonic(), current_run()
     fields = select_fields(add)
     config = stored_config(path, load_header(path))
@@ -143,8 +142,7 @@ def _open_layers(
             _check_version(path, layer)
     if not fields and not layers:
         known = "; ".join(f"{name}: {FIELDS.load(name).summary}" for name in FIELDS.names())
-        msg = f"{path}: has no derived fields to complete. Name a field with --add. Fields: {known}"
-        raise UsageError(msg)
+        raise UsageError(f"{path}: has no derived fields to complete. Name a field with --add. Fields: {known}")
     for field in fields:
         _check_sources(path, header, field)
         if field.name not in generated and field.name not in layers:

@@ -381,11 +381,9 @@ class _ResourceUsage:
 def _check_arguments(config: Config, samples: int, workers: int, shard_timeout: float | None) -> None:
     for name, value in (("samples", samples), ("workers", workers)):
         if value < 1:
-            msg = f"{name} must be at least 1, not {value}"
-            raise UsageError(msg)
+            raise UsageError(f"{name} must be at least 1, not {value}")
     if shard_timeout is not None and not shard_timeout > 0:
-        msg = f"shard_timeout must be more than 0 seconds, not {shard_timeout}"
-        raise UsageError(msg)
+        raise UsageError(f"shard_timeout must be more than 0 seconds, not {shard_timeout}")
     if config.quotas is not None:
         # Imported here because few configs have quotas, and planning takes long to import.
         from posegen.planning.quotas import check_quotas

@@ -190,8 +190,7 @@ def make_samples(config: Config, start: int, stop: int) -> Batch:
             for sample in range(start, stop):
                 make_samples(config, sample, sample + 1)
         name = f"sample {start}" if stop - start == 1 else f"samples {start} to {stop - 1}"
-        msg = f"{name} of seed {config.seed} could not be made: {type(error).__name__}: {error}"
-        raise JobError(msg) from error
+        raise JobError(f"{name} of seed {config.seed} could not be made: {type(error).__name__}: {error}") from error
 
 
 def _peak_bytes() -> int:

@@ -111,8 +111,7 @@ def stream(config: Config, *, samples: int) -> Stream:
     [(8, 1, 100, 22, 3), (8, 1, 100, 22, 3), (4, 1, 100, 22, 3)]
     """
     if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 1:
-        msg = f"samples must be a positive integer (got {shown(samples)})"
-        raise UsageError(msg)
+        raise UsageError(f"samples must be a positive integer (got {shown(samples)})")
     return Stream(config, int(samples))
 
 

@@ -92,8 +92,7 @@ class Library:
         Action
         """
         if name not in self.entries:
-            msg = f"unknown action {shown(name)}{did_you_mean(name, self.entries)}"
-            raise UsageError(msg)
+            raise UsageError(f"unknown action {shown(name)}{did_you_mean(name, self.entries)}")
         return self.entries[name]
 
     def index(self, name: str) -> int:
@@ -199,15 +198,12 @@ def _load(folder: Path | None) -> Library:
 def _read_actions(folder: Path) -> tuple[dict[str, Action], dict[str, str]]:
     """Read all actions of a folder; return them and the family of each."""
     if not os.path.isdir(folder):
-        msg = f"{folder}: there is no such folder of action files; check the path"
-        raise UsageError(msg)
+        raise UsageError(f"{folder}: there is no such folder of action files; check the path")
     files = [file for file in sorted(folder.glob("*.yaml")) if file.name not in (_THEMES, _STYLES, _INTERACTIONS)]
     if not files and not any(os.path.lexists(folder / name) for name in (_STYLES, _INTERACTIONS, "words")):
-        msg = f"{folder}: has no action file; add one whose name ends in .yaml"
-        raise UsageError(msg)
+        raise UsageError(f"{folder}: has no action file; add one whose name ends in .yaml")
     if len(files) > _MOST_FILES:
-        msg = f"{folder}: has {len(files):,} action files; at most {_MOST_FILES:,} are allowed: check the path"
-        raise UsageError(msg)
+        raise UsageError(f"{folder}: has {len(files):,} action files; at most {_MOST_FILES:,} are allowed: check the path")
     actions: dict[str, Action] = {}
     family_of: dict[str, str] = {}
     origin: dict[str, Path] = {}
@@ -216,8 +212,7 @@ def _read_actions(folder: Path) -> tuple[dict[str, Action], dict[str, str]]:
         for name, action in content.actions.items():
             _check_name(file, "actions", name)
             if name in actions:
-                msg = f"{file}: actions.{name}: is already in {origin[name]}; rename one of the two"
-                raise UsageError(msg)
+                raise UsageError(f"{file}: actions.{name}: is already in {origin[name]}; rename one of the two")
             actions[name], family_of[name], origin[name] = action, content.family, file
     return actions, family_of
 
@@ -237,22 +232,18 @@ def _read_themes(file: Path, actions: Mapping[str, Action], before: Mapping[str,
     for name, theme in themes.items():
         for action in theme.actions:
             if action not in actions:
-                msg = f"{file}: themes.{name}.actions.{action}: unknown action{did_you_mean(action, actions)}"
-                raise UsageError(msg)
+                raise UsageError(f"{file}: themes.{name}.actions.{action}: unknown action{did_you_mean(action, actions)}")
         if not any(theme.actions.values()):
-            msg = f"{file}: themes.{name}.actions: must give some action a weight above 0"
-            raise UsageError(msg)
+            raise UsageError(f"{file}: themes.{name}.actions: must give some action a weight above 0")
     if not any(theme.weight for theme in {**before, **themes}.values()):
-        msg = f"{file}: themes: must give some theme a weight above 0"
-        raise UsageError(msg)
+        raise UsageError(f"{file}: themes: must give some theme a weight above 0")
     return themes
 
 
 def _read_styles(file: Path) -> dict[str, Style]:
     styles: dict[str, Style] = _read_entries(file, StyleFile, "styles")
     if NEUTRAL in styles:
-        msg = f"{file}: styles.{NEUTRAL}: is reserved for persons without a style; choose another name"
-        raise UsageError(msg)
+        raise UsageError(f"{file}: styles.{NEUTRAL}: is reserved for persons without a style; choose another name")
     return styles
 
 
@@ -278,15 +269,13 @@ def _language(folder: Path) -> Path:
 def _read_mapping(file: Path) -> dict[str, Any]:
     data = read_yaml(file)
     if not isinstance(data, dict):
-        msg = f"{file}: must be a group of keys (got {shown(data)})"
-        raise UsageError(msg)
+        raise UsageError(f"{file}: must be a group of keys (got {shown(data)})")
     return data
 
 
 def _check_name(file: Path, group: str, name: str) -> None:
     if not _NAME.fullmatch(name):
-        msg = f"{file}: {group}: {shown(name)} is not a valid name; use lower-case letters, digits and underscores"
-        raise UsageError(msg)
+        raise UsageError(f"{file}: {group}: {shown(name)} is not a valid name; use lower-case letters, digits and underscores")
 
 
 def _merged(base: Mapping[str, Any], addition: Mapping[str, Any]) -> dict[str, Any]:

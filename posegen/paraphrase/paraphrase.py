@@ -111,8 +111,7 @@ def _open_answers(path: Path) -> Iterator[Answers]:
         If the file is not such a table, or is damaged.
     """
     if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
-        msg = f"{path}: is not a regular file. Delete it"
-        raise PosegenError(msg)
+        raise PosegenError(f"{path}: is not a regular file. Delete it")
     try:
         with closing(sqlite3.connect(path)) as table:
             table.execute("PRAGMA synchronous = FULL")

@@ -270,8 +270,7 @@ def _check_action(cell: Cell, library: Library, seconds: float) -> None:
 
 def _check_time(what: str, needed: float, seconds: float) -> None:
     if needed > seconds:
-        msg = f"{what} {needed:.1f} s, and a clip may last {seconds:.1f} s; raise frames or length.min"
-        raise UsageError(msg)
+        raise UsageError(f"{what} {needed:.1f} s, and a clip may last {seconds:.1f} s; raise frames or length.min")
 
 
 def _check_interaction(cell: Cell, library: Library, seconds: float, people: Persons, first: Array, others: Array) -> None:

@@ -51,8 +51,7 @@ def plan_scenes(config: Config, library: Library, samples: ArrayLike, attempt: i
     index = np.asarray(samples, np.int64)
     most = config.story.actors.max
     if config.population.persons < most:
-        msg = f"population.persons is {config.population.persons}; story.actors.max asks for {most} different ones"
-        raise UsageError(msg)
+        raise UsageError(f"population.persons is {config.population.persons}; story.actors.max asks for {most} different ones")
     known, allotment = repertoire(library), allot(config, library, index)
     actors = integers(_single(config, index, Stream.ACTORS, attempt), config.story.actors.min, most)
     actors = np.where(allotment.interaction == NOTHING, actors, np.maximum(actors, 2))

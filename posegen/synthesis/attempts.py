@@ -91,11 +91,9 @@ def synthesize(config: Config, indices: ArrayLike) -> Batch:
     """
     samples = np.asarray(indices)
     if samples.ndim != 1 or (samples.size and samples.dtype.kind not in "iu"):
-        msg = f"indices must be a list of whole numbers (got an array of shape {samples.shape} of {samples.dtype})"
-        raise UsageError(msg)
+        raise UsageError(f"indices must be a list of whole numbers (got an array of shape {samples.shape} of {samples.dtype})")
     if samples.size and samples.min() < 0:
-        msg = f"sample {samples.min()} does not exist: samples are numbered from 0"
-        raise UsageError(msg)
+        raise UsageError(f"sample {samples.min()} does not exist: samples are numbered from 0")
     samples = samples.astype(np.int64)
     library = load_library(config.story.library)
     made = _attempt(config, library, samples, 0)

@@ -83,8 +83,7 @@ class Choices:
         """
         if self.micro_batch == 1:
             hint = "Use a smaller model, --set model.size=small, or shorter clips, --set data.frames=100"
-            msg = f"out of memory with one clip at a time ({error}). {hint}"
-            raise PosegenError(msg) from error
+            raise PosegenError(f"out of memory with one clip at a time ({error}). {hint}") from error
         return replace(self, micro_batch=self.micro_batch // 2)
 
 
@@ -166,8 +165,7 @@ def split_batch(batch: int, devices: int, micro_batch: int) -> int:
     """
     if batch % devices:
         hint = f"--set batch={-(-batch // devices) * devices}, or --set machine.devices=1"
-        msg = f"a batch of {batch} clips cannot be split equally between {devices} devices. {hint}"
-        raise UsageError(msg)
+        raise UsageError(f"a batch of {batch} clips cannot be split equally between {devices} devices. {hint}")
     share = batch // devices
     return next(parts for parts in range(-(-share // micro_batch), share + 1) if share % parts == 0)
 
@@ -286,8 +284,7 @@ def _check_devices(device: str, devices: int, gpus: int) -> None:
     """Raise UsageError if there are fewer GPUs than requested."""
     if device == "cuda" and devices > gpus:
         hint = f"--set machine.devices={gpus}" if gpus else "--set machine.device=cpu"
-        msg = f"machine.device is cuda and machine.devices {devices}, but torch finds {gpus} GPUs. {hint}"
-        raise UsageError(msg)
+        raise UsageError(f"machine.device is cuda and machine.devices {devices}, but torch finds {gpus} GPUs. {hint}")
 
 
 def _first_micro_batch(settings: Settings, memory: int) -> int:

@@ -80,11 +80,9 @@ def ranks_of(scores: ArrayLike, right: ArrayLike) -> Array:
     """
     values, good = np.asarray(scores), np.asarray(right, bool)
     if np.isnan(values).any():
-        msg = "scores contain NaN: the model has diverged"
-        raise ValueError(msg)
+        raise ValueError("scores contain NaN: the model has diverged")
     if not good.any(axis=1).all():
-        msg = "a query has no correct answer"
-        raise ValueError(msg)
+        raise ValueError("a query has no correct answer")
     best = np.where(good, values, -np.inf).max(axis=1, keepdims=True)
     return np.asarray(1 + ((values >= best) & ~good).sum(axis=1), np.int64)
 
@@ -219,8 +217,7 @@ def verify_pairs(together: ArrayLike, apart: ArrayLike) -> dict[str, float]:
     """
     right, wrong = np.array(together, np.float64).ravel(), np.array(apart, np.float64).ravel()
     if not right.size or not wrong.size or np.isnan(right).any() or np.isnan(wrong).any():
-        msg = "needs scores of matching and of other pairs, without NaN"
-        raise ValueError(msg)
+        raise ValueError("needs scores of matching and of other pairs, without NaN")
     wrong.sort()
     below, up_to = np.searchsorted(wrong, right, side="left"), np.searchsorted(wrong, right, side="right")
     thresholds = np.unique(np.concatenate([right, wrong]))

@@ -86,8 +86,7 @@ class TrainingData:
             If it is not a dataset: the identities of all samples must be known.
         """
         if self.dataset is None:
-            msg = f"{self.name}: the task needs the identities of all samples. Generate a dataset and train on that"
-            raise UsageError(msg)
+            raise UsageError(f"{self.name}: the task needs the identities of all samples. Generate a dataset and train on that")
         return replace(self, by_identity=settings)
 
     def with_captions(self, contrast: Contrast) -> TrainingData:
@@ -287,8 +286,7 @@ def open_setup(request: Request) -> Setup:
     task = find_task(request.task).configured(settings)
     data = _open_data(request)
     if data.groups is not None and (task.takes_captions or any(ROWS in recipe.fields for recipe in task.recipes)):
-        msg = f"{request.source}: the task {task.name} needs annotations that only datasets of posegen have"
-        raise UsageError(msg)
+        raise UsageError(f"{request.source}: the task {task.name} needs annotations that only datasets of posegen have")
     if task.by_identity:
         data = data.with_identities(settings)
     if task.takes_captions:
@@ -302,8 +300,7 @@ def _open_data(request: Request) -> TrainingData:
     """Open the training data; a user's clips are allowed only with a model that defines how motion is seen."""
     path, settings = Path(request.source), request.settings
     if request.init is None and path.suffix == ".npz":
-        msg = f"{path}: your own clips need a trained model, which defines how motion is seen. Pass --init RUN"
-        raise UsageError(msg)
+        raise UsageError(f"{path}: your own clips need a trained model, which defines how motion is seen. Pass --init RUN")
     is_dataset = (path / HEADER_FILE).exists()
     if request.init is None or is_dataset or not (path.is_dir() or path.suffix == ".npz"):
         return open_training_data(request.source, settings.data, settings.steps * settings.batch)
@@ -319,8 +316,7 @@ def _with_sentences(data: TrainingData, task: Task, settings: Settings) -> Train
     encoder = find_encoder(settings.text.encoder)
     if encoder.folder is None:
         hint = "Use all-MiniLM-L6-v2, or the folder of a sentence-transformers transformer"
-        msg = f"text.encoder={settings.text.encoder}: has no weights that could be trained here. {hint}"
-        raise UsageError(msg)
+        raise UsageError(f"text.encoder={settings.text.encoder}: has no weights that could be trained here. {hint}")
     # An absolute path, since the run may be resumed in another folder.
     name = str(Path(encoder.source).resolve()) if Path(encoder.source).is_dir() else encoder.source
     view = replace(data.view, text_encoder=name, answers=task.class_names)
@@ -333,12 +329,10 @@ def _initial_weights(task: Task, settings: Settings, init: Path | None) -> dict[
     """Return the weights of the run that initialises the model, after checking that they fit the settings; None without one."""
     if init is None:
         if settings.adapter.rank is not None and task.caption_sampler is None:
-            msg = "adapters need a trained model: name its run with --init"
-            raise UsageError(msg)
+            raise UsageError("adapters need a trained model: name its run with --init")
         return None
     if task.caption_sampler is not None:
-        msg = f"the task {task.name} starts from a sentence encoder, not from --init. Use --set text.encoder={init}"
-        raise UsageError(msg)
+        raise UsageError(f"the task {task.name} starts from a sentence encoder, not from --init. Use --set text.encoder={init}")
     trained = load_model(init)
     size, stride = trained.settings.size, trained.view.stride
     if (size, stride) != (settings.model.size, settings.data.stride):

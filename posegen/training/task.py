@@ -170,7 +170,6 @@ def find_task(name: str) -> Task:
     """
     if name not in TASKS:
         names = TASKS.names()
-        msg = f"there is no task {shown(name)}{did_you_mean(name, names)}. Available tasks: {', '.join(names)}"
-        raise UsageError(msg)
+        raise UsageError(f"there is no task {shown(name)}{did_you_mean(name, names)}. Available tasks: {', '.join(names)}")
     task: Task = TASKS.load(name)
     return task

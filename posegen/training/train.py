@@ -314,8 +314,7 @@ def _read_record(run: Path) -> _Record | None:
     except ValidationError as error:
         keys = ", ".join(".".join(map(str, problem["loc"])) for problem in error.errors())
         hint = "Resume with that version, or train into another folder with --out"
-        msg = f"{run / RUN}: written by another version of posegen; missing or unknown: {keys}. {hint}"
-        raise UsageError(msg) from error
+        raise UsageError(f"{run / RUN}: written by another version of posegen; missing or unknown: {keys}. {hint}") from error
 
 
 def _check_same_run(run: Path, record: _Record, request: Request, setup: Setup) -> None:
@@ -327,8 +326,7 @@ def _check_same_run(run: Path, record: _Record, request: Request, setup: Setup) 
     changed = [*differences(before, now), *differences(*of_settings)]
     if changed:
         listed = ", ".join(f"{key} was {old!r} and is {new!r}" for key, old, new in changed[:5])
-        msg = f"{run}: holds another run: {listed}. Use the same settings, or train into another folder with --out"
-        raise UsageError(msg)
+        raise UsageError(f"{run}: holds another run: {listed}. Use the same settings, or train into another folder with --out")
 
 
 def _add_round(run: Path, record: _Record, setup: Setup, progress: Progress) -> None:

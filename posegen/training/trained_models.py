@@ -103,16 +103,14 @@ def load_model(run: Path, *abilities: str) -> TrainedModel:
     """
     document = read_document(run, MODEL)
     if document is None:
-        msg = f"{run}: no trained model. Name the folder of a complete run; `posegen runs` lists them"
-        raise UsageError(msg)
+        raise UsageError(f"{run}: no trained model. Name the folder of a complete run; `posegen runs` lists them")
     path = run / WEIGHTS
     weights = read_tensors(path, document["xxh3"], f"Remove {run / RESULT} and run the training command again to write it anew")
     view = TypeAdapter(View).validate_python(document["view"])
     task = find_task(document["task"]).restored(document["form"])
     for ability in abilities:
         if not getattr(task, ability):
-            msg = f"{run}: is a model of the task {task.name}, which {ABILITIES[ability]}"
-            raise UsageError(msg)
+            raise UsageError(f"{run}: is a model of the task {task.name}, which {ABILITIES[ability]}")
     settings = Model(**document["model"])
     model = build_model(task, view, settings, 0)
     try:
@@ -197,8 +195,7 @@ def predict(run: Path, source: Path, out: Path, progress: Progress | None = None
         If the frame rate differs from that of the training, or `out` does not end in .parquet.
     """
     if out.suffix != ".parquet":
-        msg = f"{out}: the file name must end in .parquet"
-        raise UsageError(msg)
+        raise UsageError(f"{out}: the file name must end in .parquet")
     trained = load_model(run, "takes_motion", "describe")
     dataset = open_dataset(source)
     check_rate(trained, dataset.header.fps, source)
@@ -337,8 +334,7 @@ def encode_clips(run: Path, clips: Iterable[tuple[Array, float]], name: str) -> 
                 with torch.inference_mode():
                     vectors.append(trained.model(torch.from_numpy(motion)[None], torch.tensor([len(motion)])).numpy()[0])
     if not vectors:
-        msg = f"{name}: no clip has {_SHORTEST} frames at the rate of the model, the least that it can encode"
-        raise UsageError(msg)
+        raise UsageError(f"{name}: no clip has {_SHORTEST} frames at the rate of the model, the least that it can encode")
     return np.stack(vectors)
 
 
@@ -346,8 +342,7 @@ def check_rate(trained: TrainedModel, fps: float, name: str | Path) -> None:
     """Raise UsageError if clips have another frame rate than those that a model was trained on."""
     expected = trained.view.fps * trained.view.stride
     if abs(fps - expected) > 1e-3 * expected:
-        msg = f"{name}: {fps:g} frames per second; the model was trained on {expected:g}"
-        raise UsageError(msg)
+        raise UsageError(f"{name}: {fps:g} frames per second; the model was trained on {expected:g}")
 
 
 @dataclass(frozen=True)
@@ -392,8 +387,7 @@ def export_model(run: Path, format: str, out: Path) -> float:
         If the outputs differ.
     """
     if format not in MODEL_FORMATS:
-        msg = f"unknown format {format!r}; choose one of: {', '.join(MODEL_FORMATS.names())}"
-        raise UsageError(msg)
+        raise UsageError(f"unknown format {format!r}; choose one of: {', '.join(MODEL_FORMATS.names())}")
     # A model that generates motion does so from noise, in steps.
     trained = load_model(run, "takes_motion", "describe")
     metadata = json.dumps(
@@ -409,8 +403,7 @@ def export_model(run: Path, format: str, out: Path) -> float:
             expected = trained.model(torch.from_numpy(motion), torch.from_numpy(length)).numpy()
         difference = max(difference, float(np.abs(expected - record.run(trained, data, motion, length)).max()))
     if not difference <= _TOLERANCE:
-        msg = f"{out}: not written, because the outputs of the exported model differ by {difference:g}"
-        raise PosegenError(msg)
+        raise PosegenError(f"{out}: not written, because the outputs of the exported model differ by {difference:g}")
     write_durably(out, data)
     return difference
 

@@ -307,8 +307,7 @@ class SequenceBatch:
     def __getattr__(self, name: str) -> Any:
         values = self.__dict__.get("values", {})
         if name not in values:
-            msg = f"a batch has no {name!r}, only number, epoch, {', '.join(values)}"
-            raise AttributeError(msg)
+            raise AttributeError(f"a batch has no {name!r}, only number, epoch, {', '.join(values)}")
         return values[name]
 
 
@@ -360,8 +359,7 @@ class Batches:
 
     def __len__(self) -> int:
         if self.stop is None:
-            msg = "these batches have no end: set `epochs` to a number"
-            raise TypeError(msg)
+            raise TypeError("these batches have no end: set `epochs` to a number")
         return len(range(self.start, self.stop, self.every))
 
     def __iter__(self) -> Iterator[SequenceBatch]:
@@ -397,8 +395,7 @@ class Batches:
         """
         of, rank = _check_integer("of", of, least=1), _check_integer("rank", rank)
         if rank >= of:
-            msg = f"rank is {rank}; with {of} shares it must be between 0 and {of - 1}"
-            raise UsageError(msg)
+            raise UsageError(f"rank is {rank}; with {of} shares it must be between 0 and {of - 1}")
         return replace(self, start=self.start + rank * self.every, every=self.every * of)
 
     def _plan(self, planned: deque[tuple[int, list[Piece]]], numbers: Iterator[int], windows: Windows) -> bool:
@@ -480,8 +477,7 @@ def make_batches(
     if isinstance(source, SourceOwner):
         source = source.batch_source(fields)
     if source.samples < 1:
-        msg = f"{source.name} has no samples yet, so there are no batches"
-        raise UsageError(msg)
+        raise UsageError(f"{source.name} has no samples yet, so there are no batches")
     indices = _select_variants(source, variants)
     order = Order(
         seed=_check_integer("seed", seed, below=_SEEDS),
@@ -513,8 +509,7 @@ def _check_integer(name: str, value: Any, least: int = 0, below: int | None = No
         number = least - 1
     if isinstance(value, bool) or number < least or (below is not None and number >= below):
         bounds = f"of at least {least}" if below is None else f"between {least} and {below - 1}"
-        msg = f"{name} must be an integer {bounds} (got {shown(value)})"
-        raise UsageError(msg)
+        raise UsageError(f"{name} must be an integer {bounds} (got {shown(value)})")
     return number
 
 
@@ -522,8 +517,7 @@ def _check_names(what: str, names: Sequence[str] | str) -> list[str]:
     listed = [names] if isinstance(names, str) else list(names)
     twice = sorted({str(name) for name in listed if listed.count(name) > 1})
     if twice or not listed:
-        msg = f"{what} must be a list of distinct names (got {f'{twice[0]!r} twice' if twice else 'an empty list'})"
-        raise UsageError(msg)
+        raise UsageError(f"{what} must be a list of distinct names (got {f'{twice[0]!r} twice' if twice else 'an empty list'})")
     return listed
 
 
@@ -533,8 +527,7 @@ def _select_variants(source: Source, variants: Sequence[str] | str | None) -> tu
     for name in names:
         if name not in source.variants:
             guess = did_you_mean(str(name), source.variants)
-            msg = f"{source.name} has no variant {shown(name)}{guess}. There are: {', '.join(source.variants)}"
-            raise UsageError(msg)
+            raise UsageError(f"{source.name} has no variant {shown(name)}{guess}. There are: {', '.join(source.variants)}")
     return tuple(i for i, name in enumerate(source.variants) if name in names)
 
 

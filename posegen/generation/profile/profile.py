@@ -283,8 +283,7 @@ def command_seconds(config: Config, folder: Path, repeats: int) -> tuple[float, 
             )
             seconds.append(time.monotonic() - started)
             if done.returncode:
-                msg = f"a run of one sample failed: {done.stderr.strip()}"
-                raise PosegenError(msg)
+                raise PosegenError(f"a run of one sample failed: {done.stderr.strip()}")
         shutil.rmtree(path)
     return statistics.fmean(program), statistics.fmean(bare)
 
@@ -296,8 +295,7 @@ def _check_numbers(config: Config, samples: int, targets: Sequence[int], workers
     limits += [] if workers is None else [("workers", workers, MOST_WORKERS)]
     for name, value, largest in limits:
         if not 1 <= value <= largest:
-            msg = f"{name} must be from 1 to {largest:,}, not {value:,}"
-            raise UsageError(msg)
+            raise UsageError(f"{name} must be from 1 to {largest:,}, not {value:,}")
 
 
 def _machine() -> dict[str, Any]:

@@ -108,8 +108,7 @@ def load_text_encoder(trained: TrainedModel, name: str | None = None) -> Encoder
     encoder = load_encoder(name or trained.view.text_encoder, workers=1)
     if encoder.dimension != trained.view.text_dimension:
         expected = f"{trained.view.text_dimension} by {trained.view.text_encoder}"
-        msg = f"{encoder.name}: embeds texts as {encoder.dimension} numbers; the model was trained with {expected}"
-        raise UsageError(msg)
+        raise UsageError(f"{encoder.name}: embeds texts as {encoder.dimension} numbers; the model was trained with {expected}")
     return encoder
 
 
@@ -150,13 +149,11 @@ def animate(
     """
     view = trained.view
     if not texts or not all(text.strip() for text in texts):
-        msg = "there is no text to animate; give one such as 'a person walks forward'"
-        raise UsageError(msg)
+        raise UsageError("there is no text to animate; give one such as 'a person walks forward'")
     longest = view.frames / view.fps
     if seconds is not None and not _SHORTEST_SECONDS <= seconds <= longest:
         limits = f"{_SHORTEST_SECONDS:g} to {longest:g}, the duration of the training clips"
-        msg = f"the seconds of a text must be {limits} (got {seconds:g})"
-        raise UsageError(msg)
+        raise UsageError(f"the seconds of a text must be {limits} (got {seconds:g})")
     parts = tuple(texts) if whole else _split(texts)
     frames = view.frames if seconds is None else round(seconds * view.fps)
     overlap = min(round(OVERLAP_SECONDS * view.fps), frames // 2)
@@ -175,8 +172,7 @@ def _split(texts: Sequence[str]) -> tuple[str, ...]:
     library = load_library()
     parts = tuple(part for text in texts for part in split_clauses(text, library))
     if len(parts) > MOST_PARTS:
-        msg = f"the texts describe {len(parts)} actions in sequence; at most {MOST_PARTS} are possible"
-        raise UsageError(msg)
+        raise UsageError(f"the texts describe {len(parts)} actions in sequence; at most {MOST_PARTS} are possible")
     return parts
 
 
@@ -464,8 +460,7 @@ def generate_for_test_captions(
     _check_encoders(run, trained, retrieval_run, retrieval)
     chosen = in_split(dataset.header.seed, np.arange(len(dataset)), "test")[: samples or SAMPLES]
     if len(chosen) < REPEATED:
-        msg = f"{path}: its test split has {len(chosen)} samples; at least {REPEATED} are needed"
-        raise UsageError(msg)
+        raise UsageError(f"{path}: its test split has {len(chosen)} samples; at least {REPEATED} are needed")
     words, vectors = _captions(dataset, trained, chosen)
     real = _real_clips(dataset, chosen)
     view, fps = trained.view, float(dataset.header.fps)
@@ -506,8 +501,7 @@ def _check_encoders(run: Path, trained: TrainedModel, retrieval_run: Path, retri
     """Raise UsageError if two models were trained with different text encoders."""
     if retrieval.view.text_encoder != trained.view.text_encoder:
         encoders = f"{retrieval.view.text_encoder}, {run} with {trained.view.text_encoder}"
-        msg = f"{retrieval_run}: was trained with the text encoder {encoders}; give runs with the same encoder"
-        raise UsageError(msg)
+        raise UsageError(f"{retrieval_run}: was trained with the text encoder {encoders}; give runs with the same encoder")
 
 
 def _captions(dataset: Dataset, trained: TrainedModel, samples: Array) -> tuple[Array, Tensor]:

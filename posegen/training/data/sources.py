@@ -119,14 +119,12 @@ def cached_array(dataset: Path, recipe: Recipe, view: View, shard: int) -> Array
     receipt, path = _cache_receipt(file), file.with_suffix(".npy")
     hint = f"Remove {file.parent} and run the same command again to compute it anew"
     if receipt is None or not path.is_file():
-        msg = f"{path}: the file disappeared during training. {hint}"
-        raise PosegenError(msg)
+        raise PosegenError(f"{path}: the file disappeared during training. {hint}")
     with _HEADER_LOCK:
         # As a plain array: slices of a memmap are memmaps themselves, and take several times as long to create.
         values: Array = np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)
     if xxhash.xxh3_128_hexdigest(values.data) != receipt["xxh3"]:
-        msg = f"{path}: checksum mismatch (receipt {file.name}.json). {hint}"
-        raise PosegenError(msg)
+        raise PosegenError(f"{path}: checksum mismatch (receipt {file.name}.json). {hint}")
     return values
 
 
@@ -228,18 +226,15 @@ def read_own_clips(path: Path, fps: float) -> OwnClips:
     found = read_clip_folder(path) if path.is_dir() else read_clip_archive(path, ["classes"])
     kept = [i for i, clip in enumerate(found.joints) if len(clip) >= _SHORTEST]
     if len({found.classes[i] for i in kept}) < 2:
-        msg = f"{path}: needs clips of at least two classes, each of {_SHORTEST} frames or more"
-        raise UsageError(msg)
+        raise UsageError(f"{path}: needs clips of at least two classes, each of {_SHORTEST} frames or more")
     frames = [round(len(found.joints[i]) * fps / found.fps) for i in kept]
     if max(frames) > _LONGEST or sum(frames) > _MOST_FRAMES:
         limits = f"at most {_LONGEST:,} frames per clip and {_MOST_FRAMES:,} in all"
         got = f"{max(frames):,} and {sum(frames):,} at the {fps:g} frames per second of the model"
-        msg = f"{path}: joints must have {limits} (got {got}). Cut long clips, use fewer, or correct fps"
-        raise UsageError(msg)
+        raise UsageError(f"{path}: joints must have {limits} (got {got}). Cut long clips, use fewer, or correct fps")
     for i in kept:
         if np.isnan(found.joints[i]).any():
-            msg = f"{path}: some joints of {found.names[i]} are not numbers (NaN). Remove these frames"
-            raise UsageError(msg)
+            raise UsageError(f"{path}: some joints of {found.names[i]} are not numbers (NaN). Remove these frames")
     joints = (found.joints[i] if found.fps == fps else resample(found.joints[i], found.fps, fps) for i in kept)
     clips = [clip.astype(np.float32) for clip in joints]
     content = xxhash.xxh3_128()

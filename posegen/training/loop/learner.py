@@ -348,8 +348,7 @@ def _raise_failure(context: ProcessContext, seconds: float) -> None:
     except ProcessException as failure:
         number = failure.error_index + 1
         if is_out_of_memory(failure):
-            msg = f"training process {number} is out of memory"
-            raise MemoryError(msg) from failure
+            raise MemoryError(f"training process {number} is out of memory") from failure
         reason = str(failure).strip().splitlines()[-1]
         msg = f"training process {number} failed ({reason}). The same command resumes from the last checkpoint"
         raise PosegenError(msg) from failure

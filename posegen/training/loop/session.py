@@ -312,8 +312,7 @@ class _SessionCallback(StepCallback):
         if warning is not None:
             self._progress.log(warning)
         if limit is not None and process_memory() > _LIMIT_SHARE * parse_bytes(limit):
-            msg = f"the run uses {process_memory() / 10**9:.2f} GB, and memory.limit is {limit}"
-            raise MemoryError(msg)
+            raise MemoryError(f"the run uses {process_memory() / 10**9:.2f} GB, and memory.limit is {limit}")
 
 
 def _details(loss: float, times: StepTimes | None) -> str:

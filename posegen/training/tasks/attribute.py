@@ -327,8 +327,7 @@ class _Errors(CollectedOutputs):
         predicted, true, stated = torch.from_numpy(outputs[clip, caption]).exp().numpy(), measured[clip], every[clip, caption]
         travelling, clips = np.unique(clip, return_inverse=True)
         if not len(true):
-            msg = "none of the validation clips contains locomotion. Generate more samples"
-            raise PosegenError(msg)
+            raise PosegenError("none of the validation clips contains locomotion. Generate more samples")
         errors: dict[str, float] = {}
         for column, name in enumerate(MEASURES):
             finite = np.isfinite(true[:, column])
@@ -387,11 +386,9 @@ def _task(given: str) -> Task:
 def _configured(settings: Settings) -> Task:
     given = settings.attribute.given
     if settings.data.frames is not None:
-        msg = "data.frames is set, but the task attribute needs whole clips. Remove it"
-        raise UsageError(msg)
+        raise UsageError("data.frames is set, but the task attribute needs whole clips. Remove it")
     if given == "captions" and (settings.contrast.hard or settings.adapter.rank is not None):
-        msg = "attribute.given=captions has no hard negatives and no encoder: remove contrast.hard and adapter.rank"
-        raise UsageError(msg)
+        raise UsageError("attribute.given=captions has no hard negatives and no encoder: remove contrast.hard and adapter.rank")
     return _task(given)
 
 

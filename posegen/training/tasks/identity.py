@@ -93,8 +93,7 @@ def _scores(vectors: Array, size: Array, sample: Array, partner: Array) -> tuple
         distances[kind] = -np.sqrt(((size[one] - size[two]) ** 2).sum(axis=1))
     if not len(cosines["same"]) or not len(cosines["other"]):
         problem = "have no two clips of one identity, or no two identities"
-        msg = f"the {len(sample)} validation clips {problem}. Use more: --set checks.clips=10000"
-        raise PosegenError(msg)
+        raise PosegenError(f"the {len(sample)} validation clips {problem}. Use more: --set checks.clips=10000")
     return cosines, distances
 
 

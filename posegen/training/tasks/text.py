@@ -212,8 +212,7 @@ class _Paraphrases(CollectedOutputs):
         vectors, hard = outputs[:, :, 0], outputs[:, :, 1:]
         recall = recall_in_pools(vectors, words)
         if not recall:
-            msg = "no validation scene has two captions in different words. Generate more samples"
-            raise PosegenError(msg)
+            raise PosegenError("no validation scene has two captions in different words. Generate more samples")
         return {**recall, **recall_among_hard_negatives(vectors, words, hard, changes), "clips": float(len(sample))}
 
 
@@ -371,8 +370,7 @@ def predict_families(run: Path, texts: Sequence[str]) -> list[dict[str, float]]:
     """
     trained = load_model(run)
     if trained.task.name != TASK.name or not trained.view.answers:
-        msg = f"{run}: its model predicts no families. Train one with --task text --set text.goal=families"
-        raise UsageError(msg)
+        raise UsageError(f"{run}: its model predicts no families. Train one with --task text --set text.goal=families")
     if not texts:
         return []
     with torch.inference_mode():
@@ -426,8 +424,7 @@ def _families(settings: Text) -> Task:
 
 def _configured(settings: Settings) -> Task:
     if settings.data.frames is not None:
-        msg = "data.frames is set, but the task text learns from captions of whole clips. Remove it"
-        raise UsageError(msg)
+        raise UsageError("data.frames is set, but the task text learns from captions of whole clips. Remove it")
     return _pairs(settings.text) if settings.text.goal == "pairs" else _families(settings.text)
 
 
