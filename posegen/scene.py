@@ -163,6 +163,10 @@ class Scenes:
         return len(self.sample)
 
 
+UNUSED = {array.name: array.metadata["empty"] for array in fields(Scenes) if array.metadata.get("axes") == _SEGMENT}
+"""Values of an unused segment in the arrays over segments."""
+
+
 def on_grid(values: ArrayLike) -> Array:
     """Round positions in metres to multiples of :data:`posegen.constants.GRID`; return float32."""
     return (np.rint(np.asarray(values, np.float64) / GRID) * GRID).astype(np.float32)

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from posegen.arrays import Array
-from posegen.captions.segments import SIDES
-from posegen.captions.statements import MOST_SEGMENTS, Facts, SegmentFacts, Statement, make_statement
+from posegen.captions.segments import MOST_SEGMENTS, SIDES, Facts, SegmentFacts, Statement, make_statement
 from posegen.constants import DIRECTIONS, PATHS, SPEEDS
 from posegen.library.load import Library
 
@@ -73,7 +72,7 @@ class Clause:
     claims : (kind, value) pairs of verb and details
     texts : verb with details, in all forms; contains ``{their}`` for the actor's possessive pronoun and ``{partner}`` for the
         actor with whom it is done
-    made : the claims as statements, by segment key; see :func:`posegen.captions.statements.segment_keys`
+    made : the claims as statements, by segment key; see :func:`posegen.captions.segments.segment_keys`
     labels : texts of the clause alone, by number of the template
     """
 

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from posegen.arrays import Array
-from posegen.captions.segments import SIDES, Segments
-from posegen.captions.statements import make_statement
+from posegen.captions.segments import SIDES, Segments, make_statement
 from posegen.checks.evidence import PELVIS, STRIDE_SECONDS, Evidence, Intervals, find_partners, measure_evidence
 from posegen.checks.statements import BOUNDS, KINDS, false_statements, shown_directions, shown_paths, shown_speeds
 from posegen.constants import DIRECTIONS, PATHS, SPEEDS

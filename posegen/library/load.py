@@ -141,7 +141,8 @@ def load_library(folder: Path | None = None) -> Library:
         If a file is invalid.
     """
     # Unlike the methods of Path, these functions accept invalid paths, which are reported as missing.
-    return _load(None if folder is None else Path(os.path.realpath(os.path.expanduser(folder))))
+    addition = None if folder is None else Path(os.path.realpath(os.path.expanduser(folder)))
+    return _read_once(Path(__file__).parent, addition)
 
 
 def read_library(base: Path, addition: Path | None = None) -> Library:
@@ -167,8 +168,11 @@ def read_library(base: Path, addition: Path | None = None) -> Library:
     interactions: dict[str, Interaction] = {}
     for folder in (base,) if addition is None else (base, addition):
         themes |= _read_themes(folder / _THEMES, actions, themes)
-        styles |= _read_styles(folder / _STYLES)
-        interactions |= _read_interactions(folder / _INTERACTIONS, actions)
+        styles |= _read_entries(folder / _STYLES, StyleFile, actions)
+        if NEUTRAL in styles:
+            msg = f"{folder / _STYLES}: styles.{NEUTRAL}: is reserved for persons without a style; choose another name"
+            raise UsageError(msg)
+        interactions |= _read_entries(folder / _INTERACTIONS, InteractionFile, actions)
     file, words = base / _WORDS, _read_mapping(base / _WORDS)
     if addition is not None:
         file = _language(addition)
@@ -190,9 +194,7 @@ def read_library(base: Path, addition: Path | None = None) -> Library:
     )
 
 
-@cache
-def _load(folder: Path | None) -> Library:
-    return read_library(Path(__file__).parent, folder)
+_read_once = cache(read_library)
 
 
 def _read_actions(folder: Path) -> tuple[dict[str, Action], dict[str, str]]:
@@ -217,44 +219,28 @@ def _read_actions(folder: Path) -> tuple[dict[str, Action], dict[str, str]]:
     return actions, family_of
 
 
-def _read_entries(file: Path, model: type[StrictModel], group: str) -> dict[str, Any]:
-    """Read the named entries of a file; none if it does not exist."""
+def _read_entries(file: Path, model: type[StrictModel], actions: Mapping[str, Action]) -> dict[str, Any]:
+    """Read the named entries of a file, which may name `actions` only; none if the file does not exist."""
     if not os.path.lexists(file):
         return {}
-    entries: dict[str, Any] = getattr(validated(model, _read_mapping(file), f"{file}: "), group)
-    for name in entries:
+    ((group, entries),) = validated(model, _read_mapping(file), f"{file}: ")
+    key = "actions" if model is ThemeFile else "beats"
+    for name, entry in entries.items():
         _check_name(file, group, name)
-    return entries
+        for action in getattr(entry, "actions", ()):
+            if action not in actions:
+                raise UsageError(f"{file}: {group}.{name}.{key}.{action}: unknown action{did_you_mean(action, actions)}")
+    return dict(entries)
 
 
 def _read_themes(file: Path, actions: Mapping[str, Action], before: Mapping[str, Theme]) -> dict[str, Theme]:
-    themes: dict[str, Theme] = _read_entries(file, ThemeFile, "themes")
+    themes: dict[str, Theme] = _read_entries(file, ThemeFile, actions)
     for name, theme in themes.items():
-        for action in theme.actions:
-            if action not in actions:
-                raise UsageError(f"{file}: themes.{name}.actions.{action}: unknown action{did_you_mean(action, actions)}")
         if not any(theme.actions.values()):
             raise UsageError(f"{file}: themes.{name}.actions: must give some action a weight above 0")
     if not any(theme.weight for theme in {**before, **themes}.values()):
         raise UsageError(f"{file}: themes: must give some theme a weight above 0")
     return themes
-
-
-def _read_styles(file: Path) -> dict[str, Style]:
-    styles: dict[str, Style] = _read_entries(file, StyleFile, "styles")
-    if NEUTRAL in styles:
-        raise UsageError(f"{file}: styles.{NEUTRAL}: is reserved for persons without a style; choose another name")
-    return styles
-
-
-def _read_interactions(file: Path, actions: Mapping[str, Action]) -> dict[str, Interaction]:
-    interactions: dict[str, Interaction] = _read_entries(file, InteractionFile, "interactions")
-    for name, interaction in interactions.items():
-        for action in interaction.actions:
-            if action not in actions:
-                msg = f"{file}: interactions.{name}.beats: unknown action {shown(action)}{did_you_mean(action, actions)}"
-                raise UsageError(msg)
-    return interactions
 
 
 def _language(folder: Path) -> Path:

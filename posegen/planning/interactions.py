@@ -18,9 +18,9 @@ from posegen.library.load import Library
 from posegen.library.schema import Beat, Interaction
 from posegen.planning.population import leg_height
 from posegen.planning.repertoire import Repertoire
-from posegen.planning.segments import UNUSED, Columns, needed_seconds, speed_of
+from posegen.planning.track import Columns, needed_seconds, speed_of
 from posegen.randomness import Stream, choose, uniform
-from posegen.scene import BOTH, DRAWS, LEFT, NOTHING, RIGHT, Scenes
+from posegen.scene import BOTH, DRAWS, LEFT, NOTHING, RIGHT, UNUSED, Scenes
 from posegen.skeleton import CAPSULES
 from posegen.variants.variant import largest_bodies
 

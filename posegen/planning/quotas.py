@@ -22,7 +22,7 @@ from posegen.library.load import Library
 from posegen.planning.interactions import bodies_fit, longest_least
 from posegen.planning.population import Candidates, persons
 from posegen.planning.repertoire import NO_GAIT, repertoire
-from posegen.planning.segments import speed_limits
+from posegen.planning.track import speed_limits
 from posegen.randomness import Stream, permuted
 from posegen.scene import BOTH, LEFT, NOTHING, RIGHT, Persons
 

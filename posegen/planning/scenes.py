@@ -20,8 +20,7 @@ from posegen.planning.interactions import add_interactions
 from posegen.planning.population import cast, persons, seat_height
 from posegen.planning.quotas import Allotment, allot
 from posegen.planning.repertoire import Repertoire, action_weights, repertoire, theme_weights
-from posegen.planning.segments import Columns, needed_seconds
-from posegen.planning.track import Actor, Requirement, plan_track
+from posegen.planning.track import Actor, Columns, Requirement, needed_seconds, plan_track
 from posegen.randomness import Stream, choose, integers, uniform
 from posegen.scene import DRAWS, NOTHING, Persons, Scenes, empty_scenes, on_grid
 

@@ -21,8 +21,7 @@ from posegen.motion.engine import animate
 from posegen.planning.scenes import plan_scenes
 from posegen.scene import NOTHING, Scenes
 from posegen.skeleton import JOINTS
-from posegen.synthesis import Batch
-from posegen.synthesis.attempts import concatenate_scenes
+from posegen.synthesis import Batch, concatenate_scenes
 from posegen.variants.variant import draw_parameters
 from tests.motion.scripted import pick
 from tests.variants.applied import apply_variant

@@ -17,7 +17,7 @@ from posegen.library.load import load_library
 from posegen.planning.quotas import allot, check_quotas
 from posegen.planning.scenes import plan_scenes
 from posegen.scene import NOTHING
-from posegen.synthesis.attempts import MAX_RESAMPLES
+from posegen.synthesis import MAX_RESAMPLES
 
 LIBRARY = load_library()
 GREETINGS = ("wave", "point", "kick")

@@ -18,8 +18,7 @@ from posegen.library.load import load_library
 from posegen.motion.engine import Motion, animate_into, empty_motion
 from posegen.planning.scenes import plan_scenes
 from posegen.scene import Scenes
-from posegen.synthesis import Batch
-from posegen.synthesis.attempts import MAX_RESAMPLES
+from posegen.synthesis import MAX_RESAMPLES, Batch
 from posegen.variants import mirror, position
 from posegen.variants.variant import draw_parameters
 from tests.synthesis.own_library import library_folder

@@ -21,8 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from posegen.arrays import Array
-from posegen.captions.lexicon import WORD, lexicon_of
-from posegen.captions.parser import parse_caption
+from posegen.captions.parser import WORD, lexicon_of, parse_caption
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.splits import in_split
 from posegen.embedding import Encoder, load_encoder

@@ -1,12 +1,17 @@
-"""Attempts at samples: plan, animate, check and describe them, and plan those again that fail a check."""
+"""Synthesis: motion, labels and captions of samples in memory, for generation, training and viewing.
+
+Samples are planned, animated, checked and described; those that fail a check are resampled. A batch is a pure function of
+(content version, config, seed, indices). Only the action library is read from disk, once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from posegen.arrays import Array
@@ -32,29 +37,87 @@ from posegen.planning.quotas import allot
 from posegen.planning.scenes import plan_scenes
 from posegen.scene import Persons, Scenes
 from posegen.stopwatch import stage
-from posegen.synthesis.batch import Batch, Row, actor_rows, sequence_rows
-from posegen.variants.variant import Variant, draw_parameters, enabled_variants, parameter_rows
+from posegen.variants.variant import (
+    Variant,
+    draw_parameters,
+    enabled_variants,
+    neutral_parameters,
+    parameter_rows,
+    rows_of,
+)
+
+Row = dict[str, Any]
 
 MAX_RESAMPLES = 5
 """How often a sample is resampled, at most, after failed caption, limit or quota checks."""
 
 
-@dataclass(frozen=True)
-class _Attempt:
-    """Motion of samples, their rows [n * variants], and which samples fail a check."""
+@dataclass(frozen=True, repr=False)
+class Batch:
+    """Sequences of n samples in all their variants.
 
-    motion: Motion
+    Attributes
+    ----------
+    samples : int64 [n]
+    variants : tuple of str
+    joints : float32 [n, variants, actors, frames, 22, 3]
+        Metres; NaN where absent.
+    action : uint16 [n, variants, actors, frames, parts]
+        Index into the library's actions for each body part; 65535 where absent.
+    contact : uint8 [n, variants, actors, frames, contacts]
+        1 while the point touches something; 255 where absent.
+    rows : list of dict, n * variants
+        Captions, actors and parameters of each sequence; see :func:`rows_schema`. Rows share equal contents, which must not be
+        changed.
+    """
+
+    samples: Array
+    variants: tuple[str, ...]
+    joints: Array
+    action: Array
+    contact: Array
     rows: list[Row]
-    failed: Array
 
-    def replace(self, indices: Array, other: _Attempt) -> None:
-        """Replace the samples at `indices` by those of another attempt."""
-        for name in ("joints", "action", "contact"):
-            getattr(self.motion, name)[indices] = getattr(other.motion, name)
-        variants = self.motion.joints.shape[1]
-        for i, index in enumerate(indices.tolist()):
-            self.rows[index * variants : (index + 1) * variants] = other.rows[i * variants : (i + 1) * variants]
-        self.failed[indices] = other.failed
+    def __repr__(self) -> str:
+        return f"Batch({len(self.samples)} samples, variants {', '.join(self.variants)}, joints {list(self.joints.shape)})"
+
+    @property
+    def sequences(self) -> pa.Table:
+        """The rows as an Arrow table."""
+        return pa.Table.from_pylist(self.rows, schema=rows_schema(self.variants))
+
+
+def rows_schema(variants: tuple[str, ...] = ()) -> pa.Schema:
+    """Return the columns of the table of sequences: a row for each sample and variant.
+
+    `variants` are those of the dataset; variants of other packages add their parameters.
+    """
+    statement = _struct(actor="int32", kind="string", segment="int32", action="string", value="string")
+    statements, texts = pa.list_(statement), pa.list_(pa.string())
+    numbers = {"speed": "float32", "turn": "float32", "repetitions": "int32"}
+    segment = {"action": "string", "parts": texts, "start": "int32", "end": "int32", "side": "string", **numbers}
+    body = {"stature": "float32", "age": "float32", "male": "bool", "left_handed": "bool"}
+    segments = pa.list_(_struct(**segment, text="string", statements=statements))
+    actor = _struct(person="int64", **body, style="string", seat_height="float32", segments=segments)
+    parameters = {name: "bool" if isinstance(v, bool) else "float32" for name, v in neutral_parameters(variants).items()}
+    columns = {
+        "sample": "int64",
+        "variant": "string",
+        "theme": "string",
+        "length": "int32",
+        "duration": "float32",
+        "captions": pa.list_(_struct(text="string", kind="string", statements=statements)),
+        "actors": pa.list_(actor),
+        "parameters": _struct(**parameters),
+        "attempt": "int32",
+        "dropped": statements,
+    }
+    return pa.schema(list(_struct(**columns)))
+
+
+def _struct(**columns: str | pa.DataType) -> pa.StructType:
+    """Return a struct type; types are given as such or by name."""
+    return pa.struct([(name, pa.type_for_alias(t) if isinstance(t, str) else t) for name, t in columns.items()])
 
 
 def synthesize(config: Config, indices: ArrayLike) -> Batch:
@@ -96,19 +159,23 @@ def synthesize(config: Config, indices: ArrayLike) -> Batch:
         raise UsageError(f"sample {samples.min()} does not exist: samples are numbered from 0")
     samples = samples.astype(np.int64)
     library = load_library(config.story.library)
-    made = _attempt(config, library, samples, 0)
+    batch, failed = _attempt(config, library, samples, 0)
+    variants = len(batch.variants)
     for attempt in range(1, MAX_RESAMPLES + 1):
-        again = np.flatnonzero(made.failed)
+        again = np.flatnonzero(failed)
         if len(again) == 0:
             break
-        made.replace(again, _attempt(config, library, samples[again], attempt))
-    motion = made.motion
-    return Batch(samples, config.variants.names, motion.joints, motion.action, motion.contact, made.rows)
+        other, failed[again] = _attempt(config, library, samples[again], attempt)
+        for name in ("joints", "action", "contact"):
+            getattr(batch, name)[again] = getattr(other, name)
+        for i, index in enumerate(again.tolist()):
+            batch.rows[index * variants : (index + 1) * variants] = other.rows[i * variants : (i + 1) * variants]
+    return batch
 
 
 @stage("attempt")
-def _attempt(config: Config, library: Library, samples: Array, attempt: int) -> _Attempt:
-    """Make one attempt at samples; the last one removes what is false from the captions."""
+def _attempt(config: Config, library: Library, samples: Array, attempt: int) -> tuple[Batch, Array]:
+    """Return one attempt at samples, and which of them fail a check; the last one removes what is false from the captions."""
     n, names, last = len(samples), config.variants.names, attempt == MAX_RESAMPLES
     variants = enabled_variants(config)
     with stage("plan"):
@@ -149,8 +216,8 @@ def _attempt(config: Config, library: Library, samples: Array, attempt: int) -> 
         rows = []
         for variant in variants:
             name, own = variant.name, parameter_rows(variant, parameters, names, n)
-            rows.append(sequence_rows(name, scenes[name], library, described[name] | {"parameters": own}, attempt, config.fps))
-    return _Attempt(motion, [own[i] for i in range(n) for own in rows], failed)
+            rows.append(_sequence_rows(name, scenes[name], library, described[name] | {"parameters": own}, attempt, config.fps))
+    return Batch(samples, names, *motion, [own[i] for i in range(n) for own in rows]), failed
 
 
 def _check_segments(
@@ -178,7 +245,7 @@ def _describe(
     for number, dropped in enumerate(checked.dropped):
         if dropped:
             restore_parts(segments[number], dropped, library)
-    actors = actor_rows(together, library, segments)
+    actors = _actor_rows(together, library, segments)
     captions = write_captions(together, library, config, checked.segments)
     n = len(together) // len(names)
     parts = {name: slice(v * n, (v + 1) * n) for v, name in enumerate(names)}
@@ -197,3 +264,43 @@ def concatenate_scenes(parts: Sequence[Scenes]) -> Scenes:
         if field.name != "persons"
     }
     return replace(parts[0], persons=Persons(**persons), **columns)
+
+
+def _actor_rows(scenes: Scenes, library: Library, segments: list[list[list[Row]]]) -> list[list[Row]]:
+    """Return the actors of each sequence: the person, and the segments."""
+    persons, styles, most = scenes.persons, list(library.styles), scenes.action.shape[1]
+    numbers = {
+        "person": persons.index,
+        "stature": persons.stature,
+        "age": persons.age,
+        "male": persons.male,
+        "left_handed": persons.left_handed,
+        "style": persons.style,
+        "seat_height": scenes.seat_height,
+    }
+    everybody = rows_of({name: values.ravel().tolist() for name, values in numbers.items()})
+    for i, cast in enumerate(segments):
+        for a, own in enumerate(cast):
+            actor = everybody[i * most + a]
+            actor["style"], actor["segments"] = styles[actor["style"]], own
+    return [everybody[i * most : i * most + len(cast)] for i, cast in enumerate(segments)]
+
+
+def _sequence_rows(
+    name: str, scenes: Scenes, library: Library, described: Mapping[str, list[Any]], attempt: int, fps: int
+) -> list[Row]:
+    """Return the rows of one variant; `described` are the columns for captions, actors, parameters and dropped statements."""
+    themes = list(library.themes)
+    columns = {
+        "sample": scenes.sample.tolist(),
+        "variant": [name] * len(scenes),
+        "theme": [themes[theme] for theme in scenes.theme.tolist()],
+        "length": scenes.length.tolist(),
+        "duration": (scenes.length / np.float32(fps)).astype(np.float32).tolist(),
+        "captions": described["captions"],
+        "actors": described["actors"],
+        "parameters": described["parameters"],
+        "attempt": [attempt] * len(scenes),
+        "dropped": described["dropped"],
+    }
+    return rows_of(columns)
