@@ -402,7 +402,7 @@ MOST = 0.6
 """Share of the frames that decides."""
 
 
-def partners_by_sight(joints: Array, actor: int, start: int, end: int, sight: str) -> list[int]:
+def partners_by_signal(joints: Array, actor: int, start: int, end: int, signal: str) -> list[int]:
     """Return the partners of an actor, by one criterion.
 
     Parameters
@@ -412,7 +412,7 @@ def partners_by_sight(joints: Array, actor: int, start: int, end: int, sight: st
     actor : int
     start, end : int
         First frame of the interval, and the frame after its last one.
-    sight : str
+    signal : str
         One of :data:`posegen.library.interactions.SIGHTS`.
 
     Returns
@@ -424,15 +424,15 @@ def partners_by_sight(joints: Array, actor: int, start: int, end: int, sight: st
     for other in range(len(joints)):
         if other != actor and not np.isnan(joints[other, start, PELVIS, 0]):
             one, two = (joints[who].astype(np.float64) for who in (actor, other))
-            if _SIGHTS[sight](one, two, start, end):
+            if _PARTNER_SIGNALS[signal](one, two, start, end):
                 found.append(other)
     return found
 
 
 def find_partners(joints: Array, actor: int, start: int, end: int, action: str, library: Library) -> list[int]:
     """Return the partners of an actor in an action, by the criterion of any interaction that contains it."""
-    sights = {interaction.seen: None for interaction in library.interactions.values() if action in interaction.actions}
-    return sorted({other for sight in sights for other in partners_by_sight(joints, actor, start, end, sight)})
+    signals = {interaction.seen: None for interaction in library.interactions.values() if action in interaction.actions}
+    return sorted({other for signal in signals for other in partners_by_signal(joints, actor, start, end, signal)})
 
 
 def _size(vectors: Array) -> Array:
@@ -475,4 +475,4 @@ def _behind(one: Array, two: Array, start: int, end: int) -> bool:
     return bool((near & ((trail <= TRAIL) | began)).mean() >= MOST) and _facing(one, two, start, end)
 
 
-_SIGHTS = {"hands": _hands, "chests": _chests, "facing": _facing, "behind": _behind}
+_PARTNER_SIGNALS = {"hands": _hands, "chests": _chests, "facing": _facing, "behind": _behind}

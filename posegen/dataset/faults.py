@@ -83,14 +83,14 @@ class InjectedError(Exception):
     """The error of the fault ``raise``."""
 
 
-def trip_shard() -> None:
+def inject_shard_fault() -> None:
     """Inject the faults of a shard. Call it at the start of each shard."""
     for action, key, value, _ in _faults():
         if (action, key) == ("sleep", "seconds"):
             time.sleep(float(value))
 
 
-def trip_sample(start: int, stop: int) -> None:
+def inject_sample_fault(start: int, stop: int) -> None:
     """Inject the faults of samples `start` to `stop`. Call it before they are made."""
     for action, key, value, once in _faults():
         if key == "sample" and start <= int(value) < stop and not _has_occurred(once):

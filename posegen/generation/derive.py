@@ -16,7 +16,7 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.config.schema import Config
-from posegen.dataset.faults import trip_sample, trip_shard
+from posegen.dataset.faults import inject_sample_fault, inject_shard_fault
 from posegen.dataset.header import load_header
 from posegen.dataset.layout import ROWS, Header, Layer, check_folders
 from posegen.dataset.read import Dataset, open_shard
@@ -202,7 +202,7 @@ def _derive_shard(job: ShardJob) -> Receipt:
     """Derive the layer of a shard and commit it; JobError if its samples cannot be read."""
     assert job.layer is not None
     started = time.monotonic()
-    trip_shard()
+    inject_shard_fault()
     try:
         own = load_receipt(job.path, job.header, job.shard)
         arrays = _compute_layer(job, job.layer, open_shard(job.path, replace(job.header, layers=()), own), own)
@@ -217,7 +217,7 @@ def _compute_layer(job: ShardJob, layer: Layer, dataset: Dataset, own: Receipt) 
     library = load_library(job.config.story.library)
     computed: list[dict[str, Array]] = []
     for start, stop in blocks(dataset.header, own.first, own.first + own.count):
-        trip_sample(start, stop)
+        inject_sample_fault(start, stop)
         # An array that is not stored is no input of the field: see _check_sources.
         stored = {
             name: dataset.arrays(name, slice(start, stop)) if name in dataset.fields else np.zeros((stop - start, 0))

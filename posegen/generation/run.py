@@ -24,7 +24,7 @@ from posegen.dataset.runs import current_run
 from posegen.dataset.write import create, publish, unfinished_files
 from posegen.errors import PosegenError, UsageError
 from posegen.generation.header import bytes_per_sample, check_same_dataset, new_header, stored_config
-from posegen.generation.pool import DIED, LATE, SHORT_OF_MEMORY, LostJob, TimeLimit, run_jobs
+from posegen.generation.pool import DIED, SHORT_OF_MEMORY, TOO_SLOW, LostJob, TimeLimit, run_jobs
 from posegen.generation.session import write_session
 from posegen.generation.shard import ShardJob, ShardMeasures, make_shard, warm_up
 from posegen.library.load import load_library
@@ -49,7 +49,7 @@ NAMED_FAILURES = 10
 _HINTS = {
     DIED: "; it may need more memory than there is",
     SHORT_OF_MEMORY: "; use fewer --workers, or a new dataset with a smaller store.shard",
-    LATE: "; a larger --shard-timeout gives it more time",
+    TOO_SLOW: "; a larger --shard-timeout gives it more time",
 }
 
 

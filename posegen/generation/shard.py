@@ -22,7 +22,7 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.config.identity import digest
-from posegen.dataset.faults import trip_sample, trip_shard
+from posegen.dataset.faults import inject_sample_fault, inject_shard_fault
 from posegen.dataset.layout import Header, Layer
 from posegen.dataset.receipts import Receipt
 from posegen.errors import UsageError
@@ -125,7 +125,7 @@ def make_shard(job: ShardJob) -> tuple[Receipt, ShardMeasures]:
     started, first, count = time.monotonic(), job.start, job.stop - job.start
     arrays: dict[str, Array] = {}
     rows: list[dict[str, Any]] = []
-    trip_shard()
+    inject_shard_fault()
     with timing() as spans, _pause_garbage_collection():
         for start, stop in blocks(job.header, first, job.stop):
             batch = make_samples(job.config, start, stop)
@@ -180,7 +180,7 @@ def make_samples(config: Config, start: int, stop: int) -> Batch:
     from posegen.synthesis import synthesize
 
     try:
-        trip_sample(start, stop)
+        inject_sample_fault(start, stop)
         return synthesize(config, np.arange(start, stop))
     except (MemoryError, UsageError):
         raise
