@@ -207,8 +207,8 @@ def angle_errors(walk: Walk, demand: Demand, stride: Array, leg: float) -> Angle
     lags = []
     for side, name in enumerate(SIDES):
         for channel, found in zip(PUBLISHED_SD, leg_angles(walk.joints, side), strict=True):
-            wanted = 360 * published(f"{name}_{channel}", demand.speed, leg, stride)
-            errors[channel].append(float(((found - wanted) ** 2).mean()))
+            expected = 360 * published(f"{name}_{channel}", demand.speed, leg, stride)
+            errors[channel].append(float(((found - expected) ** 2).mean()))
         shifts = np.arange(-0.1, 0.1001, 0.002)
         apart = [((found - 360 * published(f"{name}_knee_flexion", demand.speed, leg, stride - s)) ** 2).mean() for s in shifts]
         lags.append(100 * float(shifts[int(np.argmin(apart))]))

@@ -17,7 +17,8 @@ from PIL import Image, ImageDraw
 
 from posegen.scene import empty_scenes
 from posegen.skeleton import CONTACTS, JOINTS, PARENTS, body_offsets, sole_points
-from posegen.viewing.canvas import COLOURS, INK, Placement, draw_figures, draw_floor, typeface, view_from
+from posegen.viewing.canvas import COLOURS, Placement, draw_figures, draw_floor, view_from
+from posegen.viewing.pictures import INK, typeface
 
 __all__ = ["ANGLES", "Angle", "convention_figure", "posed", "rotation"]
 

@@ -42,8 +42,7 @@ _SOURCES = {
 
 def __getattr__(name: str) -> Any:
     if name not in _SOURCES:
-        msg = f"module 'posegen' has no attribute {name!r}"
-        raise AttributeError(msg)
+        raise AttributeError(f"module 'posegen' has no attribute {name!r}")
     module, attribute = _SOURCES[name]
     imported = import_module(module)
     return imported if attribute is None else getattr(imported, attribute)

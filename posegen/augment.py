@@ -31,21 +31,7 @@ from posegen.arrays import Array
 from posegen.constants import GRID
 from posegen.skeleton import MIRROR_CONTACTS, MIRROR_JOINTS, MIRROR_PARTS
 
-__all__ = [
-    "frame_dropout",
-    "joint_noise",
-    "mirror",
-    "mirror_contacts",
-    "mirror_parts",
-    "position",
-    "rotate",
-    "scale",
-    "speed",
-    "speed_labels",
-]
-
-
-QUARTER_TURN = 1.5707963267948966
+_QUARTER_TURN = 1.5707963267948966
 
 _NOISE, _DROPOUT = 0, 1
 """Substreams of the random numbers."""
@@ -91,8 +77,7 @@ def speed_labels(labels: ArrayLike, factor: float, axis: int = 0) -> Array:
     """
     array = np.asarray(labels)
     if not -array.ndim <= axis < array.ndim:
-        msg = f"labels of shape {list(array.shape)} have no axis {axis}: give the axis that counts the frames"
-        raise ValueError(msg)
+        raise ValueError(f"labels of shape {list(array.shape)} have no axis {axis}: give the axis that counts the frames")
     nearest = np.floor(_times(array.shape[axis], factor) + 0.5).astype(np.int64)
     return np.take(array, nearest, axis=axis)
 
@@ -113,8 +98,7 @@ def position(joints: ArrayLike, offset: Sequence[float]) -> Array:
     """
     array = _checked(joints)
     if len(offset) != 2 or not np.isfinite(offset).all():
-        msg = f"offset must be two finite numbers, metres along x and z, not {offset!r}"
-        raise ValueError(msg)
+        raise ValueError(f"offset must be two finite numbers, metres along x and z, not {offset!r}")
     x, z = (float(np.rint(metres / GRID)) * GRID for metres in offset)
     return np.asarray(array + np.array([x, 0.0, z], array.dtype))
 
@@ -179,8 +163,7 @@ def rotate(joints: ArrayLike, angle: float) -> Array:
     """
     array = _checked(joints)
     if not np.isfinite(angle):
-        msg = f"angle must be a finite number of radians, not {angle}"
-        raise ValueError(msg)
+        raise ValueError(f"angle must be a finite number of radians, not {angle}")
     sine, cosine = (array.dtype.type(value) for value in _sine_and_cosine(angle))
     x, y, z = array[..., 0], array[..., 1], array[..., 2]
     return np.stack([x * cosine + z * sine, y, z * cosine - x * sine], axis=-1)
@@ -206,8 +189,7 @@ def joint_noise(joints: ArrayLike, sigma: float, seed: int, sample: int = 0) -> 
 
     array = _checked(joints)
     if not (np.isfinite(sigma) and sigma >= 0):
-        msg = f"sigma must be 0 or more metres, not {sigma}"
-        raise ValueError(msg)
+        raise ValueError(f"sigma must be 0 or more metres, not {sigma}")
     noisy = array.copy()
     # One clip after another, since each normal number needs twelve uniform ones.
     for i, clip in enumerate(noisy.reshape(-1, *array.shape[-3:])):
@@ -242,11 +224,9 @@ def frame_dropout(
 
     array = _checked(joints)
     if not 0 <= share < 1:
-        msg = f"share must be 0 or more and below 1, not {share}"
-        raise ValueError(msg)
+        raise ValueError(f"share must be 0 or more and below 1, not {share}")
     if fill not in {"nan", "hold"}:
-        msg = f"fill must be 'nan' or 'hold', not {fill!r}"
-        raise ValueError(msg)
+        raise ValueError(f"fill must be 'nan' or 'hold', not {fill!r}")
     frames = array.shape[-3]
     clips = array.reshape(-1, *array.shape[-3:]).copy()
     draws = uniform(seed, sample + np.arange(len(clips)), Stream.AUGMENT, frames, substream=_DROPOUT)
@@ -267,15 +247,13 @@ def _checked(joints: ArrayLike) -> Array:
         msg = f"joints must have the shape [..., frames, joints, 3] with at least one frame, not {list(array.shape)}"
         raise ValueError(msg)
     if array.dtype not in (np.float32, np.float64):
-        msg = f"joints must be float32 or float64 in metres, not {array.dtype}: convert them first"
-        raise ValueError(msg)
+        raise ValueError(f"joints must be float32 or float64 in metres, not {array.dtype}: convert them first")
     return array
 
 
 def _positive(name: str, value: float) -> float:
     if not (np.isfinite(value) and value > 0):
-        msg = f"{name} must be a finite number above 0, not {value}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must be a finite number above 0, not {value}")
     return float(value)
 
 
@@ -289,8 +267,8 @@ def _times(frames: int, factor: float) -> Array:
 
 def _sine_and_cosine(angle: float) -> tuple[float, float]:
     """Compute sine and cosine by series; those of the C library differ between machines. Quarter turns are exact."""
-    quarters = int(np.rint(angle / QUARTER_TURN))
-    rest = angle - quarters * QUARTER_TURN
+    quarters = int(np.rint(angle / _QUARTER_TURN))
+    rest = angle - quarters * _QUARTER_TURN
     sine, cosine = rest, 1.0
     sine_term, cosine_term = rest, 1.0
     for n in range(2, 22, 2):
@@ -304,6 +282,5 @@ def _sine_and_cosine(angle: float) -> tuple[float, float]:
 
 def _swapped(array: Array, order: tuple[int, ...], axis: int, what: str) -> Array:
     if array.ndim == 0 or array.shape[axis] != len(order):
-        msg = f"only arrays of {len(order)} {what} can be mirrored, and this one has the shape {list(array.shape)}"
-        raise ValueError(msg)
+        raise ValueError(f"only arrays of {len(order)} {what} can be mirrored, and this one has the shape {list(array.shape)}")
     return np.take(array, order, axis=axis)

@@ -12,3 +12,9 @@ class PosegenError(Exception):
 
 class UsageError(PosegenError):
     """An invalid option, config, file or name: exit code 2."""
+
+
+def require_positive(name: str, value: int | None) -> None:
+    """Raise UsageError if an option is given and less than 1."""
+    if value is not None and value < 1:
+        raise UsageError(f"{name} must be at least 1 (got {value})")

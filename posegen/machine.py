@@ -62,7 +62,7 @@ def available_memory(cgroup: Path = _CGROUP) -> Memory:
         limit, used = _number(folder / limit_name), _number(folder / used_name)
         if limit is not None and used is not None and limit < _UNLIMITED:
             # File pages that nothing reads count as used, but the kernel drops them when memory is needed.
-            used -= _statistics(folder / "memory.stat").get(cache_name, 0)
+            used -= _number(folder / "memory.stat", f"{cache_name} ") or 0
             return Memory(min(total, limit), min(free, max(0, limit - used)))
     return Memory(total, free)
 
@@ -143,21 +143,11 @@ def _not_private(path: Path, state: os.stat_result, fix: str) -> PosegenError:
     return PosegenError(f"{path}: other users can change it (owner {state.st_uid}, mode {mode}); {fix}")
 
 
-def _read(file: Path) -> str:
-    """Read a file of the kernel; empty if it is absent."""
+def _number(file: Path, name: str = "") -> int | None:
+    """Read the number behind `name` from a file of the kernel; None if it is absent, or a word such as ``max``."""
     try:
-        return file.read_text(encoding="ascii").strip()
+        lines = file.read_text(encoding="ascii").splitlines()
     except (OSError, ValueError):
-        return ""
-
-
-def _number(file: Path) -> int | None:
-    """Read a number; None if the file is absent or holds a word such as ``max``."""
-    text = _read(file)
-    return int(text) if text.isdecimal() else None
-
-
-def _statistics(file: Path) -> dict[str, int]:
-    """Read lines such as ``inactive_file 4096``."""
-    pairs = (line.partition(" ") for line in _read(file).splitlines())
-    return {name: int(value) for name, _, value in pairs if value.isdecimal()}
+        return None
+    values = (line.removeprefix(name).strip() for line in lines if line.startswith(name))
+    return next((int(value) for value in values if value.isdecimal()), None)

@@ -51,10 +51,9 @@ class Registry(Generic[Record]):
         KeyError
             If there is no record of this name.
         """
-        if name in self.built_in:
-            record: Record = EntryPoint(name, self.built_in[name], self.group).load()
-        else:
-            record = self._plugins[name].load()
+        own = name in self.built_in
+        entry = EntryPoint(name, self.built_in[name], self.group) if own else self._plugins[name]
+        record: Record = entry.load()
         return record
 
     def __contains__(self, name: object) -> bool:
@@ -66,35 +65,15 @@ class Registry(Generic[Record]):
         return {entry.name: entry for entry in entry_points(group=self.group) if entry.name not in self.built_in}
 
 
-VARIANTS: Registry[Any] = Registry(
-    "posegen.variants",
-    {
-        "base": "posegen.variants.variant:BASE",
-        "speed": "posegen.variants.speed:SPEED",
-        "position": "posegen.variants.position:POSITION",
-        "scale": "posegen.variants.scale:SCALE",
-        "mirror": "posegen.variants.mirror:MIRROR",
-    },
-)
+_VARIANTS = {name: f"posegen.variants.{name}:VARIANT" for name in ("speed", "position", "scale", "mirror")}
+VARIANTS: Registry[Any] = Registry("posegen.variants", {"base": "posegen.variants.variant:BASE", **_VARIANTS})
 """A :class:`posegen.variants.variant.Variant` by name, in the order in which sequences are stored."""
 
 STORED_ARRAYS = ("joints", "action", "contact")
 """Arrays of the motion itself, which every sample has."""
 
-FIELDS: Registry[Any] = Registry(
-    "posegen.fields",
-    {
-        "rotation": "posegen.fields.rotation:ROTATION",
-        "velocity": "posegen.fields.velocity:VELOCITY",
-        "momentum": "posegen.fields.momentum:MOMENTUM",
-        "stick": "posegen.fields.stick:STICK",
-        "camera": "posegen.fields.camera:CAMERA",
-        "keypoints": "posegen.fields.keypoints:KEYPOINTS",
-        "face": "posegen.fields.face:FACE",
-        "objects": "posegen.fields.objects:OBJECTS_FIELD",
-        "quality": "posegen.fields.quality:QUALITY",
-    },
-)
+_FIELDS = ("rotation", "velocity", "momentum", "stick", "camera", "keypoints", "face", "objects", "quality")
+FIELDS: Registry[Any] = Registry("posegen.fields", {name: f"posegen.fields.{name}:FIELD" for name in _FIELDS})
 """A :class:`posegen.fields.field.DerivedField` by name. Records are imported when they are used."""
 
 _TASKS = ("action", "attribute", "identity", "motion", "retrieval", "text")
@@ -103,9 +82,9 @@ TASKS: Registry[Any] = Registry("posegen.tasks", {name: f"posegen.training.tasks
 
 MODEL_FORMATS: Registry[Any] = Registry(
     "posegen.model_formats",
-    {"onnx": "posegen.training.export:ONNX", "safetensors": "posegen.training.export:SAFETENSORS"},
+    {"onnx": "posegen.training.trained_models:ONNX", "safetensors": "posegen.training.trained_models:SAFETENSORS"},
 )
-"""A :class:`posegen.training.export.ModelFormat` by name, for ``posegen export-model``."""
+"""A :class:`posegen.training.trained_models.ModelFormat` by name, for ``posegen export-model``."""
 
 EXTRAS = {
     "view": ("matplotlib", "PIL"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import cached_property
 from typing import TYPE_CHECKING, TextIO
 
 from posegen.quantities import human_time
@@ -104,12 +105,11 @@ class TerminalProgress(Progress):
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._console: Console | None = None
         self._bar: RichProgress | None = None
 
     def log(self, text: str) -> None:
         """Print a message above the bar."""
-        self._open_console().print(printable(text), highlight=False, markup=False, soft_wrap=True)
+        self._console.print(printable(text), highlight=False, markup=False, soft_wrap=True)
 
     def start(self, task: str, total: int, *, unit: str = "samples", done: int = 0) -> None:
         """Show the bar."""
@@ -122,7 +122,7 @@ class TerminalProgress(Progress):
             TaskProgressColumn(),
             TextColumn("{task.completed:,.0f}/{task.total:,.0f} {task.fields[figures]}", markup=False),
             TimeRemainingColumn(compact=True, elapsed_when_finished=True),
-            console=self._open_console(),
+            console=self._console,
         )
         self._bar.add_task(printable(task), total=total, completed=done, unit=unit, figures=unit)
         self._bar.start()
@@ -143,12 +143,11 @@ class TerminalProgress(Progress):
             self._bar.stop()
             self._bar = None
 
-    def _open_console(self) -> Console:
+    @cached_property
+    def _console(self) -> Console:
         from rich.console import Console
 
-        if self._console is None:
-            self._console = Console(file=self._stream)
-        return self._console
+        return Console(file=self._stream)
 
 
 def make_progress(*, quiet: bool = False, stream: TextIO | None = None) -> Progress:

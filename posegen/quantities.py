@@ -62,8 +62,7 @@ def parse_bytes(text: str) -> int:
     """
     match = _SIZE.fullmatch(text.strip())
     if match is None:
-        msg = f"must be an amount of memory such as 4GB or 500MB (got {shown(text)})"
-        raise ValueError(msg)
+        raise ValueError(f"must be an amount of memory such as 4GB or 500MB (got {shown(text)})")
     return int(float(match[1]) * _SIZE_UNITS[match[2].upper()])
 
 
@@ -86,5 +85,4 @@ def parse_duration(text: str) -> float:
         seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts) if parts else float(plain)
         if seconds > 0:
             return seconds
-    msg = f"must be a duration such as 90s, 30m, 2h or 1h30m (got {shown(text)})"
-    raise ValueError(msg)
+    raise ValueError(f"must be a duration such as 90s, 30m, 2h or 1h30m (got {shown(text)})")

@@ -164,14 +164,12 @@ def uniform(
     """
     for name, value in (("stream", stream), ("attempt", attempt), ("substream", substream)):
         if not 0 <= value <= _LARGEST[name]:
-            msg = f"{name} is {value}; it must lie between 0 and {_LARGEST[name]}"
-            raise ValueError(msg)
+            raise ValueError(f"{name} is {value}; it must lie between 0 and {_LARGEST[name]}")
     if not 0 <= seed < 1 << 64:
-        msg = f"seed is {seed}; it must lie between 0 and 2^64 - 1"
-        raise ValueError(msg)
-    wanted = np.ascontiguousarray(samples, np.int64).view(np.uint64)
-    out = np.empty((len(wanted), count))
-    _fill(np.uint64(seed), wanted, np.uint64(int(stream) << 16 | attempt << 8 | substream), first, out)
+        raise ValueError(f"seed is {seed}; it must lie between 0 and 2^64 - 1")
+    indices = np.ascontiguousarray(samples, np.int64).view(np.uint64)
+    out = np.empty((len(indices), count))
+    _fill(np.uint64(seed), indices, np.uint64(int(stream) << 16 | attempt << 8 | substream), first, out)
     return out
 
 
@@ -268,11 +266,9 @@ def permuted(seed: int, numbers: ArrayLike, size: int, stream: Stream, which: in
     """
     values = np.array(numbers, np.int64)
     if not 1 <= size <= _LARGEST_PERMUTATION:
-        msg = f"size is {size}; it must lie between 1 and 2^40"
-        raise ValueError(msg)
+        raise ValueError(f"size is {size}; it must lie between 1 and 2^40")
     if values.size and not 0 <= values.min() <= values.max() < size:
-        msg = f"numbers go from {values.min()} to {values.max()}; they must lie between 0 and {size - 1}"
-        raise ValueError(msg)
+        raise ValueError(f"numbers go from {values.min()} to {values.max()}; they must lie between 0 and {size - 1}")
     half = (max(size - 1, 1).bit_length() + 1) // 2
     tag = int(stream) << 16 | which
     key = np.array([seed & 0xFFFFFFFF, seed >> 32], np.uint32)

@@ -75,9 +75,6 @@ class Persons:
     style: Array = field(metadata=_array(_ACTOR, np.int16))
     habits: Array = field(metadata=_array(_ACTOR, np.float32, HABITS))
 
-    def __repr__(self) -> str:
-        return f"Persons({self.index.size} persons)"
-
     def select(self, where: Any) -> Persons:
         """Return the persons at an index of the arrays."""
         return Persons(**{field.name: getattr(self, field.name)[where] for field in fields(self)})
@@ -171,9 +168,9 @@ class Scenes:
     def __len__(self) -> int:
         return len(self.sample)
 
-    def __repr__(self) -> str:
-        samples, actors, segments = self.action.shape
-        return f"Scenes({samples} samples, {actors} actors, {segments} segments)"
+
+UNUSED = {array.name: array.metadata["empty"] for array in fields(Scenes) if array.metadata.get("axes") == _SEGMENT}
+"""Values of an unused segment in the arrays over segments."""
 
 
 def on_grid(values: ArrayLike) -> Array:

@@ -95,12 +95,17 @@ def seconds_by_stage(spans: Iterable[Span]) -> dict[str, float]:
     {'encode': 4.0, 'hash': 1.0}
     """
     seconds: dict[str, float] = {}
-    around: list[Span] = []
-    for span in sorted(spans, key=lambda span: (span.start, -span.stop)):
-        while around and around[-1].stop <= span.start:
-            around.pop()
+    for span, around in nested(spans):
         seconds[span.stage] = seconds.get(span.stage, 0.0) + span.stop - span.start
         if around:
             seconds[around[-1].stage] -= span.stop - span.start
-        around.append(span)
     return seconds
+
+
+def nested(spans: Iterable[Span]) -> Iterator[tuple[Span, tuple[Span, ...]]]:
+    """Yield the spans of one thread in the order of time, each with those around it, the outermost first."""
+    around: tuple[Span, ...] = ()
+    for span in sorted(spans, key=lambda span: (span.start, -span.stop)):
+        around = tuple(outer for outer in around if outer.stop > span.start)
+        yield span, around
+        around += (span,)

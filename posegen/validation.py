@@ -13,32 +13,27 @@ from posegen.errors import UsageError
 from posegen.wording import did_you_mean, nearest, shown
 
 _MOST_PROBLEMS = 10
-_REASONS = {
-    "model_type": "must be a group of keys",
-    "dict_type": "must be a group of keys",
-    "mapping_type": "must be a group of keys",
-    "list_type": "must be a list",
-    "tuple_type": "must be a list",
-    "string_type": "must be text",
-    "path_type": "must be a path",
-    "bool_type": "must be true or false",
-    "bool_parsing": "must be true or false",
-    "int_type": "must be a whole number",
-    "int_parsing": "must be a whole number",
-    "int_from_float": "must be a whole number",
-    "float_type": "must be a number",
-    "float_parsing": "must be a number",
-    "finite_number": "must be a finite number",
-    "literal_error": "must be {expected}",
-    "greater_than": "must be greater than {gt}",
-    "greater_than_equal": "must be at least {ge}",
-    "less_than": "must be less than {lt}",
-    "less_than_equal": "must be at most {le}",
-    "too_short": "must have at least {min_length} entries",
-    "too_long": "must have at most {max_length} entries",
-    "string_too_short": "must not be empty",
-    "string_too_long": "must have at most {max_length} characters",
+_KINDS = {
+    "must be a group of keys": "model_type dict_type mapping_type",
+    "must be a list": "list_type tuple_type",
+    "must be text": "string_type",
+    "must be a path": "path_type",
+    "must be true or false": "bool_type bool_parsing",
+    "must be a whole number": "int_type int_parsing int_from_float",
+    "must be a number": "float_type float_parsing",
+    "must be a finite number": "finite_number",
+    "must be {expected}": "literal_error",
+    "must be greater than {gt}": "greater_than",
+    "must be at least {ge}": "greater_than_equal",
+    "must be less than {lt}": "less_than",
+    "must be at most {le}": "less_than_equal",
+    "must have at least {min_length} entries": "too_short",
+    "must have at most {max_length} entries": "too_long",
+    "must not be empty": "string_too_short",
+    "must have at most {max_length} characters": "string_too_long",
 }
+"""Reasons, each with the types of pydantic's errors that it is for."""
+_REASONS = {kind: text for text, kinds in _KINDS.items() for kind in kinds.split()}
 
 Model = TypeVar("Model", bound=BaseModel)
 Where = str | Callable[[str], str]
@@ -211,8 +206,8 @@ def _group_at(model: type[BaseModel], location: Sequence[str | int]) -> type[Bas
         if isclass(annotation) and issubclass(annotation, BaseModel):
             annotation = _unwrapped(annotation.model_fields[str(part)].annotation)
         else:
-            # A mapping of names to models, or a list of models: its last argument is what it holds.
-            annotation = _unwrapped(get_args(annotation)[-1])
+            # A mapping of names to models, or a list of models: its last argument is what it holds, or `...` behind that.
+            annotation = _unwrapped(next(held for held in reversed(get_args(annotation)) if held is not Ellipsis))
     return annotation if isclass(annotation) and issubclass(annotation, BaseModel) else model
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from posegen.captions.statements import Statement
+from posegen.captions.segments import Statement
 
 
 def renumber_statements(statements: Sequence[Statement]) -> list[Statement]:

@@ -20,6 +20,7 @@ CONTENT = (
     "augment",
     "captions",
     "checks",
+    "composition",
     "fields",
     "kernels",
     "motion",
@@ -163,8 +164,8 @@ BANNED = re.compile(
 
 WORDS_IN_ANOTHER_SENSE = {
     "posegen/captions/grammar.py": "goes_on",
-    "posegen/captions/lexicon.py": "goes_on",
-    "posegen/dataset/embedding_layout.py": '"told"',
+    "posegen/captions/parser.py": "goes_on",
+    "posegen/dataset/embeddings.py": '"told"',
     "posegen/library/words.py": "goes_on",
     "tests/captions/test_captions.py": "went on",
     "tests/captions/test_language.py": "goes_on",

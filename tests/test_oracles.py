@@ -16,7 +16,6 @@ TRIVIAL = "it is a single expression, or a copy, that its tests compare with kno
 PUBLISHED = "its tests compare it with published values"
 
 WITHOUT_ORACLE = {
-    "posegen.checks.angles": {PROPERTIES: "put along fill_axes fill_trunk fill_neck fill_leg fill_arm fill_angles"},
     "posegen.checks.capsules": {
         TRIVIAL: "stature_of_legs rod_length",
         PROPERTIES: "fill_aside apart_sideways apart_by_length come_near limbs_cross",
@@ -28,7 +27,10 @@ WITHOUT_ORACLE = {
         TRIVIAL: "hip_height",
     },
     "posegen.checks.limits": {CALLER: "fill_limits", PROPERTIES: "limits_of_clip"},
-    "posegen.checks.ranges": {PROPERTIES: "outside leaves_range apply_wider_ranges leaves_ranges"},
+    "posegen.checks.ranges": {
+        PROPERTIES: "put along fill_axes fill_trunk fill_neck fill_leg fill_arm fill_angles "
+        "outside leaves_range apply_wider_ranges leaves_ranges"
+    },
     "posegen.hashing": {TRIVIAL: "_count_odd_bits"},
     "posegen.motion.arms": {
         CALLER: "place_hand clear_thighs",
@@ -47,12 +49,9 @@ WITHOUT_ORACLE = {
         TRIVIAL: "write_joints write_contacts mark_flight",
     },
     "posegen.motion.feet.footsteps": {
-        CALLER: "place_stance_feet lower_pelvis clear_ground swing_leg solve_legs mark_lifted_feet",
-        TRIVIAL: "nominal_feet",
-    },
-    "posegen.motion.feet.ground": {
-        PROPERTIES: "stair_levels fill_ground",
-        TRIVIAL: "surface_height raise_body raise_feet",
+        CALLER: "place_stance_feet lower_pelvis clear_ground swing_leg solve_legs mark_lifted_feet swing_foot clear_swings",
+        PROPERTIES: "stair_levels fill_ground fill_swing fill_open_swing to_path_frame to_world_frame clear_floor guide_swings",
+        TRIVIAL: "nominal_feet surface_height raise_body raise_feet heading_changes",
     },
     "posegen.motion.feet.legs": {
         PROPERTIES: "nominal_leg place_foot ease_reach solve_knee turn_knee add_excess_height smooth_upper_envelope "
@@ -65,11 +64,6 @@ WITHOUT_ORACLE = {
         "raise_heels",
         CALLER: "plan_stances",
         TRIVIAL: "rest_frame roll_forward rise_on_toes rolled_height guide_pitch guided_from fade_pitch standing_ankle_ahead",
-    },
-    "posegen.motion.feet.swings": {
-        PROPERTIES: "fill_swing fill_open_swing to_path_frame to_world_frame clear_floor guide_swings",
-        CALLER: "swing_foot clear_swings",
-        TRIVIAL: "heading_changes",
     },
     "posegen.motion.gait.curves": {PUBLISHED: "run_contact_seconds", PROPERTIES: "curve_warp run_rise"},
     "posegen.motion.gait.steps": {

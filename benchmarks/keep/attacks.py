@@ -17,13 +17,13 @@ ATTACKS = 300
 
 
 def measure(folder: Path) -> Iterator[Figure]:
-    wanted = max(1, round(ATTACKS * SCALE))
+    attacks = max(1, round(ATTACKS * SCALE))
     start = time.monotonic()
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/faults/test_machine.py"]
-    environment = os.environ | {"POSEGEN_TEST_ATTACKS": str(wanted)}
+    environment = os.environ | {"POSEGEN_TEST_ATTACKS": str(attacks)}
     ended = subprocess.run(
         [*command, f"--basetemp={folder / 'attacks'}"], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
-    reported = f"all held, {time.monotonic() - start:.0f} s" if ended.returncode == 0 else "broken"
-    name = f"{wanted} sequences of generate, die, extend, damage, verify and repair, beside a model"
-    yield Figure(name, reported, "all held", ended.returncode == 0, ended.stdout[-4000:] if ended.returncode else None)
+    value = f"all held, {time.monotonic() - start:.0f} s" if ended.returncode == 0 else "broken"
+    name = f"{attacks} sequences of generate, die, extend, damage, verify and repair, beside a model"
+    yield Figure(name, value, "all held", ended.returncode == 0, ended.stdout[-4000:] if ended.returncode else None)

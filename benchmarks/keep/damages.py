@@ -60,11 +60,11 @@ def measure(folder: Path) -> Iterator[Figure]:
     found = [str(problem) for problem in verify(path)]
     yield Figure("verify of the undamaged dataset", f"{len(found)} problems", "0", not found, found)
     moments, kinds = random.Random(3), [kind for kind, weight in KINDS.items() for _ in range(weight)]
-    reported, unnamed, unread, wrong = Counter[str](), [], [], []
+    counts, unnamed, unread, wrong = Counter[str](), [], [], []
     for number in range(DAMAGES):
         kind = kinds[number % len(kinds)]
         where, problems, read = _damaged(place, kind, moments, sound)
-        reported[kind.__name__.strip("_")] += 1
+        counts[kind.__name__.strip("_")] += 1
         label = f"{number} {kind.__name__.strip('_')} of {', '.join(where)}"
         unnamed += [f"{label}: {fault}" for fault in _unnamed(where, problems)]
         unread += [f"{label}: {fault}" for fault in read.unraised]
@@ -73,11 +73,11 @@ def measure(folder: Path) -> Iterator[Figure]:
             print(f"{number + 1} of {DAMAGES} damages", file=sys.stderr, flush=True)
     what = f"{DAMAGES} damages of {len(place.files)} files in {SHARDS} shards"
     yield Figure(
-        f"{what}: not reported by verify, or reported wrongly", str(len(unnamed)), "0", not unnamed, [dict(reported), unnamed]
+        f"{what}: not reported by verify, or reported wrongly", str(len(unnamed)), "0", not unnamed, [dict(counts), unnamed]
     )
     yield Figure("of these, read through posegen.open without an error", str(len(unread)), "0", not unread, unread)
     yield Figure("of these, read with a wrong value", str(len(wrong)), "0", not wrong, wrong)
-    yield Figure("kinds of damage", ", ".join(f"{count} {kind}" for kind, count in sorted(reported.items())))
+    yield Figure("kinds of damage", ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())))
     yield from _through_the_command_line(place, moments, kinds)
     left = [str(problem) for problem in verify(path)]
     yield Figure("verify after restoring all files", f"{len(left)} problems", "0", not left, left)
@@ -147,21 +147,21 @@ def _read(place: Place, where: list[str], sound: dict[str, Any]) -> Read:
     except PosegenError:
         return Read([], [] if touched else ["does not open"])
     unraised, unequal = [] if all(_shard(name) is not None for name in touched) else ["opens"], []
-    for name, wanted in sound.items():
+    for name, expected in sound.items():
         try:
             values = _content(dataset, name)
         except PosegenError:
             unequal += [] if name in touched else [f"{name} is sound and cannot be read"]
             continue
         unraised += [name] if name in touched else []
-        unequal += [] if _equal(values, wanted) else [name]
+        unequal += [] if _equal(values, expected) else [name]
     return Read(unraised, unequal)
 
 
-def _equal(values: Any, wanted: Any) -> bool:
-    if isinstance(wanted, list):
-        return bool(values == wanted)
-    return np.array_equal(values, wanted, equal_nan=wanted.dtype.kind == "f")
+def _equal(values: Any, expected: Any) -> bool:
+    if isinstance(expected, list):
+        return bool(values == expected)
+    return np.array_equal(values, expected, equal_nan=expected.dtype.kind == "f")
 
 
 def _content(dataset: Any, name: str) -> Any:
@@ -325,5 +325,5 @@ def _through_the_command_line(place: Place, moments: random.Random, kinds: list[
         named = all(name in run.stdout or f"shard {_shard(name)}:" in run.stdout for name in where)
         if run.returncode != 1 or not named or "Traceback" in run.stdout + run.stderr:
             bad.append(f"{number} {kind.__name__} of {where}: {run.returncode} {run.stdout[-500:]} {run.stderr[-500:]}")
-    reported = f"{THROUGH_THE_COMMAND_LINE - len(bad)} of {THROUGH_THE_COMMAND_LINE}"
-    yield Figure("posegen verify: exit code 1, file named, no traceback", reported, "all", not bad, bad)
+    value = f"{THROUGH_THE_COMMAND_LINE - len(bad)} of {THROUGH_THE_COMMAND_LINE}"
+    yield Figure("posegen verify: exit code 1, file named, no traceback", value, "all", not bad, bad)

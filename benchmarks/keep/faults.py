@@ -153,7 +153,7 @@ def _extension(folder: Path, config: Config) -> Figure:
     after = _times(path)
     changed = [name for name, stamp in before.items() if after[name] != stamp]
     changed += [str(difference) for difference in compare(folder / "whole", path, deep=True).differences]
-    reported = f"{len(before) - len(changed)} of {len(before)} the same"
+    value = f"{len(before) - len(changed)} of {len(before)} the same"
     return Figure(
-        f"files of {partial_shard} complete shards after an extension: time and inode", reported, "all", not changed, changed
+        f"files of {partial_shard} complete shards after an extension: time and inode", value, "all", not changed, changed
     )

@@ -38,8 +38,8 @@ def measure(folder: Path) -> Iterator[Figure]:
     yield from _guided(folder, round(GUIDED_INPUTS * scale), tallies)
     slowest = max(tally.slowest for tally in tallies)
     yield Figure("longest time to read one input", f"{slowest:.2f} s", f"below {SECONDS:.0f} s", slowest < SECONDS)
-    reported, wanted = f"{more / 1e6:.0f} MB", f"below {MORE_BYTES / 1e6:.0f} MB"
-    yield Figure("memory growth while reading them", reported, wanted, more < MORE_BYTES)
+    value, target = f"{more / 1e6:.0f} MB", f"below {MORE_BYTES / 1e6:.0f} MB"
+    yield Figure("memory growth while reading them", value, target, more < MORE_BYTES)
 
 
 def fuzz(kind: Kind, inputs: int, chance: int) -> Tally:
@@ -75,8 +75,8 @@ def _guided(folder: Path, inputs: int, tallies: list[Tally]) -> Iterator[Figure]
 
 
 def _figure(name: str, tally: Tally) -> Figure:
-    reported = f"{tally.taken:,} accepted, {tally.refused:,} refused, {len(tally.crashes)} crashes"
-    return Figure(f"{tally.inputs:,} {name}", reported, "0 crashes", not tally.crashes, tally.crashes[:20])
+    value = f"{tally.taken:,} accepted, {tally.refused:,} refused, {len(tally.crashes)} crashes"
+    return Figure(f"{tally.inputs:,} {name}", value, "0 crashes", not tally.crashes, tally.crashes[:20])
 
 
 def _memory() -> int:

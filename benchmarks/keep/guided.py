@@ -61,13 +61,13 @@ def guided(folder: Path, name: str, inputs: int) -> Tally:
     return Tally(**json.loads(result.read_text("utf-8")))
 
 
-def work(place: str, name: str, wanted: str) -> None:
+def work(place: str, name: str, count: str) -> None:
     """Run the fuzzer of :func:`guided`; this ends the process."""
     import atheris
 
     from benchmarks.keep.inputs import kinds
 
-    folder, inputs = Path(place), int(wanted)
+    folder, inputs = Path(place), int(count)
     kind = next(kind for kind in kinds(folder) if kind.name == name)
     examples = folder / "examples"
     examples.mkdir()

@@ -135,7 +135,7 @@ def _datasets(folder: Path) -> list[Kind]:
         "motion.zarr/joints/zarr.json": ("zarr.json files", 3),
         "motion.zarr/zarr.json": ("zarr.json files of the group", 2),
     }
-    return [_of_dataset(path, folder / "fuzzed", name, *reported) for name, reported in names.items()]
+    return [_of_dataset(path, folder / "fuzzed", name, *arguments) for name, arguments in names.items()]
 
 
 def _of_dataset(sound: Path, path: Path, name: str, what: str, share: int) -> Kind:

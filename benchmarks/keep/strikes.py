@@ -20,8 +20,8 @@ import psutil
 
 from benchmarks.keep.small_disk import fill_up
 from benchmarks.measure import ROOT, posegen
-from posegen.dataset.faults import STEPS
 from tests.faults.forks import SETTINGS
+from tests.faults.steps import STEPS
 
 __all__ = ["SAMPLES", "SHARDS", "STRIKES", "Struck", "damaged", "disk_filled", "receipts"]
 
@@ -194,9 +194,9 @@ def interrupted_twice(path: Path, draw: Random) -> Struck:
 
 def _stopped(run: Run) -> Struck:
     code, words = run.end()
-    reported = [f"ended with {code}: {words}"] if code not in (0, 130) or "Traceback" in words else []
+    failures = [f"ended with {code}: {words}"] if code not in (0, 130) or "Traceback" in words else []
     temporary = [str(file) for file in run.path.rglob(".*")]
-    return Struck(code == 130, reported + [f"left {name}" for name in temporary])
+    return Struck(code == 130, failures + [f"left {name}" for name in temporary])
 
 
 def sync_failed(path: Path, draw: Random) -> Struck:
@@ -230,8 +230,8 @@ def disk_filled(path: Path, draw: Random) -> Struck:
     code, words = run.end()
     filler.unlink()
     is_clear = CLEAR in words and ("No space" in words or "is full" in words)
-    reported = code == 0 or (code == 1 and is_clear) or "Free some space" in words
-    complaints = [] if reported else [f"ended with {code}: {words}"]
+    is_expected = code == 0 or (code == 1 and is_clear) or "Free some space" in words
+    complaints = [] if is_expected else [f"ended with {code}: {words}"]
     complaints += [f"{file.name} was lost" for file, data in there.items() if not file.exists() or file.read_bytes() != data]
     complaints += [f"left {name}" for name in path.rglob(".*")]
     return Struck(code == 1, complaints)

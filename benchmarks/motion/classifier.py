@@ -21,7 +21,8 @@ from benchmarks.figures import Figure
 from benchmarks.motion.clips import Captured, captured, scaled
 from benchmarks.motion.excerpts import excerpts
 from benchmarks.motion.features import FEATURES, SETS, mirrored, pieces, roughened
-from benchmarks.motion.shared_families import ACTIONS, first_half, fit, lacking
+from benchmarks.motion.shared_families import first_half, fit, lacking
+from posegen.evaluation.families import ACTIONS
 from posegen.library.load import Library, load_library
 
 Array = NDArray[Any]

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from benchmarks.figures import Figure
 from benchmarks.motion.clips import Captured, captured, scaled
 from benchmarks.motion.excerpts import excerpts, themes_with
-from benchmarks.motion.shared_families import ACTIONS, FEWEST_CLIPS, FEWEST_PERSONS, fit, lacking
-from posegen.evaluation.signals import low_pass
+from benchmarks.motion.shared_families import FEWEST_CLIPS, FEWEST_PERSONS, fit, lacking
+from posegen.evaluation.families import ACTIONS
+from posegen.evaluation.plausibility import low_pass
 from posegen.library.load import Library, load_library
 
 Array = NDArray[Any]

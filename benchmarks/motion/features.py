@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.evaluation.body import point, unit
-from posegen.evaluation.joint_angles import joint_angles
-from posegen.evaluation.signals import REACH, low_pass
+from posegen.evaluation.body import joint_angles, point, unit
+from posegen.evaluation.plausibility import REACH, low_pass
 from posegen.skeleton import JOINTS, MIRROR_JOINTS
 
 __all__ = ["FEATURES", "SETS", "SHORTEST", "mirrored", "pieces", "roughened"]

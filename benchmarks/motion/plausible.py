@@ -19,9 +19,9 @@ from benchmarks.figures import Figure
 from benchmarks.motion.clips import SEED, Captured, captured, scaled, segments
 from posegen.checks.ranges import TOLERANCE
 from posegen.dataset.read import open_dataset
-from posegen.evaluation.joint_angles import joint_angles, range_excess
+from posegen.evaluation.body import joint_angles, range_excess
 from posegen.evaluation.plausibility import FAST, LOW, body_overlap, contact_speeds, flight_errors, floor_depth, foot_skate
-from posegen.evaluation.recording import Recording, dataset_recordings
+from posegen.evaluation.recording import LEGS, Recording, dataset_recordings
 from posegen.evaluation.spread import Spread, SpreadTally
 from posegen.library.load import Library, load_library
 
@@ -47,7 +47,7 @@ class Skating:
 
     def add(self, joints: Array, fps: float) -> float:
         """Count a clip and return its own share."""
-        share = foot_skate(joints, fps).gmd
+        share = foot_skate(joints, fps)["skate, GMD"]
         if len(joints) > 1 and np.isfinite(share):
             self.frames += len(joints) - 1
             self.skating += share * (len(joints) - 1)
@@ -105,8 +105,8 @@ def take_down(recording: Recording, found: Found, held: frozenset[str] = frozens
     found.contacts += len(speeds)
     found.sliding += int((speeds > SLIDE).sum())
     touching = contact.copy()
-    if recording.leg_actions is not None:
-        touching[np.isin(recording.leg_actions, list(held)), 0] = 1
+    if recording.labels is not None:
+        touching[np.isin(recording.labels[:, LEGS], list(held)), 0] = 1
     falls = flight_errors(joints, fps, touching)
     found.flights += len(falls)
     farthest = 0.0

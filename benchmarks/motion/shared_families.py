@@ -1,4 +1,4 @@
-"""Mocap families and actions of posegen with the same content, and the families with enough clips for a comparison."""
+"""The mocap families with enough clips for a comparison with the actions of the same content."""
 
 from __future__ import annotations
 
@@ -8,33 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.motion.clips import Captured
+from posegen.evaluation.families import ACTIONS
 
-__all__ = ["ACTIONS", "FEWEST_CLIPS", "FEWEST_PERSONS", "first_half", "fit", "lacking"]
-
-ACTIONS: Mapping[str, Sequence[str]] = {
-    "walk": ("walk",),
-    "run": ("run",),
-    "jump": ("jump",),
-    "dance": ("ballet", "dance", "salsa"),
-    "kick": ("kick",),
-    "crouch": ("squat",),
-    "exercise": ("elbow_to_knee", "arm_circles", "jumping_jack", "lunge", "stretch"),
-    "pick_up": ("put_down", "pick_up"),
-    "reach": ("reach",),
-    "lie": ("lie_down",),
-    "sneak": ("sneak",),
-    "throw": ("shooting",),
-    "climb": ("climb", "climbing"),
-    "dribble": ("dribble", "dribbling"),
-    "punch": ("punch",),
-    "swing": ("batting",),
-}
-"""Actions of the library for each class of the reference, as far as they exist.
-
-Clips of the class crouch are quick, deep squats; pick_up puts an object on the floor; throw is a basketball shot; kick is a
-front kick; jump hops with both legs; reach grasps an object overhead; exercise is elbows to knees, arm circles and a medley;
-the dances are salsa and ballet. Acrobatics, balance, martial (whole kata) and wash have no counterpart in the library.
-"""
+__all__ = ["FEWEST_CLIPS", "FEWEST_PERSONS", "first_half", "fit", "lacking"]
 
 FEWEST_CLIPS, FEWEST_PERSONS = 10, 3
 

@@ -11,8 +11,7 @@ import numpy as np
 from benchmarks.figures import Figure
 from benchmarks.motion.clips import is_neutral_adult, made, scaled
 from benchmarks.motion.scripted import animated, people
-from posegen.evaluation.gait import WALKING, Curve, GaitTally, Walk, measure_walk, steady_stretches
-from posegen.evaluation.published_gait import ANGLES, mass_excursion
+from posegen.evaluation.gait import ANGLES, WALKING, Curve, GaitTally, Walk, mass_excursion, measure_walk, steady_stretches
 from posegen.evaluation.recording import Recording
 from posegen.library.load import load_library
 from posegen.skeleton import sole_points

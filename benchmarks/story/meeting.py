@@ -152,8 +152,8 @@ def figures(found: Met, fewest: int) -> Iterator[Figure]:
             yield Figure(f"{kind}: hands of both within {100 * NEAR:.0f} cm of the other's back", result, detail=contacts[:20])
             continue
         good = len(contacts) >= fewest and met == len(contacts)
-        name, wanted = f"{kind}: hands within {100 * NEAR:.0f} cm", f"for {FRAMES} consecutive frames in each"
-        yield Figure(name, result, wanted, good, contacts[:20])
+        name, target = f"{kind}: hands within {100 * NEAR:.0f} cm", f"for {FRAMES} consecutive frames in each"
+        yield Figure(name, result, target, good, contacts[:20])
     if found.palms:
         result = f"{100 * float(np.median(found.palms)):.1f} cm in the median"
         yield Figure("distance of palms (forearms extended) where hands are nearest", result)
@@ -162,9 +162,9 @@ def figures(found: Met, fewest: int) -> Iterator[Figure]:
 
 
 def _deepest_of(parts: str, depths: list[tuple[float, str]]) -> Figure:
-    name, wanted = f"penetration of two people, {parts}", f"at most {1000 * DEPTH:.0f} mm"
+    name, target = f"penetration of two people, {parts}", f"at most {1000 * DEPTH:.0f} mm"
     if not depths:
-        return Figure(name, "nobody", wanted, False)
+        return Figure(name, "nobody", target, False)
     over = sum(depth > DEPTH for depth, _ in depths)
     result = f"{1000 * depths[0][0]:.0f} mm at most ({depths[0][1]}), over that in {over:,} of {len(depths):,}"
-    return Figure(name, result, wanted, over == 0, depths[:20])
+    return Figure(name, result, target, over == 0, depths[:20])

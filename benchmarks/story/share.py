@@ -25,7 +25,6 @@ from posegen.config.schema import Config
 from posegen.dataset.runs import current_run
 from posegen.dataset.write import create
 from posegen.generation.header import new_header
-from posegen.generation.plan import Span
 from posegen.generation.shard import ShardJob, make_shard
 from posegen.library.load import load_library
 
@@ -87,12 +86,12 @@ def timed_run(config: Config, folder: Path, shards: int) -> tuple[Clock, Clock, 
     """Make and commit shards; give the time of all, of synthesis in it, and of motion in that."""
     library = load_library(config.story.library)
     header = new_header(config, library)
+    header = header.with_samples((shards + 1) * header.shard)
     create(folder / "dataset", header)
     whole, synthesis, motion = Clock(), Clock(), Clock()
     shard = whole.timed(make_shard)
-    size = header.shard
     for number in range(shards + 1):
-        job = ShardJob(folder / "dataset", header, config, Span(number, number * size, (number + 1) * size), current_run())
+        job = ShardJob(folder / "dataset", header, config, number, current_run())
         if number == 0:  # the first loads what all others have
             make_shard(job)
             continue

@@ -32,24 +32,20 @@ def measure(folder: Path) -> Iterator[Figure]:
         shuffled = ("--set", "data.shuffle_labels=true", "--set", f"attribute.given={given}")
         control = trained(path, "attribute", "quick", folder / f"{given} shuffled", *shuffled).measures
         good = all(control[f"{a}_smape"] >= LEAST_OF_CONSTANT * control[f"{a}_constant"] for a in ATTRIBUTES)
-        reported = "; ".join(
-            f"{a} {control[f'{a}_smape']:.1f} %, constant {control[f'{a}_constant']:.1f} %" for a in ATTRIBUTES
-        )
-        yield Figure(f"{name}: with shuffled labels", reported, f"at least {LEAST_OF_CONSTANT} of what a constant gets", good)
+        value = "; ".join(f"{a} {control[f'{a}_smape']:.1f} %, constant {control[f'{a}_constant']:.1f} %" for a in ATTRIBUTES)
+        yield Figure(f"{name}: with shuffled labels", value, f"at least {LEAST_OF_CONSTANT} of what a constant gets", good)
 
 
 def _words_figures(name: str, run: Run) -> Iterator[Figure]:
     found = run.measures
     error, floor = found["speed_stated_smape"], found["speed_stated_floor"]
-    reported = f"SMAPE {error:.1f} %, floor {floor:.1f} %, of {found['speed_stated']:.0f} captions"
+    value = f"SMAPE {error:.1f} %, floor {floor:.1f} %, of {found['speed_stated']:.0f} captions"
     good = error < MOST_STATED
-    yield Figure(f"{name}: speed, captions that state it", reported, f"under {MOST_STATED:.0f} %", good)
+    yield Figure(f"{name}: speed, captions that state it", value, f"under {MOST_STATED:.0f} %", good)
     error, floor = found["speed_unstated_smape"], found["speed_unstated_floor"]
-    reported = f"SMAPE {error:.1f} %, floor {floor:.1f} %, {error / floor:.2f} of it, of {found['speed_unstated']:.0f} captions"
+    value = f"SMAPE {error:.1f} %, floor {floor:.1f} %, {error / floor:.2f} of it, of {found['speed_unstated']:.0f} captions"
     low, high = FROM_FLOOR
-    yield Figure(
-        f"{name}: speed, captions that do not", reported, f"{low} to {high} of the floor", low <= error / floor <= high
-    )
+    yield Figure(f"{name}: speed, captions that do not", value, f"{low} to {high} of the floor", low <= error / floor <= high)
 
 
 def _reported(found: dict[str, float], attribute: str) -> str:

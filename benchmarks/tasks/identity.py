@@ -22,16 +22,14 @@ def measure(folder: Path) -> Iterator[Figure]:
     yield from time_figures(name, run, MOST_MINUTES, "quick identity")
     found = run.measures
     pairs = f"{found['same_pairs']:.0f} pairs of one, {found['other_pairs']:.0f} of two"
-    reported = f"{_reported(found, '')}; {found['persons']:.0f} persons, {pairs}"
-    wanted = f"AUC at least {LEAST_AREA} on persons never trained on"
-    yield Figure(
-        f"{name}: persons", reported, wanted, found["auc"] >= LEAST_AREA, {"quick identity": f"AUC {found['auc']:.3f}"}
-    )
+    value = f"{_reported(found, '')}; {found['persons']:.0f} persons, {pairs}"
+    target = f"AUC at least {LEAST_AREA} on persons never trained on"
+    yield Figure(f"{name}: persons", value, target, found["auc"] >= LEAST_AREA, {"quick identity": f"AUC {found['auc']:.3f}"})
     yield Figure(f"{name}: look-alikes", f"{_reported(found, 'alike_')}; {found['alike_pairs']:.0f} pairs")
     yield Figure(
         f"{name}: lengths of bones alone", f"AUC {found['size_auc']:.3f}, of look-alikes {found['alike_size_auc']:.3f}"
     )
-    for by, reported in (("body", ""), ("style", ", by style")):
+    for by, suffix in (("body", ""), ("style", ", by style")):
         how = ("--set", f"identity.by={by}")
         if by == "style":
             found = trained(path, "identity", "quick", folder / by, *how).measures
@@ -39,7 +37,7 @@ def measure(folder: Path) -> Iterator[Figure]:
         still = ("--set", "optimiser.rate=0", "--set", "steps=10")
         found = trained(path, "identity", "quick", folder / f"untrained {by}", *how, *still).measures
         yield Figure(
-            f"{name}: an encoder that is not trained{reported}",
+            f"{name}: an encoder that is not trained{suffix}",
             f"{_reported(found, '')}; look-alikes {_reported(found, 'alike_')}",
         )
     control = trained(path, "identity", "quick", folder / "shuffled", "--set", "data.shuffle_labels=true").measures

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from benchmarks.figures import Figure
 from posegen.training.animation.animate import animate, load_text_encoder
 from posegen.training.data.features import features_of
-from posegen.training.model_files import TrainedModel, load_model
+from posegen.training.trained_models import TrainedModel, load_model
 
 __all__ = ["figures_of_turns"]
 
@@ -45,8 +45,8 @@ def figures_of_turns(name: str, run: Path, watcher: Path, pairs: Sequence[tuple[
             frames = _frames(seer, made.clip.joints)
             first, second = (_when(frames, action, seer.view.fps) for action in (one, other))
             ordered += first < second
-        reported = f"{ordered} of {len(pairs) * len(SEEDS)}"
-        yield Figure(f"{name}: sentences of two actions {'left whole' if whole else 'in parts'}, both seen in order", reported)
+        value = f"{ordered} of {len(pairs) * len(SEEDS)}"
+        yield Figure(f"{name}: sentences of two actions {'left whole' if whole else 'in parts'}, both seen in order", value)
 
 
 def _frames(seer: TrainedModel, joints: NDArray[np.float32]) -> list[str]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from benchmarks.figures import Figure
 from posegen.training.animation.animate import animate, load_text_encoder
-from posegen.training.model_files import load_model
+from posegen.training.trained_models import load_model
 
 MOST_TIMES = 1.5
 """Largest accelerations of joints where two texts meet, relative to those elsewhere."""
@@ -41,11 +41,11 @@ def figures_of_joins(name: str, run: Path) -> Iterator[Figure]:
         inside.append(changes[shared])
         outside.append(changes[~shared])
     met, else_ = (float(np.percentile(np.concatenate(values), LARGEST)) for values in (inside, outside))
-    reported = (
+    value = (
         f"{met:.1f} m/s^2 where two texts meet, {else_:.1f} elsewhere, the {LARGEST:g}th percentile of joints' accelerations"
     )
-    wanted = f"at most {MOST_TIMES} times as large"
-    yield Figure(f"{name}: joins of {len(SENTENCES) - 1} pairs of texts", reported, wanted, met <= MOST_TIMES * else_)
+    target = f"at most {MOST_TIMES} times as large"
+    yield Figure(f"{name}: joins of {len(SENTENCES) - 1} pairs of texts", value, target, met <= MOST_TIMES * else_)
 
 
 def _changes(joints: NDArray[np.float32], fps: float) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ from benchmarks.tasks.in_turn import figures_of_turns
 from benchmarks.tasks.joins import figures_of_joins
 from benchmarks.train.running import Run, time_figures, trained
 from benchmarks.train.shared import SAMPLES, embedded
-from posegen.cli.evaluation_models import JudgedMotion, judge_motion
+from posegen.cli.evaluate import AnimationMeasures, measure_animation
 
 QUICK_MINUTES, BALANCED_MINUTES = 6.0, 30.0
 LEAST_OF_REAL = 0.5
@@ -37,33 +37,33 @@ def measure(folder: Path) -> Iterator[Figure]:
     yield from time_figures(name, balanced, BALANCED_MINUTES, "balanced motion")
     own = _judged(path, balanced, judge)
     share = own.made.precision / own.real.precision
-    reported = f"{100 * own.made.precision:.1f} %, {share:.2f} of the real motion's {100 * own.real.precision:.1f} %"
-    yield Figure(f"{name}: R-precision", reported, f"at least {LEAST_OF_REAL} of the real", share >= LEAST_OF_REAL)
+    value = f"{100 * own.made.precision:.1f} %, {share:.2f} of the real motion's {100 * own.real.precision:.1f} %"
+    yield Figure(f"{name}: R-precision", value, f"at least {LEAST_OF_REAL} of the real", share >= LEAST_OF_REAL)
     skate = own.made.figures["skate, strict"]
-    reported = f"{100 * skate:.2f} %; real motion {100 * own.real.figures['skate, strict']:.2f} %"
-    yield Figure(f"{name}: strict skate", reported, f"under {100 * MOST_SKATE:.0f} %", skate < MOST_SKATE)
+    value = f"{100 * skate:.2f} %; real motion {100 * own.real.figures['skate, strict']:.2f} %"
+    yield Figure(f"{name}: strict skate", value, f"under {100 * MOST_SKATE:.0f} %", skate < MOST_SKATE)
     yield from _reported(name, own)
     yield from figures_of_joins(name, balanced.place)
 
 
-def _judged(path: Path, run: Run, judge: Path) -> JudgedMotion:
-    return judge_motion(run.place, path, judge, None, lambda reported: None)
+def _judged(path: Path, run: Run, judge: Path) -> AnimationMeasures:
+    return measure_animation(run.place, path, judge, None, lambda line: None)
 
 
-def _against_controls(name: str, own: JudgedMotion, control: JudgedMotion) -> Iterator[Figure]:
+def _against_controls(name: str, own: AnimationMeasures, control: AnimationMeasures) -> Iterator[Figure]:
     for kind, other in (("the mean motion", own.mean), ("shuffled captions", control.made)):
         nearer = own.made.frechet < other.frechet and own.made.precision > other.precision
-        reported = (
+        value = (
             f"FID {own.made.frechet:.4f} against {other.frechet:.4f}, R-precision {100 * own.made.precision:.1f} % against "
             f"{100 * other.precision:.1f} %"
         )
-        yield Figure(f"{name}: beside {kind}", reported, "nearer, and more precise", nearer)
+        yield Figure(f"{name}: beside {kind}", value, "nearer, and more precise", nearer)
     times = control.made.precision / control.chance
-    reported = f"R-precision {100 * control.made.precision:.1f} %, {times:.1f} times chance"
-    yield Figure(f"{name}: with shuffled captions", reported, "chance", times <= MOST_TIMES_CHANCE)
+    value = f"R-precision {100 * control.made.precision:.1f} %, {times:.1f} times chance"
+    yield Figure(f"{name}: with shuffled captions", value, "chance", times <= MOST_TIMES_CHANCE)
 
 
-def _reported(name: str, own: JudgedMotion) -> Iterator[Figure]:
+def _reported(name: str, own: AnimationMeasures) -> Iterator[Figure]:
     """Return all measures of the generated motion beside those of the real one."""
     made, real = own.made, own.real
     yield Figure(
@@ -73,7 +73,7 @@ def _reported(name: str, own: JudgedMotion) -> Iterator[Figure]:
         f"diversity {made.diversity:.3f} (real {real.diversity:.3f}); multimodality {own.multimodality:.3f}",
     )
     for count, precision in made.precision_by_actions.items():
-        reported = f"{100 * precision:.1f} %; real {100 * real.precision_by_actions[count]:.1f} %"
-        yield Figure(f"{name}: R-precision of captions of {count}", reported)
+        value = f"{100 * precision:.1f} %; real {100 * real.precision_by_actions[count]:.1f} %"
+        yield Figure(f"{name}: R-precision of captions of {count}", value)
     for figure, value in made.figures.items():
         yield Figure(f"{name}: {figure}", f"{value:.4g}; real {real.figures[figure]:.4g}")

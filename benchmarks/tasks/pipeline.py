@@ -48,9 +48,9 @@ def measure(folder: Path) -> Iterator[Figure]:
     compared = posegen("diff", whole / "dataset", killed / "dataset")
     if subprocess.run(compared, cwd=ROOT, check=False, stdout=subprocess.DEVNULL).returncode:
         other.append("dataset")
-    reported = f"killed in {', '.join(kills)}: {'other ' + ', '.join(other) if other else 'equal bytes'}"
-    wanted = "5 kills, and the same dataset, models, figures and animation"
-    yield Figure("posegen run smoke, killed on the way", reported, wanted, not other and len(kills) == len(BEGUN))
+    value = f"killed in {', '.join(kills)}: {'other ' + ', '.join(other) if other else 'equal bytes'}"
+    target = "5 kills, and the same dataset, models, figures and animation"
+    yield Figure("posegen run smoke, killed on the way", value, target, not other and len(kills) == len(BEGUN))
 
 
 def _command(place: Path, *options: str | Path) -> list[str]:

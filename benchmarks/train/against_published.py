@@ -23,7 +23,7 @@ from benchmarks.train.published import Held, Way, held, padding, train
 from benchmarks.train.shared import dataset
 from posegen.dataset.read import open_dataset
 from posegen.training.data.features import ACTION, LENGTH, MOTION
-from posegen.training.inference import evaluate_model
+from posegen.training.trained_models import evaluate_model
 
 FASTER = {3: 1.5, 8: 1.1}
 """By how much a clip must go through `posegen train` faster than with the published settings and so large a batch."""
@@ -117,15 +117,15 @@ def _each(marks: list[float], batch: int) -> float:
 
 def _speeds(seconds: Seconds, ours: Posegen) -> Iterator[Figure]:
     for name, found in seconds.items():
-        reported = f"{1000 * statistics.median(found):.2f} ms, {ratio(seconds, BASE, name):.2f} times as fast as {BASE}"
+        value = f"{1000 * statistics.median(found):.2f} ms, {ratio(seconds, BASE, name):.2f} times as fast as {BASE}"
         beside = ratio(seconds, ALL, name)
         detail = {"seconds": found, "times": ratio(seconds, BASE, name), "beside all": beside}
-        yield Figure(f"time of a clip: {name}", reported, "", None, detail)
-    reported = ", ".join(f"{name} {value}" for name, value in ours.chosen.items())
+        yield Figure(f"time of a clip: {name}", value, "", None, detail)
+    settings = ", ".join(f"{name} {value}" for name, value in ours.chosen.items())
     for batch, least in FASTER.items():
         found = ratio(seconds, f"published, batch {batch}", POSEGEN)
         name = f"a clip by posegen train, beside the published settings with batch {batch}"
-        yield Figure(name, f"{found:.2f} times as fast ({reported})", f"{least} times", found >= least)
+        yield Figure(name, f"{found:.2f} times as fast ({settings})", f"{least} times", found >= least)
 
 
 def ratio(seconds: Mapping[str, list[float]], one: str, other: str) -> float:
@@ -166,6 +166,6 @@ def _whole(marks: list[float]) -> float:
 
 
 def _quality(name: str, found: Mapping[str, tuple[float, float]]) -> Figure:
-    reported = "; ".join(f"{way} {top1:.3f} in {seconds / 60:.1f} minutes" for way, (top1, seconds) in found.items())
+    value = "; ".join(f"{way} {top1:.3f} in {seconds / 60:.1f} minutes" for way, (top1, seconds) in found.items())
     least = max(top1 for way, (top1, _) in found.items() if way != POSEGEN) - WORSE
-    return Figure(name, reported, f"at most {WORSE} less than published", found[POSEGEN][0] >= least, dict(found))
+    return Figure(name, value, f"at most {WORSE} less than published", found[POSEGEN][0] >= least, dict(found))

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from torch import nn
 
 from posegen.progress import Progress
-from posegen.training.data.training_data import TrainingData, open_training_data, statistics
-from posegen.training.model_files import build_model, load_model
+from posegen.training.data.feed import statistics
 from posegen.training.settings import Settings, load_settings
-from posegen.training.setup import Request
+from posegen.training.setup import Request, TrainingData, open_training_data
 from posegen.training.task import Task, find_task
 from posegen.training.train import train
+from posegen.training.trained_models import build_model, load_model
 
 __all__ = ["Posegen", "begun", "posegen_trains"]
 
@@ -74,8 +74,8 @@ def begun(path: Path, samples: int, chosen: Mapping[str, str] | None = None) -> 
     task, settings = find_task("action"), load_settings("quick", _overrides(samples, {}))
     if chosen is None:
         request = Request(str(path), "action", "quick", settings, only_estimate=True)
-        reported = {reason.name: reason.value for reason in train(request).reasons}
-        chosen = {name: reported[name] for name in CHOSEN}
+        reasons = {reason.name: reason.value for reason in train(request).reasons}
+        chosen = {name: reasons[name] for name in CHOSEN}
     material = open_training_data(path, settings.data, 0)
     material.prepare(task.recipes, lambda done, total: None)
     whole = open_training_data(path, load_settings("quick").data, 0)

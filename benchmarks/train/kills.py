@@ -33,19 +33,19 @@ def killed_often(dataset: Path, folder: Path, task: str, kills: int) -> Figure:
     place, steps = folder / "killed", []
     moments = random.Random(4)
     # All in one run: each session resumes where the one before was killed, at least one checkpoint further.
-    for number, wanted in enumerate(sorted(moments.sample(range(1, STEPS - 5), kills))):
+    for number, step in enumerate(sorted(moments.sample(range(1, STEPS - 5), kills))):
         command = _command(dataset, place, task, WORKERS[number % len(WORKERS)])
-        steps.append(_killed(command, place, max(wanted, _last(place) + 1), moments.uniform(0, 0.3)))
+        steps.append(_killed(command, place, max(step, _last(place) + 1), moments.uniform(0, 0.3)))
     subprocess.run(_command(dataset, place, task, 1), cwd=ROOT, check=True)
     name = f"checkpoints/{STEPS:08d}.safetensors"
     equal = (folder / "whole" / name).read_bytes() == (place / name).read_bytes()
     dead = [step for step in steps if step is not None]
-    reported = (
+    value = (
         f"{'equal' if equal else 'other'} weights, averages and optimiser; {len(dead)} kills, "
         f"last checkpoints {', '.join(map(str, dead))}"
     )
     workers = "0, 2 and 1 processes that load in turns"
-    return Figure(f"one run of {task} killed {kills} times, with {workers}", reported, "equal", equal and len(dead) == kills)
+    return Figure(f"one run of {task} killed {kills} times, with {workers}", value, "equal", equal and len(dead) == kills)
 
 
 def _command(dataset: Path, run: Path, task: str, workers: int) -> list[str]:

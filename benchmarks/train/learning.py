@@ -25,16 +25,16 @@ def measure(folder: Path) -> Iterator[Figure]:
     yield from time_figures(name, run, MOST_MINUTES, "quick action")
     yield action_figure(name, run, LEAST_TOP1, "quick action")
     shuffled = trained(path, "action", "quick", folder / "shuffled", "--set", "data.shuffle_labels=true").measures
-    reported = f"{shuffled['clip_top1']:.3f}; always the commonest action gets {shuffled['commonest']:.3f}"
+    value = f"{shuffled['clip_top1']:.3f}; always the commonest action gets {shuffled['commonest']:.3f}"
     at_chance = shuffled["clip_top1"] <= shuffled["commonest"] + CHANCE
-    yield Figure(f"{name}: with shuffled labels", reported, "chance", at_chance)
+    yield Figure(f"{name}: with shuffled labels", value, "chance", at_chance)
 
 
 def action_figure(name: str, run: Run, least: float, kind: str) -> Figure:
     """Return the accuracy of a run."""
     found = run.measures
     clips = f"{found['clips']:,.0f} clips of test samples"
-    reported = (
+    value = (
         f"{found['clip_top1']:.3f} of {clips}; macro-F1 {found['clip_macro_f1']:.3f}, balanced {found['clip_balanced']:.3f}, "
         f"of clips with an action that fills half {found['clip_top1_of_half']:.3f}; frames {found['frame_top1']:.3f}, "
         f"their macro-F1 {found['frame_macro_f1']:.3f}; chance {found['commonest']:.3f}"
@@ -43,7 +43,7 @@ def action_figure(name: str, run: Run, least: float, kind: str) -> Figure:
         kind: f"{100 * found['clip_top1']:.1f} % of clips",
         "taken for another": _mistakes(run.result["table"]),
     }
-    return Figure(f"{name}: top-1", reported, f"{least}", found["clip_top1"] >= least, detail)
+    return Figure(f"{name}: top-1", value, f"{least}", found["clip_top1"] >= least, detail)
 
 
 def _mistakes(table: Mapping[str, Any], most: int = 10) -> list[str]:

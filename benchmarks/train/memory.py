@@ -23,5 +23,5 @@ def measure(folder: Path) -> Iterator[Figure]:
         run = folder / task
         peak = peak_memory(posegen("train", str(dataset), "--task", task, "--out", str(run), *options)).resident
         done = json.loads((run / "result.json").read_bytes())["steps"] == STEPS
-        reported = f"{peak / 1e9:.2f} GB at its peak, {STEPS} steps of balanced {'done' if done else 'not done'}"
-        yield Figure(f"memory.limit=4GB, task {task}", reported, "under 4 GB, done", done and peak < LIMIT)
+        value = f"{peak / 1e9:.2f} GB at its peak, {STEPS} steps of balanced {'done' if done else 'not done'}"
+        yield Figure(f"memory.limit=4GB, task {task}", value, "under 4 GB, done", done and peak < LIMIT)

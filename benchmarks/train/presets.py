@@ -18,10 +18,10 @@ def measure(folder: Path) -> Iterator[Figure]:
     path = dataset(folder.parent)
     for preset in PRESETS:
         command = posegen("train", path, "--task", "action", "--preset", preset, "--estimate", "--json", "--quiet")
-        reported = subprocess.run(
+        process = subprocess.run(
             [*command, "--out", str(folder / preset)], cwd=ROOT, check=True, capture_output=True, text=True
         )
-        document = json.loads(reported.stdout)
+        document = json.loads(process.stdout)
         found = document["estimate"]
         chosen = {reason["name"]: reason["value"] for reason in document["reasons"]}
         each = f"{1000 * found['step_seconds']:.0f} ms a step"

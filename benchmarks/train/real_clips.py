@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from benchmarks.figures import Figure
 from benchmarks.motion.clips import Captured, captured
-from benchmarks.motion.shared_families import ACTIONS, fit, lacking
+from benchmarks.motion.shared_families import fit, lacking
+from posegen.evaluation.families import ACTIONS
 from posegen.training.data.features import features_of
-from posegen.training.model_files import TrainedModel, load_model
+from posegen.training.trained_models import TrainedModel, load_model
 
 Array = NDArray[Any]
 
@@ -30,9 +31,9 @@ def real_figures(name: str, place: Path) -> Iterator[Figure]:
     """Predict the family of each mocap clip whose family the library has."""
     name = f"{name}: balanced accuracy on mocap clips"
     clips = captured()
-    wanted = f"{TIMES_CHANCE:.0f} times chance"
+    target = f"{TIMES_CHANCE:.0f} times chance"
     if clips is None:
-        yield Figure(name, "not measured: POSEGEN_REFERENCE is not set", wanted)
+        yield Figure(name, "not measured: POSEGEN_REFERENCE is not set", target)
         return
     trained = load_model(place)
     families = fit(clips)
@@ -46,13 +47,13 @@ def real_figures(name: str, place: Path) -> Iterator[Figure]:
     among = {family: [most_common(each, family_of, some) for each in of_it] for family, of_it in frames.items()}
     of_all = {family: [most_common(each, family_of, every) for each in of_it] for family, of_it in frames.items()}
     found = balanced(among)
-    reported = f"{found:.2f} of {sum(map(len, among.values()))} clips in {len(shared)} families; chance is {chance:.2f}"
-    yield Figure(f"{name}, among shared families", reported, wanted, found >= TIMES_CHANCE * chance)
-    reported = f"{balanced(of_all):.2f}; an answer that shows no family is wrong"
-    yield Figure(f"{name}, among all {len(trained.view.actions)} actions", reported)
+    value = f"{found:.2f} of {sum(map(len, among.values()))} clips in {len(shared)} families; chance is {chance:.2f}"
+    yield Figure(f"{name}, among shared families", value, target, found >= TIMES_CHANCE * chance)
+    value = f"{balanced(of_all):.2f}; an answer that shows no family is wrong"
+    yield Figure(f"{name}, among all {len(trained.view.actions)} actions", value)
     for family, said in among.items():
-        reported = ", ".join(f"{other} {count}" for other, count in Counter(said).most_common())
-        yield Figure(f"{name}, takes {family} for", reported)
+        value = ", ".join(f"{other} {count}" for other, count in Counter(said).most_common())
+        yield Figure(f"{name}, takes {family} for", value)
 
 
 def frame_scores(trained: TrainedModel, clip: Captured) -> Array:

@@ -53,10 +53,10 @@ def time_figures(name: str, run: Run, most_minutes: float, kind: str) -> Iterato
     kind : str
         Preset and task, as the page finds them.
     """
-    reported = f"{run.minutes:.1f} minutes"
-    yield Figure(f"{name}: total time", reported, f"{most_minutes:.0f}", run.minutes <= most_minutes, {kind: run.minutes})
+    value = f"{run.minutes:.1f} minutes"
+    yield Figure(f"{name}: total time", value, f"{most_minutes:.0f}", run.minutes <= most_minutes, {kind: run.minutes})
     times = run.result["times"]
     shares = ", ".join(f"{phase} {100 * share:.1f} %" for phase, share in times["shares"].items())
-    reported = f"{shares} of {1000 * times['seconds']:.0f} ms"
+    value = f"{shares} of {1000 * times['seconds']:.0f} ms"
     waits = times["shares"]["data"] < MOST_WAITING
-    yield Figure(f"{name}: time split of a training step", reported, f"data under {100 * MOST_WAITING:.0f} %", waits)
+    yield Figure(f"{name}: time split of a training step", value, f"data under {100 * MOST_WAITING:.0f} %", waits)

@@ -13,13 +13,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from benchmarks.motion.shared_families import ACTIONS
 from benchmarks.train.running import trained
 from benchmarks.usefulness.clips import Clips, balanced
 from benchmarks.usefulness.definitions import (
     BATCH,
-    FRESH_ANSWERS,
     GENERATED_ONLY,
+    NEW_CLASSIFIER,
     PRETRAINED,
     RATE,
     STEPS,
@@ -28,12 +27,13 @@ from benchmarks.usefulness.definitions import (
 from benchmarks.usefulness.learning import chosen_at, settings_of, shares, train
 from benchmarks.usefulness.results import Result
 from benchmarks.usefulness.trials import TRAINING, Trial
+from posegen.evaluation.families import ACTIONS
 from posegen.training.data.features import ABSENT, features_of
 from posegen.training.data.feed import vary_skeletons
-from posegen.training.model_files import TrainedModel, load_model
 from posegen.training.settings import Settings
 from posegen.training.task import find_task
 from posegen.training.tasks.action import ActionModel
+from posegen.training.trained_models import TrainedModel, load_model
 
 __all__ = ["TASK", "FamilyScores", "measure", "pretrained"]
 
@@ -70,11 +70,11 @@ def pretrained(dataset: Path, folder: Path) -> TrainedModel:
     return load_model(trained(dataset, TASK, "quick", folder / TASK, *options).place)
 
 
-def measure(clips: Clips, generated: TrainedModel, wanted: Iterable[Trial]) -> Iterator[Result]:
+def measure(clips: Clips, generated: TrainedModel, trials: Iterable[Trial]) -> Iterator[Result]:
     """Train and test all trials."""
     stride = generated.view.stride
     motion = [features_of(np.asarray(joints[::stride], np.float32), clips.fps / stride) for joints in clips.joints]
-    for trial in wanted:
+    for trial in trials:
         own = clips.trained_on(trial.repetition, trial.count)
         model: nn.Module = _kept(generated, clips)
         if trial.way != GENERATED_ONLY:
@@ -101,7 +101,7 @@ def _begun(way: str, generated: TrainedModel, clips: Clips, motion: Sequence[Arr
         return _kept(generated, clips)
     torch.manual_seed(settings.seed)
     model = ActionModel(replace(generated.view, actions=clips.names), generated.settings)
-    if way == FRESH_ANSWERS:
+    if way == NEW_CLASSIFIER:
         model.encoder.load_state_dict(generated.model.encoder.state_dict())  # type: ignore[union-attr]
         return model
     frames = np.concatenate(motion)
@@ -132,8 +132,8 @@ def _shown(motion: Sequence[Array], families: Array, which: Array, settings: Set
         values[place, :n] = clip[begin : begin + n]
         action[place, :n] = families[place]
     # A clip that occurs twice gets two skeletons: its index in the batch serves as variant.
-    reported = {"motion": values, "length": length, "sample": which, "variant": np.arange(len(which))}
-    varied = vary_skeletons(reported, settings.data.skeleton, settings.seed, step)
+    arrays = {"motion": values, "length": length, "sample": which, "variant": np.arange(len(which))}
+    varied = vary_skeletons(arrays, settings.data.skeleton, settings.seed, step)
     return {
         "motion": torch.from_numpy(varied["motion"]),
         "length": torch.from_numpy(length),

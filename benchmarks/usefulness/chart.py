@@ -7,8 +7,8 @@ from pathlib import Path
 
 from benchmarks.usefulness.definitions import (
     COUNTS,
-    FRESH_ANSWERS,
     GENERATED_ONLY,
+    NEW_CLASSIFIER,
     PRETRAINED,
     PRETRAINED_LONGER,
     REAL_LONGER,
@@ -24,7 +24,7 @@ COLOURS = {
     PRETRAINED: "#1f6cc8",
     REAL_LONGER: "#eda79e",
     PRETRAINED_LONGER: "#8db6e6",
-    FRESH_ANSWERS: "#a06cc8",
+    NEW_CLASSIFIER: "#a06cc8",
 }
 
 

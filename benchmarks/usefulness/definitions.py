@@ -7,16 +7,17 @@ COUNTS = (1, 5, 10, None)
 FOLDS = 3
 """Number of folds by subject. One is the test fold."""
 REPETITIONS = 6
-"""Each with a seed of its own, its number, which draws the clips, what the steps see and, where they are fresh, the weights.
+"""Each with a seed of its own, its number, which draws the clips, what the steps see and, where they are new, the weights.
 Repetition r holds out part r modulo FOLDS."""
 FEWER_REPETITIONS = 3
-"""Repetitions of the longer methods and of FRESH_ANSWERS: one per fold."""
+"""Repetitions of the longer methods and of NEW_CLASSIFIER: one per fold."""
 
 REAL_ONLY = "real only"
 PRETRAINED = "generated, then real"
-FRESH_ANSWERS = "generated, then real, fresh answers"
-"""Of action alone: what scores the classes is fresh, and the rate that of fresh weights, as with ``posegen train CLIPS --init
-RUN``. PRETRAINED keeps the scores of the actions that show a family instead; they are put together."""
+NEW_CLASSIFIER = "generated, then real, new classifier"
+"""Of action alone: the layer that scores the classes has new weights, and the rate is that of new weights, as with
+``posegen train CLIPS --init RUN``. PRETRAINED keeps the scores of the actions of a family instead; they are put together.
+"""
 GENERATED_ONLY = "generated only"
 REAL_LONGER, PRETRAINED_LONGER = "real only, longer", "generated, then real, longer"
 """In LONGER times as many steps: whether it is but time that is lacking. PRETRAINED_LONGER is of lifting alone. That few clips
@@ -28,10 +29,10 @@ MEAN_POSE = "the mean pose"
 
 LONGER = 3
 FINE_TUNING = 0.25
-"""Learning rate of pre-trained weights relative to fresh ones."""
+"""Learning rate of pre-trained weights relative to new ones."""
 
 STEPS, BATCH, RATE = 150, 16, 2e-3
-"""Steps, batch and rate for action on real clips, fresh or pre-trained. Other settings are those of the preset quick."""
+"""Steps, batch and rate for action on real clips, with new or pre-trained weights. Other settings are those of quick."""
 STRETCH = 32
 """Longest crop in frames, 5 seconds; half of the mocap clips are shorter. Tests use whole clips."""
 PRETRAINING_SAMPLES = 6000

@@ -90,13 +90,13 @@ def _draws(whose: int, clip: int, camera: int) -> Array:
     return np.random.default_rng((whose, clip, camera)).random(4)
 
 
-def measure(clips: Clips, generated: Lifter, wanted: Iterable[Trial]) -> Iterator[Result]:
+def measure(clips: Clips, generated: Lifter, trials: Iterable[Trial]) -> Iterator[Result]:
     """Train and test all trials."""
     views = [
         joined([seen(joints[::LIFTING_STRIDE], clip, _draws(_REAL, clip, camera)) for camera in range(CAMERAS)])
         for clip, joints in enumerate(clips.joints)
     ]
-    for trial in wanted:
+    for trial in trials:
         held = joined([views[clip] for clip in clips.held_out(trial.repetition)])
         own = clips.trained_on(trial.repetition, trial.count)
         if trial.way == GENERATED_ONLY:
@@ -118,7 +118,7 @@ def _by_real(trial: Trial, generated: Lifter, poses: Poses, held: Poses, clips: 
 
 
 def _learnt(begun: Lifter | None, poses: Poses, weights: Array, settings: Settings) -> Lifter:
-    """Train on poses from fresh weights or a copy of a model."""
+    """Train on poses from new weights or a copy of a model."""
     torch.manual_seed(settings.seed)
     model = Lifter() if begun is None else deepcopy(begun)
     picture, body = torch.from_numpy(poses.picture), torch.from_numpy(poses.body)
@@ -162,8 +162,8 @@ def aligned(found: Array, true: Array) -> Array:
     Umeyama, Least-squares estimation of transformation parameters between two point patterns, 1991.
     """
     middle = true.mean(axis=1, keepdims=True)
-    own, wanted = found - found.mean(axis=1, keepdims=True), true - middle
-    u, values, v = np.linalg.svd(np.swapaxes(own, 1, 2) @ wanted)
+    own, target = found - found.mean(axis=1, keepdims=True), true - middle
+    u, values, v = np.linalg.svd(np.swapaxes(own, 1, 2) @ target)
     # A reflection is not a rotation.
     sign = np.ones_like(values)
     sign[:, -1] = np.sign(np.linalg.det(u @ v))

@@ -11,9 +11,9 @@ from benchmarks.usefulness import definitions, lifting
 from benchmarks.usefulness.chart import draw
 from benchmarks.usefulness.definitions import (
     COUNTS,
-    FRESH_ANSWERS,
     GENERATED_ONLY,
     MEAN_POSE,
+    NEW_CLASSIFIER,
     PRETRAINED,
     PRETRAINED_LONGER,
     REAL_LONGER,
@@ -140,7 +140,7 @@ def _beside(results: Sequence[Result], measure: Measure) -> list[str]:
     ways = [
         (GENERATED_ONLY, 0),
         (MEAN_POSE, None),
-        *((FRESH_ANSWERS, count) for count in COUNTS),
+        *((NEW_CLASSIFIER, count) for count in COUNTS),
         *((way, count) for count in COUNTS for way in (REAL_LONGER, PRETRAINED_LONGER)),
     ]
     for way, count in ways:
@@ -156,7 +156,7 @@ def _of_same(results: Sequence[Result], measure: Measure, way: str, count: int |
     """Return a value, with that of real clips only in the same repetitions if the method has fewer of them."""
     text = measure.reported(values.values())
     real = values_of(results, measure.task, REAL_ONLY, count, measure.key)
-    if way in (FRESH_ANSWERS, REAL_LONGER, PRETRAINED_LONGER):
+    if way in (NEW_CLASSIFIER, REAL_LONGER, PRETRAINED_LONGER):
         same = [real[repetition] for repetition in values]
         text += f"; {REAL_ONLY} in the same {len(same)} repetitions {measure.reported(same)}"
     return text

@@ -9,10 +9,10 @@ from benchmarks.usefulness.definitions import (
     COUNTS,
     FEWER_REPETITIONS,
     FINE_TUNING,
-    FRESH_ANSWERS,
     GENERATED_ONLY,
     LONGER,
     MEAN_POSE,
+    NEW_CLASSIFIER,
     PRETRAINED,
     PRETRAINED_LONGER,
     REAL_LONGER,
@@ -24,7 +24,7 @@ __all__ = ["TRAINING", "Trial", "trials"]
 TRAINING = {
     REAL_ONLY: (1, 1.0),
     PRETRAINED: (1, FINE_TUNING),
-    FRESH_ANSWERS: (1, 1.0),
+    NEW_CLASSIFIER: (1, 1.0),
     REAL_LONGER: (LONGER, 1.0),
     PRETRAINED_LONGER: (LONGER, FINE_TUNING),
 }
@@ -52,4 +52,4 @@ def trials(task: str, repetitions: int) -> Iterator[Trial]:
     for repetition in range(min(repetitions, FEWER_REPETITIONS)):
         for count in COUNTS:
             yield Trial(REAL_LONGER, count, repetition)
-            yield Trial(PRETRAINED_LONGER if task == "lifting" else FRESH_ANSWERS, count, repetition)
+            yield Trial(PRETRAINED_LONGER if task == "lifting" else NEW_CLASSIFIER, count, repetition)

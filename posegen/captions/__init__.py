@@ -1,1 +1,1 @@
-"""Captions: visible segments, statements, grammar and sentences; and texts parsed into statements, scripts and scenes."""
+"""Captions: visible segments, statements, grammar and sentences; and texts parsed into statements."""

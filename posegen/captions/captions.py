@@ -28,9 +28,9 @@ from posegen.captions.grammar import (
     pair_name,
     verb_forms,
 )
-from posegen.captions.segments import Segments
-from posegen.captions.statements import (
+from posegen.captions.segments import (
     SegmentFacts,
+    Segments,
     Statement,
     make_statement,
     order_statement,
@@ -100,7 +100,7 @@ class _CaptionInputs(NamedTuple):
     ----------
     bounds : where the segments of each sequence begin
     facts, planned : of each segment; see :class:`posegen.captions.segments.Segments`
-    key : of each segment; see :func:`posegen.captions.statements.segment_keys`
+    key : of each segment; see :func:`posegen.captions.segments.segment_keys`
     over : for each segment, the number of the one that overlays it and is stated in the same clause; -1 for none
     during : for each segment, the number of the one that continues meanwhile without being stated again; -1 for none
     styled : whether a style is visible in each sequence

@@ -10,14 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from posegen.arrays import Array
-from posegen.captions.segments import SIDES
-from posegen.captions.statements import MOST_SEGMENTS, Facts, SegmentFacts, Statement, make_statement
+from posegen.captions.segments import MOST_SEGMENTS, SIDES, Facts, SegmentFacts, Statement, make_statement
 from posegen.constants import DIRECTIONS, PATHS, SPEEDS
 from posegen.library.load import Library
 
@@ -73,7 +72,7 @@ class Clause:
     claims : (kind, value) pairs of verb and details
     texts : verb with details, in all forms; contains ``{their}`` for the actor's possessive pronoun and ``{partner}`` for the
         actor with whom it is done
-    made : the claims as statements, by segment key; see :func:`posegen.captions.statements.segment_keys`
+    made : the claims as statements, by segment key; see :func:`posegen.captions.segments.segment_keys`
     labels : texts of the clause alone, by number of the template
     """
 
@@ -320,7 +319,7 @@ class Grammar:
         return str(places[choice % len(places)]) if places else ""
 
 
-@cache
+@lru_cache(maxsize=8)
 def grammar_of(library: Library) -> Grammar:
     """Return the grammar of a library's words."""
     return Grammar(library)
@@ -341,7 +340,7 @@ def pair_name(words: Mapping[str, Any], one: str, other: str) -> str:
     return str(joint["unlike"].replace("{one}", subjects[one][0]).replace("{other}", subjects[other][0]))
 
 
-@cache
+@lru_cache(maxsize=1 << 12)
 def compile_frame(template: str, forms: tuple[str, ...]) -> Frame:
     """Compile a template, such as ``{subject}, after {doing}, {does}``; the subject is inserted later."""
     pieces = _placeholder(forms).split(template)

@@ -1,13 +1,14 @@
-"""Evidence: side, count, turn and speed in an interval of frames, measured from the joints, whatever was planned.
+"""Evidence: side, count, turn, speed and partners in an interval of frames, measured from the joints, whatever was planned.
 
 A side and a count show in a *signal*: a distance between parts of the body, frame by frame. The signal of one side is that of
 the limb on this side, or towards this side; that of both sides is the mean of the two. Which signal an action has is part of
-the library (:mod:`posegen.library.schema`); comparing evidence with statements is done in :mod:`posegen.checks.statements`.
+the library (:mod:`posegen.library.schema`). Partners are actors whose hands meet, whose chests are close, or whose hips face
+the other. Comparing evidence with statements is done in :mod:`posegen.checks.statements`.
 """
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from posegen.arrays import Array
 from posegen.constants import AVERAGE_LEG, DEGREES
 from posegen.kernels import Scalar, kernel
 from posegen.library.load import Library
-from posegen.library.schema import SIGNALS, Signal
+from posegen.library.schema import SIGNALS
 from posegen.scene import BOTH, LEFT, RIGHT
 from posegen.skeleton import JOINTS
 
@@ -32,22 +33,17 @@ HIP_OVER_ANKLE = 0.92
 """Thigh and shank as a share of the height of the hip: the rest is below the ankle (Drillis and Contini)."""
 
 
-def signal_index(signal: Signal) -> int:
-    """Return the index of a signal, by which kernels refer to it."""
-    return SIGNALS.index(signal)
-
-
 def _pair(name: str) -> tuple[int, int]:
     return JOINTS.index(f"left_{name}"), JOINTS.index(f"right_{name}")
 
 
-PELVIS, HEAD = JOINTS.index("pelvis"), JOINTS.index("head")
+PELVIS, CHEST, HEAD = (JOINTS.index(name) for name in ("pelvis", "spine3", "head"))
 HIPS, SHOULDERS, WRISTS, KNEES, ANKLES = (_pair(name) for name in ("hip", "shoulder", "wrist", "knee", "ankle"))
-PELVIS_HEIGHT, HEAD_HEIGHT = signal_index("pelvis_height"), signal_index("head_height")
-HEAD_ASIDE, TRAVEL_ASIDE = signal_index("head_aside"), signal_index("travel_aside")
-HANDS_APART, FEET_APART = signal_index("hands_apart"), signal_index("feet_apart")
-HAND_HEIGHT, HAND_AHEAD, HAND_REACH = signal_index("hand_height"), signal_index("hand_ahead"), signal_index("hand_reach")
-FOOT_HEIGHT, FOOT_AHEAD = signal_index("foot_height"), signal_index("foot_ahead")
+PELVIS_HEIGHT, HEAD_HEIGHT = SIGNALS.index("pelvis_height"), SIGNALS.index("head_height")
+HEAD_ASIDE, TRAVEL_ASIDE = SIGNALS.index("head_aside"), SIGNALS.index("travel_aside")
+HANDS_APART, FEET_APART = SIGNALS.index("hands_apart"), SIGNALS.index("feet_apart")
+HAND_HEIGHT, HAND_AHEAD, HAND_REACH = SIGNALS.index("hand_height"), SIGNALS.index("hand_ahead"), SIGNALS.index("hand_reach")
+FOOT_HEIGHT, FOOT_AHEAD = SIGNALS.index("foot_height"), SIGNALS.index("foot_ahead")
 SMALLEST = 1e-6
 
 
@@ -112,7 +108,7 @@ def fill_signal(joints: Array, signal: int, side: int, out: Array) -> None:
     joints : float32 [frames, 22, 3]
         Metres.
     signal : int
-        See :func:`signal_index`.
+        Index in :data:`posegen.library.schema.SIGNALS`.
     side : int
         LEFT, RIGHT, or BOTH for the mean of the two.
     out : float64 [frames]
@@ -328,7 +324,7 @@ def fill_evidence(
             fill_speed_shares(seen, stride, limits, stride * frame_seconds, left, out.slower[i], out.faster[i])
 
 
-@cache
+@lru_cache(maxsize=8)
 def signs_of(library: Library) -> Signs:
     """Return what to measure of the actions of a library."""
     columns = np.full((5, len(library.actions)), -1, np.int64)
@@ -337,9 +333,9 @@ def signs_of(library: Library) -> Signs:
         side, count = action.signs.side, action.signs.count
         columns[4, i] = 1 if action.gait is not None else -1
         if side is not None and (signal := side.more or side.less) is not None:
-            columns[:2, i] = signal_index(signal), 1 if side.more else -1
+            columns[:2, i] = SIGNALS.index(signal), 1 if side.more else -1
         if count is not None and (signal := count.peaks or count.dips) is not None:
-            columns[2:4, i] = signal_index(signal), 1 if count.peaks else -1
+            columns[2:4, i] = SIGNALS.index(signal), 1 if count.peaks else -1
     return Signs(*columns)
 
 
@@ -372,8 +368,7 @@ def measure_evidence(joints: Array, intervals: Intervals, library: Library, boun
     empty = (intervals.start < 0) | (intervals.end > frames) | (intervals.start >= intervals.end)
     if empty.any():
         i = int(np.argmax(empty))
-        msg = f"frames {intervals.start[i]} to {intervals.end[i]} are not an interval of a clip of {frames} frames"
-        raise ValueError(msg)
+        raise ValueError(f"frames {intervals.start[i]} to {intervals.end[i]} are not an interval of a clip of {frames} frames")
     found = Evidence(
         np.empty(n, np.int8), np.empty(n, np.int32), np.empty(n), np.empty((n, len(bounds))), np.empty((n, len(bounds)))
     )
@@ -387,3 +382,97 @@ def measure_evidence(joints: Array, intervals: Intervals, library: Library, boun
         found,
     )
     return found._replace(turn=found.turn * DEGREES)
+
+
+CONTACT, LEAST_CONTACT = 0.05, 3
+"""Metres within which two hands are in contact, and the least number of frames of it."""
+NEAR_CHESTS = 0.45
+"""Metres within which the chests of two people who hug are."""
+FACING = 0.819
+"""Cosine of 35 degrees: the hips of a person who faces another one deviate by no more, most of the time."""
+CONVERSING = 7.0
+"""Metres within which people interact."""
+FOLLOWING = (0.5, 3.0)
+"""Metres between the person behind and the person ahead."""
+TRAIL = 0.45
+"""Metres from the path of the person ahead within which the person behind walks."""
+EVERY = 3
+"""Every how many frames the path of the person ahead is searched."""
+MOST = 0.6
+"""Share of the frames that decides."""
+
+
+def partners_by_signal(joints: Array, actor: int, start: int, end: int, signal: str) -> list[int]:
+    """Return the partners of an actor, by one criterion.
+
+    Parameters
+    ----------
+    joints : float32 [actors, frames, 22, 3]
+        Metres, of one sequence; absent actors are NaN.
+    actor : int
+    start, end : int
+        First frame of the interval, and the frame after its last one.
+    signal : str
+        One of :data:`posegen.library.interactions.SIGHTS`.
+
+    Returns
+    -------
+    list of int
+        Numbers of the other actors.
+    """
+    found = []
+    for other in range(len(joints)):
+        if other != actor and not np.isnan(joints[other, start, PELVIS, 0]):
+            one, two = (joints[who].astype(np.float64) for who in (actor, other))
+            if _PARTNER_SIGNALS[signal](one, two, start, end):
+                found.append(other)
+    return found
+
+
+def find_partners(joints: Array, actor: int, start: int, end: int, action: str, library: Library) -> list[int]:
+    """Return the partners of an actor in an action, by the criterion of any interaction that contains it."""
+    signals = {interaction.seen: None for interaction in library.interactions.values() if action in interaction.actions}
+    return sorted({other for signal in signals for other in partners_by_signal(joints, actor, start, end, signal)})
+
+
+def _size(vectors: Array) -> Array:
+    return np.asarray(np.sqrt((vectors * vectors).sum(-1)))
+
+
+def wrist_gaps(one: Array, two: Array) -> tuple[float, int]:
+    """Return the least distance of wrists of two people, float64 [frames, 22, 3], and the most frames of a pair in contact."""
+    gaps = np.stack([_size(one[:, a] - two[:, b]) for a in WRISTS for b in WRISTS])
+    return float(gaps.min()), int((gaps <= CONTACT).sum(axis=1).max())
+
+
+def _hands(one: Array, two: Array, start: int, end: int) -> bool:
+    return wrist_gaps(one[start:end], two[start:end])[1] >= LEAST_CONTACT
+
+
+def _chests(one: Array, two: Array, start: int, end: int) -> bool:
+    near = _size(one[start:end, CHEST] - two[start:end, CHEST]) <= NEAR_CHESTS
+    return int(near.sum()) >= LEAST_CONTACT and _facing(one, two, start, end)
+
+
+def _facing(one: Array, two: Array, start: int, end: int) -> bool:
+    left = one[start:end, HIPS[0]] - one[start:end, HIPS[1]]
+    way = two[start:end, PELVIS] - one[start:end, PELVIS]
+    # With left at +x, a person faces +z.
+    ahead = np.stack([-left[:, 2], left[:, 0]], axis=-1)
+    way = way[:, [0, 2]]
+    far = _size(way)
+    towards = (ahead * way).sum(-1) >= FACING * _size(ahead) * far
+    return bool((towards & (far <= CONVERSING)).mean() >= MOST)
+
+
+def _behind(one: Array, two: Array, start: int, end: int) -> bool:
+    here, there = one[start:end:EVERY, PELVIS][:, [0, 2]], two[:end, PELVIS][:, [0, 2]]
+    gap = _size(here - there[start:end:EVERY])
+    near = (gap >= FOLLOWING[0]) & (gap <= FOLLOWING[1])
+    # The person behind is where the person ahead has been, or on the way to where that person began.
+    trail = _size(there[None, ::EVERY] - here[:, None]).min(axis=1)
+    began = _size(here - there[0]) <= FOLLOWING[1]
+    return bool((near & ((trail <= TRAIL) | began)).mean() >= MOST) and _facing(one, two, start, end)
+
+
+_PARTNER_SIGNALS = {"hands": _hands, "chests": _chests, "facing": _facing, "behind": _behind}

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from posegen.arrays import Array
-from posegen.checks.angles import AXES, DIRECTIONS, fill_angles
 from posegen.checks.capsules import ASIDE, fill_aside, limbs_cross, overlapping, stature_of_legs
 from posegen.checks.columns import BLOCK, COLUMNS, fill_columns
-from posegen.checks.ranges import PASSING_SECONDS, Ranges, leaves_ranges, ranges_of
+from posegen.checks.ranges import AXES, DIRECTIONS, PASSING_SECONDS, Ranges, fill_angles, leaves_ranges, ranges_of
 from posegen.kernels import aligned_zeros, kernel
 from posegen.library.load import Library
 

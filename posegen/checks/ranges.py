@@ -1,7 +1,9 @@
 """Joint ranges: whether joints stay in their usual range, or in the wider range of an action that is shown.
 
-A range is three numbers: cosine and sine of its middle, cosine of half its width. They are compared with the directions of
-:mod:`posegen.checks.angles`. Usual ranges are checked for all frames at once, wider ones only for frames outside them.
+Anatomical angles are computed from joint positions, each as a direction, so that no arc tangent is needed: an angle of a
+degrees is x = r cos a, y = r sin a, r. It differs from the middle of a range by less than half the width of the range where
+x cos(middle) + y sin(middle) > r cos(half the width). A range is three numbers: cosine and sine of its middle, cosine of half
+its width. Usual ranges are checked for all frames at once, wider ones only for frames outside them.
 """
 
 from __future__ import annotations
@@ -12,12 +14,175 @@ from typing import NamedTuple
 import numpy as np
 
 from posegen.arrays import Array
-from posegen.checks.angles import ANGLES, DIRECTION, REST
-from posegen.checks.columns import BLOCK, X, Y, Z
+from posegen.checks.columns import BLOCK, X, Y, Z, joint_column
 from posegen.kernels import Scalar, kernel
 from posegen.library.channels import widest
 from posegen.library.load import Library
-from posegen.skeleton import JOINT_LIMITS, PARTS
+from posegen.skeleton import BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, JOINT_LIMITS, JOINTS, PARTS, PROPORTIONS
+
+_LEG = ("hip_flexion", "hip_abduction", "knee_flexion", "ankle_dorsiflexion")
+_ARM = ("shoulder_flexion", "elbow_flexion")
+ANGLES = (
+    *("trunk_flexion", "trunk_rotation", "trunk_lateral", "neck_flexion", "neck_lateral"),
+    *(f"{side}_{angle}" for side in ("left", "right") for angle in _LEG),
+    *(f"{side}_{angle}" for side in ("left", "right") for angle in _ARM),
+)
+"""Angles that positions determine. They do not determine the rotation of a limb about its own length, or of the head."""
+
+REST = {"neck_flexion": 20.2, "hip_flexion": -4.05, "shoulder_flexion": -4.57}
+"""Degrees in the rest pose, where they are not 0: the line from neck to head leans further forward than that from chest to
+neck; those from hips to spine1 and from spine3 to neck lean back."""
+BENT = 0.02
+"""Distance of the hip from the line of the shank, in thigh lengths, from which the side to which the knee bends is known."""
+
+AXES = 9 * BLOCK
+"""Size of three unit vectors: left, up, forward."""
+LEFT, UP, FORWARD = 0, 3 * BLOCK, 6 * BLOCK
+DIRECTION = 3 * BLOCK
+DIRECTIONS = len(ANGLES) * DIRECTION
+FIRST_LEG, FIRST_ARM = 5, 5 + 2 * len(_LEG)
+
+SPINE1, SPINE3, NECK, HEAD = (JOINTS.index(name) for name in ("spine1", "spine3", "neck", "head"))
+LEGS = np.array([[JOINTS.index(f"{side}_{name}") for name in ("hip", "knee", "ankle", "foot")] for side in ("left", "right")])
+ARMS = np.array([[JOINTS.index(f"{side}_{name}") for name in ("shoulder", "elbow", "wrist")] for side in ("left", "right")])
+COLLARS = JOINTS.index("left_collar"), JOINTS.index("right_collar")
+
+ONE, NONE = np.float32(1.0), np.float32(0.0)
+BENT_BACK = np.float32(-0.95 * BENT)
+"""A little less than the threshold, so that rounding does not matter."""
+ASIDE = np.float32(0.753)
+"""Square of the sine of 60.2 degrees: an upper arm lifted further to the side has no flexion."""
+_DROP = PROPORTIONS["ankle_height"] - BALL_JOINT_HEIGHT
+_FOOT = float(np.sqrt(BALL_BEFORE_ANKLE * BALL_BEFORE_ANKLE + _DROP * _DROP))
+SOLE_COSINE, SOLE_SINE = np.float32(BALL_BEFORE_ANKLE / _FOOT), np.float32(_DROP / _FOOT)
+"""Cosine and sine of the angle between the sole and the line from ankle to ball; see :func:`posegen.skeleton.sole_points`."""
+
+
+@kernel
+def put(out: Array, angle: int, f: int, x: Scalar, y: Scalar, r: Scalar) -> None:
+    """Write one direction."""
+    out[angle * DIRECTION + X + f] = x
+    out[angle * DIRECTION + Y + f] = y
+    out[angle * DIRECTION + Z + f] = r
+
+
+@kernel
+def along(x: Scalar, y: Scalar, z: Scalar, axes: Array, axis: int, f: int) -> Scalar:
+    """Return the component of a vector along an axis."""
+    return x * axes[axis + X + f] + y * axes[axis + Y + f] + z * axes[axis + Z + f]
+
+
+@kernel
+def fill_axes(left: Array, right: Array, low: Array, high: Array, out: Array) -> None:
+    """Compute the axes of pelvis or chest from left and right joints and a lower and a higher one; `out` is float32 [AXES]."""
+    for f in range(BLOCK):
+        x, y, z = left[X + f] - right[X + f], left[Y + f] - right[Y + f], left[Z + f] - right[Z + f]
+        over = ONE / np.sqrt(x * x + y * y + z * z)
+        x, y, z = x * over, y * over, z * over
+        up_x, up_y, up_z = high[X + f] - low[X + f], high[Y + f] - low[Y + f], high[Z + f] - low[Z + f]
+        aside = up_x * x + up_y * y + up_z * z
+        up_x, up_y, up_z = up_x - aside * x, up_y - aside * y, up_z - aside * z
+        over = ONE / np.sqrt(up_x * up_x + up_y * up_y + up_z * up_z)
+        up_x, up_y, up_z = up_x * over, up_y * over, up_z * over
+        out[LEFT + X + f], out[LEFT + Y + f], out[LEFT + Z + f] = x, y, z
+        out[UP + X + f], out[UP + Y + f], out[UP + Z + f] = up_x, up_y, up_z
+        out[FORWARD + X + f], out[FORWARD + Y + f] = y * up_z - z * up_y, z * up_x - x * up_z
+        out[FORWARD + Z + f] = x * up_y - y * up_x
+
+
+@kernel
+def fill_trunk(pelvis: Array, chest: Array, out: Array) -> None:
+    """Compute flexion, rotation, lateral flexion of the trunk: rotation . flexion . lateral flexion turn the pelvis' axes."""
+    for f in range(BLOCK):
+        x, y, z = chest[FORWARD + X + f], chest[FORWARD + Y + f], chest[FORWARD + Z + f]
+        left, up, forward = along(x, y, z, pelvis, LEFT, f), along(x, y, z, pelvis, UP, f), along(x, y, z, pelvis, FORWARD, f)
+        level = np.sqrt(left * left + forward * forward)
+        put(out, 0, f, level, -up, ONE)
+        put(out, 1, f, forward, left, level)
+        x, y, z = pelvis[UP + X + f], pelvis[UP + Y + f], pelvis[UP + Z + f]
+        left, up = along(x, y, z, chest, LEFT, f), along(x, y, z, chest, UP, f)
+        put(out, 2, f, up, -left, np.sqrt(left * left + up * up))
+
+
+@kernel
+def fill_neck(chest: Array, neck: Array, head: Array, out: Array) -> None:
+    """Compute flexion and lateral flexion of the neck."""
+    for f in range(BLOCK):
+        x, y, z = head[X + f] - neck[X + f], head[Y + f] - neck[Y + f], head[Z + f] - neck[Z + f]
+        left, up, forward = along(x, y, z, chest, LEFT, f), along(x, y, z, chest, UP, f), along(x, y, z, chest, FORWARD, f)
+        level = np.sqrt(up * up + forward * forward)
+        put(out, 0, f, up, forward, level)
+        put(out, 1, f, level, left, np.sqrt(left * left + level * level))
+
+
+@kernel
+def fill_leg(pelvis: Array, side: int, columns: Array, out: Array) -> None:
+    """Compute hip flexion and abduction, knee flexion and ankle dorsiflexion of the left leg (`side` 0) or the right one (1).
+
+    Along the shank, a bent knee is on the same side of the hip as the toes; otherwise it is bent backwards. Where a foot points
+    at the knee, which is more dorsiflexion than any ankle has, the result is larger still.
+    """
+    hip, knee = joint_column(columns, LEGS[side, 0]), joint_column(columns, LEGS[side, 1])
+    ankle, foot = joint_column(columns, LEGS[side, 2]), joint_column(columns, LEGS[side, 3])
+    outward = np.float32(1 - 2 * side)
+    for f in range(BLOCK):
+        x, y, z = knee[X + f] - hip[X + f], knee[Y + f] - hip[Y + f], knee[Z + f] - hip[Z + f]
+        left, up, forward = along(x, y, z, pelvis, LEFT, f), along(x, y, z, pelvis, UP, f), along(x, y, z, pelvis, FORWARD, f)
+        level, thigh = np.sqrt(up * up + forward * forward), x * x + y * y + z * z
+        put(out, 0, f, -up, forward, level)
+        put(out, 1, f, level, outward * left, np.sqrt(thigh))
+        to_x, to_y, to_z = ankle[X + f] - knee[X + f], ankle[Y + f] - knee[Y + f], ankle[Z + f] - knee[Z + f]
+        toe_x, toe_y, toe_z = foot[X + f] - ankle[X + f], foot[Y + f] - ankle[Y + f], foot[Z + f] - ankle[Z + f]
+        shank, toes = to_x * to_x + to_y * to_y + to_z * to_z, toe_x * toe_x + toe_y * toe_y + toe_z * toe_z
+        straight, down = x * to_x + y * to_y + z * to_z, toe_x * to_x + toe_y * to_y + toe_z * to_z
+        ahead = (x * toe_x + y * toe_y + z * toe_z) * shank - straight * down
+        off = np.sqrt(max(toes * shank - down * down, NONE))
+        both = np.sqrt(thigh * shank)
+        bend = np.sqrt(max(thigh * shank - straight * straight, NONE))
+        put(out, 2, f, straight, bend - np.float32(ahead < BENT_BACK * both * off) * (bend + bend), both)
+        put(out, 3, f, off * SOLE_COSINE + down * SOLE_SINE, off * SOLE_SINE - down * SOLE_COSINE, np.sqrt(toes * shank))
+
+
+@kernel
+def fill_arm(chest: Array, side: int, columns: Array, out: Array) -> None:
+    """Compute flexion of the shoulder, none where the arm is lifted to the side, and of the elbow."""
+    shoulder, elbow = joint_column(columns, ARMS[side, 0]), joint_column(columns, ARMS[side, 1])
+    wrist = joint_column(columns, ARMS[side, 2])
+    for f in range(BLOCK):
+        x, y, z = elbow[X + f] - shoulder[X + f], elbow[Y + f] - shoulder[Y + f], elbow[Z + f] - shoulder[Z + f]
+        left, up, forward = along(x, y, z, chest, LEFT, f), along(x, y, z, chest, UP, f), along(x, y, z, chest, FORWARD, f)
+        upper = x * x + y * y + z * z
+        hangs = np.float32(left * left < ASIDE * upper)
+        aside = ONE - hangs
+        put(out, 0, f, aside - hangs * up, hangs * forward, aside + hangs * np.sqrt(up * up + forward * forward))
+        to_x, to_y, to_z = wrist[X + f] - elbow[X + f], wrist[Y + f] - elbow[Y + f], wrist[Z + f] - elbow[Z + f]
+        straight = x * to_x + y * to_y + z * to_z
+        both = upper * (to_x * to_x + to_y * to_y + to_z * to_z)
+        put(out, 1, f, straight, np.sqrt(max(both - straight * straight, NONE)), np.sqrt(both))
+
+
+@kernel
+def fill_angles(columns: Array, pelvis: Array, chest: Array, out: Array) -> None:
+    """Compute the directions of all angles.
+
+    Parameters
+    ----------
+    columns : float32 [COLUMNS]
+        Joints.
+    pelvis, chest : float32 [AXES]
+        Filled with their axes.
+    out : float32 [DIRECTIONS]
+        x, y and r of each of :data:`ANGLES`, measured from :data:`REST`; r is positive.
+    """
+    neck, right_hip = joint_column(columns, NECK), joint_column(columns, LEGS[1, 0])
+    fill_axes(joint_column(columns, LEGS[0, 0]), right_hip, right_hip, joint_column(columns, SPINE1), pelvis)
+    fill_axes(joint_column(columns, COLLARS[0]), joint_column(columns, COLLARS[1]), joint_column(columns, SPINE3), neck, chest)
+    fill_trunk(pelvis, chest, out)
+    fill_neck(chest, neck, joint_column(columns, HEAD), out[3 * DIRECTION :])
+    for side in range(2):
+        fill_leg(pelvis, side, columns, out[(FIRST_LEG + 4 * side) * DIRECTION :])
+        fill_arm(chest, side, columns, out[(FIRST_ARM + 2 * side) * DIRECTION :])
+
 
 TOLERANCE = 5.0
 """Degrees by which a range may be exceeded: the accuracy of angles that are computed from joint centres."""
@@ -109,7 +274,7 @@ def leaves_ranges(directions: Array, labels: Array, first: int, reach: int, rang
     Parameters
     ----------
     directions : float32 [DIRECTIONS]
-        See :func:`posegen.checks.angles.fill_angles`.
+        See :func:`posegen.checks.ranges.fill_angles`.
     labels : uint16 [frames, parts]
         Of the whole clip.
     first : int

@@ -14,8 +14,7 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.captions.segments import SIDES, Segments
-from posegen.checks.evidence import UNKNOWN, Evidence, Intervals, measure_evidence, signs_of
-from posegen.checks.partners import find_partners
+from posegen.checks.evidence import UNKNOWN, Evidence, Intervals, find_partners, measure_evidence, signs_of
 from posegen.constants import AROUND, DIRECTIONS, PATHS, SPEED_BOUNDS, SPEEDS
 from posegen.library.load import Library
 from posegen.planning.repertoire import NO_GAIT, RUN, STEP, WALK, repertoire

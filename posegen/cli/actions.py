@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import Output, config_option, example, file_option, output_options
-from posegen.errors import PosegenError
+from posegen.cli.options import Output, command, config_option, example, file_option
 
 if TYPE_CHECKING:
     from posegen.library.load import Library
@@ -19,9 +18,8 @@ def actions() -> None:
     """List and draw actions."""
 
 
-@actions.command("list", epilog=example("posegen actions list"))
+@command("posegen actions list", group=actions, name="list")
 @config_option
-@output_options
 def list_actions(config: str | None, output: Output) -> None:
     """List all actions of a config's library by family."""
     library = _library(config)
@@ -30,16 +28,27 @@ def list_actions(config: str | None, output: Output) -> None:
     for family, names in library.families.items():
         lines.append(family)
         for name in names:
-            entries.append(_entry(library, family, name))
-            lines.append(f"  {name:<{width}}  {_summary(entries[-1])}")
+            action = library.action(name)
+            entry = {
+                "name": name,
+                "family": family,
+                "support": action.support,
+                "parts": list(action.parts),
+                "layered": action.layered,
+                "sided": action.sided,
+                "repeated": action.repetitions is not None,
+                "themes": [theme for theme, content in library.themes.items() if content.actions.get(name)],
+            }
+            entries.append(entry)
+            remarks = [remark for key, remark in (("layered", "layered over another"), ("sided", "either side")) if entry[key]]
+            lines.append(f"  {name:<{width}}  {', '.join([action.support, ' '.join(action.parts), *remarks])}")
     output.result(entries, "\n".join(lines))
 
 
-@actions.command(epilog=example("posegen actions show wave -o wave.gif"))
+@command("posegen actions show wave -o wave.gif", group=actions)
 @click.argument("name", metavar="NAME")
 @file_option("Output file: .gif (animation) or .png (poses).  [default: NAME.gif]", required=False)
 @config_option
-@output_options
 def show(name: str, out: Path | None, config: str | None, output: Output) -> None:
     """Draw one action, performed by a person of average build."""
     from posegen.library.channels import widest
@@ -60,22 +69,16 @@ def show(name: str, out: Path | None, config: str | None, output: Output) -> Non
     output.summary(document, "\n".join([f"Wrote {path}.", *lines]))
 
 
-@actions.command(epilog=example("posegen actions page -o docs"))
+@command("posegen actions page -o docs", group=actions)
 @file_option("Output folder.  [default: current folder]", metavar="FOLDER", required=False)
 @config_option
-@output_options
 def page(out: Path | None, config: str | None, output: Output) -> None:
     """Write the page actions.md with a picture of each action."""
     library = _library(config)
     # Imported after the checks, because kernels take a moment to load.
     from posegen.viewing.gallery import write_gallery
 
-    folder = out or Path()
-    try:
-        written = list(write_gallery(library, folder))
-    except OSError as error:
-        msg = f"{folder}: cannot be written ({error.strerror}). Choose a writable folder with -o"
-        raise PosegenError(msg) from error
+    written = list(write_gallery(library, out or Path()))
     pictures = len(written) - 1
     output.summary({"path": written[-1], "pictures": pictures}, f"Wrote {written[-1]} and {pictures} pictures.")
 
@@ -85,22 +88,3 @@ def _library(config: str | None) -> Library:
     from posegen.library.load import load_library
 
     return load_library(load_config(config).story.library)
-
-
-def _entry(library: Library, family: str, name: str) -> dict[str, Any]:
-    action = library.action(name)
-    return {
-        "name": name,
-        "family": family,
-        "support": action.support,
-        "parts": list(action.parts),
-        "layered": action.layered,
-        "sided": action.sided,
-        "repeated": action.repetitions is not None,
-        "themes": [theme for theme, content in library.themes.items() if content.actions.get(name)],
-    }
-
-
-def _summary(entry: dict[str, Any]) -> str:
-    remarks = [remark for key, remark in (("layered", "layered over another"), ("sided", "either side")) if entry[key]]
-    return ", ".join([entry["support"], " ".join(entry["parts"]), *remarks])

@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from posegen.cli.motion_file import ARRAYS, check_motion_path, motion_file_option, write_arrays
-from posegen.cli.options import PATH, WHOLE, Output, example, output_options
-from posegen.errors import UsageError
-
-if TYPE_CHECKING:
-    from posegen.training.animation.animate import Animation
-
-_MOST_GUIDANCE = 20.0
+from posegen.cli.options import PATH, Number, Output, command, motion_file_option, write_motion
+from posegen.constants import MAX_SEED
 
 
-@click.command(
-    epilog=example(
-        'posegen animate runs/motion-default-0-quick "a person walks forward, then waves" -o out.gif',
-        'posegen animate runs/motion-default-0-quick "a man walks" "a man sits down" --seed 3 -o out.npz',
-    )
+@command(
+    'posegen animate runs/motion-default-0-quick "a person walks forward, then waves" -o out.gif',
+    'posegen animate runs/motion-default-0-quick "a man walks" "a man sits down" --seed 3 -o out.npz',
 )
 @click.argument("run", type=PATH)
 @click.argument("texts", metavar="TEXT...", nargs=-1, required=True)
 @motion_file_option
-@click.option("--seed", type=WHOLE, metavar="S", default=0, help="Random seed.")
+@click.option("--seed", type=click.IntRange(0, MAX_SEED), metavar="S", default=0, help="Random seed.")
 @click.option("--whole", is_flag=True, help="Do not split a text that describes several actions one after another.")
 @click.option("--seconds", type=float, metavar="T", help="Duration of the motion of each text.  [default: that of a clip]")
-@click.option("--guidance", type=float, metavar="G", help="Classifier-free guidance scale (1 = off).  [default: 4]")
+@click.option("--guidance", type=Number(0, 20), metavar="G", help="Classifier-free guidance scale (1 = off).  [default: 4]")
 @click.option("--encoder", metavar="NAME|PATH", help="Text encoder of the training, if its name does not suffice to find it.")
-@output_options
 def animate(
     run: Path,
     texts: tuple[str, ...],
@@ -48,39 +40,16 @@ def animate(
 
     RUN is a run of `posegen train --task motion`. The same texts, seed and options give the same motion.
     """
-    check_motion_path(out)
-    if not 0 <= seed < 2**63:
-        msg = f"--seed must be from 0 to 2^63 - 1 (got {seed})"
-        raise UsageError(msg)
-    if guidance is not None and not 0 <= guidance <= _MOST_GUIDANCE:
-        msg = f"--guidance must be from 0 to {_MOST_GUIDANCE:g} (got {guidance:g})"
-        raise UsageError(msg)
-    # Imported after the checks, since torch takes seconds to load.
+    from posegen.pipeline import draw_animation
+    from posegen.skeleton import CONTACTS
     from posegen.training.animation.animate import GUIDANCE, load_text_encoder
     from posegen.training.animation.animate import animate as make
-    from posegen.training.model_files import load_model
+    from posegen.training.trained_models import load_model
 
     trained = load_model(run, "generates_motion")
     scale = GUIDANCE if guidance is None else guidance
     made = make(trained, load_text_encoder(trained, encoder), texts, seed=seed, guidance=scale, **options)
-    if out.suffix.lower() == ARRAYS:
-        write_arrays(out, _animated_arrays(made))
-    else:
-        from posegen.pipeline.run import draw_animation
-
-        draw_animation(made, out)
-    frames = len(made.clip.joints)
-    parts = [
-        {"text": text, "start": start, "end": end} for text, start, end in zip(made.texts, made.starts, made.ends, strict=True)
-    ]
-    document = {"path": out, "frames": frames, "fps": made.fps, "seed": seed, "texts": parts}
-    output.summary(document, f"Wrote {out}: {frames / made.fps:.1f} s.")
-
-
-def _animated_arrays(made: Animation) -> dict[str, Any]:
-    from posegen.skeleton import CONTACTS
-
-    return {
+    arrays = {
         "joints": made.clip.joints,
         "contact": made.clip.contact,
         "fps": made.fps,
@@ -89,3 +58,10 @@ def _animated_arrays(made: Animation) -> dict[str, Any]:
         "text_start": made.starts,
         "text_end": made.ends,
     }
+    write_motion(out, arrays, partial(draw_animation, made))
+    frames = len(made.clip.joints)
+    parts = [
+        {"text": text, "start": start, "end": end} for text, start, end in zip(made.texts, made.starts, made.ends, strict=True)
+    ]
+    document = {"path": out, "frames": frames, "fps": made.fps, "seed": seed, "texts": parts}
+    output.summary(document, f"Wrote {out}: {frames / made.fps:.1f} s.")

@@ -2,50 +2,47 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from posegen.cli.motion_file import ARRAYS, check_motion_path, motion_file_option, write_arrays
-from posegen.cli.options import WHOLE, Output, example, output_options
+from posegen.cli.options import Number, Output, command, motion_file_option, write_motion
+from posegen.constants import MAX_SEED
 from posegen.errors import UsageError
 from posegen.wording import printable
 
-if TYPE_CHECKING:
-    from posegen.composition import Composition
 
-_MOST_SECONDS = 400.0
-
-
-@click.command(
-    epilog=example(
-        'posegen compose "a person walks forward slowly, then sits down and waves with the left hand" -o out.gif',
-        'posegen compose "a man jumps twice, then turns around" --seed 3 -o out.npz',
-        'posegen compose "two people shake hands" -o out.gif',
-    )
+@command(
+    'posegen compose "a person walks forward slowly, then sits down and waves with the left hand" -o out.gif',
+    'posegen compose "a man jumps twice, then turns around" --seed 3 -o out.npz',
+    'posegen compose "two people shake hands" -o out.gif',
 )
 @click.argument("text", metavar="TEXT")
 @motion_file_option
-@click.option("--seed", type=WHOLE, metavar="S", default=0, help="Random seed of what the text leaves open.")
-@click.option("--seconds", type=float, metavar="T", help="Duration in seconds.  [default: the natural duration of the actions]")
+@click.option("--seed", type=click.IntRange(0, MAX_SEED), metavar="S", default=0, help="Seed of what the text leaves open.")
+@click.option(
+    "--seconds",
+    type=Number(0, 400, min_open=True),
+    metavar="T",
+    help="Duration in seconds.  [default: the natural duration of the actions]",
+)
 @click.option("--strict", is_flag=True, help="Fail if any word is not understood.")
-@output_options
 def compose(text: str, out: Path, seed: int, seconds: float | None, strict: bool, output: Output) -> None:
     """Generate the motion described by TEXT, which uses the words of captions, and report words that were not understood."""
     from posegen.captions.parser import explain_unknown, parse_caption
     from posegen.library.load import load_library
+    from posegen.skeleton import CONTACTS, PARTS
 
-    if seconds is not None and not 0 < seconds <= _MOST_SECONDS:
-        msg = f"--seconds must be above 0 and at most {_MOST_SECONDS:g} (got {seconds:g})"
-        raise UsageError(msg)
-    check_motion_path(out)
     if strict:
         unclear = explain_unknown(parse_caption(text, load_library()), load_library())
         if unclear:
             raise UsageError("\n".join(unclear))
     # Imported after the checks, because kernels take a moment to load.
     from posegen.composition import compose as make
+    from posegen.viewing.clip import clip_of_sequence
+    from posegen.viewing.render import render_all
 
     made = make(text, seed=seed, seconds=seconds)
     segments = [
@@ -53,22 +50,7 @@ def compose(text: str, out: Path, seed: int, seconds: float | None, strict: bool
         for number, actor in enumerate(made.row["actors"])
         for segment in actor["segments"]
     ]
-    if out.suffix.lower() == ARRAYS:
-        write_arrays(out, _composed_arrays(made, segments))
-    else:
-        _draw_composition(made, out)
-    report = {"not_understood": made.not_understood, "notes": made.notes}
-    if not output.as_json:
-        for line in made.notes:
-            click.echo(printable(line), err=True)
-    document = {"path": out, "frames": made.joints.shape[1], "fps": made.fps, "segments": segments, **report}
-    output.summary(document, f"Wrote {out}.")
-
-
-def _composed_arrays(made: Composition, segments: list[dict[str, Any]]) -> dict[str, Any]:
-    from posegen.skeleton import CONTACTS, PARTS
-
-    return {
+    arrays = {
         "joints": made.joints,
         "action": made.action,
         "contact": made.contact,
@@ -79,14 +61,12 @@ def _composed_arrays(made: Composition, segments: list[dict[str, Any]]) -> dict[
         "action_names": made.names,
         **{f"segment_{key}": [segment[key] for segment in segments] for key in ("actor", "action", "text", "start", "end")},
     }
-
-
-def _draw_composition(made: Composition, out: Path) -> None:
-    from dataclasses import replace
-
-    from posegen.viewing.clip import clip_of_sequence
-    from posegen.viewing.render import render_all
-
     row = made.row | {"captions": made.row["captions"][:1]}
     clip = clip_of_sequence(made.joints, row, made.fps, action=made.action, contact=made.contact, names=made.names)
-    render_all([replace(clip, title="composed")], out)
+    write_motion(out, arrays, partial(render_all, [replace(clip, title="composed")]))
+    report = {"not_understood": made.not_understood, "notes": made.notes}
+    if not output.as_json:
+        for line in made.notes:
+            click.echo(printable(line), err=True)
+    document = {"path": out, "frames": made.joints.shape[1], "fps": made.fps, "segments": segments, **report}
+    output.summary(document, f"Wrote {out}.")

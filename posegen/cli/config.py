@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from posegen.cli.options import Output, example, output_options, set_option
+from posegen.cli.options import Output, command, example, set_option
 
 
 @click.group(epilog=example("posegen config show smoke --set story.actors.max=2"))
@@ -15,10 +15,9 @@ def config() -> None:
     """Show and compare configs; list presets."""
 
 
-@config.command(epilog=example("posegen config show smoke --set story.actors.max=2"))
+@command("posegen config show smoke --set story.actors.max=2", group=config)
 @click.argument("source", metavar="[NAME|PATH]", default="default")
 @set_option
-@output_options
 def show(source: str, overrides: Sequence[str], output: Output) -> None:
     """Print a resolved config and the identity of its datasets."""
     import yaml
@@ -32,10 +31,9 @@ def show(source: str, overrides: Sequence[str], output: Output) -> None:
     output.result({"identity": identity, "config": loaded.as_data()}, f"# identity {identity}\n{written.rstrip()}")
 
 
-@config.command(epilog=example("posegen config diff default crowd"))
+@command("posegen config diff default crowd", group=config)
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
-@output_options
 def diff(first: str, second: str, output: Output) -> None:
     """List the keys whose values differ between the configs A and B."""
     from posegen.config.identity import differences
@@ -55,8 +53,7 @@ def diff(first: str, second: str, output: Output) -> None:
     output.result(found, "\n".join(lines) or "no difference")
 
 
-@config.command(epilog=example("posegen config presets"))
-@output_options
+@command("posegen config presets", group=config)
 def presets(output: Output) -> None:
     """List the presets."""
     from posegen.config.load import preset_description, presets

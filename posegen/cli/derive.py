@@ -5,24 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import PATH, Output, example, output_options, workers_option
+from posegen.cli.options import PATH, Output, command, workers_option
 from posegen.plugins import FIELDS
 
-if TYPE_CHECKING:
-    from posegen.generation.derive import DerivationResult
 
-
-@click.command(epilog=example("posegen derive data/default-0 --add velocity", "posegen derive data/default-0"))
+@command("posegen derive data/default-0 --add velocity", "posegen derive data/default-0")
 @click.argument("dataset", type=PATH)
 @click.option(
     "--add", "names", metavar="FIELD", multiple=True, help=f"Field to add: {', '.join(FIELDS.names())}. May be repeated."
 )
 @workers_option
-@output_options
 def derive(dataset: Path, names: Sequence[str], workers: int | None, output: Output) -> None:
     """Compute fields of all samples of DATASET and store them with the others.
 
@@ -30,20 +25,15 @@ def derive(dataset: Path, names: Sequence[str], workers: int | None, output: Out
     fields that were added before. docs/fields.md describes the fields.
     """
     from posegen.generation.derive import derive as compute
+    from posegen.quantities import human_bytes, human_time
 
     with output.resumable(dataset):
         result = compute(dataset, names, workers=workers, progress=output.progress())
-    output.summary(asdict(result), _summary(result))
-
-
-def _summary(result: DerivationResult) -> str:
-    from posegen.quantities import human_bytes, human_time
-
-    names = ", ".join(result.layers) or "all derived fields"
+    fields = ", ".join(result.layers) or "all derived fields"
     if result.nothing_to_do:
-        return f"Nothing to do: {names} of {result.path} is complete."
-    made = f"{result.shards_made:,} shard{'s' if result.shards_made > 1 else ''}"
-    return (
-        f"Derived {names} of {result.samples:,} samples ({made}, {human_bytes(result.bytes)}) "
-        f"in {human_time(result.seconds)}: {', '.join(result.arrays)}."
-    )
+        text = f"Nothing to do: {fields} of {result.path} is complete."
+    else:
+        made = f"{result.shards_made:,} shard{'s' if result.shards_made > 1 else ''}, {human_bytes(result.bytes)}"
+        work = f"{fields} of {result.samples:,} samples ({made}) in {human_time(result.seconds)}"
+        text = f"Derived {work}: {', '.join(result.arrays)}."
+    output.summary(asdict(result), text)

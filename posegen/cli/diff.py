@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from posegen.cli.options import PATH, Output, example, output_options
+from posegen.cli.options import PATH, Output, command
 
 if TYPE_CHECKING:
-    from posegen.dataset.compare import Comparison, Difference
+    from posegen.dataset.compare import Difference
     from posegen.dataset.layout import Header
 
 
@@ -19,11 +19,10 @@ DIFFERENCES_SHOWN = 20
 DIFFERENT = 1
 
 
-@click.command(epilog=example("posegen diff data/default-0 elsewhere/default-0"))
+@command("posegen diff data/default-0 elsewhere/default-0")
 @click.argument("a", type=PATH)
 @click.argument("b", type=PATH)
 @click.option("--deep", is_flag=True, help="Recompute the hashes of all values instead of reading them from the receipts.")
-@output_options
 def diff(a: Path, b: Path, deep: bool, output: Output) -> int:
     """Compare the datasets A and B, and list the fields, samples and variants that differ.
 
@@ -43,7 +42,15 @@ def diff(a: Path, b: Path, deep: bool, output: Output) -> int:
         "differences": [found._asdict() for found in comparison.differences],
         "identity": identity,
     }
-    output.result(document, "\n".join([*_identity_lines(identity), *_lines(a, b, len(first), comparison)]))
+    lines = _identity_lines(identity)
+    if comparison.samples:
+        lines += [_difference_line(found) for found in comparison.differences]
+        if len(comparison.differences) == DIFFERENCES_SHOWN:
+            lines.append(f"(the first {DIFFERENCES_SHOWN} differences)")
+        lines.append(f"{a} and {b} differ: {', '.join(_count(name, count) for name, count in comparison.samples.items())}.")
+    else:
+        lines.append(f"{a} and {b} have equal content: {len(first):,} samples.")
+    output.result(document, "\n".join(lines))
     return DIFFERENT if comparison.samples else 0
 
 
@@ -67,16 +74,6 @@ def _identity_lines(identity: dict[str, list[Any]]) -> list[str]:
     if len(lines) == 1:
         lines.append("  the library files (actions, themes or words)")
     return ["The configs differ, A -> B:", *lines]
-
-
-def _lines(a: Path, b: Path, samples: int, comparison: Comparison) -> list[str]:
-    if not comparison.samples:
-        return [f"{a} and {b} have equal content: {samples:,} samples."]
-    lines = [_difference_line(found) for found in comparison.differences]
-    if len(comparison.differences) == DIFFERENCES_SHOWN:
-        lines.append(f"(the first {DIFFERENCES_SHOWN} differences)")
-    counts = ", ".join(_count(name, count) for name, count in comparison.samples.items())
-    return [*lines, f"{a} and {b} differ: {counts}."]
 
 
 def _difference_line(found: Difference) -> str:

@@ -9,27 +9,31 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from posegen.cli.options import PATH, WHOLE, Output, example, output_options
+from posegen.cli.options import PATH, WHOLE, Output, command
 
 if TYPE_CHECKING:
-    from posegen.embedding.pairs import PairsResult
     from posegen.embedding.stage import EmbeddingResult
 
 
-@click.command(epilog=example("posegen embed data/default-0", "posegen embed data/default-0 --encoder BAAI/bge-large-en-v1.5"))
+@command("posegen embed data/default-0", "posegen embed data/default-0 --encoder BAAI/bge-large-en-v1.5")
 @click.argument("dataset", type=PATH)
 @click.option("--encoder", metavar="NAME|PATH", help="Text encoder or training run.  [default: one that needs no download]")
-@click.option("--workers", type=WHOLE, metavar="N", help="Batches at the same time.  [default: from the number of cores]")
+@click.option(
+    "--workers", type=WHOLE, metavar="N", help="Number of batches encoded in parallel.  [default: from the number of cores]"
+)
 @click.option("--name", metavar="NAME", help="Name of the embeddings.  [default: name of the encoder]")
 @click.option("--precision", metavar="P", help="float32, int8 (CPU) or bf16 (GPU).  [default: chosen for the machine]")
-@click.option("--max-tokens", type=WHOLE, metavar="N", help="Most tokens of a text.  [default: the limit of the model]")
+@click.option(
+    "--max-tokens", type=WHOLE, metavar="N", help="Maximum number of tokens of a text.  [default: the limit of the model]"
+)
 @click.option("--tokens", is_flag=True, help="Also store token embeddings and masks.")
 @click.option("--float16", is_flag=True, help="Store embeddings in half precision.")
-@click.option("--shard", type=WHOLE, metavar="N", help="Texts per shard; a kill loses at most one shard.  [default: 2048]")
+@click.option(
+    "--shard", type=WHOLE, metavar="N", help="Texts per shard, the most that is lost if the process is killed.  [default: 2048]"
+)
 @click.option("--no-cache", is_flag=True, help="Do not read or write the cache of embeddings shared between datasets.")
 @click.option("--pairs", is_flag=True, help="Also mine near-duplicates and hard negatives.")
 @click.option("--report", is_flag=True, help="Also write an HTML page with a map of the texts.")
-@output_options
 def embed(
     dataset: Path, encoder: str | None, no_cache: bool, pairs: bool, report: bool, output: Output, **options: Any
 ) -> None:
@@ -52,7 +56,11 @@ def embed(
 
                 found = mine_pairs(dataset, result.path.name, progress=progress)
                 document["pairs"] = asdict(found) | {"path": found.path, "nothing_to_do": found.nothing_to_do}
-                lines += _pair_lines(found)
+                work = f"{found.made:,} of {found.shards:,} shards in {found.seconds:.1f} s"
+                lines += [
+                    f"Pairs of texts in {found.path}: {'nothing to do' if found.nothing_to_do else work}.",
+                    f"{found.duplicates:,} near-duplicates and {found.negatives:,} hard negatives of {found.texts:,} texts.",
+                ]
             if report:
                 from posegen.embedding.report import write_report
 
@@ -62,14 +70,6 @@ def embed(
     finally:
         progress.stop()
     output.summary(document, "\n".join([*lines, _summary(dataset, result)]))
-
-
-def _pair_lines(found: PairsResult) -> list[str]:
-    work = "nothing to do" if found.nothing_to_do else f"{found.made:,} of {found.shards:,} shards in {found.seconds:.1f} s"
-    return [
-        f"Pairs of texts in {found.path}: {work}.",
-        f"{found.duplicates:,} near-duplicates and {found.negatives:,} hard negatives of {found.texts:,} texts.",
-    ]
 
 
 def _summary(dataset: Path, result: EmbeddingResult) -> str:

@@ -1,32 +1,53 @@
-"""``posegen evaluate``: measure plausibility of motion, truth of captions, and the distance to mocap."""
+"""``posegen evaluate``: measure plausibility of motion, truth of captions, distance to mocap, and motion of trained models."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from statistics import mean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from posegen.cli.options import PATH, WHOLE, Output, example, output_options, table
+from posegen.cli.options import PATH, WHOLE, Output, command, table
 from posegen.errors import UsageError
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from posegen.evaluation.captions import StatementCounts, Variety
+    from posegen.evaluation.distances import EncodedSpread
     from posegen.evaluation.evaluate import Evaluation
     from posegen.evaluation.gait import Curve, Run, Walk
     from posegen.evaluation.people import People
-    from posegen.evaluation.realism import Realism
+    from posegen.evaluation.realism import Realism, Reference
+    from posegen.evaluation.recording import Recording
+    from posegen.evaluation.variety import Variety as MotionVariety
+    from posegen.progress import Progress
+    from posegen.training.animation.animate import MotionClip
+    from posegen.training.measures import Ranking
 
 
 _WORST_SHOWN = 3
 _LAWFUL_SPEEDS = (1.03, 1.8)
 _PUBLISHED = ("", "mean", "published")
+_VARIETY = {
+    "apart": ("Distance of performances, cm", ("people", "pairs", "between", "within")),
+    "coverage": ("Windows of 1 s near others", ("windows", "precision", "recall", "density", "coverage")),
+    "": ("Poses, cm; jerk, m/s^3", ("asymmetry", "components", "jerk")),
+}
+_LARGE = 10
+_POSES = {
+    "neutral": "frames near one standing pose",
+    "commonest": "frames near one of the set's five commonest poses",
+    "transitions": "transitions",
+    "through_neutral": "transitions near the standing pose",
+}
 
 
-@click.command(epilog=example("posegen evaluate data/default-0", "posegen evaluate data/default-0 --samples 200 --json"))
+@command("posegen evaluate data/default-0", "posegen evaluate data/default-0 --samples 200 --json")
 @click.argument("dataset", type=PATH)
 @click.option(
     "--reference", type=PATH, metavar="PATH", help="Mocap to compare with: .npz file, dataset, or folder of .bvh files."
@@ -35,7 +56,6 @@ _PUBLISHED = ("", "mean", "published")
 @click.option("--animated", "model", type=PATH, metavar="RUN", help="Run of a motion model to evaluate instead of DATASET.")
 @click.option("--samples", type=WHOLE, metavar="N", help="Evaluate only the first N samples.  [default: all]")
 @click.option("--figure", type=PATH, metavar="FILE.png", help="Also draw the main measures.")
-@output_options
 def evaluate(
     dataset: Path,
     reference: Path | None,
@@ -61,14 +81,11 @@ def evaluate(
     --animated with --encoder evaluates a model of `posegen train --task motion` instead: motion generated for captions of the
     test split, with the real motion as reference.
     """
-    from posegen.cli.evaluation_models import judge_motion, reference_at, seen_by_encoder
-
     if model is not None:
         if run is None or reference or figure:
-            msg = "--animated requires --encoder RUN, a retrieval model, and excludes --reference and --figure"
-            raise UsageError(msg)
-        judged = judge_motion(model, dataset, run, samples, output.note)
-        output.result({"path": dataset, "run": model, "encoder": run} | asdict(judged), judged.text(model))
+            raise UsageError("--animated requires --encoder RUN, a retrieval model, and excludes --reference and --figure")
+        measures = measure_animation(model, dataset, run, samples, output.note)
+        output.result({"path": dataset, "run": model, "encoder": run} | asdict(measures), measures.text(model))
         return
     from posegen.dataset.read import open_dataset
     from posegen.evaluation.captions import HUMANML3D
@@ -77,14 +94,12 @@ def evaluate(
     from posegen.evaluation.plausibility import MEASURES
 
     if figure is not None:
-        from posegen.plugins import require_extra
         from posegen.viewing.render import check_path
 
-        require_extra("view")
         check_path(figure, (".png",))
     mocap = reference_at(reference, float(open_dataset(dataset).header.fps), output.note) if reference else None
     found = measured(dataset, mocap, samples, output.progress())
-    seen = seen_by_encoder(run, dataset, reference, samples, output.progress()) if run else None
+    by_encoder = measure_by_encoder(run, dataset, reference, samples, output.progress()) if run else None
     if figure is not None:
         draw_chart(found, figure)
     document = asdict(found) | {
@@ -93,9 +108,9 @@ def evaluate(
         "published": HUMANML3D,
         "path": dataset,
         "reference_path": reference,
-        "encoder": seen and seen.document(),
+        "encoder": by_encoder and by_encoder.document(),
     }
-    sections = [*_sections(dataset, found), *([seen.text()] if seen else [])]
+    sections = [*_sections(dataset, found), *([by_encoder.text()] if by_encoder else [])]
     output.result(document, "\n\n".join(sections))
 
 
@@ -108,6 +123,9 @@ def _sections(path: Path, found: Evaluation) -> Iterator[str]:
     yield _statements(found.statements)
     yield from _people(found.people)
     yield _variety(found.samples, found.variety)
+    if found.uncaptioned:
+        u = found.uncaptioned
+        yield f"Clips with an action of .4 s or longer that no segment covers: {u.any_part:.1%} (of the legs: {u.legs:.1%})"
     if found.realism:
         yield from _realism(found.realism)
 
@@ -139,7 +157,7 @@ def _walks(walks: Sequence[Walk]) -> Iterator[str]:
 
 
 def _walk_rows(walks: Sequence[Walk]) -> Iterator[tuple[str, str, str]]:
-    from posegen.evaluation.published_gait import mass_excursion
+    from posegen.evaluation.gait import mass_excursion
 
     speed = mean(walk.speed for walk in walks)
     yield "speed, m/s", f"{speed:.2f}", ""
@@ -247,9 +265,6 @@ def _realism(realism: Realism) -> Iterator[str]:
             ("FID_k", "fid_kinetic", "0"),
             ("FID_g", "fid_geometric", "0"),
             ("NPSS", "npss", "0"),
-            ("nearest neighbour", "neighbours", ".5"),
-            ("diversity", "diversity", ""),
-            ("diversity, other side", "reference_diversity", ""),
             ("windows, reference", "windows", ""),
             ("windows", "others", ""),
         )
@@ -258,14 +273,277 @@ def _realism(realism: Realism) -> Iterator[str]:
         shares = (f"{column.inside[name]:.2f}" if column else "-" for column in columns)
         rows.append([f"{name}, inside the 5 to 95 % band", *shares, ".9"])
     yield table(("", "dataset", "by subject", "5 mm off", "same"), rows, "Realism, windows of 1.6 s")
-    if realism.families:
-        families = [
-            (
-                name,
-                f"{family.others:,}",
-                f"{family.windows:,}",
-                ", ".join(f"{statistic} {share:.2f}" for statistic, share in family.inside.items()),
-            )
-            for name, family in realism.families.items()
+    yield from _motion_variety(realism.variety)
+
+
+def _motion_variety(found: MotionVariety) -> Iterator[str]:
+    """Yield the variety of motion, each figure as generated | reference."""
+    sides = [asdict(side) for side in (found.generated, found.reference)]
+
+    def both(name: str, figures: Sequence[dict[str, Any]]) -> str:
+        values = (side.get(name) for side in figures)
+        return " | ".join("-" if v is None or v != v else _shown(v) for v in values)
+
+    families = {family: [side["families"][family] for side in sides] for family in found.generated.families}
+    for part, (title, names) in _VARIETY.items() if families else ():
+        rows = []
+        for family, of_it in (families | {"pooled": sides}).items():
+            figures = [both(name, [side.get(part) or {} if part else side for side in of_it]) for name in names]
+            rows += [(family, *figures)] if set(figures) != {"- | -"} else []
+        if rows:
+            yield f"{title} (generated | reference)\n\n{table(('family', *names), rows)}"
+    poses = [(name, both(key, sides)) for key, name in _POSES.items()]
+    yield table(("", "generated | reference"), poses, "Poses of all clips, near: within 6 cm")
+
+
+def _shown(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.{1 if value >= _LARGE else 2}f}"
+
+
+_RANKS = (1, 2, 3)
+_WAYS = {"text_to_motion": "caption to motion", "motion_to_text": "motion to caption"}
+
+
+@dataclass(frozen=True)
+class EncoderMeasures:
+    """Measures of a dataset by a trained encoder.
+
+    Attributes
+    ----------
+    run : Path
+        Folder of the training run.
+    spread : EncodedSpread
+    precision : dict of str to Ranking
+    distance : float
+        Mean distance of a motion to its captions.
+    """
+
+    run: Path
+    spread: EncodedSpread
+    precision: dict[str, Ranking]
+    distance: float
+
+    def document(self) -> dict[str, Any]:
+        """Return the measures as one group."""
+        return {"run": self.run, **asdict(self.spread), "precision": self.precision, "distance": self.distance}
+
+    def text(self) -> str:
+        """Return the measures as text."""
+        spread, pool = self.spread, self.precision["text_to_motion"].pool
+        shares = {label: self.precision[way].recall for way, label in _WAYS.items()}
+        shares["chance"] = self.precision["text_to_motion"].chance
+        ranks = [rank for rank in _RANKS if rank <= pool]
+        rows = [(label, *(f"{100 * share[rank]:.1f} %" for rank in ranks)) for label, share in shares.items()]
+        lines = [
+            f"Encoder {self.run}, {spread.clips:,} clips (first variant of each sample):",
+            table((f"R-precision, pool of {pool}", *(f"top {rank}" for rank in ranks)), rows),
+            f"distance of a motion to its captions {self.distance:.3f}; between two motions {spread.diversity:.3f}",
         ]
-        yield table(("family", "windows", "reference", ""), families, "By family, with the share inside the reference's band")
+        if spread.halves is not None:
+            lines.append(f"Fréchet distance between two halves of the clips {spread.halves:.4f}")
+        if spread.frechet is not None:
+            other = f"{spread.reference_clips:,} intervals, mean distance {spread.reference_diversity:.3f}"
+            lines.append(f"Fréchet distance to the reference {spread.frechet:.4f} ({other})")
+        return "\n".join(lines)
+
+
+def measure_by_encoder(
+    run: Path, dataset: Path, reference: Path | None, samples: int | None, progress: Progress
+) -> EncoderMeasures:
+    """Encode a dataset and an optional reference, and measure the vectors.
+
+    Raises
+    ------
+    UsageError
+        If the model, or data that it needs, is missing.
+    """
+    from posegen.dataset.read import open_dataset
+    from posegen.evaluation.distances import encoded_spread
+    from posegen.training.trained_models import encode_clips, encode_dataset
+
+    encoded = encode_dataset(run, dataset, samples, progress)
+    other = None
+    if reference is not None:
+        mocap = reference_at(reference, float(open_dataset(dataset).header.fps), lambda text: None)
+        other = encode_clips(run, ((clip.joints, clip.fps) for clip in mocap.recordings), mocap.name)
+    return EncoderMeasures(run, encoded_spread(encoded.motion, other), encoded.precision(), encoded.distance())
+
+
+_PRECISE = 3
+_ACTIONS = ("no action", "one action", "two actions", "three actions", "four actions or more")
+_MEASURED = 150
+"""Maximum number of clips whose plausibility is measured."""
+_SHOWN = ("skate, strict", "skate, GMD", "penetration", "bone length", "limits", "overlap", "jerk")
+
+
+@dataclass(frozen=True)
+class Side:
+    """How well a set of motions matches captions, and how plausible it is.
+
+    Attributes
+    ----------
+    frechet : float
+        Fréchet distance to the real set; for the real set, between its two halves.
+    precision : float
+        Share of the motions whose caption ranks among the first three of 32.
+    precision_by_actions : dict of str to float
+        The same for captions with one action, two actions and so on, in the same pools.
+    diversity : float
+        Mean distance between two motions.
+    figures : dict of str to float
+        Means over the clips for which they are defined; see :data:`posegen.evaluation.plausibility.MEASURES`. Empty for the
+        mean motion.
+    """
+
+    frechet: float
+    precision: float
+    precision_by_actions: dict[str, float]
+    diversity: float
+    figures: dict[str, float]
+
+
+@dataclass(frozen=True)
+class AnimationMeasures:
+    """Evaluation of the motion that a model generates for captions, with the real motion and the mean motion as controls.
+
+    Attributes
+    ----------
+    clips : int
+    made, real, mean : Side
+    chance : float
+        Precision of a random ranking.
+    multimodality : float
+        Mean distance between two motions generated for the same caption.
+    """
+
+    clips: int
+    made: Side
+    real: Side
+    mean: Side
+    chance: float
+    multimodality: float
+
+    def text(self, run: Path) -> str:
+        """Return the measures of the model of a run as text."""
+        sides = self.made, self.real, self.mean
+        rows = [
+            ("Fréchet distance to the real", *(f"{side.frechet:.4f}" for side in sides)),
+            ("R-precision, top 3 of 32", *(f"{100 * side.precision:.1f} %" for side in sides)),
+        ]
+        for count in self.made.precision_by_actions:
+            rows.append((f"captions with {count}", *(f"{100 * side.precision_by_actions[count]:.1f} %" for side in sides)))
+        rows.append(("distance of two motions", *(f"{side.diversity:.3f}" for side in sides)))
+        rows += [(name, *(f"{side.figures[name]:.4g}" for side in (self.made, self.real)), "") for name in _SHOWN]
+        title = f"Motion of {run} for {self.clips:,} captions of the test split, one per sample"
+        return "\n".join(
+            [
+                table(("", "generated", "real", "mean pose"), rows, title),
+                "The Fréchet distance of the real motion is between its two halves.",
+                f"R-precision by chance {100 * self.chance:.1f} %; "
+                f"distance of two motions for one caption {self.multimodality:.3f}",
+            ]
+        )
+
+
+def measure_animation(
+    run: Path, dataset: Path, judge: Path, samples: int | None, log: Callable[[str], None], **how: Any
+) -> AnimationMeasures:
+    """Generate motion for captions with a model and measure it.
+
+    Raises
+    ------
+    UsageError
+        If the runs do not match the dataset.
+    """
+    import numpy as np
+
+    from posegen.evaluation.distances import diversity, encoded_spread
+    from posegen.training.animation.animate import generate_for_test_captions
+    from posegen.training.measures import chance_of, pools, ranks_of
+    from posegen.training.trained_models import PRECISION_POOL
+
+    made = generate_for_test_captions(run, dataset, judge, log, samples=samples, **how)
+    chosen = pools(0, len(made.real), PRECISION_POOL)
+    same = [made.words[pool][:, None] == made.words[pool] for pool in chosen]
+    actions = np.minimum(made.actions[np.concatenate(chosen)], len(_ACTIONS) - 1)
+
+    def side(vectors: NDArray[Any], figures: dict[str, float], reference: NDArray[Any] | None) -> Side:
+        scores = (vectors[pool] @ made.text[pool].T for pool in chosen)
+        precise = np.concatenate([ranks_of(*pair) for pair in zip(scores, same, strict=True)]) <= _PRECISE
+        by_actions = {_ACTIONS[count]: float(precise[actions == count].mean()) for count in np.unique(actions).tolist()}
+        spread = encoded_spread(vectors, reference)
+        frechet = spread.halves if reference is None else spread.frechet
+        return Side(float(frechet or 0.0), float(precise.mean()), by_actions, spread.diversity, figures)
+
+    log("measuring plausibility")
+    right = np.concatenate([pool.sum(axis=1) for pool in same])
+    return AnimationMeasures(
+        clips=len(made.real),
+        made=side(made.generated_vectors, _figures(made.generated, made.fps), made.real_vectors),
+        real=side(made.real_vectors, _figures(made.real, made.fps), None),
+        mean=side(made.mean_vectors, {}, made.real_vectors),
+        chance=float(chance_of(right, len(chosen[0]), _PRECISE).mean()),
+        multimodality=float(np.mean([diversity(turns) for turns in made.repeated])),
+    )
+
+
+def _figures(figures: list[MotionClip], fps: float) -> dict[str, float]:
+    import numpy as np
+
+    from posegen.evaluation.plausibility import MEASURES, measure_clip
+    from posegen.evaluation.recording import Recording
+
+    found = [
+        measure_clip(Recording("", "", figure.joints.astype(np.float64), fps, figure.contact.astype(np.uint8)))
+        for figure in figures[:_MEASURED]
+    ]
+    columns = {name: np.array([clip[name] for clip in found]) for name in MEASURES}
+    return {name: float(np.nanmean(values)) for name, values in columns.items() if np.isfinite(values).any()}
+
+
+MOST_FILES = 10_000
+
+
+def reference_at(path: Path, fps: float, log: Callable[[str], None]) -> Reference:
+    """Open the mocap at a path.
+
+    Parameters
+    ----------
+    path : Path
+    fps : float
+        Frame rate to which .bvh files are resampled.
+    log : callable
+        Called with the detected joint names and unit of each .bvh file.
+
+    Raises
+    ------
+    UsageError
+        If the clips cannot be read; raised while reading them.
+    """
+    from posegen.evaluation.realism import Reference
+    from posegen.evaluation.recording import read_reference
+
+    files = _bvh_files(path)
+    return Reference(str(path), _recordings(path, files, fps, log) if files else read_reference(path))
+
+
+def _bvh_files(path: Path) -> list[Path]:
+    if not path.is_dir() or (path / "dataset.json").exists():
+        return []
+    files = list(islice((file for file in path.rglob("*") if file.suffix.lower() == ".bvh"), MOST_FILES + 1))
+    if len(files) > MOST_FILES:
+        raise UsageError(f"{path}: contains more than {MOST_FILES:,} .bvh files; choose a folder with fewer")
+    return sorted(files)
+
+
+def _recordings(path: Path, files: list[Path], fps: float, log: Callable[[str], None]) -> Iterator[Recording]:
+    from posegen.dataset.clip_files import resample
+    from posegen.evaluation.recording import Recording
+    from posegen.exchange.bvh import read_bvh_figure
+
+    for file in files:
+        figure = read_bvh_figure(file)
+        log(f"{file}: {figure.convention}, {figure.unit}, {len(figure.joints):,} frames at {figure.fps:.4g} FPS")
+        # The subject is the folder, or the prefix of the file name, as in 07_01.bvh.
+        person = file.stem.partition("_")[0] if file.parent == path else str(file.parent.relative_to(path))
+        yield Recording(str(file.relative_to(path)), person, resample(figure.joints, figure.fps, fps), fps)

@@ -6,22 +6,21 @@ from pathlib import Path
 
 import click
 
-from posegen.cli.options import PATH, Output, example, file_option, output_options
+from posegen.cli.options import PATH, Output, command, file_option
 from posegen.plugins import MODEL_FORMATS
 
 
-@click.command(name="export-model", epilog=example("posegen export-model runs/action-default-0-quick --format onnx"))
+@command("posegen export-model runs/action-default-0-quick --format onnx", name="export-model")
 @click.argument("run", type=PATH)
 @click.option("--format", "form", required=True, metavar="FORMAT", help=f"File format: {' or '.join(MODEL_FORMATS.built_in)}.")
 @file_option("File to write.  [default: RUN/export.FORMAT]", required=False)
-@output_options
 def export_model(run: Path, form: str, out: Path | None, output: Output) -> None:
     """Export the trained model of RUN in another format, and compare the outputs of the exported model with the original.
 
     The inputs are motion [clip, frame, 69], as posegen.training.data.features.features_of computes it from joints, and length
     [clip]. The file's metadata holds the class names and the frame rate.
     """
-    from posegen.training.export import export_model as export
+    from posegen.training.trained_models import export_model as export
 
     path = run / f"export.{form}" if out is None else out
     difference = export(run, form, path)

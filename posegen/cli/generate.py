@@ -6,19 +6,13 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import Output, config_option, dataset_options, example, folder_option, output_options
-
-if TYPE_CHECKING:
-    from posegen.generation.run import GenerationResult
+from posegen.cli.options import Output, command, config_option, dataset_options, folder_option
 
 
-@click.command(
-    epilog=example("posegen generate --samples 10000 --workers 8", "posegen generate --config smoke --out data/first")
-)
+@command("posegen generate --samples 10000 --workers 8", "posegen generate --config smoke --out data/first")
 @config_option
 @dataset_options
 @folder_option("Dataset folder.  [default: data/CONFIG-SEED]")
@@ -28,7 +22,6 @@ if TYPE_CHECKING:
     metavar="SECONDS",
     help="Kill a worker whose shard takes longer, and try again.  [default: at least 5 minutes; none with 1 worker]",
 )
-@output_options
 def generate(
     config: str,
     out: Path | None,
@@ -44,31 +37,24 @@ def generate(
     from posegen.config.load import load_config
     from posegen.generation.run import default_path
     from posegen.generation.run import generate as make
+    from posegen.quantities import human_bytes, human_time
 
     loaded = load_config(config, overrides, **values)
     path = default_path(loaded) if out is None else out
     with output.resumable(path):
         result = make(loaded, out=path, progress=output.progress(), shard_timeout=shard_timeout)
-    output.summary(asdict(result), _summary(result))
-
-
-def _summary(result: GenerationResult) -> str:
-    from posegen.quantities import human_bytes, human_time
-
-    path = shlex.quote(str(result.path))
     if result.nothing_to_do:
-        first = f"Nothing to do: {result.path} is complete."
+        lines = [f"Nothing to do: {result.path} is complete."]
     else:
         made = f"{result.sequences_made:,} sequences in {human_time(result.seconds)}"
-        first = f"Generated {made}, {result.sequences_per_second:,.0f} per second, in {result.path}."
-    missing = f"Incomplete fields: {', '.join(result.incomplete_layers)}. Run: posegen derive {path}"
-    return "\n".join(
-        [
-            first,
-            *([missing] if result.incomplete_layers else []),
-            f"It holds {result.samples:,} samples, {result.sequences:,} sequences, {human_bytes(result.bytes)}.",
-            "Next:",
-            f"  posegen info {path}",
-            f"  posegen show {path} --sample 0 -o sample.gif",
-        ]
-    )
+        lines = [f"Generated {made}, {result.sequences_per_second:,.0f} per second, in {result.path}."]
+    shown = shlex.quote(str(result.path))
+    if result.incomplete_layers:
+        lines.append(f"Incomplete fields: {', '.join(result.incomplete_layers)}. Run: posegen derive {shown}")
+    lines += [
+        f"It holds {result.samples:,} samples, {result.sequences:,} sequences, {human_bytes(result.bytes)}.",
+        "Next:",
+        f"  posegen info {shown}",
+        f"  posegen show {shown} --sample 0 -o sample.gif",
+    ]
+    output.summary(asdict(result), "\n".join(lines))

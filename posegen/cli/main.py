@@ -1,20 +1,24 @@
-"""The ``posegen`` command: list and import subcommands, and turn every error into one message and an exit code."""
+"""The ``posegen`` command: list and import subcommands, and turn every error into one message and an exit code.
+
+It guards the standard streams of the process, which may be closed, full, or a pipe whose reader has ended.
+"""
 
 from __future__ import annotations
 
 import errno
+import os
 import signal
 import sys
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from types import FrameType
+from typing import Any, TextIO, cast
 
 import click
 
 from posegen import __version__
 from posegen.cli.options import example
-from posegen.cli.streams import guard_streams
 from posegen.errors import PosegenError, UsageError
 from posegen.import_path import protect_imports
 from posegen.wording import did_you_mean, printable, shown
@@ -28,28 +32,28 @@ _UNUSABLE_PATH = {
 _LONGEST_LINE = 5000
 
 COMMANDS = {
-    "profile": ("posegen.cli.profile:profile", "Estimate time, memory and disk for a dataset."),
-    "generate": ("posegen.cli.generate:generate", "Generate a dataset of labelled human motion."),
-    "info": ("posegen.cli.info:info", "Describe a dataset and how to read it."),
-    "verify": ("posegen.cli.verify:verify", "Check every byte of a dataset and repair damaged shards."),
-    "diff": ("posegen.cli.diff:diff", "Compare the contents of two datasets."),
-    "derive": ("posegen.cli.derive:derive", "Compute fields from the motion, such as velocity."),
-    "show": ("posegen.cli.show:show", "Draw a sample as a picture or an animation."),
-    "compose": ("posegen.cli.compose:compose", "Generate motion for a text, without a model."),
-    "evaluate": ("posegen.cli.evaluate:evaluate", "Measure plausibility of motion and truth of captions."),
-    "embed": ("posegen.cli.embed:embed", "Compute text embeddings of the captions."),
-    "search": ("posegen.cli.search:search", "Find samples that match a text."),
-    "train": ("posegen.cli.train:train", "Train a model on a dataset or a config."),
-    "run": ("posegen.cli.run:run", "Run the pipeline: generate, embed, train, evaluate."),
-    "runs": ("posegen.cli.runs:runs", "List and compare training runs."),
-    "animate": ("posegen.cli.animate:animate", "Generate motion for a text with a trained model."),
-    "predict": ("posegen.cli.predict:predict", "Run a trained model and save its predictions."),
-    "export-model": ("posegen.cli.export_model:export_model", "Export a trained model to ONNX or safetensors."),
-    "paraphrase": ("posegen.cli.paraphrase:paraphrase", "Reword captions with a language model and check them."),
-    "actions": ("posegen.cli.actions:actions", "List and draw actions."),
-    "config": ("posegen.cli.config:config", "Show and compare configs; list presets."),
+    "profile": "Estimate time, memory and disk for a dataset.",
+    "generate": "Generate a dataset of labelled human motion.",
+    "info": "Describe a dataset and how to read it.",
+    "verify": "Check every byte of a dataset and repair damaged shards.",
+    "diff": "Compare the contents of two datasets.",
+    "derive": "Compute fields from the motion, such as velocity.",
+    "show": "Draw a sample as a picture or an animation.",
+    "compose": "Generate motion for a text, without a model.",
+    "evaluate": "Measure plausibility of motion and truth of captions.",
+    "embed": "Compute text embeddings of the captions.",
+    "search": "Find samples that match a text.",
+    "train": "Train a model on a dataset or a config.",
+    "run": "Run the pipeline: generate, embed, train, evaluate.",
+    "runs": "List and compare training runs.",
+    "animate": "Generate motion for a text with a trained model.",
+    "predict": "Run a trained model and save its predictions.",
+    "export-model": "Export a trained model to ONNX or safetensors.",
+    "paraphrase": "Reword captions with a language model and check them.",
+    "actions": "List and draw actions.",
+    "config": "Show and compare configs; list presets.",
 }
-"""Module and attribute of each command, and its line in the list of commands."""
+"""The line of each command in the list of commands. The command is named like its module in this package."""
 
 
 class LazyGroup(click.Group):
@@ -64,15 +68,15 @@ class LazyGroup(click.Group):
         """Import a command."""
         if cmd_name not in COMMANDS:
             ctx.fail(f"unknown command {shown(cmd_name)}{did_you_mean(cmd_name, COMMANDS)}")
-        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
-        command: click.Command = getattr(import_module(module), attribute)
+        name = cmd_name.replace("-", "_")
+        command: click.Command = getattr(import_module(f"posegen.cli.{name}"), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
         del ctx
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+            formatter.write_dl([*COMMANDS.items()])
 
 
 @click.group(
@@ -170,11 +174,63 @@ def _check_text(arguments: Sequence[str]) -> None:
     """Refuse arguments with control characters or invalid UTF-8, before any command runs."""
     for argument in arguments:
         if any(unicodedata.category(char) in ("Cc", "Cs") for char in argument):
-            msg = f"{shown(argument)}: must be one line of UTF-8 text without control characters"
-            raise UsageError(msg)
+            raise UsageError(f"{shown(argument)}: must be one line of UTF-8 text without control characters")
 
 
 def _report(message: str, code: int) -> int:
     lines = [line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}..." for line in message.split("\n")]
     click.echo(f"posegen: error: {printable(chr(10).join(lines))}", err=True)
     return code
+
+
+_OUTPUT, _ERRORS = 1, 2
+
+
+def guard_streams() -> None:
+    """Make failures to write results one error, and ignore failures to write messages.
+
+    Standard output carries results: if it cannot be written, the command fails, but keeps what it made. Standard error carries
+    progress, notes and error messages: if it cannot be written, the command does what it does otherwise.
+    """
+    if sys.stdout is not sys.__stdout__ or sys.stderr is not sys.__stderr__:
+        return  # the program runs inside another one, which has redirected them
+    # A file that is opened later, here or in a worker, must not take the number of a closed stream, to which libraries write.
+    for number in (0, _OUTPUT, _ERRORS):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_WRONLY if number == _ERRORS else os.O_RDONLY), True)
+    output: Any = sys.stdout or os.fdopen(_OUTPUT, "w", closefd=False)
+    errors = sys.stderr or os.fdopen(_ERRORS, "w", closefd=False)
+    output.reconfigure(errors="backslashreplace")  # for letters that its encoding lacks, as on standard error
+    sys.stdout, sys.stderr = (cast(TextIO, _Stream(stream, needed=stream is output)) for stream in (output, errors))
+
+
+class _Stream:
+    """A text stream. After a failure, what is still buffered and what follows is discarded."""
+
+    def __init__(self, stream: TextIO, *, needed: bool) -> None:
+        self._stream = stream
+        self._needed = needed
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        if text != "":  # which click writes to learn the kind of the stream
+            self._attempt(lambda: self._stream.write(text))
+        return len(text)
+
+    def flush(self) -> None:
+        self._attempt(self._stream.flush)
+
+    def _attempt(self, action: Callable[[], object]) -> None:
+        try:
+            action()
+        except OSError as error:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+            if self._needed:
+                if isinstance(error, BrokenPipeError):
+                    raise  # click ends the command without a message: the reader wants no more
+                msg = f"standard output cannot be written ({error.strerror}); redirect it elsewhere. Written files are complete"
+                raise PosegenError(msg) from error

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
@@ -24,6 +25,7 @@ from posegen.wording import printable, shown
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 PATH: click.Path = click.Path(path_type=Path)
+_ARRAYS = ".npz"
 _LONGEST_NAME = 255
 _WIDTH = 120
 
@@ -42,12 +44,22 @@ class _Whole(click.ParamType):  # type: ignore[type-arg]  # generic since click 
 WHOLE = _Whole()
 
 
+class Number(click.FloatRange):
+    """A number within bounds. click's own type accepts NaN, which is neither below nor above a bound."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number."""
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail("must be a number (got nan)", param, ctx)
+        return number
+
+
 def _check_path_length(ctx: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
     """Refuse a file name that is too long, before parent folders are created."""
     del ctx, parameter
     if path is not None and any(len(os.fsencode(name)) > _LONGEST_NAME for name in path.parts):
-        msg = f"--out {shown(str(path))}: contains a name of more than {_LONGEST_NAME} bytes; shorten it"
-        raise UsageError(msg)
+        raise UsageError(f"--out {shown(str(path))}: contains a name of more than {_LONGEST_NAME} bytes; shorten it")
     return path
 
 
@@ -59,23 +71,31 @@ def _seconds(ctx: click.Context, parameter: click.Parameter, text: str | None) -
     try:
         return parse_duration(text)
     except ValueError as error:
-        msg = f"{parameter.opts[0]} {error}"
-        raise UsageError(msg) from None
+        raise UsageError(f"{parameter.opts[0]} {error}") from None
+
+
+def _check_motion_file(ctx: click.Context, parameter: click.Parameter, path: Path) -> Path:
+    """Refuse a file that cannot be written, before anything is computed."""
+    from posegen.viewing.render import SUFFIXES, check_path
+
+    del ctx, parameter
+    return check_path(path, (*SUFFIXES, _ARRAYS))
 
 
 config_option = click.option(
     "--config", metavar="NAME|PATH", default="default", help="Name of a preset, or path of a YAML file."
 )
-set_option = click.option(
-    "--set",
-    "overrides",
-    metavar="KEY=VALUE",
-    multiple=True,
-    help="Override a config key, for example story.actors.max=2; may be repeated.",
-)
 samples_option = click.option("--samples", type=WHOLE, metavar="N", help="Number of samples.  [default: from the config]")
 workers_option = click.option("--workers", type=WHOLE, metavar="W", help="Worker processes.  [default: one per core]")
 seed_option = click.option("--seed", type=WHOLE, metavar="S", help="Random seed.  [default: from the config]")
+
+
+def settings_option(text: str) -> Callable[[Command], Command]:
+    """Add ``--set``, which may be repeated; the command takes `overrides`."""
+    return click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help=f"{text}; may be repeated.")
+
+
+set_option = settings_option("Override a config key, for example story.actors.max=2")
 
 
 def dataset_options(command: Command) -> Command:
@@ -91,6 +111,30 @@ def folder_option(text: str) -> Callable[[Command], Command]:
 def file_option(text: str, *, metavar: str = "FILE", required: bool = True) -> Callable[[Command], Command]:
     """Add ``-o`` for a file; the command takes `out`."""
     return click.option("-o", "--out", type=PATH, metavar=metavar, required=required, help=text)
+
+
+motion_file_option = click.option(
+    "-o",
+    "--out",
+    type=PATH,
+    metavar="FILE",
+    required=True,
+    callback=_check_motion_file,
+    help="Output file: .gif (animation), .png (poses over time) or .npz (arrays).",
+)
+
+
+def write_motion(out: Path, arrays: Mapping[str, Any], draw: Callable[[Path], object]) -> None:
+    """Write arrays and the names of the joints to an ``.npz`` file, or draw a picture."""
+    if out.suffix.lower() != _ARRAYS:
+        draw(out)
+        return
+    import numpy as np
+
+    from posegen.skeleton import JOINTS
+
+    with out.open("wb") as file:  # NumPy would add .npz to a name such as out.NPZ
+        np.savez_compressed(file, joint_names=np.array(JOINTS), **arrays)
 
 
 def tasks_option(text: str) -> Callable[[Command], Command]:
@@ -176,18 +220,6 @@ class Output:
             raise
 
 
-def output_options(command: Command) -> Callable[..., Any]:
-    """Add ``--json`` and ``--quiet``; the command takes `output`."""
-
-    @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
-    @click.option("--quiet", is_flag=True, help="Print no progress and no notes.")
-    @wraps(command)
-    def with_output(*, as_json: bool, quiet: bool, **options: Any) -> Any:
-        return command(output=Output(as_json, quiet), **options)
-
-    return with_output
-
-
 def example(*lines: str) -> str:
     """Return the examples at the end of a command's help.
 
@@ -202,6 +234,37 @@ def example(*lines: str) -> str:
         The `epilog` for click.
     """
     return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def command(
+    *examples: str, group: click.Group | None = None, name: str | None = None
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a function a command with ``--json`` and ``--quiet``; it takes `output`.
+
+    Parameters
+    ----------
+    *examples : str
+        See :func:`example`.
+    group : click.Group, optional
+        The group to which the command belongs.
+    name : str, optional
+        Default: the name of the function.
+    """
+
+    def decorate(function: Callable[..., Any]) -> click.Command:
+        @wraps(function)
+        def with_output(*, as_json: bool, quiet: bool, **options: Any) -> Any:
+            return function(output=Output(as_json, quiet), **options)
+
+        make = click.command if group is None else group.command
+        made = make(name, epilog=example(*examples))(with_output)
+        made.params += [
+            click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON document and nothing else."),
+            click.Option(["--quiet"], is_flag=True, help="Print no progress and no notes."),
+        ]
+        return made
+
+    return decorate
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> str:

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from posegen.cli.options import PATH, WHOLE, Output, example, output_options
-
-if TYPE_CHECKING:
-    from posegen.paraphrase.paraphrase import Paraphrases
+from posegen.cli.options import PATH, WHOLE, Number, Output, command
 
 
-@click.command(
-    epilog=example("posegen paraphrase data/default-0 --endpoint http://localhost:8000/v1 --model qwen2.5-7b-instruct")
-)
+@command("posegen paraphrase data/default-0 --endpoint http://localhost:8000/v1 --model qwen2.5-7b-instruct")
 @click.argument("dataset", type=PATH)
 @click.option("--endpoint", metavar="URL", required=True, help="Address of the server, such as http://localhost:8000/v1.")
 @click.option("--model", metavar="NAME", required=True, help="Name of the model on the server.")
 @click.option("--limit", type=WHOLE, metavar="N", help="Number of samples, from the first.  [default: all]")
 @click.option("--in-flight", type=click.IntRange(1, 100), metavar="N", default=8, help="Simultaneous requests.")
-@click.option("--timeout", type=click.FloatRange(0.1, 3600), metavar="T", default=60.0, help="Seconds for one answer.")
+@click.option("--timeout", type=Number(0.1, 3600), metavar="T", default=60.0, help="Seconds for one answer.")
 @click.option("--attempts", type=click.IntRange(1, 20), metavar="N", default=6, help="Most requests for one caption.")
-@click.option("--temperature", type=click.FloatRange(0, 2), metavar="X", help="Sampling temperature.  [default: the server's]")
+@click.option("--temperature", type=Number(0, 2), metavar="X", help="Sampling temperature.  [default: the server's]")
 @click.option("--insecure", is_flag=True, help="Send the key to another machine over plain http.")
-@output_options
 def paraphrase(
     dataset: Path, endpoint: str, model: str, limit: int | None, in_flight: int, output: Output, **settings: Any
 ) -> None:
@@ -41,21 +35,8 @@ def paraphrase(
 
     server = parse_endpoint(endpoint, model, key=api_key(), **settings)
     found = run(dataset, server, limit=limit, in_flight=in_flight, progress=output.progress())
-    document = {
-        "path": found.folder,
-        "shards": found.shards,
-        "written": found.written,
-        "asked": found.asked,
-        "captions": found.captions,
-        "kept": found.kept,
-        "refused": dict(sorted(found.refused.items())),
-    }
-    output.result(document, "\n".join(_lines(found)))
-
-
-def _lines(found: Paraphrases) -> list[str]:
     done = f"{found.written:,} of {found.shards:,} shards, {found.asked:,} captions asked for"
-    head = f"{found.folder}: {done if found.written else f'all {found.shards:,} shards were complete, nothing to do'}"
-    total = max(1, found.captions)
-    rows = [("kept", found.kept), *((f"refused: {reason}", count) for reason, count in found.refused.most_common())]
-    return [head, *(f"  {name:<32}{count:>12,}{100 * count / total:>8.1f} %" for name, count in rows)]
+    lines = [f"{found.path}: {done if found.written else f'all {found.shards:,} shards were complete, nothing to do'}"]
+    for name, count in (("kept", found.kept), *((f"refused: {why}", count) for why, count in found.refused.most_common())):
+        lines.append(f"  {name:<32}{count:>12,}{100 * count / max(1, found.captions):>8.1f} %")
+    output.result(found, "\n".join(lines))

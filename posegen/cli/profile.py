@@ -14,10 +14,9 @@ from posegen.cli.options import (
     WHOLE,
     Output,
     budget_option,
+    command,
     config_option,
-    example,
     folder_option,
-    output_options,
     preset_option,
     seed_option,
     set_option,
@@ -33,8 +32,7 @@ if TYPE_CHECKING:
     from posegen.config.schema import Config
     from posegen.generation.profile.estimate import Target
     from posegen.generation.profile.profile import Profile
-    from posegen.pipeline.estimate import PipelineEstimate
-    from posegen.pipeline.run import Request
+    from posegen.pipeline import PipelineEstimate, Request
 
 
 _MOST_TARGETS = 20
@@ -48,8 +46,7 @@ def _has_folder(ctx: click.Context, parameter: click.Parameter, path: Path | Non
     """Check that the folder of the page exists, before the measurements."""
     del ctx, parameter
     if path is not None and not path.absolute().parent.is_dir():
-        msg = f"--html {shown(str(path))}: its folder does not exist; create it, or choose another"
-        raise UsageError(msg)
+        raise UsageError(f"--html {shown(str(path))}: its folder does not exist; create it, or choose another")
     return path
 
 
@@ -57,18 +54,15 @@ def _parse_targets(ctx: click.Context, parameter: click.Parameter, texts: Sequen
     """Parse numbers of samples separated by commas."""
     numbers = [WHOLE.convert(text.strip(), parameter, ctx) for given in texts for text in given.split(",")]
     if len(numbers) > _MOST_TARGETS:
-        msg = f"--target has {len(numbers)} numbers; {_MOST_TARGETS} are the most"
-        raise UsageError(msg)
+        raise UsageError(f"--target has {len(numbers)} numbers; {_MOST_TARGETS} are the most")
     return tuple(numbers)
 
 
-@click.command(
-    epilog=example(
-        "posegen profile --samples 1000 --target 100000,1000000",
-        "posegen profile --config full --budget 2h --html profile.html",
-        "posegen profile --config smoke --through animate",
-        "posegen profile --target 10000 --through train --task retrieval --task motion",
-    )
+@command(
+    "posegen profile --samples 1000 --target 100000,1000000",
+    "posegen profile --config full --budget 2h --html profile.html",
+    "posegen profile --config smoke --through animate",
+    "posegen profile --target 10000 --through train --task retrieval --task motion",
 )
 @config_option
 @click.option("--samples", type=WHOLE, default=1000, metavar="N", help="Samples of each measured run.")
@@ -95,7 +89,6 @@ def _parse_targets(ctx: click.Context, parameter: click.Parameter, texts: Sequen
 @set_option
 @budget_option("Duration such as 30m or 2h: exit with 1 if a target may take longer, or disk or memory are too small.")
 @click.option("--html", type=_PAGE, callback=_has_folder, metavar="FILE", help="Write a page with a flame chart.")
-@output_options
 def profile(
     config: str,
     targets: tuple[int, ...],
@@ -113,8 +106,8 @@ def profile(
 ) -> int:
     """Estimate time, memory and disk for a dataset.
 
-    The command generates small datasets, several times, in a folder on the disk of --out, which is removed. With --through, the
-    other stages run once on a few samples, with a few training steps.
+    The command generates small datasets, several times, in a temporary folder on the disk of --out. With --through, the other
+    stages run once on a few samples, with a few training steps.
     """
     from posegen.config.load import load_config
     from posegen.generation.profile.profile import profile as measure
@@ -130,7 +123,7 @@ def profile(
     document = found.to_dict(budget)
     estimates: list[PipelineEstimate] = []
     if pipeline is not None:
-        from posegen.pipeline.estimate import estimate_pipeline
+        from posegen.pipeline import estimate_pipeline
 
         estimates = estimate_pipeline(pipeline[0], found, pipeline[1], progress)
         document["pipelines"] = [_pipeline_data(each, budget) for each in estimates]
@@ -145,8 +138,7 @@ def _pipeline(
     config: Config, through: str, tasks: tuple[str, ...], preset: str, workers: int | None, out: Path | None
 ) -> tuple[Request, list[str]]:
     """Return the pipeline and the names of its stages, or refuse them before anything is measured."""
-    from posegen.pipeline.estimate import select_stages
-    from posegen.pipeline.run import Request
+    from posegen.pipeline import Request, select_stages
 
     folder = Path("runs") / f"{config.name}-{config.seed}" if out is None else out
     request = Request(config, folder, tasks, preset, workers, ("a person walks forward, then waves",))

@@ -6,17 +6,13 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import Output, dataset_options, example, folder_option, output_options, preset_option, tasks_option
-
-if TYPE_CHECKING:
-    from posegen.pipeline.run import CompletedStage
+from posegen.cli.options import Output, command, dataset_options, folder_option, preset_option, tasks_option
 
 
-@click.command(epilog=example("posegen run smoke", "posegen run default --samples 2000 --task retrieval --task motion"))
+@command("posegen run smoke", "posegen run default --samples 2000 --task retrieval --task motion")
 @click.argument("config", metavar="CONFIG")
 @tasks_option("Model to train. May be repeated.")
 @preset_option("Preset of the training: its size and duration.")
@@ -30,7 +26,6 @@ if TYPE_CHECKING:
 )
 @dataset_options
 @folder_option("Result folder.  [default: runs/CONFIG-SEED]")
-@output_options
 def run(
     config: str,
     tasks: tuple[str, ...],
@@ -47,7 +42,8 @@ def run(
     Complete stages are skipped. The same command resumes an interrupted run.
     """
     from posegen.config.load import load_config
-    from posegen.pipeline.run import Request, run_pipeline
+    from posegen.pipeline import Request, run_pipeline
+    from posegen.quantities import human_time
 
     loaded = load_config(config, overrides, workers=workers, **values)
     folder = Path("runs") / f"{loaded.name}-{loaded.seed}" if out is None else out
@@ -56,19 +52,10 @@ def run(
     with output.resumable(folder):
         for stage in run_pipeline(request, progress):
             stages.append(stage)
-            progress.log(_line(stage))
-    output.summary({"path": folder, "stages": [asdict(stage) for stage in stages]}, _summary(folder, stages))
-
-
-def _line(stage: CompletedStage) -> str:
-    from posegen.quantities import human_time
-
-    state = "already complete" if stage.was_complete else f"done in {human_time(stage.seconds)}"
-    return f"{stage.name}: {state}: {stage.summary}"
-
-
-def _summary(folder: Path, stages: Sequence[CompletedStage]) -> str:
+            state = "already complete" if stage.was_complete else f"done in {human_time(stage.seconds)}"
+            progress.log(f"{stage.name}: {state}: {stage.summary}")
     nothing = all(stage.was_complete for stage in stages)
     first = f"Nothing to do: {folder} is complete." if nothing else f"All results are in {folder}."
-    lines = (f"  {stage.name}: {stage.summary}" for stage in stages)
-    return "\n".join([first, *lines, "Next:", f"  posegen runs {shlex.quote(str(folder))}"])
+    lines = [first, *(f"  {stage.name}: {stage.summary}" for stage in stages), "Next:"]
+    text = "\n".join([*lines, f"  posegen runs {shlex.quote(str(folder))}"])
+    output.summary({"path": folder, "stages": [asdict(stage) for stage in stages]}, text)

@@ -7,23 +7,18 @@ from typing import Any
 
 import click
 
-from posegen.cli.options import PATH, Output, example, output_options, table
-
-_NOT_CONTENT = ("log", "machine.", "memory.", "saving.")
-"""Settings that do not change the result of a run."""
+from posegen.cli.options import PATH, Output, command, table
 
 
-@click.command(epilog=example("posegen runs", "posegen runs experiments --json"))
+@command("posegen runs", "posegen runs experiments --json")
 @click.argument("folder", type=PATH, default=Path("runs"))
-@output_options
 def runs(folder: Path, output: Output) -> None:
     """List the training runs in FOLDER (default: runs), the best first, with the settings in which they differ."""
     from posegen.errors import UsageError
-    from posegen.training.runs.folder import find_runs
+    from posegen.training.run_folder import find_runs
 
     if not folder.is_dir():
-        msg = f"{folder}: no such folder. Name the folder that holds the runs"
-        raise UsageError(msg)
+        raise UsageError(f"{folder}: no such folder. Name the folder that holds the runs")
     rows = [_row(*run) for run in find_runs(folder)]
     rows.sort(key=lambda row: (row["task"], -(row["best"] or 0)))
     none = f"{folder}: no training runs. To make one: posegen train DATASET --task action"
@@ -31,11 +26,11 @@ def runs(folder: Path, output: Output) -> None:
 
 
 def _row(path: Path, record: dict[str, Any], result: dict[str, Any] | None) -> dict[str, Any]:
-    from posegen.training.runs.checkpoints import newest_progress
+    from posegen.training.run_folder import newest_progress
     from posegen.training.task import find_task
 
     progress = newest_progress(path)
-    monitor = find_task(record["task"]).monitor
+    monitor = find_task(record["task"]).restored(record["form"]).monitor
     return {
         "run": str(path),
         "task": record["task"],
@@ -55,17 +50,23 @@ def _table(runs: list[dict[str, Any]]) -> str:
     from posegen.quantities import human_time
 
     rows = []
-    for run, differing in zip(runs, _differing_settings(runs), strict=True):
+    for run in runs:
         best, test = (f"{run[name]:.3f}" if run[name] is not None else "-" for name in ("best", "test"))
         steps = f"{run['steps']:,}" if run["complete"] else f"{run['steps']:,} of {run['of']:,}"
-        rows.append((run["run"], run["task"], steps, human_time(run["seconds"]), best, test, differing))
-    return table(("run", "task", "steps", "time", "best check", "test", "differs in"), rows)
+        rows.append((run["run"], run["task"], steps, human_time(run["seconds"]), best, test))
+    found = table(("run", "task", "steps", "time", "best check", "test"), rows)
+    return "\n".join([found, *_differing_settings(runs)])
 
 
 def _differing_settings(runs: list[dict[str, Any]]) -> list[str]:
-    """Return for each run its values of the settings in which not all runs agree."""
-    from posegen.training.runs.folder import flatten_settings
+    """Return lines with the settings in which not all runs agree, under the table: in its cells they would be cut."""
+    from posegen.training.run_folder import flatten_settings
+    from posegen.training.settings import NOT_CONTENT
 
     flat = [dict(flatten_settings(run["settings"])) | {"on": run["source"]} for run in runs]
-    keys = [key for key in flat[0] if not key.startswith(_NOT_CONTENT) and len({str(run.get(key)) for run in flat}) > 1]
-    return [", ".join(f"{key}={run.get(key)}" for key in keys) for run in flat]
+    keys = [key for key in flat[0] if key.partition(".")[0] not in NOT_CONTENT and len({str(run.get(key)) for run in flat}) > 1]
+    if not keys:
+        return []
+    values = (", ".join(f"{key}={run.get(key)}" for key in keys) for run in flat)
+    lines = [f"  {run['run']}: {settings}" for run, settings in zip(runs, values, strict=True)]
+    return ["", "Settings that differ:", *lines]

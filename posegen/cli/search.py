@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import PATH, WHOLE, Output, example, output_options
-
-if TYPE_CHECKING:
-    from posegen.embedding.search import Match
+from posegen.cli.options import PATH, WHOLE, Output, command
 
 
-@click.command(epilog=example('posegen search data/default-0 "someone kicks a ball"'))
+@command('posegen search data/default-0 "someone kicks a ball"')
 @click.argument("dataset", type=PATH)
 @click.argument("text")
 @click.option("--encoder", metavar="NAME", help="Encoder whose embeddings are searched.  [default: the only one]")
 @click.option("--top", type=WHOLE, metavar="N", default=10, help="Number of samples.")
-@output_options
 def search(dataset: Path, text: str, encoder: str | None, top: int, output: Output) -> None:
     """Find the samples of DATASET that match TEXT, best first.
 
@@ -32,15 +27,12 @@ def search(dataset: Path, text: str, encoder: str | None, top: int, output: Outp
     opened = open_search(dataset, encoder, output.note)
     found = opened.find(text, top)
     document = {"path": dataset, "encoder": opened.embeddings.encoder, "text": text, "found": [asdict(one) for one in found]}
-    output.result(document, "\n".join(_lines(dataset, found)))
-
-
-def _lines(dataset: Path, found: list[Match]) -> list[str]:
     if not found:
-        return [f"{dataset}: contains no actions to search for"]
+        output.result(document, f"{dataset}: contains no actions to search for")
+        return
     width = max(len(one.action) for one in found)
     lines = [f"{'sample':>8}  score  {'action':<{width}}  caption"]
     for one in found:
         variant = "" if one.variant == "base" else f" ({one.variant})"
         lines.append(f"{one.sample:>8}  {one.score:.3f}  {one.action:<{width}}  {one.caption}{variant}")
-    return [*lines, "Next:", f"  posegen show {dataset} --sample {found[0].sample} -o found.gif"]
+    output.result(document, "\n".join([*lines, "Next:", f"  posegen show {dataset} --sample {found[0].sample} -o found.gif"]))

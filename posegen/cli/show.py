@@ -7,15 +7,11 @@ from pathlib import Path
 
 import click
 
-from posegen.cli.options import PATH, WHOLE, Output, example, file_option, output_options, seed_option, set_option
+from posegen.cli.options import PATH, WHOLE, Output, command, file_option, seed_option, set_option
 from posegen.errors import UsageError
 
 
-@click.command(
-    epilog=example(
-        "posegen show --config default --sample 7 -o sample.gif", "posegen show data/default-0 --sample 3 -o sample.png"
-    )
-)
+@command("posegen show --config default --sample 7 -o sample.gif", "posegen show data/default-0 --sample 3 -o sample.png")
 @click.argument("dataset", metavar="[DATASET]", required=False, type=PATH)
 @click.option("--config", metavar="NAME|PATH", help="Draw samples of this preset or YAML file, without a dataset.")
 @click.option(
@@ -35,7 +31,6 @@ from posegen.errors import UsageError
 @file_option("Output file: .gif (animation) or .png (poses over time).")
 @seed_option
 @set_option
-@output_options
 def show(
     dataset: Path | None,
     config: str | None,
@@ -55,18 +50,15 @@ def show(
     check_path(out)
     indices = list(dict.fromkeys(samples or (0,)))
     if max(indices) >= MOST_SAMPLES:
-        msg = f"sample {max(indices)} does not exist; a dataset has at most {MOST_SAMPLES:,} samples"
-        raise UsageError(msg)
+        raise UsageError(f"sample {max(indices)} does not exist; a dataset has at most {MOST_SAMPLES:,} samples")
     if dataset is not None:
         if config is not None or overrides or seed is not None:
-            msg = "DATASET has its own config and seed; pass either DATASET, or --config with --seed and --set"
-            raise UsageError(msg)
+            raise UsageError("DATASET has its own config and seed; pass either DATASET, or --config with --seed and --set")
         clips = clips_of_dataset(dataset, indices, variant)
     elif config is not None:
         clips = clips_of_config(config, indices, variant, overrides=overrides, seed=seed)
     else:
-        msg = "nothing to draw; pass a dataset, or a config such as --config default"
-        raise UsageError(msg)
+        raise UsageError("nothing to draw; pass a dataset, or a config such as --config default")
     render_all(clips, out)
     titled = [(clip.title, clip.caption.splitlines()) for clip in clips]
     document = {"path": out, "sequences": [{"title": title, "captions": captions} for title, captions in titled]}

@@ -10,27 +10,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import (
-    PATH,
-    WHOLE,
-    Output,
-    budget_option,
-    example,
-    folder_option,
-    output_options,
-    preset_option,
-)
+from posegen.cli.options import PATH, WHOLE, Output, budget_option, command, folder_option, preset_option, settings_option
 
 if TYPE_CHECKING:
     from posegen.training.train import Result
 
 
-@click.command(
-    epilog=example(
-        "posegen train data/default-0 --task action --preset quick",
-        "posegen train default --task action --set steps=200 --out runs/first",
-        "posegen train clips.npz --task action --init runs/first --lora 8 --out runs/own",
-    )
+@command(
+    "posegen train data/default-0 --task action --preset quick",
+    "posegen train default --task action --set steps=200 --out runs/first",
+    "posegen train clips.npz --task action --init runs/first --lora 8 --out runs/own",
 )
 @click.argument("source", metavar="DATASET|CONFIG")
 @click.option(
@@ -38,20 +27,13 @@ if TYPE_CHECKING:
 )
 @preset_option("Training preset, or the path of a YAML file.")
 @folder_option("Folder of the run.  [default: runs/TASK-NAME-PRESET]")
-@click.option(
-    "--set",
-    "overrides",
-    metavar="KEY=VALUE",
-    multiple=True,
-    help="Change a setting, such as steps=200; may be repeated.",
-)
+@settings_option("Change a setting, such as steps=200")
 @click.option("--init", type=PATH, metavar="RUN", help="Initialise with the model of this run.")
 @click.option(
     "--lora", type=WHOLE, metavar="RANK", help="Train low-rank adapters of this rank and the output layer only; needs --init."
 )
-@budget_option("Largest duration, such as 30m or 1h: refuse or stop a longer run.")
+@budget_option("Maximum duration, such as 30m or 1h: refuse or stop a longer run.")
 @click.option("--estimate", "only_estimate", is_flag=True, help="Estimate the duration and train nothing.")
-@output_options
 def train(
     source: str,
     task: str,
@@ -71,7 +53,8 @@ def train(
     a text encoder). docs/training.md describes tasks, presets and settings.
 
     The hardware, the choices made for it and the estimated duration are shown first. The same command resumes a stopped run at
-    its last checkpoint. If the dataset has grown since, it trains another round on all samples.
+    its last checkpoint. If the dataset has grown since, it trains as many steps again,
+    on all samples.
 
     With --init, DATASET may be your own clips: an .npz file with joints [frames, 22, 3], offsets, fps and classes, or a folder
     with CLASS/NAME.npy.
@@ -99,7 +82,7 @@ def _with_init(init: Path | None, lora: int | None, overrides: Sequence[str]) ->
     """Return the overrides with the model size of the run that initialises the model, and the rank of --lora."""
     given = list(overrides)
     if init is not None:
-        from posegen.training.model_files import load_model
+        from posegen.training.trained_models import load_model
 
         trained = load_model(init)
         given = [f"model.size={trained.settings.size}", f"data.stride={trained.view.stride}", *given]
@@ -141,7 +124,7 @@ def _next_command(result: Result) -> str:
 
 def _measures(measures: Mapping[str, float]) -> str:
     """Return measures as one line, and those of one direction of retrieval as a line of their own."""
-    from posegen.training.runs.report import format_measure
+    from posegen.training.run_folder import format_measure
 
     directions = ("text_to_motion_", "motion_to_text_")
     both = [f"{name} {format_measure(value)}" for name, value in measures.items() if not name.startswith(directions)]

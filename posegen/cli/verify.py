@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import PATH, Output, example, output_options
+from posegen.cli.options import PATH, Output, command
 from posegen.wording import printable
 
 if TYPE_CHECKING:
@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 PROBLEMS_LEFT = 1
 
 
-@click.command(epilog=example("posegen verify data/default-0", "posegen verify data/default-0 --repair"))
+@command("posegen verify data/default-0", "posegen verify data/default-0 --repair")
 @click.argument("dataset", type=PATH)
 @click.option("--deep", is_flag=True, help="Also synthesize all samples again and compare them.")
 @click.option("--repair", "repairs", is_flag=True, help="Regenerate damaged shards.")
-@output_options
 def verify(dataset: Path, deep: bool, repairs: bool, output: Output) -> int:
     """Check every byte of DATASET, and list each damaged shard with the reason and a fix.
 
@@ -63,7 +62,7 @@ def _find(dataset: Path, *, deep: bool, output: Output) -> list[Problem]:
     from posegen.dataset.receipts import complete_shards
     from posegen.errors import PosegenError
     from posegen.generation.header import stored_config
-    from posegen.generation.verification import find_content_problems
+    from posegen.generation.repair import find_content_problems
 
     try:
         header = load_header(dataset)

@@ -81,8 +81,7 @@ def presets() -> dict[str, Path]:
     for folder in (package / "configs", package.parent / "configs"):
         if (folder / "default.yaml").is_file():
             return {file.stem: file for file in sorted(folder.glob("*.yaml"))}
-    msg = f"the presets are missing next to {package}; install posegen again"
-    raise PosegenError(msg)
+    raise PosegenError(f"the presets are missing next to {package}; install posegen again")
 
 
 def preset_description(path: Path) -> str:
@@ -167,8 +166,7 @@ def apply_overrides(data: Mapping[str, Any], overrides: Sequence[str]) -> tuple[
         key, equals, text = override.partition("=")
         path = key.strip().split(".")
         if not equals or not all(path) or len(path) > _DEEPEST:
-            msg = f"--set {shown(override)}: must be KEY=VALUE, such as story.actors.max=2"
-            raise UsageError(msg)
+            raise UsageError(f"--set {shown(override)}: must be KEY=VALUE, such as story.actors.max=2")
         key = dotted(path)  # as messages write the key
         option = f"--set {key}"
         changed = _with_value(changed, path, parse_yaml(text, f"{option}: {shown(text)}"), option)
@@ -183,16 +181,14 @@ def _with_value(data: Mapping[str, Any], path: Sequence[str], value: Any, option
     # Setting a key of a group that null disables enables the group.
     group = {} if data.get(name) is None else data[name]
     if not isinstance(group, Mapping):
-        msg = f"{option}: {name} is {shown(group)}, not a group of keys"
-        raise UsageError(msg)
+        raise UsageError(f"{option}: {name} is {shown(group)}, not a group of keys")
     return {**data, name: _with_value(group, rest, value, option)}
 
 
 def _read(path: Path) -> dict[str, Any]:
     data = read_yaml(path)
     if not isinstance(data, dict | None):
-        msg = f"{path}: must be a group of keys, such as `samples: 100` (got {shown(data)})"
-        raise UsageError(msg)
+        raise UsageError(f"{path}: must be a group of keys, such as `samples: 100` (got {shown(data)})")
     data = {"name": re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).lstrip("-._")[:64] or "config"} | (data or {})
     story = data.get("story")
     if isinstance(story, dict) and isinstance(story.get("library"), str):

@@ -60,15 +60,13 @@ def _integer(value: object) -> object:
 def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
     repeated = next((name for name in names if names.count(name) > 1), None)
     if repeated is not None:
-        msg = f"has {repeated} twice; name each once"
-        raise ValueError(msg)
+        raise ValueError(f"has {repeated} twice; name each once")
     return names
 
 
 def _some_weight(weights: dict[str, float], info: ValidationInfo) -> dict[str, float]:
     if not any(weights.values()):
-        msg = f"must give some {str(info.field_name).removesuffix('s')} a weight above 0 (got {shown(weights)})"
-        raise ValueError(msg)
+        raise ValueError(f"must give some {str(info.field_name).removesuffix('s')} a weight above 0 (got {shown(weights)})")
     return weights
 
 
@@ -90,8 +88,7 @@ def _plain_name(name: str) -> str:
 def _known_field(name: str) -> str:
     if name not in STORED_ARRAYS and name not in FIELDS:
         known = (*STORED_ARRAYS, *FIELDS.names())
-        msg = f"must be {', '.join(map(repr, known[:-1]))} or {known[-1]!r} (got {shown(name)})"
-        raise ValueError(msg)
+        raise ValueError(f"must be {', '.join(map(repr, known[:-1]))} or {known[-1]!r} (got {shown(name)})")
     return name
 
 
@@ -115,8 +112,7 @@ class _Range(StrictModel):
     @model_validator(mode="after")
     def _ascending(self) -> Self:
         if self.min > self.max:
-            msg = f"min must not be above max (got min {self.min:g}, max {self.max:g})"
-            raise ValueError(msg)
+            raise ValueError(f"min must not be above max (got min {self.min:g}, max {self.max:g})")
         return self
 
 
@@ -298,11 +294,9 @@ class Quota(StrictModel):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.actions and self.interactions:
-            msg = "actions and interactions are both listed; an interaction decides the actions: make two entries"
-            raise ValueError(msg)
+            raise ValueError("actions and interactions are both listed; an interaction decides the actions: make two entries")
         if not self.actions and (self.speed or self.side):
-            msg = f"{'speed' if self.speed else 'side'} is that of an action; name some under actions"
-            raise ValueError(msg)
+            raise ValueError(f"{'speed' if self.speed else 'side'} is that of an action; name some under actions")
         shares = [(name, share) for name in ("left_handed", "female") if (share := getattr(self, name)) is not None]
         exact = Fraction(self.samples)
         for _, share in shares:
@@ -311,8 +305,7 @@ class Quota(StrictModel):
             msg = f"{' and '.join(f'{name} {share:g}' for name, share in shares)} of {self.samples} samples are no whole number"
             raise ValueError(msg)
         if len(shares) > 1 and any((self.samples * Fraction(str(share))).denominator > 1 for _, share in shares):
-            msg = f"left_handed or female of {self.samples} samples is no whole number; change one of them"
-            raise ValueError(msg)
+            raise ValueError(f"left_handed or female of {self.samples} samples is no whole number; change one of them")
         return self
 
 
@@ -335,8 +328,7 @@ class Cap(StrictModel):
     def _one_kind(self) -> Self:
         named = [name for name in _CAPPED_KINDS if getattr(self, name) is not None]
         if len(named) != 1:
-            msg = f"must name one of {', '.join(_CAPPED_KINDS)} (got {', '.join(named) or 'none'})"
-            raise ValueError(msg)
+            raise ValueError(f"must name one of {', '.join(_CAPPED_KINDS)} (got {', '.join(named) or 'none'})")
         return self
 
 
@@ -381,8 +373,7 @@ class Quotas(StrictModel):
             msg = "asks for nothing; list quotas under exact, or give the size of the dataset under samples for the caps"
             raise ValueError(msg)
         if self.total > MOST_SAMPLES:
-            msg = f"exact asks for {self.exact_samples:,} samples; {MOST_SAMPLES:,} are the most"
-            raise ValueError(msg)
+            raise ValueError(f"exact asks for {self.exact_samples:,} samples; {MOST_SAMPLES:,} are the most")
         return self
 
 
@@ -396,8 +387,7 @@ class Store(StrictModel):
     @model_validator(mode="after")
     def _divisible(self) -> Self:
         if self.shard % self.chunk:
-            msg = f"shard must be a multiple of chunk (got shard {self.shard}, chunk {self.chunk})"
-            raise ValueError(msg)
+            raise ValueError(f"shard must be a multiple of chunk (got shard {self.shard}, chunk {self.chunk})")
         return self
 
 
@@ -434,8 +424,7 @@ class Config(StrictModel):
     def _fits(cls, length: Length | None, others: ValidationInfo) -> Length | None:
         frames = others.data.get("frames")
         if length is not None and frames is not None and length.max > frames:
-            msg = f"max must be at most frames, which is {frames} (got {length.max})"
-            raise ValueError(msg)
+            raise ValueError(f"max must be at most frames, which is {frames} (got {length.max})")
         return length
 
     def as_data(self) -> dict[str, Any]:

@@ -19,21 +19,13 @@ from zarr.abc.store import ByteRequest, OffsetByteRequest, RangeByteRequest, Suf
 from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 from zarr.storage import MemoryStore
 
+from posegen.dataset import receipts
 from posegen.dataset.files import open_plain
-from posegen.dataset.header import load_header, samples_after_repair
+from posegen.dataset.header import check_metadata, load_header, samples_after_repair
 from posegen.dataset.layout import MOTION, Header, check_folders, receipt_path, shard_of, shard_path
 from posegen.dataset.lock import is_being_written
-from posegen.dataset.receipts import (
-    Receipt,
-    StoredFile,
-    derive_hint,
-    find_file_fault,
-    generate_hint,
-    list_layer_receipts,
-    load_receipt,
-)
+from posegen.dataset.receipts import Receipt, StoredFile
 from posegen.dataset.shard_codec import check_shard
-from posegen.dataset.zarr_metadata import check_metadata
 from posegen.errors import PosegenError
 
 
@@ -103,7 +95,7 @@ class CheckedFiles:
                 return [os.pread(file.fileno(), length, start) for start, length in ranges]
         except OSError as error:
             shard = shard_of(self.header, name) or 0
-            hint = derive_hint(self.path) if self.header.layer_of(name) else generate_hint(shard)
+            hint = receipts.derive_hint(self.path) if self.header.layer_of(name) else receipts.generate_hint(shard)
             fault = f"cannot be read ({error.strerror})"
             raise DamagedFileError(f"{self.path}: shard {shard}: {name}: {fault}. {hint}", fault) from error
 
@@ -146,29 +138,27 @@ def open_files(path: Path) -> CheckedFiles:
     if (samples := samples_after_repair(path)) > header.samples:
         repair = f"posegen verify {path} --repair"
         hint = "Wait until it has ended" if is_being_written(path) else f"Run: {repair}"
-        msg = f"{path}: a repair has not finished: {header.samples} of {samples} samples are visible. {hint}"
-        raise PosegenError(msg)
+        raise PosegenError(f"{path}: a repair has not finished: {header.samples} of {samples} samples are visible. {hint}")
     check_folders(path, header)
     check_metadata(path, header)
     files: dict[str, StoredFile] = {}
     counts: dict[int, int] = {}
     for shard in range(header.shards()):
-        receipt = load_receipt(path, header, shard)
-        fault = find_file_fault(path, receipt)
+        receipt = receipts.load_receipt(path, header, shard)
+        fault = receipts.find_file_fault(path, receipt)
         if fault is None and receipt.count < header.count(shard):
             fault = f"it has {receipt.count} samples, the dataset has {header.count(shard)} in it"
         if fault:
-            msg = f"{path}: shard {shard}: {fault}. {generate_hint(shard)}"
-            raise PosegenError(msg)
+            raise PosegenError(f"{path}: shard {shard}: {fault}. {receipts.generate_hint(shard)}")
         files |= receipt.files
         counts[shard] = receipt.count
     absent: dict[str, str] = {}
     for layer in header.layers:
-        for shard, result in list_layer_receipts(path, header, layer):
+        for shard, result in receipts.list_layer_receipts(path, header, layer):
             if isinstance(result, Receipt):
                 files |= result.files
             else:
-                msg = f"{path}: shard {shard}: {result}. {derive_hint(path)}"
+                msg = f"{path}: shard {shard}: {result}. {receipts.derive_hint(path)}"
                 absent |= {shard_path(entry, shard): msg for entry in layer.fields}
     return CheckedFiles(path, header, files, counts, absent)
 

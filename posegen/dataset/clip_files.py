@@ -9,6 +9,7 @@ offsets  integers [clips + 1]: the first frame of each clip, then the number of 
 fps      frames per second, 1 to 1000
 classes  the action of each clip: text or numbers [clips]
 subjects who moves in each clip: text or numbers [clips]
+actions  optional: what the source calls each clip, more detailed than its class: text or numbers [clips]
 ======== =========================================================================================
 
 A folder has files ``CLASS/anything.npy``, each float [frames, 22, 3] at 25 frames per second.
@@ -43,17 +44,18 @@ FARTHEST = 10_000
 LOWEST_FPS, HIGHEST_FPS = 1.0, 1000.0
 FOLDER_FPS = 25.0
 _ARRAYS = ("joints", "offsets", "fps")
-_LABELS = {"classes": "the action of each", "subjects": "one subject for each"}
+_LABELS = {"classes": "the action of each", "subjects": "one subject for each", "actions": "what is done in each"}
 
 
 class Clips(NamedTuple):
-    """Clips: name and joints of each, frames per second of all, class and subject of each, which are empty where unknown."""
+    """Clips: name and joints of each, frames per second of all; class, subject and action of each, empty where unknown."""
 
     names: list[str]
     joints: list[Array]
     fps: float
     classes: list[str]
     subjects: list[str]
+    actions: list[str]
 
 
 def read_clip_archive(path: Path, required: Sequence[str]) -> Clips:
@@ -104,8 +106,8 @@ def read_clip_archive(path: Path, required: Sequence[str]) -> Clips:
     names = [f"clip {i}" for i in range(len(clips))]
     _check_clips(path, names, clips)
     absent = np.full(len(clips), "")
-    classes, subjects = (_checked_labels(path, name, arrays.get(name, absent), len(clips)) for name in _LABELS)
-    return Clips(names, clips, float(fps.item()), classes, subjects)
+    classes, subjects, actions = (_checked_labels(path, name, arrays.get(name, absent), len(clips)) for name in _LABELS)
+    return Clips(names, clips, float(fps.item()), classes, subjects, actions)
 
 
 def read_clip_folder(path: Path) -> Clips:
@@ -131,7 +133,8 @@ def read_clip_folder(path: Path) -> Clips:
         _check_joints(file, clips[-1])
     names = [str(file) for file in files]
     _check_clips(path, names, clips)
-    return Clips(names, clips, FOLDER_FPS, [file.parent.name for file in files], [""] * len(files))
+    unknown = [""] * len(files)
+    return Clips(names, clips, FOLDER_FPS, [file.parent.name for file in files], unknown, unknown)
 
 
 def resample(joints: ArrayLike, fps: float, target_fps: float) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 
 from posegen.dataset.layout import ROWS
 from posegen.dataset.read import Dataset, open_dataset
-from posegen.dataset.receipts import DIGITS
+from posegen.dataset.receipts import split_hashes
 from posegen.dataset.tables import hash_rows
 from posegen.hashing import canonical, content_hashes
 
@@ -87,12 +87,7 @@ def stored_content(dataset: Dataset, shard: int) -> dict[str, str]:
     dict of str to str
         For each field and for `rows`, the content hashes of the visible samples, as in a receipt.
     """
-    first = shard * dataset.header.shard
-    stop = first + dataset.header.count(shard)
-    content = {}
-    for name in dataset.fields:
-        content[name] = "".join(content_hashes(canonical(block)) for block in dataset.blocks(name, first, stop))
-    return content | {ROWS: hash_rows(dataset.table(shard), len(dataset.header.variants))}
+    return {name: dataset.compute_hashes(name, shard) for name in (*dataset.fields, ROWS)}
 
 
 def _find_differences(first: Dataset, second: Dataset, deep: bool) -> Iterator[Difference]:
@@ -114,11 +109,12 @@ def _find_differences(first: Dataset, second: Dataset, deep: bool) -> Iterator[D
 
 def _hash_reader(dataset: Dataset, deep: bool) -> Callable[[str, int], str]:
     """Return a function of the name of a field and a sample that returns the sample's content hash."""
-    contents = lru_cache(1)(partial(stored_content, dataset) if deep else dataset.hashes)
+    hashes = partial(stored_content, dataset) if deep else dataset.hashes
+    contents = lru_cache(1)(lambda shard: {name: split_hashes(text) for name, text in hashes(shard).items()})
 
     def read(name: str, sample: int) -> str:
         shard, position = divmod(sample, dataset.header.shard)
-        return contents(shard)[name][position * DIGITS : (position + 1) * DIGITS]
+        return contents(shard)[name][position]
 
     return read
 
@@ -138,10 +134,8 @@ def _variant_hashes(dataset: Dataset, name: str, sample: int) -> list[str]:
     variants = len(dataset.header.variants)
     if name == ROWS:
         shard, position = divmod(sample, dataset.header.shard)
-        text = hash_rows(dataset.table(shard).slice(position * variants, variants), 1)
-        return [text[start : start + DIGITS] for start in range(0, len(text), DIGITS)]
+        return split_hashes(hash_rows(dataset.table(shard).slice(position * variants, variants), 1))
     values = canonical(dataset.arrays(name, slice(sample, sample + 1))[0])
     if dataset.header.field(name).dims[:1] != ("variant",):
         return [content_hashes(values[np.newaxis])] * variants
-    text = content_hashes(values)
-    return [text[start : start + DIGITS] for start in range(0, len(text), DIGITS)]
+    return split_hashes(content_hashes(values))

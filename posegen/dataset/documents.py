@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import xxhash
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
@@ -37,6 +37,12 @@ _SEAL = re.compile(rb'{(?P<indent>\n  )?"hash": ?"(?P<hash>.{32})",\n?', re.DOTA
 _MAX_ENTRIES = 100_000  # empty lists take 30 times as much memory as their text
 _MAX_DEPTH = 32
 _adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
+
+
+class Document:
+    """Base of the dataclasses of documents, which are validated without conversions and unknown keys."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
 
 @dataclass(frozen=True)
@@ -118,7 +124,7 @@ def parse(kind: type[T], document: Mapping[str, Any], origin: Origin) -> T:
     Parameters
     ----------
     kind : type
-        A dataclass whose ``__pydantic_config__`` is :data:`STRICT`, or another type that pydantic validates.
+        A :class:`Document`, or another type that pydantic validates.
     document : mapping
         What :func:`unseal` returned.
     origin : Origin
@@ -146,11 +152,11 @@ def parse(kind: type[T], document: Mapping[str, Any], origin: Origin) -> T:
     raise origin.error(f"`{key}`: {reason} (got {first['input']!r:.60})")
 
 
-def check_version(document: Mapping[str, Any], newest: int, what: str, origin: Origin) -> None:
-    """Raise PosegenError if a document has a later format version than `newest`; `what` names its content."""
+def check_version(document: Mapping[str, Any], newest: int, origin: Origin) -> None:
+    """Raise PosegenError if a document has a later format version than `newest`."""
     version = document.get("format_version")
     if type(version) is int and version > newest:
-        msg = f"the {what} has format version {version}, this posegen reads versions up to {newest}"
+        msg = f"has format version {version}, this posegen reads versions up to {newest}"
         raise Origin(origin.file, "Use a newer posegen.").error(msg)
 
 

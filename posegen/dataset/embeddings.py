@@ -1,45 +1,124 @@
-"""Read the embeddings of a dataset's captions. Everything is checked; missing or damaged data is an error with a hint."""
+"""Read the embeddings of a dataset's captions, and define their format on disk: a folder per encoder with header and receipts.
+
+::
+
+    DATASET/embeddings/ENCODER/
+      embeddings.json             identity of the dataset, encoder, sizes
+      vectors.zarr/vector         (text, dimension): the embedding of each distinct text; one file per shard of texts
+      vectors.zarr/token          (text, position, dimension) and
+      vectors.zarr/mask           (text, position): embeddings of tokens, if requested
+      texts/part-00000.parquet    texts of a shard: row, text
+      rows/part-00000.parquet     for a shard of the dataset: sample, variant, caption, row
+      receipts/KIND/00000.json    receipts, each written last; see :mod:`posegen.dataset.overlays`
+
+Texts are numbered in the order in which they first occur, so that a dataset that is extended only adds rows. Everything is
+checked on reading; missing or damaged data is an error with a hint.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, overload
+from typing import Annotated, Any, Literal, overload
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import xxhash
 from numpy.typing import ArrayLike
+from pydantic import Field
 
 from posegen.arrays import Array
-from posegen.dataset.documents import Origin
-from posegen.dataset.embedding_layout import (
-    MASK,
-    ROWS_SCHEMA,
-    TEXTS_SCHEMA,
-    TOKEN,
-    EmbeddingHeader,
+from posegen.dataset.documents import Document, Origin
+from posegen.dataset.header import encode_array_metadata, encode_group_metadata, load_header
+from posegen.dataset.layout import ArrayField, Header, Positive, shard_path
+from posegen.dataset.overlays import (
     OverlayReceipt,
-    embed_hint,
-    encoder_folder,
-    encoders_at,
     folder_name,
-    load_embedding_header,
-    object_path,
-    read_checked,
+    load_overlay_header,
+    overlay_folder,
+    overlay_hint,
     read_overlay_receipt,
-    rows_part,
-    texts_part,
+    read_part,
+    read_part_table,
 )
-from posegen.dataset.header import load_header
-from posegen.dataset.layout import ArrayField, Header
 from posegen.dataset.shard_codec import decode_shard
-from posegen.dataset.tables import UNDECODABLE, decode_table
 from posegen.errors import PosegenError, UsageError
+from posegen.hashing import byte_hash
 from posegen.wording import did_you_mean, shown
 
+FOLDER = "embeddings"
+HEADER_FILE = "embeddings.json"
+VECTOR, TOKEN, MASK = "vector", "token", "mask"
+TEXTS_SCHEMA = pa.schema([("row", pa.int64()), ("text", pa.string())])
+ROWS_SCHEMA = pa.schema([("sample", pa.int64()), ("variant", pa.string()), ("caption", pa.int32()), ("row", pa.int64())])
+"""`caption` is the index of the caption in its sequence, `row` the number of its text."""
+
+POSITIONS_PER_CHUNK = 16
+VECTORS = "vectors.zarr"
 _CACHE_BYTES = 256 << 20
+
+
+@dataclass(frozen=True)
+class EmbeddingHeader(Document):
+    """Content of `embeddings.json`.
+
+    Attributes
+    ----------
+    format_version : int
+    identity : str
+        Identity of the dataset.
+    encoder, fingerprint : str
+        Name of the encoder, and a hash of everything in it that decides embeddings.
+    details : dict
+        More information about the encoder, for the reader.
+    dimension, positions : int
+        Length of a vector; maximum number of tokens of a text with embeddings of tokens, 0 without.
+    dtype : str
+    shard, chunk : int
+        Texts in a shard and in a chunk; the shard is a multiple of the chunk.
+    budget : int
+        Tokens in a batch, with padding: it decides which texts are embedded together.
+    begun : str
+        Time of the start, in UTC.
+    """
+
+    format_version: Positive
+    identity: str
+    encoder: str
+    fingerprint: str
+    details: Annotated[dict[str, Any], Field(alias="told")]
+    dimension: Annotated[int, Field(ge=1, le=2**16)]
+    positions: Annotated[int, Field(ge=0, le=2**16)]
+    dtype: Literal["float32", "float16"]
+    shard: Annotated[int, Field(ge=1, le=2**20)]
+    chunk: Positive
+    budget: Positive
+    begun: str
+
+    @property
+    def fields(self) -> tuple[ArrayField, ...]:
+        """The arrays."""
+        size = self.dimension
+        vector = ArrayField(VECTOR, ("dimension",), (size,), (size,), self.dtype, math.nan, {"length": 1})
+        if not self.positions:
+            return (vector,)
+        dims, step = ("position", "dimension"), POSITIONS_PER_CHUNK
+        token = ArrayField(TOKEN, dims, (self.positions, size), (step, size), self.dtype, math.nan, {})
+        mask = ArrayField(MASK, dims[:1], (self.positions,), (step,), "uint8", 0, {"meaning": "1: there is a token"})
+        return vector, token, mask
+
+    def source_of(self, digest: str) -> str:
+        """Return the `source` of a receipt of vectors: the encoder, the storage, and the hash of the texts."""
+        return f"{self.fingerprint} {self.dtype} {self.shard}/{self.chunk} {self.positions} {digest}"
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if sizes are not multiples of each other."""
+        if self.shard % self.chunk or self.positions % POSITIONS_PER_CHUNK:
+            raise ValueError(f"the shard must be a multiple of the chunk, and the positions of {POSITIONS_PER_CHUNK}")
 
 
 class Texts(Sequence[str]):
@@ -188,7 +267,7 @@ class Embeddings:
 
     def _table(self, shard: int) -> pa.Table:
         receipt = self._rows[shard]
-        return _read_table(self.folder, rows_part(shard), receipt, receipt.numbers["rows"], ROWS_SCHEMA)
+        return read_part_table(self.folder, receipt, rows_part(shard), receipt.numbers["rows"], ROWS_SCHEMA)
 
     def _read_shard(self, shard: int) -> Array:
         return read_array(self.folder, self.header, self._vectors[shard], self.header.fields[0]).astype(np.float32)
@@ -219,14 +298,13 @@ def open_embeddings(dataset: str | Path, encoder: str | None = None) -> Embeddin
     folder = encoder_folder(path, _select_encoder(path, encoder))
     header = load_embedding_header(folder)
     if header is None or header.identity != dataset_header.identity:
-        msg = f"{folder}: belongs to another dataset. Delete that folder, then run: posegen embed {path}"
-        raise PosegenError(msg)
+        raise PosegenError(f"{folder}: belongs to another dataset. Delete that folder, then run: posegen embed {path}")
     return Embeddings(folder, header, _read_receipts(folder, header, dataset_header), dataset_header)
 
 
 def _read_receipts(folder: Path, header: EmbeddingHeader, dataset: Header) -> dict[str, list[OverlayReceipt]]:
     """Read all receipts and check that they cover all captions of the dataset."""
-    hint = embed_hint(folder)
+    hint = overlay_hint(folder)
     try:
         rows = [read_overlay_receipt(folder, "rows", shard) for shard in range(dataset.shards())]
         distinct = max((receipt.numbers["distinct"] for receipt in rows), default=0)
@@ -237,17 +315,15 @@ def _read_receipts(folder: Path, header: EmbeddingHeader, dataset: Header) -> di
         raise PosegenError(msg) from error
     is_shorter = any(receipt.count < dataset.count(shard) for shard, receipt in enumerate(rows))
     if is_shorter or sum(receipt.count for receipt in texts) < distinct:
-        msg = f"{folder}: has embeddings of fewer samples than the dataset. {hint}"
-        raise PosegenError(msg)
+        raise PosegenError(f"{folder}: has embeddings of fewer samples than the dataset. {hint}")
     for text, receipt in zip(texts, vectors, strict=True):
         if receipt.source != header.source_of(text.source) or receipt.count != text.count:
-            msg = f"{folder}: shard {text.shard} has embeddings of other texts. {hint}"
-            raise PosegenError(msg)
+            raise PosegenError(f"{folder}: shard {text.shard} has embeddings of other texts. {hint}")
     return {"rows": rows, "texts": texts, "vectors": vectors}
 
 
 def _select_encoder(path: Path, encoder: str | None) -> str:
-    known = encoders_at(path)
+    known = sorted(file.parent.name for file in (path / FOLDER).glob(f"*/{HEADER_FILE}"))
     name = known[0] if encoder is None and len(known) == 1 else encoder and folder_name(encoder)
     if name in known:
         return name
@@ -270,25 +346,57 @@ def read_array(
     PosegenError
         If the file is missing or damaged; names it and the hint.
     """
-    name = object_path(field, receipt.shard)
-    data = read_checked(folder, name, receipt.files)
+    name = shard_path(field, receipt.shard, VECTORS)
+    data = read_part(folder, receipt, name)
     first, stop = (0, receipt.count) if position is None else (position, position + 1)
     try:
         return decode_shard(field, data, header.shard, header.chunk, first, stop)
     except (ValueError, IndexError) as error:
-        raise Origin(str(folder / name), embed_hint(folder)).error(f"cannot be decoded ({error})") from error
+        raise Origin(str(folder / name), overlay_hint(folder)).error(f"cannot be decoded ({error})") from error
 
 
 def read_texts(folder: Path, receipt: OverlayReceipt) -> list[str]:
     """Read the texts of a shard of texts; raises as :func:`read_array` does."""
-    table = _read_table(folder, texts_part(receipt.shard), receipt, receipt.count, TEXTS_SCHEMA)
+    table = read_part_table(folder, receipt, texts_part(receipt.shard), receipt.count, TEXTS_SCHEMA)
     return list(table.column("text").to_pylist())
 
 
-def _read_table(folder: Path, name: str, receipt: OverlayReceipt, rows: int, schema: pa.Schema) -> pa.Table:
-    """Read a Parquet file; PosegenError if it is missing or damaged, or has another number of rows or other columns."""
-    data = read_checked(folder, name, receipt.files)
-    try:
-        return decode_table(data, rows).cast(schema)
-    except UNDECODABLE as error:
-        raise Origin(str(folder / name), embed_hint(folder)).error(f"cannot be decoded ({error})") from error
+def encoder_folder(dataset: Path, encoder: str) -> Path:
+    """Return the folder of an encoder's embeddings; PosegenError if a link is in its path."""
+    return overlay_folder(dataset, FOLDER, encoder, "receipts", "texts", "rows", VECTORS, "pairs", "search")
+
+
+def load_embedding_header(folder: Path) -> EmbeddingHeader | None:
+    """Read the header of an encoder's embeddings; None if there is none, PosegenError if it is damaged."""
+    file = folder / HEADER_FILE
+    hint = f"Delete {file} and run the same `posegen embed` command again: undamaged files are kept"
+    return load_overlay_header(EmbeddingHeader, file, hint)
+
+
+def embedding_metadata(header: EmbeddingHeader, texts: int) -> dict[str, bytes]:
+    """Return the Zarr metadata: the content of each file by its path inside the encoder's folder."""
+    attributes = {"encoder": header.encoder, "identity": header.identity, "told": header.details}
+    files = {f"{VECTORS}/zarr.json": encode_group_metadata(attributes)}
+    for field in header.fields:
+        name = f"{VECTORS}/{field.name}/zarr.json"
+        files[name] = encode_array_metadata(field, "text", texts, header.shard, header.chunk)
+    return files
+
+
+def texts_part(shard: int) -> str:
+    """Return the path of the texts of a shard of texts."""
+    return f"texts/part-{shard:05}.parquet"
+
+
+def rows_part(shard: int) -> str:
+    """Return the path of the rows of a shard of the dataset."""
+    return f"rows/part-{shard:05}.parquet"
+
+
+def hash_texts(texts: Sequence[str]) -> str:
+    """Hash texts and their order.
+
+    >>> hash_texts(["ab", "c"]) == hash_texts(["a", "bc"])
+    False
+    """
+    return byte_hash(xxhash.xxh3_128_digest(text.encode()) for text in texts)

@@ -10,7 +10,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Self
 
 from posegen.dataset.faults import fault_point
-from posegen.dataset.runs import has_ended
+from posegen.dataset.runs import current_run, has_ended
 from posegen.errors import PosegenError
 from posegen.stopwatch import stage
 
@@ -27,21 +27,24 @@ _TEMPORARY = re.compile(r"\.(?P<name>.+)~(?P<run>[A-Za-z0-9_.-]+)~[0-9]+\.tempor
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.-]")
 
 
-def write_durably(path: Path, data: bytes, run: str) -> None:
+def write_durably(path: Path, data: bytes, run: str | None = None) -> None:
     """Write a file such that, if the process dies at any time, the old or the new file exists.
 
     Parameters
     ----------
     path : Path
     data : bytes
-    run : str
-        The run that writes; see :mod:`posegen.dataset.runs`.
+    run : str, optional
+        The run that writes, see :mod:`posegen.dataset.runs`; this process unless given.
     """
     write_all_durably([(path, [data])], run)
 
 
 def write_all_durably(
-    files: Iterable[tuple[Path, Sequence[bytes]]], run: str, kind: str = "document", subject: int | str | None = None
+    files: Iterable[tuple[Path, Sequence[bytes]]],
+    run: str | None = None,
+    kind: str = "document",
+    subject: int | str | None = None,
 ) -> None:
     """Write several files as :func:`write_durably` does; all of them are on disk when this returns.
 
@@ -49,15 +52,28 @@ def write_all_durably(
     ----------
     files : iterable of (Path, sequence of bytes)
         Each file's content in pieces.
-    run : str
-        The run that writes.
-    kind, subject
+    run, kind, subject
         As for :class:`BackgroundWriter`.
     """
     with BackgroundWriter(run, kind, subject) as writer:
         for path, pieces in files:
             writer.write(path, pieces)
         writer.place()
+
+
+def write_changed(
+    files: Mapping[Path, bytes], run: str | None = None, kind: str = "document", subject: int | str | None = None
+) -> None:
+    """Write the files that are missing or have another content, as :func:`write_all_durably` does."""
+    write_all_durably([(path, [data]) for path, data in files.items() if not has_content(path, data)], run, kind, subject)
+
+
+def has_content(path: Path, data: bytes) -> bool:
+    """Return whether a file exists, can be read, and has this content."""
+    try:
+        return read_file(path, len(data)) == data
+    except (FileNotFoundError, PosegenError):
+        return False
 
 
 class BackgroundWriter:
@@ -68,16 +84,16 @@ class BackgroundWriter:
 
     Parameters
     ----------
-    run : str
-        The run that writes.
+    run : str, optional
+        The run that writes; this process unless given.
     kind : str
         Kind of the files, which names the steps of :mod:`posegen.dataset.faults`: `file_written` and `file_placed`.
     subject : int or str, optional
         Subject of these steps.
     """
 
-    def __init__(self, run: str, kind: str = "file", subject: int | str | None = None) -> None:
-        self._run = run
+    def __init__(self, run: str | None = None, kind: str = "file", subject: int | str | None = None) -> None:
+        self._run = run or current_run()
         self._kind = kind
         self._subject = subject
         self._thread = ThreadPoolExecutor(1, "background-writer")
@@ -265,8 +281,7 @@ def read_file(path: Path, max_bytes: int) -> bytes:
         msg = f"{path}: cannot be read ({error.strerror}). A dataset consists of plain files that you may read"
         raise PosegenError(msg) from error
     if len(data) > max_bytes:
-        msg = f"{path}: is larger than {max_bytes} bytes, so posegen did not write it"
-        raise PosegenError(msg)
+        raise PosegenError(f"{path}: is larger than {max_bytes} bytes, so posegen did not write it")
     return data
 
 

@@ -1,26 +1,51 @@
-"""Read `dataset.json`, and recover it from its copy and from the arrays if it is lost.
+"""Read `dataset.json`, recover it if it is lost, and define the files that follow from it: its copy and the Zarr metadata.
+
+From the `zarr.json` files, Zarr and xarray know the arrays. They are encoded here and not by the installed zarr, so that a
+header always has the same ones byte for byte: a reader detects any change. The tests check that zarr itself would write the
+same metadata.
 
 Not responsible for what a header may contain; see :mod:`posegen.dataset.layout`.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import os
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any
 
-from pydantic import ConfigDict
+import numpy as np
 
-from posegen.dataset.documents import STRICT, Count, Origin, read_sealed, seal, unseal
-from posegen.dataset.files import read_file, write_durably
-from posegen.dataset.layout import COPY_FILE, COPY_KEY, GROUP_FILE, HEADER_FILE, REPAIR_FILE, Header, array_path, check_folders
-from posegen.dataset.receipts import complete_shards
-from posegen.dataset.zarr_metadata import described_samples, header_metadata
+from posegen.config.schema import Config
+from posegen.dataset.documents import Count, Document, Origin, read_sealed, seal, unseal
+from posegen.dataset.files import has_content, read_file, write_durably
+from posegen.dataset.layout import (
+    COPY_FILE,
+    COPY_KEY,
+    GROUP_FILE,
+    HEADER_FILE,
+    MOTION,
+    REPAIR_FILE,
+    ArrayField,
+    Header,
+    array_path,
+    check_folders,
+)
+from posegen.dataset.receipts import complete_prefix, complete_shards
+from posegen.dataset.shard_codec import COMPRESSION
 from posegen.errors import PosegenError, UsageError
+from posegen.validation import validated
 
 _MAX_BYTES = 4 * 2**20  # a thousand times the usual size
 _MAX_RECORD_BYTES = 1000
+
+_GROUP_KEYS = ("name", "identity", "content_version", "seed", "fps", "frames", "variants", "skeleton", "licence")
+_SHAPE = re.compile(rb'{\s*"shape": \[\s*([0-9]{1,15})[,\s]')
+_EXTRA_DIGITS = 20  # of the number of samples, if an array was extended and the header was not
 
 
 def is_dataset(path: Path) -> bool:
@@ -43,8 +68,7 @@ def load_header(path: Path) -> Header:
         If its header is missing, damaged or has a later format version.
     """
     if not os.path.isdir(path):  # False also for names that cannot exist
-        msg = f"{path}: is not a dataset: there is no such folder. Name a folder that `posegen generate` has made"
-        raise UsageError(msg)
+        raise UsageError(f"{path}: is not a dataset: there is no such folder. Name a folder that `posegen generate` has made")
     file = path / HEADER_FILE
     generate = "run the same `posegen generate` command again: complete shards are kept."
     # Without a valid copy, only the generate command knows what the header was.
@@ -53,42 +77,37 @@ def load_header(path: Path) -> Header:
         data = read_file(file, _MAX_BYTES)
     except FileNotFoundError as error:
         if os.path.lexists(path / COPY_FILE):
-            msg = f"{file}: is missing. {_capitalize(repair + generate)}"
-            raise PosegenError(msg) from error
+            raise PosegenError(f"{file}: is missing. {_capitalize(repair + generate)}") from error
         msg = f"{path}: is not a dataset: it has no {HEADER_FILE}. Name a folder that `posegen generate` has made"
         raise UsageError(msg) from error
     origin = Origin(str(file), _capitalize(f"{repair}delete it and {generate}"))
     return Header.from_json(unseal(data, origin), origin)
 
 
-@dataclass(frozen=True)
-class HeaderState:
-    """What is known about the header of a dataset.
+def read_config(path: Path, header: Header) -> Config:
+    """Return the config in the header of the dataset at `path`; UsageError if it is not valid."""
+    return validated(Config, header.config, lambda key: f"{path}: in the config of its dataset.json: ")
 
-    Attributes
-    ----------
+
+def inspect_header(path: Path) -> tuple[Header | None, str | None]:
+    """Read the header of a dataset in whatever state, or recover it.
+
+    Returns
+    -------
     header : Header or None
-        The header, read or recovered; None if it is lost and its copy, too.
+        None if it is lost and its copy, too.
     fault : str or None
         What is wrong with `dataset.json`; continues a sentence that begins with the file's name.
     """
-
-    header: Header | None
-    fault: str | None
-
-
-def inspect_header(path: Path) -> HeaderState:
-    """Read the header of a dataset in whatever state, or recover it."""
     copy = _load_copy(path)
     try:
         header = load_header(path)
     except PosegenError as error:
         fault = str(error).removeprefix(f"{path / HEADER_FILE}: ").removeprefix(f"{path}: ")
-        return HeaderState(_recover_samples(path, copy) if copy and _is_lost(path) else None, fault)
+        return _recover_samples(path, copy) if copy and _is_lost(path) else None, fault
     if copy and header.with_samples(0) != copy and _matches_arrays(path, copy) and not _matches_arrays(path, header):
-        fault = "belongs to another dataset than the arrays and the header's copy"
-        return HeaderState(_recover_samples(path, copy), fault)
-    return HeaderState(header, None)
+        return _recover_samples(path, copy), "belongs to another dataset than the arrays and the header's copy"
+    return header, None
 
 
 def repair_header(path: Path, run: str, identity: str | None = None) -> None:
@@ -103,17 +122,15 @@ def repair_header(path: Path, run: str, identity: str | None = None) -> None:
     identity : str, optional
         Do not change the header of any other dataset.
     """
-    state = inspect_header(path)
-    if state.header and state.fault and identity in (None, state.header.identity):
-        check_folders(path, state.header)
-        write_durably(path / HEADER_FILE, state.header.to_bytes(), run)
+    header, fault = inspect_header(path)
+    if header and fault and identity in (None, header.identity):
+        check_folders(path, header)
+        write_durably(path / HEADER_FILE, header.to_bytes(), run)
 
 
 @dataclass(frozen=True)
-class _RepairRecord:
+class _RepairRecord(Document):
     """Content of ``REPAIR_FILE``: the number of samples that the dataset will have."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     samples: Count
 
@@ -179,12 +196,125 @@ def _array_size(path: Path, copy: Header, name: str) -> int | None:
 
 def _matches_arrays(path: Path, header: Header) -> bool:
     """Return whether the Zarr group belongs to a header."""
-    expected = header_metadata(header)[GROUP_FILE]
-    try:
-        return read_file(path / GROUP_FILE, len(expected)) == expected
-    except (FileNotFoundError, PosegenError):
-        return False
+    return has_content(path / GROUP_FILE, header_metadata(header)[GROUP_FILE])
 
 
 def _capitalize(sentence: str) -> str:
     return sentence[0].upper() + sentence[1:]
+
+
+def header_metadata(header: Header) -> dict[str, bytes]:
+    """Return the files that are a function of the header: the Zarr metadata, and the header's copy.
+
+    Parameters
+    ----------
+    header : Header
+
+    Returns
+    -------
+    dict of str to bytes
+        Content of each file by its path inside the dataset.
+    """
+    document = header.to_json()
+    files = {GROUP_FILE: encode_group_metadata({name: document[name] for name in _GROUP_KEYS})}
+    for field in header.all_fields:
+        files[array_path(field.name)] = encode_array_metadata(field, "sample", header.samples, header.shard, header.chunk)
+    return files | {COPY_FILE: header.copy_bytes()}
+
+
+def encode_group_metadata(attributes: dict[str, Any]) -> bytes:
+    """Encode the `zarr.json` of a group."""
+    return _encode({"attributes": attributes, "zarr_format": 3, "node_type": "group"})
+
+
+def encode_array_metadata(field: ArrayField, first_dim: str, size: int, shard: int, chunk: int) -> bytes:
+    """Encode the `zarr.json` of an array.
+
+    Parameters
+    ----------
+    field : ArrayField
+    first_dim : str
+        Name of the first dimension.
+    size, shard, chunk : int
+        Size of the array, of a shard and of a chunk along it.
+    """
+    document = {
+        "shape": [size, *field.shape],
+        "data_type": field.dtype,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [shard, *field.shape]}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "."}},
+        "fill_value": "NaN" if math.isnan(field.fill) else field.fill,
+        "codecs": [_sharding_codec(chunk, field)],
+        "attributes": field.attributes,
+        "dimension_names": [first_dim, *field.dims],
+        "zarr_format": 3,
+        "node_type": "array",
+        "storage_transformers": [],
+    }
+    return _encode(document)
+
+
+def described_samples(data: bytes) -> int | None:
+    """Return the number of samples in an array's metadata; None if there is none."""
+    match = _SHAPE.match(data)
+    return int(match[1]) if match else None
+
+
+def find_metadata_faults(path: Path, header: Header) -> Iterator[tuple[str, str]]:
+    """Find metadata files that differ from what the header requires, the header's copy included.
+
+    A run may have died after it extended the arrays and before it extended the header: then an array may be longer, but not
+    longer than the complete shards.
+
+    Yields
+    ------
+    (str, str)
+        Path inside the dataset, and what is wrong with the file.
+    """
+    for name, expected in header_metadata(header).items():
+        try:
+            data = read_file(path / name, len(expected) + _EXTRA_DIGITS)
+        except FileNotFoundError:
+            yield name, "is missing"
+            continue
+        except PosegenError as error:
+            yield name, str(error).removeprefix(f"{path / name}: ")
+            continue
+        if data == expected:
+            continue
+        samples = described_samples(data) or 0
+        extended = header.with_samples(samples)
+        if samples > header.samples and header_metadata(extended)[name] == data and samples <= complete_prefix(path, header):
+            continue
+        yield name, "does not match the header"
+
+
+def check_metadata(path: Path, header: Header) -> None:
+    """Raise PosegenError if a `zarr.json` file is missing or does not match the header; the header's copy is not checked."""
+    for name, fault in find_metadata_faults(path, header):
+        if name.startswith(MOTION):
+            msg = (
+                f"{path}: {name} {fault}. "
+                "Run the same `posegen generate` command again: it writes the file again and keeps all shards"
+            )
+            raise PosegenError(msg)
+
+
+def _sharding_codec(chunk: int, field: ArrayField) -> dict[str, Any]:
+    itemsize = np.dtype(field.dtype).itemsize
+    little_endian = {"name": "bytes", "configuration": {"endian": "little"}}
+    compressor = {"name": "blosc", "configuration": {"typesize": itemsize, **COMPRESSION}}
+    checksum = {"name": "crc32c"}
+    return {
+        "name": "sharding_indexed",
+        "configuration": {
+            "chunk_shape": [chunk, *field.chunk],
+            "codecs": [little_endian if itemsize > 1 else {"name": "bytes"}, compressor, checksum],
+            "index_codecs": [little_endian, checksum],
+            "index_location": "end",
+        },
+    }
+
+
+def _encode(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, indent=2, ensure_ascii=False).encode()

@@ -21,8 +21,7 @@ from pydantic.dataclasses import dataclass
 
 from posegen.constants import MAX_SEED
 from posegen.dataset.documents import STRICT, Count, Origin, check_version, parse, plain_data, seal
-from posegen.dataset.files import find_folder_fault
-from posegen.errors import PosegenError
+from posegen.dataset.files import check_real_folders
 
 FORMAT_VERSION = 1
 """Version of this format; a reader refuses a later one."""
@@ -97,14 +96,11 @@ class ArrayField:
     def __post_init__(self) -> None:
         """Raise ValueError if the field cannot be stored."""
         if self.name == ROWS:
-            msg = f"{self.name!r} is not a valid name of a field"
-            raise ValueError(msg)
+            raise ValueError(f"{self.name!r} is not a valid name of a field")
         if len({"sample", *self.dims}) != len(self.dims) + 1:
-            msg = f"field {self.name}: dimensions need distinct names other than `sample`, not {self.dims!r:.200}"
-            raise ValueError(msg)
+            raise ValueError(f"field {self.name}: dimensions need distinct names other than `sample`, not {self.dims!r:.200}")
         if not len(self.dims) == len(self.shape) == len(self.chunk) <= _MAX_DIMENSIONS:
-            msg = f"field {self.name}: dims, shape and chunk must have the same length, at most {_MAX_DIMENSIONS}"
-            raise ValueError(msg)
+            raise ValueError(f"field {self.name}: dims, shape and chunk must have the same length, at most {_MAX_DIMENSIONS}")
         if any(size % step for size, step in zip(self.shape, self.chunk, strict=True)):
             msg = f"field {self.name}: each size in shape {self.shape} must be a multiple of that in chunk {self.chunk}"
             raise ValueError(msg)
@@ -129,8 +125,7 @@ class ArrayField:
             limits = np.iinfo(dtype)
             is_exact = type(self.fill) is int and limits.min <= self.fill <= limits.max
         if not is_exact:
-            msg = f"field {self.name}: the fill value {self.fill!r:.40} does not fit {self.dtype}"
-            raise ValueError(msg)
+            raise ValueError(f"field {self.name}: the fill value {self.fill!r:.40} does not fit {self.dtype}")
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -155,8 +150,7 @@ class Layer:
     def __post_init__(self) -> None:
         """Raise ValueError if the layer cannot be stored."""
         if own := {field.name for field in self.fields}.intersection(self.sources):
-            msg = f"layer {self.name}: {', '.join(sorted(own))} cannot be derived from itself"
-            raise ValueError(msg)
+            raise ValueError(f"layer {self.name}: {', '.join(sorted(own))} cannot be derived from itself")
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -210,25 +204,21 @@ class Header:
     def __post_init__(self) -> None:
         """Raise ValueError if such a dataset cannot be stored, or cannot be read in a bounded amount of memory."""
         if self.shard % self.chunk:
-            msg = f"the shard size {self.shard} must be a multiple of the chunk size {self.chunk}"
-            raise ValueError(msg)
+            raise ValueError(f"the shard size {self.shard} must be a multiple of the chunk size {self.chunk}")
         for kind, names in (
             ("variants", self.variants),
             ("fields", [field.name for field in self.all_fields] if self.fields else []),
             ("layers", [layer.name for layer in self.layers]),
         ):
             if len(set(names)) != len(names) or (not names and kind != "layers"):
-                msg = f"{kind} need distinct names, not {names!r:.200}"
-                raise ValueError(msg)
+                raise ValueError(f"{kind} need distinct names, not {names!r:.200}")
         known = {ROWS, *(field.name for field in self.fields)}
         if unknown := {source for layer in self.layers for source in layer.sources} - known:
-            msg = f"layers are derived from {', '.join(sorted(unknown))!r:.200}, which the dataset does not have"
-            raise ValueError(msg)
+            raise ValueError(f"layers are derived from {', '.join(sorted(unknown))!r:.200}, which the dataset does not have")
         for field in self.all_fields:
             self._check_size(field)
         if sum(field.sample_bytes for field in self.all_fields) > _MAX_SAMPLE_BYTES:
-            msg = f"a sample takes more than {_MAX_SAMPLE_BYTES:,} bytes, which no config makes"
-            raise ValueError(msg)
+            raise ValueError(f"a sample takes more than {_MAX_SAMPLE_BYTES:,} bytes, which no config makes")
 
     @property
     def all_fields(self) -> tuple[ArrayField, ...]:
@@ -285,7 +275,7 @@ class Header:
     @classmethod
     def from_json(cls, data: dict[str, Any], origin: Origin) -> Header:
         """Validate plain data as a header; PosegenError if it is none, or has a later format version."""
-        check_version(data, FORMAT_VERSION, "dataset", origin)
+        check_version(data, FORMAT_VERSION, origin)
         return parse(cls, data, origin)
 
     def _chunk_bytes(self, field: ArrayField) -> int:
@@ -293,15 +283,12 @@ class Header:
 
     def _check_size(self, field: ArrayField) -> None:
         if self._chunk_bytes(field) > _MAX_CHUNK_BYTES:
-            msg = f"field {field.name}: a chunk of {self.chunk} samples is larger than 2 GB; make `chunk` smaller"
-            raise ValueError(msg)
+            raise ValueError(f"field {field.name}: a chunk of {self.chunk} samples is larger than 2 GB; make `chunk` smaller")
         if self.chunks_in_shard(field) > _MAX_CHUNKS:
-            msg = f"field {field.name}: a shard of {self.shard} samples has more than {_MAX_CHUNKS:,} chunks"
-            raise ValueError(msg)
+            raise ValueError(f"field {field.name}: a shard of {self.shard} samples has more than {_MAX_CHUNKS:,} chunks")
         for name, size in zip(field.dims, field.shape, strict=True):
             if name == "variant" and size != len(self.variants):
-                msg = f"field {field.name}: has {size} variants, the dataset has {len(self.variants)}"
-                raise ValueError(msg)
+                raise ValueError(f"field {field.name}: has {size} variants, the dataset has {len(self.variants)}")
 
 
 def array_path(field: str) -> str:
@@ -309,8 +296,8 @@ def array_path(field: str) -> str:
     return f"{MOTION}/{field}/zarr.json"
 
 
-def shard_path(field: ArrayField, shard: int) -> str:
-    """Return the path of a shard of a field.
+def shard_path(field: ArrayField, shard: int, group: str = MOTION) -> str:
+    """Return the path of a shard of a field, inside the folder that holds the Zarr group.
 
     The parts of the Zarr key are joined by dots, so that all shards of a field are in one folder: to sync a folder per shard
     would take longer than to sync the shard itself.
@@ -320,7 +307,7 @@ def shard_path(field: ArrayField, shard: int) -> str:
     >>> shard_path(ArrayField("action", ("variant", "part"), (5, 5), (1, 5), "uint16", 65535, {}), 12)
     'motion.zarr/action/c.12.0.0'
     """
-    return f"{MOTION}/{field.name}/" + ".".join(["c", str(shard), *("0" * len(field.dims))])
+    return f"{group}/{field.name}/" + ".".join(["c", str(shard), *("0" * len(field.dims))])
 
 
 def rows_path(shard: int) -> str:
@@ -354,27 +341,6 @@ def dataset_folders(header: Header) -> list[str]:
     return [MOTION, SEQUENCES, RECEIPTS, *arrays, *(f"{RECEIPTS}/{layer.name}" for layer in header.layers)]
 
 
-def find_bad_folder(path: Path, header: Header) -> tuple[str, str] | None:
-    """Find the first link or file in place of a folder of a dataset, so that nothing outside it is read or written.
-
-    Parameters
-    ----------
-    path : Path
-        Folder of the dataset, which may itself be a link.
-    header : Header
-
-    Returns
-    -------
-    (str, str) or None
-        Path inside the dataset, and what is wrong with it.
-    """
-    for name in dataset_folders(header):
-        if fault := find_folder_fault(path / name):
-            return name, fault
-    return None
-
-
 def check_folders(path: Path, header: Header) -> None:
-    """Raise PosegenError if a link or a file is in place of a folder of the dataset."""
-    if bad := find_bad_folder(path, header):
-        raise PosegenError(f"{path}: {bad[0]} {bad[1]}")
+    """Raise PosegenError if a link or a file is in place of a folder of the dataset, so that nothing outside it is used."""
+    check_real_folders(*(path / name for name in dataset_folders(header)))

@@ -9,13 +9,13 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from posegen.dataset.files import read_file
-from posegen.dataset.runs import has_ended
+from posegen.dataset.files import read_file, remove_temporary_files
+from posegen.dataset.runs import current_run, has_ended
 from posegen.errors import PosegenError
 
 LOCK_FILE = ".lock"
@@ -24,15 +24,15 @@ _HOLDER = re.compile(r"process [0-9]+ \(run (.+)\)")
 
 
 @contextmanager
-def locked(dataset: Path, run: str) -> Iterator[None]:
-    """Hold the lock on a dataset.
+def locked(dataset: Path, run: str | None = None) -> Iterator[None]:
+    """Hold the lock on a dataset, and first remove the temporary files of runs that have ended.
 
     Parameters
     ----------
     dataset : Path
         An existing folder.
-    run : str
-        The run that holds it, for the message to others.
+    run : str, optional
+        The run that holds it, for the message to others; this process unless given.
 
     Raises
     ------
@@ -48,15 +48,13 @@ def locked(dataset: Path, run: str) -> Iterator[None]:
         holder = _read_holder(dataset) or "another process"
         msg = f"{dataset}: is being written by {holder}. Wait until it has ended, or stop it, then run this command again"
         raise PosegenError(msg) from error
-    try:
-        _write_holder(path, f"process {os.getpid()} (run {run})")
+    with ExitStack() as held:
+        held.callback(lock.release)
+        # Before the release: a process that has opened this very file detects that it is gone.
+        held.callback(path.unlink, missing_ok=True)
+        _write_holder(path, f"process {os.getpid()} (run {run or current_run()})")
+        remove_temporary_files(dataset)
         yield
-    finally:
-        try:
-            # Before the release: a process that has opened this very file detects that it is gone.
-            path.unlink(missing_ok=True)
-        finally:
-            lock.release()
 
 
 def lock_holder(dataset: Path) -> str | None:
@@ -76,8 +74,7 @@ def _check_plain(path: Path) -> None:
     with suppress(FileNotFoundError):
         status = os.lstat(path)
         if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
-            msg = f"{path}: is not a plain file, or the file has other names, too. Remove it"
-            raise PosegenError(msg)
+            raise PosegenError(f"{path}: is not a plain file, or the file has other names, too. Remove it")
 
 
 def _write_holder(path: Path, holder: str) -> None:

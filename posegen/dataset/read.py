@@ -6,11 +6,12 @@ Not responsible for the checks themselves; see :mod:`posegen.dataset.checked_fil
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -19,19 +20,182 @@ import zarr
 from numpy.typing import ArrayLike
 
 from posegen.arrays import Array
+from posegen.config.schema import Config
 from posegen.dataset.batches import make_batches
-from posegen.dataset.batches.stored import TEXT_EMBEDDING, StoredSource, read_columns, read_table
+from posegen.dataset.batches.batches import CAPTIONS, ArrayShape
 from posegen.dataset.checked_files import CheckedFiles, CheckedStore, open_files
 from posegen.dataset.embeddings import Embeddings, open_embeddings
-from posegen.dataset.layout import ROWS, SEQUENCES, Header
+from posegen.dataset.header import header_metadata, read_config
+from posegen.dataset.layout import ROWS, SEQUENCES, ArrayField, Header, rows_path, shard_path
 from posegen.dataset.receipts import Receipt, list_receipts, load_receipt, read_receipt
-from posegen.dataset.tables import UNDECODABLE
-from posegen.dataset.zarr_metadata import header_metadata
+from posegen.dataset.shard_codec import ABSENT, decode_chunk, read_index
+from posegen.dataset.tables import CAPTION_TEXTS, UNDECODABLE, caption_texts, decode_table, find_rows_fault, hash_rows
 from posegen.errors import PosegenError
+from posegen.hashing import canonical, content_hashes
+
+TEXT_EMBEDDING = "text_embedding"
+"""Name of the field of batches with the embeddings of a sequence's captions, float32 [caption, dimension]."""
+
+
+_CACHED_TABLE_BYTES = 64 << 20
+_KEY_COLUMNS = ("sample", "variant")
 
 _BLOCK_BYTES = 64 << 20
 _MAX_BLOCK_BYTES = 1 << 30
 _CACHED_TABLES = 4
+
+
+class StoredSource:
+    """The chunks of a dataset; see :class:`posegen.dataset.batches.Source`.
+
+    Parameters
+    ----------
+    files : CheckedFiles
+    fields : sequence of str, optional
+        Array fields to offer; all unless given.
+    embeddings : Embeddings, optional
+        Embeddings of the captions, to be offered as :data:`TEXT_EMBEDDING`.
+    """
+
+    most_threads = 64
+
+    def __init__(self, files: CheckedFiles, fields: Sequence[str] | None = None, embeddings: Embeddings | None = None) -> None:
+        self._files = files
+        self._header = files.header
+        self._names = None if fields is None else tuple(fields)
+        self._embeddings = embeddings
+        # Only such arrays are part of a sequence, in datasets of any origin.
+        fields_by_name = {field.name: field for field in self._header.all_fields if field.dims[:1] == ("variant",)}
+        self._fields = {name: field for name, field in fields_by_name.items() if fields is None or name in fields}
+        self._tables: dict[tuple[int, tuple[str, ...]], pa.Table] = {}
+        self._lock = Lock()
+        self.name = str(files.path)
+        self.samples = files.header.samples
+        self.chunk = files.header.chunk
+        self.variants = files.header.variants
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        encoder = self._embeddings.folder.name if self._embeddings else None
+        return _reopen, (self._files.path, self.samples, self._header.identity, self._names, encoder)
+
+    def arrays(self) -> dict[str, ArrayShape]:
+        """Return the shape of each array by name."""
+        arrays = {name: ArrayShape(field.shape[1:], field.chunk[1:], field.dtype) for name, field in self._fields.items()}
+        if self._embeddings:
+            shape = (self._embeddings.captions, self._embeddings.dimension)
+            arrays[TEXT_EMBEDDING] = ArrayShape(shape, shape, "float32")
+        return arrays
+
+    def columns(self) -> tuple[str, ...]:
+        """Return the columns of the table of sequences."""
+        return tuple(read_table(self._files, 0).column_names)
+
+    def load(self, chunk: int, variants: Sequence[int], into: Mapping[str, Array], columns: tuple[str, ...]) -> pa.Table | None:
+        """Load a chunk; see :class:`posegen.dataset.batches.batches.Source`.
+
+        Raises
+        ------
+        PosegenError
+            If any of it is missing or damaged; names the shard and the hint.
+        """
+        shard, position = divmod(chunk, self._header.shard // self._header.chunk)
+        for name, buffer in into.items():
+            if name == TEXT_EMBEDDING and self._embeddings:
+                self._load_embeddings(self._embeddings, shard, position, variants, buffer)
+            else:
+                self._load_array(self._fields[name], shard, position, variants, buffer)
+        if not columns:
+            return None
+        chunk_rows = self._header.chunk * len(self._header.variants)
+        rows = min(chunk_rows, self._header.samples * len(self._header.variants) - chunk * chunk_rows)
+        return self._table(shard, columns).slice(position * chunk_rows, rows)
+
+    def _table(self, shard: int, columns: tuple[str, ...]) -> pa.Table:
+        """Return columns of a shard's table, from a cache of bounded size."""
+        table = self._tables.get((shard, columns))
+        if table is None:
+            table = read_columns(self._files, shard, columns)
+            with self._lock:
+                self._tables[shard, columns] = table
+                while len(self._tables) > 1 and sum(kept.nbytes for kept in self._tables.values()) > _CACHED_TABLE_BYTES:
+                    del self._tables[next(iter(self._tables))]  # the oldest
+        return table
+
+    def _load_embeddings(
+        self, embeddings: Embeddings, shard: int, position: int, variants: Sequence[int], buffer: Array
+    ) -> None:
+        start = position * self._header.chunk
+        rows = embeddings.of_sequences(shard)[start : start + self._header.chunk][:, list(variants)]
+        shaped = buffer.reshape(len(variants), self._header.chunk, *rows.shape[2:], embeddings.dimension)
+        shaped[:, : len(rows)] = np.moveaxis(embeddings.take(rows), 1, 0)
+
+    def _load_array(self, field: ArrayField, shard: int, position: int, variants: Sequence[int], buffer: Array) -> None:
+        path = shard_path(field, shard)
+        if path not in self._files.files:
+            self._files.check_present(path)
+            buffer[...] = field.fill
+            return
+        chunk_variants = field.chunk[0]  # of which all but one are discarded
+        try:
+            size, read = self._files.files[path].bytes, partial(self._files.read, path)
+            index = read_index(field, read, size, self._header.shard, self._header.chunk)[position]
+            cells = [(v, cell) for v in range(len(variants)) for cell in np.ndindex(index.shape[1:-1])]
+            entries = [index[(variants[v] // chunk_variants, *cell)].tolist() for v, cell in cells]
+            ranges = [(0, 0) if length == ABSENT else (offset, length) for offset, length in entries]
+            for (v, cell), data in zip(cells, self._files.read_ranges(path, ranges), strict=True):
+                if chunk_variants == 1:
+                    decode_chunk(field, data, buffer[(v, *cell)])
+                else:
+                    values = np.empty((self._header.chunk, *field.chunk), field.dtype)
+                    decode_chunk(field, data, values)
+                    buffer[(v, *cell)] = values[:, variants[v] % chunk_variants]
+        except ValueError as error:
+            raise self._files.damaged(path, str(error)) from error
+
+
+def read_table(files: CheckedFiles, shard: int, columns: Sequence[str] | None = None) -> pa.Table:
+    """Read the table of the sequences of a shard.
+
+    Parameters
+    ----------
+    files : CheckedFiles
+    shard : int
+    columns : sequence of str, optional
+        Parquet paths of columns; all unless given.
+
+    Raises
+    ------
+    PosegenError
+        If it is missing or damaged; names the shard and the hint.
+    """
+    name, header = rows_path(shard), files.header
+    first, count, variants = shard * header.shard, files.counts[shard], len(header.variants)
+    try:
+        table = decode_table(files.read(name), count * variants, columns)
+    except UNDECODABLE as error:
+        raise files.damaged(name, f"cannot be decoded ({error})") from error
+    if fault := find_rows_fault(table, header, first, count):
+        raise files.damaged(name, fault)
+    return table.slice(0, header.count(shard) * variants)
+
+
+def read_columns(files: CheckedFiles, shard: int, columns: Sequence[str]) -> pa.Table:
+    """Read columns of the table of a shard as :func:`read_table` does, with captions as lists of texts."""
+    names = {*_KEY_COLUMNS, *columns} - {CAPTIONS} | ({CAPTION_TEXTS} if CAPTIONS in columns else set())
+    table = read_table(files, shard, sorted(names)).select(columns)
+    if CAPTIONS in columns:
+        index = table.column_names.index(CAPTIONS)
+        table = table.set_column(index, CAPTIONS, caption_texts(table.column(CAPTIONS)))
+    return table
+
+
+def _reopen(path: Path, samples: int, identity: str, fields: tuple[str, ...] | None, encoder: str | None) -> StoredSource:
+    """Open the same samples in another process, even if the dataset was extended."""
+    files = open_files(path)
+    if files.header.identity != identity or files.header.samples < samples:
+        raise PosegenError(f"{path}: was replaced by another dataset since it was opened. Open it again")
+    files = replace(files, header=files.header.with_samples(samples))
+    return StoredSource(files, fields, open_embeddings(path, encoder) if encoder else None)
 
 
 @dataclass(frozen=True)
@@ -52,21 +216,17 @@ class Sample:
     index: int
     arrays: dict[str, Array]
     sequences: list[dict[str, Any]]
-    read_embedding: Callable[[], Array] | None = field(default=None, repr=False, compare=False)
+    read_embedding: Callable[[], Array] = field(repr=False, compare=False)
 
     @property
     def text_embedding(self) -> Array:
         """Embeddings of its captions."""
-        if self.read_embedding is None:
-            msg = "this sample does not belong to a dataset on disk, so it has no text_embedding"
-            raise PosegenError(msg)
         return self.read_embedding()
 
     def __getattr__(self, name: str) -> Array:
         arrays = self.__dict__.get("arrays", {})
         if name not in arrays:
-            msg = f"a sample has no {name!r}, only index, sequences, {', '.join(arrays)}"
-            raise AttributeError(msg)
+            raise AttributeError(f"a sample has no {name!r}, only index, sequences, {', '.join(arrays)}")
         return arrays[name]  # type: ignore[no-any-return]
 
 
@@ -125,6 +285,11 @@ class Dataset:
         return f"{self.path}: {len(self):,} samples are visible; {self.hidden_shards:,} more shards are not yet. {hint}"
 
     @cached_property
+    def config(self) -> Config:
+        """The config that it was generated from."""
+        return read_config(self.path, self.header)
+
+    @cached_property
     def motion(self) -> zarr.Group:
         """The arrays as a read-only Zarr group."""
         store = CheckedStore(self._files, header_metadata(self.header))
@@ -140,8 +305,7 @@ class Dataset:
         """The table of all sequences, read on first access; :meth:`table` reads that of one shard."""
         tables = [self.table(shard) for shard in range(self.header.shards())]
         if not tables:
-            msg = f"{self.path}: has no samples yet. Run the same `posegen generate` command again"
-            raise PosegenError(msg)
+            raise PosegenError(f"{self.path}: has no samples yet. Run the same `posegen generate` command again")
         return pa.concat_tables(tables)
 
     def arrays(self, field: str, samples: slice | ArrayLike | None = None) -> Array:
@@ -158,8 +322,7 @@ class Dataset:
         ndarray [n, variant, ...]
         """
         if field not in (entry.name for entry in self.header.all_fields):
-            msg = f"{self.path}: has no field {field!r}, only {', '.join(self.fields)}"
-            raise PosegenError(msg)
+            raise PosegenError(f"{self.path}: has no field {field!r}, only {', '.join(self.fields)}")
         array: Any = self.motion[field]
         if samples is None or isinstance(samples, slice):
             selected = samples or slice(None)
@@ -209,12 +372,24 @@ class Dataset:
         """Read the receipt of a shard."""
         return load_receipt(self.path, self.header, shard)
 
+    def rows_hash(self, shard: int) -> str:
+        """Return the hash of the file with the sequences of a shard."""
+        return self.receipt(shard).files[rows_path(shard)].xxh3
+
     def hashes(self, shard: int) -> dict[str, str]:
         """Return the content hashes of a shard, including those of its layers, by field."""
         samples = self.receipt(shard)
         layers = (layer for layer in self.header.layers if layer.fields[0].name in self.fields)
         receipts = [read_receipt(self.path, self.header, shard, layer, samples) for layer in layers]
         return {name: text for receipt in (*receipts, samples) for name, text in receipt.content.items()}
+
+    def compute_hashes(self, name: str, shard: int) -> str:
+        """Hash the values of a field, or the `rows`, of the visible samples of a shard; as in a receipt."""
+        if name == ROWS:
+            return hash_rows(self.table(shard), len(self.header.variants))
+        first = shard * self.header.shard
+        blocks = self.blocks(name, first, first + self.header.count(shard))
+        return "".join(content_hashes(canonical(block)) for block in blocks)
 
     def sizes(self) -> dict[str, int]:
         """Return the size on disk of each field and of the rows, in bytes by name."""
@@ -236,8 +411,7 @@ class Dataset:
     def _index(self, index: int) -> int:
         position = operator.index(index)
         if not -len(self) <= position < len(self):
-            msg = f"{self.path}: has no sample {position}, there are {len(self)}"
-            raise IndexError(msg)
+            raise IndexError(f"{self.path}: has no sample {position}, there are {len(self)}")
         return position % len(self)
 
 

@@ -13,15 +13,12 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
-from pydantic import ConfigDict
-
-from posegen.dataset.documents import MAX_BYTES, STRICT, Count, Origin, read_sealed
+from posegen.dataset.documents import MAX_BYTES, Count, Document, Origin, read_sealed
 from posegen.dataset.files import read_file
 from posegen.dataset.layout import (
     RECEIPTS,
@@ -36,6 +33,7 @@ from posegen.dataset.layout import (
 )
 from posegen.dataset.tables import max_table_bytes
 from posegen.errors import PosegenError
+from posegen.hashing import byte_hash
 
 DIGITS = 32
 """Hexadecimal digits of a content hash."""
@@ -45,17 +43,25 @@ _HEX = frozenset("0123456789abcdef")
 
 
 @dataclass(frozen=True)
-class StoredFile:
+class StoredFile(Document):
     """Size and XXH3-128 hash of a file's bytes."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     bytes: Count
     xxh3: str
 
 
+def split_hashes(text: str) -> list[str]:
+    """Return the content hashes of samples from their concatenation in a receipt."""
+    return [text[start : start + DIGITS] for start in range(0, len(text), DIGITS)]
+
+
+def stored_file(pieces: Sequence[bytes]) -> StoredFile:
+    """Return size and hash of a file with this content."""
+    return StoredFile(sum(map(len, pieces)), byte_hash(pieces))
+
+
 @dataclass(frozen=True)
-class Receipt:
+class Receipt(Document):
     """Content of a receipt.
 
     Attributes
@@ -75,8 +81,6 @@ class Receipt:
     made_by_run : str
         The run that wrote it; see :mod:`posegen.dataset.runs`.
     """
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     shard: Count
     first: Count

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -68,19 +68,14 @@ def encode_shard(field: ArrayField, array: Array, shard: int, chunk: int) -> lis
     return [*pieces, index.tobytes(), _checksum(index.tobytes())] if pieces else []
 
 
-def index_bytes(field: ArrayField, shard: int, chunk: int) -> int:
-    """Return the size of a shard's index in bytes."""
-    return 16 * (shard // chunk) * math.prod(field.chunk_grid) + _CHECKSUM_BYTES
-
-
-def decode_index(field: ArrayField, data: bytes, size: int, shard: int, chunk: int) -> Array:
-    """Decode the index of a shard.
+def read_index(field: ArrayField, read: Callable[[int, int], bytes], size: int, shard: int, chunk: int) -> Array:
+    """Read the index of a shard.
 
     Parameters
     ----------
     field : ArrayField
-    data : bytes
-        The last :func:`index_bytes` bytes of the file.
+    read : callable
+        Returns bytes of the file, given their offset and their number.
     size : int
         Size of the file in bytes.
     shard, chunk : int
@@ -96,16 +91,16 @@ def decode_index(field: ArrayField, data: bytes, size: int, shard: int, chunk: i
     ValueError
         If the checksum does not match, or a chunk is outside of the file.
     """
-    if len(data) != index_bytes(field, shard, chunk) or not _is_intact(data):
-        msg = "damaged index"
-        raise ValueError(msg)
+    length = 16 * (shard // chunk) * math.prod(field.chunk_grid) + _CHECKSUM_BYTES
+    data = read(max(size - length, 0), length)
+    if len(data) != length or not _is_intact(data):
+        raise ValueError("damaged index")
     index = np.frombuffer(data, "<u8", count=len(data) // 8).reshape(-1, *field.chunk_grid, 2)
     offsets, lengths = index[..., 0], index[..., 1]
     limit = np.uint64(size)
     outside = (lengths > limit) | (offsets > limit - np.minimum(lengths, limit))
     if (outside & ~((offsets == ABSENT) & (lengths == ABSENT))).any():
-        msg = "the index has a chunk outside of the file"
-        raise ValueError(msg)
+        raise ValueError("the index has a chunk outside of the file")
     return index
 
 
@@ -129,14 +124,12 @@ def decode_chunk(field: ArrayField, data: bytes, values: Array) -> None:
         values[...] = field.fill
         return
     if not _is_intact(data):
-        msg = "damaged chunk"
-        raise ValueError(msg)
+        raise ValueError("damaged chunk")
     _check_chunk_header(data, values.nbytes, len(data))
     try:
         _DECODER.decode(memoryview(data)[:-_CHECKSUM_BYTES], values)
     except RuntimeError as error:
-        msg = f"damaged chunk ({error})"
-        raise ValueError(msg) from error
+        raise ValueError(f"damaged chunk ({error})") from error
 
 
 def check_shard(field: ArrayField, handle: int, shard: int, chunk: int) -> None:
@@ -149,8 +142,8 @@ def check_shard(field: ArrayField, handle: int, shard: int, chunk: int) -> None:
     ValueError
         If the file is not a shard of the field.
     """
-    size, length = os.fstat(handle).st_size, index_bytes(field, shard, chunk)
-    index = decode_index(field, os.pread(handle, length, max(size - length, 0)), size, shard, chunk)
+    size = os.fstat(handle).st_size
+    index = read_index(field, lambda start, length: os.pread(handle, length, start), size, shard, chunk)
     values_bytes = chunk * math.prod(field.chunk) * np.dtype(field.dtype).itemsize
     for offset, stored_bytes in index.reshape(-1, 2).tolist():
         if stored_bytes != ABSENT:
@@ -179,7 +172,7 @@ def decode_shard(field: ArrayField, data: bytes, shard: int, chunk: int, first: 
     ValueError
         If the file is damaged.
     """
-    index = decode_index(field, data[-index_bytes(field, shard, chunk) :], len(data), shard, chunk)
+    index = read_index(field, lambda start, length: data[start : start + length], len(data), shard, chunk)
     begin, end = first // chunk, -(-stop // chunk)
     values = np.full(((end - begin) * chunk, *field.shape), field.fill, field.dtype)
     steps = (chunk, *field.chunk)
@@ -197,8 +190,7 @@ def _check_chunk_header(data: bytes, values_bytes: int, stored_bytes: int) -> No
     """Compare the header of a chunk with the sizes that it must have; the stored size includes the checksum."""
     values, block, stored = _BLOSC_HEADER.unpack_from(data.ljust(_BLOSC_HEADER.size, b"\0"))
     if (values, stored) != (values_bytes, stored_bytes - _CHECKSUM_BYTES) or not 0 < block <= values:
-        msg = f"damaged chunk: declares {values} bytes of values instead of {values_bytes}"
-        raise ValueError(msg)
+        raise ValueError(f"damaged chunk: declares {values} bytes of values instead of {values_bytes}")
 
 
 def _encode_chunk(field: ArrayField, array: Array, cell: Sequence[int], steps: tuple[int, ...]) -> tuple[bytes, bytes] | None:

@@ -53,8 +53,7 @@ def in_split(seed: int, indices: ArrayLike, split: str, *, identities: bool = Fa
     [33, 47, 50, 59]
     """
     if split not in SPLITS:
-        msg = f"there is no split {shown(split)}{did_you_mean(str(split), SPLITS)}. There are: {', '.join(SPLITS)}"
-        raise UsageError(msg)
+        raise UsageError(f"there is no split {shown(split)}{did_you_mean(str(split), SPLITS)}. There are: {', '.join(SPLITS)}")
     low, high = SPLITS[split]
     numbers = np.asarray(indices, np.int64)
     drawn = uniform(seed, numbers, Stream.SPLIT, 1, substream=_IDENTITIES if identities else _SAMPLES)[:, 0]

@@ -72,18 +72,15 @@ def decode_table(data: bytes, rows: int, columns: Sequence[str] | None = None) -
     )
     metadata = file.metadata
     if metadata.num_rows != rows:
-        msg = f"has {metadata.num_rows} rows instead of {rows}"
-        raise ValueError(msg)
+        raise ValueError(f"has {metadata.num_rows} rows instead of {rows}")
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
     declared = sum(chunk.total_uncompressed_size + _BYTES_PER_VALUE * chunk.num_values for chunk in chunks)
     if declared > min(rows * _MAX_ROW_BYTES, _MAX_RATIO * len(data)) + _MAX_METADATA_BYTES:
-        msg = f"declares {declared} bytes of values, more than {rows} rows can have"
-        raise ValueError(msg)
+        raise ValueError(f"declares {declared} bytes of values, more than {rows} rows can have")
     table = file.read(columns=None if columns is None else list(columns))
     if len(table) != rows:
-        msg = f"has {len(table)} rows instead of {rows}"
-        raise ValueError(msg)
+        raise ValueError(f"has {len(table)} rows instead of {rows}")
     return table
 
 
@@ -116,13 +113,11 @@ def to_table(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
     names = set(schema.names)
     for position, row in enumerate(rows):
         if row.keys() != names:
-            msg = f"row {position} has the keys {sorted(row)}, the schema has {sorted(names)}"
-            raise ValueError(msg)
+            raise ValueError(f"row {position} has the keys {sorted(row)}, the schema has {sorted(names)}")
     try:
         columns = [_column([row[field.name] for row in rows], field.type) for field in schema]
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-        msg = f"rows do not fit their schema: {error}"
-        raise ValueError(msg) from error
+        raise ValueError(f"rows do not fit their schema: {error}") from error
     return pa.Table.from_arrays(columns, schema=schema)
 
 
@@ -228,8 +223,7 @@ def _leaves(array: Any, name: str, bounds: Array) -> Iterator[tuple[str, memoryv
     elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
         yield _leaf(f"{name}:{kind}", canonical(_numbers(array, np.dtype(kind.to_pandas_dtype()))), bounds)
     else:
-        msg = f"column {name}: values of type {kind} cannot be stored"
-        raise ValueError(msg)
+        raise ValueError(f"column {name}: values of type {kind} cannot be stored")
 
 
 def _text_leaves(array: Any, name: str, bounds: Array) -> Iterator[tuple[str, memoryview, list[int]]]:

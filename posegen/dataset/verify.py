@@ -9,31 +9,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Container, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from posegen.dataset import layout
 from posegen.dataset.checked_files import DamagedFileError
-from posegen.dataset.files import temporary_run
-from posegen.dataset.header import inspect_header
-from posegen.dataset.layout import (
-    COPY_FILE,
-    HEADER_FILE,
-    MOTION,
-    OVERLAYS,
-    RECEIPTS,
-    REPAIR_FILE,
-    ROWS,
-    ArrayField,
-    Header,
-    Layer,
-    dataset_folders,
-    find_bad_folder,
-    receipt_path,
-    rows_path,
-    shard_of,
-    shard_path,
-)
+from posegen.dataset.files import find_folder_fault, temporary_run
+from posegen.dataset.header import find_metadata_faults, header_metadata, inspect_header
+from posegen.dataset.layout import Header, Layer
 from posegen.dataset.lock import LOCK_FILE, is_being_written, lock_holder
 from posegen.dataset.read import Dataset, open_shard
 from posegen.dataset.receipts import (
@@ -42,12 +26,11 @@ from posegen.dataset.receipts import (
     find_size_fault,
     list_receipts,
     read_receipt,
+    split_hashes,
 )
 from posegen.dataset.runs import has_ended
-from posegen.dataset.tables import UNDECODABLE, hash_rows
-from posegen.dataset.zarr_metadata import find_metadata_faults, header_metadata
+from posegen.dataset.tables import UNDECODABLE
 from posegen.errors import PosegenError, UsageError
-from posegen.hashing import canonical, content_hashes
 
 Progress = Callable[[int, int], None]
 _MAX_NAMED = 3
@@ -110,23 +93,24 @@ def find_problems(
     UsageError
         If there is no dataset at all.
     """
-    if not any(os.path.lexists(path / name) for name in (HEADER_FILE, MOTION, RECEIPTS)):
-        msg = f"{path}: there is no dataset. Name a folder that `posegen generate` has made"
-        raise UsageError(msg)
-    state = inspect_header(path)
-    if state.fault:
-        yield _header_problem(path, state.fault, repairable=state.header is not None)
-    header = state.header
+    if not any(os.path.lexists(path / name) for name in (layout.HEADER_FILE, layout.MOTION, layout.RECEIPTS)):
+        raise UsageError(f"{path}: there is no dataset. Name a folder that `posegen generate` has made")
+    header, fault = inspect_header(path)
+    if fault:
+        yield _header_problem(path, fault, repairable=header is not None)
     if header is None:
         return
-    if bad := find_bad_folder(path, header):
-        yield Problem(None, *bad, repairable=False)
-        return  # nothing is read through it
+    for name in layout.dataset_folders(header):
+        if fault := find_folder_fault(path / name):
+            yield Problem(None, name, fault, repairable=False)
+            return  # nothing is read through it
     yield from (Problem(None, name, fault) for name, fault in find_metadata_faults(path, header))
-    receipts, expected = _list_receipts(path), expected_shards(path, header)
+    receipts, expected = list[int](), expected_shards(path, header)
+    with suppress(OSError):  # reported by the search for orphan files
+        receipts = list_receipts(path)
     if expected > len(receipts) + _MAX_MISSING:
         what = f"requires {expected} shards, and there are {len(receipts)} receipts"
-        yield Problem(None, HEADER_FILE, what, repairable=False)
+        yield Problem(None, layout.HEADER_FILE, what, repairable=False)
         expected = 0
     known = {*receipts, *range(expected)}
     selected = sorted(known if shards is None else known.intersection(shards))
@@ -168,23 +152,16 @@ def format_samples(samples: list[int]) -> str:
 
 def _receipt_time(path: Path, shard: int) -> int | None:
     try:
-        return os.lstat(path / receipt_path(shard)).st_mtime_ns
+        return os.lstat(path / layout.receipt_path(shard)).st_mtime_ns
     except OSError:
         return None
 
 
 def _header_problem(path: Path, fault: str, *, repairable: bool) -> Problem:
-    if not os.path.lexists(path / HEADER_FILE):
-        copy = "" if repairable else f", and {COPY_FILE} is missing or damaged, too"
+    if not os.path.lexists(path / layout.HEADER_FILE):
+        copy = "" if repairable else f", and {layout.COPY_FILE} is missing or damaged, too"
         fault = f"is missing{copy}. Run the same `posegen generate` command again: complete shards are kept"
-    return Problem(None, HEADER_FILE, fault, repairable)
-
-
-def _list_receipts(path: Path) -> list[int]:
-    try:
-        return list_receipts(path)
-    except OSError:
-        return []  # reported by the search for orphan files
+    return Problem(None, layout.HEADER_FILE, fault, repairable)
 
 
 def _check_shard(
@@ -192,7 +169,7 @@ def _check_shard(
 ) -> Iterator[Problem]:
     """Check a shard with its layers, or a layer of it, given the receipt of the shard."""
     problem = partial(Problem, shard, layer=layer.name if layer else None)
-    name = receipt_path(shard, layer)
+    name = layout.receipt_path(shard, layer)
     try:
         receipt = read_receipt(path, header, shard, layer, samples)
     except FileNotFoundError:
@@ -202,16 +179,14 @@ def _check_shard(
         yield problem(name, str(error))
         return
     dataset = open_shard(path, header, receipt)
-    finders: dict[str, Callable[[Dataset, Receipt], str | None]] = {
-        shard_path(field, shard): partial(_field_fault, field=field) for field in (layer or header).fields
-    }
+    names = {layout.shard_path(field, shard): field.name for field in (layer or header).fields}
     if layer is None:
-        finders[rows_path(shard)] = _rows_fault
+        names[layout.rows_path(shard)] = layout.ROWS
         if receipt.count < header.count(shard):
             yield problem(name, f"has {receipt.count} samples, the dataset has {header.count(shard)} in this shard")
-    for file, find_content_fault in finders.items():
+    for file, content in names.items():
         try:
-            fault = _size_fault(path, receipt, file) or find_content_fault(dataset, receipt)
+            fault = _size_fault(path, receipt, file) or _content_fault(dataset, receipt, content)
         except DamagedFileError as error:
             fault = error.fault
         except OSError as error:
@@ -232,21 +207,11 @@ def _size_fault(path: Path, receipt: Receipt, name: str) -> str | None:
     return "exists, and the shard's receipt does not list it" if os.path.lexists(path / name) else None
 
 
-def _field_fault(dataset: Dataset, receipt: Receipt, field: ArrayField) -> str | None:
-    """Decode a field of a shard, which checks all checksums, and compare its values with the receipt."""
-    blocks = dataset.blocks(field.name, receipt.first, receipt.first + receipt.count)
-    return _content_fault(receipt, field.name, "".join(content_hashes(canonical(block)) for block in blocks))
-
-
-def _rows_fault(dataset: Dataset, receipt: Receipt) -> str | None:
-    return _content_fault(receipt, ROWS, hash_rows(dataset.table(receipt.shard), len(dataset.header.variants)))
-
-
-def _content_fault(receipt: Receipt, name: str, hashes: str) -> str | None:
-    """Compare content hashes, sample by sample, with those of the receipt."""
-    stored = replace(receipt, content={name: hashes})
-    samples = range(receipt.first, receipt.first + receipt.count)
-    differing = [sample for sample in samples if stored.hash_of(name, sample) != receipt.hash_of(name, sample)]
+def _content_fault(dataset: Dataset, receipt: Receipt, name: str) -> str | None:
+    """Decode a field or the rows of a shard, which checks all checksums, and compare each sample with the receipt."""
+    stored = split_hashes(dataset.compute_hashes(name, receipt.shard))
+    expected = split_hashes(receipt.content[name])
+    differing = [receipt.first + i for i, pair in enumerate(zip(stored, expected, strict=True)) if pair[0] != pair[1]]
     return f"content of {name} does not match the receipt in {format_samples(differing)}" if differing else None
 
 
@@ -256,14 +221,14 @@ def _first_line(error: BaseException) -> str:
 
 def _find_orphans(path: Path, header: Header, known: Container[int]) -> Iterator[Problem]:
     """Find files and folders that do not belong to a dataset whose shards are `known`."""
-    folders = dict.fromkeys(("", *dataset_folders(header)))
-    files = {HEADER_FILE, *header_metadata(header)}
+    folders = dict.fromkeys(("", *layout.dataset_folders(header)))
+    files = {layout.HEADER_FILE, *header_metadata(header)}
     is_busy = is_being_written(path)
     for folder in folders:
         try:
             for entry in os.scandir(path / folder):
                 name = f"{folder}/{entry.name}".lstrip("/")
-                is_expected = name in files or (name in (*folders, *OVERLAYS) and entry.is_dir(follow_symlinks=False))
+                is_expected = name in files or (name in (*folders, *layout.OVERLAYS) and entry.is_dir(follow_symlinks=False))
                 if not is_expected:
                     yield from _check_entry(path, header, known, name, entry, is_busy=is_busy)
         except FileNotFoundError:
@@ -278,7 +243,7 @@ def _check_entry(
 ) -> Iterator[Problem]:
     """Describe what is wrong with an entry that is neither a folder of the dataset nor one of its metadata files."""
     run = temporary_run(entry.name)
-    shard = shard_of(header, name)
+    shard = layout.shard_of(header, name)
     if shard is not None and shard in known:
         return  # checked with its shard
     if not entry.is_file(follow_symlinks=False):
@@ -288,7 +253,7 @@ def _check_entry(
         holder = lock_holder(path)
         if holder is None or has_ended(holder):
             yield Problem(None, name, "is the lock of a run that has ended")
-    elif name == REPAIR_FILE:
+    elif name == layout.REPAIR_FILE:
         if not is_busy:
             yield Problem(None, name, "is the record of a repair that did not finish")
     elif run is not None:
@@ -299,5 +264,5 @@ def _check_entry(
             yield Problem(None, name, what, repairable=False)
     elif shard is None:
         yield Problem(None, name, "does not belong to the dataset. Remove it", repairable=False)
-    elif not is_busy and not os.path.lexists(path / receipt_path(shard)):  # a run may have stored it meanwhile
+    elif not is_busy and not os.path.lexists(path / layout.receipt_path(shard)):  # a run may have stored it meanwhile
         yield Problem(shard, name, "belongs to an unfinished shard: there is no receipt")

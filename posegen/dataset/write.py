@@ -17,43 +17,27 @@ import numpy as np
 import pyarrow as pa
 
 from posegen.arrays import Array
+from posegen.dataset import layout
 from posegen.dataset.documents import seal
 from posegen.dataset.faults import fault_point
-from posegen.dataset.files import (
-    BackgroundWriter,
-    read_file,
-    remove_durably,
-    sync_folder,
-    temporary_run,
-    write_all_durably,
-    write_durably,
-)
-from posegen.dataset.header import load_header, samples_after_repair
-from posegen.dataset.layout import (
-    COPY_FILE,
-    HEADER_FILE,
-    MOTION,
-    RECEIPTS,
-    REPAIR_FILE,
-    ROWS,
-    SEQUENCES,
-    ArrayField,
-    Header,
-    Layer,
-    dataset_folders,
-    receipt_path,
-    rows_path,
-    shard_of,
-    shard_path,
-)
+from posegen.dataset.files import BackgroundWriter, remove_durably, sync_folder, temporary_run, write_changed, write_durably
+from posegen.dataset.header import header_metadata, load_header, samples_after_repair
+from posegen.dataset.layout import ArrayField, Header, Layer
 from posegen.dataset.lock import LOCK_FILE
-from posegen.dataset.receipts import DIGITS, Receipt, StoredFile, is_foreign_receipt, list_receipts, receipt_identity
-from posegen.dataset.runs import current_run, has_ended
+from posegen.dataset.receipts import (
+    DIGITS,
+    Receipt,
+    StoredFile,
+    is_foreign_receipt,
+    list_receipts,
+    receipt_identity,
+    stored_file,
+)
+from posegen.dataset.runs import has_ended
 from posegen.dataset.shard_codec import encode_shard
 from posegen.dataset.tables import encode_table, find_rows_fault, hash_rows, to_table
-from posegen.dataset.zarr_metadata import header_metadata
 from posegen.errors import PosegenError, UsageError
-from posegen.hashing import byte_hash, canonical, content_hashes
+from posegen.hashing import canonical, content_hashes
 from posegen.stopwatch import stage
 
 
@@ -76,11 +60,10 @@ def create(path: Path, header: Header, run: str | None = None) -> None:
     OSError
         If the folder cannot be written.
     """
-    run = run or current_run()
     empty = header.with_samples(0)
     path.mkdir(parents=True, exist_ok=True)
     _check_empty(path, header)
-    for folder in (SEQUENCES, RECEIPTS):
+    for folder in (layout.SEQUENCES, layout.RECEIPTS):
         (path / folder).mkdir(exist_ok=True)
     _write_metadata(path, empty, run)
     sync_folder(path)
@@ -131,8 +114,7 @@ def commit_shard(
         If writing to the disk fails.
     """
     if has_ended(run):
-        msg = f"{path}: shard {shard} is not stored: its run {run} has ended. Run the same command again"
-        raise PosegenError(msg)
+        raise PosegenError(f"{path}: shard {shard} is not stored: its run {run} has ended. Run the same command again")
     return _commit(path, header, None, shard, arrays, (rows, schema), {}, run, seconds)
 
 
@@ -209,7 +191,6 @@ def publish(path: Path, header: Header, samples: int, run: str | None = None) ->
     Header
         The header that is on disk now.
     """
-    run = run or current_run()
     before = load_header(path)
     if before.with_samples(0).to_bytes() != header.with_samples(0).to_bytes():
         msg = f"{path}: was replaced by another dataset while it was written. Choose another path and run the command again"
@@ -222,12 +203,12 @@ def publish(path: Path, header: Header, samples: int, run: str | None = None) ->
     if samples > before.samples:
         _write_header(path, published, run)
     if samples >= samples_after_repair(path):
-        remove_durably(path / REPAIR_FILE)
+        remove_durably(path / layout.REPAIR_FILE)
     return published
 
 
 def unfinished_files(path: Path, header: Header, shards: int) -> list[str]:
-    """List the files of shards that have no receipt and that nobody will finish.
+    """List the files of shards that have no receipt and that this run will not store again.
 
     Parameters
     ----------
@@ -239,10 +220,10 @@ def unfinished_files(path: Path, header: Header, shards: int) -> list[str]:
     """
     kept = set(list_receipts(path))
     unfinished = []
-    for folder in filter(lambda folder: (path / folder).is_dir(), dataset_folders(header)):
+    for folder in filter(lambda folder: (path / folder).is_dir(), layout.dataset_folders(header)):
         for entry in os.scandir(path / folder):
             name = f"{folder}/{entry.name}"
-            shard = shard_of(header, name) if entry.is_file(follow_symlinks=False) else None
+            shard = layout.shard_of(header, name) if entry.is_file(follow_symlinks=False) else None
             if shard is not None and shard not in kept and shard >= shards:
                 unfinished.append(name)
     return sorted(unfinished)
@@ -250,35 +231,27 @@ def unfinished_files(path: Path, header: Header, shards: int) -> list[str]:
 
 def _check_empty(path: Path, header: Header) -> None:
     """Raise UsageError if a folder has anything but the remains of a run that died while it created this very dataset."""
-    known = {MOTION, SEQUENCES, RECEIPTS, COPY_FILE, REPAIR_FILE, LOCK_FILE}
+    known = {layout.MOTION, layout.SEQUENCES, layout.RECEIPTS, layout.COPY_FILE, layout.REPAIR_FILE, LOCK_FILE}
     foreign = [entry.name for entry in path.iterdir() if entry.name not in known and temporary_run(entry.name) is None]
     fields = {field.name for field in header.fields}
-    if (path / MOTION).is_dir():
-        foreign += [f"{MOTION}/{x.name}" for x in (path / MOTION).iterdir() if x.is_dir() and x.name not in fields]
+    motion = path / layout.MOTION
+    if motion.is_dir():
+        foreign += [f"{layout.MOTION}/{x.name}" for x in motion.iterdir() if x.is_dir() and x.name not in fields]
     if not foreign:
-        foreign = [receipt_path(shard) for shard in list_receipts(path) if is_foreign_receipt(path, header, shard)]
+        foreign = [layout.receipt_path(shard) for shard in list_receipts(path) if is_foreign_receipt(path, header, shard)]
     if foreign:
-        msg = f"{path}: is not empty: it contains {', '.join(sorted(foreign)[:3])}. Choose an empty or a new folder"
-        raise UsageError(msg)
+        raise UsageError(f"{path}: is not empty: it contains {', '.join(sorted(foreign)[:3])}. Choose an empty or a new folder")
 
 
-def _write_metadata(path: Path, header: Header, run: str) -> None:
+def _write_metadata(path: Path, header: Header, run: str | None) -> None:
     """Write the metadata files that are missing or differ."""
     expected = {path / name: data for name, data in header_metadata(header).items()}
-    changed = [(file, [data]) for file, data in expected.items() if not _has_content(file, data)]
-    write_all_durably(changed, run, "description", header.samples)
+    write_changed(expected, run, "description", header.samples)
 
 
-def _write_header(path: Path, header: Header, run: str) -> None:
-    write_durably(path / HEADER_FILE, header.to_bytes(), run)
+def _write_header(path: Path, header: Header, run: str | None) -> None:
+    write_durably(path / layout.HEADER_FILE, header.to_bytes(), run)
     fault_point("header_written", header.samples)
-
-
-def _has_content(file: Path, data: bytes) -> bool:
-    try:
-        return read_file(file, len(data)) == data
-    except (FileNotFoundError, PosegenError):
-        return False
 
 
 def _commit(
@@ -304,20 +277,20 @@ def _commit(
                 for field in fields:
                     # A field without any value has no file.
                     if pieces := encode_shard(field, values[field.name], header.shard, header.chunk):
-                        files[shard_path(field, shard)] = _write_file(writer, path / shard_path(field, shard), pieces)
+                        name = layout.shard_path(field, shard)
+                        files[name] = _write_file(writer, path / name, pieces)
             table = None
             if rows is not None:
                 with stage("encode"):
                     table = to_table(*rows)
                     if fault := find_rows_fault(table, header, first, count):
-                        msg = f"the table of sequences {fault}"
-                        raise ValueError(msg)
-                    files[rows_path(shard)] = _write_file(writer, path / rows_path(shard), [encode_table(table)])
+                        raise ValueError(f"the table of sequences {fault}")
+                    files[layout.rows_path(shard)] = _write_file(writer, path / layout.rows_path(shard), [encode_table(table)])
             with stage("hash"):
                 content = {name: content_hashes(array) for name, array in values.items()}
                 content |= {name: text[: count * DIGITS] for name, text in sources.items()}
                 if table is not None:
-                    content[ROWS] = hash_rows(table, len(header.variants))
+                    content[layout.ROWS] = hash_rows(table, len(header.variants))
             receipt = Receipt(
                 shard=shard,
                 first=first,
@@ -330,9 +303,9 @@ def _commit(
                 made_by_run=run,
             )
             fault_point("encoded", shard)
-            absent = [path / shard_path(field, shard) for field in fields if shard_path(field, shard) not in files]
+            absent = [path / name for name in (layout.shard_path(field, shard) for field in fields) if name not in files]
             with stage("sync"):
-                writer.commit(path / receipt_path(shard, layer), seal(receipt), absent)
+                writer.commit(path / layout.receipt_path(shard, layer), seal(receipt), absent)
     except OSError as error:
         what = f"shard {shard}" if layer is None else f"{layer.name} of shard {shard}"
         msg = (
@@ -348,21 +321,18 @@ def _check_arrays(header: Header, fields: Sequence[ArrayField], arrays: Mapping[
     """Check the arrays of fields against the header and return them in canonical form."""
     names = [field.name for field in fields]
     if sorted(arrays) != sorted(names):
-        msg = f"arrays {sorted(arrays)} are given, the dataset has {sorted(names)}"
-        raise ValueError(msg)
+        raise ValueError(f"arrays {sorted(arrays)} are given, the dataset has {sorted(names)}")
     counts = {len(arrays[name]) for name in names}
     if len(counts) != 1 or not 1 <= max(counts) <= header.shard:
-        msg = f"all arrays must have the same number of samples, from 1 to {header.shard}, not {sorted(counts)}"
-        raise ValueError(msg)
+        raise ValueError(f"all arrays must have the same number of samples, from 1 to {header.shard}, not {sorted(counts)}")
     for field in fields:
         array = arrays[field.name]
         if array.shape[1:] != field.shape or array.dtype != np.dtype(field.dtype):
-            msg = f"{field.name} must be {field.dtype} [n, {field.shape}], not {array.dtype} {array.shape}"
-            raise ValueError(msg)
+            raise ValueError(f"{field.name} must be {field.dtype} [n, {field.shape}], not {array.dtype} {array.shape}")
     return {name: canonical(arrays[name]) for name in names}
 
 
 def _write_file(writer: BackgroundWriter, path: Path, pieces: Sequence[bytes]) -> StoredFile:
     writer.write(path, pieces)
     with stage("hash"):
-        return StoredFile(sum(map(len, pieces)), byte_hash(pieces))
+        return stored_file(pieces)

@@ -130,8 +130,7 @@ def _check_owner(path: Path, is_expected: Callable[[int], bool]) -> None:
     """Raise OSError if a path is of another kind, or belongs to another user, who could store other vectors in it."""
     status = os.lstat(path)
     if not is_expected(status.st_mode) or status.st_uid != os.geteuid():
-        msg = f"{path.name} belongs to another user, or is a link or a special file"
-        raise OSError(msg)
+        raise OSError(f"{path.name} belongs to another user, or is a link or a special file")
 
 
 def _key(text: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Determine of which texts' sequences the claims of other texts are true, and of which they are false.
+"""Find out which texts are true, and which are false, of the sequences that have another text as caption.
 
 A claim is a text with a kind, an action and a value: an action is done, with a side, a number of times, in a direction, along
 a path, after or during another action, or anything else a caption states. All actions of a sequence are known, with their
@@ -29,7 +29,7 @@ KINDS = ("action", "side", "direction", "path", "count", "order")
 MARGIN = 10.0
 """Degrees of a turn within which two words for it are both possible."""
 ANY = "*"
-"""Value of a claim that stands for every value: nothing is known, so no value is false."""
+"""Value of a claim that means every value: nothing is known, so no value is false."""
 _SEPARATOR = "\t"
 _Pairs = tuple[Array, Any]
 """Sequences or lists, and a claim of each."""
@@ -60,13 +60,16 @@ class _Segments(NamedTuple):
 
     sequence: Array
     actor: Array
-    action: pa.Array
-    side: pa.Array
-    start: Array
-    end: Array
-    turn: Array
-    times: Array
-    statements: pa.ListArray
+    values: pa.StructArray
+
+    @property
+    def action(self) -> pa.Array:
+        """Their actions."""
+        return field_of(self.values, "action")
+
+    def numbers(self, name: str) -> Array:
+        """Return the numbers in a field."""
+        return np.asarray(field_of(self.values, name).to_numpy(zero_copy_only=False))
 
     def claims(self, kind: str, chosen: Array, value: Any) -> _Pairs:
         """Return the sequences of some segments, and the claims with this kind and value about their actions."""
@@ -93,10 +96,11 @@ def extract_labels(table: pa.Table, index: dict[str, int]) -> Labels:
         Numbers of claims in the order of first appearance; new claims are added.
     """
     captions, actors = (table.column(name).combine_chunks() for name in ("captions", "actors"))
-    of_caption, first_actor = _owners(captions), np.searchsorted(_owners(actors), np.arange(len(table)))
-    segments = _segments(actors)
-    caption, claim = _statements(_field(captions.flatten(), "statements"), of_caption, first_actor, segments)
-    speaker, segment_claim = _statements(segments.statements, segments.sequence, first_actor, segments)
+    of_caption, first_actor = owners(captions), np.searchsorted(owners(actors), np.arange(len(table)))
+    lists = field_of(actors.flatten(), "segments")
+    segments = _Segments(owners(actors)[owners(lists)], owners(lists), lists.flatten())
+    caption, claim = _statements(field_of(captions.flatten(), "statements"), of_caption, first_actor, segments)
+    speaker, segment_claim = _statements(field_of(segments.values, "statements"), segments.sequence, first_actor, segments)
     stated = [(of_caption[caption], claim), (segments.sequence[speaker], segment_claim)]
     known = [*stated, *_label_claims(segments), *_order_claims(segments)]
     return Labels(
@@ -107,29 +111,19 @@ def extract_labels(table: pa.Table, index: dict[str, int]) -> Labels:
     )
 
 
-def _segments(actors: pa.ListArray) -> _Segments:
-    lists = _field(actors.flatten(), "segments")
-    actor, values = _owners(lists), lists.flatten()
-    start, end, turn, times = (
-        _field(values, name).to_numpy(zero_copy_only=False) for name in ("start", "end", "turn", "repetitions")
-    )
-    action, side, statements = (_field(values, name) for name in ("action", "side", "statements"))
-    return _Segments(_owners(actors)[actor], actor, action, side, start, end, turn, times, statements)
-
-
 def _statements(lists: pa.ListArray, sequence: Array, first_actor: Array, segments: _Segments) -> _Pairs:
     """Return the claims of lists of statements, and the position of the list of each.
 
     `sequence` is the sequence of each list. In the value of an order, such as ``after 2``, the number is replaced by the action
     of the actor's segment 2.
     """
-    who, values = _owners(lists), lists.flatten()
-    kind, action, value = (_field(values, name) for name in ("kind", "action", "value"))
+    who, values = owners(lists), lists.flatten()
+    kind, action, value = (field_of(values, name) for name in ("kind", "action", "value"))
     # A claim about the result of an action is never known to be false.
     kind = pc.if_else(pc.and_(pc.equal(kind, "action"), pc.not_equal(value, "")), "result", kind)
     is_order = pc.equal(kind, "order")
     words = pc.split_pattern(value.filter(is_order), " ", max_splits=1)
-    actor = first_actor[sequence[who]] + _field(values, "actor").to_numpy(zero_copy_only=False)
+    actor = first_actor[sequence[who]] + field_of(values, "actor").to_numpy(zero_copy_only=False)
     first = np.searchsorted(segments.actor, actor[is_order.to_numpy(zero_copy_only=False)])
     other = pc.add(pc.list_element(words, 1).cast(pa.int64()), pa.array(first))
     order = pc.binary_join_element_wise(pc.list_element(words, 0), segments.action.take(other), " ")
@@ -138,19 +132,20 @@ def _statements(lists: pa.ListArray, sequence: Array, first_actor: Array, segmen
 
 def _label_claims(segments: _Segments) -> list[_Pairs]:
     """Return the claims that labels of segments make true: actions, sides, counts, and words for turns."""
-    sided, counted = np.flatnonzero(pc.not_equal(segments.side, "")), np.flatnonzero(segments.times > 0)
+    side, times = field_of(segments.values, "side"), segments.numbers("repetitions")
+    sided, counted = np.flatnonzero(pc.not_equal(side, "")), np.flatnonzero(times > 0)
     return [
         segments.claims("action", np.arange(len(segments.actor)), ""),
-        segments.claims("side", sided, segments.side.take(pa.array(sided))),
-        segments.claims("count", counted, pa.array(segments.times[counted]).cast(pa.string())),
+        segments.claims("side", sided, side.take(pa.array(sided))),
+        segments.claims("count", counted, pa.array(times[counted]).cast(pa.string())),
         *_turn_claims(segments, 0.0),
     ]
 
 
 def _unknown_claims(segments: _Segments) -> list[_Pairs]:
     """Return further claims that are not known to be false: unlabelled properties, and turns near a threshold."""
-    unknown = {"side": pc.equal(segments.side, ""), "count": segments.times <= 0}
-    unknown |= dict.fromkeys(("direction", "path"), ~np.isfinite(segments.turn))
+    unknown = {"side": pc.equal(field_of(segments.values, "side"), ""), "count": segments.numbers("repetitions") <= 0}
+    unknown |= dict.fromkeys(("direction", "path"), ~np.isfinite(segments.numbers("turn")))
     return [
         *_turn_claims(segments, MARGIN),
         *(segments.claims(kind, np.flatnonzero(here), ANY) for kind, here in unknown.items()),
@@ -159,7 +154,7 @@ def _unknown_claims(segments: _Segments) -> list[_Pairs]:
 
 def _turn_claims(segments: _Segments, margin: float) -> list[_Pairs]:
     """Return the claims about turns and paths that fit segments, within a margin in degrees."""
-    turn = segments.turn
+    turn = segments.numbers("turn")
     beside = np.abs(turn) <= AROUND + margin
     words = {
         ("direction", "left"): (turn > FACING - margin) & beside,
@@ -177,8 +172,9 @@ def _order_claims(segments: _Segments) -> list[_Pairs]:
     count = len(segments.actor)
     of_actor = incidence(np.arange(count), segments.actor, (count, int(segments.actor.max(initial=0)) + 1))
     here, there = (of_actor @ of_actor.T).nonzero()
-    after = segments.start[there] < segments.start[here]
-    during = (segments.start[here] < segments.end[there]) & (segments.start[there] < segments.end[here]) & (here != there)
+    start, end = segments.numbers("start"), segments.numbers("end")
+    after = start[there] < start[here]
+    during = (start[here] < end[there]) & (start[there] < end[here]) & (here != there)
     return [
         segments.claims("order", here[holds], pc.binary_join_element_wise(word, segments.action.take(there[holds]), " "))
         for word, holds in (("after", after), ("during", during))
@@ -197,17 +193,17 @@ def incidence(rows: Array, columns: Array, shape: tuple[int, int]) -> Any:
     from scipy.sparse import csr_array
 
     matrix = csr_array((np.ones(len(rows), np.int32), (rows, columns)), shape=shape)
-    matrix.sum_duplicates()
-    matrix.data[:] = 1
+    matrix.data[:] = 1  # pairs that occur several times were added up
     return matrix
 
 
-def _owners(lists: pa.ListArray) -> Array:
+def owners(lists: pa.ListArray) -> Array:
     """Return the list that each value of `lists.flatten()` belongs to."""
     return np.asarray(pc.list_parent_indices(lists), np.int64)
 
 
-def _field(structs: pa.StructArray, name: str) -> Any:
+def field_of(structs: pa.StructArray, name: str) -> Any:
+    """Return the values of a field of structs."""
     return pc.struct_field(structs, name)
 
 
@@ -323,9 +319,7 @@ def _total(parts: Sequence[Any], shape: tuple[int, int]) -> Any:
 
     wide = [part.tocoo() for part in parts]
     data, row, column = (np.concatenate([getattr(part, name) for part in wide]) for name in ("data", "row", "col"))
-    total = csr_array((data, (row, column)), shape=shape)
-    total.sum_duplicates()
-    return total
+    return csr_array((data, (row, column)), shape=shape)
 
 
 def _with_last(text: Array, claim: Array, shape: tuple[int, int]) -> Any:

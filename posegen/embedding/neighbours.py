@@ -6,8 +6,7 @@ row. The index depends on the vectors only: its seed is fixed, and neither threa
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -29,45 +28,7 @@ DIGITS = 6
 """Decimals to which similarities are rounded."""
 
 
-@dataclass(frozen=True)
-class Index:
-    """Finds the neighbours of vectors.
-
-    Attributes
-    ----------
-    kind : str
-        ``exact`` or ``lists``.
-    find : callable
-        Takes vectors and the number of neighbours; returns similarities and rows, ties in any order.
-    """
-
-    kind: str
-    find: Callable[[Array, int], tuple[Array, Array]]
-
-    def neighbours(self, vectors: Array, rows: Array, count: int) -> tuple[Array, Array]:
-        """Find the nearest neighbours of some of the vectors.
-
-        Parameters
-        ----------
-        vectors : float32 [n, dimension]
-            All vectors of the index.
-        rows : int64 [queries]
-            Vectors whose neighbours to find; a vector is not its own neighbour.
-        count : int
-            Number of neighbours.
-
-        Returns
-        -------
-        others : int64 [queries, count]
-            Nearest first, padded with -1.
-        similarities : float32 [queries, count]
-            Cosines, padded with -inf.
-        """
-        near, found = self.find(vectors[rows], min(len(vectors), count + 1 + SPARE))
-        return rank_candidates(near, np.where(found == rows[:, None], -1, found), count)
-
-
-def neighbour_index(vectors: Array, *, exact: int = EXACT) -> Index:
+def neighbour_index(vectors: Array, *, exact: int = EXACT) -> Any:
     """Build an index of vectors.
 
     Parameters
@@ -79,7 +40,8 @@ def neighbour_index(vectors: Array, *, exact: int = EXACT) -> Index:
 
     Returns
     -------
-    Index
+    faiss.Index
+        Exact, or with inverted lists.
 
     Raises
     ------
@@ -93,7 +55,7 @@ def neighbour_index(vectors: Array, *, exact: int = EXACT) -> Index:
     if len(vectors) <= exact:
         flat = faiss.IndexFlatIP(vectors.shape[1])
         flat.add(vectors)
-        return Index("exact", flat.search)
+        return flat
     number = max(1, min(MAX_LISTS, len(vectors) // MIN_PER_LIST))
     quantizer = faiss.IndexFlatIP(vectors.shape[1])
     lists = faiss.IndexIVFFlat(quantizer, vectors.shape[1], number, faiss.METRIC_INNER_PRODUCT)
@@ -101,7 +63,32 @@ def neighbour_index(vectors: Array, *, exact: int = EXACT) -> Index:
     lists.train(vectors[np.arange(TRAINING_PER_LIST * number) * len(vectors) // (TRAINING_PER_LIST * number)])
     lists.add(vectors)
     lists.nprobe = PROBED_LISTS
-    return Index("lists", lists.search)
+    return lists
+
+
+def find_neighbours(index: Any, vectors: Array, rows: Array, count: int) -> tuple[Array, Array]:
+    """Find the nearest neighbours of some of the vectors of an index.
+
+    Parameters
+    ----------
+    index : faiss.Index
+        Made by :func:`neighbour_index`.
+    vectors : float32 [n, dimension]
+        All vectors of the index.
+    rows : int64 [queries]
+        Vectors whose neighbours to find; a vector is not its own neighbour.
+    count : int
+        Number of neighbours.
+
+    Returns
+    -------
+    others : int64 [queries, count]
+        Nearest first, padded with -1.
+    similarities : float32 [queries, count]
+        Cosines, padded with -inf.
+    """
+    near, found = index.search(vectors[rows], min(len(vectors), count + 1 + SPARE))
+    return rank_candidates(near, np.where(found == rows[:, None], -1, found), count)
 
 
 def rank_candidates(similarities: Array, candidates: Array, count: int) -> tuple[Array, Array]:

@@ -21,27 +21,24 @@ from __future__ import annotations
 import time
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import ConfigDict
 
 from posegen.arrays import Array
-from posegen.dataset.documents import MAX_BYTES, STRICT, Count, Origin, read_sealed, seal
-from posegen.dataset.embedding_layout import read_checked, read_overlay_receipt
+from posegen.dataset.documents import Count, Document, Origin, seal
 from posegen.dataset.embeddings import Embeddings, open_embeddings
-from posegen.dataset.files import read_file, remove_temporary_files, write_durably
-from posegen.dataset.layout import rows_path
+from posegen.dataset.files import write_changed
+from posegen.dataset.layout import Positive
 from posegen.dataset.lock import locked
+from posegen.dataset.overlays import commit_part, intact_receipt, load_overlay_header, read_overlay_receipt, read_part_table
 from posegen.dataset.read import Dataset, open_dataset
-from posegen.dataset.runs import current_run
-from posegen.dataset.tables import UNDECODABLE, decode_table, encode_table
+from posegen.dataset.tables import encode_table
 from posegen.embedding.claims import KINDS, ClaimCollector, Claims
-from posegen.embedding.neighbours import EXACT, neighbour_index
-from posegen.embedding.parts import commit_part, intact_receipt
-from posegen.errors import PosegenError, UsageError
+from posegen.embedding.neighbours import EXACT, find_neighbours, neighbour_index
+from posegen.errors import PosegenError, UsageError, require_positive
 from posegen.hashing import byte_hash
 from posegen.progress import Progress
 
@@ -73,7 +70,7 @@ BLOCK = 1024
 
 
 @dataclass(frozen=True)
-class PairsHeader:
+class PairsHeader(Document):
     """Content of `pairs.json`.
 
     Attributes
@@ -95,13 +92,11 @@ class PairsHeader:
         How neighbours were found: ``exact``, or with inverted ``lists``.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
-
     format_version: Count
     source: str
     samples: Count
     texts: Count
-    shard: Count
+    shard: Positive
     neighbours: Count
     duplicates: Count
     negatives: Count
@@ -187,8 +182,7 @@ class PairTable:
 
     def _slice(self, row: int, kind: int) -> Array:
         if not 0 <= row < self.texts:
-            msg = f"there are no pairs of text {row}, only of the first {self.texts}"
-            raise IndexError(msg)
+            raise IndexError(f"there are no pairs of text {row}, only of the first {self.texts}")
         position = 2 * row + kind
         start = self._ends[position - 1] if position else 0
         part: Array = self._other[start : self._ends[position]]
@@ -219,10 +213,9 @@ def open_pairs(dataset: str | Path, encoder: str | None = None) -> PairTable:
     folder = embeddings.folder
     command = f"posegen embed {dataset} --pairs"
     hint = f"Run `{command}`: it computes only what is missing or outdated"
-    header = _load_header(folder, hint)
+    header = load_overlay_header(PairsHeader, folder / HEADER_FILE, hint)
     if header is None:
-        msg = f"{folder}: has no pairs of texts yet. Run `{command}`"
-        raise UsageError(msg)
+        raise UsageError(f"{folder}: has no pairs of texts yet. Run `{command}`")
     if _hash_source(open_dataset(dataset), embeddings, astuple(header)[2:]) != header.source:
         msg = f"{folder}: the pairs of texts were mined from other vectors, captions or labels than the current ones. {hint}"
         raise PosegenError(msg)
@@ -238,7 +231,7 @@ def count_pairs(folder: Path) -> tuple[int, int] | None:
     FileNotFoundError, PosegenError
         If the table is incomplete or damaged.
     """
-    header = _load_header(folder, "")
+    header = load_overlay_header(PairsHeader, folder / HEADER_FILE, "")
     if header is None:
         return None
     numbers = [read_overlay_receipt(folder, PAIRS, shard).numbers for shard in range(header.shards)]
@@ -249,27 +242,6 @@ def _pairs_part(shard: int) -> str:
     return f"{PAIRS}/part-{shard:05}.parquet"
 
 
-def _load_header(folder: Path, hint: str) -> PairsHeader | None:
-    """Read the header of a pair table; None if there is none.
-
-    Raises
-    ------
-    PosegenError
-        If it is damaged.
-    """
-    try:
-        data = read_file(folder / HEADER_FILE, MAX_BYTES)
-    except FileNotFoundError:
-        return None
-    origin = Origin(str(folder / HEADER_FILE), hint)
-    header = read_sealed(PairsHeader, data, origin)
-    if header.format_version > FORMAT_VERSION:
-        raise Origin(origin.file, "Use a newer posegen.").error("has pairs of a newer format")
-    if header.shard < 1:
-        raise origin.error("`shard` is 0")
-    return header
-
-
 def _read_shard(folder: Path, header: PairsHeader, shard: int, hint: str) -> pa.Table:
     origin = Origin(str(folder / _pairs_part(shard)), hint)
     try:
@@ -278,11 +250,8 @@ def _read_shard(folder: Path, header: PairsHeader, shard: int, hint: str) -> pa.
         raise origin.error("is not complete: it has no receipt") from error
     if receipt.source != header.source:
         raise origin.error("belongs to other pairs than the header")
-    data = read_checked(folder, _pairs_part(shard), receipt.files)
-    try:
-        return decode_table(data, receipt.numbers["duplicates"] + receipt.numbers["negatives"]).cast(SCHEMA)
-    except UNDECODABLE as error:
-        raise origin.error(f"cannot be decoded ({error})") from error
+    count = receipt.numbers["duplicates"] + receipt.numbers["negatives"]
+    return read_part_table(folder, receipt, _pairs_part(shard), count, SCHEMA)
 
 
 def mine_pairs(
@@ -322,25 +291,17 @@ def mine_pairs(
         If the dataset or its embeddings are damaged, or another process is at work.
     """
     for name, value in (("samples", samples), ("duplicates", duplicates), ("negatives", negatives)):
-        if value < 1:
-            msg = f"{name} must be at least 1 (got {value})"
-            raise UsageError(msg)
+        require_positive(name, value)
     start, display = time.monotonic(), progress or Progress()
     dataset, embeddings = open_dataset(path), open_embeddings(path, encoder)
-    folder, run = embeddings.folder, current_run()
-    with locked(folder, run):
-        remove_temporary_files(folder)
+    folder = embeddings.folder
+    with locked(folder):
         header = _new_header(dataset, embeddings, min(samples, len(dataset)), (duplicates, negatives))
         receipts = [intact_receipt(folder, PAIRS, shard) for shard in range(header.shards)]
         missing = [shard for shard, receipt in enumerate(receipts) if receipt is None or receipt.source != header.source]
-        try:
-            stored = _load_header(folder, "")
-        except PosegenError:
-            stored = None  # damaged: it is written again
-        if stored != header:
-            write_durably(folder / HEADER_FILE, seal(header, indent=2), run)
+        write_changed({folder / HEADER_FILE: seal(header, indent=2)})
         if missing:
-            _mine_shards(dataset, embeddings, header, missing, run, display)
+            _mine_shards(dataset, embeddings, header, missing, display)
     near, hard = count_pairs(folder) or (0, 0)
     seconds = time.monotonic() - start
     return PairsResult(folder / PAIRS, header.texts, near, hard, header.index, header.shards, len(missing), seconds)
@@ -359,13 +320,11 @@ def _hash_source(dataset: Dataset, embeddings: Embeddings, settings: tuple[Any, 
     kinds = {"vectors": embeddings.shards, "rows": dataset.header.shards()}
     receipts = [read_overlay_receipt(embeddings.folder, kind, shard) for kind, count in kinds.items() for shard in range(count)]
     hashes = [f"{name} {file.xxh3}" for receipt in receipts for name, file in sorted(receipt.files.items())]
-    hashes += [dataset.receipt(shard).files[rows_path(shard)].xxh3 for shard in range(dataset.header.shards())]
+    hashes += [dataset.rows_hash(shard) for shard in range(dataset.header.shards())]
     return byte_hash([repr((FORMAT_VERSION, *settings)).encode(), *(f"\n{each}".encode() for each in hashes)])
 
 
-def _mine_shards(
-    dataset: Dataset, embeddings: Embeddings, header: PairsHeader, missing: list[int], run: str, progress: Progress
-) -> None:
+def _mine_shards(dataset: Dataset, embeddings: Embeddings, header: PairsHeader, missing: list[int], progress: Progress) -> None:
     claims, shared = _collect_claims(dataset, embeddings, header, progress)
     vectors = embeddings.vectors()[: header.texts]
     progress.start("mine pairs", header.texts, unit="texts")
@@ -376,14 +335,14 @@ def _mine_shards(
         blocks = []
         for begin in range(first, first + count, BLOCK):
             rows = np.arange(begin, min(begin + BLOCK, first + count))
-            others, similarities = index.neighbours(vectors, rows, header.neighbours)
+            others, similarities = find_neighbours(index, vectors, rows, header.neighbours)
             own = ~shared[rows]
             blocks.append(_choose(rows[own], others[own], similarities[own], claims, header))
         table = pa.concat_tables(blocks).combine_chunks()
         hard = pc.sum(pc.equal(table.column("kind"), NEGATIVE)).as_py() or 0
         numbers = {"duplicates": len(table) - hard, "negatives": hard}
         files, seconds = {_pairs_part(shard): [encode_table(table)]}, time.monotonic() - start
-        commit_part(embeddings.folder, PAIRS, shard, count, header.source, numbers, files, run, seconds=seconds)
+        commit_part(embeddings.folder, PAIRS, shard, count, header.source, numbers, files, seconds=seconds)
         progress.update(first + count)
     progress.stop()
 

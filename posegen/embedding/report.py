@@ -6,8 +6,10 @@ The layout is in the template ``report.html.j2``. The page is self-contained: it
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +17,8 @@ from posegen.arrays import Array
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.files import write_durably
 from posegen.dataset.read import Dataset, open_dataset
-from posegen.dataset.runs import current_run
 from posegen.embedding.claims import extract_labels, parse_claims
-from posegen.embedding.neighbours import neighbour_index
+from posegen.embedding.neighbours import find_neighbours, neighbour_index
 from posegen.embedding.pairs import count_pairs
 from posegen.errors import PosegenError
 from posegen.templates import fill_template
@@ -31,39 +32,9 @@ COLOURS = (
     *("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#bcbd22", "#17becf", "#393b79"),
     *("#637939", "#8c6d31", "#843c39", "#7b4173", "#3182bd", "#31a354", "#756bb1", "#e6550d", "#c51b8a", "#02818a"),
 )
-OTHERS, OTHERS_COLOUR = "others", "#c4c4c4"
+GREY = "#c4c4c4"
+"""Colour of the other actions."""
 WIDTH, HEIGHT, MARGIN = 1000, 760, 12
-
-
-@dataclass(frozen=True)
-class Report:
-    """Content of the page.
-
-    Attributes
-    ----------
-    title : str
-    facts : list of (str, str)
-        Names and values.
-    positions : float64 [points, 2]
-        Positions of texts on the map, from 0 to 1.
-    layout : str
-        Name of the layout method.
-    texts, actions : list of str
-        Text of each point, and the rarest action in it.
-    counts : list of (str, int)
-        Number of texts with each action, most frequent first.
-    examples : list of (str, list of (str, float))
-        Texts, with the nearest other texts and their cosines.
-    """
-
-    title: str
-    facts: list[tuple[str, str]]
-    positions: Array
-    layout: str
-    texts: list[str]
-    actions: list[str]
-    counts: list[tuple[str, int]]
-    examples: list[tuple[str, list[tuple[str, float]]]]
 
 
 def write_report(path: str | Path, encoder: str | None = None, points: int = MAX_POINTS) -> Path:
@@ -96,7 +67,7 @@ def write_report(path: str | Path, encoder: str | None = None, points: int = MAX
     vectors = embeddings.vectors()
     positions, layout = layout_plane(vectors[rows])
     frequency = dict(counts)
-    report = Report(
+    page = render_page(
         title=f"{Path(path).resolve().name}: {embeddings.count:,} texts by {embeddings.encoder}",
         facts=_facts(dataset, embeddings, len(rows)),
         positions=positions,
@@ -109,36 +80,36 @@ def write_report(path: str | Path, encoder: str | None = None, points: int = MAX
         examples=_examples(embeddings, vectors),
     )
     target = embeddings.folder / FILE
-    write_durably(target, render_page(report).encode(), current_run())
+    write_durably(target, page.encode())
     return target
 
 
-def render_page(report: Report) -> str:
-    """Return the page as HTML."""
-    frequency = Counter(report.actions)
+def render_page(*, positions: Array, texts: Sequence[str], actions: Sequence[str], **values: Any) -> str:
+    """Return the page as HTML.
+
+    Parameters
+    ----------
+    positions : float64 [points, 2]
+        Positions of texts on the map, from 0 to 1.
+    texts, actions : sequence of str
+        Text of each point, and the rarest action in it.
+    **values
+        What else the template shows: ``title``; ``facts``, as names and values; ``layout``, the name of the method; ``counts``
+        of texts by action; ``examples``, texts with their nearest texts and the cosines of these.
+    """
+    frequency = Counter(actions)
     frequent = sorted(frequency, key=lambda action: (-frequency[action], action))
     colours = dict(zip(frequent, COLOURS, strict=False))
     points = [
-        {
-            "x": MARGIN + x * (WIDTH - 2 * MARGIN),
-            "y": MARGIN + (1 - y) * (HEIGHT - 2 * MARGIN),
-            "colour": colours.get(action, OTHERS_COLOUR),
-            "action": action,
-            "text": text,
-        }
-        for (x, y), action, text in zip(report.positions.tolist(), report.actions, report.texts, strict=True)
+        (MARGIN + x * (WIDTH - 2 * MARGIN), MARGIN + (1 - y) * (HEIGHT - 2 * MARGIN), colours.get(action, GREY), action, text)
+        for (x, y), action, text in zip(positions.tolist(), actions, texts, strict=True)
     ]
-    points.sort(key=lambda point: point["colour"] != OTHERS_COLOUR)  # grey points first: they hide no others
+    points.sort(key=lambda point: point[2] != GREY)  # grey points first: they hide no others
     key = [(action, colour, frequency[action]) for action, colour in colours.items()]
-    rest = len(report.actions) - sum(count for *_, count in key)
-    return fill_template(
-        Path(__file__).parent / "report.html.j2",
-        report=report,
-        points=points,
-        key=[*key, (OTHERS, OTHERS_COLOUR, rest)] if rest else key,
-        width=WIDTH,
-        height=HEIGHT,
-    )
+    if rest := len(actions) - sum(count for *_, count in key):
+        key.append(("others", GREY, rest))
+    template = Path(__file__).parent / "report.html.j2"
+    return fill_template(template, points=points, key=key, width=WIDTH, height=HEIGHT, **values)
 
 
 def _actions_of_texts(dataset: Dataset, embeddings: Embeddings) -> tuple[dict[int, tuple[str, ...]], list[tuple[str, int]]]:
@@ -171,17 +142,15 @@ def _facts(dataset: Dataset, embeddings: Embeddings, points: int) -> list[tuple[
         ("dimensions", f"{embeddings.dimension:,}"),
         ("on the map", f"{points:,}"),
     ]
-    try:
-        pairs = count_pairs(embeddings.folder)
-    except (FileNotFoundError, PosegenError):
-        return facts  # incomplete or damaged, which `posegen embed --pairs` reports
-    names = ("near-duplicates", "hard negatives")
-    return facts + [(name, f"{count:,} pairs") for name, count in zip(names, pairs, strict=True)] if pairs else facts
+    with suppress(FileNotFoundError, PosegenError):  # incomplete or damaged, which `posegen embed --pairs` reports
+        if pairs := count_pairs(embeddings.folder):
+            facts += [("near-duplicates", f"{pairs[0]:,} pairs"), ("hard negatives", f"{pairs[1]:,} pairs")]
+    return facts
 
 
 def _examples(embeddings: Embeddings, vectors: Array) -> list[tuple[str, list[tuple[str, float]]]]:
     rows, texts = even_rows(embeddings.count, EXAMPLES), embeddings.texts
-    others, near = neighbour_index(vectors).neighbours(vectors, rows, NEAREST)
+    others, near = find_neighbours(neighbour_index(vectors), vectors, rows, NEAREST)
     return [
         (texts[row], [(texts[other], cosine) for other, cosine in zip(*found, strict=True) if other >= 0])
         for row, *found in zip(rows.tolist(), others.tolist(), near.tolist(), strict=True)

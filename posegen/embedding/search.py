@@ -4,25 +4,55 @@ The fit of a text to a segment combines its similarity to the segment's caption 
 latter combines the similarity to the nearest captions of the action in the dataset and to related phrases that captions do not
 use, the projection on the direction that separates the action from others, and the evidence of single words. A sample scores
 as its best segment, plus a small bonus for a caption similar to the text. The searched data are prepared by
-:mod:`posegen.embedding.search_index`.
+:mod:`posegen.embedding.search`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike
 
 from posegen.arrays import Array
 from posegen.dataset.embeddings import Embeddings, open_embeddings
-from posegen.dataset.read import Dataset, open_dataset
+from posegen.dataset.lock import locked
+from posegen.dataset.overlays import OverlayReceipt, commit_part, intact_receipt, read_part_table
+from posegen.dataset.read import Dataset, content_errors, open_dataset
+from posegen.dataset.tables import encode_table
+from posegen.embedding.claims import field_of, owners
 from posegen.embedding.encoder import Encoder
 from posegen.embedding.models import find_encoder
 from posegen.embedding.neighbours import DIGITS
-from posegen.embedding.search_index import SearchIndex, open_index
 from posegen.errors import PosegenError, UsageError
+from posegen.hashing import byte_hash
+from posegen.library.load import load_library
+from posegen.yaml_files import read_yaml
+
+SEARCH = "search"
+VERSION = 3
+_RELATED = Path(__file__).parent / "related"
+MAX_CAPTIONS = 40
+"""Most captions per action in the fit of directions. An action may have thousands, which would outweigh the related phrases."""
+REGULARISATION = 10.0
+"""Inverse strength of regularisation, scikit-learn's `C`."""
+MAX_ITERATIONS = 300
+UNSEEN = 1
+"""Pseudo-count of phrases of other actions that contain a word: a single phrase is weak evidence."""
+CAPTIONS_AS_PHRASES = 20
+"""Number of phrases as which all captions of an action count: there are thousands, with the same few words."""
+_VECTOR = pa.list_(pa.float32())
+_SCHEMAS = {
+    "phrases": pa.schema([("text", pa.string()), ("action", pa.string()), ("related", pa.bool_()), ("vector", _VECTOR)]),
+    "places": pa.schema([("sample", pa.int64()), ("variant", pa.string()), ("phrase", pa.int32())]),
+    "actions": pa.schema([("direction", _VECTOR)]),
+}
 
 NEAREST_CAPTIONS, NEAREST_RELATED = 10, 3
 """Numbers of nearest captions and of nearest related phrases whose mean similarity is that of an action."""
@@ -36,6 +66,266 @@ ACTION_WEIGHT = 0.98
 """Weight of the fit to the action; the rest is that of the segment's own caption."""
 BONUS_WEIGHT = 0.1
 """Weight of the nearest caption of the sample, relative to that of the best segment."""
+
+
+@dataclass(frozen=True)
+class RelatedPhrases:
+    """Phrases for actions that captions do not use, by action.
+
+    `subject` is the subject to add to a phrase that does not start with one of `own`.
+    """
+
+    words: dict[str, tuple[str, ...]]
+    subject: str
+    own: tuple[str, ...]
+
+    def sentence(self, phrase: str) -> str:
+        """Return the phrase with a subject."""
+        return phrase if phrase.split(" ", 1)[0] in self.own else f"{self.subject} {phrase}".strip()
+
+
+@dataclass(frozen=True)
+class SearchIndex:
+    """Phrases of a dataset, and the sequences that contain them.
+
+    Attributes
+    ----------
+    texts, actions : list of str
+        Text and action of each phrase.
+    related : bool [phrases]
+        Whether it is a related phrase, which no sample contains.
+    vectors : float32 [phrases, dimension]
+    samples, phrases : int64 [occurrences]
+        Sample and phrase of each occurrence, sorted by sample.
+    variants : list of str
+        Variant of each occurrence.
+    directions : float32 [actions, dimension + 1]
+        See :func:`action_directions`.
+    """
+
+    texts: list[str]
+    actions: list[str]
+    related: Array
+    vectors: Array
+    samples: Array
+    phrases: Array
+    variants: list[str]
+    directions: Array
+
+    @cached_property
+    def numbers(self) -> Array:
+        """Number of the action of each phrase, in alphabetical order: int64 [phrases]."""
+        return np.unique(self.actions, return_inverse=True)[1]
+
+    @cached_property
+    def words(self) -> WordEvidence:
+        """Evidence of single words for actions."""
+        return count_words(self.texts, self.numbers, self.related)
+
+
+@cache
+def read_related_phrases(language: str) -> RelatedPhrases:
+    """Read the related phrases of a language; empty if there are none."""
+    path = _RELATED / f"{language}.yaml"
+    if not path.is_file():
+        return RelatedPhrases({}, "", ())
+    document = read_yaml(path)
+    words = {action: tuple(phrases) for action, phrases in document["actions"].items()}
+    return RelatedPhrases(words, document["subject"], tuple(document["own"]))
+
+
+def open_index(dataset: Dataset, folder: Path, encoder: Encoder) -> SearchIndex:
+    """Open the search index of a dataset, computing it if necessary.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    folder : Path
+        Folder of the encoder's vectors.
+    encoder : Encoder
+
+    Returns
+    -------
+    SearchIndex
+
+    Raises
+    ------
+    PosegenError
+        If the dataset is damaged, or another process is at work.
+    """
+    related = read_related_phrases(str(load_library(dataset.config.story.library).words["language"]))
+    parts = [dataset.rows_hash(shard) for shard in range(dataset.header.shards())]
+    inputs = [repr((VERSION, len(dataset), encoder.fingerprint)), repr(related), *parts]
+    source = byte_hash(f"{each}\n".encode() for each in inputs)
+    receipt = intact_receipt(folder, SEARCH, 0)
+    if receipt is None or receipt.source != source:
+        with locked(folder):
+            receipt = _compute(dataset, folder, encoder, related, source)
+    return _read(folder, receipt)
+
+
+def _compute(dataset: Dataset, folder: Path, encoder: Encoder, related: RelatedPhrases, source: str) -> OverlayReceipt:
+    numbers: dict[tuple[str, str], int] = {}
+    occurrences = [_find_phrases(dataset, shard, numbers) for shard in range(dataset.header.shards())]
+    present = {action for _, action in numbers}
+    pairs = [*numbers, *((word, action) for action in sorted(present) for word in related.words.get(action, ()))]
+    vectors = encoder.encode([related.sentence(text) for text, _ in pairs])
+    texts, actions = [text for text, _ in pairs], [action for _, action in pairs]
+    is_related = np.arange(len(pairs)) >= len(numbers)
+    directions = action_directions(vectors, np.unique(actions, return_inverse=True)[1], is_related)
+    tables = {
+        "phrases": pa.table([texts, actions, is_related, list(vectors)], schema=_SCHEMAS["phrases"]),
+        "places": pa.concat_tables([_SCHEMAS["places"].empty_table(), *occurrences]),
+        "actions": pa.table([list(directions)], schema=_SCHEMAS["actions"]),
+    }
+    files = {_table_path(name): [encode_table(table)] for name, table in tables.items()}
+    counts = {name: len(table) for name, table in tables.items()}
+    return commit_part(folder, SEARCH, 0, len(dataset), source, counts, files)
+
+
+def _table_path(name: str) -> str:
+    return f"{SEARCH}/{name}.parquet"
+
+
+def _find_phrases(dataset: Dataset, shard: int, numbers: dict[tuple[str, str], int]) -> pa.Table:
+    """Return the occurrences of phrases in the sequences of a shard, and number new phrases."""
+    table = dataset.table(shard).select(["sample", "variant", "actors"])
+    with content_errors(dataset.path):
+        actors = table.column("actors").combine_chunks()
+        segments = field_of(actors.flatten(), "segments")
+        text, action = (field_of(segments.flatten(), name) for name in ("text", "action"))
+        of_sequence = pa.table([owners(actors)[owners(segments)], text, action], ["sequence", "text", "action"])
+    # In one thread, groups keep the order of first appearance.
+    found = of_sequence.group_by(of_sequence.column_names, use_threads=False).aggregate([])
+    pairs = zip(found.column("text").to_pylist(), found.column("action").to_pylist(), strict=True)
+    phrase = pa.array([numbers.setdefault(pair, len(numbers)) for pair in pairs], pa.int32())
+    return (
+        table.select(["sample", "variant"])
+        .take(found.column("sequence"))
+        .append_column("phrase", phrase)
+        .cast(_SCHEMAS["places"])
+    )
+
+
+def _read(folder: Path, receipt: OverlayReceipt) -> SearchIndex:
+    phrases, places, actions = (
+        read_part_table(folder, receipt, _table_path(name), receipt.numbers[name], schema) for name, schema in _SCHEMAS.items()
+    )
+    with content_errors(folder / SEARCH):
+        vectors, directions = phrases.column("vector").combine_chunks(), actions.column("direction").combine_chunks()
+        return SearchIndex(
+            phrases.column("text").to_pylist(),
+            phrases.column("action").to_pylist(),
+            phrases.column("related").to_numpy(),
+            vectors.flatten().to_numpy().reshape(len(phrases), -1),
+            places.column("sample").to_numpy(),
+            places.column("phrase").to_numpy().astype(np.int64),
+            places.column("variant").to_pylist(),
+            directions.flatten().to_numpy().reshape(len(actions), -1),
+        )
+
+
+def action_directions(vectors: Array, numbers: Array, related: Array) -> Array:
+    """Return, for each action, the direction of vectors that separates its phrases from those of other actions.
+
+    The nearest phrase may be near because of its subject or place. Logistic regression over all phrases finds what matters.
+
+    Parameters
+    ----------
+    vectors : float32 [phrases, dimension]
+        Of unit length.
+    numbers : int64 [phrases]
+        Action of each phrase, from 0 without gaps.
+    related : bool [phrases]
+        Whether each is a related phrase; the others are captions of segments.
+
+    Returns
+    -------
+    float32 [actions, dimension + 1]
+        Coefficients, and the intercept in the last column, of the log probability of each action up to a common constant;
+        their mean over actions is 0.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    count = int(numbers.max()) + 1
+    if count == 1:
+        return np.zeros((1, vectors.shape[1] + 1), np.float32)
+    chosen = np.concatenate([_training_phrases(np.flatnonzero(numbers == action), related) for action in range(count)])
+    model = LogisticRegression(C=REGULARISATION, max_iter=MAX_ITERATIONS, tol=1e-3).fit(
+        vectors[chosen].astype(np.float64), numbers[chosen]
+    )
+    found = np.concatenate([model.coef_, model.intercept_[:, None]], axis=1)
+    if count == 2:  # for two classes, scikit-learn returns the second only
+        found = np.concatenate([-found, found]) / 2
+    centred: Array = (found - found.mean(axis=0)).astype(np.float32)
+    return centred
+
+
+def _training_phrases(own: Array, related: Array) -> Array:
+    captions = own[~related[own]]
+    return np.concatenate([own[related[own]], captions[:: max(1, -(-len(captions) // MAX_CAPTIONS))]])
+
+
+@dataclass(frozen=True)
+class WordEvidence:
+    """Evidence of word stems for actions, by the phrases that they occur in.
+
+    The vector of a short text may miss its one rare word, such as "genuflects". A word that occurs in phrases of one action
+    only is evidence of that action; one that occurs everywhere is evidence of none.
+
+    Attributes
+    ----------
+    vectorizer : CountVectorizer
+        Finds the known stems of texts.
+    shares : float64 [stems, actions]
+        Share of each action in the phrases that contain a stem.
+    """
+
+    vectorizer: Any
+    shares: Array
+
+    def evidence(self, text: str) -> Array:
+        """Return the evidence of the words of a text for each action, float64 [actions]: the sum of their shares."""
+        return np.asarray(self.vectorizer.transform([text]).toarray()[0] @ self.shares)
+
+
+def count_words(phrases: Sequence[str], actions: ArrayLike, related: ArrayLike) -> WordEvidence:
+    """Count the word stems of phrases.
+
+    Parameters
+    ----------
+    phrases : sequence of str
+    actions : int [phrases]
+        Action of each phrase, from 0.
+    related : bool [phrases]
+        Whether each is a related phrase; the others are captions of segments.
+
+    Returns
+    -------
+    WordEvidence
+    """
+    from scipy.sparse import csr_array
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    vectorizer = CountVectorizer(analyzer=_stems, binary=True)
+    stems, numbers, is_related = vectorizer.fit_transform(phrases), np.asarray(actions), np.asarray(related)
+    captions = np.bincount(numbers[~is_related], minlength=int(numbers.max()) + 1)
+    weights = np.where(is_related, 1.0, CAPTIONS_AS_PHRASES / np.maximum(captions[numbers], 1))
+    of_action = csr_array((weights, (numbers, np.arange(len(numbers)))))
+    counts = (of_action @ stems).toarray()
+    return WordEvidence(vectorizer, (counts / (counts.sum(axis=0) + UNSEEN)).T)
+
+
+def _stems(text: str) -> list[str]:
+    """Return the stems of the words of an English text: kneels and kneeling have the same stem."""
+    return [_stem(word) for word in re.findall(r"[^\W\d_]+", text.lower())]
+
+
+@cache
+def _stem(word: str) -> str:
+    import snowballstemmer
+
+    return str(snowballstemmer.stemmer("english").stemWord(word))
 
 
 @dataclass(frozen=True)
@@ -102,8 +392,7 @@ class Search:
             If the text is empty, or `top` is less than 1.
         """
         if not text.strip() or top < 1:
-            msg = "search for at least one sample" if text.strip() else "the text to search for is empty"
-            raise UsageError(msg)
+            raise UsageError("search for at least one sample" if text.strip() else "the text to search for is empty")
         query = self.encoder.encode([text], as_query=True)[0]
         fits = fit_phrases(text, query, self._index)[self._index.phrases]
         near = (self._vectors @ query)[self._captions]

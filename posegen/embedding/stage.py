@@ -14,41 +14,46 @@ from datetime import UTC, datetime
 from functools import cache
 from math import gcd
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import xxhash
 
 from posegen.arrays import Array
 from posegen.dataset.documents import seal
-from posegen.dataset.embedding_layout import (
+from posegen.dataset.embeddings import (
     HEADER_FILE,
     MASK,
     POSITIONS_PER_CHUNK,
+    ROWS_SCHEMA,
+    TEXTS_SCHEMA,
     TOKEN,
     VECTOR,
+    VECTORS,
     EmbeddingHeader,
-    OverlayReceipt,
     embedding_metadata,
     encoder_folder,
     hash_texts,
     load_embedding_header,
-    object_path,
+    read_array,
+    read_texts,
+    rows_part,
+    texts_part,
 )
-from posegen.dataset.embeddings import read_array, read_texts
-from posegen.dataset.files import remove_temporary_files, write_all_durably, write_durably
+from posegen.dataset.files import write_changed, write_durably
+from posegen.dataset.layout import shard_path
 from posegen.dataset.lock import locked
-from posegen.dataset.read import open_dataset
-from posegen.dataset.runs import current_run
+from posegen.dataset.overlays import OverlayReceipt, commit_part, intact_receipt, list_differences
+from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.shard_codec import encode_shard
+from posegen.dataset.tables import encode_table
 from posegen.embedding.cache import VectorCache, vector_cache
-from posegen.embedding.encoder import Encoder, Prepared
-from posegen.embedding.int8 import SAMPLE, check_agreement
-from posegen.embedding.models import DEFAULT, FoundEncoder, find_encoder
-from posegen.embedding.parts import commit_part, intact_receipt
-from posegen.embedding.runner import Runner, batch_budget, resolve_workers
-from posegen.embedding.texts import number_texts
+from posegen.embedding.encoder import Encoder, Prepared, Runner, batch_budget, resolve_workers
+from posegen.embedding.models import DEFAULT, find_encoder
+from posegen.embedding.transformer import SAMPLE, check_agreement
 from posegen.errors import UsageError
 from posegen.progress import Progress
-from posegen.wording import shown
 
 SHARD, CHUNK = 2048, 256
 """Texts in a shard and in a chunk."""
@@ -108,17 +113,11 @@ class EmbeddingResult:
 class _Session:
     """A run of :func:`embed`: what it works on, its display, and its result so far."""
 
-    run: str
     workers: int
     load: Callable[[], Encoder]
     is_cached: bool
     progress: Progress
     result: EmbeddingResult
-
-    @property
-    def folder(self) -> Path:
-        """Folder of the vectors."""
-        return self.result.path
 
     def note(self, text: str) -> None:
         """Log a message, and keep it for the result."""
@@ -180,12 +179,8 @@ def embed(
     """
     start, display = time.monotonic(), progress or Progress()
     dataset, worker_count = open_dataset(path), resolve_workers(workers)
-    if isinstance(encoder, str):
-        found = find_encoder(encoder, max_tokens=max_tokens, notify=display.log)
-    else:
-        loaded, (own, _, only) = encoder, encoder.fingerprint.rpartition("-")
-        found = FoundEncoder(encoder.name, own, encoder.name, lambda precision, workers: loaded, (only,))
-    folder, run = encoder_folder(dataset.path, name or found.name), current_run()
+    found = find_encoder(encoder, max_tokens=max_tokens, notify=display.log)
+    folder = encoder_folder(dataset.path, name or found.name)
     stored = load_embedding_header(folder)
     chosen = precision or (stored.fingerprint.rpartition("-")[2] if stored else None)
     load = cache(lambda: found.load(chosen, worker_count))
@@ -194,26 +189,19 @@ def embed(
     requested = _settings(dataset.header.identity, found.name, f"{found.fingerprint}-{chosen}", tokens, float16)
     folder.mkdir(parents=True, exist_ok=True)
     result = EmbeddingResult(folder, found.name, chosen)
-    session = _Session(run, worker_count, load, cached, display, result)
-    with locked(folder, run):
-        remove_temporary_files(folder)
-        header = _matching_header(folder, requested)
-        if header is None:
-            header = _new_header(load(), dataset.header.identity, worker_count, shard, tokens=tokens, float16=float16)
-            write_durably(folder / HEADER_FILE, seal(header, indent=2), run)
-        result.captions, texts = number_texts(dataset, folder, header.shard, run, display)
+    session = _Session(worker_count, load, cached, display, result)
+    with locked(folder):
+        header = _open_header(session, requested, shard)
+        result.captions, texts = number_texts(dataset, folder, header.shard, display)
         result.distinct, result.shards = sum(receipt.count for receipt in texts), len(texts)
         header = _embed_texts(header, texts, session)
-        documents = {folder / name: data for name, data in embedding_metadata(header, result.distinct).items()}
-        changed = [(file, [data]) for file, data in documents.items() if not file.is_file() or file.read_bytes() != data]
-        if changed:
-            write_all_durably(changed, run)
+        write_changed({folder / name: data for name, data in embedding_metadata(header, result.distinct).items()})
     result.dimension, result.agreement = header.dimension, header.details.get("agreement")
     result.seconds = time.monotonic() - start
     return result
 
 
-def _settings(identity: str, encoder: str, fingerprint: str, tokens: bool, float16: bool) -> dict[str, object]:
+def _settings(identity: str, encoder: str, fingerprint: str, tokens: bool, float16: bool) -> dict[str, Any]:
     """Return what distinguishes vectors, by name."""
     model, _, precision = fingerprint.rpartition("-")
     return {
@@ -226,69 +214,52 @@ def _settings(identity: str, encoder: str, fingerprint: str, tokens: bool, float
     }
 
 
-def _matching_header(folder: Path, requested: dict[str, object]) -> EmbeddingHeader | None:
-    """Return the stored header if it is as requested; None if there are no vectors.
+def _open_header(session: _Session, requested: dict[str, Any], shard: int | None) -> EmbeddingHeader:
+    """Return the stored header if it is as requested; write a new one if there are no vectors.
 
     Raises
     ------
     UsageError
-        If other vectors are stored.
+        If other vectors are stored, or the encoder cannot make the requested ones.
     """
+    folder = session.result.path
     header = load_embedding_header(folder)
-    if header is None:
-        return None
-    stored = _settings(header.identity, header.encoder, header.fingerprint, header.positions > 0, header.dtype == "float16")
-    if stored == requested:
-        return header
-    if any((folder / "receipts" / "vectors").glob("*.json")):
-        differences = [
-            f"{name} {_short(stored[name])} stored, {_short(value)} requested"
-            for name, value in requested.items()
-            if stored[name] != value
-        ]
-        msg = (
-            f"{folder}: holds other vectors ({'; '.join(differences)}). Store the new ones under another --name, "
-            "or delete that folder"
-        )
-        raise UsageError(msg)
-    return None
-
-
-def _short(value: object) -> str:
-    return shown(value[:24] if isinstance(value, str) else value)
-
-
-def _new_header(
-    encoder: Encoder, identity: str, workers: int, shard: int | None, *, tokens: bool, float16: bool
-) -> EmbeddingHeader:
+    if header is not None:
+        stored = _settings(header.identity, header.encoder, header.fingerprint, header.positions > 0, header.dtype == "float16")
+        if stored == requested:
+            return header
+        if any((folder / "receipts" / "vectors").glob("*.json")):
+            differences = "; ".join(list_differences(stored, requested))
+            advice = "Store the new ones under another --name, or delete that folder"
+            raise UsageError(f"{folder}: holds other vectors ({differences}). {advice}")
+    encoder, tokens = session.load(), requested["tokens"]
     if tokens and not encoder.has_tokens:
-        msg = f"{encoder.name}: has no vectors of tokens; leave --tokens out"
-        raise UsageError(msg)
+        raise UsageError(f"{encoder.name}: has no vectors of tokens; leave --tokens out")
     usual, chunk = (TOKEN_SHARD, TOKEN_CHUNK) if tokens else (SHARD, CHUNK)
     shard = usual if shard is None else shard
     if not 1 <= shard <= MAX_SHARD:
-        msg = f"--shard must be from 1 to {MAX_SHARD} (got {shard})"
-        raise UsageError(msg)
-    positions = -(-encoder.limit // POSITIONS_PER_CHUNK) * POSITIONS_PER_CHUNK
-    return EmbeddingHeader(
+        raise UsageError(f"--shard must be from 1 to {MAX_SHARD} (got {shard})")
+    header = EmbeddingHeader(
         format_version=1,
-        identity=identity,
+        identity=requested["identity of the dataset"],
         encoder=encoder.name,
         fingerprint=encoder.fingerprint,
         details=encoder.description,
         dimension=encoder.dimension,
-        positions=positions if tokens else 0,
-        dtype="float16" if float16 else "float32",
+        positions=-(-encoder.limit // POSITIONS_PER_CHUNK) * POSITIONS_PER_CHUNK if tokens else 0,
+        dtype="float16" if requested["float16"] else "float32",
         shard=shard,
         chunk=gcd(shard, chunk),
-        budget=batch_budget(encoder, workers),
+        budget=batch_budget(encoder, session.workers),
         begun=datetime.now(UTC).isoformat(timespec="seconds"),
     )
+    write_durably(folder / HEADER_FILE, seal(header, indent=2))
+    return header
 
 
 def _embed_texts(header: EmbeddingHeader, texts: Sequence[OverlayReceipt], session: _Session) -> EmbeddingHeader:
     """Compute the vectors of all shards of texts that have none, and return the header."""
-    folder, progress, result = session.folder, session.progress, session.result
+    folder, progress, result = session.result.path, session.progress, session.result
     stored = [intact_receipt(folder, "vectors", receipt.shard) for receipt in texts]
     pending = [
         (receipt, previous)
@@ -319,7 +290,7 @@ def _embed_texts(header: EmbeddingHeader, texts: Sequence[OverlayReceipt], sessi
             files = shards.compute(task, report)
             seconds, shard_start = time.monotonic() - shard_start, time.monotonic()
             source = header.source_of(receipt.source)
-            commit_part(folder, "vectors", receipt.shard, receipt.count, source, numbers, files, session.run, seconds=seconds)
+            commit_part(folder, "vectors", receipt.shard, receipt.count, source, numbers, files, seconds=seconds)
             report(numbers["known"])
             result.made += 1
             result.embedded += numbers["embedded"]
@@ -427,7 +398,7 @@ class _Shards:
                 report(len(chosen))
             self.cache.store(task.new, exact)
         return {
-            object_path(field, task.receipt.shard): encode_shard(field, arrays[field.name], header.shard, header.chunk)
+            shard_path(field, task.receipt.shard, VECTORS): encode_shard(field, arrays[field.name], header.shard, header.chunk)
             for field in header.fields
         }
 
@@ -444,13 +415,138 @@ def _measure_agreement(
     """
     if encoder.reference is None or "agreement" in header.details:
         return header
-    count, size = sum(receipt.count for receipt in receipts), receipts[0].count
+    folder, count, size = session.result.path, session.result.distinct, receipts[0].count
     rows = np.unique(np.linspace(0, count - 1, SAMPLE).round().astype(np.int64))
     sample: list[str] = []
     for shard in np.unique(rows // size).tolist():
-        texts = read_texts(session.folder, receipts[shard])
+        texts = read_texts(folder, receipts[shard])
         sample += [texts[row % size] for row in rows[rows // size == shard].tolist()]
-    agreement = check_agreement(encoder, sample)
-    measured = replace(header, details=header.details | {"agreement": round(agreement or 0.0, 5)})
-    write_durably(session.folder / HEADER_FILE, seal(measured, indent=2), session.run)
+    agreement = check_agreement(encoder, replace(encoder, backend=encoder.reference), sample)
+    measured = replace(header, details=header.details | {"agreement": round(agreement, 5)})
+    write_durably(folder / HEADER_FILE, seal(measured, indent=2))
     return measured
+
+
+@dataclass
+class _TextWriter:
+    """Numbers texts by a 128-bit hash of each, and writes the shards that they fill."""
+
+    folder: Path
+    size: int
+    numbers: dict[bytes, int] = field(default_factory=dict)
+    receipts: list[OverlayReceipt] = field(default_factory=list)
+    pending: list[str] = field(default_factory=list)
+
+    def restore(self) -> None:
+        """Number the texts of all leading intact shards."""
+        while True:
+            receipt = intact_receipt(self.folder, "texts", len(self.receipts))
+            if receipt is None or receipt.count > self.size:
+                return
+            texts = read_texts(self.folder, receipt)
+            self._look_up(texts)
+            if receipt.count < self.size:
+                self.pending = texts
+                return
+            self.receipts.append(receipt)
+
+    def number(self, texts: Sequence[str]) -> Array:
+        """Return the numbers of texts, int64 [n], and write each shard that the new ones fill."""
+        numbers, new = self._look_up(texts)
+        self.pending += new
+        while len(self.pending) >= self.size:
+            self._write(self.pending[: self.size])
+            self.pending = self.pending[self.size :]
+        return numbers
+
+    def finish(self) -> None:
+        """Write the last, partly filled shard."""
+        if self.pending:
+            self._write(self.pending)
+
+    def _look_up(self, texts: Sequence[str]) -> tuple[Array, list[str]]:
+        """Return the numbers of texts, and the texts that are new, in the order of their numbers."""
+        found, new, known = np.empty(len(texts), np.int64), [], self.numbers
+        for position, text in enumerate(texts):
+            key = xxhash.xxh3_128_digest(text.encode())
+            number = known.get(key)
+            if number is None:
+                number = known[key] = len(known)
+                new.append(text)
+            found[position] = number
+        return found, new
+
+    def _write(self, texts: Sequence[str]) -> None:
+        shard, digest = len(self.receipts), hash_texts(texts)
+        receipt = intact_receipt(self.folder, "texts", shard)
+        if receipt is None or receipt.source != digest:
+            first = shard * self.size
+            rows = np.arange(first, first + len(texts))
+            data = encode_table(pa.table([rows, pa.array(texts, pa.string())], schema=TEXTS_SCHEMA))
+            files = {texts_part(shard): [data]}
+            receipt = commit_part(self.folder, "texts", shard, len(texts), digest, {}, files)
+        self.receipts.append(receipt)
+
+
+def number_texts(dataset: Dataset, folder: Path, size: int, progress: Progress) -> tuple[int, list[OverlayReceipt]]:
+    """Number the distinct captions of a dataset, and store the number of each caption.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    folder : Path
+        Folder of the encoder.
+    size : int
+        Texts in a shard.
+    progress : Progress
+
+    Returns
+    -------
+    captions : int
+        Number of captions.
+    receipts : list of OverlayReceipt
+        One for each shard of distinct texts.
+    """
+    writer = _TextWriter(folder, size)
+    writer.restore()
+    shards, captions, distinct = dataset.header.shards(), 0, 0
+    progress.start("number captions", shards, unit="shards")
+    for shard in range(shards):
+        source, count = dataset.rows_hash(shard), dataset.header.count(shard)
+        receipt = intact_receipt(folder, "rows", shard)
+        is_current = receipt is not None and (receipt.source, receipt.count) == (source, count)
+        if receipt is None or not is_current or receipt.numbers["distinct"] > len(writer.numbers):
+            receipt = _number_shard(dataset, shard, source, writer, distinct)
+        captions += receipt.numbers["rows"]
+        distinct = receipt.numbers["distinct"]
+        progress.update(shard + 1)
+    progress.stop()
+    writer.finish()
+    return captions, writer.receipts
+
+
+def _number_shard(dataset: Dataset, shard: int, source: str, writer: _TextWriter, distinct: int) -> OverlayReceipt:
+    """Number the captions of a shard; the shards before it contain `distinct` texts."""
+    start = time.monotonic()
+    table = dataset.captions(shard)
+    lists = table.column("captions").combine_chunks()
+    encoded = lists.flatten().dictionary_encode()
+    rows = writer.number(encoded.dictionary.to_pylist())
+    counts = lists.value_lengths().to_numpy()
+    sequence = np.repeat(np.arange(len(table)), counts)
+    caption = np.arange(len(sequence)) - np.repeat(np.cumsum(counts) - counts, counts)
+    columns = [
+        table.column("sample").take(pa.array(sequence)),
+        table.column("variant").take(pa.array(sequence)),
+        pa.array(caption, pa.int32()),
+        pa.array(rows[encoded.indices.to_numpy()]),
+    ]
+    data = encode_table(pa.table(columns, schema=ROWS_SCHEMA))
+    numbers = {
+        "rows": len(sequence),
+        "captions": int(counts.max(initial=0)),
+        "distinct": max(distinct, int(rows.max(initial=-1)) + 1),
+    }
+    files, count = {rows_part(shard): [data]}, dataset.header.count(shard)
+    seconds = time.monotonic() - start
+    return commit_part(writer.folder, "rows", shard, count, source, numbers, files, seconds=seconds)

@@ -15,10 +15,9 @@ import xxhash
 
 from posegen.arrays import Array
 from posegen.checks.statements import check_statement, observe_actors, row_statements
-from posegen.config.schema import CONTENT_VERSION, Config
-from posegen.dataset.read import Dataset, content_errors
+from posegen.config.schema import CONTENT_VERSION
+from posegen.dataset.read import Dataset
 from posegen.library.load import Library, load_library
-from posegen.validation import validated
 
 Row = Mapping[str, Any]
 
@@ -57,12 +56,13 @@ class StatementTally:
 
     Parameters
     ----------
-    dataset : Dataset
+    library : Library or None
+        Library of the dataset; None if unknown: then nothing is checked.
+    fps : int
     """
 
-    def __init__(self, dataset: Dataset) -> None:
-        self._library = library_of_dataset(dataset)
-        self._dataset = dataset
+    def __init__(self, library: Library | None, fps: int) -> None:
+        self._library, self._fps = library, fps
         self._counted: Counter[tuple[str, bool | None]] = Counter()
         self._wrong: dict[str, list[str]] = {}
 
@@ -77,17 +77,16 @@ class StatementTally:
         """
         if self._library is None:
             return
-        with content_errors(self._dataset.path):
-            flat = joints.reshape(-1, *joints.shape[2:])
-            seen = observe_actors(flat, [row["actors"] for row in rows], self._library, self._dataset.header.fps)
-            for row, actors in zip(rows, seen, strict=True):
-                for statement in row_statements(row):
-                    verdict = check_statement(statement, actors, self._library)
-                    self._counted[statement["kind"], verdict] += 1
-                    wrong = self._wrong.setdefault(statement["kind"], [])
-                    if verdict is False and len(wrong) < MAX_EXAMPLES:
-                        done = f"{statement['action']} {statement['value']}".rstrip()
-                        wrong.append(f"sample {row['sample']} {row['variant']}: {done}")
+        flat = joints.reshape(-1, *joints.shape[2:])
+        seen = observe_actors(flat, [row["actors"] for row in rows], self._library, self._fps)
+        for row, actors in zip(rows, seen, strict=True):
+            for statement in row_statements(row):
+                verdict = check_statement(statement, actors, self._library)
+                self._counted[statement["kind"], verdict] += 1
+                wrong = self._wrong.setdefault(statement["kind"], [])
+                if verdict is False and len(wrong) < MAX_EXAMPLES:
+                    done = f"{statement['action']} {statement['value']}".rstrip()
+                    wrong.append(f"sample {row['sample']} {row['variant']}: {done}")
 
     def counts(self) -> dict[str, StatementCounts] | None:
         """Return the counts by kind of statement; None for a dataset of another library or content version."""
@@ -105,9 +104,8 @@ def library_of_dataset(dataset: Dataset) -> Library | None:
     header = dataset.header
     if header.content_version != CONTENT_VERSION:
         return None
-    config = validated(Config, header.config, lambda key: f"{dataset.path}: in the config of its dataset.json: ")
-    library = load_library(config.story.library)
-    return library if config.identity(library) == header.identity else None
+    library = load_library(dataset.config.story.library)
+    return library if dataset.config.identity(library) == header.identity else None
 
 
 HUMANML3D: dict[str, Any] = {

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from posegen.evaluation.evaluate import Evaluation
-from posegen.evaluation.gait import PHASES
-from posegen.evaluation.published_gait import SPREAD, published_curve, stance_share
+from posegen.evaluation.gait import PHASES, SPREAD, published_curve, stance_share
 
 SHARES = ("skate, GMD", "skate, strict", "skate of contacts", "limits", "overlap", "balance")
 """Measures that are shares of frames; 0 is best."""

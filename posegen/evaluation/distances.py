@@ -1,4 +1,4 @@
-"""Compare sets of clips by their features: Fréchet distance, spectra, diversity, nearest neighbours and percentile bands.
+"""Compare sets of clips by their features: Fréchet distance, spectra, diversity and percentile bands.
 
 The features themselves are computed in :mod:`posegen.evaluation.features`, or by a trained encoder.
 """
@@ -72,27 +72,6 @@ def diversity(features: ArrayLike) -> float:
     distance = np.sqrt(np.maximum(squares[:, None] + squares - 2 * values @ values.T, 0))
     np.fill_diagonal(distance, 0)
     return float(distance.sum() / (len(values) * (len(values) - 1)))
-
-
-def nearest_neighbour_accuracy(one: ArrayLike, other: ArrayLike) -> float:
-    """Return the share of all features whose nearest other feature is from their own set (Lopez-Paz and Oquab 2017).
-
-    Parameters
-    ----------
-    one, other : float [n, feature]
-        Of the same length; otherwise the larger set has an advantage.
-
-    Returns
-    -------
-    float
-        .5 if the sets are indistinguishable, 1 if they are fully separated; below .5 if one copies the other.
-    """
-    features = np.concatenate([np.asarray(one, np.float64), np.asarray(other, np.float64)])
-    squares = (features * features).sum(-1)
-    distance = squares[:, None] + squares - 2 * features @ features.T
-    np.fill_diagonal(distance, np.inf)
-    source = np.arange(len(features)) < len(np.asarray(one))
-    return float((source[distance.argmin(-1)] == source).mean())
 
 
 def band(reference: ArrayLike) -> Array:

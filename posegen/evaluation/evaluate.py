@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,8 +13,10 @@ from posegen.evaluation.gait import Curve, GaitTally, Run, Walk
 from posegen.evaluation.people import People, PeopleTally
 from posegen.evaluation.plausibility import LOWER_IS_WORSE, MEASURES, measure_clip
 from posegen.evaluation.realism import Realism, Reference, Windows, compare_with_reference, describe_windows, measure_reference
-from posegen.evaluation.recording import block_recordings, read_blocks
+from posegen.evaluation.recording import SAMPLES_PER_BLOCK, Block, block_recordings, read_blocks
 from posegen.evaluation.spread import Spread, SpreadTally
+from posegen.evaluation.uncaptioned import Uncaptioned, UncaptionedTally
+from posegen.evaluation.variety import MotionTally
 from posegen.progress import Progress
 
 MAX_COMPARED_SAMPLES = 2000
@@ -37,6 +40,7 @@ class Evaluation:
     statements: dict[str, StatementCounts] | None
     people: People
     variety: Variety | None
+    uncaptioned: Uncaptioned | None
     reference: dict[str, Spread] | None
     realism: Realism | None
 
@@ -65,36 +69,29 @@ def evaluate(
     """
     dataset = open_dataset(path)
     if samples is not None and samples < 1:
-        msg = f"--samples must be at least 1 (got {samples})"
-        raise UsageError(msg)
+        raise UsageError(f"--samples must be at least 1 (got {samples})")
     chosen = range(min(samples or len(dataset), len(dataset)))
     if not chosen:
-        msg = f"{path}: has no samples yet. Run the generate command that made it again"
-        raise PosegenError(msg)
+        raise PosegenError(f"{path}: has no samples yet. Run the generate command that made it again")
     mocap = measure_reference(reference, float(dataset.header.fps)) if reference else None
     tally, gait = SpreadTally(tuple(MEASURES), LOWER_IS_WORSE), GaitTally()
+    base, step = dataset.header.variants[0], -(-len(chosen) // MAX_COMPARED_SAMPLES)
+    library = library_of_dataset(dataset)
+    statements, variety, people = StatementTally(library, dataset.header.fps), VarietyTally(base), PeopleTally(library)
     windows: list[Windows] = []
-    step = -(-len(chosen) // MAX_COMPARED_SAMPLES)
-    base = dataset.header.variants[0]
-    statements, variety, people = StatementTally(dataset), VarietyTally(base), PeopleTally(library_of_dataset(dataset))
-    progress = progress or Progress()
-    progress.start("evaluate", len(chosen))
-    try:
-        for block in read_blocks(dataset, chosen):
+    motions, uncaptioned = MotionTally(mocap.motions.performances if mocap else ()), UncaptionedTally()
+    for block in _with_progress(read_blocks(dataset, chosen), len(chosen), progress or Progress()):
+        with content_errors(path):
             statements.add(block.joints, block.rows)
             variety.add(block.rows)
-            with content_errors(path):
-                people.add(block.joints, block.rows)
-            for recording in block_recordings(dataset, block):
-                tally.add(recording.name, measure_clip(recording))
-                gait.add(recording)
-                sample = int(recording.name.split()[1])
-                if mocap and recording.variant == base and sample % step == 0:
-                    windows += describe_windows(recording)
-                progress.update(sample)  # those before it are complete
-        progress.update(len(chosen))
-    finally:
-        progress.stop()
+            people.add(block.joints, block.rows)
+        for recording in block_recordings(dataset, block):
+            tally.add(recording.name, measure_clip(recording))
+            gait.add(recording)
+            uncaptioned.add(recording)
+            if mocap and recording.variant == base and int(recording.name.split()[1]) % step == 0:
+                windows += describe_windows(recording)
+                motions.add(recording)
     return Evaluation(
         samples=len(chosen),
         clips=len(tally),
@@ -105,6 +102,18 @@ def evaluate(
         statements=statements.counts(),
         people=people.people(),
         variety=variety.variety(),
+        uncaptioned=uncaptioned.uncaptioned(),
         reference=mocap.spread if mocap else None,
-        realism=compare_with_reference(mocap, windows, path) if mocap else None,
+        realism=compare_with_reference(mocap, windows, motions, path) if mocap else None,
     )
+
+
+def _with_progress(blocks: Iterator[Block], samples: int, progress: Progress) -> Iterator[Block]:
+    """Yield blocks, and display the samples of those that are complete."""
+    progress.start("evaluate", samples)
+    try:
+        for number, block in enumerate(blocks, 1):
+            yield block
+            progress.update(min(samples, number * SAMPLES_PER_BLOCK))
+    finally:
+        progress.stop()

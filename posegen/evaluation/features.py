@@ -5,12 +5,17 @@ Sets of features are compared in :mod:`posegen.evaluation.distances`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from posegen.arrays import Array
 from posegen.evaluation.body import point, unit
 from posegen.skeleton import JOINTS
+from posegen.yaml_files import read_yaml
 
 _KINETIC_WINDOW = 5
 """Frames over which velocities and accelerations are averaged, as in AIST++."""
@@ -42,44 +47,13 @@ def kinetic_features(joints: ArrayLike, fps: float) -> Array:
     return np.stack([across, upward, effort], axis=-1).reshape(-1)
 
 
-ARM, SHOULDERS, HIPS = ("left_shoulder", "left_elbow"), ("left_shoulder", "right_shoulder"), ("left_hip", "right_hip")
+_RELATIONS: Sequence[Mapping[str, Any]] = read_yaml(Path(__file__).with_name("relations.yaml"))
+_UNITS = {
+    "upper arm": ("left_shoulder", "left_elbow"),
+    "shoulders": ("left_shoulder", "right_shoulder"),
+    "hips": ("left_hip", "right_hip"),
+}
 UP, FLOOR = "up", "floor"
-
-# Relation, joints (sides as r_ and l_), bounds, and the joints whose distance is the unit of the bounds (None: degrees).
-_RELATIONS: tuple[tuple[str, str, tuple[float, ...], tuple[str, str] | None], ...] = (
-    ("moves off", "neck r_hip l_hip r_wrist", (1.8,), ARM),
-    ("moves off", "neck l_hip r_hip l_wrist", (1.8,), ARM),
-    ("before", "spine3 neck neck r_wrist", (0.2,), ARM),
-    ("before", "spine3 neck neck l_wrist", (0.2,), ARM),
-    ("moves", "spine1 spine3 spine3 r_wrist", (1.8,), ARM),
-    ("moves", "spine1 spine3 spine3 l_wrist", (1.8,), ARM),
-    ("angle", "r_elbow r_shoulder r_elbow r_wrist", (0, 110), None),
-    ("angle", "l_elbow l_shoulder l_elbow l_wrist", (0, 110), None),
-    ("before", "l_shoulder r_shoulder l_wrist r_wrist", (2.5,), SHOULDERS),
-    ("moves", "l_wrist r_wrist r_wrist l_wrist", (1.4,), ARM),
-    ("moves", "r_wrist pelvis l_wrist pelvis", (1.4,), ARM),
-    ("moves", "l_wrist pelvis r_wrist pelvis", (1.4,), ARM),
-    ("fast", "r_wrist", (2.5,), ARM),
-    ("fast", "l_wrist", (2.5,), ARM),
-    ("off", "pelvis l_hip l_foot r_ankle", (0.38,), ARM),
-    ("off", "pelvis r_hip r_foot l_ankle", (0.38,), ARM),
-    ("higher", "r_ankle", (1.2,), ARM),
-    ("higher", "l_ankle", (1.2,), ARM),
-    ("before", "l_hip r_hip l_ankle r_ankle", (2.1,), HIPS),
-    ("angle", "r_knee r_hip r_knee r_ankle", (0, 110), None),
-    ("angle", "l_knee l_hip l_knee l_ankle", (0, 110), None),
-    ("fast", "r_ankle", (2.5,), ARM),
-    ("fast", "l_ankle", (2.5,), ARM),
-    ("angle", "neck pelvis r_shoulder r_elbow", (25, 180), None),
-    ("angle", "neck pelvis l_shoulder l_elbow", (25, 180), None),
-    ("angle", "neck pelvis r_hip r_knee", (50, 180), None),
-    ("angle", "neck pelvis l_hip l_knee", (50, 180), None),
-    ("off", "r_ankle neck l_ankle pelvis", (0.5,), ARM),
-    ("angle", "neck pelvis floor up", (70, 110), None),
-    ("lower", "r_wrist", (1.2,), ARM),
-    ("lower", "l_wrist", (1.2,), ARM),
-    ("fast", "pelvis", (2.3,), ARM),
-)
 
 
 def geometric_features(joints: ArrayLike, fps: float) -> Array:
@@ -107,19 +81,20 @@ def geometric_features(joints: ArrayLike, fps: float) -> Array:
     speeds = {name: np.diff(point(positions, name), axis=0) * fps for name in JOINTS}
     height = {name: where[name][:, 1] - positions[1:, :, 1].min(-1) for name in JOINTS}
     holds = []
-    for relation, words, bounds, measure in _RELATIONS:
-        names = words.replace("r_", "right_").replace("l_", "left_").split()
-        size = 1.0 if measure is None else _length(where[measure[0]] - where[measure[1]]).mean()
-        if relation == "fast":
-            value = _length(speeds[names[0]])
-        elif relation in ("higher", "lower"):
-            value = height[names[0]] * (1 if relation == "higher" else -1)
+    sizes = {name: np.linalg.norm(where[one] - where[other], axis=-1).mean() for name, (one, other) in _UNITS.items()}
+    for relation in _RELATIONS:
+        kind, names, bounds, sign = relation["kind"], relation["joints"], relation["bounds"], 1.0
+        if kind == "fast":
+            value = np.linalg.norm(speeds[names[0]], axis=-1)
+        elif kind in ("higher", "lower"):
+            sign = 1.0 if kind == "higher" else -1.0
+            value = sign * height[names[0]]
         else:
-            value = _four_points(relation, names, where, speeds)
-        if relation == "angle":
+            value = _four_points(kind, names, where, speeds)
+        if kind == "angle":
             holds.append((value >= bounds[0]) & (value <= bounds[1]))
         else:
-            holds.append(value > bounds[0] * size * (-1 if relation == "lower" else 1))
+            holds.append(value > sign * bounds[0] * sizes[relation["unit"]])
     return np.asarray(np.stack(holds).mean(-1))
 
 
@@ -134,10 +109,6 @@ def _four_points(relation: str, names: list[str], where: dict[str, Array], speed
     if relation == "moves":
         return _along(speeds[names[3]] - speeds[names[2]], b - a)
     return _along(speeds[names[3]] - speeds[names[0]], np.cross(b - a, c - a))
-
-
-def _length(vectors: Array) -> Array:
-    return np.asarray(np.sqrt((vectors * vectors).sum(-1)))
 
 
 def _along(vectors: Array, way: Array) -> Array:

@@ -4,23 +4,100 @@ Where there are contact labels they decide when a foot is in contact; on average
 first labelled frame. Without labels, touch-down is where the heel is farthest in front of the pelvis and toe-off where the
 toes are farthest behind it (Zeni et al. 2008), interpolated between frames by a parabola through three. Toe-off found from
 positions is late by some 4 % of the cycle, for real walkers too. The published stance is therefore compared with the contact
-labels; stance from positions serves relative comparisons only.
+labels; stance from positions serves relative comparisons only. The generator has tables of its own: a table that both used
+could not reveal an error in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from posegen.arrays import Array
-from posegen.evaluation.body import centre_of_mass, point, stature
-from posegen.evaluation.joint_angles import joint_angles
-from posegen.evaluation.published_gait import ANGLES, SPREAD, published_curve, speed_bin, stance_share, walk_ratio
+from posegen.constants import AVERAGE_LEG, GRAVITY
+from posegen.evaluation.body import centre_of_mass, joint_angles, point, stature
 from posegen.evaluation.recording import Recording
 from posegen.skeleton import PROPORTIONS, sole_points
+from posegen.yaml_files import read_yaml
+
+_LEG: Mapping[str, Any] = read_yaml(Path(__file__).with_name("published_gait.yaml"))
+SPREAD: Mapping[str, float] = {angle: published["spread"] for angle, published in _LEG.items()}
+"""Degrees: standard deviation between people at free speed (Schwartz et al. 2008)."""
+ANGLES = tuple(SPREAD)
+
+BINS = (("very slow", 0.227), ("slow", 0.363), ("free", 0.5), ("fast", 0.636), ("very fast", np.inf))
+"""Bins of speed with their upper bounds of v / sqrt(g L)."""
+
+_WALK_RATIO = 0.0065
+
+# Speed in m/s, mean and standard deviation in metres (Orendurff et al. 2004).
+_MASS = {
+    "rise": ((0.7, 0.027, 0.005), (1.6, 0.048, 0.009)),
+    "sway": ((0.7, 0.070, 0.0134), (1.6, 0.039, 0.0141)),
+}
+
+
+def speed_bin(speed: float, leg: float) -> str:
+    """Return the name of the speed bin of a walk at `speed` m/s with legs of `leg` metres."""
+    relative = speed / np.sqrt(GRAVITY * leg)
+    return next(name for name, high in BINS if relative <= high)
+
+
+def published_curve(angle: str, speed: str, phases: ArrayLike) -> Array | None:
+    """Return a published angle curve.
+
+    Parameters
+    ----------
+    angle : str
+        One of :data:`ANGLES`.
+    speed : str
+        A name that :func:`speed_bin` returns.
+    phases : float [n]
+        Shares of the cycle, 0 at touch-down of the same foot.
+
+    Returns
+    -------
+    float64 [n] or None
+        Degrees; None where none is published.
+    """
+    curve = _LEG[angle]["curves"].get(speed)
+    if curve is None:
+        return None
+    cosines, sines = curve["cosines"], curve["sines"]
+    turns = 2 * np.pi * np.outer(np.arange(len(cosines)), np.asarray(phases, np.float64))
+    return np.asarray(cosines @ np.cos(turns) + sines @ np.sin(turns[1:]))
+
+
+def stance_share(speed: float) -> float:
+    """Return the stance in % of the cycle at a walking speed in m/s (Kirtley et al. 1985)."""
+    return 64.2 - 3.5 * speed
+
+
+def walk_ratio(leg: float) -> float:
+    """Return step length divided by cadence, in metres per (step per minute), for a leg of `leg` metres."""
+    return _WALK_RATIO * leg / AVERAGE_LEG
+
+
+def mass_excursion(kind: str, speed: float) -> tuple[float, float]:
+    """Return mean and standard deviation, in metres, of an excursion of the centre of mass at a walking speed.
+
+    Parameters
+    ----------
+    kind : str
+        rise: vertical; sway: lateral.
+    speed : float
+        m/s. The values are published at two speeds. The mean is extrapolated linearly, the standard deviation is not.
+    """
+    (slow, low, few), (fast, high, many) = _MASS[kind]
+    share = (speed - slow) / (fast - slow)
+    return low + share * (high - low), few + min(max(share, 0.0), 1.0) * (many - few)
+
 
 WALKING = ("walk",)
 RUNNING = ("run", "sprint")
@@ -174,7 +251,7 @@ def angle_cycles(joints: Array, downs: tuple[Array, Array]) -> Array:
     Returns
     -------
     float64 [cycle, angle, phase]
-        Degrees, in the order of :data:`posegen.evaluation.published_gait.ANGLES` and :data:`PHASES`; cycles of both legs.
+        Degrees, in the order of :data:`posegen.evaluation.gait.ANGLES` and :data:`PHASES`; cycles of both legs.
     """
     angles = joint_angles(joints)
     frames = np.arange(len(joints))
@@ -282,7 +359,7 @@ class Curve:
     Attributes
     ----------
     angle, speed : str
-        As :mod:`posegen.evaluation.published_gait` names them.
+        As :mod:`posegen.evaluation.gait` names them.
     cycles : int
         Number of cycles averaged.
     mean : list of float
@@ -314,13 +391,10 @@ class GaitTally:
         for stretch in steady_stretches(recording, WALKING):
             walk = measure_walk(stretch)
             if walk is not None:
-                if len(self.walks) < self.most:
-                    self.walks.append(walk)
+                self.walks.append(walk)
                 self.add_cycles(stretch, walk)
-        for stretch in steady_stretches(recording, RUNNING):
-            run = measure_run(stretch)
-            if run is not None and len(self.runs) < self.most:
-                self.runs.append(run)
+        self.runs += [run for run in map(measure_run, steady_stretches(recording, RUNNING)) if run is not None]
+        del self.walks[self.most :], self.runs[self.most :]
 
     def add_cycles(self, stretch: Recording, walk: Walk) -> None:
         """Add the angles of a walk to the sums of its speed."""

@@ -12,11 +12,8 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.checks.capsules import DEEPEST, people_overlap
-from posegen.checks.partners import CONTACT, LEAST_CONTACT
+from posegen.checks.evidence import LEAST_CONTACT, wrist_gaps
 from posegen.library.load import Library
-from posegen.skeleton import JOINTS
-
-_WRISTS = [JOINTS.index("left_wrist"), JOINTS.index("right_wrist")]
 
 
 @dataclass(frozen=True)
@@ -51,7 +48,7 @@ class Hands:
     ----------
     stated, met : int
         Number of meetings that captions state, and of those in which wrists were within
-        :data:`posegen.checks.partners.CONTACT` metres for at least :data:`posegen.checks.partners.LEAST_CONTACT` frames.
+        :data:`posegen.checks.evidence.CONTACT` metres for at least :data:`posegen.checks.evidence.LEAST_CONTACT` frames.
     middle, farthest : float
         Median and maximum of the least distance between wrists, metres.
     fewest : int
@@ -112,7 +109,7 @@ class PeopleTally:
                 if people not in self._deepest or deepest[0] > self._deepest[people][0]:
                     self._deepest[people] = deepest
                 for action, start, end in _stated_meetings(row, self._touching):
-                    self._hands.setdefault(action, []).append(_nearest_wrists(shown[:2, start:end]))
+                    self._hands.setdefault(action, []).append(wrist_gaps(*shown[:2, start:end].astype(np.float64)))
 
     def people(self) -> People:
         """Return the measures."""
@@ -135,11 +132,3 @@ def _stated_meetings(row: Mapping[str, Any], touching: set[str]) -> Iterator[tup
         with_partner = any(statement["kind"] == "partner" for statement in segment["statements"])
         if with_partner and segment["action"] in touching:
             yield segment["action"], int(segment["start"]), int(segment["end"])
-
-
-def _nearest_wrists(joints: Array) -> tuple[float, int]:
-    """Return the least distance between wrists of two people, [2, frames, 22, 3], and the frames within contact distance."""
-    wrists = joints[:, :, _WRISTS].astype(np.float64)
-    between = wrists[0][:, :, None] - wrists[1][:, None]
-    gaps = np.sqrt((between * between).sum(-1))
-    return float(gaps.min()), int((gaps <= CONTACT).sum(axis=0).max())

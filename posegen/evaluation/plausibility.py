@@ -6,8 +6,6 @@ The measures do not depend on how the motion was made, so they apply to mocap as
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -15,11 +13,112 @@ from posegen.arrays import Array
 from posegen.checks.capsules import DEEPEST, PAIRS
 from posegen.checks.ranges import TOLERANCE
 from posegen.constants import GRAVITY
-from posegen.evaluation.body import centre_of_mass, longest_present, point, stature, true_intervals
-from posegen.evaluation.joint_angles import joint_angles, range_excess
+from posegen.evaluation.body import centre_of_mass, joint_angles, longest_present, point, range_excess, stature, true_intervals
 from posegen.evaluation.recording import Recording
-from posegen.evaluation.signals import REACH, log_dimensionless_jerk, low_pass, sparc
 from posegen.skeleton import CAPSULES, JOINTS, PARENTS, sole_points
+
+CUT_OFF = 5.0
+"""Hertz at which half of the power is left."""
+REACH = 4
+"""Frames that the filter removes at each end."""
+_SPARC_CUT_OFF = 10.0
+_SPARC_PADDING = 4
+_SPARC_THRESHOLD = 0.05
+
+
+def low_pass(values: ArrayLike, fps: float) -> Array:
+    """Filter a series over time with a zero-phase Gaussian that halves the power at 5 Hz, truncated at 4 frames.
+
+    Mocap contains noise that differentiation amplifies. Speed, acceleration and jerk of generated motion and of mocap are
+    comparable only after the same filter.
+
+    Parameters
+    ----------
+    values : float [frame, ...]
+    fps : float
+        Frames per second.
+
+    Returns
+    -------
+    float64 [frame - 8, ...]
+        The frames for which the filter needs no frame beyond an end; empty for shorter series.
+    """
+    series = np.asarray(values, np.float64)
+    spread = np.sqrt(np.log(2)) / (2 * np.pi * CUT_OFF) * fps
+    weights = np.exp(-0.5 * (np.arange(-REACH, REACH + 1) / spread) ** 2)
+    weights /= weights.sum()
+    count = max(len(series) - 2 * REACH, 0)
+    filtered = np.zeros((count, *series.shape[1:]))
+    for shift, weight in enumerate(weights):
+        filtered += weight * series[shift : shift + count]
+    return filtered
+
+
+def sparc(speed: ArrayLike, fps: float) -> float:
+    """Return the spectral arc length of a speed profile up to 10 Hz (Balasubramanian et al. 2015).
+
+    Parameters
+    ----------
+    speed : float [frame]
+        In any unit.
+    fps : float
+        Frames per second.
+
+    Returns
+    -------
+    float
+        Negative; lower values are less smooth. NaN where nothing moves.
+    """
+    profile = np.asarray(speed, np.float64)
+    if not _is_profile(profile, 2):
+        return float("nan")
+    length = 2 ** (int(np.ceil(np.log2(len(profile)))) + _SPARC_PADDING)
+    spectrum = np.abs(np.fft.rfft(profile, length))
+    frequency = np.fft.rfftfreq(length, 1 / fps)
+    spectrum /= spectrum.max()
+    kept = frequency <= _SPARC_CUT_OFF
+    frequency, spectrum = frequency[kept], spectrum[kept]
+    strong = np.flatnonzero(spectrum >= _SPARC_THRESHOLD)
+    frequency, spectrum = frequency[strong[0] : strong[-1] + 1], spectrum[strong[0] : strong[-1] + 1]
+    if len(frequency) < 2:
+        return float("nan")
+    across = np.diff(frequency) / (frequency[-1] - frequency[0])
+    return float(-np.hypot(across, np.diff(spectrum)).sum())
+
+
+def log_dimensionless_jerk(speed: ArrayLike, fps: float) -> float:
+    """Return the log dimensionless jerk ``-ln(T^3 / peak^2 * integral of (d2v/dt2)^2)`` of a speed profile.
+
+    Parameters
+    ----------
+    speed : float [frame]
+        In any unit. The value depends on the duration, so compare profiles of the same length only.
+    fps : float
+        Frames per second.
+
+    Returns
+    -------
+    float
+        Lower values are less smooth. NaN where nothing moves or the speed changes linearly.
+    """
+    profile = np.asarray(speed, np.float64)
+    if not _is_profile(profile, 3):
+        return float("nan")
+    jerk = np.diff(profile, 2) * fps**2
+    total = (jerk * jerk).sum() / fps
+    duration = (len(profile) - 1) / fps
+    return float(-np.log(duration**3 / profile.max() ** 2 * total)) if total > 0 else float("nan")
+
+
+def _is_profile(profile: Array, frames: int) -> bool:
+    """Return whether a speed profile has enough frames, is finite, and is above 0 somewhere."""
+    return len(profile) >= frames and bool(np.isfinite(profile).all() and (profile > 0).any())
+
+
+def power_spectrum(series: ArrayLike) -> Array:
+    """Return the power of each feature at each frequency: float64 [frequency, feature] of [frame, feature]."""
+    return np.asarray(np.abs(np.fft.rfft(np.asarray(series, np.float64), axis=0)) ** 2)
+
 
 MEASURES = {
     "skate, GMD": "share of steps with a toe below 5 cm faster than .5 m/s",
@@ -143,32 +242,11 @@ def contact_speeds(joints: ArrayLike, contact: ArrayLike, fps: float) -> Array:
 def _positions(joints: ArrayLike) -> Array:
     positions = np.asarray(joints, np.float64)
     if positions.ndim < 3 or positions.shape[-2:] != (len(PARENTS), 3):
-        msg = f"joints must be [..., frame, {len(PARENTS)}, 3], got shape {positions.shape}"
-        raise ValueError(msg)
+        raise ValueError(f"joints must be [..., frame, {len(PARENTS)}, 3], got shape {positions.shape}")
     return positions
 
 
-@dataclass(frozen=True)
-class Skate:
-    """Foot skating of a clip; NaN where no toe is ever low.
-
-    Attributes
-    ----------
-    gmd : float
-        Share of all steps between frames in which a toe is below 5 cm before and after and moves horizontally at over .5 m/s
-        (Karunratanakul et al. 2023).
-    strict : float
-        Share of the steps of low toes in which the toe moves at over .2 m/s (the definition of Kimodo).
-    speed : float
-        Mean horizontal speed of low toes, m/s.
-    """
-
-    gmd: float
-    strict: float
-    speed: float
-
-
-def foot_skate(joints: ArrayLike, fps: float) -> Skate:
+def foot_skate(joints: ArrayLike, fps: float) -> dict[str, float]:
     """Measure foot skating without contact labels.
 
     Parameters
@@ -177,6 +255,14 @@ def foot_skate(joints: ArrayLike, fps: float) -> Skate:
         Metres, floor at height 0; NaN where absent.
     fps : float
         Frames per second.
+
+    Returns
+    -------
+    dict of str to float
+        NaN where no toe is ever low. ``skate, GMD`` is the share of all steps between frames in which a toe is below 5 cm
+        before and after and moves horizontally at over .5 m/s (Karunratanakul et al. 2023), ``skate, strict`` the share of the
+        steps of low toes in which the toe moves at over .2 m/s (the definition of Kimodo), ``speed of low toes`` the mean
+        horizontal speed of low toes, m/s.
     """
     toes = np.asarray(joints, np.float64)[:, TOES, :]
     low = toes[..., 1] < LOW  # False where absent
@@ -184,13 +270,12 @@ def foot_skate(joints: ArrayLike, fps: float) -> Skate:
     step = np.diff(toes[..., [0, 2]], axis=0)
     speed = np.sqrt((step * step).sum(-1)) * fps
     seen = np.isfinite(speed).any(-1)
-    if not seen.any():
-        return Skate(np.nan, np.nan, np.nan)
-    gmd = float((still_low & (speed > FAST)).any(-1)[seen].mean())
     standing: Array = speed[still_low]
-    if not len(standing):
-        return Skate(gmd, np.nan, np.nan)
-    return Skate(gmd, float((standing > STRICT).mean()), float(standing.mean()))
+    return {
+        "skate, GMD": _mean((still_low & (speed > FAST)).any(-1)[seen]),
+        "skate, strict": _mean(standing > STRICT),
+        "speed of low toes": _mean(standing),
+    }
 
 
 def flights(joints: ArrayLike, contact: ArrayLike | None = None, longest: int | None = None) -> list[slice]:
@@ -348,17 +433,13 @@ def measure_clip(recording: Recording) -> dict[str, float]:
         By the names of :data:`MEASURES`; NaN for what does not occur in the clip (no flight, no standing, no labels).
     """
     joints, fps = recording.joints, recording.fps
-    skate = foot_skate(joints, fps)
     angles = range_excess(joint_angles(joints), recording.ranges)
     excess = np.stack([np.nan_to_num(values) for values in angles.values()]).max(0)
     overlap = body_overlap(joints)
     flight = flight_errors(joints, fps, recording.contact, round(LONGEST_FLIGHT * fps))
     margin = balance_margin(joints, fps)
     contact = np.zeros(0) if recording.contact is None else contact_speeds(joints, recording.contact, fps)
-    measured = {
-        "skate, GMD": skate.gmd,
-        "skate, strict": skate.strict,
-        "speed of low toes": skate.speed,
+    measured = foot_skate(joints, fps) | {
         "skate of contacts": _mean(contact > STRICT),
         "penetration": 1000 * float(floor_depth(joints)),
         "bone length": 1000 * float(bone_length_error(joints)),

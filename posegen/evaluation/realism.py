@@ -15,14 +15,21 @@ from numpy.typing import ArrayLike
 
 from posegen.arrays import Array
 from posegen.errors import UsageError
-from posegen.evaluation.body import centre_of_mass, point, unit
-from posegen.evaluation.distances import band, diversity, frechet_distance, nearest_neighbour_accuracy, npss, share_inside
+from posegen.evaluation.body import centre_of_mass, joint_angles, point, unit
+from posegen.evaluation.distances import band, frechet_distance, npss, share_inside
 from posegen.evaluation.features import geometric_features, kinetic_features
-from posegen.evaluation.joint_angles import joint_angles
-from posegen.evaluation.plausibility import LOWER_IS_WORSE, MEASURES, measure_clip
+from posegen.evaluation.plausibility import (
+    LOWER_IS_WORSE,
+    MEASURES,
+    log_dimensionless_jerk,
+    low_pass,
+    measure_clip,
+    power_spectrum,
+    sparc,
+)
 from posegen.evaluation.recording import Recording
-from posegen.evaluation.signals import log_dimensionless_jerk, low_pass, power_spectrum, sparc
 from posegen.evaluation.spread import Spread, SpreadTally
+from posegen.evaluation.variety import MotionTally, Variety, compare_variety
 from posegen.randomness import Stream, normal
 
 SECONDS = 1.6
@@ -35,16 +42,12 @@ STATISTICS = (
 """Speeds in m/s, acceleration and jerk in m/s^2 and m/s^3 (root mean square, 5 Hz low pass), ranges and lean in
 degrees, rise in metres."""
 
-MAX_NEIGHBOURS = 500
-"""Most windows of each set in the nearest-neighbour test."""
 MIN_DEVIATION = 0.01
 """Least standard deviation by which a feature is scaled: a relation that hardly ever holds must not dominate."""
 MAX_REFERENCE_WINDOWS = 20_000
 """Most windows of a reference that are kept."""
 JITTER = 0.005
 """Standard deviation in metres of the noise that is added to the joints of the spoiled control."""
-MIN_FAMILY_WINDOWS = 5
-"""Least windows of an action on both sides for a comparison by action."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +57,6 @@ class Windows:
     Attributes
     ----------
     person : str [n]
-    shown : str [n]
-        What the middle of each window shows: the family of a mocap clip, or the action of the legs.
     kinetic : float [n, 66]
     geometric : float [n, 32]
     statistics : float [n, statistic]
@@ -64,7 +65,6 @@ class Windows:
     """
 
     person: Array
-    shown: Array
     kinetic: Array
     geometric: Array
     statistics: Array
@@ -83,8 +83,7 @@ def describe_windows(recording: Recording) -> Iterator[Windows]:
     for start in range(0, len(recording.joints) - length + 1, length):
         joints, fps = recording.joints[start : start + length], recording.fps
         described = (kinetic_features(joints, fps), geometric_features(joints, fps), _statistics(joints, fps), _power(joints))
-        names = (np.array([name]) for name in (recording.person, recording.shown_at(start + length // 2)))
-        yield Windows(*names, *(values[None].astype(np.float32) for values in described))
+        yield Windows(np.array([recording.person]), *(values[None].astype(np.float32) for values in described))
 
 
 def concatenate_windows(parts: Sequence[Windows]) -> Windows:
@@ -137,10 +136,6 @@ class Comparison:
         Fréchet distances of scaled features; 0 for equal sets.
     npss : float
         NPSS of mean power spectra; 0 for equal sets.
-    neighbours : float
-        Accuracy of the nearest-neighbour test on kinetic and geometric features of equally many windows; .5 for equal sets.
-    diversity, reference_diversity : float
-        Mean distance between windows in kinetic features.
     inside : dict of str to float
         For each statistic the share of windows inside the 5 to 95 % band of the reference; .9 for equal sets.
     """
@@ -150,41 +145,7 @@ class Comparison:
     fid_kinetic: float
     fid_geometric: float
     npss: float
-    neighbours: float
-    diversity: float
-    reference_diversity: float
     inside: dict[str, float]
-
-
-@dataclass(frozen=True)
-class FamilyComparison:
-    """Comparison of the windows of one action with the windows of the same action in a reference.
-
-    Attributes
-    ----------
-    windows, others : int
-        Number of windows of the reference and of the dataset.
-    inside : dict of str to float
-        As in :class:`Comparison`.
-    """
-
-    windows: int
-    others: int
-    inside: dict[str, float]
-
-
-def compare_families(reference: Windows, windows: Windows) -> dict[str, FamilyComparison]:
-    """Compare the actions for which both sets have at least :data:`MIN_FAMILY_WINDOWS` windows."""
-    found = {}
-    for name in sorted(set(reference.shown.tolist()) & set(windows.shown.tolist()) - {""}):
-        theirs, ours = reference[reference.shown == name], windows[windows.shown == name]
-        if min(len(theirs), len(ours)) >= MIN_FAMILY_WINDOWS:
-            found[name] = FamilyComparison(len(theirs), len(ours), _shares_inside(theirs, ours))
-    return found
-
-
-def _shares_inside(reference: Windows, windows: Windows) -> dict[str, float]:
-    return dict(zip(STATISTICS, share_inside(windows.statistics, band(reference.statistics)).tolist(), strict=True))
 
 
 def compare(reference: Windows, windows: Windows, scale: Windows) -> Comparison:
@@ -198,19 +159,13 @@ def compare(reference: Windows, windows: Windows, scale: Windows) -> Comparison:
     """
     kinetic = _scaled(reference.kinetic, windows.kinetic, scale.kinetic)
     geometric = _scaled(reference.geometric, windows.geometric, scale.geometric)
-    count = min(len(reference), len(windows), MAX_NEIGHBOURS)
-    chosen, others = (np.linspace(0, len(each) - 1, count).astype(np.int64) for each in (reference, windows))
-    one, other = (np.hstack([kinetic[k][c], geometric[k][c]]) for k, c in ((0, chosen), (1, others)))
     return Comparison(
         windows=len(reference),
         others=len(windows),
         fid_kinetic=frechet_distance(*kinetic),
         fid_geometric=frechet_distance(*geometric),
         npss=npss(reference.power.mean(0), windows.power.mean(0)),
-        neighbours=nearest_neighbour_accuracy(one, other),
-        diversity=diversity(kinetic[1][others]),
-        reference_diversity=diversity(kinetic[0][chosen]),
-        inside=_shares_inside(reference, windows),
+        inside=dict(zip(STATISTICS, share_inside(windows.statistics, band(reference.statistics)).tolist(), strict=True)),
     )
 
 
@@ -262,35 +217,36 @@ class Realism:
     split, spoiled : Comparison or None
         Half of the reference's persons against the other half, unchanged and with joints displaced by 5 mm in every frame;
         None for a reference of one person.
-    families : dict of str to FamilyComparison
-        By action, for actions that both contain; empty if the reference does not name its actions.
+    variety : Variety
+        Of performances, poses and transitions, beside those of the reference.
     """
 
     dataset: Comparison
     split: Comparison | None
     spoiled: Comparison | None
-    families: dict[str, FamilyComparison]
+    variety: Variety
 
 
 class MeasuredReference(NamedTuple):
-    """Windows of a reference, the same with displaced joints, and the distribution of its measures over clips."""
+    """Windows of a reference, the same with displaced joints, the distribution of its measures over clips, its performances."""
 
     windows: Windows
     spoiled: Windows
     spread: dict[str, Spread]
+    motions: MotionTally
 
 
 def measure_reference(reference: Reference, fps: float) -> MeasuredReference:
     """Read and measure a reference; UsageError if it has not `fps` frames per second, or is too short."""
-    tally = SpreadTally(tuple(MEASURES), LOWER_IS_WORSE)
+    tally, motions = SpreadTally(tuple(MEASURES), LOWER_IS_WORSE), MotionTally()
     windows: list[Windows] = []
     spoiled: list[Windows] = []
     step = 1
     for number, recording in enumerate(reference.recordings):
         if abs(recording.fps - fps) > 1e-3 * fps:
-            msg = f"{reference.name}: has {recording.fps:g} frames a second, the dataset {fps:g}; resample it first"
-            raise UsageError(msg)
+            raise UsageError(f"{reference.name}: has {recording.fps:g} frames a second, the dataset {fps:g}; resample it first")
         tally.add(recording.name, measure_clip(recording))
+        motions.add(recording)
         if number % step == 0:
             windows += describe_windows(recording)
             draws = normal(0, np.array([number]), Stream.AUGMENT, recording.joints.size).reshape(recording.joints.shape)
@@ -299,20 +255,18 @@ def measure_reference(reference: Reference, fps: float) -> MeasuredReference:
             # Keep every second window, and every second of the clips that follow.
             windows, spoiled, step = windows[::2], spoiled[::2], 2 * step
     if len(windows) < 2:
-        msg = f"{reference.name}: holds too little to compare with: fewer than two windows of 1.6 s"
-        raise UsageError(msg)
-    return MeasuredReference(concatenate_windows(windows), concatenate_windows(spoiled), tally.spreads())
+        raise UsageError(f"{reference.name}: holds too little to compare with: fewer than two windows of 1.6 s")
+    return MeasuredReference(concatenate_windows(windows), concatenate_windows(spoiled), tally.spreads(), motions)
 
 
-def compare_with_reference(mocap: MeasuredReference, windows: Sequence[Windows], path: Path) -> Realism:
-    """Compare single windows of the dataset at `path` with a reference; UsageError if there are fewer than two."""
+def compare_with_reference(mocap: MeasuredReference, windows: Sequence[Windows], motions: MotionTally, path: Path) -> Realism:
+    """Compare windows and motions of the dataset at `path` with a reference; UsageError for fewer than two windows."""
     if len(windows) < 2:
-        msg = f"{path}: is too short to compare: its base variants have fewer than two windows of 1.6 s"
-        raise UsageError(msg)
+        raise UsageError(f"{path}: is too short to compare: its base variants have fewer than two windows of 1.6 s")
     ours, first = concatenate_windows(windows), split_by_person(mocap.windows.person)
     split = spoiled = None
     if 1 < first.sum() < len(first) - 1:
         split = compare(mocap.windows[first], mocap.windows[~first], mocap.windows)
         spoiled = compare(mocap.windows[first], mocap.spoiled[~first], mocap.windows)
     dataset = compare(mocap.windows, ours, mocap.windows)
-    return Realism(dataset, split, spoiled, compare_families(mocap.windows, ours))
+    return Realism(dataset, split, spoiled, compare_variety(mocap.motions, motions))

@@ -13,8 +13,8 @@ from posegen.arrays import Array
 from posegen.dataset.clip_files import read_clip_archive
 from posegen.dataset.read import Dataset, content_errors, open_dataset
 from posegen.errors import UsageError
-from posegen.evaluation.body import longest_present
-from posegen.evaluation.joint_angles import frame_ranges, library_of_config
+from posegen.evaluation.body import frame_ranges, library_of_config, longest_present
+from posegen.library.load import Library
 from posegen.skeleton import PARTS
 
 SAMPLES_PER_BLOCK = 20
@@ -42,10 +42,16 @@ class Recording:
         Empty for mocap.
     family : str
         Action class of a mocap clip; empty if unknown, and for a generated clip.
-    leg_actions : str [frame], optional
-        Action of the legs by the labels of each frame. Segments omit what is hardly visible; these labels do not.
+    description : str
+        What the source calls a mocap clip, in its own words; empty if unknown.
+    labels : str [frame, part], optional
+        Action of each body part by the labels of each frame. Segments omit what is hardly visible; these labels do not.
+    style : str
+        Style of a generated person.
+    library : Library, optional
+        Library of a generated clip.
     ranges : mapping of str to float [2, frame]
-        Ranges of the angles that a shown action widens; see :func:`posegen.evaluation.joint_angles.frame_ranges`.
+        Ranges of the angles that a shown action widens; see :func:`posegen.evaluation.body.frame_ranges`.
     """
 
     name: str
@@ -56,15 +62,18 @@ class Recording:
     segments: Sequence[Mapping[str, Any]] = ()
     variant: str = ""
     family: str = ""
-    leg_actions: Array | None = None
+    description: str = ""
+    labels: Array | None = None
+    style: str = ""
+    library: Library | None = None
     ranges: Mapping[str, Array] = field(default_factory=dict)
 
     def shown_at(self, frame: int) -> str:
         """Return what is shown at a frame: the family of a mocap clip, or the action of the legs."""
         if self.family:
             return self.family
-        if self.leg_actions is not None:
-            return str(self.leg_actions[frame])
+        if self.labels is not None:
+            return str(self.labels[frame, LEGS])
         base = (s for s in self.segments if "legs" in s["parts"] and s["start"] <= frame < s["end"])
         return str(next(base, {"action": ""})["action"])
 
@@ -89,6 +98,7 @@ def read_blocks(dataset: Dataset, samples: range) -> Iterator[Block]:
     ----------
     dataset : Dataset
     samples : range
+        Consecutive ones.
 
     Raises
     ------
@@ -96,11 +106,10 @@ def read_blocks(dataset: Dataset, samples: range) -> Iterator[Block]:
         If the dataset stores no joints.
     """
     if "joints" not in dataset.fields:
-        msg = f"{dataset.path}: stores no joints to measure, only {', '.join(dataset.fields)}"
-        raise UsageError(msg)
+        raise UsageError(f"{dataset.path}: stores no joints to measure, only {', '.join(dataset.fields)}")
     for first in range(0, len(samples), SAMPLES_PER_BLOCK):
         chosen = samples[first : first + SAMPLES_PER_BLOCK]
-        block = slice(chosen.start, chosen.stop, chosen.step) if chosen.step == 1 else np.array(chosen)
+        block = slice(chosen.start, chosen.stop)
         joints = dataset.arrays("joints", block)
         contact, action = (dataset.arrays(name, block) if name in dataset.fields else None for name in ("contact", "action"))
         with content_errors(dataset.path):
@@ -125,10 +134,11 @@ def block_recordings(dataset: Dataset, block: Block) -> Iterator[Recording]:
                 present = longest_present(block.joints[i, v, a])
                 if present.stop == present.start:
                     continue
-                leg_actions, ranges = None, {}
+                labels, ranges = None, {}
                 if names is not None and block.action is not None:
-                    labels = block.action[i, v, a, present]
-                    leg_actions, ranges = names[labels[:, LEGS]], frame_ranges(library, names.tolist(), labels, fps)
+                    numbers = block.action[i, v, a, present]
+                    ranges = frame_ranges(library, names.tolist(), numbers, fps)
+                    labels = np.append(names, "")[np.minimum(numbers, len(names))]
                 yield Recording(
                     name=f"sample {row['sample']} {row['variant']}" + (f" actor {a}" if a else ""),
                     person=str(actor["person"]),
@@ -137,7 +147,9 @@ def block_recordings(dataset: Dataset, block: Block) -> Iterator[Recording]:
                     contact=None if block.contact is None else block.contact[i, v, a, present],
                     segments=actor["segments"] if present.start == 0 else (),
                     variant=row["variant"],
-                    leg_actions=leg_actions,
+                    labels=labels,
+                    style=str(actor["style"]),
+                    library=library,
                     ranges=ranges,
                 )
 
@@ -157,15 +169,16 @@ def read_reference(path: Path) -> Iterator[Recording]:
     """
     if path.is_dir():
         if not (path / "dataset.json").exists():
-            msg = f"{path}: is neither a dataset nor a folder with .bvh files"
-            raise UsageError(msg)
+            raise UsageError(f"{path}: is neither a dataset nor a folder with .bvh files")
         dataset = open_dataset(path)
         base = dataset.header.variants[0]
         yield from (clip for clip in dataset_recordings(dataset, range(len(dataset))) if clip.variant == base)
         return
     clips = read_clip_archive(path, ["subjects"])
-    for name, joints, person, family in zip(clips.names, clips.joints, clips.subjects, clips.classes, strict=True):
+    for name, joints, person, family, words in zip(
+        clips.names, clips.joints, clips.subjects, clips.classes, clips.actions, strict=True
+    ):
         positions = joints.astype(np.float64)
         present = longest_present(positions)
         if present.stop > present.start:
-            yield Recording(name, person, positions[present], clips.fps, family=family)
+            yield Recording(name, person, positions[present], clips.fps, family=family, description=words)

@@ -2,24 +2,7 @@
 
 Files are untrusted: every number is checked before memory is allocated for it. Errors name file and line.
 
-Joint names are compared in lower case, without a prefix before a colon (``mixamorig:``), spaces, ``_``, ``-`` and ``.``. The
-first convention that names all joints is used:
-
-=============== ============= ============= ============= ============
-joint           CMU, Mixamo   ASF (HDM05)   Biovision     SMPL
-=============== ============= ============= ============= ============
-pelvis          Hips          root, Hips    Hips          pelvis
-hip             LeftUpLeg     lfemur        LeftHip       left_hip
-knee            LeftLeg       ltibia        LeftKnee      left_knee
-ankle           LeftFoot      lfoot         LeftAnkle     left_ankle
-foot            LeftToeBase   ltoes         LeftToe       left_foot
-neck            Neck          lowerneck     Neck          neck
-head            Head          head          Head          head
-collar          LeftShoulder  lclavicle     LeftCollar    left_collar
-shoulder        LeftArm       lhumerus      LeftShoulder  left_shoulder
-elbow           LeftForeArm   lradius       LeftElbow     left_elbow
-wrist           LeftHand      lwrist        LeftWrist     left_wrist
-=============== ============= ============= ============= ============
+``bvh_names.yaml`` lists the names of joints by convention. The first convention that names all joints is used.
 
 Spines have any number of joints: spine1 to spine3 are interpolated along the chain from pelvis to neck, at the shares of its
 length at which posegen's skeleton has them. A foot without a toe joint ends at the End Site of the ankle. A collar at the neck,
@@ -42,6 +25,7 @@ from posegen.arrays import Array
 from posegen.errors import UsageError
 from posegen.skeleton import JOINTS, sole_points
 from posegen.wording import shown
+from posegen.yaml_files import read_yaml
 
 MOST_BYTES = 128 * 2**20
 MOST_JOINTS, DEEPEST, MOST_FRAMES = 500, 100, 500_000
@@ -138,13 +122,11 @@ def read_bvh(path: Path) -> BvhMotion:
     try:
         size = path.stat().st_size
         if not path.is_file() or size > MOST_BYTES:
-            msg = f"{path}: is not a file of at most {MOST_BYTES // 2**20} MB"
-            raise UsageError(msg)
+            raise UsageError(f"{path}: is not a file of at most {MOST_BYTES // 2**20} MB")
         with path.open("rb") as file:
             return _motion(_Lines(path, file), size)
     except OSError as error:
-        msg = f"{path}: cannot be read ({error.strerror or error})"
-        raise UsageError(msg) from error
+        raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from error
 
 
 def _motion(lines: _Lines, size: int) -> BvhMotion:
@@ -218,33 +200,32 @@ def _channels(lines: _Lines) -> tuple[str, ...]:
     return tuple(name for name in named if name)
 
 
-def joint_positions(motion: BvhMotion) -> Array:
+def joint_positions(joints: Sequence[BvhJoint], values: Array) -> Array:
     """Return the positions of all joints by forward kinematics.
 
     Parameters
     ----------
-    motion : BvhMotion
+    joints : sequence of BvhJoint
+    values : float64 [frame, channel]
 
     Returns
     -------
     float64 [frame, joint, 3]
         In the units of the file.
     """
-    frames = len(motion.values)
-    positions = np.zeros((frames, len(motion.joints), 3))
+    positions = np.zeros((len(values), len(joints), 3))
     turns: list[Array] = []
-    first = 0
-    for number, joint in enumerate(motion.joints):
-        offset = np.tile(np.array(joint.offset), (frames, 1))
-        turn = np.broadcast_to(np.eye(3), (frames, 3, 3))
-        for column, channel in enumerate(joint.channels, first):
-            axis, values = _AXES.index(channel[0]), motion.values[:, column]
+    columns = iter(values.T)
+    for number, joint in enumerate(joints):
+        offset = np.tile(np.array(joint.offset), (len(values), 1))
+        turn = np.broadcast_to(np.eye(3), (len(values), 3, 3))
+        for channel in joint.channels:
+            axis = _AXES.index(channel[0])
             if channel.endswith("rotation"):
-                turn = turn @ _about(axis, values)
+                turn = turn @ _about(axis, next(columns))
             else:
                 # Position channels replace the offset.
-                offset[:, axis] = values
-        first += len(joint.channels)
+                offset[:, axis] = next(columns)
         if joint.parent < 0:
             positions[:, number] = offset
         else:
@@ -256,14 +237,10 @@ def joint_positions(motion: BvhMotion) -> Array:
 
 def _about(axis: int, degrees: Array) -> Array:
     """Return rotations about an axis: float64 [frame, 3, 3]."""
-    radians = np.radians(degrees)
-    matrix = np.zeros((len(degrees), 3, 3))
-    i, j = (axis + 1) % 3, (axis + 2) % 3
-    matrix[:, axis, axis] = 1
-    matrix[:, i, i] = matrix[:, j, j] = np.cos(radians)
-    matrix[:, j, i] = np.sin(radians)
-    matrix[:, i, j] = -matrix[:, j, i]
-    return matrix
+    cosine, sine = (function(np.radians(degrees))[:, None, None] for function in (np.cos, np.sin))
+    unit = np.eye(3)[axis]
+    # Rodrigues' formula; the rows of the cross products with the axis are those of its transpose.
+    return np.asarray(cosine * np.eye(3) + (1 - cosine) * np.outer(unit, unit) + sine * np.cross(unit, np.eye(3)).T)
 
 
 UNITS: Mapping[str, float] = {"metres": 1.0, "centimetres": 0.01, "CMU's units": 0.0564444}
@@ -272,27 +249,12 @@ FRAMES_AT_ONCE = 1000
 AT_NECK = 0.02
 """Metres."""
 
-_PARTS = ("hip", "knee", "ankle", "foot", "collar", "shoulder", "elbow", "wrist")
-_CENTRE = ("pelvis", "neck", "head")
 _SPINE = {"spine1": 0.22, "spine2": 0.48, "spine3": 0.59}
 """Shares of the chain from pelvis to neck."""
 
-# Names of the centre joints, then of the left side; alternatives are separated by a bar.
-_CONVENTIONS: Mapping[str, tuple[str, str]] = {
-    "CMU or Mixamo": (
-        "hips neck head",
-        "leftupleg leftleg leftfoot lefttoebase leftshoulder leftarm leftforearm lefthand",
-    ),
-    "ASF": ("root|hips lowerneck|neck head", "lfemur ltibia lfoot ltoes lclavicle lhumerus lradius lwrist|lhand"),
-    "SMPL": (
-        "pelvis neck head",
-        "lefthip leftknee leftankle leftfoot leftcollar leftshoulder leftelbow leftwrist",
-    ),
-    "Biovision": (
-        "hips|hip|pelvis neck head",
-        "lefthip leftknee leftankle lefttoe leftcollar leftshoulder leftelbow leftwrist",
-    ),
-}
+_CONVENTIONS: Mapping[str, Mapping[str, list[str]]] = read_yaml(Path(__file__).with_name("bvh_names.yaml"))
+_CENTRE = ("pelvis", "neck", "head")
+"""The other joints have two sides."""
 
 
 @dataclass(frozen=True)
@@ -327,8 +289,8 @@ def read_bvh_figure(path: Path) -> BvhFigure:
     unit = _unit(path, motion, numbers)
     parts = []
     for first in range(0, len(motion.values), FRAMES_AT_ONCE):
-        some = BvhMotion(motion.joints, motion.values[first : first + FRAMES_AT_ONCE], motion.fps)
-        parts.append(_figure(UNITS[unit] * joint_positions(some), numbers, spine))
+        values = motion.values[first : first + FRAMES_AT_ONCE]
+        parts.append(_figure(UNITS[unit] * joint_positions(motion.joints, values), numbers, spine))
     joints = np.concatenate(parts)
     feet = joints[:, [JOINTS.index("left_foot"), JOINTS.index("right_foot")]]
     lowest = np.concatenate([feet, sole_points(joints)], axis=1)[..., 1].min(axis=1)
@@ -344,31 +306,26 @@ def _numbers(path: Path, joints: Sequence[BvhJoint]) -> tuple[str, dict[str, int
     """Return the convention, and the index of each joint except those of the spine."""
     named = {_plain(joint.name): number for number, joint in reversed(list(enumerate(joints))) if joint.name != END_SITE}
     closest: list[str] | None = None
-    for convention, (centre, left) in _CONVENTIONS.items():
-        asked = dict(zip(_CENTRE, centre.split(), strict=True))
-        for part, names in zip(_PARTS, left.split(), strict=True):
-            asked[f"left_{part}"] = names
-            asked[f"right_{part}"] = "|".join(_right(name) for name in names.split("|"))
-        found = {ours: _first(named, names) for ours, names in asked.items()}
+    for convention, parts in _CONVENTIONS.items():
+        asked = {part: names for part, names in parts.items() if part in _CENTRE}
+        for part, names in parts.items():
+            if part not in _CENTRE:
+                asked |= {f"left_{part}": names, f"right_{part}": [_right(name) for name in names]}
+        found = {ours: next((named[name] for name in names if name in named), None) for ours, names in asked.items()}
         for side in ("left", "right"):
             ankle = found[f"{side}_ankle"]
             if found[f"{side}_foot"] is None and ankle is not None:
                 found[f"{side}_foot"] = _end(joints, ankle)
-        missing = [asked[ours].partition("|")[0] for ours, number in found.items() if number is None]
+        missing = [asked[ours][0] for ours, number in found.items() if number is None]
         if not missing:
             return convention, {ours: number for ours, number in found.items() if number is not None}
         if closest is None or len(missing) < len(closest):
             closest = missing
-    msg = f"{path}: its joint names match no known convention; the closest one lacks {', '.join(closest or [])}"
-    raise UsageError(msg)
+    raise UsageError(f"{path}: its joint names match no known convention; the closest one lacks {', '.join(closest or [])}")
 
 
 def _right(left: str) -> str:
     return "right" + left.removeprefix("left") if left.startswith("left") else "r" + left.removeprefix("l")
-
-
-def _first(named: Mapping[str, int], names: str) -> int | None:
-    return next((named[name] for name in names.split("|") if name in named), None)
 
 
 def _end(joints: Sequence[BvhJoint], parent: int) -> int | None:
@@ -384,7 +341,7 @@ def _spine(joints: Sequence[BvhJoint], pelvis: int, neck: int) -> list[int]:
 
 
 def _unit(path: Path, motion: BvhMotion, numbers: Mapping[str, int]) -> str:
-    positions = joint_positions(BvhMotion(motion.joints, motion.values[:1], motion.fps))[0]
+    positions = joint_positions(motion.joints, motion.values[:1])[0]
     hip, knee, ankle = (positions[numbers[f"left_{part}"]] for part in ("hip", "knee", "ankle"))
     leg = sum(float(np.sqrt(((a - b) ** 2).sum())) for a, b in ((hip, knee), (knee, ankle)))
     for name, metres in UNITS.items():

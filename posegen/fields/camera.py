@@ -24,7 +24,7 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.fields.field import DerivedField, FieldArray, Sequences, minimum_jerk, weighted_neighbours
-from posegen.fields.vectors import Vector, cosine, cross, dot, sine, unit
+from posegen.fields.vectors import Vector, cosine, cross, dot, sine, stacked, unit
 from posegen.randomness import Stream, uniform
 
 KINDS = ("static", "pan", "zoom", "track", "dolly", "crane", "orbit")
@@ -64,7 +64,8 @@ def views(sequences: Sequences) -> Views:
     draws = uniform(sequences.config.seed, sequences.samples, Stream.CAMERA, 8)
     kind = np.minimum(np.floor(draws[:, 0] * len(KINDS)), len(KINDS) - 1).astype(np.int64)
     places, path, spread, apart = _targets(sequences)
-    progress = _progress(sequences)
+    # A minimum-jerk rise from 0 in the first frame of each sequence to 1 in its last.
+    progress = minimum_jerk(np.arange(sequences.shape[3]) / np.maximum(sequences.lengths - 1, 1)[..., None])
     sign = np.where(sequences.parameter("mirrored") > 0, -1.0, 1.0)[..., None]
 
     def drawn(column: int, low: float, high: float) -> Array:
@@ -122,19 +123,12 @@ def _smoothed(middle: Array, sequences: Sequences) -> Array:
     return np.asarray(np.where(np.isnan(middle), np.nan, total / (2 * reach + 1)))
 
 
-def _progress(sequences: Sequences) -> Array:
-    """Return a minimum-jerk rise from 0 in the first frame of each sequence to 1 in its last."""
-    return minimum_jerk(np.arange(sequences.shape[3]) / np.maximum(sequences.lengths - 1, 1)[..., None])
-
-
 def _compute(sequences: Sequences) -> dict[str, Array]:
     seen = views(sequences)
     shape = seen.focal.shape
     extrinsics = np.zeros((*shape, 4, 4))
-    for row, axis in enumerate(seen.axes):
-        for column in range(3):
-            extrinsics[..., row, column] = axis[column]
-        extrinsics[..., row, 3] = -dot(axis, seen.position)
+    extrinsics[..., :3, :3] = np.moveaxis(np.stack(seen.axes), (0, 1), (-2, -1))
+    extrinsics[..., :3, 3] = stacked(np.stack([-dot(axis, seen.position) for axis in seen.axes]))
     extrinsics[..., 3, 3] = 1.0
     intrinsics = np.zeros((*shape, 3, 3))
     intrinsics[..., 0, 0] = intrinsics[..., 1, 1] = seen.focal
@@ -143,7 +137,7 @@ def _compute(sequences: Sequences) -> dict[str, Array]:
     return {"camera": np.broadcast_to(seen.kind[:, None], shape[:2]), "extrinsics": extrinsics, "intrinsics": intrinsics}
 
 
-CAMERA = DerivedField(
+FIELD = DerivedField(
     "camera",
     1,
     "a moving camera: its movement, and its pose and intrinsics in every frame",

@@ -71,8 +71,7 @@ def _blended(values: Array, last: Array, fps: float) -> Array:
 def _expressions(sequences: Sequences, names: dict[str, int], action: Array, otherwise: Array) -> Array:
     """Return the number of an action of each actor, of its first part in :data:`_ORDER` that `names` has; [n, actor, frame]."""
     table = np.full(65536, -1, np.int64)
-    for number, name in enumerate(sequences.library.actions):
-        table[number] = names.get(name, -1)
+    table[: len(sequences.library.actions)] = [names.get(name, -1) for name in sequences.library.actions]
     found = np.full(action.shape[:-1], -1, np.int64)
     for part in _ORDER:
         numbers = table[action[..., PARTS.index(part)]]
@@ -146,7 +145,7 @@ def _compute(sequences: Sequences) -> dict[str, Array]:
     return {"expression": weights.argmax(-1), "expression_weights": weights, "face": faces}
 
 
-FACE = DerivedField(
+FIELD = DerivedField(
     "face",
     1,
     "expressions, eyes, brows and mouths, with cycles of speech",

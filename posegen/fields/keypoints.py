@@ -90,36 +90,32 @@ def _stature(joints: Array) -> Array:
     return np.asarray(leg / (PROPORTIONS["thigh"] + PROPORTIONS["shank"]))
 
 
-def _detected(sequences: Sequences, x: Array, y: Array, visibility: Array) -> tuple[Array, Array, Array]:
-    """Return simulated detections: x, y and confidence; NaN and 0 where nothing is detected."""
-    found_x, found_y, confidence = (np.full(x.shape, np.nan), np.full(x.shape, np.nan), np.full(x.shape, np.nan))
-    box = [np.where(np.isnan(v), f, v) for v in (x, y) for f in (np.inf, -np.inf)]
-    width, height = box[1].max(-1) - box[0].min(-1), box[3].max(-1) - box[2].min(-1)
-    root = np.sqrt(np.where(width > 0, width, np.nan) * np.where(height > 0, height, np.nan))
-    for variant in range(x.shape[1]):
-        for actor in range(x.shape[2]):
-            where = (slice(None), variant, actor)
-            draws = uniform(
-                sequences.config.seed,
-                sequences.samples,
-                Stream.DETECTOR,
-                x.shape[3] * len(JOINTS) * _DRAWS,
-                substream=variant * x.shape[2] + actor,
-            ).reshape(x.shape[0], x.shape[3], len(JOINTS), _DRAWS)
-            kind = np.minimum(visibility[where], SEEN)
-            spread = _SIGMA * np.sqrt(_BODY_IN_BOX) * root[where][..., None] * np.where(kind == HIDDEN, _HIDDEN_MORE, 1.0)
-            missed = draws[..., -1] < np.take(_MISSED, kind)
-            quarter = 0.5 * root[where][..., None]
-            off = [
-                np.where(missed, (draws[..., 2 * _TERMS + axis] - 0.5) * quarter, _normal(draws, axis) * spread)
-                for axis in range(2)
-            ]
-            error = (off[0] * off[0] + off[1] * off[1]) / (4.0 * spread * spread)
-            nothing = visibility[where] == OUTSIDE
-            found_x[where] = np.where(nothing, np.nan, x[where] + off[0])
-            found_y[where] = np.where(nothing, np.nan, y[where] + off[1])
-            confidence[where] = np.where(nothing, 0.0, np.take(_CONFIDENCE, kind) / (1.0 + error))
-    return found_x, found_y, confidence
+def _detected(sequences: Sequences, pixels: Array, visibility: Array) -> tuple[Array, Array]:
+    """Return simulated detections, in pixels and NaN where nothing is detected, and their confidence, 0 there."""
+    detections, confidence = np.full(pixels.shape, np.nan), np.full(visibility.shape, np.nan)
+    low, high = (np.where(np.isnan(pixels), absent, pixels) for absent in (np.inf, -np.inf))
+    box = high.max(-2) - low.min(-2)
+    box = np.where(box > 0, box, np.nan)
+    root = np.sqrt(box[..., 0] * box[..., 1])
+    for variant, actor in np.ndindex(visibility.shape[1:3]):
+        where = (slice(None), variant, actor)
+        shape = (*visibility[where].shape, _DRAWS)
+        substream = variant * visibility.shape[2] + actor
+        count = shape[1] * shape[2] * _DRAWS
+        draws = uniform(sequences.config.seed, sequences.samples, Stream.DETECTOR, count, substream=substream).reshape(shape)
+        kind = np.minimum(visibility[where], SEEN)
+        spread = _SIGMA * np.sqrt(_BODY_IN_BOX) * root[where][..., None] * np.where(kind == HIDDEN, _HIDDEN_MORE, 1.0)
+        missed = draws[..., -1] < np.take(_MISSED, kind)
+        quarter = 0.5 * root[where][..., None]
+        off = [
+            np.where(missed, (draws[..., 2 * _TERMS + axis] - 0.5) * quarter, _normal(draws, axis) * spread)
+            for axis in range(2)
+        ]
+        error = (off[0] * off[0] + off[1] * off[1]) / (4.0 * spread * spread)
+        nothing = visibility[where] == OUTSIDE
+        detections[where] = np.where(nothing[..., None], np.nan, pixels[where] + np.stack(off, -1))
+        confidence[where] = np.where(nothing, 0.0, np.take(_CONFIDENCE, kind) / (1.0 + error))
+    return detections, confidence
 
 
 def _normal(draws: Array, axis: int) -> Array:
@@ -137,13 +133,13 @@ def _compute(sequences: Sequences) -> dict[str, Array]:
     inside = (x >= 0) & (x < SIZE) & (y >= 0) & (y < SIZE)
     hidden = _hidden(x, y, depth, _stature(joints), seen.focal)
     visibility = np.where(inside, np.where(hidden, HIDDEN, SEEN), OUTSIDE)
-    found_x, found_y, confidence = _detected(sequences, x, y, visibility)
-    detections = np.stack([found_x, found_y], -1)
-    return {"keypoints": np.stack([x, y], -1), "visibility": visibility, "detections": detections, "confidence": confidence}
+    pixels = np.stack([x, y], -1)
+    detections, confidence = _detected(sequences, pixels, visibility)
+    return {"keypoints": pixels, "visibility": visibility, "detections": detections, "confidence": confidence}
 
 
 _PIXELS = {"joint": JOINTS, "pixel": ("x", "y")}
-KEYPOINTS = DerivedField(
+FIELD = DerivedField(
     "keypoints",
     1,
     "joints in the camera image, their visibility, and simulated detections",

@@ -83,7 +83,7 @@ def _compute(sequences: Sequences) -> dict[str, Array]:
     }
 
 
-MOMENTUM = DerivedField(
+FIELD = DerivedField(
     "momentum",
     1,
     "centre of mass, and linear and angular momentum of each body",

@@ -237,7 +237,7 @@ def _compute(sequences: Sequences) -> dict[str, Array]:
     return {"object": kinds, "object_state": states, "object_position": places}
 
 
-OBJECTS_FIELD = DerivedField(
+FIELD = DerivedField(
     "objects",
     1,
     "the ball, bat, cup, chair, ... that an actor uses, and its position",

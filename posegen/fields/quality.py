@@ -82,7 +82,7 @@ def _compute(sequences: Sequences) -> dict[str, Array]:
     return {"quality": score, "quality_measures": np.stack([measures[name] for name in SCALES], axis=-1)}
 
 
-QUALITY = DerivedField(
+FIELD = DerivedField(
     "quality",
     1,
     "a plausibility score for each body, and its measures",

@@ -163,7 +163,7 @@ def _compute(sequences: Sequences) -> dict[str, Array]:
     return {"rotation": local, "root": root}
 
 
-ROTATION = DerivedField(
+FIELD = DerivedField(
     "rotation",
     1,
     "6D rotation of every joint relative to its parent, and position and heading of the root",

@@ -30,7 +30,7 @@ def _compute(sequences: Sequences) -> dict[str, Array]:
     return {"stick": np.stack([np.stack(line, axis=-2) for line in ends], axis=-3)}
 
 
-STICK = DerivedField(
+FIELD = DerivedField(
     "stick",
     1,
     "five lines for a body: trunk, arms and legs",

@@ -47,12 +47,8 @@ def second_differences(values: Array, fps: float, axis: int) -> Array:
 
 def _shifted(values: Array, by: int, axis: int) -> Array:
     """Shift values along an axis, filling with NaN."""
-    moved = np.full_like(values, np.nan)
-    whole = (slice(None),) * axis
-    if by > 0:
-        moved[(*whole, slice(by, None))] = values[(*whole, slice(None, -by))]
-    else:
-        moved[(*whole, slice(None, by))] = values[(*whole, slice(-by, None))]
+    moved = np.roll(values, by, axis)
+    moved[(*(slice(None),) * axis, slice(0, by) if by > 0 else slice(by, None))] = np.nan
     return moved
 
 
@@ -63,7 +59,7 @@ def _compute(sequences: Sequences) -> dict[str, Array]:
 
 _AXES = {"joint": JOINTS, "axis": AXES}
 
-VELOCITY = DerivedField(
+FIELD = DerivedField(
     "velocity",
     1,
     "velocity and acceleration of every joint",

@@ -7,7 +7,7 @@ time and resumed by the same call.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +16,7 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.config.schema import Config
+from posegen.dataset.faults import inject_sample_fault, inject_shard_fault
 from posegen.dataset.header import load_header
 from posegen.dataset.layout import ROWS, Header, Layer, check_folders
 from posegen.dataset.read import Dataset, open_shard
@@ -24,9 +25,7 @@ from posegen.dataset.runs import current_run
 from posegen.dataset.write import add_layer, commit_layer
 from posegen.errors import PosegenError, UsageError
 from posegen.fields.field import DerivedField, Sequences, compute_fields, fields_with_arrays, select_fields
-from posegen.generation.faults import trip_sample, trip_shard
 from posegen.generation.header import field_layer, stored_config
-from posegen.generation.plan import Span
 from posegen.generation.pool import JobError, LostJob, TimeLimit, run_jobs
 from posegen.generation.run import check_lost
 from posegen.generation.session import write_session
@@ -110,8 +109,7 @@ def derive(
     (('velocity', 'acceleration'), (5, 1, 100, 22, 3))
     """
     if workers is not None and workers < 1:
-        msg = f"workers must be at least 1, not {workers}"
-        raise UsageError(msg)
+        raise UsageError(f"workers must be at least 1, not {workers}")
     path, started, run = Path(path), time.monotonic(), current_run()
     fields = select_fields(add)
     config = stored_config(path, load_header(path))
@@ -119,12 +117,7 @@ def derive(
         header = load_header(path)
         check_folders(path, header)
         header, layers = _open_layers(path, header, config, fields, run)
-        jobs = [
-            ShardJob(path, header, config, Span.of(shard, header.shard, header.samples), run, layer)
-            for layer in layers
-            for shard, receipt in list_layer_receipts(path, header, layer)
-            if isinstance(receipt, str)
-        ]
+        jobs = [job for layer in layers for job in _missing_shards(path, header, config, layer, run)]
         written = _derive_shards(jobs, workers or available_cores(), progress or Progress(), check) if jobs else 0
     return DerivationResult(
         path=path,
@@ -149,8 +142,7 @@ def _open_layers(
             _check_version(path, layer)
     if not fields and not layers:
         known = "; ".join(f"{name}: {FIELDS.load(name).summary}" for name in FIELDS.names())
-        msg = f"{path}: has no derived fields to complete. Name a field with --add. Fields: {known}"
-        raise UsageError(msg)
+        raise UsageError(f"{path}: has no derived fields to complete. Name a field with --add. Fields: {known}")
     for field in fields:
         _check_sources(path, header, field)
         if field.name not in generated and field.name not in layers:
@@ -158,6 +150,13 @@ def _open_layers(
             header = add_layer(path, header, layers[field.name], run)
     names = [field.name for field in fields if field.name in layers] if fields else list(layers)
     return header, tuple(layers[name] for name in names)
+
+
+def _missing_shards(path: Path, header: Header, config: Config, layer: Layer, run: str) -> Iterator[ShardJob]:
+    """Yield a job for each shard of a layer that has no receipt."""
+    for shard, receipt in list_layer_receipts(path, header, layer):
+        if isinstance(receipt, str):
+            yield ShardJob(path, header, config, shard, run, layer)
 
 
 def _check_version(path: Path, layer: Layer) -> None:
@@ -182,7 +181,7 @@ def _derive_shards(jobs: Sequence[ShardJob], workers: int, progress: Progress, c
     lost: list[LostJob[ShardJob]] = []
     processes = min(workers, len(jobs))
     limit = None if processes == 1 else TimeLimit(LEAST_SHARD_SECONDS, grows=True)
-    progress.start("derive", sum(job.span.stop - job.span.start for job in jobs))
+    progress.start("derive", sum(job.stop - job.start for job in jobs))
     try:
         with closing(run_jobs(_derive_shard, jobs, processes, limit)) as outcomes:
             for outcome in outcomes:
@@ -203,9 +202,9 @@ def _derive_shard(job: ShardJob) -> Receipt:
     """Derive the layer of a shard and commit it; JobError if its samples cannot be read."""
     assert job.layer is not None
     started = time.monotonic()
-    trip_shard()
+    inject_shard_fault()
     try:
-        own = load_receipt(job.path, job.header, job.span.shard)
+        own = load_receipt(job.path, job.header, job.shard)
         arrays = _compute_layer(job, job.layer, open_shard(job.path, replace(job.header, layers=()), own), own)
     except PosegenError as error:
         raise JobError(str(error)) from error
@@ -218,7 +217,7 @@ def _compute_layer(job: ShardJob, layer: Layer, dataset: Dataset, own: Receipt) 
     library = load_library(job.config.story.library)
     computed: list[dict[str, Array]] = []
     for start, stop in blocks(dataset.header, own.first, own.first + own.count):
-        trip_sample(start, stop)
+        inject_sample_fault(start, stop)
         # An array that is not stored is no input of the field: see _check_sources.
         stored = {
             name: dataset.arrays(name, slice(start, stop)) if name in dataset.fields else np.zeros((stop - start, 0))

@@ -101,25 +101,21 @@ def describe(path: str | Path) -> Description:
     Description
     """
     dataset = open_dataset(path)
-    with content_errors(path):
-        return _described(dataset)
-
-
-def _described(dataset: Dataset) -> Description:
     header = dataset.header
-    return Description(
-        path=dataset.path,
-        header=header,
-        samples=len(dataset),
-        fields={field.name: _array_text(dataset, field) for field in header.all_fields},
-        hours=(_count(dataset, "length", lambda lengths: lengths, 1) or 0) / header.fps / 3600,
-        sizes=dataset.sizes(),
-        actions=_action_shares(dataset),
-        captions=tuple(islice(_captions(dataset), CAPTION_EXAMPLES)),
-        note=dataset.note,
-        resampled=_count(dataset, "attempt", lambda attempts: pc.greater(attempts, 0), len(header.variants)),
-        dropped=_count(dataset, "dropped", pc.list_value_length, 1),
-    )
+    with content_errors(path):
+        return Description(
+            path=dataset.path,
+            header=header,
+            samples=len(dataset),
+            fields={field.name: _array_text(dataset, field) for field in header.all_fields},
+            hours=(_count(dataset, "length", lambda lengths: lengths, 1) or 0) / header.fps / 3600,
+            sizes=dataset.sizes(),
+            actions=_action_shares(dataset),
+            captions=tuple(islice(_captions(dataset), CAPTION_EXAMPLES)),
+            note=dataset.note,
+            resampled=_count(dataset, "attempt", lambda attempts: pc.greater(attempts, 0), len(header.variants)),
+            dropped=_count(dataset, "dropped", pc.list_value_length, 1),
+        )
 
 
 def _array_text(dataset: Dataset, field: ArrayField) -> str:

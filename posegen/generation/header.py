@@ -6,20 +6,19 @@ Reading and writing headers is left to :mod:`posegen.dataset`.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from posegen.config.identity import differences
 from posegen.config.schema import CONTENT_VERSION, Config, decides_content
 from posegen.constants import ABSENT_ACTION, ABSENT_CONTACT
+from posegen.dataset.header import read_config
 from posegen.dataset.layout import FORMAT_VERSION, ArrayField, Header, Layer
 from posegen.errors import PosegenError, UsageError
 from posegen.fields.field import ABSENT, AXES, DerivedField, FieldArray, select_fields
 from posegen.library.load import Library, load_library
 from posegen.plugins import STORED_ARRAYS
 from posegen.skeleton import CONTACTS, JOINTS, PARENTS, PARTS
-from posegen.validation import validated
 
 LICENCE = "CC0-1.0"
 """Licence of the data: public domain."""
@@ -107,9 +106,15 @@ def check_same_dataset(existing: Header, expected: Header, path: Path) -> None:
     """
     _check_content_version(path, existing, "not extended: choose another folder with --out, or")
     if existing.identity != expected.identity:
+        different = "; ".join(
+            f"{key}: {json.dumps(old)} -> {json.dumps(new)}"
+            for key, old, new in differences(existing.config, expected.config)
+            if decides_content(key)
+        )
         msg = (
             f"{path}: holds another dataset ({existing.identity[:8]}, not {expected.identity[:8]}). Differences, existing -> "
-            f"requested: {_difference(existing.config, expected.config)}. Choose another folder with --out, or the same config"
+            f"requested: {different or 'the files of actions, themes or words'}. Choose another folder with --out, or the same "
+            "config"
         )
         raise UsageError(msg)
 
@@ -121,15 +126,6 @@ def _check_content_version(path: Path, header: Header, consequence: str) -> None
             f"whose samples differ. The dataset can be read and verified, but {consequence} use the posegen that made it"
         )
         raise PosegenError(msg)
-
-
-def _difference(existing: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
-    keys = [
-        f"{key}: {json.dumps(old)} -> {json.dumps(new)}"
-        for key, old, new in differences(existing, expected)
-        if decides_content(key)
-    ]
-    return "; ".join(keys) or "the files of actions, themes or words"
 
 
 def stored_config(path: Path, header: Header) -> Config:
@@ -148,7 +144,7 @@ def stored_config(path: Path, header: Header) -> Config:
         describes other arrays than its config.
     """
     _check_content_version(path, header, "its samples cannot be made again:")
-    config = validated(Config, header.config, lambda key: f"{path}: in the config of its dataset.json: ")
+    config = read_config(path, header)
     library = load_library(config.story.library)
     expected = new_header(config, library)
     if expected.identity != header.identity:

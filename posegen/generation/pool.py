@@ -34,7 +34,7 @@ Outcome = TypeVar("Outcome")
 ATTEMPTS = 3
 """Number of times that a job is tried alone before it is lost."""
 
-DIED, LATE, SHORT_OF_MEMORY = "its worker died", "it took longer than", "there was too little memory"
+DIED, TOO_SLOW, SHORT_OF_MEMORY = "its worker died", "it took longer than", "there was too little memory"
 """Reasons for which a job is tried again alone."""
 
 TIMES_THE_SLOWEST = 20
@@ -153,8 +153,8 @@ def run_jobs(
     pool = _Pool(function, limit)
     try:
         yield from pool.run(iter(jobs), workers)
-        suspects, pool.failed = pool.failed, []
-        for lost in suspects:
+        retried, pool.failed = pool.failed, []
+        for lost in retried:
             for _ in range(ATTEMPTS):
                 pool.kill_workers()
                 yield from pool.run(iter([lost.job]), 1)
@@ -231,7 +231,7 @@ class _Pool(Generic[Job, Outcome]):
                 elif self.limit is not None:
                     allowed = self.limit.after(self.slowest)
                     if worker.seconds > allowed + (0.0 if worker.started else START_SECONDS):
-                        self._drop(worker, f"{LATE} {human_time(allowed)}")
+                        self._drop(worker, f"{TOO_SLOW} {human_time(allowed)}")
 
     def _receive(self, worker: _Worker[Job], jobs: Iterator[Job]) -> Iterator[Outcome | LostJob[Job]]:
         """Yield the result that a worker has sent, after its next job is handed out."""

@@ -1,31 +1,140 @@
-"""Repair of a dataset: damaged shards are generated again, and damaged layers derived again.
+"""Verification of content, and repair of a dataset: damaged shards are generated again, and damaged layers derived again.
 
-First the number of samples is written to the file ``REPAIR_FILE``, and a lost header is restored from its copy. Then the
-receipts of the damaged shards are removed, so that the shards count as missing, and the dataset is generated as usual, which
-also restores metadata and removes temporary files. The file is removed at the end. If a repair is killed, the next one reads
-from it how many samples there were, and completes the repair.
+Verification makes the samples of a dataset again and compares them with the receipts, hash by hash: it finds files and receipts
+that are consistent with each other, but not with the config. Consistency is left to :mod:`posegen.dataset.verify`.
+
+For a repair, first the number of samples is written to the file ``REPAIR_FILE``, and a lost header is restored from its copy.
+Then the receipts of the damaged shards are removed, so that the shards count as missing, and the dataset is generated as usual,
+which also restores metadata and removes temporary files. The file is removed at the end. If a repair is killed, the next one
+reads from it how many samples there were, and completes the repair.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from posegen.dataset.files import remove_durably, remove_temporary_files
+from posegen.dataset.files import remove_durably
 from posegen.dataset.header import inspect_header, load_header, record_repair, repair_header, samples_after_repair
-from posegen.dataset.layout import REPAIR_FILE, Header, check_folders, receipt_path, shard_files
+from posegen.dataset.layout import REPAIR_FILE, ROWS, Header, check_folders, receipt_path, rows_path, shard_files, shard_path
 from posegen.dataset.lock import locked
-from posegen.dataset.receipts import load_receipt
+from posegen.dataset.receipts import DIGITS, Receipt, complete_shards, load_receipt, read_receipt
 from posegen.dataset.runs import current_run
-from posegen.dataset.verify import Problem, expected_shards, find_problems
+from posegen.dataset.tables import hash_rows, to_table
+from posegen.dataset.verify import Problem, expected_shards, find_problems, format_samples
 from posegen.dataset.write import publish
 from posegen.errors import PosegenError
 from posegen.generation.derive import derive
 from posegen.generation.header import stored_config
-from posegen.generation.run import generate
-from posegen.generation.verification import useful_workers
+from posegen.generation.pool import LostJob, run_jobs
+from posegen.generation.run import check_free_space, generate
+from posegen.generation.shard import ShardJob, blocks, compute_arrays, make_samples
+from posegen.hashing import canonical, content_hashes
+from posegen.machine import available_cores
 from posegen.progress import Progress
+
+SHARDS_PER_WORKER = 4
+"""Starting a worker takes about as long as making this many small shards."""
+
+
+def find_content_problems(
+    path: Path,
+    shards: Iterable[int],
+    *,
+    workers: int | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Iterator[Problem]:
+    """Make the samples of shards again, in memory, and compare them with the receipts.
+
+    Parameters
+    ----------
+    path : Path
+        Dataset folder.
+    shards : iterable of int
+        Shards whose files match their receipts; see :func:`posegen.dataset.verify.find_problems`.
+    workers : int, optional
+        Number of processes; by default as many as are useful.
+    progress : callable, optional
+        Called with the number of compared shards and their total.
+
+    Yields
+    ------
+    Problem
+
+    Raises
+    ------
+    PosegenError
+        As for :func:`posegen.generation.header.stored_config`.
+    """
+    header = load_header(path)
+    config = stored_config(path, header)
+    jobs = [ShardJob(path, header, config, shard, "") for shard in shards]
+    with closing(run_jobs(_compare, jobs, useful_workers(len(jobs)) if workers is None else workers)) as outcomes:
+        for done, outcome in enumerate(outcomes, 1):
+            progress(done, len(jobs))
+            if isinstance(outcome, LostJob):
+                shard = outcome.job.shard
+                reason = "could not be compared: its worker died, possibly for lack of memory"
+                yield Problem(shard, receipt_path(shard), reason)
+            else:
+                yield from outcome
+
+
+def useful_workers(shards: int) -> int:
+    """Return the number of processes worth starting for a number of shards."""
+    return min(available_cores(), max(1, shards // SHARDS_PER_WORKER))
+
+
+def _compare(job: ShardJob) -> list[Problem]:
+    """Compare one shard."""
+    shard = job.shard
+    try:
+        return _differences(job, load_receipt(job.path, job.header, shard))
+    except PosegenError as error:
+        return [Problem(shard, receipt_path(shard), f"could not be compared: {error}", repairable=False)]
+
+
+def _differences(job: ShardJob, receipt: Receipt) -> list[Problem]:
+    receipts = _receipts(job, receipt)
+    files = {name: shard_path(job.header.field(name), receipt.shard) for name in receipts if name != ROWS}
+    files |= {ROWS: rows_path(receipt.shard)}
+    different: dict[str, list[int]] = {name: [] for name in files}
+    for start, stop in blocks(job.header, receipt.first, receipt.first + receipt.count):
+        hashes = _content_hashes(job, start, stop, list(receipts))
+        for name in files:
+            for position, sample in enumerate(range(start, stop)):
+                if hashes[name][position * DIGITS : (position + 1) * DIGITS] != receipts[name].hash_of(name, sample):
+                    different[name].append(sample)
+    problems = []
+    for name, samples in different.items():
+        if samples:
+            layer = job.header.layer_of(files[name])
+            reason = f"matches its receipt, but its {name} differ from what the config makes in {format_samples(samples)}"
+            problems.append(Problem(receipt.shard, files[name], reason, layer=None if layer is None else layer.name))
+    return problems
+
+
+def _receipts(job: ShardJob, own: Receipt) -> dict[str, Receipt]:
+    """Return the receipt with the hashes of each array and of the rows; incomplete layers are left out."""
+    receipts = dict.fromkeys((*(field.name for field in job.header.fields), ROWS), own)
+    header = job.header.with_samples(own.first + own.count)  # a layer must have all samples of the shard
+    for layer in header.layers:
+        with suppress(FileNotFoundError, PosegenError):
+            receipt = read_receipt(job.path, header, own.shard, layer, own)
+            receipts |= dict.fromkeys((field.name for field in layer.fields), receipt)
+    return receipts
+
+
+def _content_hashes(job: ShardJob, start: int, stop: int, names: list[str]) -> dict[str, str]:
+    """Make samples and return their hashes as in a receipt."""
+    from posegen.synthesis import rows_schema
+
+    batch = make_samples(job.config, start, stop)
+    arrays = compute_arrays(job.config, batch, (name for name in names if name != ROWS))
+    hashes = {name: content_hashes(canonical(values)) for name, values in arrays.items()}
+    return hashes | {ROWS: hash_rows(to_table(batch.rows, rows_schema(job.header.variants)), len(job.header.variants))}
 
 
 @dataclass(frozen=True)
@@ -73,7 +182,7 @@ def repair(
     PosegenError
         If the samples cannot be made any more, another session writes the dataset, or the disk fails.
     """
-    header = inspect_header(path).header or load_header(path)
+    header = inspect_header(path)[0] or load_header(path)
     check_folders(path, header)
     config = stored_config(path, header)
     repairable = [(problem.layer, problem.shard) for problem in problems if problem.repairable and problem.shard is not None]
@@ -84,6 +193,9 @@ def repair(
         samples = max(_sample_count(path, header), samples_after_repair(path))
         made = [shard for shard in damaged if shard * header.shard < samples]
         dropped = [shard for shard in damaged if shard * header.shard >= samples]
+        # Before anything is removed: a damaged header may state any number of samples.
+        sound = {shard: count for shard, count in complete_shards(path, header).items() if shard not in damaged}
+        check_free_space(path, header, sound, samples)
         layers = {layer.name: layer for layer in header.layers}
         receipts = [receipt_path(shard, layers[name]) for name, shard in damaged_layers]
         try:
@@ -92,7 +204,6 @@ def repair(
             for name in (*receipts, *_files_to_remove(header, made, dropped)):
                 remove_durably(path / name)
             if not samples:  # the session that began the dataset died before its first shard was complete
-                remove_temporary_files(path)
                 publish(path, header, 0, run)
         except OSError as error:
             msg = f"{path}: {error.filename} cannot be replaced ({error.strerror}). Check what it is, and remove it"

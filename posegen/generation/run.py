@@ -7,9 +7,10 @@ end. All that it knows of earlier runs it reads from their receipts, however the
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 import psutil
@@ -17,20 +18,25 @@ import psutil
 from posegen.config.schema import Config
 from posegen.dataset.files import remove_durably
 from posegen.dataset.header import is_dataset, load_header, record_repair, repair_header, samples_after_repair
-from posegen.dataset.layout import Header
+from posegen.dataset.layout import HEADER_FILE, Header
 from posegen.dataset.receipts import Receipt, complete_prefix, complete_shards, list_layer_receipts, load_receipt
 from posegen.dataset.runs import current_run
 from posegen.dataset.write import create, publish, unfinished_files
 from posegen.errors import PosegenError, UsageError
 from posegen.generation.header import bytes_per_sample, check_same_dataset, new_header, stored_config
-from posegen.generation.plan import Plan, check_space, make_plan, target_samples
-from posegen.generation.pool import DIED, LATE, SHORT_OF_MEMORY, LostJob, TimeLimit, run_jobs
+from posegen.generation.pool import DIED, SHORT_OF_MEMORY, TOO_SLOW, LostJob, TimeLimit, run_jobs
 from posegen.generation.session import write_session
 from posegen.generation.shard import ShardJob, ShardMeasures, make_shard, warm_up
 from posegen.library.load import load_library
 from posegen.machine import available_cores, free_disk, process_memory
 from posegen.progress import Progress
 from posegen.quantities import human_bytes
+
+TYPICAL_COMPRESSION = 0.6
+"""Compressed bytes divided by uncompressed ones, for an estimate before any shard exists. Measured: .45."""
+
+MARGIN = 64 << 20
+"""Bytes that a run leaves free on the disk."""
 
 LEAST_SHARD_SECONDS = 300.0
 SLOWEST_BYTES_PER_SECOND = 1e6
@@ -43,8 +49,96 @@ NAMED_FAILURES = 10
 _HINTS = {
     DIED: "; it may need more memory than there is",
     SHORT_OF_MEMORY: "; use fewer --workers, or a new dataset with a smaller store.shard",
-    LATE: "; a larger --shard-timeout gives it more time",
+    TOO_SLOW: "; a larger --shard-timeout gives it more time",
 }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The shards that a run makes.
+
+    Attributes
+    ----------
+    header : Header
+        As it is at the end of the run.
+    missing : tuple of range
+        Numbers of the shards to make, in order. Their size follows from the complete shards: a damaged or forged header may
+        state any number of samples.
+    """
+
+    header: Header
+    missing: tuple[range, ...]
+
+    @property
+    def shards(self) -> int:
+        """Number of shards that the run makes."""
+        return sum(numbers.stop - numbers.start for numbers in self.missing)
+
+    @property
+    def first(self) -> int:
+        """The first sample that the run makes; the number of samples if there is none."""
+        return self.missing[0].start * self.header.shard if self.missing else self.header.samples
+
+    @property
+    def samples_to_make(self) -> int:
+        """Number of samples that the run makes, including those that it makes again."""
+        size = self.header.shard
+        return sum(min(numbers.stop * size, self.header.samples) - numbers.start * size for numbers in self.missing)
+
+
+def make_plan(header: Header, complete: Mapping[int, int]) -> Plan:
+    """Return the plan to reach the samples of a header, by the number of samples of each complete shard."""
+    missing, start = [], 0
+    for shard in sorted(complete):
+        if complete[shard] >= header.count(shard) and shard < header.shards():
+            missing.append(range(start, shard))
+            start = shard + 1
+    missing.append(range(start, header.shards()))
+    return Plan(header, tuple(numbers for numbers in missing if numbers))
+
+
+def check_space(
+    path: Path, header: Header, complete: Mapping[int, int], target: int, bytes_each: float | None, free: int
+) -> None:
+    """Check that the disk has room for the missing samples.
+
+    Parameters
+    ----------
+    path : Path
+        Dataset folder.
+    header : Header
+    complete : mapping of int to int
+        Number of samples of each complete shard.
+    target : int
+        Number of samples at the end of the run.
+    bytes_each : float or None
+        Measured bytes of a sample on disk; None assumes a typical compression.
+    free : int
+        Free bytes of the disk.
+
+    Raises
+    ------
+    PosegenError
+        If there is too little room.
+    """
+    missing = target - sum(min(samples, max(target - shard * header.shard, 0)) for shard, samples in complete.items())
+    if bytes_each is None:
+        bytes_each = bytes_per_sample(header) * TYPICAL_COMPRESSION
+    needed = int(missing * bytes_each)
+    if missing and needed + MARGIN > free:
+        stated = f"/{HEADER_FILE}: states {target:,} samples" if target == header.samples else ""
+        msg = (
+            f"{path}{stated}: {missing:,} more samples need about {human_bytes(needed)}, and {human_bytes(MARGIN)} must stay "
+            f"free, but only {human_bytes(free)} are free. Free some space, reduce --samples, or choose another disk with --out"
+        )
+        raise PosegenError(msg)
+
+
+def check_free_space(path: Path, header: Header, complete: Mapping[int, int], target: int) -> None:
+    """Check the disk as :func:`check_space` does, by its free bytes and the size of some of the complete shards."""
+    receipts = [load_receipt(path, header, shard) for shard in list(complete)[:MEASURED_SHARDS]]
+    bytes_each = sum(receipt.size for receipt in receipts) / sum(receipt.count for receipt in receipts) if receipts else None
+    check_space(path, header, complete, target, bytes_each, free_disk(path))
 
 
 @dataclass(frozen=True)
@@ -156,22 +250,24 @@ def generate(
     name, started = current_run(), time.monotonic()
     with write_session(path, name, create=True) as check:
         run = _open_run(path, header, samples, name, progress)
-        processes, limit = _parallelism(run, workers, shard_timeout)
         try:
             if run.plan.shards:
+                processes, limit = _parallelism(run, workers, shard_timeout)
                 warm_up(config, run.plan.first, progress, here=processes == 1 and limit is None)
                 run.started = time.monotonic()
                 progress.start("generate", run.plan.samples_to_make)
-            with closing(run_jobs(make_shard, run.jobs(config), processes, limit)) as outcomes:
-                for outcome in outcomes:
-                    check()
-                    if isinstance(outcome, LostJob):
-                        run.lost.append(outcome)
-                        continue
-                    receipt, measures = outcome
-                    if on_shard is not None:
-                        on_shard(measures)
-                    run.record(receipt, progress)
+                missing = chain.from_iterable(run.plan.missing)
+                jobs = (ShardJob(path, run.plan.header, config, shard, name) for shard in missing)
+                with closing(run_jobs(make_shard, jobs, processes, limit)) as outcomes:
+                    for outcome in outcomes:
+                        check()
+                        if isinstance(outcome, LostJob):
+                            run.lost.append(outcome)
+                            continue
+                        receipt, measures = outcome
+                        if on_shard is not None:
+                            on_shard(measures)
+                        run.record(receipt, progress)
         except BaseException:
             # However the run ends, complete shards are published. The error that ended the run may also prevent this.
             with suppress(OSError, PosegenError):
@@ -190,6 +286,8 @@ class _Run:
 
     Attributes
     ----------
+    path : Path
+        Dataset folder.
     plan : Plan
     header : Header
         As it is on disk.
@@ -205,6 +303,7 @@ class _Run:
         Shards that could not be made.
     """
 
+    path: Path
     plan: Plan
     header: Header
     complete: dict[int, int]
@@ -217,10 +316,6 @@ class _Run:
     lost: list[LostJob[ShardJob]] = field(default_factory=list)
     usage: _ResourceUsage = field(default_factory=lambda: _ResourceUsage())
 
-    def jobs(self, config: Config) -> Iterator[ShardJob]:
-        for span in self.plan.spans:
-            yield ShardJob(self.plan.path, self.header, config, span, self.name)
-
     def record(self, receipt: Receipt, progress: Progress) -> None:
         """Count a complete shard, show the progress, and publish the complete prefix from time to time."""
         self.complete[receipt.shard] = receipt.count
@@ -230,20 +325,20 @@ class _Run:
         rate = self.samples * len(self.header.variants) / max(time.monotonic() - self.started, 1e-9)
         progress.update(self.samples, f"{rate:,.0f} sequences/s, {human_bytes(self.bytes)}, {self.usage.describe()}")
         if self.shards == 1:  # the size of a sample on disk is known now
-            free = free_disk(self.plan.path)
-            check_space(self.plan.path, self.header, self.complete, self.plan.target, self.bytes / self.samples, free)
+            target, bytes_each = self.plan.header.samples, self.bytes / self.samples
+            check_space(self.path, self.header, self.complete, target, bytes_each, free_disk(self.path))
         if time.monotonic() - self.published > SECONDS_BETWEEN_PUBLICATIONS:
             self.publish()
 
     def publish(self) -> None:
         """Make the complete prefix visible to readers, and restore damaged metadata."""
         self.published = time.monotonic()
-        prefix = complete_prefix(self.plan.path, self.header, self.complete)
+        prefix = complete_prefix(self.path, self.header, self.complete)
         if prefix >= self.header.samples:
-            self.header = publish(self.plan.path, self.header, prefix, self.name)
+            self.header = publish(self.path, self.header, prefix, self.name)
 
     def result(self, seconds: float) -> GenerationResult:
-        path, header, variants = self.plan.path, self.header, len(self.header.variants)
+        path, header, variants = self.path, self.header, len(self.header.variants)
         incomplete = [
             layer.name
             for layer in header.layers
@@ -286,11 +381,9 @@ class _ResourceUsage:
 def _check_arguments(config: Config, samples: int, workers: int, shard_timeout: float | None) -> None:
     for name, value in (("samples", samples), ("workers", workers)):
         if value < 1:
-            msg = f"{name} must be at least 1, not {value}"
-            raise UsageError(msg)
+            raise UsageError(f"{name} must be at least 1, not {value}")
     if shard_timeout is not None and not shard_timeout > 0:
-        msg = f"shard_timeout must be more than 0 seconds, not {shard_timeout}"
-        raise UsageError(msg)
+        raise UsageError(f"shard_timeout must be more than 0 seconds, not {shard_timeout}")
     if config.quotas is not None:
         # Imported here because few configs have quotas, and planning takes long to import.
         from posegen.planning.quotas import check_quotas
@@ -324,13 +417,12 @@ def _open_run(path: Path, expected: Header, samples: int, name: str, progress: P
         stored_config(path, header)
     # Complete shards may exist without a header, if it and its copy were damaged and the user removed them as advised.
     complete = complete_shards(path, header)
-    target = max(target_samples(path, header, complete, samples), samples_after_repair(path))
+    # Existing samples stay.
+    target = max(samples, header.samples, complete_prefix(path, header, complete), samples_after_repair(path))
     if samples < target:
         progress.log(f"{path} has {target:,} samples, more than the requested {samples:,}; none is removed")
-    receipts = [load_receipt(path, header, shard) for shard in list(complete)[:MEASURED_SHARDS]]
-    bytes_each = sum(receipt.size for receipt in receipts) / sum(receipt.count for receipt in receipts) if receipts else None
-    check_space(path, header, complete, target, bytes_each, free_disk(path))
-    plan = make_plan(path, header, complete, target)
+    check_free_space(path, header, complete, target)
+    plan = make_plan(header.with_samples(target), complete)
     if not exists:
         create(path, header, name)
     elif plan.shards:
@@ -342,16 +434,14 @@ def _open_run(path: Path, expected: Header, samples: int, name: str, progress: P
         header = publish(path, header, visible, name)
     if exists:
         # Files of a run that was to make more samples and died.
-        for file in unfinished_files(path, header, header.with_samples(target).shards()):
+        for file in unfinished_files(path, header, plan.header.shards()):
             remove_durably(path / file)
-    return _Run(plan, header, complete, name)
+    return _Run(path, plan, header, complete, name)
 
 
 def _parallelism(run: _Run, workers: int, shard_timeout: float | None) -> tuple[int, TimeLimit | None]:
     """Return the number of processes and the time limit of a shard. With 1 and None, this process makes the shards."""
     shards = run.plan.shards
-    if not shards:
-        return 1, None
     # The only shard of a new dataset is made in this process, because a worker takes longer to start. The only missing shard of
     # an existing dataset may have killed a worker of an earlier run.
     processes = min(workers, max(shards, 2) if run.complete else shards)
@@ -378,8 +468,8 @@ def check_lost(path: Path, lost: Sequence[LostJob[ShardJob]], shards: int) -> No
 
 
 def _describe_loss(lost: LostJob[ShardJob]) -> str:
-    span = lost.job.span
-    name = f"shard {span.shard} (samples {span.start} to {span.stop - 1} of seed {lost.job.config.seed})"
+    job = lost.job
+    name = f"shard {job.shard} (samples {job.start} to {job.stop - 1} of seed {job.config.seed})"
     attempts = f", and in {lost.attempts} more attempts alone" if lost.attempts else ""
     hint = next((hint for reason, hint in _HINTS.items() if lost.reason.startswith(reason)), "")
     return f"{name}: {lost.reason}{attempts}{hint}"

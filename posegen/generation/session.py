@@ -56,10 +56,8 @@ def write_session(path: Path, run: str, *, create: bool = False) -> Iterator[Cal
                 try:
                     path.mkdir(parents=True, exist_ok=True)
                 except (FileExistsError, NotADirectoryError) as error:
-                    msg = f"{path}: is a file or lies in one. Choose a folder with --out"
-                    raise UsageError(msg) from error
+                    raise UsageError(f"{path}: is a file or lies in one. Choose a folder with --out") from error
             with locked(path, run):
-                remove_temporary_files(path)
                 try:
                     yield check
                 finally:
@@ -92,8 +90,7 @@ def explain_disk_errors(path: Path, *, create: bool = True) -> Iterator[None]:
     except OSError as error:
         if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
             fix = "Choose a writable folder with --out" if create else "Check its permissions"
-            msg = f"{path}: {error.filename} cannot be written ({error.strerror}). {fix}"
-            raise UsageError(msg) from error
+            raise UsageError(f"{path}: {error.filename} cannot be written ({error.strerror}). {fix}") from error
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             msg = f"{path}: the disk is full. Complete shards are kept; free some space and run the same command again"
         else:

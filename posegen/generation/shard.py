@@ -2,7 +2,7 @@
 
 A worker receives a :class:`ShardJob` and returns a receipt; both are small, and motion never travels between processes. A shard
 that is too large to be made at once is made in blocks, so that a worker holds the shard and one block. A sample that cannot be
-made is named, and the other shards are made without it. For fault injection see :mod:`posegen.generation.faults`.
+made is named, and the other shards are made without it. For fault injection see :mod:`posegen.dataset.faults`.
 """
 
 from __future__ import annotations
@@ -22,18 +22,16 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.config.identity import digest
+from posegen.dataset.faults import inject_sample_fault, inject_shard_fault
 from posegen.dataset.layout import Header, Layer
 from posegen.dataset.receipts import Receipt
 from posegen.errors import UsageError
 from posegen.fields.field import Sequences, compute_fields, fields_with_arrays
-from posegen.generation.faults import trip_sample, trip_shard
 from posegen.generation.header import bytes_per_sample
-from posegen.generation.plan import Span
 from posegen.generation.pool import JobError
 from posegen.library.load import load_library
 from posegen.progress import Progress
-from posegen.stopwatch import Span as TimeSpan
-from posegen.stopwatch import stage, timing
+from posegen.stopwatch import Span, stage, timing
 
 if TYPE_CHECKING:
     from posegen.config.schema import Config
@@ -56,8 +54,9 @@ class ShardJob:
     path : Path
         Dataset folder.
     header : Header
+        `samples` are those at the end of the run.
     config : Config
-    span : Span
+    shard : int
     run : str
         Name of the session.
     layer : Layer, optional
@@ -67,9 +66,19 @@ class ShardJob:
     path: Path
     header: Header
     config: Config
-    span: Span
+    shard: int
     run: str
     layer: Layer | None = None
+
+    @property
+    def start(self) -> int:
+        """The first sample."""
+        return self.shard * self.header.shard
+
+    @property
+    def stop(self) -> int:
+        """The sample behind the last."""
+        return self.start + self.header.count(self.shard)
 
 
 @dataclass(frozen=True)
@@ -94,7 +103,7 @@ class ShardMeasures:
     started: float
     stopped: float
     peak_bytes: int
-    spans: tuple[TimeSpan, ...]
+    spans: tuple[Span, ...]
 
     @property
     def seconds(self) -> float:
@@ -113,12 +122,12 @@ def make_shard(job: ShardJob) -> tuple[Receipt, ShardMeasures]:
     from posegen.dataset.write import commit_shard
     from posegen.synthesis import rows_schema
 
-    started, first, count = time.monotonic(), job.span.start, job.span.stop - job.span.start
+    started, first, count = time.monotonic(), job.start, job.stop - job.start
     arrays: dict[str, Array] = {}
     rows: list[dict[str, Any]] = []
-    trip_shard()
+    inject_shard_fault()
     with timing() as spans, _pause_garbage_collection():
-        for start, stop in blocks(job.header, first, job.span.stop):
+        for start, stop in blocks(job.header, first, job.stop):
             batch = make_samples(job.config, start, stop)
             with stage("fields"):
                 block = compute_arrays(job.config, batch, (field.name for field in job.header.fields))
@@ -131,7 +140,7 @@ def make_shard(job: ShardJob) -> tuple[Receipt, ShardMeasures]:
                     arrays[name][start - first : stop - first] = values
             rows += batch.rows
         schema, seconds = rows_schema(job.header.variants), time.monotonic() - started
-        receipt = commit_shard(job.path, job.header, job.span.shard, arrays, rows, schema, job.run, seconds)
+        receipt = commit_shard(job.path, job.header, job.shard, arrays, rows, schema, job.run, seconds)
     measures = ShardMeasures(
         process=os.getpid(),
         samples=receipt.count,
@@ -171,7 +180,7 @@ def make_samples(config: Config, start: int, stop: int) -> Batch:
     from posegen.synthesis import synthesize
 
     try:
-        trip_sample(start, stop)
+        inject_sample_fault(start, stop)
         return synthesize(config, np.arange(start, stop))
     except (MemoryError, UsageError):
         raise
@@ -181,8 +190,7 @@ def make_samples(config: Config, start: int, stop: int) -> Batch:
             for sample in range(start, stop):
                 make_samples(config, sample, sample + 1)
         name = f"sample {start}" if stop - start == 1 else f"samples {start} to {stop - 1}"
-        msg = f"{name} of seed {config.seed} could not be made: {type(error).__name__}: {error}"
-        raise JobError(msg) from error
+        raise JobError(f"{name} of seed {config.seed} could not be made: {type(error).__name__}: {error}") from error
 
 
 def _peak_bytes() -> int:

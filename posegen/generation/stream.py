@@ -26,14 +26,23 @@ _BLOCK = 100
 
 
 @dataclass(frozen=True)
-class SampleSource:
-    """The samples of a config as a source of batches; see :class:`posegen.dataset.batches.Source`."""
+class Stream:
+    """A number of samples of a config, to be read in batches: :class:`posegen.dataset.batches.Source`. See :func:`stream`."""
 
     config: Config
     samples: int
 
+    batches = make_batches
+
     # Making samples holds the interpreter lock: more threads would wait for one another.
     most_threads = 1
+
+    def __len__(self) -> int:
+        return self.samples
+
+    def batch_source(self, fields: Sequence[str] | str | None) -> Stream:
+        """Return the source of batches; see :func:`posegen.dataset.batches.make_batches`."""
+        return self
 
     @property
     def name(self) -> str:
@@ -76,23 +85,6 @@ class SampleSource:
         return pa.concat_tables(tables) if columns else None
 
 
-@dataclass(frozen=True)
-class Stream:
-    """A number of samples of a config, to be read in batches. Created by :func:`stream`."""
-
-    config: Config
-    samples: int
-
-    def __len__(self) -> int:
-        return self.samples
-
-    batches = make_batches
-
-    def batch_source(self, fields: Sequence[str] | str | None) -> SampleSource:
-        """Return the source of batches; see :func:`posegen.dataset.batches.make_batches`."""
-        return SampleSource(self.config, self.samples)
-
-
 def stream(config: Config, *, samples: int) -> Stream:
     """Return a stream of the samples of a config, without a dataset on disk.
 
@@ -119,8 +111,7 @@ def stream(config: Config, *, samples: int) -> Stream:
     [(8, 1, 100, 22, 3), (8, 1, 100, 22, 3), (4, 1, 100, 22, 3)]
     """
     if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 1:
-        msg = f"samples must be a positive integer (got {shown(samples)})"
-        raise UsageError(msg)
+        raise UsageError(f"samples must be a positive integer (got {shown(samples)})")
     return Stream(config, int(samples))
 
 

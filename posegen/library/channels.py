@@ -77,8 +77,7 @@ def check_channels(names: list[str]) -> None:
     """
     for name in names:
         if name not in _WRITTEN:
-            msg = f"unknown channel {shown(name)}{did_you_mean(name, _WRITTEN)}"
-            raise ValueError(msg)
+            raise ValueError(f"unknown channel {shown(name)}{did_you_mean(name, _WRITTEN)}")
 
 
 def check_pose(pose: dict[str, float]) -> None:
@@ -93,8 +92,7 @@ def check_pose(pose: dict[str, float]) -> None:
     for name, value in pose.items():
         least, most, unit = _bounds(name)
         if not least <= value <= most:
-            msg = f"{name} is {unit}, from {least} to {most} (got {value:.15g})"
-            raise ValueError(msg)
+            raise ValueError(f"{name} is {unit}, from {least} to {most} (got {value:.15g})")
 
 
 def _bounds(name: str) -> tuple[int, int, str]:
@@ -115,19 +113,16 @@ def check_hand(hand: str, pose: set[str], moved: set[str]) -> None:
     )
     lacking = [f"{hand}_{c}" for c in HAND_CHANNELS[:3] if named and c not in posed]
     if lacking:
-        msg = f"`pose` lacks {', '.join(lacking)}: add the position of the hand outside of key poses"
-        raise ValueError(msg)
+        raise ValueError(f"`pose` lacks {', '.join(lacking)}: add the position of the hand outside of key poses")
     if named and "hand_reach" not in named:
-        msg = f"{hand}_hand_reach is missing: add the weight of the hand's position, from 0 to 1"
-        raise ValueError(msg)
+        raise ValueError(f"{hand}_hand_reach is missing: add the weight of the hand's position, from 0 to 1")
 
 
 def check_hand_of_layer(hand: str, moved: set[str], parts: set[str]) -> None:
     """Check that a layer with hand channels has the arm among its parts; otherwise they would have no effect."""
     named = sorted(moved & {f"{side}_{c}" for side in (hand, "both") for c in HAND_CHANNELS})
     if named and f"{hand}_arm" not in parts and not {"left_arm", "right_arm"} <= parts:
-        msg = f"{named[0]} moves the {hand} arm, which is not among `parts`: add {hand}_arm"
-        raise ValueError(msg)
+        raise ValueError(f"{named[0]} moves the {hand} arm, which is not among `parts`: add {hand}_arm")
 
 
 def check_range(channel: str, least: float | None, most: float | None) -> None:
@@ -149,12 +144,10 @@ def check_range(channel: str, least: float | None, most: float | None) -> None:
         msg = f"{shown(channel)} is not an angle with a range{did_you_mean(channel, JOINT_LIMITS)}; both sides have the same"
         raise ValueError(msg)
     if least is None and most is None:
-        msg = f"{channel} needs `min` or `max`: give the end that is wider than usual"
-        raise ValueError(msg)
+        raise ValueError(f"{channel} needs `min` or `max`: give the end that is wider than usual")
     low, high = JOINT_LIMITS[channel]
     if (least is not None and least >= low) or (most is not None and most <= high):
-        msg = f"{channel} is not widened: its usual range is {low:g} to {high:g} degrees"
-        raise ValueError(msg)
+        raise ValueError(f"{channel} is not widened: its usual range is {low:g} to {high:g} degrees")
 
 
 def widest(channel: str, least: float | None, most: float | None) -> tuple[float, float]:

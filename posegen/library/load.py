@@ -92,8 +92,7 @@ class Library:
         Action
         """
         if name not in self.entries:
-            msg = f"unknown action {shown(name)}{did_you_mean(name, self.entries)}"
-            raise UsageError(msg)
+            raise UsageError(f"unknown action {shown(name)}{did_you_mean(name, self.entries)}")
         return self.entries[name]
 
     def index(self, name: str) -> int:
@@ -142,7 +141,8 @@ def load_library(folder: Path | None = None) -> Library:
         If a file is invalid.
     """
     # Unlike the methods of Path, these functions accept invalid paths, which are reported as missing.
-    return _load(None if folder is None else Path(os.path.realpath(os.path.expanduser(folder))))
+    addition = None if folder is None else Path(os.path.realpath(os.path.expanduser(folder)))
+    return _read_once(Path(__file__).parent, addition)
 
 
 def read_library(base: Path, addition: Path | None = None) -> Library:
@@ -168,8 +168,11 @@ def read_library(base: Path, addition: Path | None = None) -> Library:
     interactions: dict[str, Interaction] = {}
     for folder in (base,) if addition is None else (base, addition):
         themes |= _read_themes(folder / _THEMES, actions, themes)
-        styles |= _read_styles(folder / _STYLES)
-        interactions |= _read_interactions(folder / _INTERACTIONS, actions)
+        styles |= _read_entries(folder / _STYLES, StyleFile, actions)
+        if NEUTRAL in styles:
+            msg = f"{folder / _STYLES}: styles.{NEUTRAL}: is reserved for persons without a style; choose another name"
+            raise UsageError(msg)
+        interactions |= _read_entries(folder / _INTERACTIONS, InteractionFile, actions)
     file, words = base / _WORDS, _read_mapping(base / _WORDS)
     if addition is not None:
         file = _language(addition)
@@ -178,12 +181,12 @@ def read_library(base: Path, addition: Path | None = None) -> Library:
             own = _read_mapping(file)
             words = _merged(words, own) if file.name == Path(_WORDS).name else own
     check_words(words, actions, styles, str(file))
-    families: dict[str, list[str]] = {family: [] for family in sorted(set(family_of.values()))}
-    for name in sorted(actions):
-        families[family_of[name]].append(name)
+    names = sorted(actions)
     return Library(
-        entries={name: actions[name] for name in sorted(actions)},
-        families={family: tuple(names) for family, names in families.items()},
+        entries={name: actions[name] for name in names},
+        families={
+            family: tuple(name for name in names if family_of[name] == family) for family in sorted(set(family_of.values()))
+        },
         themes={name: themes[name] for name in sorted(themes)},
         words=words,
         styles={NEUTRAL: Style()} | {name: styles[name] for name in sorted(styles)},
@@ -191,23 +194,18 @@ def read_library(base: Path, addition: Path | None = None) -> Library:
     )
 
 
-@cache
-def _load(folder: Path | None) -> Library:
-    return read_library(Path(__file__).parent, folder)
+_read_once = cache(read_library)
 
 
 def _read_actions(folder: Path) -> tuple[dict[str, Action], dict[str, str]]:
     """Read all actions of a folder; return them and the family of each."""
     if not os.path.isdir(folder):
-        msg = f"{folder}: there is no such folder of action files; check the path"
-        raise UsageError(msg)
+        raise UsageError(f"{folder}: there is no such folder of action files; check the path")
     files = [file for file in sorted(folder.glob("*.yaml")) if file.name not in (_THEMES, _STYLES, _INTERACTIONS)]
     if not files and not any(os.path.lexists(folder / name) for name in (_STYLES, _INTERACTIONS, "words")):
-        msg = f"{folder}: has no action file; add one whose name ends in .yaml"
-        raise UsageError(msg)
+        raise UsageError(f"{folder}: has no action file; add one whose name ends in .yaml")
     if len(files) > _MOST_FILES:
-        msg = f"{folder}: has {len(files):,} action files; at most {_MOST_FILES:,} are allowed: check the path"
-        raise UsageError(msg)
+        raise UsageError(f"{folder}: has {len(files):,} action files; at most {_MOST_FILES:,} are allowed: check the path")
     actions: dict[str, Action] = {}
     family_of: dict[str, str] = {}
     origin: dict[str, Path] = {}
@@ -216,54 +214,33 @@ def _read_actions(folder: Path) -> tuple[dict[str, Action], dict[str, str]]:
         for name, action in content.actions.items():
             _check_name(file, "actions", name)
             if name in actions:
-                msg = f"{file}: actions.{name}: is already in {origin[name]}; rename one of the two"
-                raise UsageError(msg)
+                raise UsageError(f"{file}: actions.{name}: is already in {origin[name]}; rename one of the two")
             actions[name], family_of[name], origin[name] = action, content.family, file
     return actions, family_of
 
 
-def _read_entries(file: Path, model: type[StrictModel], group: str) -> dict[str, Any]:
-    """Read the named entries of a file; none if it does not exist."""
+def _read_entries(file: Path, model: type[StrictModel], actions: Mapping[str, Action]) -> dict[str, Any]:
+    """Read the named entries of a file, which may name `actions` only; none if the file does not exist."""
     if not os.path.lexists(file):
         return {}
-    entries: dict[str, Any] = getattr(validated(model, _read_mapping(file), f"{file}: "), group)
-    for name in entries:
+    ((group, entries),) = validated(model, _read_mapping(file), f"{file}: ")
+    key = "actions" if model is ThemeFile else "beats"
+    for name, entry in entries.items():
         _check_name(file, group, name)
-    return entries
+        for action in getattr(entry, "actions", ()):
+            if action not in actions:
+                raise UsageError(f"{file}: {group}.{name}.{key}.{action}: unknown action{did_you_mean(action, actions)}")
+    return dict(entries)
 
 
 def _read_themes(file: Path, actions: Mapping[str, Action], before: Mapping[str, Theme]) -> dict[str, Theme]:
-    themes: dict[str, Theme] = _read_entries(file, ThemeFile, "themes")
+    themes: dict[str, Theme] = _read_entries(file, ThemeFile, actions)
     for name, theme in themes.items():
-        for action in theme.actions:
-            if action not in actions:
-                msg = f"{file}: themes.{name}.actions.{action}: unknown action{did_you_mean(action, actions)}"
-                raise UsageError(msg)
         if not any(theme.actions.values()):
-            msg = f"{file}: themes.{name}.actions: must give some action a weight above 0"
-            raise UsageError(msg)
+            raise UsageError(f"{file}: themes.{name}.actions: must give some action a weight above 0")
     if not any(theme.weight for theme in {**before, **themes}.values()):
-        msg = f"{file}: themes: must give some theme a weight above 0"
-        raise UsageError(msg)
+        raise UsageError(f"{file}: themes: must give some theme a weight above 0")
     return themes
-
-
-def _read_styles(file: Path) -> dict[str, Style]:
-    styles: dict[str, Style] = _read_entries(file, StyleFile, "styles")
-    if NEUTRAL in styles:
-        msg = f"{file}: styles.{NEUTRAL}: is reserved for persons without a style; choose another name"
-        raise UsageError(msg)
-    return styles
-
-
-def _read_interactions(file: Path, actions: Mapping[str, Action]) -> dict[str, Interaction]:
-    interactions: dict[str, Interaction] = _read_entries(file, InteractionFile, "interactions")
-    for name, interaction in interactions.items():
-        for action in interaction.actions:
-            if action not in actions:
-                msg = f"{file}: interactions.{name}.beats: unknown action {shown(action)}{did_you_mean(action, actions)}"
-                raise UsageError(msg)
-    return interactions
 
 
 def _language(folder: Path) -> Path:
@@ -278,15 +255,13 @@ def _language(folder: Path) -> Path:
 def _read_mapping(file: Path) -> dict[str, Any]:
     data = read_yaml(file)
     if not isinstance(data, dict):
-        msg = f"{file}: must be a group of keys (got {shown(data)})"
-        raise UsageError(msg)
+        raise UsageError(f"{file}: must be a group of keys (got {shown(data)})")
     return data
 
 
 def _check_name(file: Path, group: str, name: str) -> None:
     if not _NAME.fullmatch(name):
-        msg = f"{file}: {group}: {shown(name)} is not a valid name; use lower-case letters, digits and underscores"
-        raise UsageError(msg)
+        raise UsageError(f"{file}: {group}: {shown(name)} is not a valid name; use lower-case letters, digits and underscores")
 
 
 def _merged(base: Mapping[str, Any], addition: Mapping[str, Any]) -> dict[str, Any]:

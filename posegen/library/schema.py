@@ -27,8 +27,7 @@ Pair = TypeVar("Pair", tuple[float, float], tuple[int, int])
 
 def _ascending(pair: Pair) -> Pair:
     if pair[0] > pair[1]:
-        msg = f"ranges run from the smaller to the larger (got {pair[0]:g}, {pair[1]:g})"
-        raise ValueError(msg)
+        raise ValueError(f"ranges run from the smaller to the larger (got {pair[0]:g}, {pair[1]:g})")
     return pair
 
 
@@ -82,8 +81,7 @@ class _OneSignal(StrictModel):
     def _one(self) -> Self:
         names = tuple(type(self).model_fields)
         if len(names) - [getattr(self, name) for name in names].count(None) != 1:
-            msg = f"name one signal, as `{names[0]}` or as `{names[1]}`"
-            raise ValueError(msg)
+            raise ValueError(f"name one signal, as `{names[0]}` or as `{names[1]}`")
         return self
 
 
@@ -169,8 +167,7 @@ class _Interval(StrictModel):
     @model_validator(mode="after")
     def _ordered(self) -> Self:
         if self.begin >= self.end:
-            msg = f"begin must be before end (got {self.begin:g} and {self.end:g})"
-            raise ValueError(msg)
+            raise ValueError(f"begin must be before end (got {self.begin:g} and {self.end:g})")
         return self
 
 
@@ -423,13 +420,11 @@ class Style(StrictModel):
                 msg = f"{name} is not a posture; use an angle that is equal on both sides, one of {', '.join(_POSTURE)}"
                 raise ValueError(msg)
             if abs(value) > _STEEPEST:
-                msg = f"{name} must be between -{_STEEPEST:g} and {_STEEPEST:g} degrees (got {value:.15g})"
-                raise ValueError(msg)
+                raise ValueError(f"{name} must be between -{_STEEPEST:g} and {_STEEPEST:g} degrees (got {value:.15g})")
         tilted = sum(sign * self.posture.get(name, 0.0) for name, sign in _FLAT.items())
         if abs(tilted) > 1e-9:
             off = f"(off by {tilted:.15g} degrees)"
-            msg = f"the feet would not be flat: hip and ankle must compensate for knee and pelvis tilt {off}"
-            raise ValueError(msg)
+            raise ValueError(f"the feet would not be flat: hip and ankle must compensate for knee and pelvis tilt {off}")
         return self
 
 
@@ -495,8 +490,7 @@ class Interaction(StrictModel):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if not self.arms and not self.metres[0]:
-            msg = "give the distance between the actors by `arms` or `metres`"
-            raise ValueError(msg)
+            raise ValueError("give the distance between the actors by `arms` or `metres`")
         return self
 
     @property

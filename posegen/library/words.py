@@ -23,11 +23,9 @@ def _check_verb(verb: str, info: ValidationInfo) -> str:
     example = _example(forms)
     for word in verb.split():
         if "|" in word and len(word.split("|")) != len(forms):
-            msg = f"{shown(word)} must have the {len(forms)} forms {'|'.join(forms)}, such as {example}"
-            raise ValueError(msg)
+            raise ValueError(f"{shown(word)} must have the {len(forms)} forms {'|'.join(forms)}, such as {example}")
     if len(forms) > 1 and "|" not in verb:
-        msg = f"{shown(verb)} has no verb; give its forms {'|'.join(forms)}, such as {example}"
-        raise ValueError(msg)
+        raise ValueError(f"{shown(verb)} has no verb; give its forms {'|'.join(forms)}, such as {example}")
     return verb
 
 
@@ -41,11 +39,9 @@ def _check_template(template: str, info: ValidationInfo, *, most: int) -> str:
     forms, found = info.context or [], _PLACEHOLDER.findall(template)
     others = sorted({*found} - {*forms, "subject", "place", "pair"})
     if others:
-        msg = f"{{{others[0]}}} is unknown; there are {{subject}}, {{place}} and the forms {{{'}, {'.join(forms)}}}"
-        raise ValueError(msg)
+        raise ValueError(f"{{{others[0]}}} is unknown; there are {{subject}}, {{place}} and the forms {{{'}, {'.join(forms)}}}")
     if not 1 <= sum(name in forms for name in found) <= most:
-        msg = f"{shown(template)} must have {'one' if most == 1 else 'one or two'} of {{{'}, {'.join(forms)}}}"
-        raise ValueError(msg)
+        raise ValueError(f"{shown(template)} must have {'one' if most == 1 else 'one or two'} of {{{'}, {'.join(forms)}}}")
     return template
 
 
@@ -53,8 +49,7 @@ def _check_joiner(text: str, info: ValidationInfo, *, required: bool) -> str:
     """Refuse words between two clauses that have a placeholder elsewhere than at the end, or none where one is required."""
     forms, found = info.context or [], _PLACEHOLDER.findall(text)
     if (found or required) and not (len(found) == 1 and found[0] in forms and text.endswith(f"{{{found[0]}}}")):
-        msg = f"{shown(text)} must end in one of {{{'}, {'.join(forms)}}}{'' if required else ', or have none'}"
-        raise ValueError(msg)
+        raise ValueError(f"{shown(text)} must end in one of {{{'}, {'.join(forms)}}}{'' if required else ', or have none'}")
     return text
 
 
@@ -241,5 +236,4 @@ def check_words(words: Mapping[str, Any], actions: Mapping[str, Action], styles:
             msg = f"{file}: actions.{name}: is missing; give the action words, such as {{verbs: [{_example(checked.forms)}]}}"
             raise UsageError(msg)
         if action.support == "seat" and not known[name].during:
-            msg = f"{file}: actions.{name}.during: is missing; an action on a seat needs it, such as [while seated]"
-            raise UsageError(msg)
+            raise UsageError(f"{file}: actions.{name}.during: is missing; an action on a seat needs it, such as [while seated]")

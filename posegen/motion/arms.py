@@ -14,8 +14,8 @@ from posegen.kernels import Array, Scalar, inline_kernel, kernel
 from posegen.library.channels import ANCHORS, HAND_CHANNELS
 from posegen.motion import rows
 from posegen.motion.channels import add_cycle_harmonics, fill_layer_weight
+from posegen.motion.feet.footsteps import fill_swing
 from posegen.motion.feet.stances import find_stances
-from posegen.motion.feet.swings import fill_swing
 from posegen.motion.key_poses import FIRST_HAND, fill_times, fill_track, flatten_ends, knots_of_channel, mark_intervals
 from posegen.motion.library_tables import SUPPORTS, ActionTables
 from posegen.motion.trigonometry import ease_towards

@@ -126,7 +126,7 @@ class Role(NamedTuple):
     start : float [5]
         In the first stored frame; see :data:`posegen.motion.rows.START_PHASE`.
     steps : float [steps, 6]
-        Steps of the scene; see :mod:`posegen.motion.feet.ground`.
+        Steps of the scene; see :mod:`posegen.motion.feet.footsteps`.
     point : float [rows.POINT_SIZE]
         Meeting point of the hands with those of the partner.
     shared : float [DRAWS]

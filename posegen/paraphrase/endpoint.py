@@ -119,8 +119,7 @@ def parse_endpoint(endpoint: str, model: str, *, insecure: bool = False, **setti
         msg = f"--endpoint: must not contain a name, password, query or fragment; put the key into the variable {KEYS[0]}"
         raise UsageError(msg)
     if not model.strip():
-        msg = "--model: is empty; name the model as the server does"
-        raise UsageError(msg)
+        raise UsageError("--model: is empty; name the model as the server does")
     host = f"{url.scheme}://{url.host}" + ("" if url.port == _USUAL_PORTS[url.scheme] else f":{url.port}")
     is_local = is_loopback(str(url.host))
     if settings.get("key") and url.scheme == "http" and not is_local and not insecure:
@@ -156,8 +155,7 @@ def api_key() -> str:
     name = next((name for name in KEYS if os.environ.get(name)), "")
     key = os.environ.get(name, "").strip()
     if not all("!" <= letter <= "~" for letter in key):
-        msg = f"{name}: is not a key: it has blanks or letters beyond ASCII; set it to the key of the server"
-        raise UsageError(msg)
+        raise UsageError(f"{name}: is not a key: it has blanks or letters beyond ASCII; set it to the key of the server")
     return key
 
 

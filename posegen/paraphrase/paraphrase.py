@@ -1,15 +1,25 @@
 """Paraphrase a dataset: shard by shard, each distinct caption asked for once, several at a time.
 
 An answer is stored on arrival, and a shard's part and receipt when all of its captions have answers. A run that is killed loses
-only the answers that it was waiting for; the same command resumes it.
+only the answers that it was waiting for; the same command resumes it. They are stored beside the dataset::
+
+    DATASET/paraphrases/MODEL/
+      paraphrases.json          dataset, host, model, hash of the prompt, temperature, date of the first run
+      answers.sqlite            answers as received, by caption
+      parts/part-00000.parquet  a row for each caption: sample, variant, caption, kind, text, paraphrase, reason
+      receipts/paraphrases/00000.json  hash of the part, number of paraphrases and of refusals; written last
 """
 
 from __future__ import annotations
 
+import os
+import sqlite3
+import stat
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -17,23 +27,42 @@ from typing import Any
 
 import pyarrow as pa
 
-from posegen.config.schema import Config
-from posegen.dataset.embedding_layout import OverlayReceipt
-from posegen.dataset.files import remove_temporary_files
-from posegen.dataset.layout import rows_path
+from posegen.dataset.documents import Document, seal
+from posegen.dataset.files import write_durably
 from posegen.dataset.lock import locked
+from posegen.dataset.overlays import (
+    OverlayReceipt,
+    commit_part,
+    intact_receipt,
+    list_differences,
+    load_overlay_header,
+    overlay_folder,
+)
 from posegen.dataset.read import content_errors, open_dataset
-from posegen.dataset.runs import current_run
 from posegen.dataset.tables import encode_table
-from posegen.embedding.parts import commit_part, intact_receipt
-from posegen.errors import PosegenError, UsageError
+from posegen.errors import PosegenError, UsageError, require_positive
 from posegen.hashing import byte_hash
 from posegen.library.load import Library, load_library
-from posegen.paraphrase import storage
 from posegen.paraphrase.comparison import paraphrase_difference
 from posegen.paraphrase.endpoint import PROMPT, Client, Server, connect
 from posegen.progress import Progress
-from posegen.validation import validated
+
+HEADER = "paraphrases.json"
+ANSWERS = "answers.sqlite"
+SCHEMA = pa.schema(
+    [
+        ("sample", pa.int64()),
+        ("variant", pa.string()),
+        ("caption", pa.int32()),
+        ("kind", pa.string()),
+        ("text", pa.string()),
+        ("paraphrase", pa.string()),
+        ("reason", pa.string()),
+    ]
+)
+"""`caption` is the number of the caption in its row; `paraphrase` is null where it was refused, and `reason` is the reason."""
+
+_HINT = "Delete this folder of paraphrases and run the command again"
 
 KIND = "paraphrases"
 """Kind of the receipts. Their numbers are those of all captions, of those that were kept, and of refused ones by reason."""
@@ -43,13 +72,80 @@ MOST_USELESS = 20
 _Row = dict[str, Any]
 
 
+@dataclass(frozen=True)
+class Provenance(Document):
+    """Origin of paraphrases: all that determines what the server is asked. `begun` is the date of the first run, in UTC."""
+
+    identity: str
+    endpoint: str
+    model: str
+    prompt: str
+    temperature: float | None
+    begun: str
+
+
+class Answers:
+    """A table of answers by caption, opened by :func:`_open_answers`. An answer is None where none was usable."""
+
+    def __init__(self, table: sqlite3.Connection) -> None:
+        self._table = table
+
+    def find(self, captions: Sequence[str]) -> dict[str, str | None]:
+        """Return the answers of the captions that have one."""
+        query = "SELECT caption, answer FROM answers WHERE caption = ?"
+        return dict(row for caption in captions for row in self._table.execute(query, (caption,)))
+
+    def add(self, caption: str, answer: str | None) -> None:
+        """Store an answer; when this returns, it is on the disk."""
+        self._table.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (caption, answer))
+        self._table.commit()
+
+
+@contextmanager
+def _open_answers(path: Path) -> Iterator[Answers]:
+    """Open a table of answers, or create it.
+
+    Raises
+    ------
+    PosegenError
+        If the file is not such a table, or is damaged.
+    """
+    if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
+        raise PosegenError(f"{path}: is not a regular file. Delete it")
+    try:
+        with closing(sqlite3.connect(path)) as table:
+            table.execute("PRAGMA synchronous = FULL")
+            table.execute("CREATE TABLE IF NOT EXISTS answers (caption TEXT PRIMARY KEY, answer TEXT) WITHOUT ROWID")
+            table.commit()
+            yield Answers(table)
+    except sqlite3.Error as error:
+        msg = f"{path}: cannot be used ({error}). Delete it: complete parts stay, the other captions are asked for again"
+        raise PosegenError(msg) from error
+
+
+def _check_provenance(folder: Path, asked: Provenance) -> None:
+    """Compare the stored provenance with that of this run; store it if there is none.
+
+    Raises
+    ------
+    UsageError
+        If the paraphrases belong to another dataset, or were asked for differently.
+    """
+    stored = load_overlay_header(Provenance, folder / HEADER, _HINT)
+    if stored is None:
+        write_durably(folder / HEADER, seal(asked, indent=2))
+    elif differences := list_differences(asdict(stored), asdict(asked) | {"begun": stored.begun}):
+        msg = f"{folder}: was asked for differently ({'; '.join(differences)}). Delete that folder, or use the same options"
+        raise UsageError(msg)
+
+
 @dataclass
 class Paraphrases:
     """Paraphrases of a dataset after a run.
 
     Attributes
     ----------
-    folder : Path
+    path : Path
     shards, written : int
         All complete shards, and those that this run completed.
     captions, kept : int
@@ -60,7 +156,7 @@ class Paraphrases:
         Captions without a paraphrase, by reason.
     """
 
-    folder: Path
+    path: Path
     shards: int = 0
     written: int = 0
     captions: int = 0
@@ -105,26 +201,22 @@ def paraphrase(
         If the server refuses, or does not answer; the answers so far are stored.
     """
     for name, value in (("--limit", limit), ("--in-flight", in_flight)):
-        if value is not None and value < 1:
-            msg = f"{name} must be at least 1 (got {value})"
-            raise UsageError(msg)
-    dataset, run = open_dataset(path), current_run()
-    config = validated(Config, dataset.header.config, lambda key: f"{path}: in the config of its dataset.json: ")
-    library = load_library(config.story.library)
-    folder, size = storage.model_folder(path, server.model), dataset.header.shard
+        require_positive(name, value)
+    dataset = open_dataset(path)
+    library = load_library(dataset.config.story.library)
+    folder, size = overlay_folder(path, KIND, server.model, "parts", "receipts"), dataset.header.shard
     samples = min(limit or len(dataset), len(dataset))
     begun, prompt = datetime.now(UTC).isoformat(timespec="seconds"), byte_hash([PROMPT.encode()])
-    asked = storage.Provenance(dataset.header.identity, server.host, server.model, prompt, server.temperature, begun)
-    storage.check_provenance(folder, asked, run)
+    asked = Provenance(dataset.header.identity, server.host, server.model, prompt, server.temperature, begun)
+    _check_provenance(folder, asked)
     display = progress or Progress()
     result = Paraphrases(folder)
-    with locked(folder, run), storage.open_answers(folder / storage.ANSWERS) as answers, connect(server) as client:
-        remove_temporary_files(folder)
+    with locked(folder), _open_answers(folder / ANSWERS) as answers, connect(server) as client:
         display.start("paraphrase", samples)
         for first in range(0, samples, size):
             shard, count = first // size, min(size, samples - first)
             receipt = intact_receipt(folder, KIND, shard)
-            source = dataset.receipt(shard).files[rows_path(shard)].xxh3
+            source = dataset.rows_hash(shard)
             if receipt is None or receipt.source != source or receipt.count < count:
                 rows = (
                     dataset.table(shard)
@@ -136,8 +228,8 @@ def paraphrase(
                     result.asked += 1
                     display.update(first, f"{result.asked:,} captions asked for")
                 compared = _compare(rows, answers, library)
-                part = {storage.part_path(shard): [encode_table(pa.Table.from_pylist(compared, schema=storage.SCHEMA))]}
-                receipt = commit_part(folder, KIND, shard, count, source, _numbers(compared), part, run)
+                part = {f"parts/part-{shard:05}.parquet": [encode_table(pa.Table.from_pylist(compared, schema=SCHEMA))]}
+                receipt = commit_part(folder, KIND, shard, count, source, _numbers(compared), part)
                 result.written += 1
             result.add(receipt)
             display.update(first + count, f"{result.asked:,} captions asked for")
@@ -149,7 +241,7 @@ def _distinct_captions(rows: Sequence[_Row]) -> list[str]:
     return list(dict.fromkeys(caption["text"] for row in rows for caption in row["captions"]))
 
 
-def _ask_missing(rows: Sequence[_Row], answers: storage.Answers, client: Client, in_flight: int) -> Iterator[str | None]:
+def _ask_missing(rows: Sequence[_Row], answers: Answers, client: Client, in_flight: int) -> Iterator[str | None]:
     """Ask for all captions without an answer, store the answers, and yield them on arrival."""
     distinct = _distinct_captions(rows)
     known = answers.find(distinct)
@@ -191,7 +283,7 @@ def _request_all(
             yield waiting.pop(future), future.result()
 
 
-def _compare(rows: Sequence[_Row], answers: storage.Answers, library: Library) -> list[_Row]:
+def _compare(rows: Sequence[_Row], answers: Answers, library: Library) -> list[_Row]:
     """Return a row for each caption, with its paraphrase if that states the same, otherwise with the reason."""
     known = answers.find(_distinct_captions(rows))
     compared = []

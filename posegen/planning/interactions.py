@@ -18,9 +18,9 @@ from posegen.library.load import Library
 from posegen.library.schema import Beat, Interaction
 from posegen.planning.population import leg_height
 from posegen.planning.repertoire import Repertoire
-from posegen.planning.segments import UNUSED, Columns, needed_seconds, speed_of
+from posegen.planning.track import Columns, needed_seconds, speed_of
 from posegen.randomness import Stream, choose, uniform
-from posegen.scene import BOTH, DRAWS, LEFT, NOTHING, RIGHT, Scenes
+from posegen.scene import BOTH, DRAWS, LEFT, NOTHING, RIGHT, UNUSED, Scenes
 from posegen.skeleton import CAPSULES
 from posegen.variants.variant import largest_bodies
 
@@ -61,7 +61,8 @@ def add_interactions(
     known: Repertoire,
     scenes: Scenes,
     attempt: int,
-    required: tuple[Array, Array] | None = None,
+    required: Array,
+    allowed: Array,
 ) -> Scenes:
     """Replace the tracks of the first two actors of some samples by an interaction.
 
@@ -73,20 +74,20 @@ def add_interactions(
     scenes : Scenes
         Planned for each actor separately.
     attempt : int
-    required : (int [n], bool [n, interactions]), optional
-        Index of the interaction that each sample must have, or NOTHING; and which interactions may be drawn otherwise.
+    required : int [n]
+        Index of the interaction that each sample must have, or NOTHING.
+    allowed : bool [n, interactions]
+        Which interactions may be drawn otherwise.
 
     Returns
     -------
     Scenes
     """
     interactions = library.interactions
-    if scenes.action.shape[1] < 2 or not interactions or (config.story.interactions.share == 0 and required is None):
+    if scenes.action.shape[1] < 2 or not interactions or (config.story.interactions.share == 0 and (required == NOTHING).all()):
         return scenes
     draws = uniform(config.seed, scenes.sample, Stream.MEETING, _SHARED + DRAWS, attempt=attempt)
-    if required is None:
-        required = np.full(len(scenes), NOTHING), np.ones((len(scenes), len(interactions)), bool)
-    kinds = _kinds(config, library, known, scenes, draws, required)
+    kinds = _kinds(config, library, known, scenes, draws, required, allowed)
     plans = []
     speeds = np.array([style.speed for style in library.styles.values()])
     for number, interaction in enumerate(interactions.values()):
@@ -97,7 +98,7 @@ def add_interactions(
 
 
 def _kinds(
-    config: Config, library: Library, known: Repertoire, scenes: Scenes, draws: Array, required: tuple[Array, Array]
+    config: Config, library: Library, known: Repertoire, scenes: Scenes, draws: Array, required: Array, allowed: Array
 ) -> Array:
     """Return the interaction of each sample, or NOTHING."""
     factors = config.story.interactions.weights
@@ -110,12 +111,12 @@ def _kinds(
         fits = bodies_fit(interaction, sizes) & (_least_seconds(interaction, known, shared) <= scenes.length / config.fps)
         columns.append(np.where(fits, interaction.weight * factors.get(name, 1.0), 0.0))
     possible = np.stack(columns, axis=1)
-    weights = np.cumsum(np.where(required[1], possible, 0.0), axis=1)
+    weights = np.cumsum(np.where(allowed, possible, 0.0), axis=1)
     drawn = (scenes.actors >= 2) & (draws[:, _WHETHER] < config.story.interactions.share) & (weights[:, -1] > 0)
     kinds = np.where(drawn, choose(draws[:, _WHICH], weights), NOTHING)
     # The next attempt casts other bodies where these do not fit.
-    can = possible[np.arange(len(scenes)), np.maximum(required[0], 0)] > 0
-    return np.where(required[0] == NOTHING, kinds, np.where(can, required[0], NOTHING))
+    can = possible[np.arange(len(scenes)), np.maximum(required, 0)] > 0
+    return np.where(required == NOTHING, kinds, np.where(can, required, NOTHING))
 
 
 def bodies_fit(interaction: Interaction, sizes: Array) -> Array:
@@ -193,7 +194,7 @@ def _pace(scenes: Scenes, chosen: Array, who: int, speeds: Array) -> Pace:
     """Return the pace of one actor; `speeds` are the factors of the styles on speed."""
     person = scenes.persons.select((chosen, who))
     brisk = np.clip(1.0 + 0.08 * person.energy.astype(np.float64), 0.85, 1.15)
-    return Pace(leg=leg_height(person), speed=speeds[person.style], tempo=brisk, amplitude=brisk)
+    return Pace(leg=leg_height(person), speed=speeds[person.style], brisk=brisk)
 
 
 def _walk_behind(known: Repertoire, paces: list[Pace], shared: Shared, draws: Array, own: Array, needed: float) -> list[Course]:
@@ -299,16 +300,16 @@ class Course:
             "speed": speed_of(self.known, np.full(len(span), action), pace.leg, pace.speed, draws[:, 0]),
             "turn": np.clip(degrees, -_CURVING * span, _CURVING * span) * RADIANS,
             "side": np.where(draws[:, 1] < 0.5, LEFT, RIGHT),
-            "tempo": pace.tempo,
-            "amplitude": pace.amplitude,
+            "tempo": pace.brisk,
+            "amplitude": pace.brisk,
         }
         return self.append(action, span, **(columns | more))
 
     def turn(self, pace: Pace, degrees: Array, draws: Array) -> Course:
         """Append a turn on the spot in the samples in which `degrees` is not 0."""
-        span = np.where(degrees == 0, 0.0, np.maximum(np.abs(degrees) / (_TURNING * np.clip(pace.tempo, 0.8, 1.2)), 1.2))
+        span = np.where(degrees == 0, 0.0, np.maximum(np.abs(degrees) / (_TURNING * np.clip(pace.brisk, 0.8, 1.2)), 1.2))
         side = np.where(draws < 0.5, LEFT, RIGHT)
-        return self.append(self.known.names.index(TURN), span, turn=degrees * RADIANS, side=side, tempo=pace.tempo)
+        return self.append(self.known.names.index(TURN), span, turn=degrees * RADIANS, side=side, tempo=pace.brisk)
 
     def stand(self, span: Array) -> Course:
         """Append standing; extend the last segment if it is standing."""
@@ -323,12 +324,11 @@ class Course:
 
 @dataclass(frozen=True)
 class Pace:
-    """Properties of one actor, arrays [n]: hip height in metres, factor of the style on speed, tempo, and amplitude."""
+    """Properties of one actor, arrays [n]: hip height in metres, factors of the style on speed, and on tempo and amplitude."""
 
     leg: Array
     speed: Array
-    tempo: Array
-    amplitude: Array
+    brisk: Array
 
 
 def approach(known: Repertoire, pace: Pace, until: Array, walks: Array, draws: Array) -> Course:
@@ -357,10 +357,10 @@ def approach(known: Repertoire, pace: Pace, until: Array, walks: Array, draws: A
     if WAVE in known.names:
         wave = known.names.index(WAVE)
         repetitions = np.full(n, known.fewest[wave])
-        span = (known.enter[wave] + known.exit[wave] + repetitions * known.cycle[wave]) / pace.tempo + 0.5
+        span = (known.enter[wave] + known.exit[wave] + repetitions * known.cycle[wave]) / pace.brisk + 0.5
         hand = np.where(draws[:, 6] < 0.8, RIGHT, LEFT)
         span = np.where(waved & (span < until), span, 0.0)
-        course = course.append(wave, span, layered=(0.4, 0.1), side=hand, tempo=pace.tempo, repetitions=repetitions)
+        course = course.append(wave, span, layered=(0.4, 0.1), side=hand, tempo=pace.brisk, repetitions=repetitions)
     turn = Course(known, np.zeros(n)).turn(pace, degrees, draws[:, 4])
     course = course.append(known.standing, wait - turn.time)
     course = course.walk(pace, np.where(walks, until - course.time, 0.0), curve, draws[:, 4:6])
@@ -412,12 +412,6 @@ class Shared:
     hold: Array
 
 
-def repetitions_of(known: Repertoire, action: int, shared: Shared) -> Array:
-    """Return the number of repetitions of an action, int [n]."""
-    fewest, most = int(known.fewest[action]), int(known.most[action])
-    return np.asarray(np.minimum(fewest + np.floor(shared.more * (most - fewest + 1)).astype(np.int64), most))
-
-
 def perform(interaction: Interaction, shared: Shared, courses: list[Course]) -> list[Course]:
     """Append an interaction to the courses of two actors, which end at the same time."""
     for number in range(int(shared.rounds.max(initial=0))):
@@ -448,7 +442,10 @@ def _beat_times(beat: Beat, known: Repertoire, shared: Shared) -> _BeatTimes:
     spans, repetitions = [], []
     for action in actions:
         counted = bool(known.counted[action])
-        count = repetitions_of(known, action, shared) if counted and thrown is None else np.full(n, int(counted))
+        count = np.full(n, int(counted))
+        if counted and thrown is None:
+            fewest, most = int(known.fewest[action]), int(known.most[action])
+            count = np.minimum(fewest + np.floor(shared.more * (most - fewest + 1)).astype(np.int64), most)
         cycles = count * known.cycle[action] if counted else shared.hold
         around = known.enter[action] + known.exit[action]
         spans.append((around + cycles) / shared.tempo + (_BEFORE + _AFTER if known.layered[action] else 0.0))

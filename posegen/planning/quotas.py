@@ -9,20 +9,20 @@ person.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 
 from posegen.arrays import Array
 from posegen.config.quotas import actions_around
-from posegen.config.schema import AgeRange, Config, Quota, Quotas
+from posegen.config.schema import Cap, Config, Quota, Quotas
 from posegen.errors import UsageError
 from posegen.library.load import Library
 from posegen.planning.interactions import bodies_fit, longest_least
 from posegen.planning.population import Candidates, persons
 from posegen.planning.repertoire import NO_GAIT, repertoire
-from posegen.planning.segments import speed_limits
+from posegen.planning.track import speed_limits
 from posegen.randomness import Stream, permuted
 from posegen.scene import BOTH, LEFT, NOTHING, RIGHT, Persons
 
@@ -35,9 +35,9 @@ _SIDES = {None: BOTH, "left": LEFT, "right": RIGHT}
 
 @dataclass(frozen=True)
 class Cell:
-    """Samples with the same requirements: their number, their quota with its key, and their part of it.
+    """Samples with the same requirements: their number, the key of their quota, the quota, and their part of it.
 
-    `quota` asks for nothing in samples that are drawn by the weights only.
+    The shares in `quota` are 0 or 1 here. It asks for nothing in samples that are drawn by the weights only.
     """
 
     samples: int
@@ -45,8 +45,10 @@ class Cell:
     quota: Quota
     action: int = NOTHING
     interaction: int = NOTHING
-    left_handed: bool | None = None
-    female: bool | None = None
+
+
+_FREE = Cell(0, "", Quota(samples=1))
+"""Samples without a quota."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class Allotment:
         NOTHING: no requirement.
     actions, themes, interactions : bool [n, actions], bool [n, themes], bool [n, interactions]
         Which may occur.
-    candidates : Candidates
+    candidates : Candidates, or None for all persons
         See :func:`posegen.planning.population.cast`.
     """
 
@@ -78,7 +80,7 @@ class Allotment:
     actions: Array
     themes: Array
     interactions: Array
-    candidates: Candidates
+    candidates: Candidates | None
 
 
 def check_quotas(config: Config, library: Library) -> None:
@@ -93,24 +95,25 @@ def check_quotas(config: Config, library: Library) -> None:
         _prepared(config, library)
 
 
-def allot(config: Config, library: Library, samples: Array) -> Allotment | None:
-    """Return the requirements of samples; None for a config without quotas.
+def allot(config: Config, library: Library, samples: Array) -> Allotment:
+    """Return the requirements of samples; none for a config without quotas.
 
     Raises
     ------
     UsageError
         If a sample is beyond the total, or a requirement cannot be met.
     """
-    quotas = config.quotas
-    if quotas is None:
-        return None
-    if samples.size and samples.max() >= quotas.total:
-        msg = f"sample {samples.max()} does not exist: the quotas define {quotas.total:,} samples; raise quotas.samples"
-        raise UsageError(msg)
-    prepared = _prepared(config, library)
-    positions = permuted(config.seed, samples, quotas.total, Stream.QUOTA)
-    cell = np.searchsorted(np.cumsum([one.samples for one in prepared.cells]), positions, side="right")
-    columns = _columns(prepared.cells, library)
+    quotas, prepared = config.quotas or Quotas.model_construct(), None
+    cells: tuple[Cell, ...] = (_FREE,)
+    cell = np.zeros(len(samples), np.int64)
+    if config.quotas is not None:
+        if samples.size and samples.max() >= quotas.total:
+            msg = f"sample {samples.max()} does not exist: the quotas define {quotas.total:,} samples; raise quotas.samples"
+            raise UsageError(msg)
+        prepared, positions = _prepared(config, library), permuted(config.seed, samples, quotas.total, Stream.QUOTA)
+        cells = prepared.cells
+        cell = np.searchsorted(np.cumsum([one.samples for one in cells]), positions, side="right")
+    columns = _columns(cells, library)
     asked = {name: values[cell] for name, values in columns.items()}
     named = {"action": list(library.actions), "theme": list(library.themes), "interaction": list(library.interactions)}
     may = {kind: np.ones((len(samples), len(names)), bool) for kind, names in named.items()}
@@ -126,7 +129,7 @@ def allot(config: Config, library: Library, samples: Array) -> Allotment | None:
         # Interactions that may include a capped action are excluded, too.
         using = [cap.action in actions_around(each) for each in library.interactions.values()]
         may["interaction"][np.ix_(excluded[number], using)] = False
-    candidates = list(_candidates(prepared, cell, excluded))
+    candidates = None if prepared is None else list(_candidates(prepared, cell, excluded))
     return Allotment(
         **asked, actions=may["action"], themes=may["theme"], interactions=may["interaction"], candidates=candidates
     )
@@ -172,9 +175,8 @@ class _Prepared:
         if (number, caps) not in self.found:
             cell, free = self.cells[number], np.ones(len(self.people.index), bool)
             for cap in (self.quotas.caps[index] for index in caps):
-                free &= ~_matches(self.people, self.library, cap.style, cap.age, cap.left_handed, cap.female)
-            fits = _matches(self.people, self.library, cell.quota.style, cell.quota.age, cell.left_handed, cell.female)
-            first, others = np.flatnonzero(free & fits), np.flatnonzero(free)
+                free &= ~_matches(self.people, self.library, cap)
+            first, others = np.flatnonzero(free & _matches(self.people, self.library, cell.quota)), np.flatnonzero(free)
             if len(others) < self.most_actors:
                 msg = (
                     f"quotas.caps: leave {len(others):,} persons for the remaining samples, "
@@ -182,37 +184,30 @@ class _Prepared:
                 )
                 raise UsageError(msg)
             if len(first) == 0:
-                asked, count = _description(cell), len(fits)
+                asked, count = _description(cell.quota), len(free)
                 msg = f"{cell.key}: asks for {asked}, but none of {count:,} persons matches; change it, or population"
                 raise UsageError(msg)
             self.found[number, caps] = first, others
         return self.found[number, caps]
 
 
-def _matches(
-    people: Persons, library: Library, style: str | None, age: AgeRange | None, left_handed: bool | None, female: bool | None
-) -> Array:
+def _matches(people: Persons, library: Library, asked: Quota | Cap) -> Array:
     """Return which persons are as described; None allows all."""
     matches = np.ones(len(people.index), bool)
-    if style is not None:
-        matches &= people.style == list(library.styles).index(style)
-    if age is not None:
-        matches &= (people.age >= age.min) & (people.age <= age.max)
-    if left_handed is not None:
-        matches &= people.left_handed == left_handed
-    if female is not None:
-        matches &= people.male != female
+    if asked.style is not None:
+        matches &= people.style == list(library.styles).index(asked.style)
+    if asked.age is not None:
+        matches &= (people.age >= asked.age.min) & (people.age <= asked.age.max)
+    if asked.left_handed is not None:
+        matches &= people.left_handed == asked.left_handed
+    if asked.female is not None:
+        matches &= people.male != asked.female
     return matches
 
 
-def _description(cell: Cell) -> str:
-    age = cell.quota.age
-    terms = {
-        "style": cell.quota.style,
-        "age": None if age is None else f"{age.min:g} to {age.max:g}",
-        "left_handed": cell.left_handed,
-        "female": cell.female,
-    }
+def _description(quota: Quota) -> str:
+    age = None if quota.age is None else f"{quota.age.min:g} to {quota.age.max:g}"
+    terms = {"style": quota.style, "age": age, "left_handed": quota.left_handed, "female": quota.female}
     return ", ".join(f"{name} {str(value).lower()}" for name, value in terms.items() if value is not None)
 
 
@@ -248,9 +243,10 @@ def _cells(quotas: Quotas, library: Library) -> Iterator[Cell]:
                 for sex, sex_share in _split(quota.female):
                     samples = round(quota.samples * hand_share * sex_share)
                     if samples:
-                        yield Cell(samples, f"quotas.exact[{number}]", quota, action, interaction, hand, sex)
+                        part = quota.model_copy(update={"left_handed": hand, "female": sex})
+                        yield Cell(samples, f"quotas.exact[{number}]", part, action, interaction)
     if quotas.total > quotas.exact_samples:
-        yield Cell(quotas.total - quotas.exact_samples, "", Quota(samples=1))
+        yield replace(_FREE, samples=quotas.total - quotas.exact_samples)
 
 
 def _split(share: float | None) -> Iterable[tuple[bool | None, float]]:
@@ -274,8 +270,7 @@ def _check_action(cell: Cell, library: Library, seconds: float) -> None:
 
 def _check_time(what: str, needed: float, seconds: float) -> None:
     if needed > seconds:
-        msg = f"{what} {needed:.1f} s, and a clip may last {seconds:.1f} s; raise frames or length.min"
-        raise UsageError(msg)
+        raise UsageError(f"{what} {needed:.1f} s, and a clip may last {seconds:.1f} s; raise frames or length.min")
 
 
 def _check_interaction(cell: Cell, library: Library, seconds: float, people: Persons, first: Array, others: Array) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 
@@ -67,13 +67,12 @@ class Repertoire:
     left: Array
 
 
-@cache
+@lru_cache(maxsize=8)
 def repertoire(library: Library) -> Repertoire:
     """Return the properties of the library's actions."""
     actions = [library.action(name) for name in library.actions]
     if STANDING not in library.actions:
-        msg = f"the library has no action {STANDING!r}, over which arm actions are performed; add it"
-        raise UsageError(msg)
+        raise UsageError(f"the library has no action {STANDING!r}, over which arm actions are performed; add it")
     rows = []
     for action in actions:
         gait, seated, base = _GAITS[action.gait], action.support == "seat", "legs" in action.parts or not action.layered
@@ -127,12 +126,11 @@ def action_weights(config: Config, library: Library) -> Array:
     weights: Array = rows * (own * np.array([factors.get(name, 1.0) for name in library.actions]) if factors else own)
     for name, row, weight in zip(library.themes, weights, theme_weights(config, library), strict=True):
         if weight > 0 and not (row > 0).any():
-            msg = f"theme {name!r} has no action left: raise one of its actions in story.actions, or drop it"
-            raise UsageError(msg)
+            raise UsageError(f"theme {name!r} has no action left: raise one of its actions in story.actions, or drop it")
     return weights
 
 
-@cache
+@lru_cache(maxsize=8)
 def _own_weights(library: Library) -> tuple[Array, Array]:
     """Return the weights of actions in each theme [themes, actions], and of actions alone [actions]."""
     rows = [[theme.actions.get(name, 0.0) for name in library.actions] for theme in library.themes.values()]
@@ -143,5 +141,4 @@ def check_names(key: str, names: Iterable[str], known: Collection[str]) -> None:
     """Raise a UsageError for a name below a key of the config that the library does not have."""
     for name in names:
         if name not in known:
-            msg = f"{key}.{name}: unknown {key.rpartition('.')[2].removesuffix('s')}{did_you_mean(name, known)}"
-            raise UsageError(msg)
+            raise UsageError(f"{key}.{name}: unknown {key.rpartition('.')[2].removesuffix('s')}{did_you_mean(name, known)}")

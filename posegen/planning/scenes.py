@@ -17,13 +17,12 @@ from posegen.config.schema import Config
 from posegen.errors import UsageError
 from posegen.library.load import Library
 from posegen.planning.interactions import add_interactions
-from posegen.planning.population import cast, leg_height, persons, seat_height
+from posegen.planning.population import cast, persons, seat_height
 from posegen.planning.quotas import Allotment, allot
 from posegen.planning.repertoire import Repertoire, action_weights, repertoire, theme_weights
-from posegen.planning.segments import Columns, needed_seconds
-from posegen.planning.track import Actor, plan_track
+from posegen.planning.track import Actor, Columns, Requirement, needed_seconds, plan_track
 from posegen.randomness import Stream, choose, integers, uniform
-from posegen.scene import BOTH, DRAWS, NOTHING, Persons, Scenes, empty_scenes, on_grid
+from posegen.scene import DRAWS, NOTHING, Persons, Scenes, empty_scenes, on_grid
 
 _POSITION_DRAWS = 4
 _PHASE_STEPS = 1 << 16
@@ -51,15 +50,13 @@ def plan_scenes(config: Config, library: Library, samples: ArrayLike, attempt: i
     index = np.asarray(samples, np.int64)
     most = config.story.actors.max
     if config.population.persons < most:
-        msg = f"population.persons is {config.population.persons}; story.actors.max asks for {most} different ones"
-        raise UsageError(msg)
+        raise UsageError(f"population.persons is {config.population.persons}; story.actors.max asks for {most} different ones")
     known, allotment = repertoire(library), allot(config, library, index)
     actors = integers(_single(config, index, Stream.ACTORS, attempt), config.story.actors.min, most)
-    if allotment is not None:
-        actors = np.where(allotment.interaction == NOTHING, actors, np.maximum(actors, 2))
+    actors = np.where(allotment.interaction == NOTHING, actors, np.maximum(actors, 2))
     shortest, longest = (config.frames,) * 2 if config.length is None else (config.length.min, config.length.max)
     length = integers(_single(config, index, Stream.LENGTH, attempt), shortest, longest)
-    people = persons(config, library, cast(config, index, attempt, None if allotment is None else allotment.candidates))
+    people = persons(config, library, cast(config, index, attempt, allotment.candidates))
     theme, weights = _themes(config, library, index, attempt, allotment)
     tracks = []
     for number in range(most):
@@ -67,7 +64,7 @@ def plan_scenes(config: Config, library: Library, samples: ArrayLike, attempt: i
         actor = _actor(
             config, library, index[rows], length[rows], people.select((rows, number)), weights[rows], attempt, number
         )
-        if allotment is not None and number == 0:
+        if number == 0:
             actor = _constrain(config, actor, allotment)
         tracks.append((rows, *plan_track(config, known, actor)))
     scenes = replace(
@@ -79,24 +76,19 @@ def plan_scenes(config: Config, library: Library, samples: ArrayLike, attempt: i
         persons=people,
     )
     scenes = _with_positions(config, known, scenes, attempt)
-    required = None
-    if allotment is not None:
-        # An actor with an action of a quota takes part in no interaction.
-        required = allotment.interaction, allotment.interactions & (allotment.action == NOTHING)[:, None]
-    return add_interactions(config, library, known, scenes, attempt, required)
+    # An actor with an action of a quota takes part in no interaction.
+    allowed = allotment.interactions & (allotment.action == NOTHING)[:, None]
+    return add_interactions(config, library, known, scenes, attempt, allotment.interaction, allowed)
 
 
 def _single(config: Config, samples: Array, stream: Stream, attempt: int, actor: int = 0) -> Array:
     return np.asarray(uniform(config.seed, samples, stream, 1, attempt=attempt, substream=actor)[:, 0])
 
 
-def _themes(config: Config, library: Library, samples: Array, attempt: int, allotment: Allotment | None) -> tuple[Array, Array]:
+def _themes(config: Config, library: Library, samples: Array, attempt: int, allotment: Allotment) -> tuple[Array, Array]:
     """Draw the theme of each sample; return it and the weights of the actions."""
     weights, actions = theme_weights(config, library), action_weights(config, library)
     draws = _single(config, samples, Stream.THEME, attempt)
-    if allotment is None:
-        theme = choose(draws, np.cumsum(weights))
-        return theme, actions[theme]
     possible = np.where(allotment.themes, weights, 0.0)
     possible = np.where((allotment.action[:, None] == NOTHING) | (actions.T[allotment.action] > 0), possible, 0.0)
     numbers = np.arange(len(weights))
@@ -110,7 +102,7 @@ def _actor(
 ) -> Actor:
     """Return the input of the track of one actor in the samples in which it is present, without requirements of a quota."""
     draws = _single(config, sample, Stream.SEGMENT_COUNT, attempt, number)
-    styles, zeros = list(library.styles.values()), np.zeros(len(sample))
+    styles = list(library.styles.values())
     return Actor(
         number=number,
         sample=sample,
@@ -119,17 +111,10 @@ def _actor(
         shown=length / config.fps,
         needed=needed_seconds(config),
         segments=integers(draws, config.story.segments.min, config.story.segments.max),
-        leg=leg_height(person),
-        energy=person.energy,
-        left_handed=person.left_handed,
+        person=person,
         tempo=np.array([style.tempo for style in styles])[person.style],
         amplitude=np.array([style.amplitude for style in styles])[person.style],
         speed=np.array([style.speed for style in styles])[person.style],
-        action=np.full(len(sample), NOTHING),
-        at=zeros,
-        slow=zeros,
-        fast=zeros,
-        side=np.full(len(sample), BOTH),
     )
 
 
@@ -143,8 +128,8 @@ def _constrain(config: Config, actor: Actor, allotment: Allotment) -> Actor:
     segments = actor.segments if is_free else np.where(allotment.action == NOTHING, actor.segments, config.story.segments.min)
     draws = uniform(config.seed, actor.sample, Stream.SEGMENT_COUNT, 1, attempt=actor.attempt, first=1)[:, 0]
     at = integers(draws, 0, np.maximum(segments - 2, 0)) * is_free
-    limits = {name: getattr(allotment, name) for name in ("action", "slow", "fast", "side")}
-    return replace(actor, segments=segments, at=at, **limits)
+    required = Requirement(allotment.action, at, allotment.slow, allotment.fast, allotment.side)
+    return replace(actor, segments=segments, required=required)
 
 
 def _assemble(n: int, most: int, tracks: list[tuple[Array, Columns, Columns]]) -> Scenes:

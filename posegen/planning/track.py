@@ -1,45 +1,71 @@
 """The track of one actor: consecutive base segments and the layers over them.
 
-Segments are planned in the order of time, each for all samples at once, until the tracks of all samples are long enough.
+Segments are planned in the order of time, each for all samples at once, until the tracks of all samples are long enough. For
+each segment are drawn its action, speed, turn, side, tempo, amplitude, duration and repetitions, and a layer over it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
 
 from posegen.arrays import Array
 from posegen.config.schema import Config
-from posegen.constants import RADIANS
-from posegen.planning.repertoire import NO_GAIT, Repertoire
-from posegen.planning.segments import (
-    AFTER,
-    BEFORE,
-    UNUSED,
-    Columns,
-    LayerDraw,
-    SegmentDraw,
-    action_of,
-    amplitude_of,
-    layer_of,
-    reduced,
-    room_of,
-    side_of,
-    span_of,
-    speed_of,
-    target_of,
-    tempo_of,
-    turn_of,
-    turning_span,
-)
-from posegen.randomness import Stream, uniform
-from posegen.scene import BOTH, NOTHING
+from posegen.constants import AVERAGE_LEG, RADIANS
+from posegen.planning.population import leg_height
+from posegen.planning.repertoire import NO_GAIT, RUN, STEP, WALK, Repertoire
+from posegen.randomness import Stream, choose, integers, uniform
+from posegen.scene import BOTH, LEFT, NOTHING, RIGHT, UNUSED, Persons
+from posegen.variants.variant import longest_time
 
+Columns = dict[str, Array]
+"""Segments: arrays of equal shape, by the names of :class:`posegen.scene.Scenes`."""
+
+_DOMINANT = 0.8
+_STRAIGHT = 0.38
+_AGAIN = 0.3
+_LEAST_CURVE, _LEAST_TURN = 30.0, 40.0
+_CURVE_RATE = 45.0
+"""Largest turn rate of a curve, degrees per second."""
+_WALKING, _RUNNING = (0.5, 1.9), (2.2, 7.0)
+"""Limits of the speeds of walks and runs with any style, metres per second for an average leg."""
+_ELSE = (0.85, 1.15)
+"""Limits of all other speeds with any style, as shares of the slowest and the fastest speed of the action."""
+_TEMPO, _AMPLITUDE = (0.85, 1.2), (0.8, 1.2)
+_STYLED_TEMPO, _STYLED_AMPLITUDE = (0.65, 1.25), (0.6, 1.2)
+_HOLD = 0.8
+_SPARE_SECONDS = 2.0
+_NEXT_SEGMENT = 1.3
+_TURNING_RATE = (90.0, 120.0)
+
+BEFORE, AFTER = 0.4, 0.2
+"""Seconds between the starts of a base segment and its layer, and between their ends."""
 _SEGMENT_DRAWS, _LAYER_DRAWS = 12, 8
 _MARGIN = 0.02
 """Margin in metres per second between drawn speeds and the limits of a quota."""
+
+
+class Requirement(NamedTuple):
+    """What a quota requires of an actor's track, nothing by default; arrays [n], or [1] for all samples.
+
+    Attributes
+    ----------
+    action, at : action, or NOTHING, and the number of the base segment with it
+    slow, fast : limits of its speed in metres per second; 0 without limits
+    side : its side, LEFT or RIGHT; BOTH without a requirement
+    """
+
+    action: Array = np.array([NOTHING])
+    at: Array = np.zeros(1)
+    slow: Array = np.zeros(1)
+    fast: Array = np.zeros(1)
+    side: Array = np.array([BOTH])
+
+
+NO_REQUIREMENT = Requirement()
 
 
 @dataclass(frozen=True)
@@ -55,12 +81,9 @@ class Actor:
     shown : seconds of the clip
     needed : seconds that the plan must cover
     segments : number of segments that should start within the clip
-    leg : hip height, metres
-    energy, left_handed : of the person
+    person : the persons who play it
     tempo, amplitude, speed : factors of the person's style
-    action, at : action that a quota requires, or NOTHING, and the number of the base segment with it
-    slow, fast : limits of its speed in metres per second; 0 without limits
-    side : its side, LEFT or RIGHT; BOTH without a requirement
+    required : what a quota requires
     """
 
     number: int
@@ -70,17 +93,11 @@ class Actor:
     shown: Array
     needed: float
     segments: Array
-    leg: Array
-    energy: Array
-    left_handed: Array
+    person: Persons
     tempo: Array
     amplitude: Array
     speed: Array
-    action: Array
-    at: Array
-    slow: Array
-    fast: Array
-    side: Array
+    required: Requirement = NO_REQUIREMENT
 
     def draws(self, config: Config, stream: Stream, count: int, number: int) -> Array:
         """Return the random numbers of a segment, [n, count]."""
@@ -90,21 +107,22 @@ class Actor:
 
     def speeds(self, known: Repertoire, action: Array, draws: Array) -> Array:
         """Return the speeds of all segments [n, segments]."""
-        drawn = speed_of(known, action, self.leg[:, None], self.speed[:, None], draws)
-        slow, fast = self.slow[:, None], self.fast[:, None]
+        drawn = speed_of(known, action, leg_height(self.person)[:, None], self.speed[:, None], draws)
+        slow, fast = self.required.slow[:, None], self.required.fast[:, None]
         # Starts and curves make the measured speed slightly lower than the planned one.
         margin = np.minimum(_MARGIN, 0.25 * (fast - slow))
         limited = slow + margin + draws * ((fast - margin) - (slow + margin))
-        return np.where((action == self.action[:, None]) & (fast > 0), limited, drawn)
+        return np.where((action == self.required.action[:, None]) & (fast > 0), limited, drawn)
 
     def sides(self, known: Repertoire, action: Array, draws: Array) -> Array:
         """Return the sides of all segments [n, segments]."""
-        required = (action == self.action[:, None]) & (action != NOTHING) & (self.side[:, None] != BOTH)
-        return np.where(required, self.side[:, None], side_of(known, action, self.left_handed[:, None], draws))
+        asked, side = self.required.action[:, None], self.required.side[:, None]
+        own = side_of(known, action, self.person.left_handed[:, None], draws)
+        return np.where((action == asked) & (action != NOTHING) & (side != BOTH), side, own)
 
     def amplitudes(self, draws: Array) -> Array:
         """Return the amplitudes of all segments [n, segments]."""
-        return amplitude_of(self.energy[:, None], self.amplitude[:, None], draws)
+        return amplitude_of(self.person.energy[:, None], self.amplitude[:, None], draws)
 
 
 class _State(NamedTuple):
@@ -179,7 +197,7 @@ def _next_step(config: Config, known: Repertoire, actor: Actor, state: _State, n
         "tempo": np.where(overlay, 1.0, main["tempo"]),
     }
     weights = reduced(reduced(actor.weights, state.previous, 0.0), state.layer, 0.0)
-    tempo = tempo_of(actor.energy, actor.tempo, above[:, LayerDraw.TEMPO])
+    tempo = tempo_of(actor.person.energy, actor.tempo, above[:, LayerDraw.TEMPO])
     layer = layer_of(known, weights, base, tempo, config.story.layering, above)
     straight = (known.gait[action] != NO_GAIT) & (main["turn"] == 0.0)
     after = np.where(overlay, action, layer["action"])
@@ -190,13 +208,14 @@ def _next_step(config: Config, known: Repertoire, actor: Actor, state: _State, n
 def _main_action(known: Repertoire, actor: Actor, state: _State, number: int, draws: Array) -> Columns:
     """Return action, start, end, tempo, turn in degrees, and repetitions of the main action of a segment."""
     remaining, left, usual = actor.shown - state.time, actor.segments - number, actor.shown / actor.segments
-    room, required = room_of(remaining, left), actor.action != NOTHING
+    room, asked = room_of(remaining, left), actor.required
+    required = asked.action != NOTHING
     # A required action does not occur before its own segment.
-    later = np.where(required & (number < actor.at), actor.action, NOTHING)
+    later = np.where(required & (number < asked.at), asked.action, NOTHING)
     weights = reduced(actor.weights, later, 0.0) if (later != NOTHING).any() else actor.weights
     action = action_of(known, weights, state.previous, state.layer, room, draws[:, SegmentDraw.ACTION])
-    action = np.where(required & (number == actor.at), actor.action, action)
-    tempo = tempo_of(actor.energy, actor.tempo, draws[:, SegmentDraw.TEMPO])
+    action = np.where(required & (number == asked.at), asked.action, action)
+    tempo = tempo_of(actor.person.energy, actor.tempo, draws[:, SegmentDraw.TEMPO])
     target = target_of(remaining, left, usual, draws[:, SegmentDraw.TARGET])
     room = np.minimum(np.where(known.layered[action], room - (BEFORE + AFTER), room), usual * 3.0)
     span, repetitions = span_of(known, action, tempo, target, room, draws[:, SegmentDraw.REPETITIONS])
@@ -216,3 +235,265 @@ def _compact(segments: Columns) -> Columns:
     order = np.argsort(unused, axis=1, kind="stable")
     most = int((~unused).sum(axis=1).max(initial=0))
     return {name: np.take_along_axis(values, order, axis=1)[:, :most] for name, values in segments.items()}
+
+
+class SegmentDraw(IntEnum):
+    """Positions of the random numbers of a base segment. A new one is added at the end."""
+
+    ACTION = 0
+    TARGET = 1
+    TEMPO = 2
+    AMPLITUDE = 3
+    SPEED = 4
+    STRAIGHT = 5
+    TURN = 6
+    SIDE = 7
+    REPETITIONS = 8
+    RATE = 9
+    LEFT_OR_RIGHT = 10
+
+
+class LayerDraw(IntEnum):
+    """Positions of the random numbers of a layer. A new one is added at the end."""
+
+    WHETHER = 0
+    ACTION = 1
+    TEMPO = 2
+    AMPLITUDE = 3
+    SIDE = 4
+    REPETITIONS = 5
+    TARGET = 6
+    START = 7
+
+
+def action_of(known: Repertoire, weights: Array, previous: Array, layer: Array, room: Array, draws: Array) -> Array:
+    """Choose an action for each segment.
+
+    Parameters
+    ----------
+    known : Repertoire
+    weights : float [n, actions]
+    previous : int [n]
+        The previous action, which is not repeated; only a gait may be, with another path.
+    layer : int [n]
+        The layer over the previous action, or NOTHING; not repeated either.
+    room : float [n]
+        Available seconds.
+    draws : float [n]
+
+    Returns
+    -------
+    int [n]
+    """
+    travelling = (known.gait != NO_GAIT) & (known.gait != STEP)
+    fresh = reduced(reduced(weights, previous, np.where(travelling, _AGAIN, 0.0)[previous]), layer, 0.0)
+    chosen = np.cumsum(fresh * (known.shortest <= room[:, None]), axis=1)
+    # If no action fits, one that the end of the clip cuts is chosen; if all would repeat, a repetition.
+    for options in (fresh, weights):
+        none = np.flatnonzero(chosen[:, -1] <= 0)
+        if len(none):
+            chosen[none] = np.cumsum(options[none], axis=1)
+    return choose(draws, chosen)
+
+
+def reduced(weights: Array, action: Array, factor: Array | float) -> Array:
+    """Multiply the weight of one action in each row [n, actions]; NOTHING changes none."""
+    rows, less = np.arange(len(weights)), weights.copy()
+    less[rows, action] *= np.where(action == NOTHING, 1.0, factor)
+    return less
+
+
+def speed_of(known: Repertoire, action: Array, leg: Array, style: Array, draws: Array) -> Array:
+    """Return the speed of locomotion in metres per second, scaled by the square root of the leg length (equal Froude number).
+
+    The distribution over the range of the action is triangular. `style` is the factor of the person's style, within the limits
+    of the gait.
+    """
+    slow, fast = known.slow[action], known.fast[action]
+    least, most = speed_limits(known, action)
+    share = np.where(draws < 0.5, np.sqrt(0.5 * draws), 1.0 - np.sqrt(np.maximum(0.5 * (1.0 - draws), 0.0)))
+    speed = np.clip((slow + share * (fast - slow)) * style, least, most)
+    return np.asarray(speed * np.sqrt(leg / AVERAGE_LEG))
+
+
+def speed_limits(known: Repertoire, action: Array) -> tuple[Array, Array]:
+    """Return the limits of the speeds of actions with any style or quota, metres per second for an average leg."""
+    slow, fast, gait = known.slow[action], known.fast[action], known.gait[action]
+    least, most = _ELSE[0] * slow, _ELSE[1] * fast
+    for kind, (slowest, fastest) in ((WALK, _WALKING), (RUN, _RUNNING)):
+        least = np.where(gait == kind, np.minimum(slow, slowest), least)
+        most = np.where(gait == kind, np.maximum(fast, fastest), most)
+    return least, most
+
+
+def turn_of(known: Repertoire, action: Array, straight_before: Array, span: Array, draws: Array) -> Array:
+    """Return the turn of each segment in degrees, positive to the left.
+
+    Parameters
+    ----------
+    known : Repertoire
+    action : int [n]
+    straight_before : bool [n]
+        Whether the previous segment was the same gait straight ahead, so that this one must turn.
+    span : float [n]
+        Seconds of the segment.
+    draws : float [n, SegmentDraw]
+
+    Returns
+    -------
+    float [n]
+    """
+    gait = known.gait[action]
+    # Some actions always turn, to one side only.
+    only_left, only_right = known.right[action] > 0, known.left[action] < 0
+    left = (only_left | (draws[:, SegmentDraw.LEFT_OR_RIGHT] < 0.5)) & ~only_right
+    always = np.where(only_left, known.right[action], np.where(only_right, -known.left[action], 0.0))
+    most = np.where(left, known.left[action], -known.right[action])
+    least = np.maximum(np.minimum(np.where(gait == STEP, _LEAST_TURN, _LEAST_CURVE), most), always)
+    size = least + draws[:, SegmentDraw.TURN] * (most - least)
+    size = np.where(gait == STEP, size, np.maximum(np.minimum(size, _CURVE_RATE * span), always))
+    curved = (gait == STEP) | (draws[:, SegmentDraw.STRAIGHT] >= _STRAIGHT) | straight_before | (always > 0)
+    return np.where((gait != NO_GAIT) & curved, np.where(left, size, 0.0 - size), 0.0)
+
+
+def side_of(known: Repertoire, action: Array, left_handed: Array, draws: Array) -> Array:
+    """Return the side of each action: mostly the dominant hand; gaits start with either foot."""
+    dominant = np.where(left_handed, LEFT, RIGHT)
+    hand = np.where(draws < _DOMINANT, dominant, LEFT + RIGHT - dominant)
+    foot = np.where(draws < 0.5, LEFT, RIGHT)
+    side = np.where(known.sided[action], hand, np.where(known.gait[action] != NO_GAIT, foot, BOTH))
+    return np.where(action == NOTHING, BOTH, side).astype(np.int8)
+
+
+def tempo_of(energy: Array, style: Array, draws: Array) -> Array:
+    """Return the factor on the pace, which grows with energy; `style` is the factor of the person's style."""
+    own = np.clip(1.02 + 0.08 * energy + 0.24 * (draws - 0.5), *_TEMPO)
+    return np.asarray(np.clip(style * own, *_STYLED_TEMPO))
+
+
+def amplitude_of(energy: Array, style: Array, draws: Array) -> Array:
+    """Return the factor on the size of a movement, which grows with energy; `style` is the factor of the person's style."""
+    own = np.clip(1.0 + 0.1 * energy + 0.26 * (draws - 0.5), *_AMPLITUDE)
+    return np.asarray(np.clip(style * own, *_STYLED_AMPLITUDE))
+
+
+def target_of(remaining: Array, left: Array, usual: Array, draws: Array) -> Array:
+    """Return the target duration of a segment, so that the remaining segments fill the clip.
+
+    Parameters
+    ----------
+    remaining : float [n]
+        Seconds from the start of the segment to the end of the clip.
+    left : int [n]
+        Number of segments that still start before the end.
+    usual : float [n]
+        Mean seconds of a segment, used after the end of the clip.
+    draws : float [n]
+        On [0, 1).
+    """
+    share = remaining / np.maximum(left, 1) * (0.7 + 0.6 * draws)
+    # The last segment does not end exactly with the clip; the end of the clip cuts it.
+    last = remaining * (1.05 + 0.3 * draws) + 0.3
+    shown = np.where(left > 1, share, last)
+    return np.where(remaining > 0, shown, usual * (0.6 + 0.8 * draws))
+
+
+def span_of(known: Repertoire, action: Array, tempo: Array, target: Array, room: Array, draws: Array) -> tuple[Array, Array]:
+    """Return the seconds and the repetitions of an action.
+
+    Parameters
+    ----------
+    known : Repertoire
+    action : int [n]
+    tempo : float [n]
+    target : float [n]
+        Target seconds without repetitions; clipped to the action's range.
+    room : float [n]
+        Available seconds for repetitions; the fewest repetitions may exceed them.
+    draws : float [n]
+        On [0, 1), for the number of repetitions.
+
+    Returns
+    -------
+    float [n], int [n]
+        Repetitions are 0 for actions without a cycle.
+    """
+    around = known.enter[action] + known.exit[action]
+    cycle, fewest = known.cycle[action], known.fewest[action]
+    fitting = np.floor((room * tempo - around) / np.where(cycle > 0, cycle, 1.0)).astype(np.int64)
+    counted = known.counted[action]
+    # Drawing among the counts that fit, rather than clipping a drawn count, keeps all counts possible.
+    most = np.clip(fitting, fewest, known.most[action])
+    repetitions = np.where(counted, integers(draws, fewest, most), 0)
+    longest = known.longest[action] * (0.85 + 0.15 * draws)
+    held = np.maximum(np.minimum(target, longest), known.shortest[action])
+    held = np.where(around > 0, np.maximum(held, around / tempo + _HOLD), held)
+    return np.where(counted, (around + repetitions * cycle) / tempo, held), repetitions
+
+
+def turning_span(known: Repertoire, action: Array, degrees: Array, span: Array, style: Array, draws: Array) -> Array:
+    """Return the seconds of each segment: those of turns on the spot depend on the angle, others keep `span`.
+
+    `style` is the factor of the person's style on the pace.
+    """
+    rate = (_TURNING_RATE[0] + draws * (_TURNING_RATE[1] - _TURNING_RATE[0])) * style
+    needed = np.maximum(np.abs(degrees) / rate, known.shortest[action])
+    return np.where(known.gait[action] == STEP, needed, span)
+
+
+def needed_seconds(config: Config) -> float:
+    """Return the seconds that plans must cover, so that a faster variant does not run out of plan."""
+    return config.frames / config.fps * longest_time(config) + _SPARE_SECONDS
+
+
+def room_of(remaining: Array, left: Array) -> Array:
+    """Return the seconds available for repetitions, so that the remaining segments start before the end of the clip."""
+    return np.where(remaining > 0, remaining - np.maximum(left - 1, 0) * _NEXT_SEGMENT, np.inf)
+
+
+def layer_of(known: Repertoire, weights: Array, base: Columns, tempo: Array, chance: float, draws: Array) -> Columns:
+    """Return arm actions as layers over base segments that leave the arms free.
+
+    Parameters
+    ----------
+    known : Repertoire
+    weights : float [n, actions]
+        Of all actions; those that cannot be layers are ignored. Recent actions have weight 0.
+    base : Columns
+        Action, start, end and tempo of the base segments.
+    tempo : float [n]
+        Of the layer.
+    chance : float
+        Probability of a layer over a segment that leaves the arms free.
+    draws : float [n, LayerDraw]
+
+    Returns
+    -------
+    Columns
+        Action, start, end, tempo and repetitions; the action is NOTHING where there is no layer.
+    """
+    action, start = base["action"], base["start"]
+    seated, walking = known.seated[action], known.gait[action] != NO_GAIT
+    # Sitting down and getting up need the arms; walking leaves them free throughout.
+    first = start + np.where(seated, known.enter[action] / base["tempo"], np.where(walking, 0.0, BEFORE))
+    last = base["end"] - np.where(seated, known.exit[action] / base["tempo"], AFTER)
+    window = last - first
+    # Only the columns of possible layers, and one that always exists.
+    arms = np.flatnonzero(known.layered | (np.arange(len(known.names)) == known.standing))
+    fits = known.layered[arms] & (known.shortest[arms] <= (window * tempo)[:, None])
+    possible = np.cumsum(np.where(fits, weights[:, arms], 0.0), axis=1)
+    layered = known.host[action] & (draws[:, LayerDraw.WHETHER] < chance) & (possible[:, -1] > 0)
+    chosen = arms[choose(draws[:, LayerDraw.ACTION], possible)]
+    target = window * (0.4 + 0.7 * draws[:, LayerDraw.TARGET])
+    span, repetitions = span_of(known, chosen, tempo, target, window, draws[:, LayerDraw.REPETITIONS])
+    layered &= span <= window
+    begin = first + np.where(layered, (window - span) * draws[:, LayerDraw.START], 0.0)
+    # A layer over a walk starts later than the walk, if there is time.
+    begin = np.where(walking, np.maximum(begin, np.minimum(start + BEFORE, last - span)), begin)
+    return {
+        "action": np.where(layered, chosen, NOTHING),
+        "start": begin,
+        "end": np.minimum(begin + span, last),
+        "tempo": tempo,
+        "repetitions": np.where(layered, repetitions, 0),
+    }

@@ -4,6 +4,7 @@
 module of :mod:`~posegen.training.tasks` is one task. :mod:`~posegen.training.setup` opens task, data and initial model,
 :mod:`~posegen.training.data` reads clips, :mod:`~posegen.training.models` holds the networks,
 :mod:`~posegen.training.hardware` chooses device and micro-batch, :mod:`~posegen.training.loop` trains with Lightning,
-:mod:`~posegen.training.measures` evaluates, and :mod:`~posegen.training.runs` reads and writes the folder of a run. Trained
-models are used by :mod:`~posegen.training.inference`, :mod:`~posegen.training.export` and :mod:`~posegen.training.animation`.
+:mod:`~posegen.training.measures` evaluates, and :mod:`~posegen.training.run_folder` reads and writes the folder of a run.
+Trained models are stored, used and exported by :mod:`~posegen.training.trained_models`, and generate motion in
+:mod:`~posegen.training.animation`.
 """

@@ -1,35 +1,35 @@
-"""Choose device, precision, threads, micro-batch and loading for a run, and estimate its time.
+"""Hardware of a run: choose device, precision, threads, micro-batch and loading, estimate the time, and measure what is used.
 
 Trial steps of the run's own model decide threads, precision and micro-batch; the devices that are present decide the rest. Each
 choice is reported with its reason and stored with the run, so that a resumed run makes the same choices.
-
-What a run uses while it trains is measured in :mod:`posegen.training.resources`.
 """
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
 import psutil
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from posegen.dataset.batches import WINDOW, make_batches
 from posegen.errors import PosegenError, UsageError
 from posegen.machine import available_cores, available_memory, process_memory
-from posegen.quantities import human_time, parse_bytes
-from posegen.training.data.feed import to_clips
+from posegen.quantities import human_bytes, human_time, parse_bytes
+from posegen.training.data.feed import batches_of, to_clips
 from posegen.training.data.sources import ClipSource
-from posegen.training.data.training_data import batches_of
-from posegen.training.inference import EVALUATION_BATCH
 from posegen.training.models.encoder import trainable_weights
-from posegen.training.resources import matrix_attention
 from posegen.training.settings import Settings
 from posegen.training.setup import Setup
+from posegen.training.trained_models import EVALUATION_BATCH
 
 _GB = 10**9
 _STANDARD, _QUICK = (2, 4, 8), (4, 8, 16)
@@ -50,26 +50,9 @@ _WORKERS = 2
 _REPEATS = 3
 _INFERENCE_SPEEDUP = 3
 """Clips per second of inference, relative to training."""
-
-
-@dataclass(frozen=True)
-class Hardware:
-    """Cores that the process may use, bytes of memory in total and free, number of GPUs, name and memory of the first one."""
-
-    cores: int
-    memory: int
-    free: int
-    gpu: str | None
-    gpus: int
-    gpu_memory: int
-
-
-def detect_hardware() -> Hardware:
-    """Return the cores, memory and GPUs that this process may use."""
-    memory = available_memory()
-    gpu = torch.cuda.get_device_name(0) if torch.cuda.is_available() else None
-    gpu_memory = torch.cuda.get_device_properties(0).total_memory if gpu else 0
-    return Hardware(available_cores(), memory.total, memory.free, gpu, torch.cuda.device_count(), gpu_memory)
+_MIN_UTILISATION = 0.8
+_MIN_SWAPPED = 64 * 2**20
+"""Bytes read back between two calls. Every system writes out rarely used memory once, which slows nothing down."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +83,7 @@ class Choices:
         """
         if self.micro_batch == 1:
             hint = "Use a smaller model, --set model.size=small, or shorter clips, --set data.frames=100"
-            msg = f"out of memory with one clip at a time ({error}). {hint}"
-            raise PosegenError(msg) from error
+            raise PosegenError(f"out of memory with one clip at a time ({error}). {hint}") from error
         return replace(self, micro_batch=self.micro_batch // 2)
 
 
@@ -174,7 +156,7 @@ def given_choices(settings: Settings) -> dict[str, Any]:
 
 
 def split_batch(batch: int, devices: int, micro_batch: int) -> int:
-    """Return the number of micro-batches that each device computes of a batch.
+    """Return the smallest number of equal micro-batches, of at most `micro_batch` clips, that each device computes of a batch.
 
     Raises
     ------
@@ -183,15 +165,9 @@ def split_batch(batch: int, devices: int, micro_batch: int) -> int:
     """
     if batch % devices:
         hint = f"--set batch={-(-batch // devices) * devices}, or --set machine.devices=1"
-        msg = f"a batch of {batch} clips cannot be split equally between {devices} devices. {hint}"
-        raise UsageError(msg)
-    return count_micro_batches(batch // devices, micro_batch)
-
-
-def count_micro_batches(batch: int, micro_batch: int) -> int:
-    """Return the smallest number of equal micro-batches, of at most `micro_batch` clips, that make up a batch."""
-    fewest = -(-batch // micro_batch)
-    return next(parts for parts in range(fewest, batch + 1) if batch % parts == 0)
+        raise UsageError(f"a batch of {batch} clips cannot be split equally between {devices} devices. {hint}")
+    share = batch // devices
+    return next(parts for parts in range(-(-share // micro_batch), share + 1) if share % parts == 0)
 
 
 def choose_for_run(setup: Setup) -> tuple[Choices, list[Reason], Estimate]:
@@ -253,8 +229,14 @@ def _loading_seconds(source: ClipSource, settings: Settings) -> float:
 
 def _choose(setup: Setup, first: dict[str, Any], loading: float) -> tuple[Choices, list[Reason], float]:
     """Return the choices, their reasons, and the seconds of a step, for a first batch and the seconds to load one."""
-    settings, hardware = setup.settings, detect_hardware()
-    given, rows = given_choices(settings), list(_hardware_rows(hardware))
+    settings, given = setup.settings, given_choices(setup.settings)
+    cores, memory, gpus = available_cores(), available_memory(), torch.cuda.device_count()
+    gpu = torch.cuda.get_device_properties(0) if gpus else None
+    rows = [
+        Reason("cores", str(cores), "available to this process"),
+        Reason("memory", f"{memory.total / _GB:.1f} GB", f"{memory.free / _GB:.1f} GB free"),
+        Reason("GPU", f"{gpus} x {gpu.name}, {gpu.total_memory / _GB:.0f} GB" if gpu else "none", ""),
+    ]
 
     def choose(name: str, decide: Callable[[], tuple[Any, str]]) -> Any:
         """Return the value that the settings give, else the one that `decide` returns with its reason; add a row."""
@@ -262,15 +244,16 @@ def _choose(setup: Setup, first: dict[str, Any], loading: float) -> tuple[Choice
         rows.append(Reason(name, _yes(value) if isinstance(value, bool) else str(value), why))
         return value
 
-    device: str = choose("device", lambda: ("cuda", "a GPU is present") if hardware.gpu else ("cpu", "no GPU is present"))
+    device: str = choose("device", lambda: ("cuda", "a GPU is present") if gpus else ("cpu", "no GPU is present"))
     devices: int = choose("devices", lambda: (1, "one unless several are requested"))
-    _check_devices(device, devices, hardware)
+    _check_devices(device, devices, gpus)
     split_batch(settings.batch, devices, 1)
-    share, room = settings.batch // devices, _room(settings, hardware, device) // devices
+    total, free = (gpu.total_memory, gpu.total_memory) if gpu and device == "cuda" else (memory.total, memory.free)
+    share, room = settings.batch // devices, _room(settings, device, free) // devices
     trials = _Trials(setup, first, device)
-    small = _first_micro_batch(settings, hardware, device)
-    cores = max(1, hardware.cores // devices) if device == "cpu" else hardware.cores
-    trials.threads = threads = choose("threads", lambda: trials.compare("threads", cores, 1, small))
+    small = _first_micro_batch(settings, total)
+    own_cores = max(1, cores // devices) if device == "cpu" else cores
+    trials.threads = threads = choose("threads", lambda: trials.compare("threads", own_cores, 1, small))
     trials.precision = choose("precision", lambda: trials.compare("precision", "32-true", "bf16-mixed", small))
     # A batch that needs several passes is computed twice, so a smaller micro-batch must be much faster.
     whole = setup.task.needs_whole_batch
@@ -283,49 +266,38 @@ def _choose(setup: Setup, first: dict[str, Any], loading: float) -> tuple[Choice
     if whole and micro < share:
         seconds /= _RECOMPUTATION_GAIN
     compiled: bool = choose("compile", lambda: _pays_to_compile(device, seconds * settings.steps))
-    workers: int = choose("workers", lambda: _loading_workers(loading, seconds, hardware))
+    workers: int = choose("workers", lambda: _loading_workers(loading, seconds, cores))
     rows.append(Reason("validation batch", str(evaluation_batch(device, micro)), "no activations are stored"))
     why = "on GPUs" if device == "cuda" else "never on a CPU"
     rows.append(Reason("TF32, cudnn autotuning, pinned memory", _yes(device == "cuda"), why))
     choices = Choices(device, trials.precision, threads, micro, workers, compiled, checkpointing, devices)
     # A step waits for its loader; or both share the cores.
-    shared = (loading + seconds * threads * devices) / hardware.cores
+    shared = (loading + seconds * threads * devices) / cores
     return choices, rows, max(seconds, loading / max(1, workers), shared)
-
-
-def _hardware_rows(hardware: Hardware) -> Iterator[Reason]:
-    yield Reason("cores", str(hardware.cores), "available to this process")
-    yield Reason("memory", f"{hardware.memory / _GB:.1f} GB", f"{hardware.free / _GB:.1f} GB free")
-    gpu = f"{hardware.gpus} x {hardware.gpu}, {hardware.gpu_memory / _GB:.0f} GB" if hardware.gpu else "none"
-    yield Reason("GPU", gpu, "")
 
 
 def _yes(value: bool) -> str:
     return "yes" if value else "no"
 
 
-def _check_devices(device: str, devices: int, hardware: Hardware) -> None:
+def _check_devices(device: str, devices: int, gpus: int) -> None:
     """Raise UsageError if there are fewer GPUs than requested."""
-    if device == "cuda" and devices > hardware.gpus:
-        hint = f"--set machine.devices={hardware.gpus}" if hardware.gpus else "--set machine.device=cpu"
-        msg = f"machine.device is cuda and machine.devices {devices}, but torch finds {hardware.gpus} GPUs. {hint}"
-        raise UsageError(msg)
+    if device == "cuda" and devices > gpus:
+        hint = f"--set machine.devices={gpus}" if gpus else "--set machine.device=cpu"
+        raise UsageError(f"machine.device is cuda and machine.devices {devices}, but torch finds {gpus} GPUs. {hint}")
 
 
-def _first_micro_batch(settings: Settings, hardware: Hardware, device: str) -> int:
+def _first_micro_batch(settings: Settings, memory: int) -> int:
     """Return a safe size: 2, 4 or 8 clips for less than 8, up to 16 and more than 16 GB; twice that in short runs."""
-    memory = (hardware.gpu_memory if device == "cuda" else hardware.memory) / _GB
-    level = 0 if memory < 8 else 1 if memory <= 16 else 2
+    level = 0 if memory < 8 * _GB else 1 if memory <= 16 * _GB else 2
     return (_QUICK if settings.steps <= _QUICK_STEPS else _STANDARD)[level]
 
 
-def _room(settings: Settings, hardware: Hardware, device: str) -> int:
-    """Return the bytes that steps may use."""
-    if device == "cuda":
-        return int(hardware.gpu_memory * _MEMORY_SHARE)
-    if settings.memory.limit is not None:
-        return max(0, int((parse_bytes(settings.memory.limit) - process_memory()) * _MEMORY_SHARE))
-    return int(hardware.free * _MEMORY_SHARE)
+def _room(settings: Settings, device: str, free: int) -> int:
+    """Return the bytes that steps may use, of those that are free on a device; memory.limit is that of the process."""
+    if device == "cpu" and settings.memory.limit is not None:
+        free = max(0, parse_bytes(settings.memory.limit) - process_memory())
+    return int(free * _MEMORY_SHARE)
 
 
 def _needs_checkpointing(trials: _Trials, room: int) -> tuple[bool, str]:
@@ -340,9 +312,9 @@ def _pays_to_compile(device: str, seconds: float) -> tuple[bool, str]:
     return seconds * _COMPILE_GAIN > _COMPILE_SECONDS, why
 
 
-def _loading_workers(loading: float, step: float, hardware: Hardware) -> tuple[int, str]:
+def _loading_workers(loading: float, step: float, cores: int) -> tuple[int, str]:
     why = f"measured: a batch takes {1000 * loading:.1f} ms to load and {1000 * step:.0f} ms to train on"
-    return (0 if loading < step * _LOADING_SHARE or hardware.cores == 1 else min(_WORKERS, hardware.cores)), why
+    return (0 if loading < step * _LOADING_SHARE or cores == 1 else min(_WORKERS, cores)), why
 
 
 def clearly_faster(default: Any, other: Any, measure: Callable[[Any], float]) -> tuple[Any, dict[Any, float]]:
@@ -441,3 +413,91 @@ class _Trials:
                 break
             best, seconds, used = larger, others, more
         return best, f"measured: time per clip by micro-batch: {', '.join(measured)}"
+
+
+def gpu_use() -> tuple[dict[str, float], str]:
+    """Return the shares of the GPU that are in use, by the names of their curves, and a line for the log."""
+    try:
+        utilisation: float | None = torch.cuda.utilization() / 100
+    except (ModuleNotFoundError, RuntimeError):
+        utilisation = None  # the Python package of its driver is missing
+    return describe_gpu_use(utilisation, torch.cuda.max_memory_allocated(), torch.cuda.get_device_properties(0).total_memory)
+
+
+def describe_gpu_use(utilisation: float | None, peak: int, memory: int) -> tuple[dict[str, float], str]:
+    """Return the values and the line of :func:`gpu_use`; the line is a warning with a hint if the GPU is often idle.
+
+    Parameters
+    ----------
+    utilisation : float or None
+        Share of the last moment in which the GPU computed.
+    peak, memory : int
+        Highest number of bytes that training used so far, and bytes in total.
+    """
+    used = f"{human_bytes(peak)} of {human_bytes(memory)} used"
+    if utilisation is None:
+        return {"gpu/memory": peak / memory}, f"GPU {used}"
+    values = {"gpu/utilisation": utilisation, "gpu/memory": peak / memory}
+    if utilisation >= _MIN_UTILISATION:
+        return values, f"GPU {100 * utilisation:.0f} % utilised, {used}"
+    hint = "Use a larger batch, --set batch=1024, or more loading processes, --set machine.workers=4"
+    return values, f"warning: the GPU is idle {100 * (1 - utilisation):.0f} % of the time. {hint}"
+
+
+class SwapMonitor:
+    """Detect swapping, which makes steps many times slower."""
+
+    def __init__(self) -> None:
+        self._before = psutil.swap_memory()
+        self._warned = False
+
+    def warning(self, *, limit: str | None, micro_batch: int) -> str | None:
+        """Return a warning with a hint the first time that much was read back since the last call, else None."""
+        now = psutil.swap_memory()
+        read, written = now.sin - self._before.sin, now.sout - self._before.sout
+        self._before = now
+        if self._warned or read < _MIN_SWAPPED:
+            return None
+        self._warned = True
+        if limit is None:
+            hint = f"Reduce memory with --set machine.micro_batch={max(1, micro_batch // 2)} or --set memory.limit=4GB"
+        else:
+            hint = f"Reduce memory with a lower --set memory.limit than {limit}"
+        return (
+            f"warning: the machine is swapping, which slows down each step: {human_bytes(read)} read back and "
+            f"{human_bytes(written)} written within a few steps. {hint}, or end other programs. "
+            f"The same command resumes a stopped run"
+        )
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether an error reports a lack of memory.
+
+    Covers Python's MemoryError, torch's errors for GPUs and for the CPU, and errors of another process that quote one of these.
+    """
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    text = str(error)
+    return "can't allocate memory" in text or "out of memory" in text.lower() or "MemoryError" in text
+
+
+def release_memory() -> None:
+    """Return unused memory to the system."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    try:
+        # The C allocator keeps freed memory, which counts as used, until this call.
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
+    except (OSError, AttributeError):
+        return
+
+
+def matrix_attention(device: str) -> AbstractContextManager[None]:
+    """Return a context in which attention is computed by plain matrix products if the device is a CPU.
+
+    Flash attention saves memory for long sequences; clips and captions are short. Its backward pass in bf16 takes most of a
+    step on CPUs that multiply bf16 matrices natively: without it, steps took 144 instead of 200 ms for `motion` and 1.0 instead
+    of 1.45 s for `text`; float32 was equally fast. Inference keeps torch's own implementation.
+    """
+    return sdpa_kernel(SDPBackend.MATH) if device == "cpu" else nullcontext()

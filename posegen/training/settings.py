@@ -19,7 +19,8 @@ from posegen.quantities import parse_bytes
 from posegen.validation import StrictModel, validated
 from posegen.yaml_files import read_yaml
 
-_MOST_POINTS = 1000
+NOT_CONTENT = {"log", "saving", "machine", "memory"}
+"""Groups of settings that do not change the result of a run, and so may change when it is resumed."""
 _FINAL_RATE = 0.01
 """Learning rate of the last step, relative to the highest."""
 
@@ -244,11 +245,6 @@ def learning_rate(step: int, settings: Settings) -> float:
     share = min(1.0, max(0, step - warmup) / max(1, settings.steps - warmup))
     decay = _FINAL_RATE + (1 - _FINAL_RATE) * 0.5 * (1 + math.cos(math.pi * share))
     return settings.optimiser.rate * min(1.0, (step + 1) / warmup) * decay
-
-
-def log_interval(settings: Settings) -> int:
-    """Return the number of steps between two logged ones, such that a curve has at most a thousand points."""
-    return max(1, -(-settings.steps // _MOST_POINTS))
 
 
 def training_presets() -> dict[str, Path]:

@@ -1,31 +1,195 @@
-"""Open what a training run needs: the task, its training data and the first weights of its model.
+"""Open what a training run needs: the task, its training data, divided into splits, and the first weights of its model.
 
 The steps of the run are the matter of :mod:`posegen.training.loop`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
-from safetensors.torch import load
 from torch import Tensor, nn
 
+from posegen.arrays import Array
 from posegen.config.identity import digest
+from posegen.config.load import load_config
 from posegen.dataset.layout import HEADER_FILE, ROWS
+from posegen.dataset.read import Dataset, open_dataset
+from posegen.dataset.splits import SPLITS, in_split
+from posegen.embedding.models import DEFAULT, find_encoder
 from posegen.errors import UsageError
+from posegen.library.load import load_library
 from posegen.quantities import human_bytes
-from posegen.training.data.training_data import TrainingData, open_own_clips, open_training_data
-from posegen.training.model_files import build_model, load_model
+from posegen.training.data.captions import Captions, CaptionSampler, FreshCaptions, encoder_of, open_captions
+from posegen.training.data.features import Recipe, View
+from posegen.training.data.identities import EVALUATED, IDENTITY_RECIPES, TRAINED_VARIANTS, Identities, open_identities
+from posegen.training.data.sources import ClipSource, Origin, cached_origin, config_origin, fill_cache, read_own_clips, view_of
 from posegen.training.models.encoder import add_adapters, merge_adapters, trainable_weights
-from posegen.training.models.text_encoders import find_trainable_encoder
-from posegen.training.runs.checkpoints import write_tensors
-from posegen.training.runs.folder import WEIGHTS
-from posegen.training.settings import Settings
+from posegen.training.run_folder import write_tensors
+from posegen.training.settings import Contrast, Data, Settings
 from posegen.training.task import Task, find_task
+from posegen.training.trained_models import build_model, load_model
+
+_EVALUATED_SAMPLES = 5000
+"""Samples of a config from which validation and test are taken."""
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Data that a model is trained on.
+
+    Attributes
+    ----------
+    name : str
+        Name for messages.
+    identity : str
+    seed : int
+        Decides the split of each sample.
+    samples : int
+        Number of samples, in all splits.
+    view : View
+    origin : Origin
+    dataset : Dataset or None
+        The dataset, if it is one.
+    groups : int64 [sample], or None
+        Group of each of a user's own clips. Splits separate groups.
+    captions : Captions, FreshCaptions or None
+        For tasks that take embedded captions.
+    by_identity : Settings or None
+        Settings of a task that compares identities; None for all other tasks.
+    caption_sampler : CaptionSampler or None
+        For tasks that train a text encoder.
+    """
+
+    name: str
+    identity: str
+    seed: int
+    samples: int
+    view: View
+    origin: Origin
+    dataset: Dataset | None = None
+    groups: Array | None = None
+    captions: Captions | FreshCaptions | None = None
+    by_identity: Settings | None = None
+    caption_sampler: CaptionSampler | None = None
+
+    def with_identities(self, settings: Settings) -> TrainingData:
+        """Return the same data divided by identity, with clips of one identity in groups.
+
+        Raises
+        ------
+        UsageError
+            If it is not a dataset: the identities of all samples must be known.
+        """
+        if self.dataset is None:
+            raise UsageError(f"{self.name}: the task needs the identities of all samples. Generate a dataset and train on that")
+        return replace(self, by_identity=settings)
+
+    def with_captions(self, contrast: Contrast) -> TrainingData:
+        """Return the same data with embedded captions.
+
+        Raises
+        ------
+        UsageError
+            If the captions are not embedded, or there are no hard negatives.
+        """
+        if self.dataset is not None:
+            captions = open_captions(self.dataset.path, self.dataset.header.shard, contrast.encoder, contrast.hard)
+            embeddings = captions.embeddings
+            view = replace(self.view, text_encoder=embeddings.encoder, text_dimension=embeddings.dimension)
+            return replace(self, captions=captions, view=view)
+        if contrast.hard:
+            hint = "Generate a dataset, or pass --set contrast.hard=0"
+            msg = f"{self.name}: contrast.hard is {contrast.hard}, but hard negatives are mined from a dataset. {hint}"
+            raise UsageError(msg)
+        name = contrast.encoder or DEFAULT
+        encoder = encoder_of(name)
+        view = replace(self.view, text_encoder=encoder.name, text_dimension=encoder.dimension)
+        # Another encoder gives other embeddings of the same captions, so a run cannot be resumed with it.
+        identity = digest({"config": self.identity, "encoder": encoder.fingerprint})
+        return replace(self, captions=FreshCaptions(name), view=view, identity=identity)
+
+    def prepare(self, recipes: Sequence[Recipe], report: Callable[[int, int], None]) -> int:
+        """Compute recipes that are not cached yet; see :func:`posegen.training.data.sources.fill_cache`."""
+        if self.dataset is None:
+            return 0
+        if self.by_identity is None:
+            return fill_cache(self.dataset, recipes, self.view, report)
+        done = fill_cache(self.dataset, (*recipes, *IDENTITY_RECIPES), self.view, report)
+        for split in EVALUATED:
+            self._identities(self.by_identity).check(split)
+        return done
+
+    def source(self, recipes: tuple[Recipe, ...], split: str) -> ClipSource:
+        """Return the clips of a split.
+
+        Raises
+        ------
+        UsageError
+            If the split is empty.
+        """
+        if self.by_identity is not None:
+            identities = self._identities(self.by_identity)
+            group = None if split in EVALUATED else self.by_identity.identity.clips
+            samples = identities.in_split(split) if group is None else identities.groups(group)
+            own = identities.arrays_in(split)
+            return ClipSource(
+                self.origin, recipes, self.view, samples, identities=own, group=group, only_variants=TRAINED_VARIANTS
+            )
+        samples = self._samples_in(split)
+        if not len(samples):
+            msg = f"{self.name}: none of its {self.samples:,} samples is in the {split} split. Generate a few hundred"
+            raise UsageError(msg)
+        sampler = self.caption_sampler
+        return ClipSource(self.origin, recipes, self.view, samples, self.captions, caption_sampler=sampler)
+
+    def _identities(self, settings: Settings) -> Identities:
+        assert self.dataset is not None
+        return open_identities(self.dataset, self.view, self.samples, shuffled=settings.data.shuffle_labels)
+
+    def _samples_in(self, split: str) -> Array:
+        if self.groups is not None:
+            return np.flatnonzero(np.isin(self.groups, in_split(self.seed, np.arange(self.groups.max() + 1), split)))
+        limited = self.dataset is None and split != "training"
+        return in_split(self.seed, np.arange(min(self.samples, _EVALUATED_SAMPLES) if limited else self.samples), split)
+
+
+def open_training_data(source: str | Path, data: Data, sequences: int) -> TrainingData:
+    """Open a dataset or load a config.
+
+    Parameters
+    ----------
+    source : str or Path
+        Folder of a dataset, name of a preset, or path of a YAML file.
+    data : Data
+    sequences : int
+        Number of sequences that the run trains on. A config gets enough samples that no sequence is repeated.
+
+    Raises
+    ------
+    UsageError
+        If there is neither a dataset nor a config.
+    """
+    if (Path(source) / HEADER_FILE).is_file() or Path(source).is_dir():
+        dataset = open_dataset(source)
+        header = dataset.header
+        samples = len(dataset) if data.samples is None else min(data.samples, len(dataset))
+        view = view_of(dataset, data.stride)
+        return TrainingData(str(source), header.identity, header.seed, samples, view, cached_origin(dataset), dataset)
+    config = load_config(str(source))
+    library = load_library(config.story.library)
+    view = View(-(-config.frames // data.stride), config.fps / data.stride, data.stride, tuple(library.actions))
+    low, high = SPLITS["training"]
+    variants = len(data.variants or config.variants.names)
+    # A tenth more than the share of the split, as each sample's split is drawn by itself.
+    needed = int(sequences / variants / (high - low) * 1.1) + 10 * config.store.chunk
+    identity, samples = config.identity(library), data.samples or needed
+    return TrainingData(f"config {config.name}", identity, config.seed, samples, view, config_origin(config))
+
 
 ADAPTER = "adapter.safetensors"
 
@@ -121,9 +285,8 @@ def open_setup(request: Request) -> Setup:
     settings = request.settings
     task = find_task(request.task).configured(settings)
     data = _open_data(request)
-    if data.own is not None and any(ROWS in recipe.fields for recipe in task.recipes):
-        msg = f"{request.source}: the task {task.name} needs annotations that only datasets of posegen have"
-        raise UsageError(msg)
+    if data.groups is not None and (task.takes_captions or any(ROWS in recipe.fields for recipe in task.recipes)):
+        raise UsageError(f"{request.source}: the task {task.name} needs annotations that only datasets of posegen have")
     if task.by_identity:
         data = data.with_identities(settings)
     if task.takes_captions:
@@ -137,20 +300,23 @@ def _open_data(request: Request) -> TrainingData:
     """Open the training data; a user's clips are allowed only with a model that defines how motion is seen."""
     path, settings = Path(request.source), request.settings
     if request.init is None and path.suffix == ".npz":
-        msg = f"{path}: your own clips need a trained model, which defines how motion is seen. Pass --init RUN"
-        raise UsageError(msg)
+        raise UsageError(f"{path}: your own clips need a trained model, which defines how motion is seen. Pass --init RUN")
     is_dataset = (path / HEADER_FILE).exists()
     if request.init is None or is_dataset or not (path.is_dir() or path.suffix == ".npz"):
         return open_training_data(request.source, settings.data, settings.steps * settings.batch)
-    return open_own_clips(path, load_model(request.init).view)
+    model_view = load_model(request.init).view
+    clips = read_own_clips(path, model_view.fps * model_view.stride)
+    frames = -(-max(len(clip) for clip in clips.joints) // model_view.stride)
+    view = View(frames, model_view.fps, model_view.stride, tuple(sorted(set(clips.words))))
+    return TrainingData(str(path), clips.identity, 0, len(clips.words), view, clips.origin(), groups=clips.groups)
 
 
 def _with_sentences(data: TrainingData, task: Task, settings: Settings) -> TrainingData:
     """Return the data with captions as text, for the sentence encoder that the task trains."""
-    if data.own is not None:
-        msg = f"{data.name}: the clips have class names but no captions. Train on a dataset or a config"
-        raise UsageError(msg)
-    encoder = find_trainable_encoder(settings.text.encoder)
+    encoder = find_encoder(settings.text.encoder)
+    if encoder.folder is None:
+        hint = "Use all-MiniLM-L6-v2, or the folder of a sentence-transformers transformer"
+        raise UsageError(f"text.encoder={settings.text.encoder}: has no weights that could be trained here. {hint}")
     # An absolute path, since the run may be resumed in another folder.
     name = str(Path(encoder.source).resolve()) if Path(encoder.source).is_dir() else encoder.source
     view = replace(data.view, text_encoder=name, answers=task.class_names)
@@ -163,16 +329,14 @@ def _initial_weights(task: Task, settings: Settings, init: Path | None) -> dict[
     """Return the weights of the run that initialises the model, after checking that they fit the settings; None without one."""
     if init is None:
         if settings.adapter.rank is not None and task.caption_sampler is None:
-            msg = "adapters need a trained model: name its run with --init"
-            raise UsageError(msg)
+            raise UsageError("adapters need a trained model: name its run with --init")
         return None
     if task.caption_sampler is not None:
-        msg = f"the task {task.name} starts from a sentence encoder, not from --init. Use --set text.encoder={init}"
-        raise UsageError(msg)
+        raise UsageError(f"the task {task.name} starts from a sentence encoder, not from --init. Use --set text.encoder={init}")
     trained = load_model(init)
     size, stride = trained.settings.size, trained.view.stride
     if (size, stride) != (settings.model.size, settings.data.stride):
         hint = f"--set model.size={size} --set data.stride={stride}"
         msg = f"{init}: the model has size {size} and a stride of {stride} frames, other than the settings. Use {hint}"
         raise UsageError(msg)
-    return load((init / WEIGHTS).read_bytes())
+    return trained.model.state_dict()

@@ -26,6 +26,12 @@ Clips = Mapping[str, Tensor]
 """A batch of clips: ``motion`` float32 [clip, frame, FEATURES], ``length`` and the arrays of the task's own recipes."""
 
 
+def apply_to_motion(model: nn.Module, clips: Clips, array: str = "motion") -> Tensor:
+    """Return the outputs of a model whose inputs are an array of motion and the lengths."""
+    outputs: Tensor = model(clips[array], clips["length"])
+    return outputs
+
+
 class Tally(Protocol):
     """Accumulates a model's outputs and the true labels, and computes the measures of a task."""
 
@@ -164,7 +170,6 @@ def find_task(name: str) -> Task:
     """
     if name not in TASKS:
         names = TASKS.names()
-        msg = f"there is no task {shown(name)}{did_you_mean(name, names)}. Available tasks: {', '.join(names)}"
-        raise UsageError(msg)
+        raise UsageError(f"there is no task {shown(name)}{did_you_mean(name, names)}. Available tasks: {', '.join(names)}")
     task: Task = TASKS.load(name)
     return task

@@ -11,38 +11,29 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from posegen.config.identity import differences
 from posegen.config.schema import CONTENT_VERSION
-from posegen.dataset.files import remove_temporary_files
 from posegen.dataset.lock import locked
-from posegen.dataset.runs import current_run
 from posegen.errors import UsageError
 from posegen.plugins import require_extra
 from posegen.progress import Progress
 from posegen.quantities import human_time
 from posegen.training.data.captions import Captions
 from posegen.training.hardware import Choices, Estimate, Reason, check_budget, choose_for_run, given_choices
-from posegen.training.inference import evaluate_model
-from posegen.training.loop.timing import StepTimes
-from posegen.training.model_files import save_model
-from posegen.training.resources import restored_torch_settings
-from posegen.training.runs import checkpoints
-from posegen.training.runs.folder import RESULT, RUN, read_document, write_document
-from posegen.training.runs.report import write_report
-from posegen.training.settings import Settings
+from posegen.training.run_folder import RESULT, RUN, RunProgress, read_checkpoint, read_document, write_document, write_report
+from posegen.training.settings import NOT_CONTENT, Settings
 from posegen.training.setup import Request, Setup, open_setup
+from posegen.training.trained_models import evaluate_model, save_model
 
-_MOST_WAITING = 0.05
 _MOST_TESTED = 10_000
 """Largest number of clips of the test split that a finished model is evaluated on."""
 _CONDITIONS = ("device", "devices", "precision", "threads", "micro_batch", "compile")
 """Choices on which each bit of the weights depends."""
-_NOT_CONTENT = {"log", "saving", "machine", "memory"}
-"""Groups of settings that do not change the result of a run, and so may change when it is resumed."""
 
 
 @dataclass(frozen=True)
@@ -157,11 +148,25 @@ def train(request: Request, progress: Progress | None = None) -> Result:
                 _prepare(setup, progress)
                 _, reasons, estimate = _choose(setup, progress)
                 return Result(run, setup.task.name, 0, estimate=estimate, reasons=reasons)
-            with _run_folder(run), locked(run, current_run()):
-                remove_temporary_files(run)
+            with _run_folder(run), locked(run):
                 return _train_run(request, run, setup, progress)
     finally:
         progress.stop()
+
+
+@contextmanager
+def restored_torch_settings() -> Iterator[None]:
+    """Restore the number of threads and the precision of float32 products at the end of the context.
+
+    Sums over one and two threads differ in the last bits. Without this, later predictions of the same process would depend on
+    whether it trained before.
+    """
+    threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+        torch.set_float32_matmul_precision(precision)
 
 
 @contextmanager
@@ -213,14 +218,12 @@ def _train_round(request: Request, run: Path, record: _Record, setup: Setup, pro
 
     learner, stopped, times = train_session(session, progress, deadline, store_choices)
     progress.stop()
-    if times is not None and times.shares["data"] > _MOST_WAITING:
-        _warn_of_waiting(times, record.choices, setup, progress)
     done = learner.progress
     if stopped:
         return Result(run, setup.task.name, done.step, stopped, seconds=done.seconds, reasons=record.reasons)
     if done.step < session.last:
         progress.log(f"stopped early: {learner.early_stop_reason()}")
-    measures = _finish(run, record, setup, done, times)
+    measures = _finish(run, record, setup, done, None if times is None else asdict(times))
     return Result(run, setup.task.name, done.step, None, False, measures, done.seconds, reasons=record.reasons)
 
 
@@ -245,13 +248,11 @@ def _start_run(request: Request, run: Path, setup: Setup, progress: Progress) ->
     return record, estimate
 
 
-def _finish(
-    run: Path, record: _Record, setup: Setup, progress: checkpoints.RunProgress, times: StepTimes | None
-) -> dict[str, float]:
+def _finish(run: Path, record: _Record, setup: Setup, progress: RunProgress, times: dict[str, Any] | None) -> dict[str, float]:
     """Evaluate the averaged weights of the best check on the test split; write model, report and result."""
     task, data, settings = setup.task, setup.data, record.settings
     best = progress.step if progress.best_step is None else progress.best_step
-    weights = checkpoints.read(run, best).tensors["average"]
+    weights = read_checkpoint(run, best).tensors["average"]
     model = setup.make_trained_model(weights, run)
     source = data.source(task.recipes, "test")
     tally = evaluate_model(task, model.to(record.choices.device), source, settings.data.variants, most=_MOST_TESTED)
@@ -266,7 +267,7 @@ def _finish(
         "rounds": len(record.rounds),
         "seconds": progress.seconds,
         "measures": measures,
-        "times": None if times is None else asdict(times),
+        "times": times,
         "checks": progress.checks,
         "table": tally.table(),
         "conditions": {name: getattr(record.choices, name) for name in _CONDITIONS} | {"torch": torch.__version__},
@@ -274,14 +275,6 @@ def _finish(
     write_report(run, record.model_dump(mode="json"), result, task.monitor)
     write_document(run, RESULT, result)
     return measures
-
-
-def _warn_of_waiting(times: StepTimes, choices: Choices, setup: Setup, progress: Progress) -> None:
-    """Warn that steps wait for data, with a hint."""
-    hint = f"Use more loading processes, --set machine.workers={choices.workers + 1}, or end other programs"
-    if setup.data.dataset is None and setup.data.own is None:
-        hint = "Samples are generated during training; `posegen generate` generates them once for all runs"
-    progress.log(f"warning: {100 * times.shares['data']:.0f} % of the time was spent waiting for data. {hint}")
 
 
 def _prepare(setup: Setup, progress: Progress) -> None:
@@ -321,8 +314,7 @@ def _read_record(run: Path) -> _Record | None:
     except ValidationError as error:
         keys = ", ".join(".".join(map(str, problem["loc"])) for problem in error.errors())
         hint = "Resume with that version, or train into another folder with --out"
-        msg = f"{run / RUN}: written by another version of posegen; missing or unknown: {keys}. {hint}"
-        raise UsageError(msg) from error
+        raise UsageError(f"{run / RUN}: written by another version of posegen; missing or unknown: {keys}. {hint}") from error
 
 
 def _check_same_run(run: Path, record: _Record, request: Request, setup: Setup) -> None:
@@ -330,12 +322,11 @@ def _check_same_run(run: Path, record: _Record, request: Request, setup: Setup) 
     init = None if request.init is None else str(request.init)
     before = {"task": record.task, "form": record.form, "init": record.init, "data": record.data.identity}
     now = {"task": request.task, "form": setup.task.form, "init": init, "data": setup.data.identity}
-    of_settings = (settings.model_dump(mode="json", exclude=_NOT_CONTENT) for settings in (record.settings, request.settings))
+    of_settings = (settings.model_dump(mode="json", exclude=NOT_CONTENT) for settings in (record.settings, request.settings))
     changed = [*differences(before, now), *differences(*of_settings)]
     if changed:
         listed = ", ".join(f"{key} was {old!r} and is {new!r}" for key, old, new in changed[:5])
-        msg = f"{run}: holds another run: {listed}. Use the same settings, or train into another folder with --out"
-        raise UsageError(msg)
+        raise UsageError(f"{run}: holds another run: {listed}. Use the same settings, or train into another folder with --out")
 
 
 def _add_round(run: Path, record: _Record, setup: Setup, progress: Progress) -> None:

@@ -42,4 +42,4 @@ def _copy(motion: Motion, source: int, target: int, _parameters: Parameters) -> 
     copy_motion(motion, source, target, orders, (-1, 1, 1), np.zeros((len(motion.joints), 3)))
 
 
-MIRROR = Variant("mirror", _transform, {"mirrored": False}, draw=_draw, first_draw=6, copy=_copy, exchanges_sides=True)
+VARIANT = Variant("mirror", _transform, {"mirrored": False}, draw=_draw, first_draw=6, copy=_copy, exchanges_sides=True)

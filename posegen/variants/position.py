@@ -44,4 +44,4 @@ def _copy(motion: Motion, source: int, target: int, parameters: Parameters) -> N
     copy_motion(motion, source, target, orders, (1, 1, 1), np.stack([offset_x, np.zeros_like(offset_x), offset_z], -1))
 
 
-POSITION = Variant("position", _transform, {"offset_x": 0.0, "offset_z": 0.0}, draw=_draw, first_draw=2, draws=4, copy=_copy)
+VARIANT = Variant("position", _transform, {"offset_x": 0.0, "offset_z": 0.0}, draw=_draw, first_draw=2, draws=4, copy=_copy)

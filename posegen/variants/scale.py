@@ -31,4 +31,4 @@ def _transform(scenes: Scenes, parameters: Parameters) -> Scenes:
     )
 
 
-SCALE = Variant("scale", _transform, {"scale": 1.0}, draw=_draw, first_draw=1, draws=1, body_factor="scale")
+VARIANT = Variant("scale", _transform, {"scale": 1.0}, draw=_draw, first_draw=1, draws=1, body_factor="scale")

@@ -31,4 +31,4 @@ def _transform(scenes: Scenes, parameters: Parameters) -> Scenes:
     )
 
 
-SPEED = Variant("speed", _transform, {"speed": 1.0}, draw=_draw, draws=1, longest_time=lambda limits: max(1.0, limits.max))
+VARIANT = Variant("speed", _transform, {"speed": 1.0}, draw=_draw, draws=1, longest_time=lambda limits: max(1.0, limits.max))

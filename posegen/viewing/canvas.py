@@ -1,4 +1,4 @@
-"""Draw figures, floor, seats and text on a Pillow canvas, through an orthographic camera.
+"""Draw figures, floor and seats on a Pillow canvas, through an orthographic camera.
 
 Left limbs are blue, right limbs are red, the trunk is dark. Shadows are the vertical projection onto the floor (y = 0), so that
 flight and sinking are visible; the floor's grid is fixed in the world, so that a sliding foot is visible.
@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from math import cos, radians, sin
 
 import numpy as np
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
 from posegen.arrays import Array
 from posegen.skeleton import CONTACTS, JOINTS, PARENTS, sole_points
@@ -91,8 +90,7 @@ def middle(joints: Array) -> Array:
 
 FINER = 2
 """Supersampling factor, which smooths edges."""
-PAPER, GREY = (255, 255, 255), (120, 120, 126)
-MARGIN, TEXT_SIZE = 10, 14
+PAPER = (255, 255, 255)
 
 
 def draw_frame(
@@ -258,41 +256,3 @@ def _lighten(colour: Colour, share: float) -> Colour:
 
 def _line(canvas: ImageDraw.ImageDraw, pixels: Array, colour: Colour, width: int) -> None:
     canvas.line(pixels.ravel().tolist(), fill=colour, width=width, joint="curve")
-
-
-INK = (40, 40, 46)
-
-
-@cache
-def typeface(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    """Return Pillow's packaged typeface, so that pictures look the same on every machine."""
-    return ImageFont.load_default(size)
-
-
-def line_height(size: int) -> int:
-    """Return the distance of two lines of text in pixels."""
-    return round(size * 1.35)
-
-
-def wrap(text: str, size: int, width: float) -> list[str]:
-    """Split `text` into lines of at most `width` pixels, keeping its line breaks; a longer word gets a line of its own."""
-    face = typeface(size)
-    lines: list[str] = []
-    for paragraph in text.splitlines():
-        started = False
-        for word in paragraph.split():
-            longer = f"{lines[-1]} {word}" if started else word
-            if started and face.getlength(longer) <= width:
-                lines[-1] = longer
-            else:
-                lines.append(word)
-            started = True
-    return lines
-
-
-def write_lines(
-    canvas: ImageDraw.ImageDraw, at: tuple[float, float], lines: list[str], size: int, colour: tuple[int, int, int] = INK
-) -> None:
-    """Write lines of text below each other from the upper left corner `at`."""
-    for i, line in enumerate(lines):
-        canvas.text((at[0], at[1] + i * line_height(size)), line, fill=colour, font=typeface(size))

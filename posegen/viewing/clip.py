@@ -104,12 +104,10 @@ def make_clip(
         If the joints have another shape, or no frame contains a figure.
     """
     if joints.ndim != 4 or joints.shape[2:] != (len(JOINTS), 3):
-        msg = f"joints to draw must have the shape [actors, frames, {len(JOINTS)}, 3], not {list(joints.shape)}"
-        raise UsageError(msg)
+        raise UsageError(f"joints to draw must have the shape [actors, frames, {len(JOINTS)}, 3], not {list(joints.shape)}")
     there = np.flatnonzero(np.isfinite(joints).all((2, 3)).any(0))
     if not len(there):
-        msg = "there is nothing to draw: no frame of the sequence contains a figure"
-        raise UsageError(msg)
+        raise UsageError("there is nothing to draw: no frame of the sequence contains a figure")
     shown = np.asarray(joints[:, : there[-1] + 1], np.float64)
     tracks = {} if action is None else tracks_of(action[:, : shown.shape[1]], names)
     if contact is None:
@@ -260,8 +258,7 @@ def clips_of_config(
 
     loaded = load_config(config, overrides, seed=seed)
     if min(samples) < 0:
-        msg = f"sample {min(samples)} does not exist; samples are numbered from 0"
-        raise UsageError(msg)
+        raise UsageError(f"sample {min(samples)} does not exist; samples are numbered from 0")
     # Imported after the checks, because kernels take a moment to load.
     from posegen.synthesis import synthesize
 
@@ -298,12 +295,10 @@ def clips_of_dataset(path: Path, samples: Sequence[int], variant: str = "base") 
     dataset = open_dataset(path)
     fields = {field.name: field for field in dataset.header.fields}
     if "joints" not in fields:
-        msg = f"{path}: has no field joints to draw, only {', '.join(fields)}"
-        raise UsageError(msg)
+        raise UsageError(f"{path}: has no field joints to draw, only {', '.join(fields)}")
     missing = [sample for sample in samples if not 0 <= sample < len(dataset)]
     if missing:
-        msg = f"{path}: has no sample {missing[0]}; its {len(dataset)} samples are numbered from 0"
-        raise UsageError(msg)
+        raise UsageError(f"{path}: has no sample {missing[0]}; its {len(dataset)} samples are numbered from 0")
     clips = []
     with content_errors(path):
         names = fields["action"].attributes["names"] if "action" in fields else ()
@@ -319,6 +314,5 @@ def _chosen(variant: str, known: Sequence[str]) -> list[int]:
     if variant == ALL:
         return list(range(len(known)))
     if variant not in known:
-        msg = f"there is no variant {shown(variant)}{did_you_mean(variant, [*known, ALL])}"
-        raise UsageError(msg)
+        raise UsageError(f"there is no variant {shown(variant)}{did_you_mean(variant, [*known, ALL])}")
     return [list(known).index(variant)]

@@ -117,15 +117,10 @@ def write_gallery(library: Library, folder: Path) -> Iterator[Path]:
         sheet = sheet_of_clip(demonstrate(library, name), poses=POSES, width=WIDTH, scale=SCALE)
         sheet.quantize(COLOURS).save(pictures / f"{name}.png", optimize=True)
         yield pictures / f"{name}.png"
-    page = folder / PAGE
-    page.write_text(gallery_page(library), encoding="utf-8")
+    page, describe = folder / PAGE, partial(_description, library)
+    template = Path(__file__).parent / "actions.md.j2"
+    page.write_text(fill_template(template, library=library, describe=describe, pictures=PICTURES), encoding="utf-8")
     yield page
-
-
-def gallery_page(library: Library) -> str:
-    """Return the Markdown page of :func:`write_gallery`."""
-    describe = partial(_description, library)
-    return fill_template(Path(__file__).parent / "actions.md.j2", library=library, describe=describe, pictures=PICTURES)
 
 
 def _description(library: Library, name: str) -> str:

@@ -5,33 +5,56 @@ path from above.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import cycle, groupby
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, ImageFont
 
 from posegen.arrays import Array
 from posegen.skeleton import CONTACTS, JOINTS, sole_points
-from posegen.viewing.canvas import (
-    COLOURS,
-    FINER,
-    GREY,
-    INK,
-    MARGIN,
-    PAPER,
-    TEXT_SIZE,
-    Placement,
-    draw_frame,
-    facing,
-    line_height,
-    middle,
-    typeface,
-    view_from,
-    wrap,
-    write_lines,
-)
+from posegen.viewing.canvas import COLOURS, FINER, PAPER, Placement, draw_frame, facing, middle, view_from
 from posegen.viewing.clip import Clip
+
+INK, GREY = (40, 40, 46), (120, 120, 126)
+MARGIN, TEXT_SIZE = 10, 14
+
+
+@cache
+def typeface(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    """Return Pillow's packaged typeface, so that pictures look the same on every machine."""
+    return ImageFont.load_default(size)
+
+
+def line_height(size: int) -> int:
+    """Return the distance of two lines of text in pixels."""
+    return round(size * 1.35)
+
+
+def wrap(text: str, size: int, width: float) -> list[str]:
+    """Split `text` into lines of at most `width` pixels, keeping its line breaks; a longer word gets a line of its own."""
+    face = typeface(size)
+    lines: list[str] = []
+    for paragraph in text.splitlines():
+        started = False
+        for word in paragraph.split():
+            longer = f"{lines[-1]} {word}" if started else word
+            if started and face.getlength(longer) <= width:
+                lines[-1] = longer
+            else:
+                lines.append(word)
+            started = True
+    return lines
+
+
+def write_lines(
+    canvas: ImageDraw.ImageDraw, at: tuple[float, float], lines: list[str], size: int, colour: tuple[int, int, int] = INK
+) -> None:
+    """Write lines of text below each other from the upper left corner `at`."""
+    for i, line in enumerate(lines):
+        canvas.text((at[0], at[1] + i * line_height(size)), line, fill=colour, font=typeface(size))
+
 
 SHEET_CAMERA, GIF_CAMERA = (-50.0, 14.0), (-40.0, 16.0)
 """Azimuth and elevation in degrees, relative to the heading of the first actor in the first frame: the camera is ahead of the
@@ -60,20 +83,21 @@ def sheet_of_clip(clip: Clip, *, poses: int = 12, width: int = 1440, scale: floa
     heading = facing(clip.joints)
     chosen = np.unique(np.linspace(0, clip.frames - 1, min(poses, clip.frames)).round().astype(int))
     body = _body(clip, chosen, view_from(*SHEET_CAMERA, heading), heading, (width - 2 * MARGIN, scale))
-    caption = wrap(clip.caption, TEXT_SIZE, width - 2 * MARGIN)
-    title_height = line_height(TEXT_SIZE) if clip.title else 0
-    text_height = line_height(TEXT_SIZE) * len(caption)
-    height = title_height + body.height + bars_height(clip) + text_height + 3 * MARGIN
-    sheet = Image.new("RGB", (width, height), PAPER)
-    canvas = ImageDraw.Draw(sheet)
-    if clip.title:
-        write_lines(canvas, (MARGIN, MARGIN // 2), [clip.title], TEXT_SIZE, GREY)
-    top = title_height + MARGIN // 2
+    sheet, top = _page(clip, width, body.height + bars_height(clip) + MARGIN)
     sheet.paste(body, (MARGIN, top))
-    top += body.height + MARGIN // 2
-    draw_bars(canvas, clip, MARGIN, top, width - 2 * MARGIN)
-    write_lines(canvas, (MARGIN, top + bars_height(clip) + MARGIN // 2), caption, TEXT_SIZE)
+    draw_bars(ImageDraw.Draw(sheet), clip, MARGIN, top + body.height + MARGIN // 2, width - 2 * MARGIN)
     return sheet
+
+
+def _page(clip: Clip, width: int, height: int) -> tuple[Image.Image, int]:
+    """Return a page with title and caption, and the top of the room of `height` pixels between them."""
+    caption = wrap(clip.caption, TEXT_SIZE, width - 2 * MARGIN)
+    top = line_height(TEXT_SIZE) + MARGIN // 2
+    page = Image.new("RGB", (width, top + height + line_height(TEXT_SIZE) * len(caption) + MARGIN), PAPER)
+    canvas = ImageDraw.Draw(page)
+    write_lines(canvas, (MARGIN, MARGIN // 2), [clip.title], TEXT_SIZE, GREY)
+    write_lines(canvas, (MARGIN, top + height), caption, TEXT_SIZE)
+    return page, top
 
 
 def sheet_of_samples(
@@ -145,18 +169,7 @@ TRACK_HEIGHT = 15
 CONTACT_HEIGHT = 9
 NAME_WIDTH = 92
 
-PALETTE = (
-    (166, 206, 227),
-    (178, 223, 138),
-    (253, 205, 120),
-    (222, 190, 226),
-    (251, 180, 174),
-    (204, 235, 197),
-    (229, 216, 189),
-    (179, 205, 227),
-    (254, 217, 166),
-    (217, 217, 217),
-)
+PALETTE = ("#a6cee3", "#b2df8a", "#fdcd78", "#debee2", "#fbb4ae", "#ccebc5", "#e5d8bd", "#b3cde3", "#fed9a6", "#d9d9d9")
 
 
 def label_intervals(labels: Sequence[str]) -> Iterator[tuple[str, int, int]]:
@@ -198,9 +211,7 @@ def _span(left: int, width: int, start: int, end: int, frames: int) -> tuple[flo
     return left + NAME_WIDTH + start * scale, left + NAME_WIDTH + end * scale
 
 
-def _draw_interval(
-    canvas: ImageDraw.ImageDraw, label: str, colour: tuple[int, int, int], span: tuple[float, float], top: int
-) -> None:
+def _draw_interval(canvas: ImageDraw.ImageDraw, label: str, colour: str, span: tuple[float, float], top: int) -> None:
     canvas.rectangle((span[0], top, max(span[0], span[1] - 2), top + TRACK_HEIGHT - 3), fill=colour)
     if typeface(10).getlength(label) < span[1] - span[0] - 4:
         canvas.text((span[0] + 3, top), label, fill=INK, font=typeface(10))
@@ -301,7 +312,7 @@ def shown_frames(frames: int, fps: float) -> tuple[Array, list[int]]:
 def save_gif(clip: Clip, path: Path) -> None:
     """Write a sequence as a looping animated GIF."""
     placement, centre, reach = _camera(clip)
-    page, top = _page(clip)
+    page, top = _page(clip, GIF_SIZE, GIF_SIZE)
     shown, durations = shown_frames(clip.frames, clip.fps)
     pictures = []
     for frame in shown:
@@ -329,18 +340,6 @@ def _camera(clip: Clip) -> tuple[Placement, Array, tuple[float, float]]:
     spare = (metres - low - high) / 2
     placement = Placement(view, scale, (GIF_SIZE * FINER / 2, scale * (high + spare)))
     return placement, centre, (metres / 2, max(1.0, across))
-
-
-def _page(clip: Clip) -> tuple[Image.Image, int]:
-    """Return the page with title and caption, which all frames share, and the top of the animated part."""
-    caption = wrap(clip.caption, TEXT_SIZE, GIF_SIZE - 2 * MARGIN)
-    top = line_height(TEXT_SIZE) + MARGIN // 2
-    height = top + GIF_SIZE + line_height(TEXT_SIZE) * len(caption) + MARGIN
-    page = Image.new("RGB", (GIF_SIZE, height), PAPER)
-    canvas = ImageDraw.Draw(page)
-    write_lines(canvas, (MARGIN, MARGIN // 2), [clip.title], TEXT_SIZE, GREY)
-    write_lines(canvas, (MARGIN, top + GIF_SIZE), caption, TEXT_SIZE)
-    return page, top
 
 
 def _write_time(page: Image.Image, clip: Clip, frame: int, top: int) -> None:

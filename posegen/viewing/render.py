@@ -18,16 +18,15 @@ def check_path(path: str | Path, suffixes: Sequence[str] = SUFFIXES) -> Path:
     Raises
     ------
     UsageError
-        If the suffix is not in `suffixes`, the folder does not exist, or a package of the extra ``view`` is not installed.
+        If the suffix is not in `suffixes`, the folder does not exist, or a package of the extra ``view`` is needed and missing.
     """
     path = Path(path)
     if path.suffix.lower() not in suffixes:
-        msg = f"cannot draw '{path}': the name must end in {' or '.join(suffixes)}"
-        raise UsageError(msg)
+        raise UsageError(f"cannot write '{path}': the name must end in {' or '.join(suffixes)}")
     if not path.parent.is_dir():
-        msg = f"cannot write '{path}': the folder '{path.parent}' does not exist; create it first"
-        raise UsageError(msg)
-    require_extra("view")
+        raise UsageError(f"cannot write '{path}': the folder '{path.parent}' does not exist; create it first")
+    if path.suffix.lower() in SUFFIXES:
+        require_extra("view")
     return path
 
 
@@ -53,12 +52,10 @@ def render_all(clips: Sequence[Clip], path: str | Path) -> Path:
     """
     path = check_path(path)
     if not clips:
-        msg = "there is no sequence to draw"
-        raise UsageError(msg)
+        raise UsageError("there is no sequence to draw")
     animated = path.suffix.lower() == ".gif"
     if animated and len(clips) > 1:
-        msg = f"a GIF shows one sequence, and {len(clips)} were asked for: write a .png, or choose one"
-        raise UsageError(msg)
+        raise UsageError(f"a GIF shows one sequence, and {len(clips)} were asked for: write a .png, or choose one")
     # Only here, because Pillow may not be installed.
     from posegen.viewing.pictures import save_gif, sheet_of_clip, sheet_of_samples
 

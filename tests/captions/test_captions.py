@@ -11,8 +11,7 @@ import pytest
 
 from posegen.captions.captions import KINDS, write_captions
 from posegen.captions.grammar import CHOICES, grammar_of, verb_forms
-from posegen.captions.segments import find_segments, segment_rows
-from posegen.captions.statements import Facts, segment_facts
+from posegen.captions.segments import Facts, find_segments, segment_facts, segment_rows
 from posegen.config.schema import Config
 from posegen.library.load import load_library
 from posegen.planning.scenes import plan_scenes

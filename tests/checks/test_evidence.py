@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from posegen.checks.evidence import count_peaks, fill_signal, signal_index
+from posegen.checks.evidence import count_peaks, fill_signal
 from posegen.library.schema import SIGNALS, Signal
 from posegen.scene import BOTH, LEFT, RIGHT
 from posegen.skeleton import JOINTS, MIRROR_JOINTS
@@ -25,7 +25,7 @@ def someone(seed: int, frames: int = 12) -> Array:
 
 def filled(joints: Array, signal: Signal, side: int) -> Array:
     out = np.empty(len(joints))
-    fill_signal(joints, signal_index(signal), side, out)
+    fill_signal(joints, SIGNALS.index(signal), side, out)
     return out
 
 

@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from posegen.checks.angles import ANGLES, AXES, DIRECTIONS, REST, fill_angles
 from posegen.checks.capsules import DEEPEST
 from posegen.checks.columns import BLOCK, COLUMNS, fill_columns
 from posegen.checks.limits import CROSSES, LEAVES, check_limits
-from posegen.checks.ranges import STRICTER, TOLERANCE, ranges_of
+from posegen.checks.ranges import ANGLES, AXES, DIRECTIONS, REST, STRICTER, TOLERANCE, fill_angles, ranges_of
 from posegen.constants import GRID
-from posegen.evaluation.joint_angles import frame_ranges, joint_angles, range_excess
+from posegen.evaluation.body import frame_ranges, joint_angles, range_excess
 from posegen.evaluation.plausibility import body_overlap
 from posegen.library.load import Library, load_library
 from posegen.library.schema import Range

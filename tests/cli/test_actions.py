@@ -89,5 +89,5 @@ def test_an_unknown_action_is_bad_usage_and_writes_nothing(
 
 def test_a_page_that_cannot_be_written_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("here", encoding="utf-8")
-    assert main(["actions", "page", "-o", str(tmp_path / "file" / "docs")]) == 1
-    assert "cannot be written" in capsys.readouterr().err
+    assert main(["actions", "page", "-o", str(tmp_path / "file" / "docs")]) == 2
+    assert "cannot be used" in capsys.readouterr().err

@@ -25,9 +25,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def made(task: str, folder: Path) -> Path:
     from posegen.training.data.features import View
-    from posegen.training.model_files import build_model, save_model
     from posegen.training.settings import Model
     from posegen.training.task import find_task
+    from posegen.training.trained_models import build_model, save_model
 
     view = View(25, 6.25, 4, ("walk",), "hashing-for-tests", 64)
     model = build_model(find_task(task), view, Model(), 0)
@@ -81,12 +81,13 @@ def test_pictures(name: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ([TEXTS[0], "-o", "out.mp4"], "must end in .gif, .png or .npz"),
+        ([TEXTS[0], "-o", "out.mp4"], "must end in .gif or .png or .npz"),
         ([TEXTS[0], "-o", "nowhere/out.npz"], "create it first"),
         ([TEXTS[0], "-o", "out.npz", "--seconds", "60"], "the seconds of a text must be 2 to 4"),
         ([TEXTS[0], "-o", "out.npz", "--seconds", "nan"], "the seconds of a text must be 2 to 4"),
-        ([TEXTS[0], "-o", "out.npz", "--guidance", "-1"], "--guidance must be from 0 to 20"),
-        ([TEXTS[0], "-o", "out.npz", "--seed", "-1"], "--seed must be from 0"),
+        ([TEXTS[0], "-o", "out.npz", "--guidance", "-1"], "0<=x<=20"),
+        ([TEXTS[0], "-o", "out.npz", "--guidance", "nan"], "'--guidance': must be a number"),
+        ([TEXTS[0], "-o", "out.npz", "--seed", "-1"], "'--seed': -1 is not in the range"),
         ([TEXTS[0], "-o", "out.npz", "--encoder", "./nowhere"], "nowhere"),
         (["", "-o", "out.npz"], "there is no text to animate"),
         ([", then ".join(["walks"] * 101), "-o", "out.npz"], "at most 100 are possible"),

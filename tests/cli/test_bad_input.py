@@ -135,6 +135,10 @@ def test_options(option: str, message: str, refused: Refused) -> None:
     ("content", "message"),
     [
         ("sampels: 5", "sampels: unknown key; did you mean 'samples'?"),
+        (
+            "quotas: {samples: 9, exact: [{samples: 1}, {samples: 2, actions: [walk], speed: {min: 1, max: 2, mox: 3}}]}",
+            "quotas.exact[1].speed.mox: unknown key; did you mean 'quotas.exact[1].speed.max'?",
+        ),
         ("samples: -5", "samples: must be at least 1 (got -5)"),
         ("frames: .nan", "frames: must be a whole number (got nan)"),
         ("frames: 1e400", "frames: must be a whole number (got inf)"),

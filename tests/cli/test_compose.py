@@ -51,7 +51,9 @@ def test_a_picture_and_words_that_were_not_understood(tmp_path: Path, capsys: py
         (["a person frobs", "-o", "out.npz"], "nothing that posegen can show"),
         (["a person wlaks and claps", "-o", "out.npz", "--strict"], "not understood: 'wlaks'"),
         (["a person walks", "-o", "out.mp4"], "out.mp4"),
-        (["a person walks", "-o", "out.npz", "--seconds", "-1"], "--seconds must be above 0"),
+        (["a person walks", "-o", "out.npz", "--seconds", "-1"], "0<x<=400"),
+        (["a person walks", "-o", "out.npz", "--seconds", "nan"], "'--seconds': must be a number"),
+        (["a person walks", "-o", "out.npz", "--seed", "-1"], "'--seed': -1 is not in the range"),
     ],
 )
 def test_bad_usage(tmp_path: Path, arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,7 +22,12 @@ from posegen.viewing.canvas import COLOURS
 FRAMES, SAMPLES = 6, 3
 VARIANTS = ("base", "mirror")
 SCHEMA = pa.schema(
-    [("sample", pa.int64()), ("variant", pa.string()), ("captions", pa.list_(pa.struct([("text", pa.string())])))]
+    [
+        ("sample", pa.int64()),
+        ("variant", pa.string()),
+        ("captions", pa.list_(pa.struct([("text", pa.string())]))),
+        ("actors", pa.list_(pa.struct([("seat_height", pa.float32())]))),
+    ]
 )
 SMALL = ["--set", "frames=40"]
 
@@ -56,6 +61,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "sample": sample,
             "variant": variant,
             "captions": [{"text": f"Figure {sample} glides."}, {"text": f"It is {variant}."}],
+            "actors": [{"seat_height": 0.0}],
         }
         for sample in range(SAMPLES)
         for variant in VARIANTS

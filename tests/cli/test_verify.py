@@ -13,6 +13,7 @@ import posegen
 from posegen.cli.main import main
 from posegen.dataset.compare import compare
 from posegen.dataset.header import load_header
+from posegen.dataset.receipts import complete_shards
 from posegen.dataset.runs import current_run
 from posegen.dataset.write import commit_shard
 from posegen.synthesis import rows_schema, synthesize
@@ -151,6 +152,16 @@ def test_data_beyond_the_end_is_removed(dataset: Path, intact: Path, capsys: pyt
     assert "Removed beyond the end of the dataset: shard 5.\n" in capsys.readouterr().out
     assert not joints(dataset, 5).exists()
     assert not compare(dataset, intact).samples
+
+
+def test_a_header_that_states_too_many_samples_costs_no_shard(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The last shard is short for such a header, and the disk has no room for all others."""
+    header = load_header(dataset)
+    (dataset / "dataset.json").write_bytes(header.with_samples(2**52).to_bytes())
+    assert main(["verify", str(dataset), "--repair", "--quiet"]) == 1
+    assert "dataset.json: states 4,503,599,627,370,496 samples" in capsys.readouterr().err
+    assert complete_shards(dataset, header) == {0: 4, 1: 4, 2: 2}
+    assert not (dataset / "repair.json").exists()
 
 
 def test_what_only_the_user_can_solve_stays(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:

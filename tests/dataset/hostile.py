@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from posegen.dataset.documents import Origin, read_sealed, seal
+from posegen.dataset.header import header_metadata
 from posegen.dataset.layout import Header
 from posegen.dataset.receipts import Receipt, StoredFile
-from posegen.dataset.zarr_metadata import header_metadata
 from posegen.hashing import byte_hash
 
 EXTRA_BYTES = 1 << 30

@@ -13,9 +13,9 @@ from zarr.codecs import BloscCodec, Crc32cCodec
 from zarr.core.buffer import default_buffer_prototype
 from zarr.storage import MemoryStore
 
+from posegen.dataset.header import described_samples, header_metadata
 from posegen.dataset.layout import ArrayField, Header, shard_path
 from posegen.dataset.shard_codec import COMPRESSION, encode_shard
-from posegen.dataset.zarr_metadata import described_samples, header_metadata
 from tests.dataset.tiny import make_header
 
 TO_BUFFER = default_buffer_prototype().buffer.from_bytes

@@ -34,7 +34,7 @@ def test_a_link_in_place_of_a_folder_is_refused(name: str, dataset: Path, tmp_pa
     (dataset / name).rename(tmp_path / "outside")
     (dataset / name).symlink_to(tmp_path / "outside")
     for read in READERS:
-        with pytest.raises(PosegenError, match=f"{name} is a link"):
+        with pytest.raises(PosegenError, match=f"{name}: is a link"):
             read(dataset, header)
     (problem,) = verify(dataset)
     assert (problem.file, problem.repairable) == (name, False)
@@ -44,7 +44,7 @@ def test_a_link_in_place_of_a_folder_is_refused(name: str, dataset: Path, tmp_pa
 def test_a_file_in_place_of_a_folder_is_refused(name: str, dataset: Path) -> None:
     shutil.rmtree(dataset / name)
     (dataset / name).write_bytes(b"?")
-    with pytest.raises(PosegenError, match=f"{name} is not a folder"):
+    with pytest.raises(PosegenError, match=f"{name}: is not a folder"):
         open_dataset(dataset)
     assert [problem.file for problem in verify(dataset)] == [name]
 
@@ -99,7 +99,7 @@ def test_nothing_is_written_through_links(dataset: Path, tmp_path: Path) -> None
     (tmp_path / "new").mkdir()
     header = fill(tmp_path / "other", 6)
     (tmp_path / "new" / "receipts").symlink_to(tmp_path / "outside")
-    with pytest.raises(PosegenError, match="receipts is a link"):
+    with pytest.raises(PosegenError, match="receipts: is a link"):
         complete_shards(tmp_path / "new", header)
     (tmp_path / "new" / "receipts").unlink()
     create(tmp_path / "new", header)

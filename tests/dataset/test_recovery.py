@@ -64,7 +64,7 @@ def test_a_header_exchanged_with_its_copy_is_damage(dataset: Path) -> None:
 
 
 def recovered_samples(dataset: Path) -> int:
-    header = inspect_header(dataset).header
+    header = inspect_header(dataset)[0]
     assert header is not None
     return header.samples
 

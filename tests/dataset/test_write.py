@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from posegen.dataset.compare import compare
-from posegen.dataset.faults import STEPS
 from posegen.dataset.files import remove_temporary_files, temporary_run
 from posegen.dataset.header import load_header
 from posegen.dataset.layout import receipt_path
@@ -21,6 +20,7 @@ from posegen.dataset.receipts import complete_prefix, complete_shards
 from posegen.dataset.write import commit_shard, create, publish
 from posegen.errors import PosegenError, UsageError
 from tests.dataset.tiny import FIELDS, SCHEMA, commit, files_of, fill, make_arrays, make_header, make_rows
+from tests.faults.steps import STEPS
 
 ROOT = Path(__file__).parents[2]
 OPERATIONS = """

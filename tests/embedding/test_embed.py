@@ -24,7 +24,7 @@ from posegen.cli.main import main
 from posegen.dataset.faults import CRASH_VARIABLE
 from posegen.dataset.files import remove_temporary_files
 from posegen.embedding import EmbeddingResult, embed, load_encoder, open_embeddings
-from posegen.embedding.word_vectors import HASHING, WORDLLAMA
+from posegen.embedding.models import HASHING, WORDLLAMA
 from posegen.errors import PosegenError, UsageError
 from tests.embedding.captioned import captioned, plain
 

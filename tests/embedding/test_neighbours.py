@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from posegen.embedding.encoder import unit_length
-from posegen.embedding.neighbours import neighbour_index, rank_candidates
+from posegen.embedding.neighbours import find_neighbours, neighbour_index, rank_candidates
 
 pytest.importorskip("faiss")
 
@@ -28,7 +28,7 @@ def naive(vectors: Array, row: int, count: int) -> list[float]:
 def test_neighbours_equal_those_of_a_naive_search_with_ties_by_row(whole: list[list[int]], count: int) -> None:
     vectors = unit_length(np.array(whole))
     rows = np.arange(len(vectors))
-    others, near = neighbour_index(vectors).neighbours(vectors, rows, count)
+    others, near = find_neighbours(neighbour_index(vectors), vectors, rows, count)
     for row in rows.tolist():
         expected = naive(vectors, row, count)
         found = others[row][: len(expected)].tolist()
@@ -51,14 +51,14 @@ def clusters(count: int) -> Array:
 def test_the_index_finds_nearly_all_exact_neighbours_and_is_deterministic() -> None:
     vectors = clusters(8000)
     rows = np.arange(0, 8000, 40)
-    exact = neighbour_index(vectors).neighbours(vectors, rows, 20)[0]
+    exact = find_neighbours(neighbour_index(vectors), vectors, rows, 20)[0]
     index = neighbour_index(vectors, exact=100)
-    found, near = index.neighbours(vectors, rows, 20)
-    assert index.kind == "lists"
+    found, near = find_neighbours(index, vectors, rows, 20)
+    assert type(index).__name__ == "IndexIVFFlat"
     assert np.mean([np.isin(a, b).mean() for a, b in zip(exact, found, strict=True)]) > 0.95
-    again = neighbour_index(vectors, exact=100).neighbours(vectors, rows, 20)
+    again = find_neighbours(neighbour_index(vectors, exact=100), vectors, rows, 20)
     assert (again[0].tobytes(), again[1].tobytes()) == (found.tobytes(), near.tobytes())
-    part = index.neighbours(vectors, rows[7:9], 20)[0]
+    part = find_neighbours(index, vectors, rows[7:9], 20)[0]
     assert part.tolist() == found[7:9].tolist()
 
 

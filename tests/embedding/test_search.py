@@ -13,8 +13,7 @@ from benchmarks.embed.phrasings import JUDGED, phrasings, unfair, words_of_actio
 from posegen.cli.main import main
 from posegen.dataset.read import open_dataset
 from posegen.embedding import open_embeddings
-from posegen.embedding.search import fit_phrases, open_search
-from posegen.embedding.search_index import SearchIndex, action_directions, count_words, read_related_phrases
+from posegen.embedding.search import SearchIndex, action_directions, count_words, fit_phrases, open_search, read_related_phrases
 from posegen.library.load import load_library
 
 

@@ -12,11 +12,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from posegen.embedding import embed, load_encoder, models, open_embeddings, word_vectors
-from posegen.embedding.encoder import Encoded, Encoder, Prepared, plan_batches
-from posegen.embedding.models import DEFAULT, find_encoder
-from posegen.embedding.runner import MAX_CPU_BUDGET, MIN_BUDGET, batch_budget
-from posegen.embedding.word_vectors import HASHING, WORDLLAMA
+from posegen.embedding import embed, load_encoder, models, open_embeddings
+from posegen.embedding.encoder import MAX_CPU_BUDGET, MIN_BUDGET, Encoded, Encoder, Prepared, batch_budget, plan_batches
+from posegen.embedding.models import DEFAULT, HASHING, WORDLLAMA, find_encoder
 from posegen.errors import PosegenError, UsageError
 from tests.embedding import tiny_encoder
 from tests.embedding.captioned import captioned, plain
@@ -80,7 +78,7 @@ def test_int8_is_measured_reported_and_refused_below_the_minimum(
 ) -> None:
     pytest.importorskip("onnxruntime")
     dataset = captioned(tmp_path / "dataset", 6, plain)
-    monkeypatch.setattr("posegen.embedding.int8.MIN_AGREEMENT", 1.5)
+    monkeypatch.setattr("posegen.embedding.transformer.MIN_AGREEMENT", 1.5)
     with pytest.raises(PosegenError, match=r"agree with float32 only to .* Embed with --precision float32"):
         embed(dataset, str(model), precision="int8")
     monkeypatch.undo()
@@ -100,12 +98,12 @@ def test_int8_is_measured_reported_and_refused_below_the_minimum(
 
 def test_models_with_code_or_pickles_are_refused(model: Path, tmp_path: Path) -> None:
     modules = (model / "modules.json").read_text(encoding="utf-8")
-    bad = tmp_path / "bad"
-    bad.mkdir()
+    bad = Path(shutil.copytree(model, tmp_path / "bad"))
     (bad / "modules.json").write_text(modules.replace("sentence_transformers.", "subprocess.", 1), encoding="utf-8")
-    with pytest.raises(UsageError, match="needs code of its own"):
+    with pytest.raises(UsageError, match=r"cannot load this model .*not part of Sentence Transformers"):
         load_encoder(str(bad))
     (bad / "modules.json").write_text(modules, encoding="utf-8")
+    (bad / "model.safetensors").unlink()
     (bad / "pytorch_model.bin").write_bytes(b"a pickle")
     with pytest.raises(UsageError, match=r"has no \.safetensors file"):
         load_encoder(str(bad))
@@ -155,8 +153,8 @@ def test_other_files_than_the_published_ones_are_refused(
 
 def test_other_files_of_wordllama_than_the_published_ones_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("wordllama")
-    for name in word_vectors.WORDLLAMA_SHA256:
-        monkeypatch.setitem(word_vectors.WORDLLAMA_SHA256, name, "0" * 64)
+    for name in models.WORDLLAMA_SHA256:
+        monkeypatch.setitem(models.WORDLLAMA_SHA256, name, "0" * 64)
         with pytest.raises(PosegenError, match=rf"{name}: is not the published file.*pip install .*wordllama"):
             find_encoder("wordllama")
         monkeypatch.undo()

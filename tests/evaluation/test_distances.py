@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from posegen.evaluation.distances import band, diversity, frechet_distance, nearest_neighbour_accuracy, npss, share_inside
-from posegen.evaluation.signals import power_spectrum
+from posegen.evaluation.distances import band, diversity, frechet_distance, npss, share_inside
+from posegen.evaluation.plausibility import power_spectrum
 
 SEEDS = st.integers(0, 1000)
 
@@ -50,19 +50,7 @@ def test_share_inside_the_band() -> None:
 
 @given(SEEDS)
 @settings(max_examples=20)
-def test_nearest_neighbours_and_diversity_equal_naive_loops(seed: int) -> None:
-    draws = np.random.default_rng(seed)
-    one, other = draws.normal(size=(9, 2)), draws.normal(0.5, 1, size=(9, 2))
-    both, right = np.concatenate([one, other]), 0
-    for i, features in enumerate(both):
-        distances = [np.inf if j == i else np.sqrt(((features - f) ** 2).sum()) for j, f in enumerate(both)]
-        right += (int(np.argmin(distances)) < 9) == (i < 9)
-    assert nearest_neighbour_accuracy(one, other) == pytest.approx(right / 18)
+def test_diversity_equals_a_naive_loop(seed: int) -> None:
+    one = np.random.default_rng(seed).normal(size=(9, 2))
     pairs = [np.sqrt(((one[i] - one[j]) ** 2).sum()) for i in range(9) for j in range(i)]
     assert diversity(one) == pytest.approx(np.mean(pairs))
-
-
-def test_distant_sets_are_separated() -> None:
-    one = np.random.default_rng(0).normal(size=(50, 3))
-    assert nearest_neighbour_accuracy(one, one + 100) == 1
-    assert nearest_neighbour_accuracy(one, one + 1e-9) == 0

@@ -7,24 +7,28 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from posegen.evaluation.distances import band, share_inside
 from posegen.evaluation.gait import (
+    ANGLES,
     PHASES,
     GaitTally,
     Walk,
     angle_cycles,
     labelled_stance,
+    mass_excursion,
     mass_excursions,
     measure_run,
     measure_walk,
+    published_curve,
+    speed_bin,
+    stance_share,
     steady_stretches,
     straight_heading,
     touch_downs,
+    walk_ratio,
 )
-from posegen.evaluation.published_gait import ANGLES, mass_excursion, published_curve, speed_bin, stance_share, walk_ratio
-from posegen.evaluation.realism import Windows, compare_families, concatenate_windows, describe_windows, split_by_person
+from posegen.evaluation.realism import split_by_person
 from posegen.evaluation.recording import Recording
-from tests.evaluation.figures import FPS, standing, wandering
+from tests.evaluation.figures import FPS, standing
 from tests.evaluation.walker import walker
 
 
@@ -160,16 +164,3 @@ def test_halves_share_no_person_and_have_similar_size() -> None:
     first = split_by_person(persons)
     assert first.sum() == 5
     assert not set(persons[first]) & set(persons[~first])
-
-
-def test_families_are_compared_by_name() -> None:
-    def windows(names: str) -> Windows:
-        clips = (Recording(f"clip {n}", name, wandering(n, 80), FPS, family=name) for n, name in enumerate(names))
-        return concatenate_windows([window for clip in clips for window in describe_windows(clip)])
-
-    reference = windows("aaabbbc")
-    found = compare_families(reference, windows("aaabcccd"))
-    assert set(found) == {"a"}  # b has too few windows in one set, c in the other
-    assert (found["a"].windows, found["a"].others) == (6, 6)
-    within = share_inside(reference[:6].statistics, band(reference[:6].statistics))
-    assert list(found["a"].inside.values()) == pytest.approx(within.tolist(), nan_ok=True)

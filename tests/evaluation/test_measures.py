@@ -13,19 +13,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from posegen.evaluation.body import centre_of_mass, longest_present
+from posegen.evaluation.body import centre_of_mass, frame_ranges, joint_angles, library_of_config, longest_present, range_excess
 from posegen.evaluation.features import geometric_features, kinetic_features
-from posegen.evaluation.joint_angles import frame_ranges, joint_angles, library_of_config, range_excess
 from posegen.evaluation.plausibility import (
+    CUT_OFF,
     balance_margin,
     body_overlap,
     flight_errors,
     flights,
     foot_skate,
     hull_distance,
+    log_dimensionless_jerk,
+    low_pass,
     segment_distance,
+    sparc,
 )
-from posegen.evaluation.signals import CUT_OFF, log_dimensionless_jerk, low_pass, sparc
 from posegen.library.load import load_library
 from posegen.library.schema import Range
 from posegen.skeleton import JOINTS, PARTS
@@ -60,12 +62,12 @@ def test_the_filter_halves_the_power_at_its_frequency_and_keeps_low_frequencies(
 
 def test_skate_counts_what_slides() -> None:
     joints = standing(11)
-    assert (foot_skate(joints, FPS).gmd, foot_skate(joints, FPS).strict) == (0, 0)
+    assert (foot_skate(joints, FPS)["skate, GMD"], foot_skate(joints, FPS)["skate, strict"]) == (0, 0)
     joints[5:, 10, 0] += 0.03  # one step of the left toe at .75 m/s, among ten steps of two toes
     skate = foot_skate(joints, FPS)
-    assert (skate.gmd, skate.strict, skate.speed) == pytest.approx((1 / 10, 1 / 20, 0.75 / 20))
+    assert list(skate.values()) == pytest.approx([1 / 10, 1 / 20, 0.75 / 20])
     joints[..., 1] += 1
-    assert (foot_skate(joints, FPS).gmd, np.isnan(foot_skate(joints, FPS).strict)) == (0, True)
+    assert (foot_skate(joints, FPS)["skate, GMD"], np.isnan(foot_skate(joints, FPS)["skate, strict"])) == (0, True)
 
 
 def test_a_reach_is_smoother_than_a_tremor() -> None:
@@ -220,7 +222,7 @@ def test_relations_of_known_poses() -> None:
         lambda joints: geometric_features(joints, FPS),
         lambda joints: np.concatenate(list(joint_angles(joints).values())),
         body_overlap,
-        lambda joints: np.nan_to_num([foot_skate(joints, FPS).gmd, foot_skate(joints, FPS).speed]),
+        lambda joints: np.nan_to_num([foot_skate(joints, FPS)["skate, GMD"], foot_skate(joints, FPS)["speed of low toes"]]),
         lambda joints: balance_margin(joints, FPS),
     ],
 )
@@ -239,5 +241,5 @@ def test_mocap_fulfils_the_published_relations(reference: list[Any]) -> None:
     walks = [clip.joints for clip in reference if clip.label == "walk" and len(clip.joints) > 50]
     beyond = [np.mean([(v > 5).mean() for v in range_excess(joint_angles(joints)).values()]) for joints in walks]
     assert np.median(beyond) < 0.05
-    assert np.median([foot_skate(joints, FPS).gmd for joints in walks]) < 0.2
+    assert np.median([foot_skate(joints, FPS)["skate, GMD"] for joints in walks]) < 0.2
     assert np.median([(body_overlap(joints) > 0.02).mean() for joints in walks]) < 0.05

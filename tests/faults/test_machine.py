@@ -21,13 +21,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import posegen
 from posegen.config.schema import Config
-from posegen.dataset.faults import STEPS
 from posegen.dataset.header import load_header
 from posegen.dataset.layout import Header, shard_of
 from posegen.dataset.verify import Problem, verify
 from posegen.errors import PosegenError
 from posegen.generation.repair import repair
 from tests.faults.forks import Forks
+from tests.faults.steps import STEPS
 from tests.faults.truth import Content, content_of, files_of
 
 pytestmark = pytest.mark.slow

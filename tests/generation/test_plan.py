@@ -14,12 +14,14 @@ from hypothesis import strategies as st
 from posegen.config.load import load_config
 from posegen.config.schema import CONTENT_VERSION, Config
 from posegen.dataset.layout import ArrayField, Header
+from posegen.dataset.receipts import complete_prefix
 from posegen.errors import PosegenError, UsageError
 from posegen.generation.header import bytes_per_sample, check_same_dataset, new_header
-from posegen.generation.plan import MARGIN, Plan, Span, check_space, make_plan, target_samples
+from posegen.generation.run import MARGIN, Plan, check_space, make_plan
+from posegen.generation.shard import ShardJob
 from posegen.library.load import load_library
 
-HERE = Path("data/smoke-0")
+HERE, CONFIG = Path("data/smoke-0"), load_config("smoke")
 
 
 def header(config: Config | None = None, *, shard: int = 10, samples: int = 0) -> Header:
@@ -33,11 +35,15 @@ def full(*shards: int) -> dict[int, int]:
 
 
 def planned(existing: Header, complete: dict[int, int], samples: int) -> Plan:
-    return make_plan(HERE, existing, complete, target_samples(HERE, existing, complete, samples))
+    target = max(samples, existing.samples, complete_prefix(HERE, existing, complete))
+    return make_plan(existing.with_samples(target), complete)
 
 
-def spans(plan: Plan) -> list[Span]:
-    return list(plan.spans)
+def spans(plan: Plan, most: int = 1000) -> list[tuple[int, int, int]]:
+    """Number, start and stop of each shard."""
+    missing = itertools.islice(itertools.chain.from_iterable(plan.missing), most)
+    jobs = [ShardJob(HERE, plan.header, CONFIG, shard, "") for shard in missing]
+    return [(job.shard, job.start, job.stop) for job in jobs]
 
 
 def check(complete: dict[int, int], target: int, bytes_each: float | None, free: int) -> None:
@@ -46,19 +52,19 @@ def check(complete: dict[int, int], target: int, bytes_each: float | None, free:
 
 def test_a_new_dataset_needs_every_shard() -> None:
     plan = planned(header(), {}, 25)
-    assert spans(plan) == [Span(0, 0, 10), Span(1, 10, 20), Span(2, 20, 25)]
-    assert (plan.target, plan.samples_to_make) == (25, 25)
+    assert spans(plan) == [(0, 0, 10), (1, 10, 20), (2, 20, 25)]
+    assert (plan.header.samples, plan.samples_to_make) == (25, 25)
 
 
 def test_missing_shards_are_made() -> None:
     plan = planned(header(samples=10), full(0, 2), 30)
-    assert spans(plan) == [Span(1, 10, 20)]
-    assert (plan.target, plan.samples_to_make) == (30, 10)
+    assert spans(plan) == [(1, 10, 20)]
+    assert (plan.header.samples, plan.samples_to_make) == (30, 10)
 
 
 def test_an_extension_makes_a_partial_last_shard_again() -> None:
     plan = planned(header(samples=15), full(0) | {1: 5}, 28)
-    assert spans(plan) == [Span(1, 10, 20), Span(2, 20, 28)]
+    assert spans(plan) == [(1, 10, 20), (2, 20, 28)]
     assert plan.samples_to_make == 18
 
 
@@ -71,11 +77,11 @@ def test_a_finished_dataset_needs_nothing() -> None:
 def test_fewer_samples_than_there_are_change_nothing() -> None:
     plan = planned(header(samples=30), full(0, 1, 2), 12)
     assert spans(plan) == []
-    assert plan.target == 30
+    assert plan.header.samples == 30
 
 
 def test_a_missing_published_shard_is_made_even_for_fewer_samples() -> None:
-    assert spans(planned(header(samples=30), full(0, 2), 5)) == [Span(1, 10, 20)]
+    assert spans(planned(header(samples=30), full(0, 2), 5)) == [(1, 10, 20)]
 
 
 def test_memory_follows_from_the_complete_shards() -> None:
@@ -83,13 +89,12 @@ def test_memory_follows_from_the_complete_shards() -> None:
     existing = header(samples=2**52)
     tracemalloc.start()
     plan = planned(existing, full(0, 2), 5)
-    made = list(itertools.islice(plan.spans, 3))
     taken = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert taken < 100_000
-    assert (plan.target, plan.samples_to_make, plan.first) == (2**52, 2**52 - 20, 10)
+    assert (plan.header.samples, plan.samples_to_make, plan.first) == (2**52, 2**52 - 20, 10)
     assert plan.shards == -(-(2**52) // 10) - 2
-    assert made == [Span(1, 10, 20), Span(3, 30, 40), Span(4, 40, 50)]
+    assert spans(plan, 3) == [(1, 10, 20), (3, 30, 40), (4, 40, 50)]
     with pytest.raises(PosegenError, match=r"smoke-0/dataset\.json: states 4,503,599,627,370,496 samples: .* more samples"):
         check_space(HERE, existing, full(0, 2), 2**52, None, 10**12)
 
@@ -98,14 +103,14 @@ def test_memory_follows_from_the_complete_shards() -> None:
 @given(st.integers(1, 200), st.dictionaries(st.integers(0, 30), st.integers(1, 10)))
 def test_a_completed_plan_needs_nothing_more(samples: int, existing: dict[int, int]) -> None:
     plan = planned(header(), existing, samples)
-    assert all(span.stop > span.start == span.shard * 10 for span in spans(plan))
+    assert all(stop > start == shard * 10 for shard, start, stop in spans(plan))
     assert plan.shards == len(spans(plan))
-    assert plan.first == min((span.start for span in spans(plan)), default=plan.target)
-    assert plan.samples_to_make == sum(span.stop - span.start for span in spans(plan))
-    complete = existing | {span.shard: span.stop - span.start for span in spans(plan)}
+    assert plan.first == min((start for _, start, _ in spans(plan)), default=plan.header.samples)
+    assert plan.samples_to_make == sum(stop - start for _, start, stop in spans(plan))
+    complete = existing | {shard: stop - start for shard, start, stop in spans(plan)}
     again = planned(header(), complete, samples)
     assert spans(again) == []
-    assert again.target >= plan.target >= samples
+    assert again.header.samples >= plan.header.samples >= samples
 
 
 def test_shard_size_and_fields_may_differ() -> None:

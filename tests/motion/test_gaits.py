@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from posegen.evaluation.body import centre_of_mass
-from posegen.evaluation.joint_angles import joint_angles
+from posegen.evaluation.body import centre_of_mass, joint_angles
 from posegen.motion.engine import Motion
 from posegen.scene import LEFT, RIGHT
 from posegen.skeleton import CONTACTS, JOINTS, sole_points

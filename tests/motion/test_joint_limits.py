@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from posegen.checks.ranges import TOLERANCE
 from posegen.config.load import load_config
 from posegen.config.schema import CONTENT_VERSION
-from posegen.evaluation.joint_angles import frame_ranges, joint_angles, range_excess
+from posegen.evaluation.body import frame_ranges, joint_angles, range_excess
 from posegen.evaluation.plausibility import body_overlap, floor_depth
 from posegen.motion.engine import animate
 from posegen.scene import LEFT, RIGHT

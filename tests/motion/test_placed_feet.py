@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from posegen.motion.feet.footsteps import guide_swings
 from posegen.motion.feet.stances import guide_footprints, guided_from
-from posegen.motion.feet.swings import guide_swings
 from posegen.motion.key_poses import mark_intervals, repetition_span, stage_bounds, time_in_stage
 from posegen.motion.library_tables import CYCLE, ENTER, EXIT, LIFTED, PLACED, library_tables
 from posegen.motion.rows import (

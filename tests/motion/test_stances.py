@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from posegen.motion.feet.footsteps import clear_floor, clear_swings, fill_swing, swing_foot
 from posegen.motion.feet.legs import add_excess_height, smooth_upper_envelope
 from posegen.motion.feet.stances import (
     PRINT_BACK,
@@ -22,7 +23,6 @@ from posegen.motion.feet.stances import (
     separate_footprints,
     time_stances,
 )
-from posegen.motion.feet.swings import clear_floor, clear_swings, fill_swing, swing_foot
 from posegen.motion.rows import (
     ANKLE_X,
     ANKLE_Y,

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from posegen.motion.feet.footsteps import heading_changes, swing_foot, to_path_frame, to_world_frame
 from posegen.motion.feet.legs import RANGE_SECONDS, widen_ankle_range
 from posegen.motion.feet.stances import FREE_PITCH, PIVOT, place_stance_foot, rise_on_toes
-from posegen.motion.feet.swings import heading_changes, swing_foot, to_path_frame, to_world_frame
 from posegen.motion.library_tables import library_tables
 from posegen.motion.rows import (
     ANKLE_X,

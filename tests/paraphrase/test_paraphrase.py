@@ -105,7 +105,7 @@ def test_paraphrases_by_other_options_are_not_mixed(dataset: Path, capsys: pytes
         assert run(capsys, dataset, received, "--limit", "1")[0] == 0
         code, found = run(capsys, dataset, received, "--limit", "1", "--temperature", "1")
     assert code == 2
-    assert "temperature nothing there, 1.0 here" in found["error"]
+    assert "temperature nothing stored, 1.0 requested" in found["error"]
 
 
 def test_a_failing_server_ends_the_run_and_answers_are_kept(
@@ -190,7 +190,18 @@ def test_a_link_instead_of_the_folder_is_refused(dataset: Path, tmp_path: Path, 
     assert not list((tmp_path / "elsewhere").iterdir())
 
 
-@pytest.mark.parametrize("option", [("--limit", "0"), ("--in-flight", "0"), ("--endpoint", "nowhere"), ("--model", " ")])
+@pytest.mark.parametrize(
+    "option",
+    [
+        ("--limit", "0"),
+        ("--in-flight", "0"),
+        ("--endpoint", "nowhere"),
+        ("--model", " "),
+        ("--timeout", "nan"),
+        ("--timeout", "inf"),
+        ("--temperature", "nan"),
+    ],
+)
 def test_invalid_options_are_refused(dataset: Path, option: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     base = {"--endpoint": "http://127.0.0.1:1/v1", "--model": "m"} | dict([option])
     assert main(["paraphrase", str(dataset), *(word for pair in base.items() for word in pair)]) == 2

@@ -17,7 +17,7 @@ from posegen.library.load import load_library
 from posegen.planning.quotas import allot, check_quotas
 from posegen.planning.scenes import plan_scenes
 from posegen.scene import NOTHING
-from posegen.synthesis.attempts import MAX_RESAMPLES
+from posegen.synthesis import MAX_RESAMPLES
 
 LIBRARY = load_library()
 GREETINGS = ("wave", "point", "kick")
@@ -39,7 +39,6 @@ def cells(config: Config) -> np.ndarray:
     """Which entry of `exact` each sample is of; -1 for none."""
     assert config.quotas is not None
     asked = allot(config, LIBRARY, np.arange(config.quotas.total))
-    assert asked is not None
     walk, home = LIBRARY.index("walk"), list(LIBRARY.themes).index("home")
     greets = np.isin(asked.action, [LIBRARY.index(name) for name in GREETINGS])
     return np.select([greets, asked.action == walk, asked.theme == home], [0, 1, 2], -1)
@@ -55,7 +54,6 @@ def test_each_sample_shows_what_its_quota_asks_for(config: Config, rows: list[di
     first = [row["actors"][0] for row in rows]
     shown = [{segment["action"] for segment in actor["segments"]} for actor in first]
     asked = allot(config, LIBRARY, np.arange(60))
-    assert asked is not None
     for i in np.flatnonzero(asked.action != NOTHING):
         assert LIBRARY.actions[asked.action[i]] in shown[i]
     for action in GREETINGS:
@@ -103,7 +101,6 @@ def test_caps_are_kept(rows: list[dict[str, Any]]) -> None:
 def test_further_attempts_stay_in_their_quota(config: Config, attempt: int) -> None:
     samples = np.arange(60)
     asked = allot(config, LIBRARY, samples)
-    assert asked is not None
     first, again = plan_scenes(config, LIBRARY, samples), plan_scenes(config, LIBRARY, samples, attempt)
     assert not np.array_equal(first.persons.index, again.persons.index)
     wanted = np.flatnonzero(asked.action != NOTHING)
@@ -153,7 +150,6 @@ def test_every_action_can_be_asked_for() -> None:
     check_quotas(config, LIBRARY)
     scenes = plan_scenes(config, LIBRARY, np.arange(config.samples))
     asked = allot(config, LIBRARY, np.arange(config.samples))
-    assert asked is not None
     assert (scenes.action[:, 0] == asked.action[:, None]).any(axis=1).all()
 
 
@@ -168,7 +164,6 @@ def test_meetings_can_be_asked_for_exactly() -> None:
     plain = posegen.load_config("default", [*some, "variants={speed: null, scale: null, position: null, mirror: false}"])
     made = posegen.synthesize(plain, range(40))
     asked = allot(plain, LIBRARY, np.arange(40))
-    assert asked is not None
     done, names = Counter[str](), list(LIBRARY.interactions)
     for i, row in enumerate(made.rows):
         assert not row["dropped"], row

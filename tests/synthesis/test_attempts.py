@@ -18,10 +18,8 @@ from posegen.library.load import load_library
 from posegen.motion.engine import Motion, animate_into, empty_motion
 from posegen.planning.scenes import plan_scenes
 from posegen.scene import Scenes
-from posegen.synthesis import Batch
-from posegen.synthesis.attempts import MAX_RESAMPLES
-from posegen.variants.mirror import MIRROR
-from posegen.variants.position import POSITION
+from posegen.synthesis import MAX_RESAMPLES, Batch
+from posegen.variants import mirror, position
 from posegen.variants.variant import draw_parameters
 from tests.synthesis.own_library import library_folder
 from tests.variants.applied import apply_variant
@@ -120,9 +118,9 @@ def animated(config: Config, variant: str) -> tuple[Scenes, Motion]:
     motion = empty_motion(len(SAMPLES), 2, config.story.actors.max, config.frames)
     animate_into(base, library, config.fps, motion, 0)
     if variant == "mirror":
-        MIRROR.copy(motion, 0, 1, parameters)
+        mirror.VARIANT.copy(motion, 0, 1, parameters)
     else:
-        POSITION.copy(motion, 0, 1, parameters)
+        position.VARIANT.copy(motion, 0, 1, parameters)
     return apply_variant(base, variant, parameters), motion
 
 

@@ -13,11 +13,10 @@ import posegen
 from posegen.checks.capsules import DEEPEST
 from posegen.checks.ranges import TOLERANCE
 from posegen.config.schema import Config
-from posegen.evaluation.joint_angles import frame_ranges, joint_angles, range_excess
+from posegen.evaluation.body import frame_ranges, joint_angles, range_excess
 from posegen.evaluation.plausibility import body_overlap
 from posegen.library.load import load_library
-from posegen.synthesis import Batch
-from posegen.synthesis.attempts import MAX_RESAMPLES
+from posegen.synthesis import MAX_RESAMPLES, Batch
 from tests.synthesis.own_library import library_folder
 
 FOLDED = {"neck_lateral": 65.0}

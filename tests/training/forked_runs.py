@@ -20,8 +20,8 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from posegen.errors import PosegenError
-from posegen.training.loop.logs import Logs
-from posegen.training.runs.folder import RUN, read_document, write_document
+from posegen.training.loop.session import Logs
+from posegen.training.run_folder import RUN, read_document, write_document
 from posegen.training.setup import Request
 from posegen.training.task import find_task
 from posegen.training.train import train

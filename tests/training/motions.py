@@ -44,13 +44,11 @@ def main(folder: Path) -> dict[str, Any]:
 
 def _made(folder: Path) -> dict[str, Any]:
     """Return what the trained model generates, its evaluation, and the error messages."""
-    from posegen.cli.evaluation_models import judge_motion
+    from posegen.cli.evaluate import measure_animation
     from posegen.errors import UsageError
-    from posegen.training.animation import evaluation
+    from posegen.training.animation import animate as animation
     from posegen.training.animation.animate import animate, load_text_encoder
-    from posegen.training.export import export_model
-    from posegen.training.inference import predict
-    from posegen.training.model_files import load_model
+    from posegen.training.trained_models import export_model, load_model, predict
 
     trained = load_model(folder / "whole", "generates_motion")
     encoder = load_text_encoder(trained)
@@ -68,8 +66,8 @@ def _made(folder: Path) -> dict[str, Any]:
             refuse()
         except UsageError as error:
             refused.append(str(error))
-    evaluation.REPEATED, evaluation.TIMES = 4, 2
-    judged = judge_motion(folder / "whole", folder / "dataset", folder / "judge", None, lambda reported: None, steps=2)
+    animation.REPEATED, animation.TIMES = 4, 2
+    judged = measure_animation(folder / "whole", folder / "dataset", folder / "judge", None, lambda reported: None, steps=2)
     return {
         "again": bool((one.joints == again.joints).all()),
         "other": float(np.abs(one.joints - other.joints).max()),

@@ -9,9 +9,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from posegen.training.data.feed import Feed
-from posegen.training.data.training_data import batches_of, statistics
-from posegen.training.runs import checkpoints
+from posegen.training.data.feed import Feed, batches_of, statistics
+from posegen.training.run_folder import read_checkpoint
 from posegen.training.setup import Request, open_setup
 from tests.training import tiny
 
@@ -54,7 +53,7 @@ def beside_naive(dataset: Path, run: Path) -> dict[str, float]:
                 value -= rate * (towards + settings.optimiser.decay * value)
             kept = min(settings.optimiser.average, step / (step + 10))
             average[name] = kept * average[name] + (1 - kept) * value.detach()
-    state = checkpoints.read(run, settings.steps).tensors
+    state = read_checkpoint(run, settings.steps).tensors
     return {
         "clipped": clipped,
         "moved": _apart(weights, begun),

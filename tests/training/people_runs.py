@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from posegen.training.runs.folder import RUN, read_document, write_document
+from posegen.training.run_folder import RUN, read_document, write_document
 from tests.training import tiny
 from tests.training.forked_runs import Killer, run_in_fork
 
@@ -84,21 +84,21 @@ def _forget_form(run: Path) -> None:
 def _predicted(folder: Path, column: str, run: str = "whole") -> list[Any]:
     import pyarrow.parquet as pq
 
-    from posegen.training.inference import predict
+    from posegen.training.trained_models import predict
 
     predict(folder / run, folder / "dataset", folder / "said.parquet")
     return list(pq.read_table(folder / "said.parquet").column(column).to_pylist())
 
 
 def _exported(folder: Path) -> float:
-    from posegen.training.export import export_model
+    from posegen.training.trained_models import export_model
 
     return export_model(folder / "whole", "safetensors", folder / "model.safetensors")
 
 
 def _refused(folder: Path) -> str:
     from posegen.errors import UsageError
-    from posegen.training.inference import predict
+    from posegen.training.trained_models import predict
 
     try:
         predict(folder / "captions", folder / "dataset", folder / "none.parquet")

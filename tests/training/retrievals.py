@@ -63,14 +63,14 @@ def _said(folder: Path) -> dict[str, Any]:
     from pydantic_core import to_jsonable_python
 
     import posegen
-    from posegen.cli.evaluation_models import seen_by_encoder
+    from posegen.cli.evaluate import measure_by_encoder
     from posegen.progress import Progress
-    from posegen.training.inference import encode_clips, encode_dataset, predict
+    from posegen.training.trained_models import encode_clips, encode_dataset, predict
 
     run, dataset = folder / "whole", folder / "dataset"
     predict(run, dataset, folder / "said.parquet")
     joints = posegen.open(dataset)[0].joints[0, 0]
-    seen = seen_by_encoder(run, dataset, dataset, None, Progress())
+    seen = measure_by_encoder(run, dataset, dataset, None, Progress())
     return {
         "vectors": pq.read_table(folder / "said.parquet").column("vector").to_pylist(),
         "encoded": encode_dataset(run, dataset, None).motion.tolist(),

@@ -15,11 +15,10 @@ torch = pytest.importorskip("torch")
 import posegen  # noqa: E402
 from posegen.constants import SPEEDS  # noqa: E402
 from posegen.dataset.read import open_dataset  # noqa: E402
-from posegen.training.data.cache import cached_array, prepare, view_of  # noqa: E402
 from posegen.training.data.captions import SPELLED, spell  # noqa: E402
 from posegen.training.data.features import View  # noqa: E402
-from posegen.training.data.sources import Query, config_origin  # noqa: E402
-from posegen.training.measures.regression import FEWEST, best_constant, entropy_floor, errors_of, smape  # noqa: E402
+from posegen.training.data.sources import Query, cached_array, config_origin, fill_cache, view_of  # noqa: E402  # noqa: E402
+from posegen.training.measures import FEWEST, best_constant, entropy_floor, errors_of, smape  # noqa: E402
 from posegen.training.settings import Model, load_settings  # noqa: E402
 from posegen.training.tasks.attribute import (  # noqa: E402  # noqa: E402
     KNOWN,
@@ -90,7 +89,7 @@ def test_energy_is_half_the_square_of_the_speed() -> None:
 def test_measures_are_those_of_the_first_locomotion(folder: Path) -> None:
     dataset = open_dataset(folder / "dataset")
     view = view_of(dataset, 4)
-    prepare(dataset, (MEASURED, KNOWN, STATED, SPELLED), view, lambda done, total: None)
+    fill_cache(dataset, (MEASURED, KNOWN, STATED, SPELLED), view, lambda done, total: None)
     travelled = stated = 0
     for sample in range(20):
         measured, words, numbers, spellings = (
@@ -128,7 +127,7 @@ def test_measures_are_those_of_the_first_locomotion(folder: Path) -> None:
 def test_a_config_gives_the_arrays_of_its_dataset(folder: Path) -> None:
     dataset = open_dataset(folder / "dataset")
     view = view_of(dataset, 4)
-    prepare(dataset, (MEASURED, KNOWN, STATED, SPELLED), view, lambda done, total: None)
+    fill_cache(dataset, (MEASURED, KNOWN, STATED, SPELLED), view, lambda done, total: None)
     recipes = (MEASURED, KNOWN, STATED, SPELLED)
     found = {recipe.name: np.empty((2, 20, *recipe.shape(view)), recipe.dtype) for recipe in recipes}
     config = posegen.load_config("smoke", [f"story.actions={tiny.ACTIONS}"], samples=SAMPLES, workers=1)

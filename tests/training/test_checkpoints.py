@@ -9,8 +9,14 @@ import pytest
 import torch
 
 from posegen.errors import PosegenError
-from posegen.training.runs import checkpoints
-from posegen.training.runs.checkpoints import RunProgress, State
+from posegen.training.run_folder import (
+    RunProgress,
+    State,
+    latest_checkpoint,
+    read_checkpoint,
+    remove_old_checkpoints,
+    write_checkpoint,
+)
 
 
 def state(step: int, best: int | None = None) -> State:
@@ -20,11 +26,11 @@ def state(step: int, best: int | None = None) -> State:
 
 def read_latest(run: Path) -> tuple[State | None, list[str]]:
     logged: list[str] = []
-    return checkpoints.latest(run, logged.append), logged
+    return latest_checkpoint(run, logged.append), logged
 
 
 def test_a_checkpoint_is_read_as_written(tmp_path: Path) -> None:
-    checkpoints.write(tmp_path, state(7, 5))
+    write_checkpoint(tmp_path, state(7, 5))
     found, logged = read_latest(tmp_path)
     assert found is not None
     assert not logged
@@ -35,8 +41,8 @@ def test_a_checkpoint_is_read_as_written(tmp_path: Path) -> None:
 
 def test_the_last_two_and_their_best_are_kept(tmp_path: Path) -> None:
     for step, best in ((1, 1), (2, 2), (3, 2), (4, 2), (5, 5)):
-        checkpoints.write(tmp_path, state(step, best))
-        checkpoints.remove_old(tmp_path)
+        write_checkpoint(tmp_path, state(step, best))
+        remove_old_checkpoints(tmp_path)
     kept = sorted(path.stem for path in (tmp_path / "checkpoints").glob("*.safetensors"))
     assert kept == ["00000002", "00000004", "00000005"]  # checkpoint 4 refers to 2 as the best
 
@@ -44,7 +50,7 @@ def test_the_last_two_and_their_best_are_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize("damage", ["flip", "cut", "remove", "receipt"])
 def test_a_damaged_checkpoint_is_skipped_and_logged(tmp_path: Path, damage: str) -> None:
     for step in (1, 2):
-        checkpoints.write(tmp_path, state(step))
+        write_checkpoint(tmp_path, state(step))
     tensors, receipt = (tmp_path / "checkpoints" / f"00000002{end}" for end in (".safetensors", ".json"))
     data = bytearray(tensors.read_bytes())
     if damage == "flip":
@@ -63,10 +69,10 @@ def test_a_damaged_checkpoint_is_skipped_and_logged(tmp_path: Path, damage: str)
     assert "00000002" in logged[0]
     assert "using the checkpoint before" in logged[0]
     with pytest.raises(PosegenError, match="00000002"):
-        checkpoints.read(tmp_path, 2)
+        read_checkpoint(tmp_path, 2)
 
 
 def test_a_checkpoint_without_receipt_is_ignored(tmp_path: Path) -> None:
-    checkpoints.write(tmp_path, replace(state(1), progress=RunProgress(1)))
+    write_checkpoint(tmp_path, replace(state(1), progress=RunProgress(1)))
     (tmp_path / "checkpoints" / "00000001.json").unlink()
     assert read_latest(tmp_path) == (None, [])

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from posegen.training.data.cache import FOLDER
-from posegen.training.data.feed import Feed, Loader
-from posegen.training.data.training_data import TrainingData, batches_of, open_training_data
+from posegen.training.data.feed import Feed, Loader, batches_of
+from posegen.training.data.sources import FOLDER
 from posegen.training.settings import Data, Skeleton
+from posegen.training.setup import TrainingData, open_training_data
 from posegen.training.tasks.action import TASK
 
 BATCH = 12

@@ -19,12 +19,12 @@ from posegen.dataset.read import open_dataset  # noqa: E402
 from posegen.dataset.splits import SPLITS, in_split  # noqa: E402
 from posegen.errors import UsageError  # noqa: E402
 from posegen.training.data.features import View  # noqa: E402
-from posegen.training.data.feed import to_clips  # noqa: E402
+from posegen.training.data.feed import batches_of, to_clips  # noqa: E402
 from posegen.training.data.identities import ALIKE, OTHER, SAME, SIZES, look_alikes, partners_of  # noqa: E402
-from posegen.training.data.training_data import TrainingData, batches_of, open_training_data  # noqa: E402
-from posegen.training.measures.verification import true_accept_rate  # noqa: E402
+from posegen.training.measures import true_accept_rate  # noqa: E402
 from posegen.training.models.losses import supervised  # noqa: E402
 from posegen.training.settings import load_settings  # noqa: E402
+from posegen.training.setup import TrainingData, open_training_data  # noqa: E402
 from posegen.training.tasks.identity import TASK  # noqa: E402
 from tests.once import made_once  # noqa: E402
 from tests.running import Programs  # noqa: E402

@@ -20,7 +20,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from posegen.training.export import ModelFormat
+from posegen.training.trained_models import ModelFormat
 from posegen.training.tasks.action import TASK as ACTION
 
 MOVES = replace(ACTION, name="moves")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
-from posegen.training.measures.ranking import RECALLS, chance_of, pools, rank_pairs, ranking_of, ranks_of
+from posegen.training.measures import RECALLS, chance_of, pools, rank_pairs, ranking_of, ranks_of
 
 
 def naive_rank(scores: list[float], right: list[bool]) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from posegen.training.runs.report import write_report
+from posegen.training.run_folder import write_report
 
 NAMES = ["bow", "wave & nod", "walk"]
 CONFUSION = [[3, 1, 0], [0, 0, 0], [0, 2, 8]]

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from types import SimpleNamespace
 
+import psutil
 import pytest
 import torch
 
-from posegen.training.resources import (
-    SwapMonitor,
-    describe_gpu_use,
-    is_out_of_memory,
-    matrix_attention,
-    restored_torch_settings,
-    swapped_bytes,
-)
+from posegen.training.hardware import SwapMonitor, describe_gpu_use, is_out_of_memory, matrix_attention
+from posegen.training.train import restored_torch_settings
 
 MB = 2**20
 
 
-def counts(*values: tuple[int, int]) -> Callable[[], tuple[int, int]]:
-    remaining = iter(values)
-    return lambda: next(remaining)
+def set_swapped(monkeypatch: pytest.MonkeyPatch, *values: tuple[int, int]) -> None:
+    """Let psutil report bytes read back from swap and written to it, one pair at a time."""
+    remaining = (SimpleNamespace(sin=read, sout=written) for read, written in values)
+    monkeypatch.setattr(psutil, "swap_memory", lambda: next(remaining))
 
 
-def test_swapping_is_reported_once() -> None:
-    monitor = SwapMonitor(counts((900 * MB, 900 * MB), (901 * MB, 2000 * MB), (1001 * MB, 2000 * MB), (3000 * MB, 3000 * MB)))
+def test_swapping_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_swapped(monkeypatch, (900 * MB, 900 * MB), (901 * MB, 2000 * MB), (1001 * MB, 2000 * MB), (3000 * MB, 3000 * MB))
+    monitor = SwapMonitor()
     # Memory that is written once and never read back slows nothing down.
     assert monitor.warning(limit=None, micro_batch=8) is None
     warning = monitor.warning(limit=None, micro_batch=8)
@@ -35,16 +32,11 @@ def test_swapping_is_reported_once() -> None:
     assert monitor.warning(limit=None, micro_batch=8) is None
 
 
-def test_the_hint_for_a_limited_run_is_a_lower_limit() -> None:
-    warning = SwapMonitor(counts((0, 0), (100 * MB, 5 * MB))).warning(limit="4GB", micro_batch=1)
+def test_the_hint_for_a_limited_run_is_a_lower_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_swapped(monkeypatch, (0, 0), (100 * MB, 5 * MB))
+    warning = SwapMonitor().warning(limit="4GB", micro_batch=1)
     assert warning is not None
     assert "a lower --set memory.limit than 4GB" in warning
-
-
-def test_swapped_bytes_never_decrease() -> None:
-    before, after = swapped_bytes(), swapped_bytes()
-    assert after[0] >= before[0] >= 0
-    assert after[1] >= before[1] >= 0
 
 
 def test_an_idle_gpu_is_reported_with_a_hint() -> None:

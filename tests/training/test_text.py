@@ -22,22 +22,23 @@ from posegen.dataset.read import Dataset, open_dataset  # noqa: E402
 from posegen.embedding import load_encoder  # noqa: E402
 from posegen.errors import UsageError  # noqa: E402
 from posegen.library.load import load_library  # noqa: E402
-from posegen.training.data.cache import cached_array, prepare, view_of  # noqa: E402
-from posegen.training.data.captions import (  # noqa: E402
+from posegen.training.data.captions import (  # noqa: E402  # noqa: E402
+    CHANGED,
     CHANGES,
     FAMILIES,
     SENTENCE,
     STATED_ACTIONS,
     CaptionSampler,
+    alternatives_of,
     family_names,
     texts_of,
 )
-from posegen.training.data.hard_negatives import CHANGED, alternatives_of  # noqa: E402
-from posegen.training.models.text_encoders import TextModel  # noqa: E402
+from posegen.training.data.sources import cached_array, fill_cache, view_of  # noqa: E402
 from posegen.training.settings import Model, load_settings  # noqa: E402
 from posegen.training.setup import Request, open_setup  # noqa: E402
 from posegen.training.tasks.text import (  # noqa: E402
     TASK,
+    TextModel,
     recall_among_hard_negatives,
     recall_in_pools,
 )
@@ -137,7 +138,7 @@ def test_statements_that_may_stay_true_are_not_changed() -> None:
 def test_recipes_keep_texts_and_stated_actions(folder: Path) -> None:
     dataset = open_dataset(folder / "dataset")
     view = view_of(dataset, 4)
-    prepare(dataset, (SENTENCE, CHANGES, STATED_ACTIONS, FAMILIES), view, lambda done, total: None)
+    fill_cache(dataset, (SENTENCE, CHANGES, STATED_ACTIONS, FAMILIES), view, lambda done, total: None)
     letters, changes, reported, families = (
         cached_array(dataset.path, recipe, view, 0) for recipe in (SENTENCE, CHANGES, STATED_ACTIONS, FAMILIES)
     )

@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import load_file
 
 from posegen.errors import UsageError
-from posegen.training.hardware import Estimate, check_budget, clearly_faster, count_micro_batches
+from posegen.training.hardware import Estimate, check_budget, clearly_faster, split_batch
 from posegen.training.settings import load_settings, training_presets
 from tests.once import made_once
 from tests.running import Programs
@@ -173,8 +173,8 @@ def test_a_run_of_another_version_is_refused(slow: Reports) -> None:
 
 
 def test_micro_batches_divide_a_batch() -> None:
-    assert [count_micro_batches(32, micro) for micro in (64, 32, 16, 12, 5, 1)] == [1, 1, 2, 4, 8, 32]
-    assert count_micro_batches(30, 8) == 5
+    assert [split_batch(32, 1, micro) for micro in (64, 32, 16, 12, 5, 1)] == [1, 1, 2, 4, 8, 32]
+    assert split_batch(30, 1, 8) == 5
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from posegen.embedding import embed, load_encoder, open_embeddings
-from posegen.training.model_files import load_model
 from posegen.training.models.encoder import trainable_weights
 from posegen.training.setup import ADAPTER
 from posegen.training.tasks.text import predict_families
+from posegen.training.trained_models import load_model
 from tests.training import tiny
 from tests.training.forked_runs import Killer, run_in_fork
 

@@ -6,14 +6,23 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from PIL import Image, ImageDraw
+from PIL import Image, ImageColor, ImageDraw
 
 from docs.skeleton_figure import posed
 from posegen.errors import UsageError
 from posegen.skeleton import CONTACTS
-from posegen.viewing.canvas import COLOURS, typeface, wrap
+from posegen.viewing.canvas import COLOURS
 from posegen.viewing.clip import clip_of_sequence, make_clip, tracks_of
-from posegen.viewing.pictures import PALETTE, draw_bars, label_intervals, sheet_of_clip, sheet_of_samples, shown_frames
+from posegen.viewing.pictures import (
+    PALETTE,
+    draw_bars,
+    label_intervals,
+    sheet_of_clip,
+    sheet_of_samples,
+    shown_frames,
+    typeface,
+    wrap,
+)
 from posegen.viewing.render import render_all
 
 CAPTION = "A person stands still, then walks forward and waves with the left hand."
@@ -106,7 +115,7 @@ class TestSheet:
         assert sheet.width == 1440
         assert pixels_of(sheet, COLOURS["left"]) > 3000
         assert pixels_of(sheet, COLOURS["right"]) > 3000
-        assert pixels_of(sheet, PALETTE[0]) > 10_000
+        assert pixels_of(sheet, ImageColor.getrgb(PALETTE[0])) > 10_000
         assert pixels_of(sheet, COLOURS["contact"]) > 50
         bottom = sheet.crop((0, sheet.height - 30, sheet.width, sheet.height))
         assert pixels_of(bottom, (40, 40, 46)) > 100
@@ -151,7 +160,7 @@ class TestBars:
         clip = acting(make_clip(gliding(20), "", 25), ["stand"] * 5 + ["walk"] * 15)
         picture = Image.new("RGB", (500, 30), (255, 255, 255))
         draw_bars(ImageDraw.Draw(picture), clip, 0, 0, 492)
-        stand, walk = (int((np.asarray(picture)[11] == colour).all(-1).sum()) for colour in PALETTE[:2])
+        stand, walk = (int((np.asarray(picture)[11] == colour).all(-1).sum()) for colour in map(ImageColor.getrgb, PALETTE[:2]))
         assert stand == pytest.approx(100, abs=3)
         assert walk == pytest.approx(300, abs=3)
 

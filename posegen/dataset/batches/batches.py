@@ -4,25 +4,281 @@ from __future__ import annotations
 
 import operator
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import count
 from math import gcd
-from typing import Any
+from types import TracebackType
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
+import pyarrow as pa
 
+from posegen.arrays import Array
 from posegen.dataset.batches.order import Order, Piece
-from posegen.dataset.batches.source import Selection, Source, SourceOwner
-from posegen.dataset.batches.windows import Windows
 from posegen.errors import UsageError
 from posegen.wording import did_you_mean, shown
+
+CAPTIONS = "captions"
+"""Name of the column of captions, which are lists of texts in batches."""
+
+Key = tuple[int, int]
+"""Epoch and window."""
 
 WINDOW = 1280
 """Default number of sequences that are shuffled together."""
 
 _THREADS = 2
 _SEEDS = 2**64
+
+
+@dataclass(frozen=True)
+class ArrayShape:
+    """Shape of an array of each sequence.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Shape for one sequence.
+    piece : tuple of int
+        Shape of what is decoded at once; divides `shape`.
+    dtype : str
+    """
+
+    shape: tuple[int, ...]
+    piece: tuple[int, ...]
+    dtype: str
+
+    @property
+    def grid(self) -> tuple[int, ...]:
+        """Number of pieces along each dimension."""
+        return tuple(size // step for size, step in zip(self.shape, self.piece, strict=True))
+
+    def buffer_shape(self, chunk: int) -> tuple[int, ...]:
+        """Return the shape of the buffer of a variant of a chunk of samples: the grid, then all samples, then a piece."""
+        return (*self.grid, chunk, *self.piece)
+
+    def take(self, buffer: Array, slots: Array, into: Array) -> None:
+        """Copy sequences out of a buffer.
+
+        Parameters
+        ----------
+        buffer : ndarray [..., *buffer_shape]
+            Variants of chunks.
+        slots : int64 [n]
+            Sequences to copy; see :class:`posegen.dataset.batches.order.Window`.
+        into : ndarray [n, *shape]
+            Destination.
+        """
+        chunk = buffer.shape[-1 - len(self.shape)]
+        if all(cells == 1 for cells in self.grid):
+            # All slots are valid, so nothing is clipped; to raise an error otherwise, NumPy would copy everything once more.
+            np.take(buffer.reshape(-1, *self.shape), slots, axis=0, out=into, mode="clip")
+            return
+        blocks = buffer.reshape(-1, *self.buffer_shape(chunk))
+        block, row = np.divmod(slots, chunk)
+        for cell in np.ndindex(self.grid):
+            within = tuple(slice(at * step, (at + 1) * step) for at, step in zip(cell, self.piece, strict=True))
+            into[(slice(None), *within)] = blocks[(block, *cell, row)]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Content of batches: arrays by name, columns of the table of sequences, and indices of variants."""
+
+    arrays: dict[str, ArrayShape]
+    columns: tuple[str, ...]
+    variants: tuple[int, ...]
+
+
+class Source(Protocol):
+    """Samples in chunks.
+
+    A source can be pickled and holds no thread and no open file, so that other processes can use it. Its methods are functions
+    of their arguments.
+
+    Attributes
+    ----------
+    samples, chunk : int
+        Number of samples, and of samples in a chunk; the last chunk may have fewer.
+    variants : tuple of str
+        Names of the variants in order.
+    most_threads : int
+        Number of threads that may load at the same time.
+    """
+
+    @property
+    def samples(self) -> int: ...  # noqa: D102
+    @property
+    def chunk(self) -> int: ...  # noqa: D102
+    @property
+    def variants(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def most_threads(self) -> int: ...  # noqa: D102
+    @property
+    def name(self) -> str:
+        """Name for messages."""
+
+    def arrays(self) -> Mapping[str, ArrayShape]:
+        """Return the shape of each array by name."""
+
+    def columns(self) -> tuple[str, ...]:
+        """Return the columns of the table of sequences."""
+
+    def load(self, chunk: int, variants: Sequence[int], into: Mapping[str, Array], columns: tuple[str, ...]) -> Any:
+        """Load a chunk.
+
+        Parameters
+        ----------
+        chunk : int
+        variants : sequence of int
+            Indices of the variants to load.
+        into : mapping of str to ndarray [variant, *buffer_shape]
+            Destination of each array to load; values behind the chunk's samples have no meaning.
+        columns : tuple of str
+            Columns of the table of sequences, :data:`CAPTIONS` as lists of texts.
+
+        Returns
+        -------
+        pyarrow.Table or None
+            Rows of the samples in all their variants; None if there are no columns to load.
+        """
+
+
+@runtime_checkable
+class SourceOwner(Protocol):
+    """An object with a method that returns a source, such as an open dataset."""
+
+    def batch_source(self, fields: Sequence[str] | str | None) -> Source:
+        """Return the source of batches with these fields; None for the default fields."""
+
+
+class Windows:
+    """The windows of the current and the next batches. Threads run only inside the context.
+
+    Parameters
+    ----------
+    source : Source
+    order : Order
+    selection : Selection
+    threads : int
+        Threads that load; with 0, :meth:`load` itself loads a window.
+    unused : list of dict
+        Buffers of earlier windows, which are used first; on exit, all buffers are added. Allocating new memory takes as long as
+        decoding into it.
+    """
+
+    def __init__(
+        self, source: Source, order: Order, selection: Selection, threads: int, unused: list[dict[str, Array]]
+    ) -> None:
+        self._source = source
+        self._order = order
+        self._selection = selection
+        self._threads = min(threads, source.most_threads)
+        self._pool: ThreadPoolExecutor | None = None
+        self._loading: dict[Key, tuple[dict[str, Array], list[Future[Any]]]] = {}
+        self._tables: dict[Key, Any] = {}
+        self._unused = unused
+
+    def __enter__(self) -> Self:
+        """Start the threads."""
+        if self._threads:
+            self._pool = ThreadPoolExecutor(self._threads, "posegen-window")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Stop loading."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+        self.keep(())
+
+    @property
+    def keys(self) -> AbstractSet[Key]:
+        """Windows that are loaded or being loaded."""
+        return self._loading.keys()
+
+    def load(self, key: Key) -> None:
+        """Begin to load a window, unless it is loaded or being loaded."""
+        if key in self._loading:
+            return
+        buffers = self._unused.pop() if self._unused else self._new_buffers()
+        tasks = [(i, int(chunk)) for i, chunk in enumerate(self._order.in_window(*key).chunks)]
+        self._loading[key] = buffers, [self._start_load(buffers, *task) for task in tasks]
+
+    def keep(self, keys: Collection[Key]) -> None:
+        """Discard all other windows."""
+        for key in [key for key in self._loading if key not in keys]:
+            buffers, loads = self._loading.pop(key)
+            self._tables.pop(key, None)
+            for load in loads:
+                load.cancel()
+            if all(load.done() for load in loads):  # otherwise a thread still writes to it
+                self._unused.append(buffers)
+
+    def take(self, pieces: Sequence[Piece]) -> dict[str, Any]:
+        """Wait for windows and copy sequences out of them; raises the errors of loading.
+
+        Returns
+        -------
+        dict of str to ndarray [n, ...] or list
+            Each selected array and column.
+        """
+        total = sum(piece.stop - piece.first for piece in pieces)
+        arrays = {name: np.empty((total, *shape.shape), shape.dtype) for name, shape in self._selection.arrays.items()}
+        rows, start = [], 0
+        for piece in pieces:
+            key = piece.epoch, piece.window
+            buffers, loads = self._loading[key]
+            tables = [load.result() for load in loads]
+            slots = self._order.in_window(*key).slots[piece.first : piece.stop]
+            for name, shape in self._selection.arrays.items():
+                shape.take(buffers[name], slots, arrays[name][start : start + len(slots)])
+            start += len(slots)
+            rows.append(self._rows(key, tables, slots))
+        return arrays | self._columns(rows)
+
+    def _start_load(self, buffers: dict[str, Array], position: int, chunk: int) -> Future[Any]:
+        into = {name: buffer[position] for name, buffer in buffers.items()}
+        arguments = (chunk, self._selection.variants, into, self._selection.columns)
+        if self._pool is not None:
+            return self._pool.submit(self._source.load, *arguments)
+        loaded: Future[Any] = Future()
+        loaded.set_result(self._source.load(*arguments))
+        return loaded
+
+    def _new_buffers(self) -> dict[str, Array]:
+        outer = (self._order.chunks_in_window, len(self._selection.variants))
+        chunk = self._source.chunk
+        return {
+            name: np.empty((*outer, *shape.buffer_shape(chunk)), shape.dtype) for name, shape in self._selection.arrays.items()
+        }
+
+    def _rows(self, key: Key, tables: Sequence[Any], slots: Array) -> Any:
+        """Select rows of the tables of a window's chunks."""
+        if not self._selection.columns:
+            return None
+        block, sample = np.divmod(slots, self._source.chunk)
+        position, variant = np.divmod(block, len(self._selection.variants))
+        begins = np.cumsum([0, *(len(table) for table in tables)])[position]
+        rows = begins + sample * len(self._source.variants) + np.array(self._selection.variants)[variant]
+        if key not in self._tables:
+            self._tables[key] = pa.concat_tables(tables).combine_chunks()
+        return self._tables[key].take(rows)
+
+    def _columns(self, rows: Sequence[Any]) -> dict[str, Any]:
+        if not self._selection.columns:
+            return {}
+        table = pa.concat_tables(rows)
+        return {name: _to_values(table.column(name)) for name in self._selection.columns}
+
+
+def _to_values(column: Any) -> Any:
+    """Return numbers as an array and everything else as a list."""
+    is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_boolean(column.type)
+    # A copy, because arrays of Arrow are read-only.
+    return np.array(column.to_numpy()) if is_number and not column.null_count else column.to_pylist()
 
 
 @dataclass(frozen=True)
@@ -51,8 +307,7 @@ class SequenceBatch:
     def __getattr__(self, name: str) -> Any:
         values = self.__dict__.get("values", {})
         if name not in values:
-            msg = f"a batch has no {name!r}, only number, epoch, {', '.join(values)}"
-            raise AttributeError(msg)
+            raise AttributeError(f"a batch has no {name!r}, only number, epoch, {', '.join(values)}")
         return values[name]
 
 
@@ -104,8 +359,7 @@ class Batches:
 
     def __len__(self) -> int:
         if self.stop is None:
-            msg = "these batches have no end: set `epochs` to a number"
-            raise TypeError(msg)
+            raise TypeError("these batches have no end: set `epochs` to a number")
         return len(range(self.start, self.stop, self.every))
 
     def __iter__(self) -> Iterator[SequenceBatch]:
@@ -141,8 +395,7 @@ class Batches:
         """
         of, rank = _check_integer("of", of, least=1), _check_integer("rank", rank)
         if rank >= of:
-            msg = f"rank is {rank}; with {of} shares it must be between 0 and {of - 1}"
-            raise UsageError(msg)
+            raise UsageError(f"rank is {rank}; with {of} shares it must be between 0 and {of - 1}")
         return replace(self, start=self.start + rank * self.every, every=self.every * of)
 
     def _plan(self, planned: deque[tuple[int, list[Piece]]], numbers: Iterator[int], windows: Windows) -> bool:
@@ -224,8 +477,7 @@ def make_batches(
     if isinstance(source, SourceOwner):
         source = source.batch_source(fields)
     if source.samples < 1:
-        msg = f"{source.name} has no samples yet, so there are no batches"
-        raise UsageError(msg)
+        raise UsageError(f"{source.name} has no samples yet, so there are no batches")
     indices = _select_variants(source, variants)
     order = Order(
         seed=_check_integer("seed", seed, below=_SEEDS),
@@ -257,8 +509,7 @@ def _check_integer(name: str, value: Any, least: int = 0, below: int | None = No
         number = least - 1
     if isinstance(value, bool) or number < least or (below is not None and number >= below):
         bounds = f"of at least {least}" if below is None else f"between {least} and {below - 1}"
-        msg = f"{name} must be an integer {bounds} (got {shown(value)})"
-        raise UsageError(msg)
+        raise UsageError(f"{name} must be an integer {bounds} (got {shown(value)})")
     return number
 
 
@@ -266,8 +517,7 @@ def _check_names(what: str, names: Sequence[str] | str) -> list[str]:
     listed = [names] if isinstance(names, str) else list(names)
     twice = sorted({str(name) for name in listed if listed.count(name) > 1})
     if twice or not listed:
-        msg = f"{what} must be a list of distinct names (got {f'{twice[0]!r} twice' if twice else 'an empty list'})"
-        raise UsageError(msg)
+        raise UsageError(f"{what} must be a list of distinct names (got {f'{twice[0]!r} twice' if twice else 'an empty list'})")
     return listed
 
 
@@ -277,8 +527,7 @@ def _select_variants(source: Source, variants: Sequence[str] | str | None) -> tu
     for name in names:
         if name not in source.variants:
             guess = did_you_mean(str(name), source.variants)
-            msg = f"{source.name} has no variant {shown(name)}{guess}. There are: {', '.join(source.variants)}"
-            raise UsageError(msg)
+            raise UsageError(f"{source.name} has no variant {shown(name)}{guess}. There are: {', '.join(source.variants)}")
     return tuple(i for i, name in enumerate(source.variants) if name in names)
 
 

@@ -5,7 +5,7 @@ consecutive chunks that fill the shuffle window form a window, and the sequences
 that of numbers from the counter-based generator of :mod:`posegen.randomness`. All variants of a sample are in the same window,
 so that a sample that is made on demand is made once per epoch.
 
-Not responsible for reading; see :mod:`posegen.dataset.batches.windows`.
+Not responsible for reading; see :mod:`posegen.dataset.batches.batches`.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Order:
         full = self.chunks_in_window * self.chunk * self.variants
         missing = (self.chunks * self.chunk - self.samples) * self.variants
         # Only the last chunk may be short; the windows after its window begin earlier by what it lacks.
-        short = _chunk_order(self.seed, epoch, self.chunks).last // self.chunks_in_window
+        short = _chunk_order(self.seed, epoch, self.chunks)[1] // self.chunks_in_window
         pieces = []
         while start < stop:
             window = start // full if start < (short + 1) * full - missing else (start + missing) // full
@@ -170,23 +170,17 @@ class Order:
         return lane * each + min(lane, more) + row
 
 
-class _Chunks(NamedTuple):
-    """Chunks of an epoch in order, and the position of the last chunk of the source, which alone may be short."""
-
-    order: Array
-    last: int
-
-
 @lru_cache(4)
-def _chunk_order(seed: int, epoch: int, chunks: int) -> _Chunks:
+def _chunk_order(seed: int, epoch: int, chunks: int) -> tuple[Array, int]:
+    """Return the chunks of an epoch in order, and the position of the last chunk of the source, which alone may be short."""
     order = _shuffled(seed, epoch, _NO_WINDOW, chunks)
-    return _Chunks(order, int(np.flatnonzero(order == chunks - 1)[0]))
+    return order, int(np.flatnonzero(order == chunks - 1)[0])
 
 
 @lru_cache(_CACHED_WINDOWS)
 def _window_order(order: Order, epoch: int, window: int) -> Window:
     first = window * order.chunks_in_window
-    chunks = _chunk_order(order.seed, epoch, order.chunks).order[first : first + order.chunks_in_window]
+    chunks = _chunk_order(order.seed, epoch, order.chunks)[0][first : first + order.chunks_in_window]
     each = np.minimum(order.samples - chunks * order.chunk, order.chunk)
     present = np.flatnonzero(np.arange(order.chunk) < np.repeat(each, order.variants)[:, None])
     return Window(chunks, present[_shuffled(order.seed, epoch, window, len(present))])

@@ -180,21 +180,10 @@ def profile(
             progress.log(f"measuring {made:,} samples in shards of {config.store.shard} with {count} worker{'s' * (count > 1)}")
             runs.append(measure_run(config, samples, count, folder))
         progress.log("measuring the start of the program")
-        program, bare = command_seconds(config, folder, repeats)
+        costs = _measure_costs(config, runs, command_seconds(config, folder, repeats))
         disk_free = free_disk(folder)
-    rates = measure_rates(runs)
-    costs = Costs(
-        program=program,
-        bare=bare,
-        rates=rates,
-        sample_bytes=sum(run.sample_bytes for run in runs) / len(runs),
-        fixed_bytes=runs[-1].fixed_bytes,
-        chunk=config.store.chunk,
-        memory=available_memory().free + process_memory(),
-        parent_bytes=process_memory(),
-    )
-    largest = [run for run in runs if run.workers == rates[-1].workers]
-    stages, limited_by = measure_stages(largest, fits_memory=costs.fits(rates[-1]))
+    largest = [run for run in runs if run.workers == costs.rates[-1].workers]
+    stages, limited_by = measure_stages(largest, fits_memory=costs.fits(costs.rates[-1]))
     return Profile(
         config=config,
         folder=folder.parent,
@@ -208,6 +197,19 @@ def profile(
         targets=tuple(
             estimate_target(costs, target, disk_free, limited_by, recommended=requested is None) for target in targets
         ),
+    )
+
+
+def _measure_costs(config: Config, runs: Sequence[Run], commands: tuple[float, float]) -> Costs:
+    """Return the costs of a dataset by measured runs and the results of :func:`command_seconds`."""
+    return Costs(
+        *commands,
+        rates=measure_rates(runs),
+        sample_bytes=sum(run.sample_bytes for run in runs) / len(runs),
+        fixed_bytes=runs[-1].fixed_bytes,
+        chunk=config.store.chunk,
+        memory=available_memory().free + process_memory(),
+        parent_bytes=process_memory(),
     )
 
 
@@ -281,8 +283,7 @@ def command_seconds(config: Config, folder: Path, repeats: int) -> tuple[float, 
             )
             seconds.append(time.monotonic() - started)
             if done.returncode:
-                msg = f"a run of one sample failed: {done.stderr.strip()}"
-                raise PosegenError(msg)
+                raise PosegenError(f"a run of one sample failed: {done.stderr.strip()}")
         shutil.rmtree(path)
     return statistics.fmean(program), statistics.fmean(bare)
 
@@ -294,8 +295,7 @@ def _check_numbers(config: Config, samples: int, targets: Sequence[int], workers
     limits += [] if workers is None else [("workers", workers, MOST_WORKERS)]
     for name, value, largest in limits:
         if not 1 <= value <= largest:
-            msg = f"{name} must be from 1 to {largest:,}, not {value:,}"
-            raise UsageError(msg)
+            raise UsageError(f"{name} must be from 1 to {largest:,}, not {value:,}")
 
 
 def _machine() -> dict[str, Any]:

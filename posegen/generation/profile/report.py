@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from posegen.generation.profile.estimate import STAGES, Run
 from posegen.generation.profile.profile import Profile
 from posegen.quantities import human_bytes, human_time
-from posegen.stopwatch import Span
+from posegen.stopwatch import nested
 from posegen.templates import fill_template
 
 WIDTH, LEFT, RIGHT, ROW, GAP = 1100, 80, 30, 18, 10
@@ -66,9 +65,9 @@ def _flame_chart(run: Run) -> dict[str, Any]:
         deepest = 0
         for shard in shards:
             draw(f"shard ({shard.samples} samples)", shard.started, shard.stopped, top)
-            for span, depth in _nested(shard.spans):
-                deepest = max(deepest, depth)
-                draw(span.stage, span.start, span.stop, top + (depth + 1) * ROW, span.stage)
+            for span, around in nested(span for span in shard.spans if not span.behind):
+                deepest = max(deepest, len(around))
+                draw(span.stage, span.start, span.stop, top + (len(around) + 1) * ROW, span.stage)
         below = top + (deepest + 2) * ROW
         for span in (span for shard in shards for span in shard.spans if span.behind):
             draw(f"{span.stage}, background", span.start, span.stop, below, span.stage)
@@ -77,13 +76,3 @@ def _flame_chart(run: Run) -> dict[str, Any]:
     step = next((step for step in TICKS if length / step <= 12), length)
     ticks = [(LEFT + tick * step * scale, f"{tick * step:g} s") for tick in range(int(length / step) + 1)]
     return {"blocks": blocks, "labels": labels, "ticks": ticks, "bottom": top}
-
-
-def _nested(spans: Sequence[Span]) -> Iterator[tuple[Span, int]]:
-    """Yield the spans of a worker's main thread with their depth."""
-    outer: list[Span] = []
-    for span in sorted((span for span in spans if not span.behind), key=lambda span: (span.start, -span.stop)):
-        while outer and outer[-1].stop <= span.start:
-            outer.pop()
-        yield span, len(outer)
-        outer.append(span)

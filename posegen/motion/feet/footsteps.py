@@ -1,6 +1,12 @@
-"""Both legs of one actor: lift-off, stances, pelvis within reach, swings, knees.
+"""Both legs of one actor: lift-off, stances, pelvis within reach, the ground under the feet, swings, knees.
 
-This module calls the steps in order; the other modules of this package define them.
+The channels give a nominal course of each foot. The difference between the foot and its nominal course passes smoothly from its
+value at lift-off to its value at landing. While the body turns, this is computed in the frame of the path, so that feet turn
+with the body.
+
+The ground is the floor at height 0, the steps of a scene, and the stairs of an action. Stances and pelvis are computed as if
+all footprints were on the floor. Then each foot is raised by the ground under its footprints, and the pelvis by the mean of
+both.
 """
 
 from __future__ import annotations
@@ -9,13 +15,13 @@ import numpy as np
 
 from posegen.kernels import Array, Scalar, kernel
 from posegen.motion import rows
-from posegen.motion.feet import legs, swings
-from posegen.motion.feet.ground import fill_ground, raise_body, raise_feet, stair_levels
-from posegen.motion.feet.stances import FOOT_CHANNELS, place_stance_foot, plan_stances
+from posegen.motion.feet import legs
+from posegen.motion.feet.stances import FOOT_CHANNELS, guided_from, place_stance_foot, plan_stances
 from posegen.motion.key_poses import mark_intervals
-from posegen.motion.library_tables import LIFTED, ActionTables, channels_named
+from posegen.motion.library_tables import LIFTED, PLACED, ActionTables, channels_named
+from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
 from posegen.motion.trunk import place_hips
-from posegen.motion.workspace import Clock, Person, Role, Workspace, copy_row, fill_row, frame_window
+from posegen.motion.workspace import Clock, Person, Role, Workspace, between, copy_row, fill_row, frame_window
 
 REACH = 0.9992
 """Largest fraction of its length that a stance leg spans: 4.6 degrees of flexion are left in the knee."""
@@ -30,6 +36,345 @@ YIELD_SECONDS = 0.03
 HIP_ROTATION = tuple(channels_named("hip_rotation"))
 """Channels by which the knee points further out than the foot: hip and shank turn together about the planted foot."""
 LIFTED_FEET = (LIFTED["left"], LIFTED["right"])
+STEP_X, STEP_Z, STEP_HEADING, STEP_HALF_WIDTH, STEP_HALF_DEPTH, STEP_HEIGHT = range(6)
+"""Columns of :attr:`posegen.scene.Scenes.steps`; the heading is in turns here."""
+LEAST_TREAD = 0.1
+"""Distance in metres along the path from which two footprints lie on different steps."""
+RUN_HASTE = 0.5
+"""Fraction of the time by which the foot of a runner reaches its nominal course earlier."""
+RATE_WINDOW = 0.125
+"""Window over which the rate of a foot in contact is taken, as a fraction of `fade_in`."""
+LIFT_OFF_RATE, LANDING_RATE = 0.25, 0.4
+"""Fractions of `fade_out` and `fade_in` in which the rate at lift-off fades, and in which that at landing builds up."""
+
+
+@kernel
+def surface_height(steps: Array, x: Scalar, z: Scalar) -> Scalar:
+    """Return the height in metres of the highest surface at a position. The floor is at 0."""
+    height = 0.0
+    for i in range(len(steps)):
+        s, c = sin_turns(steps[i, STEP_HEADING]), cos_turns(steps[i, STEP_HEADING])
+        dx, dz = x - steps[i, STEP_X], z - steps[i, STEP_Z]
+        along, aside = dx * s + dz * c, dx * c - dz * s
+        if abs(along) <= steps[i, STEP_HALF_DEPTH] and abs(aside) <= steps[i, STEP_HALF_WIDTH]:
+            height = max(height, steps[i, STEP_HEIGHT])
+    return height
+
+
+@kernel
+def stair_levels(rising: Array, stances: Array, counts: Array, levels: Array) -> bool:
+    """Write the height of each footprint on stairs that lead from footprint to footprint; the lowest one is on the floor.
+
+    A foot that lands beside the other one, as in the last step, stays on the same step.
+
+    Parameters
+    ----------
+    rising : float32 [frames]
+        Metres of height gained per step.
+    stances : float [2, stances, 8]
+    counts : int [2]
+        Number of stances of each foot.
+    levels : float [2, stances], written
+        Metres.
+
+    Returns
+    -------
+    bool
+        Whether there are stairs.
+    """
+    levels[:] = 0.0
+    has_stairs = False
+    for f in range(len(rising)):
+        has_stairs = has_stairs or rising[f] != 0
+    if not has_stairs:
+        return False
+    left, right, level, lowest = 0, 0, 0.0, 0.0
+    x, z = np.nan, np.nan
+    while left < counts[0] or right < counts[1]:
+        side = 1
+        if right == counts[1] or (left < counts[0] and stances[0, left, rows.FIRST] <= stances[1, right, rows.FIRST]):
+            side = 0
+        i = left if side == 0 else right
+        stance = stances[side, i]
+        s, c = sin_turns(stance[rows.PRINT_YAW]), cos_turns(stance[rows.PRINT_YAW])
+        ahead = (stance[rows.PRINT_X] - x) * s + (stance[rows.PRINT_Z] - z) * c
+        if ahead > LEAST_TREAD:
+            level += rising[int(stance[rows.FIRST])]
+        lowest = min(lowest, level)
+        levels[side, i] = level
+        x, z = stance[rows.PRINT_X], stance[rows.PRINT_Z]
+        left, right = left + (side == 0), right + (side == 1)
+    for side in range(2):
+        for i in range(counts[side]):
+            levels[side, i] -= lowest
+    return True
+
+
+@kernel
+def fill_ground(steps: Array, stances: Array, levels: Array, row: Array) -> None:
+    """Write the height of the ground under a foot over the frames; `levels` is the height of each footprint above the steps.
+
+    Between two stances the ground changes early on the way up and late on the way down, because the foot must clear the edge.
+    """
+    for i in range(len(stances)):
+        first, last = int(stances[i, rows.FIRST]), int(stances[i, rows.LAST])
+        stance = stances[i]
+        here = levels[i] + stance[rows.PRINT_HEIGHT] + surface_height(steps, stance[rows.PRINT_X], stance[rows.PRINT_Z])
+        row[first:last] = np.float32(here)
+        if i == 0:
+            row[:first] = np.float32(here)
+        if i == len(stances) - 1:
+            row[last:] = np.float32(here)
+            continue
+        land = int(stances[i + 1, rows.FIRST])
+        there = surface_height(steps, stances[i + 1, rows.PRINT_X], stances[i + 1, rows.PRINT_Z])
+        there += levels[i + 1] + stances[i + 1, rows.PRINT_HEIGHT]
+        for f in range(last, land):
+            x = (f - last + 1.0) / (land - last + 1.0)
+            share = smooth_step(2.0 * x) if there > here else smooth_step(2.0 * x - 1.0)
+            row[f] = np.float32(here + (there - here) * share)
+    if len(stances) == 0:
+        row[:] = np.float32(0.0)
+
+
+@kernel
+def raise_body(root: Array, legs: Array, contact: Array) -> None:
+    """Raise the ankles of feet in contact by their ground, and the pelvis by the mean of both grounds."""
+    for f in range(root.shape[1]):
+        root[rows.HEIGHT, f] += np.float32(0.5) * (legs[0, rows.GROUND, f] + legs[1, rows.GROUND, f])
+        for side in range(2):
+            if contact[side, f]:
+                legs[side, rows.ANKLE_Y, f] += legs[side, rows.GROUND, f]
+
+
+@kernel
+def raise_feet(leg: Array, contact: Array, sign: Scalar, swinging: bool) -> None:
+    """Add (`sign` 1) or subtract (-1) the ground: to ankles of swinging feet, or to the heights of heel and toe."""
+    change = np.float32(sign)
+    for f in range(leg.shape[1]):
+        if swinging and not contact[f]:
+            leg[rows.ANKLE_Y, f] += change * leg[rows.GROUND, f]
+        if not swinging:
+            leg[rows.HEEL_HEIGHT, f] += change * leg[rows.GROUND, f]
+            leg[rows.TOE_HEIGHT, f] += change * leg[rows.GROUND, f]
+
+
+@kernel
+def fill_swing(
+    row: Array, nominal: Array, lift: int, land: int, early: Scalar, late: Scalar, fade_out: Scalar, fade_in: Scalar
+) -> None:
+    """Fill a row between two stances: the nominal course plus a correction.
+
+    The correction is a cubic. It starts with value and rate at lift-off (`late` frames behind frame `lift`, the last one in
+    contact) and ends with those at landing (`early` frames before frame `land`), so that the foot neither jumps nor jerks. The
+    value at lift-off fades within `fade_out` frames, that at landing builds up within `fade_in` frames. The rates take a
+    quarter and two fifths of these times, so that they do not move the foot far from its course.
+    """
+    begin, end = lift + late, land - early
+    whole = max(end - begin, 1.0)
+    away, span = min(whole, fade_out), min(whole, fade_in)
+    away_rate, span_rate = (max(min(whole, LIFT_OFF_RATE * fade_out), 1.0), max(min(whole, LANDING_RATE * fade_in), 1.0))
+    # Rates are taken over the same time at any frame rate: of the foot in contact, and of the nominal course in the swing.
+    over = min(max(int(RATE_WINDOW * fade_in + 0.5), 1), land - lift)
+    held = (row[lift] - row[lift - over]) / over if lift >= over else np.float32(0.0)
+    free = (nominal[lift + over] - nominal[lift]) / over
+    here, v0 = np.float32(row[lift] - nominal[lift] + (held - free) * late), np.float32((held - free) * away_rate)
+    held = (row[land + over] - row[land]) / over if land + over < len(row) else np.float32(0.0)
+    free = (nominal[land] - nominal[land - over]) / over
+    there, v1 = np.float32(row[land] - nominal[land] - (held - free) * early), np.float32((held - free) * span_rate)
+    for f in between(lift + 1, land):
+        x, y = np.float32(min((np.int64(f) - begin) / away, 1.0)), np.float32(min((end - np.int64(f)) / span, 1.0))
+        # If both span the whole swing, x + y = 1, and these are the four Hermite polynomials.
+        going, coming = np.float32(1.0) - x, np.float32(1.0) - y
+        value = here * (going * going * (np.float32(1.0) + np.float32(2.0) * x))
+        value += there * (coming * coming * (np.float32(1.0) + np.float32(2.0) * y))
+        x, y = np.float32(min((np.int64(f) - begin) / away_rate, 1.0)), np.float32(min((end - np.int64(f)) / span_rate, 1.0))
+        going, coming = np.float32(1.0) - x, np.float32(1.0) - y
+        row[f] = nominal[f] + value + v0 * (x * going * going) - v1 * (coming * coming * y)
+
+
+@kernel
+def heading_changes(heading: Array) -> bool:
+    """Return whether a heading changes at all."""
+    changes = np.float32(0.0)
+    for f in range(len(heading)):
+        changes = max(changes, abs(heading[f] - heading[0]))
+    return bool(changes > 0)
+
+
+@kernel
+def to_path_frame(root: Array, leg: Array, nominal: Array) -> None:
+    """Transform ankles from the world to the frame of the path: left of the path and ahead on it; WORK rows keep the leg.
+
+    A straight line between footprints in the world frame would take a foot through the other leg while the body turns.
+
+    Parameters
+    ----------
+    root : float32 [rows, frames], changed
+    leg : float32 [rows, frames], changed
+    nominal : float32 [4, frames], changed
+        Nominal ankle; rows 0 and 2 are transformed.
+    """
+    copy_row(leg[rows.ANKLE_X], 0, root.shape[1], root[rows.WORK])
+    copy_row(leg[rows.ANKLE_Z], 0, root.shape[1], root[rows.WORK2])
+    for which in range(2):
+        left, ahead = (leg[rows.ANKLE_X], leg[rows.ANKLE_Z]) if which == 0 else (nominal[0], nominal[2])
+        for f in range(len(left)):
+            s, c = root[rows.HEADING_SIN, f], root[rows.HEADING_COS, f]
+            x, z = left[f] - root[rows.PATH_X, f], ahead[f] - root[rows.PATH_Z, f]
+            left[f], ahead[f] = x * c - z * s, x * s + z * c
+
+
+@kernel
+def to_world_frame(root: Array, leg: Array, contact: Array) -> None:
+    """Transform the ankle of a leg back to the world; in contact, restore the exact former positions."""
+    for f in range(leg.shape[1]):
+        if contact[f]:
+            leg[rows.ANKLE_X, f], leg[rows.ANKLE_Z, f] = root[rows.WORK, f], root[rows.WORK2, f]
+        else:
+            s, c, left, ahead = root[rows.HEADING_SIN, f], root[rows.HEADING_COS, f], leg[rows.ANKLE_X, f], leg[rows.ANKLE_Z, f]
+            leg[rows.ANKLE_X, f] = root[rows.PATH_X, f] + left * c + ahead * s
+            leg[rows.ANKLE_Z, f] = root[rows.PATH_Z, f] + ahead * c - left * s
+
+
+@kernel
+def clear_floor(leg: Array, lift: int, land: int, early: Scalar, late: Scalar, foot: Array, clearance: Scalar) -> None:
+    """Raise a swinging foot so that its sole stays above the floor, most in mid swing; times as in :func:`fill_swing`."""
+    heel, ball = np.float32(foot[rows.FOOT_HEEL]), np.float32(foot[rows.FOOT_BALL])
+    high = np.float32(foot[rows.FOOT_ANKLE_HEIGHT])
+    begin, whole = lift + late, max(land - early - lift - late, 1.0)
+    for f in between(lift + 1, land):
+        x = np.float32((np.int64(f) - begin) / whole)
+        s, c = sin_turns(leg[rows.PITCH, f]), cos_turns(leg[rows.PITCH, f])
+        sole = leg[rows.ANKLE_Y, f] - high * c - max(heel * s, -ball * s)
+        # Highest in the middle, and level at both ends.
+        least = np.float32(16.0 * clearance) * x * x * (np.float32(1.0) - x) * (np.float32(1.0) - x)
+        lack = least - sole
+        soft = np.float32(0.006)
+        near_ends = min(np.float32(1.0), np.float32(8.0) * x * (np.float32(1.0) - x))
+        leg[rows.ANKLE_Y, f] += np.float32(0.5) * (lack + np.sqrt(lack * lack + soft * soft)) * near_ends
+        sole = leg[rows.ANKLE_Y, f] - high * c - max(heel * s, -ball * s)
+        leg[rows.ANKLE_Y, f] += max(-sole, np.float32(0.0))
+
+
+@kernel
+def swing_foot(leg: Array, nominal: Array, stances: Array, running: Array, rising: Scalar, fade_in: Scalar) -> None:
+    """Write ankle and yaw of one foot in its swings.
+
+    Parameters
+    ----------
+    leg : float32 [rows, frames], changed
+    nominal : float32 [4, frames]
+        Nominal ankle x, y, z in metres and yaw in turns.
+    stances : float [stances, 8]
+    running : float32 [frames]
+        1 in gaits with flights, where a foot leaves its footprint earlier.
+    rising, fade_in : float
+        Frames in which the height leaves its value at lift-off; see :func:`fill_swing` for the rest.
+    """
+    frames, count = leg.shape[1], len(stances)
+    for i in range(count + 1):
+        lift = int(stances[i - 1, rows.LAST]) - 1 if i > 0 else -1
+        land = int(stances[i, rows.FIRST]) if i < count else frames
+        if land - lift <= 1:
+            continue
+        for r in range(4):
+            row = leg[rows.ANKLE_X + r]
+            if lift >= 0 and land < frames:
+                early, late = stances[i, rows.EARLY], stances[i - 1, rows.LATE]
+                fade_out = rising if r == 1 else fade_in * (1.0 - RUN_HASTE * running[lift])
+                fill_swing(row, nominal[r], lift, land, early, late, fade_out, fade_in)
+            elif lift >= 0:
+                fill_open_swing(row, nominal[r], lift, -1, stances[i - 1, rows.LATE], rising if r == 1 else fade_in, fade_in)
+            elif land < frames:
+                fill_open_swing(row, nominal[r], land, 1, stances[i, rows.EARLY], fade_in, fade_in)
+            else:
+                copy_row(nominal[r], 0, frames, row)
+
+
+@kernel
+def clear_swings(leg: Array, stances: Array, foot: Array, clearance: Array) -> None:
+    """Keep the sole of one foot above the floor in all its swings; `clearance` is metres in mid swing, over the frames."""
+    count = len(stances)
+    for i in range(count + 1):
+        lift = int(stances[i - 1, rows.LAST]) - 1 if i > 0 else -1
+        land = int(stances[i, rows.FIRST]) if i < count else leg.shape[1]
+        if land - lift > 1:
+            early, late = stances[i, rows.EARLY] if i < count else 0.0, stances[i - 1, rows.LATE] if i > 0 else 0.0
+            clear_floor(leg, lift, land, early, late, foot, clearance[(lift + land) // 2])
+
+
+@kernel
+def fill_open_swing(
+    row: Array, nominal: Array, edge: int, inward: int, beyond: Scalar, fade_out: Scalar, fade_in: Scalar
+) -> None:
+    """Fill a row before the first stance or behind the last one, as :func:`fill_swing` does for a distant other stance.
+
+    So the stored frames do not depend on the number of frames behind them.
+
+    Parameters
+    ----------
+    row, nominal, fade_out, fade_in
+        See :func:`fill_swing`.
+    edge : int
+        Last frame in contact, or the first one.
+    inward : int
+        Direction from there to the next frame in contact: -1 or 1.
+    beyond : float
+        Frames by which the stance extends beyond `edge`.
+    """
+    first, last, one = 0 if inward > 0 else edge + 1, edge if inward > 0 else len(row), np.float32(1.0)
+    over = max(int(RATE_WINDOW * fade_in + 0.5), 1)
+    rate_frames = max((LANDING_RATE if inward > 0 else LIFT_OFF_RATE) * fade_out, 1.0)
+    inner, outer, change = edge + inward * over, edge - inward * over, np.float32(0.0)
+    if 0 <= inner < len(row) and 0 <= outer < len(row):
+        change = (row[edge] - row[inner] - nominal[outer] + nominal[edge]) / over
+    keep, rate = np.float32(row[edge] - nominal[edge] + change * beyond), np.float32(change * rate_frames)
+    for f in between(first, last):
+        since = max(abs(np.int64(f) - edge) - beyond, 0.0)
+        x, y = np.float32(min(since / fade_out, 1.0)), np.float32(min(since / rate_frames, 1.0))
+        row[f] = nominal[f] + keep * ((one - x) * (one - x) * (one + np.float32(2.0) * x)) + rate * (y * (one - y) * (one - y))
+
+
+@kernel
+def guide_swings(
+    root: Array, foot: Array, side: int, leg: Scalar, ankle_height: Scalar, airborne: Array, stances: Array, nominal: Array
+) -> None:
+    """Let the nominal course of a guided foot lead from footprint to footprint, at the height of its channel.
+
+    In the air after a jump, where the body carries the feet, the leg angles give the height.
+
+    Parameters
+    ----------
+    root : float32 [rows, frames]
+    foot : float32 [4, frames]
+    side : int
+    leg, ankle_height : float
+        Metres.
+    airborne : bool [frames]
+    stances : float [stances, 8]
+    nominal : float32 [4, frames], changed
+        Ankle x, y, z in metres and yaw in turns.
+    """
+    out = np.float32(leg if side == 0 else -leg)
+    ahead, high, count = np.float32(leg), np.float32(ankle_height), len(stances)
+    for i in range(count + 1 if count else 0):
+        # The frames include those from which the rates at lift-off and landing are taken.
+        before = i - 1 if i > 0 else 0
+        begin = int(stances[i - 1, rows.FIRST]) if i > 0 else 0
+        end = int(stances[i, rows.FIRST]) + 1 if i < count else root.shape[1]
+        still = guided_from(root, stances[before])
+        x, z = np.float32(stances[before, rows.PRINT_X]), np.float32(stances[before, rows.PRINT_Z])
+        for f in range(begin, min(end + 1, root.shape[1])):
+            if root[rows.GUIDED, f] != PLACED:
+                continue
+            forward = ahead * (foot[rows.FOOT_FORWARD, f] - foot[rows.FOOT_FORWARD, still])
+            aside = out * (foot[rows.FOOT_ASIDE, f] - foot[rows.FOOT_ASIDE, still])
+            s, c = root[rows.HEADING_SIN, f], root[rows.HEADING_COS, f]
+            nominal[0, f] = x + (root[rows.PATH_X, f] - root[rows.PATH_X, still]) + forward * s + aside * c
+            nominal[2, f] = z + (root[rows.PATH_Z, f] - root[rows.PATH_Z, still]) + forward * c - aside * s
+            if not airborne[f]:
+                nominal[1, f] = high + ahead * foot[rows.FOOT_UP, f]
 
 
 @kernel
@@ -82,7 +427,7 @@ def clear_ground(work: Workspace, person: Person, side: int, uneven: bool) -> No
     leg, contact = work.legs[side], work.contact[side]
     if uneven:
         raise_feet(leg, contact, -1.0, True)
-    swings.clear_swings(leg, work.stances[side, : work.counts[side]], person.foot, work.root[rows.LIFT])
+    clear_swings(leg, work.stances[side, : work.counts[side]], person.foot, work.root[rows.LIFT])
     if uneven:
         raise_feet(leg, contact, 1.0, True)
 
@@ -96,14 +441,14 @@ def swing_leg(work: Workspace, person: Person, side: int, guided: bool, uneven: 
     if guided:
         channels, length = work.channels[FOOT_CHANNELS[side] : FOOT_CHANNELS[side] + 4], float(thigh + shank)
         high = foot[rows.FOOT_ANKLE_HEIGHT]
-        swings.guide_swings(root, channels, side, length, high, work.airborne, stances, work.nominal)
-    turning = swings.heading_changes(root[rows.HEADING])
+        guide_swings(root, channels, side, length, high, work.airborne, stances, work.nominal)
+    turning = heading_changes(root[rows.HEADING])
     if turning:
-        swings.to_path_frame(root, leg, work.nominal)
+        to_path_frame(root, leg, work.nominal)
     rising, passing = RISING_SECONDS / clock.step, PASSING_SECONDS / clock.step
-    swings.swing_foot(leg, work.nominal, stances, root[rows.RUN_WEIGHT], rising, passing)
+    swing_foot(leg, work.nominal, stances, root[rows.RUN_WEIGHT], rising, passing)
     if turning:
-        swings.to_world_frame(root, leg, contact)
+        to_world_frame(root, leg, contact)
     clear_ground(work, person, side, uneven)
     # A raised foot bends its ankle further, so that hanging toes must be cleared again.
     for _ in range(HANGING_PASSES):

@@ -1,7 +1,7 @@
 """Legs: nominal leg from the channels, two-bone inverse kinematics of the knee, and limits of reach and ankle.
 
 The heel rises where the ankle would otherwise bend too far: behind a runner, downstairs, in a deep stop. Feet are placed in
-:mod:`posegen.motion.feet.stances` and :mod:`posegen.motion.feet.swings`.
+:mod:`posegen.motion.feet.stances` and :mod:`posegen.motion.feet.footsteps`.
 """
 
 from __future__ import annotations

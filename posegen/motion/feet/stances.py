@@ -1,7 +1,7 @@
 """Stances: when each foot is in contact, where its footprint lies, and how ankle and pitch follow from that.
 
 A foot in contact is held to its footprint: it rolls over heel and ball, lies flat in between, and pivots on the ball in turns.
-An action may place its feet itself ("guided"). Swings are in :mod:`posegen.motion.feet.swings`.
+An action may place its feet itself ("guided"). Swings are in :mod:`posegen.motion.feet.footsteps`.
 """
 
 from __future__ import annotations

@@ -1,13 +1,19 @@
-"""Generate motion for texts with a trained model: one clip per text, or one clip in which several texts follow one another.
+"""Generate motion with a trained model: for texts of a user, or for the captions of a test split, for their evaluation.
 
-A text that describes several actions in sequence is first split into clauses. Feet are cleaned up by
-:mod:`posegen.training.animation.feet`; files of motion are written by the callers.
+For texts there is one clip per text, or one clip in which several texts follow one another. A text that describes several
+actions in sequence is first split into clauses. Feet are cleaned up by :mod:`posegen.training.animation.feet`; files of motion
+are written by the callers.
+
+For a test split, motion is generated for one caption of each sample, taking captions in turns, with the length and the body of
+the real clip, which a caption does not determine. It is embedded beside the real motion with a retrieval model. Real clips and
+the mean pose serve as references. Distances and ranks are computed by the callers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,26 +21,19 @@ import torch
 from torch import Tensor, nn
 
 from posegen.arrays import Array
-from posegen.captions.lexicon import WORD, lexicon_of
-from posegen.captions.parser import parse_caption
+from posegen.captions.parser import WORD, lexicon_of, parse_caption
+from posegen.dataset.read import Dataset, open_dataset
+from posegen.dataset.splits import in_split
 from posegen.embedding import Encoder, load_encoder
 from posegen.errors import UsageError
 from posegen.library.load import Library, load_library
 from posegen.randomness import Stream, uniform
 from posegen.training.animation.feet import lock_feet
+from posegen.training.data.captions import open_captions
 from posegen.training.data.features import Draw
-from posegen.training.model_files import TrainedModel
-from posegen.training.models.flow_matching import guided, integrate, noise_from
-from posegen.training.models.poses import (
-    AVERAGE_BODY,
-    CONTACTS,
-    POSE_NUMBERS,
-    joints_of,
-    leg_length,
-    local_rotations,
-    offsets_of,
-    root_of,
-)  # fmt: skip
+from posegen.training.models.poses import AVERAGE_BODY, CONTACTS, body_of, leg_length, pose_body, root_of
+from posegen.training.tasks.motion import EVALUATION, draw_noise, guided, integrate, noise_from
+from posegen.training.trained_models import TrainedModel, check_rate, encode_clips, load_model
 
 GUIDANCE, STEPS = 4.0, 10
 """Default scale of classifier-free guidance, and default number of integration steps."""
@@ -44,6 +43,11 @@ OVERLAP_SECONDS = 1.5
 MOST_PARTS = 100
 _AT_ONCE = 64
 _SHORTEST_SECONDS = 2.0
+
+SAMPLES = 600
+"""Default number of samples of the test split."""
+REPEATED, TIMES = 32, 8
+"""Number of captions for which motion is generated repeatedly, and number of repetitions."""
 
 _CLAUSE_ENDS = frozenset(".;!?")
 _SUBJECTS = frozenset({"subject", "again"})
@@ -103,8 +107,7 @@ def load_text_encoder(trained: TrainedModel, name: str | None = None) -> Encoder
     encoder = load_encoder(name or trained.view.text_encoder, workers=1)
     if encoder.dimension != trained.view.text_dimension:
         expected = f"{trained.view.text_dimension} by {trained.view.text_encoder}"
-        msg = f"{encoder.name}: embeds texts as {encoder.dimension} numbers; the model was trained with {expected}"
-        raise UsageError(msg)
+        raise UsageError(f"{encoder.name}: embeds texts as {encoder.dimension} numbers; the model was trained with {expected}")
     return encoder
 
 
@@ -145,13 +148,11 @@ def animate(
     """
     view = trained.view
     if not texts or not all(text.strip() for text in texts):
-        msg = "there is no text to animate; give one such as 'a person walks forward'"
-        raise UsageError(msg)
+        raise UsageError("there is no text to animate; give one such as 'a person walks forward'")
     longest = view.frames / view.fps
     if seconds is not None and not _SHORTEST_SECONDS <= seconds <= longest:
         limits = f"{_SHORTEST_SECONDS:g} to {longest:g}, the duration of the training clips"
-        msg = f"the seconds of a text must be {limits} (got {seconds:g})"
-        raise UsageError(msg)
+        raise UsageError(f"the seconds of a text must be {limits} (got {seconds:g})")
     parts = tuple(texts) if whole else _split(texts)
     frames = view.frames if seconds is None else round(seconds * view.fps)
     overlap = min(round(OVERLAP_SECONDS * view.fps), frames // 2)
@@ -170,8 +171,7 @@ def _split(texts: Sequence[str]) -> tuple[str, ...]:
     library = load_library()
     parts = tuple(part for text in texts for part in split_clauses(text, library))
     if len(parts) > MOST_PARTS:
-        msg = f"the texts describe {len(parts)} actions in sequence; at most {MOST_PARTS} are possible"
-        raise UsageError(msg)
+        raise UsageError(f"the texts describe {len(parts)} actions in sequence; at most {MOST_PARTS} are possible")
     return parts
 
 
@@ -253,13 +253,12 @@ def _overlap_weights(starts: Sequence[int], frames: int, total: int) -> Tensor:
 
 def _denormalised(model: nn.Module, normalised: Tensor) -> Tensor:
     encoder: Any = model.encoder
-    assert normalised.shape[-1] == POSE_NUMBERS
     poses: Tensor = normalised * encoder.spread + encoder.mean
     return poses
 
 
-def to_clip(poses: Tensor, body: Array, fps: float, times: int, *, locked: bool = True) -> MotionClip:
-    """Convert poses to joints.
+def to_clip(poses: Tensor, body: Array, fps: float, times: int) -> MotionClip:
+    """Convert poses to joints, and remove the sliding of feet that are in contact.
 
     Parameters
     ----------
@@ -270,8 +269,6 @@ def to_clip(poses: Tensor, body: Array, fps: float, times: int, *, locked: bool 
         Frames per second of the poses.
     times : int
         Factor on the number of frames.
-    locked : bool
-        Remove the sliding of feet that are in contact.
     """
     # Displacements per frame cannot be interpolated, so the path that they add up to is.
     leg = torch.tensor(float(leg_length(body)), dtype=torch.float64)
@@ -279,13 +276,9 @@ def to_clip(poses: Tensor, body: Array, fps: float, times: int, *, locked: bool 
     root, heading = root_of(whole, leg, fps)
     numbers = interpolate(torch.cat([whole, root, heading[:, None]], dim=-1), times)
     whole, root, heading = numbers[:, :-4], numbers[:, -4:-1], numbers[:, -1]
-    offsets = torch.from_numpy(offsets_of(body).astype(np.float64))
-    joints = joints_of(local_rotations(whole, heading), root, offsets).numpy()
-    contact = whole[:, CONTACTS].numpy()
-    if not locked:
-        return MotionClip(joints.astype(np.float32), contact > 0.5)
-    joints, in_contact = lock_feet(joints, contact, fps * times, float(body[0]))
-    return MotionClip(joints.astype(np.float32), in_contact)
+    joints = pose_body(whole, root, heading, body)
+    joints, contact = lock_feet(joints, whole[:, CONTACTS].numpy(), fps * times, float(body[0]))
+    return MotionClip(joints.astype(np.float32), contact)
 
 
 def interpolate(values: Tensor, times: int) -> Tensor:
@@ -393,3 +386,150 @@ def _phrases(text: str, library: Library) -> Iterator[tuple[list[str], set[str]]
         marks = lexicon.phrases[tuple(small[at : at + length])] if length else []
         yield written[at : at + max(length, 1)], {mark.kind for mark in marks}
         at += max(length, 1)
+
+
+@dataclass(frozen=True)
+class GeneratedSet:
+    """Real and generated motion with captions, and their embeddings of unit length.
+
+    Attributes
+    ----------
+    real, generated : list of MotionClip
+        The real clips, and the motion generated for a caption of each.
+    fps : float
+    real_vectors, generated_vectors, mean_vectors : float32 [n, d]
+        The last ones are those of the mean pose, for each body.
+    text : float32 [n, d]
+        Embeddings of the captions.
+    words : int64 [n]
+        Equal numbers for equal captions.
+    actions : int64 [n]
+        Number of actions that the caption states, in sequence or at the same time.
+    repeated : float32 [REPEATED, TIMES, d]
+        Motion generated for the first captions with other noise each time.
+    """
+
+    real: list[MotionClip]
+    generated: list[MotionClip]
+    fps: float
+    real_vectors: Array
+    generated_vectors: Array
+    mean_vectors: Array
+    text: Array
+    words: Array
+    actions: Array
+    repeated: Array
+
+
+def generate_for_test_captions(
+    run: Path,
+    path: Path,
+    retrieval_run: Path,
+    report: Callable[[str], None],
+    *,
+    samples: int | None = None,
+    guidance: float = GUIDANCE,
+    steps: int = STEPS,
+) -> GeneratedSet:
+    """Generate motion for captions of a dataset's test split.
+
+    Parameters
+    ----------
+    run : Path
+        Run of the task motion.
+    path : Path
+        The dataset, embedded by the text encoder of both models.
+    retrieval_run : Path
+        Run of the task retrieval.
+    report : callable
+        Called with a description of each step.
+    samples : int, optional
+        Limit; :data:`SAMPLES` by default.
+    guidance : float
+    steps : int
+
+    Raises
+    ------
+    UsageError
+        If the runs, the dataset and its embeddings do not match, or the test split is too small.
+    """
+    trained, retrieval = load_model(run, "generates_motion"), load_model(retrieval_run, "embeds_captions")
+    dataset = open_dataset(path)
+    check_rate(trained, dataset.header.fps, path)
+    _check_encoders(run, trained, retrieval_run, retrieval)
+    chosen = in_split(dataset.header.seed, np.arange(len(dataset)), "test")[: samples or SAMPLES]
+    if len(chosen) < REPEATED:
+        raise UsageError(f"{path}: its test split has {len(chosen)} samples; at least {REPEATED} are needed")
+    words, vectors = _captions(dataset, trained, chosen)
+    real = _real_clips(dataset, chosen)
+    view, fps = trained.view, float(dataset.header.fps)
+    bodies = [body_of(clip.joints) for clip in real]
+    lengths = torch.tensor([min(-(-len(clip.joints) // view.stride), view.frames) for clip in real])
+
+    def clip_of(number: int, poses: Tensor) -> MotionClip:
+        return to_clip(poses[: int(lengths[number])], bodies[number], view.fps, view.stride)
+
+    def generate(count: int, turn: int) -> list[MotionClip]:
+        own = chosen[:count]
+        noise = draw_noise(own, np.zeros_like(own), turn, EVALUATION, view.frames, 0.0).noise
+        poses = generate_poses(trained.model, vectors[:count], lengths[:count], noise, guidance, steps)
+        return [clip_of(i, clip) for i, clip in enumerate(poses)]
+
+    def embed(clips: Sequence[MotionClip]) -> Array:
+        embedded = encode_clips(retrieval_run, ((clip.joints, fps) for clip in clips), str(path))
+        if len(embedded) != len(clips):
+            msg = f"{path}: some clips are longer than the retrieval model's; give one that was trained on such clips"
+            raise UsageError(msg)
+        return embedded
+
+    report(f"generating motion for {len(chosen)} captions")
+    generated = generate(len(chosen), 0)
+    encoder: Any = trained.model.encoder
+    mean_pose = encoder.mean.expand(view.frames, -1)
+    still = [clip_of(i, mean_pose) for i in range(len(bodies))]
+    again = [generate(REPEATED, 1 + turn) for turn in range(TIMES)]
+    report("embedding motion")
+    with torch.inference_mode():
+        text = retrieval.model.encode_text(vectors).numpy()  # type: ignore[operator]
+    repeated = np.stack([embed(clips) for clips in again], axis=1)
+    actions = _stated_actions(dataset, chosen)
+    return GeneratedSet(real, generated, fps, embed(real), embed(generated), embed(still), text, words, actions, repeated)
+
+
+def _check_encoders(run: Path, trained: TrainedModel, retrieval_run: Path, retrieval: TrainedModel) -> None:
+    """Raise UsageError if two models were trained with different text encoders."""
+    if retrieval.view.text_encoder != trained.view.text_encoder:
+        encoders = f"{retrieval.view.text_encoder}, {run} with {trained.view.text_encoder}"
+        raise UsageError(f"{retrieval_run}: was trained with the text encoder {encoders}; give runs with the same encoder")
+
+
+def _captions(dataset: Dataset, trained: TrainedModel, samples: Array) -> tuple[Array, Tensor]:
+    """Choose a caption of each sample: its text number and its embedding."""
+    captions = open_captions(dataset.path, dataset.header.shard, trained.view.text_encoder)
+    every = captions.all_of(samples, np.zeros_like(samples))
+    chosen = np.arange(len(samples)), _in_turns(np.maximum((every["row"] >= 0).sum(axis=1), 1))
+    return every["row"][chosen], torch.from_numpy(every["text"][chosen])
+
+
+def _in_turns(count: Array) -> Array:
+    """Choose captions in turns: the first of the first sample, the second of the second one, and so on."""
+    return np.arange(len(count)) % count
+
+
+def _stated_actions(dataset: Dataset, samples: Array) -> Array:
+    """Count the actions that the chosen caption of each sample states."""
+    captions = [dataset.rows(sample)[0]["captions"] for sample in samples.tolist()]
+    chosen = _in_turns(np.array([max(len(own), 1) for own in captions])).tolist()
+    statements = [own[turn]["statements"] if own else [] for own, turn in zip(captions, chosen, strict=True)]
+    return np.array([len({claim["segment"] for claim in own if claim["kind"] == "action"}) for own in statements])
+
+
+def _real_clips(dataset: Dataset, samples: Array) -> list[MotionClip]:
+    """Read the first actor of the first variant of samples."""
+    clips = []
+    for sample in samples.tolist():
+        joints = dataset.arrays("joints", slice(sample, sample + 1))[0, 0, 0]
+        contact = dataset.arrays("contact", slice(sample, sample + 1))[0, 0, 0]
+        present = ~np.isnan(joints[:, 0, 0])
+        clips.append(MotionClip(joints[present], contact[present, :4] == 1))
+    return clips

@@ -6,8 +6,8 @@ load or train changes it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,9 @@ import torch
 from torch.utils.data import DataLoader
 
 from posegen.arrays import Array
-from posegen.dataset.batches import CAPTIONS, Batches, SequenceBatch
+from posegen.dataset.batches import CAPTIONS, WINDOW, Batches, SequenceBatch, make_batches
 from posegen.dataset.batches.torch import TorchBatches
-from posegen.errors import PosegenError
+from posegen.errors import PosegenError, UsageError
 from posegen.skeleton import JOINTS
 from posegen.training.data.captions import FreshCaptions
 from posegen.training.data.features import ABSENT, Draw, clip_draws
@@ -26,6 +26,9 @@ from posegen.training.settings import Skeleton
 
 Tensors = dict[str, Any]
 
+_LANES = 4
+"""Windows that consecutive batches alternate between, so that up to four loading processes work on different ones."""
+_STATISTICS_SAMPLES = 1000
 _PREFETCHED = 4
 """Batches that each loading process keeps ready."""
 
@@ -33,6 +36,47 @@ _BODY = len(JOINTS) * 3
 _VELOCITY = slice(_BODY, _BODY + 2)
 _HALF_WIDTH = np.float32(3**0.5)
 """Half the width of a uniform distribution with standard deviation 1."""
+
+
+def batches_of(
+    source: ClipSource, size: int, seed: int, variants: Sequence[str] | None, *, epochs: int | None = None
+) -> Batches:
+    """Return batches of a source: endless and all of `size` clips, or `epochs` times each clip."""
+    total = source.samples * len(variants or source.variants)
+    if epochs is None and total < size:
+        msg = (
+            f"{source.name}: has {total} training sequences, less than a batch of {size}. Generate more, or --set batch={total}"
+        )
+        raise UsageError(msg)
+    endless = epochs is None
+    fields = (*source.arrays(), *source.columns())
+    return make_batches(
+        source,
+        size,
+        seed=seed,
+        fields=fields,
+        variants=variants,
+        epochs=epochs,
+        drop_last=endless,
+        lanes=_LANES if endless else 1,
+        # Groups stay together: those of a window fill as many batches as there are variants.
+        window=WINDOW if source.group is None else size * len(variants or source.variants),
+    )
+
+
+def statistics(source: ClipSource, variants: Sequence[str] | None, name: str = "motion") -> tuple[Array, Array]:
+    """Return the mean and the standard deviation of an array over the frames of the first samples of a source.
+
+    The number of samples is fixed, so that the result does not change when a dataset grows.
+    """
+    first = replace(source, sample_numbers=source.sample_numbers[:_STATISTICS_SAMPLES])
+    total = squares = count = np.float64(0)
+    for batch in make_batches(first, 200, fields=[name, "length"], variants=variants, epochs=1, threads=1):
+        motion, length = batch[name].astype(np.float64), batch["length"]
+        frames = motion[np.arange(motion.shape[1])[None, :] < length[:, None]]
+        total, squares, count = total + frames.sum(axis=0), squares + (frames * frames).sum(axis=0), count + len(frames)
+    mean = np.asarray(total / count)
+    return mean, np.sqrt(np.maximum(squares / count - mean * mean, 0))
 
 
 @dataclass(frozen=True)
@@ -96,7 +140,10 @@ def to_clips(batch: SequenceBatch, source: ClipSource, seed: int | None = None) 
 
     Captions are those drawn for this batch if there is a seed, else all captions of each clip.
     """
-    clips = {name: _single_precision(batch.values[name]) for name in source.arrays()}
+    clips = {name: batch.values[name] for name in source.arrays()}
+    # Torch converts half to single precision by vector instructions, NumPy does not.
+    halves = [name for name, values in clips.items() if values.dtype == np.float16]
+    clips |= {name: torch.from_numpy(clips[name]).float().numpy() for name in halves}
     variant = np.array([source.origin.variants.index(name) for name in batch.values["variant"]])
     sample = source.sample_numbers[batch.values["sample"]]
     clips |= {"sample": sample, "variant": variant}
@@ -113,11 +160,6 @@ def to_clips(batch: SequenceBatch, source: ClipSource, seed: int | None = None) 
     else:
         own = captions.all_of(sample, variant) if seed is None else captions.drawn(sample, variant, seed, batch.number)
     return clips | own
-
-
-def _single_precision(values: Array) -> Array:
-    """Convert half to single precision by torch, which uses vector instructions where NumPy does not."""
-    return torch.from_numpy(values).float().numpy() if values.dtype == np.float16 else values
 
 
 def _crop(clips: dict[str, Array], most: int, frames: int, seed: int, number: int) -> dict[str, Array]:

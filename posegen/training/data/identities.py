@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import xxhash
 
 from posegen.arrays import Array
 from posegen.dataset.layout import ROWS
+from posegen.dataset.read import Dataset
 from posegen.dataset.splits import in_split
 from posegen.errors import UsageError
 from posegen.randomness import Stream, uniform
 from posegen.skeleton import JOINTS
-from posegen.training.data.cache import cached_array
 from posegen.training.data.features import Draw, Recipe, View
+from posegen.training.data.sources import SampleArrays, cached_array
 
 _LOOKS = ("stature", "legs", "arms", "shoulders", "hips", "age", "male", "style")
 """Appearance of a body: stature and bone lengths in metres, years, 0 or 1, a number for the style."""
@@ -70,13 +70,10 @@ def _look(fields: Mapping[str, Array], view: View) -> Array:
     ]
     widths = [distance("left_shoulder", "right_shoulder"), distance("left_hip", "right_hip")]
     actors = [row["actors"][0] for row in fields[ROWS]]
-    known = [[actor["stature"], actor["age"], float(actor["male"]), _style_number(actor["style"])] for actor in actors]
+    styles = [xxhash.xxh3_64_intdigest(actor["style"].encode()) % _STYLES for actor in actors]
+    known = [[actor["stature"], actor["age"], actor["male"], style] for actor, style in zip(actors, styles, strict=True)]
     stature, age, male, style = np.array(known, np.float64).reshape(-1, 4).T
     return np.stack([stature, *limbs, *widths, age, male, style], axis=-1).astype(np.float32)
-
-
-def _style_number(style: str) -> float:
-    return float(xxhash.xxh3_64_intdigest(style.encode()) % _STYLES)
 
 
 _PERSON = Recipe("person", 1, (ROWS,), "int64", (), _person)
@@ -85,18 +82,6 @@ _LOOK = Recipe("look", 1, ("joints", ROWS), "float32", (len(_LOOKS),), _look)
 
 IDENTITY_RECIPES = (_PERSON, _LOOK)
 """Number of the first actor in the population, and its appearance."""
-
-
-class SampleArrays(NamedTuple):
-    """Samples, int64 [n], ascending, and arrays [n, ...] of them by name."""
-
-    samples: Array
-    arrays: dict[str, Array]
-
-    def take(self, samples: Array) -> dict[str, Array]:
-        """Return the arrays of some of the samples."""
-        rows = np.searchsorted(self.samples, samples)
-        return {name: values[rows] for name, values in self.arrays.items()}
 
 
 @dataclass(frozen=True)
@@ -180,13 +165,14 @@ class Identities:
         return f"{self.dataset}: has {problem}. Generate more samples, or fewer identities: --set population.persons=100"
 
 
-def open_identities(dataset: Path, view: View, shards: int, samples: int, seed: int, *, shuffled: bool) -> Identities:
+def open_identities(dataset: Dataset, view: View, samples: int, *, shuffled: bool) -> Identities:
     """Read the identities of the first samples of a dataset; :data:`IDENTITY_RECIPES` must be cached."""
+    shards = range(-(-samples // dataset.header.shard))
 
     def base(recipe: Recipe) -> Array:
-        return np.concatenate([cached_array(dataset, recipe, view, shard)[:, 0] for shard in range(shards)])[:samples]
+        return np.concatenate([cached_array(dataset.path, recipe, view, shard)[:, 0] for shard in shards])[:samples]
 
-    return Identities(dataset, base(_PERSON), base(_LOOK), seed, shuffled)
+    return Identities(dataset.path, base(_PERSON), base(_LOOK), dataset.header.seed, shuffled)
 
 
 def partners_of(samples: Array, person: Array, look: Array, seed: int) -> Array:

@@ -3,31 +3,246 @@
 A :class:`ClipSource` is a source as :mod:`posegen.dataset.batches` defines it, restricted to the samples of one split. It
 counts samples within the split; `sample_numbers` maps them to the samples of the dataset. Where the clips come from is its
 origin.
+
+The cache, ``DATASET/training/<recipe>-<version>-<stride>/``, holds an ``.npy`` file per shard and, written last, a receipt with
+its hash and the hash of its input, so that it is resumed after a kill. A shard whose content changed is computed again.
 """
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
+from threading import Lock
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import xxhash
 
 from posegen.arrays import Array
+from posegen.config.identity import digest
 from posegen.config.schema import Config
+from posegen.constants import ABSENT_ACTION
 from posegen.dataset.batches import CAPTIONS, ArrayShape
+from posegen.dataset.clip_files import MOST_BYTES, read_clip_archive, read_clip_folder, resample
+from posegen.dataset.documents import Origin as DocumentOrigin
+from posegen.dataset.documents import seal, unseal
+from posegen.dataset.files import write_durably
 from posegen.dataset.layout import ROWS
+from posegen.dataset.lock import locked
 from posegen.dataset.read import Dataset
-from posegen.training.data.cache import cached_array, read_field
+from posegen.errors import PosegenError, UsageError
+from posegen.machine import available_cores
+from posegen.skeleton import JOINTS, PARTS
 from posegen.training.data.captions import Captions, CaptionSampler, FreshCaptions
 from posegen.training.data.features import Recipe, View
-from posegen.training.data.identities import SampleArrays
-from posegen.training.data.own_clips import OwnClips
+
+FOLDER = "training"
+_MOST_THREADS = 4
+
+_HEADER_LOCK = Lock()
+"""NumPy parses a file's header as Python source, which on Python 3.11 fails at times when several threads do it at once."""
 
 _AT_ONCE = 100
 """Samples that are synthesised at once."""
+_SHORTEST, _LONGEST = 4, 100_000
+"""Least and largest number of frames of a clip."""
+_MOST_FRAMES = MOST_BYTES // (len(JOINTS) * 3 * 4)
+_FEWEST_SUBJECTS = 10
+
+
+def view_of(dataset: Dataset, stride: int) -> View:
+    """Return the view of a dataset at a stride."""
+    header = dataset.header
+    names = header.field("action").attributes["names"]
+    return View(-(-header.frames // stride), header.fps / stride, stride, tuple(str(name) for name in names))
+
+
+def fill_cache(dataset: Dataset, recipes: Sequence[Recipe], view: View, report: Callable[[int, int], None]) -> int:
+    """Compute the arrays that are not in the cache yet.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    recipes : sequence of Recipe
+    view : View
+    report : callable
+        Called after each shard with the number of shards done and their total.
+
+    Returns
+    -------
+    int
+        Number of shards computed.
+    """
+
+    def missing_recipes(shard: int) -> list[Recipe]:
+        hashes = dataset.hashes(shard)
+        return [recipe for recipe in recipes if not _is_current(_cache_file(dataset.path, recipe, view, shard), recipe, hashes)]
+
+    def compute(shard: int) -> None:
+        samples = slice(shard * header.shard, shard * header.shard + header.count(shard))
+        missing, hashes = missing_recipes(shard), dataset.hashes(shard)
+        fields = {name: read_field(dataset, name, samples) for recipe in missing for name in recipe.fields}
+        flat = {name: values.reshape(-1, *values.shape[2:]) for name, values in fields.items()}
+        for recipe in missing:
+            values = recipe.compute(flat, view).astype(recipe.dtype)
+            values = np.ascontiguousarray(values.reshape(-1, len(header.variants), *recipe.shape(view)))
+            _write_cached(_cache_file(dataset.path, recipe, view, shard), values, _input_hash(recipe, hashes))
+
+    header = dataset.header
+    shards = [shard for shard in range(header.shards()) if missing_recipes(shard)]
+    if not shards:
+        return 0
+    folder = dataset.path / FOLDER
+    folder.mkdir(exist_ok=True)
+    threads = min(_MOST_THREADS, available_cores(), len(shards))
+    with locked(folder), ThreadPoolExecutor(threads, "posegen-recipe") as pool:
+        for done, _ in enumerate(pool.map(compute, shards), 1):
+            report(done, len(shards))
+    return len(shards)
+
+
+@lru_cache(4096)
+def cached_array(dataset: Path, recipe: Recipe, view: View, shard: int) -> Array:
+    """Open the cached values of a shard as a memory map [sample, variant, ...].
+
+    Raises
+    ------
+    PosegenError
+        If the file is missing or damaged.
+    """
+    file = _cache_file(dataset, recipe, view, shard)
+    receipt, path = _cache_receipt(file), file.with_suffix(".npy")
+    hint = f"Remove {file.parent} and run the same command again to compute it anew"
+    if receipt is None or not path.is_file():
+        raise PosegenError(f"{path}: the file disappeared during training. {hint}")
+    with _HEADER_LOCK:
+        # As a plain array: slices of a memmap are memmaps themselves, and take several times as long to create.
+        values: Array = np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)
+    if xxhash.xxh3_128_hexdigest(values.data) != receipt["xxh3"]:
+        raise PosegenError(f"{path}: checksum mismatch (receipt {file.name}.json). {hint}")
+    return values
+
+
+def read_field(dataset: Dataset, name: str, samples: slice | Array) -> Array:
+    """Read an input of a recipe: an array [sample, variant, ...], or the metadata rows as objects [sample, variant]."""
+    if name != ROWS:
+        return dataset.arrays(name, samples)
+    numbers = np.arange(len(dataset))[samples]
+    rows = np.empty((len(numbers), len(dataset.header.variants)), object)
+    for i, sample in enumerate(numbers.tolist()):
+        rows[i] = dataset.rows(sample)
+    return rows
+
+
+def _write_cached(file: Path, values: Array, input_hash: str) -> None:
+    """Write an array and its receipt durably."""
+    data = io.BytesIO()
+    np.save(data, values, allow_pickle=False)
+    write_durably(file.with_suffix(".npy"), data.getvalue())
+    receipt = {"of": input_hash, "xxh3": xxhash.xxh3_128_hexdigest(values.data)}
+    write_durably(file.with_suffix(".json"), seal(receipt))
+
+
+def _is_current(file: Path, recipe: Recipe, hashes: Mapping[str, str]) -> bool:
+    receipt = _cache_receipt(file)
+    return receipt is not None and receipt.get("of") == _input_hash(recipe, hashes) and file.with_suffix(".npy").is_file()
+
+
+def _cache_receipt(file: Path) -> dict[str, Any] | None:
+    path = file.with_suffix(".json")
+    try:
+        return unseal(path.read_bytes(), DocumentOrigin(str(path), "The array is computed again"))
+    except (FileNotFoundError, PosegenError):
+        return None
+
+
+def _input_hash(recipe: Recipe, hashes: Mapping[str, str]) -> str:
+    return digest({name: hashes[name] for name in recipe.fields})
+
+
+def _cache_file(dataset: Path, recipe: Recipe, view: View, shard: int) -> Path:
+    """Return the path of the files of a recipe and a shard, without suffix."""
+    return dataset / FOLDER / f"{recipe.name}-{recipe.version}-{view.stride}" / f"{shard:05d}"
+
+
+@dataclass(frozen=True)
+class OwnClips:
+    """Clips at one frame rate.
+
+    Attributes
+    ----------
+    path : Path
+    joints : list of float32 [frame, 22, 3]
+    words : tuple of str
+        The class of each clip.
+    subjects : tuple of str
+        The subject of each clip; empty texts where subjects are not known.
+    identity : str
+        Hash of joints and classes.
+    """
+
+    path: Path
+    joints: Sequence[Array]
+    words: tuple[str, ...]
+    subjects: tuple[str, ...]
+    identity: str
+
+    @property
+    def groups(self) -> Array:
+        """Return a group number per clip. Splits separate groups: subjects if there are ten or more, else single clips."""
+        _, numbers = np.unique(np.array(self.subjects), return_inverse=True)
+        return numbers if len(set(numbers.tolist())) >= _FEWEST_SUBJECTS else np.arange(len(self.words))
+
+    def origin(self) -> Origin:
+        """Return the clips as samples with one variant."""
+        return Origin(str(self.path), ("own",), 20, 1, partial(_load_own, self))
+
+    def padded(self, which: Array) -> dict[str, Array]:
+        """Return clips as arrays of a dataset with one actor: joints, NaN behind each clip, and the class as action."""
+        frames = max(len(clip) for clip in self.joints)
+        names = sorted(set(self.words))
+        joints = np.full((len(which), 1, frames, len(JOINTS), 3), np.nan, np.float32)
+        action = np.full((len(which), 1, frames, len(PARTS)), ABSENT_ACTION, np.uint16)
+        for i, clip in enumerate(which.tolist()):
+            length = len(self.joints[clip])
+            joints[i, 0, :length] = self.joints[clip]
+            action[i, 0, :length] = names.index(self.words[clip])
+        return {"joints": joints, "action": action}
+
+
+def read_own_clips(path: Path, fps: float) -> OwnClips:
+    """Read clips and resample them to `fps` frames per second.
+
+    Raises
+    ------
+    UsageError
+        If there are no clips, they are malformed, or too large at this rate.
+    """
+    found = read_clip_folder(path) if path.is_dir() else read_clip_archive(path, ["classes"])
+    kept = [i for i, clip in enumerate(found.joints) if len(clip) >= _SHORTEST]
+    if len({found.classes[i] for i in kept}) < 2:
+        raise UsageError(f"{path}: needs clips of at least two classes, each of {_SHORTEST} frames or more")
+    frames = [round(len(found.joints[i]) * fps / found.fps) for i in kept]
+    if max(frames) > _LONGEST or sum(frames) > _MOST_FRAMES:
+        limits = f"at most {_LONGEST:,} frames per clip and {_MOST_FRAMES:,} in all"
+        got = f"{max(frames):,} and {sum(frames):,} at the {fps:g} frames per second of the model"
+        raise UsageError(f"{path}: joints must have {limits} (got {got}). Cut long clips, use fewer, or correct fps")
+    for i in kept:
+        if np.isnan(found.joints[i]).any():
+            raise UsageError(f"{path}: some joints of {found.names[i]} are not numbers (NaN). Remove these frames")
+    joints = (found.joints[i] if found.fps == fps else resample(found.joints[i], found.fps, fps) for i in kept)
+    clips = [clip.astype(np.float32) for clip in joints]
+    content = xxhash.xxh3_128()
+    for i, clip in zip(kept, clips, strict=True):
+        content.update(found.classes[i].encode())
+        content.update(clip.tobytes())
+    classes, subjects = (tuple(names[i] for i in kept) for names in (found.classes, found.subjects))
+    return OwnClips(path, clips, classes, subjects, content.hexdigest())
 
 
 @dataclass(frozen=True)
@@ -103,11 +318,6 @@ def config_origin(config: Config) -> Origin:
     return Origin(f"config {config.name}", config.variants.names, config.store.chunk, 1, partial(_load_synthesised, config))
 
 
-def own_origin(clips: OwnClips) -> Origin:
-    """Return a user's own clips, each a sample with one variant."""
-    return Origin(str(clips.path), ("own",), 20, 1, partial(_load_own, clips))
-
-
 def _load_cached(dataset: Path, shard_size: int, query: Query) -> None:
     shards, rows = np.divmod(query.samples, shard_size)
     for shard in dict.fromkeys(shards.tolist()):
@@ -139,6 +349,18 @@ def _load_synthesised(config: Config, query: Query) -> pa.Table | None:
 
 def _load_own(clips: OwnClips, query: Query) -> None:
     query.compute({name: values[:, None] for name, values in clips.padded(query.samples).items()})
+
+
+class SampleArrays(NamedTuple):
+    """Samples, int64 [n], ascending, and arrays [n, ...] of them by name."""
+
+    samples: Array
+    arrays: dict[str, Array]
+
+    def take(self, samples: Array) -> dict[str, Array]:
+        """Return the arrays of some of the samples."""
+        rows = np.searchsorted(self.samples, samples)
+        return {name: values[rows] for name, values in self.arrays.items()}
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,20 @@
 """Train to the last step in the process that holds the lock of the run: check, save, log and report between the steps.
 
 A session that runs out of memory continues with smaller micro-batches. The steps themselves are defined in
-:mod:`posegen.training.loop.learner`.
+:mod:`posegen.training.loop.learner`. Curves are logged to TensorBoard and Weights & Biases.
 """
 
 from __future__ import annotations
 
 import copy
+import os
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
 from typing import Any
 
 import lightning.pytorch as lightning
@@ -17,20 +22,118 @@ import torch
 from torch import Tensor
 
 from posegen.machine import process_memory
+from posegen.plugins import require_extra
 from posegen.progress import Progress
 from posegen.quantities import parse_bytes
-from posegen.training.hardware import Choices, evaluation_batch
-from posegen.training.inference import evaluate_model
-from posegen.training.loop.learner import Learner, Session, StepCallback, make_learner, run_steps
-from posegen.training.loop.logs import Logs
-from posegen.training.loop.processes import other_processes
-from posegen.training.loop.timing import StepTimer, StepTimes
-from posegen.training.resources import SwapMonitor, gpu_use, is_out_of_memory, release_memory
-from posegen.training.runs import checkpoints
+from posegen.training.hardware import Choices, SwapMonitor, evaluation_batch, gpu_use, is_out_of_memory, release_memory
+from posegen.training.loop.learner import Learner, Session, StepCallback, make_learner, other_processes, run_steps
+from posegen.training.run_folder import latest_checkpoint, remove_old_checkpoints, write_checkpoint
+from posegen.training.settings import Settings
+from posegen.training.trained_models import evaluate_model
 
+_MOST_POINTS = 1000
+"""Points of a curve."""
+
+PHASES = ("data", "forward", "backward", "optimiser")
+_RECENT = 200
+_WARMUP = 3
+_MOST_WAITING = 0.05
 _CHECK_MEMORY_EVERY = 10
 """Steps between two checks of memory use and swapping."""
 _LIMIT_SHARE = 0.95
+
+
+@dataclass(frozen=True)
+class StepTimes:
+    """Median seconds of recent steps, and the share of each phase in all steps."""
+
+    seconds: float
+    shares: dict[str, float]
+
+
+class StepTimer:
+    """Add up the time of each phase; to be called at the end of each phase."""
+
+    def __init__(self) -> None:
+        self._last = time.perf_counter()
+        self._now = dict.fromkeys(PHASES, 0.0)
+        self._steps: deque[float] = deque(maxlen=_RECENT)
+        self._total = dict.fromkeys(PHASES, 0.0)
+        self._count = 0
+
+    def end_phase(self, phase: str | None) -> None:
+        """Add the time since the last call to a phase; None if it belongs to no step."""
+        now = time.perf_counter()
+        if phase is not None:
+            self._now[phase] += now - self._last
+        self._last = now
+
+    def end_step(self) -> None:
+        """Complete a step. The first ones are not counted, since caches and lazy initialisation slow them down."""
+        self._count += 1
+        if self._count > _WARMUP:
+            self._steps.append(sum(self._now.values()))
+            self._total = {phase: seconds + self._now[phase] for phase, seconds in self._total.items()}
+        self._now = dict.fromkeys(PHASES, 0.0)
+
+    def times(self) -> StepTimes | None:
+        """Return the times of the steps so far; None before the first counted step."""
+        total = sum(self._total.values())
+        if not self._steps or not total:
+            return None
+        return StepTimes(median(self._steps), {phase: seconds / total for phase, seconds in self._total.items()})
+
+
+class Logs(ExitStack):
+    """The loggers that the settings name; a context that closes them.
+
+    Parameters
+    ----------
+    run : Path
+    settings : Settings
+    step : int
+        Step that the run resumes from. TensorBoard hides what was logged after it.
+    """
+
+    def __init__(self, run: Path, settings: Settings, step: int) -> None:
+        super().__init__()
+        self._every = -(-settings.steps // _MOST_POINTS)
+        self._board: Any = None
+        self._wandb: Any = None
+        if "tensorboard" in settings.log:
+            from torch.utils.tensorboard import SummaryWriter
+
+            self._board = self.enter_context(SummaryWriter(str(run / "tensorboard"), purge_step=step + 1))
+        if "wandb" in settings.log:
+            self._wandb = self.enter_context(_start_wandb(run, settings))
+
+    def step(self, step: int, loss: float, times: StepTimes | None) -> None:
+        """Log a step if it is at the interval of logging."""
+        if step % self._every == 0:
+            shares = {f"time/{phase}": share for phase, share in times.shares.items()} if times else {}
+            self.values(step, {"loss": loss, **shares})
+
+    def values(self, step: int, values: Mapping[str, float]) -> None:
+        """Log values by name."""
+        if self._board is not None:
+            for name, value in values.items():
+                self._board.add_scalar(name, value, step)
+        if self._wandb is not None:
+            self._wandb.log(dict(values), step=step)
+
+
+def _start_wandb(run: Path, settings: Settings) -> Any:
+    require_extra("wandb")
+    import wandb
+
+    # Without credentials the run is stored locally; `wandb sync` uploads it later.
+    configured = any(os.environ.get(name) for name in ("WANDB_API_KEY", "WANDB_MODE"))
+    mode: Any = None if configured else "offline"
+    # Silent, since standard output is reserved for the document of --json.
+    options = wandb.Settings(silent=True)
+    return wandb.init(
+        project="posegen", dir=str(run), name=run.name, config=settings.model_dump(mode="json"), mode=mode, settings=options
+    )
 
 
 def train_session(
@@ -73,19 +176,29 @@ def train_session(
                 progress.log(f"out of memory ({error!s:.120}): continuing with micro-batches of {choices.micro_batch} clips")
                 store_choices(choices)
                 if not learner.inside_step and choices.devices == 1:
-                    checkpoints.write(session.run, learner.state())
+                    write_checkpoint(session.run, learner.state())
                 learner = _resume(session, progress)
                 release_memory()
                 continue
             times = callback.timer.times()
+            if times is not None and times.shares["data"] > _MOST_WAITING:
+                _warn_of_waiting(times, session, progress)
             if callback.stopped:
                 return learner, callback.stopped, times
     return learner, None, times
 
 
+def _warn_of_waiting(times: StepTimes, session: Session, progress: Progress) -> None:
+    """Warn that steps wait for data, with a hint."""
+    hint = f"Use more loading processes, --set machine.workers={session.choices.workers + 1}, or end other programs"
+    if session.setup.data.dataset is None and session.setup.data.groups is None:
+        hint = "Samples are generated during training; `posegen generate` generates them once for all runs"
+    progress.log(f"warning: {100 * times.shares['data']:.0f} % of the time was spent waiting for data. {hint}")
+
+
 def _resume(session: Session, progress: Progress) -> Learner:
     """Return the learner in the state of the last intact checkpoint."""
-    state = checkpoints.latest(session.run, progress.log)
+    state = latest_checkpoint(session.run, progress.log)
     if state is not None:
         progress.log(f"resuming from step {state.progress.step:,}")
         if state.progress.step == session.first and session.first:
@@ -159,8 +272,8 @@ class _SessionCallback(StepCallback):
             self.stopped = "the budget is used up; the same command resumes from here"
         over = last or learner.early_stop_reason() is not None
         if over or self.stopped or self._is_time_to_save(step) or learner.progress.best_step == step:
-            checkpoints.write(self._session.run, learner.state())
-            checkpoints.remove_old(self._session.run)
+            write_checkpoint(self._session.run, learner.state())
+            remove_old_checkpoints(self._session.run)
             self._saved = time.monotonic()
         trainer.should_stop = over or bool(self.stopped)
 
@@ -199,8 +312,7 @@ class _SessionCallback(StepCallback):
         if warning is not None:
             self._progress.log(warning)
         if limit is not None and process_memory() > _LIMIT_SHARE * parse_bytes(limit):
-            msg = f"the run uses {process_memory() / 10**9:.2f} GB, and memory.limit is {limit}"
-            raise MemoryError(msg)
+            raise MemoryError(f"the run uses {process_memory() / 10**9:.2f} GB, and memory.limit is {limit}")
 
 
 def _details(loss: float, times: StepTimes | None) -> str:

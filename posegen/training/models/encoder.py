@@ -197,7 +197,7 @@ def add_adapters(module: nn.Module, rank: int, gain: float = 1.0) -> None:
 
 def merge_adapters(module: nn.Module) -> None:
     """Add the adapters' products to the weights and remove the adapters."""
-    for layer in [layer for layer in module.modules() if isinstance(layer, _ADAPTED)]:
+    for layer in list(module.modules()):
         if parametrize.is_parametrized(layer, "weight"):
             parametrize.remove_parametrizations(layer, "weight", leave_parametrized=True)
 

@@ -273,6 +273,26 @@ def local_rotations(poses: Tensor, heading: Tensor) -> Tensor:
     return torch.cat([pelvis[..., None, :, :], local[..., 1:, :, :]], dim=-3)
 
 
+def pose_body(poses: Tensor, root: Tensor, heading: Tensor, body: Array) -> Array:
+    """Compute the joints of a body in poses.
+
+    Parameters
+    ----------
+    poses : Tensor [..., frame, POSE_NUMBERS]
+    root, heading : Tensor
+        As :func:`root_of` returns them.
+    body : float [5]
+        See :data:`BODY_MEASURES`.
+
+    Returns
+    -------
+    float [..., frame, 22, 3]
+        Metres.
+    """
+    offsets = torch.from_numpy(offsets_of(body)).to(poses.dtype)
+    return np.asarray(joints_of(local_rotations(poses, heading), root, offsets).numpy())
+
+
 def retarget_to_average_body(joints: Array, fps: float) -> Array:
     """Transfer motions to the average body, so that only the style of an identity is left.
 
@@ -296,8 +316,7 @@ def retarget_to_average_body(joints: Array, fps: float) -> Array:
     poses = torch.from_numpy(poses_of(joints, no_contact, fps))
     leg = torch.full((len(joints),), float(leg_length(np.array(AVERAGE_BODY))))
     root, heading = root_of(poses, leg, fps)
-    offsets = torch.from_numpy(offsets_of(np.array(AVERAGE_BODY)))
-    retargeted = joints_of(local_rotations(poses, heading), root, offsets).numpy()
+    retargeted = pose_body(poses, root, heading, np.array(AVERAGE_BODY))
     return np.where(present[..., None, None], retargeted, np.float32(np.nan))
 
 

@@ -17,7 +17,7 @@ from posegen.arrays import Array
 from posegen.training.data.features import ABSENT, ACTION, LENGTH, MOTION, View
 from posegen.training.models.encoder import ANY_SKELETON_SPREAD, MotionEncoder
 from posegen.training.settings import Model
-from posegen.training.task import Clips, Tally, Task
+from posegen.training.task import Clips, Tally, Task, apply_to_motion
 
 
 class ActionModel(nn.Module):
@@ -38,11 +38,6 @@ class ActionModel(nn.Module):
         """Score clips: Tensor [clip, frame, action]."""
         scores: Tensor = self.score(self.encoder(motion, length))
         return scores
-
-
-def _apply(model: nn.Module, clips: Clips) -> Tensor:
-    scores: Tensor = model(clips["motion"], clips["length"])
-    return scores
 
 
 def _loss(scores: Tensor, clips: Clips) -> Tensor:
@@ -134,7 +129,7 @@ TASK = Task(
     recipes=(MOTION, LENGTH, ACTION),
     labels=("action",),
     build=ActionModel,
-    apply=_apply,
+    apply=apply_to_motion,
     loss=_loss,
     tally=_Confusion,
     monitor="clip_top1",

@@ -15,19 +15,19 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from posegen.arrays import Array
 from posegen.constants import SPEEDS
 from posegen.dataset.layout import ROWS
 from posegen.errors import PosegenError, UsageError
 from posegen.skeleton import JOINTS
-from posegen.training.data.captions import MOST_CAPTIONS, SPELLED, word_hash
+from posegen.training.data.captions import MOST_CAPTIONS, SPELLED, VOCABULARY, word_hash
 from posegen.training.data.features import LENGTH, MOTION, Recipe, View
-from posegen.training.measures.regression import best_constant, entropy_floor, errors_of, smape
+from posegen.training.measures import best_constant, entropy_floor, errors_of, smape
 from posegen.training.models.encoder import ANY_SKELETON_SPREAD, MotionEncoder, frame_mask, pooled, projection
-from posegen.training.models.text_encoders import CaptionReader
 from posegen.training.settings import Model, Settings
-from posegen.training.task import Clips, CollectedOutputs, Task
+from posegen.training.task import Clips, CollectedOutputs, Task, apply_to_motion
 
 MEASURES = ("speed", "cadence", "energy", "duration")
 """Metres per second, steps per minute, joules per kilogram, seconds."""
@@ -42,6 +42,9 @@ _KNOWN_MEANS, _KNOWN_SPREADS = (1.7, 45.0, 0.5, 10.0), (0.1, 15.0, 0.5, 5.0)
 _HIDDEN = 512
 _ACTION, _STYLE, _PACE = range(3)
 _GROUPINGS = ((_ACTION, _STYLE, _PACE), (_ACTION, _PACE), (_ACTION,))
+_WIDTH = 96
+_DILATIONS = (1, 2, 4)
+_HEADS = 4
 
 
 def mean_speed(pelvis: Array, fps: float) -> float:
@@ -187,6 +190,55 @@ class MotionModel(nn.Module):
         return _from_typical(self.answer(torch.cat([pooled(frames, mask), locomotion, torch.log1p(count)], dim=1)))
 
 
+class CaptionReader(nn.Module):
+    """Computes a vector for each caption from its word numbers; it is not pre-trained.
+
+    Convolutions mix each word with its neighbours. The words are then pooled by learned attention and by the maximum.
+
+    Parameters
+    ----------
+    dropout : float
+
+    Attributes
+    ----------
+    width : int
+        Length of a vector.
+    """
+
+    def __init__(self, dropout: float) -> None:
+        super().__init__()
+        self.width, self.dropout = _WIDTH * (_HEADS + 1), dropout
+        self.words = nn.Embedding(VOCABULARY, _WIDTH)
+        nn.init.normal_(self.words.weight, std=0.1)
+        self.normalise = nn.ModuleList(nn.LayerNorm(_WIDTH) for _ in _DILATIONS)
+        self.mix = nn.ModuleList(nn.Conv1d(_WIDTH, _WIDTH, 3, padding=far, dilation=far) for far in _DILATIONS)
+        self.look = nn.Linear(_WIDTH, _HEADS)
+
+    def forward(self, words: Tensor) -> Tensor:
+        """Read captions.
+
+        Parameters
+        ----------
+        words : Tensor [caption, word]
+            Word numbers; 0 behind the last word. A caption has at least one word.
+
+        Returns
+        -------
+        Tensor [caption, width]
+        """
+        mask = (words > 0)[..., None]
+        x = self._dropped(self.words(words)) * mask
+        for normalise, mix in zip(self.normalise, self.mix, strict=True):
+            inner = mix((normalise(x) * mask).transpose(1, 2)).transpose(1, 2)
+            x = x + self._dropped(functional.gelu(inner)) * mask
+        attention = self.look(x).masked_fill(~mask, -math.inf).softmax(dim=1)
+        attended = torch.einsum("cwl,cwn->cln", attention, x).flatten(1)
+        return torch.cat([attended, x.masked_fill(~mask, -math.inf).amax(dim=1)], dim=1)
+
+    def _dropped(self, x: Tensor) -> Tensor:
+        return functional.dropout(x, self.dropout, self.training)
+
+
 class CaptionModel(nn.Module):
     """Predicts the measures from the words of a caption and known numbers.
 
@@ -237,17 +289,12 @@ def _from_typical(outputs: Tensor) -> Tensor:
     return full + full.new_tensor([math.log(value) for value in _TYPICAL])
 
 
-def _build(given: str, view: View, settings: Model) -> nn.Module:
-    return CaptionModel(settings) if given == "captions" else MotionModel(settings)
-
-
 def _apply(model: nn.Module, clips: Clips) -> Tensor:
     """Return the logarithm of each measure, [clip, caption, measure]; from motion as if there were one caption."""
     if isinstance(model, CaptionModel):
         by_caption: Tensor = model(clips["spelled"], clips["numbers"])
         return by_caption
-    by_motion: Tensor = model(clips["motion"], clips["length"])
-    return by_motion[:, None]
+    return apply_to_motion(model, clips)[:, None]
 
 
 def _loss(outputs: Tensor, clips: Clips) -> Tensor:
@@ -280,8 +327,7 @@ class _Errors(CollectedOutputs):
         predicted, true, stated = torch.from_numpy(outputs[clip, caption]).exp().numpy(), measured[clip], every[clip, caption]
         travelling, clips = np.unique(clip, return_inverse=True)
         if not len(true):
-            msg = "none of the validation clips contains locomotion. Generate more samples"
-            raise PosegenError(msg)
+            raise PosegenError("none of the validation clips contains locomotion. Generate more samples")
         errors: dict[str, float] = {}
         for column, name in enumerate(MEASURES):
             finite = np.isfinite(true[:, column])
@@ -323,7 +369,7 @@ def _task(given: str) -> Task:
         name="attribute",
         recipes=(MOTION, LENGTH, MEASURED) if by_motion else (LENGTH, KNOWN, MEASURED, STATED, SPELLED),
         labels=("measured",),
-        build=partial(_build, given),
+        build=lambda view, settings: MotionModel(settings) if by_motion else CaptionModel(settings),
         apply=_apply,
         loss=_loss,
         tally=partial(_Errors, given),
@@ -340,11 +386,9 @@ def _task(given: str) -> Task:
 def _configured(settings: Settings) -> Task:
     given = settings.attribute.given
     if settings.data.frames is not None:
-        msg = "data.frames is set, but the task attribute needs whole clips. Remove it"
-        raise UsageError(msg)
+        raise UsageError("data.frames is set, but the task attribute needs whole clips. Remove it")
     if given == "captions" and (settings.contrast.hard or settings.adapter.rank is not None):
-        msg = "attribute.given=captions has no hard negatives and no encoder: remove contrast.hard and adapter.rank"
-        raise UsageError(msg)
+        raise UsageError("attribute.given=captions has no hard negatives and no encoder: remove contrast.hard and adapter.rank")
     return _task(given)
 
 

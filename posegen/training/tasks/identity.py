@@ -19,12 +19,12 @@ from posegen.arrays import Array
 from posegen.errors import PosegenError
 from posegen.training.data.features import LENGTH, MOTION, View
 from posegen.training.data.identities import ALIKE, OTHER, SAME
-from posegen.training.measures.verification import true_accept_rate, verify_pairs
+from posegen.training.measures import true_accept_rate, verify_pairs
 from posegen.training.models.encoder import MotionEncoder, frame_mask, pooled, projection
 from posegen.training.models.losses import supervised
 from posegen.training.models.poses import STYLE_MOTION
 from posegen.training.settings import Identity, Model
-from posegen.training.task import Clips, CollectedOutputs, Task
+from posegen.training.task import Clips, CollectedOutputs, Task, apply_to_motion
 
 _DIMENSION = 128
 _KINDS = {"same": SAME, "other": OTHER, "alike": ALIKE}
@@ -48,11 +48,6 @@ class IdentityModel(nn.Module):
         """Encode clips: Tensor [clip, dimension], of unit length."""
         frames = self.encoder(motion, length)
         return functional.normalize(self.person(pooled(frames, frame_mask(motion, length))), dim=-1)
-
-
-def _apply(array: str, model: nn.Module, clips: Clips) -> Tensor:
-    vectors: Tensor = model(clips[array], clips["length"])
-    return vectors
 
 
 def _loss(settings: Identity, vectors: Tensor, clips: Clips) -> Tensor:
@@ -98,8 +93,7 @@ def _scores(vectors: Array, size: Array, sample: Array, partner: Array) -> tuple
         distances[kind] = -np.sqrt(((size[one] - size[two]) ** 2).sum(axis=1))
     if not len(cosines["same"]) or not len(cosines["other"]):
         problem = "have no two clips of one identity, or no two identities"
-        msg = f"the {len(sample)} validation clips {problem}. Use more: --set checks.clips=10000"
-        raise PosegenError(msg)
+        raise PosegenError(f"the {len(sample)} validation clips {problem}. Use more: --set checks.clips=10000")
     return cosines, distances
 
 
@@ -115,7 +109,7 @@ def _task(settings: Identity) -> Task:
         recipes=(motion, LENGTH),
         labels=(),
         build=IdentityModel,
-        apply=partial(_apply, motion.name),
+        apply=partial(apply_to_motion, array=motion.name),
         normalised_array=motion.name,
         loss=partial(_loss, settings),
         tally=_Pairs,

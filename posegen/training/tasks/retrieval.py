@@ -18,12 +18,11 @@ from torch.nn import functional
 
 from posegen.arrays import Array
 from posegen.training.data.features import LENGTH, MOTION, View
-from posegen.training.measures.ranking import Ranking, rank_pairs
-from posegen.training.measures.verification import verify_pairs
+from posegen.training.measures import Ranking, rank_pairs, verify_pairs
 from posegen.training.models.encoder import ANY_SKELETON_SPREAD, MotionEncoder, frame_mask, pooled, projection
 from posegen.training.models.losses import info_nce, triplet, valid_pairs
 from posegen.training.settings import Contrast, Model
-from posegen.training.task import Clips, CollectedOutputs, Task
+from posegen.training.task import Clips, CollectedOutputs, Task, apply_to_motion
 
 DIMENSION = 256
 """Dimension of the shared vector space."""
@@ -60,7 +59,7 @@ class RetrievalModel(nn.Module):
 
 def _apply(model: nn.Module, clips: Clips) -> Tensor:
     """Encode clips and their texts: Tensor [clip, 1 + text, DIMENSION], first the motion, last the hard negatives."""
-    motion: Tensor = model(clips["motion"], clips["length"])
+    motion = apply_to_motion(model, clips)
     if "text" not in clips:
         return motion[:, None]
     given = [clips[name].to(motion.dtype) for name in ("text", "hard_text") if name in clips]
@@ -90,7 +89,7 @@ class _Pairs(CollectedOutputs):
     def measures(self) -> dict[str, float]:
         """Return recall and median rank in both directions, and how well right and wrong pairs are separated.
 
-        See :mod:`posegen.training.measures.ranking`.
+        See :mod:`posegen.training.measures`.
         """
         motion, text, rows, *hard = self._in_order()
         ranked = _ranked(motion, text, rows)

@@ -8,6 +8,7 @@ families of actions a caption states.
 from __future__ import annotations
 
 import math
+import tempfile
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -18,27 +19,21 @@ import torch
 import xxhash
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.nn.utils import parametrize
 
 from posegen.arrays import Array
+from posegen.dataset.files import write_durably
+from posegen.embedding.models import find_encoder
+from posegen.embedding.transformer import is_transformer, model_prompts, pad_tokens
+from posegen.embedding.transformer import load_model as load_transformer
 from posegen.errors import PosegenError, UsageError
-from posegen.training.data.captions import (
-    CHANGES,
-    FAMILIES,
-    SENTENCE,
-    STATED_ACTIONS,
-    TEXT_LENGTH,
-    CaptionSampler,
-    family_names,
-    texts_of,
-)  # fmt: skip
-from posegen.training.data.features import Recipe, View
-from posegen.training.data.hard_negatives import CHANGED
-from posegen.training.measures.ranking import pools, ranking_of, ranks_of
-from posegen.training.model_files import load_model
+from posegen.training.data.captions import CHANGED, FAMILY_RECIPES, PAIR_RECIPES, CaptionSampler, family_names, texts_of
+from posegen.training.data.features import Recipe
+from posegen.training.measures import pools, ranking_of, ranks_of
 from posegen.training.models.losses import info_nce
-from posegen.training.models.text_encoders import TextModel, save_encoder
 from posegen.training.settings import Model, Settings, Text
 from posegen.training.task import Clips, CollectedOutputs, Task
+from posegen.training.trained_models import load_model
 
 _POOL = 256
 """Scenes in a pool, with one caption each."""
@@ -50,9 +45,92 @@ _LEAST_DISTANCE = 1e-4
 _FAMILIES = "families at a rate of their own"
 """The form of the task that learns families."""
 
+_ENCODER = "encoder"
+"""Folder of a run that holds its text encoder, as sentence-transformers saves it."""
+_AT_ONCE = 32
+"""Texts that are encoded at once. They have similar lengths, so that there is little padding."""
+_MOST_TOKENS = 512
+_SCORE_GAIN = 10.0
+"""Factor on class scores. AdamW moves every weight by about the learning rate, which suits pre-trained weights; the factor
+makes the scores move further."""
 
-def _build(view: View, settings: Model) -> nn.Module:
-    return TextModel(view.text_encoder, len(view.answers), settings)
+
+class TextModel(nn.Module):
+    """Computes embeddings of texts, or class scores from them.
+
+    Parameters
+    ----------
+    source : str
+        The pre-trained encoder; see :func:`posegen.embedding.models.find_encoder`.
+    answers : int
+        Number of classes; 0: return embeddings.
+    settings : Model
+        Only the dropout is used. The size is that of the encoder.
+    """
+
+    def __init__(self, source: str, answers: int, settings: Model) -> None:
+        super().__init__()
+        found = find_encoder(source)
+        assert found.folder is not None, "checked by open_setup"
+        model = load_transformer(found.folder, "cpu")
+        if not is_transformer(model):
+            msg = f"{source}: is not a transformer that can be trained. Choose another: --set text.encoder=NAME|PATH"
+            raise UsageError(msg)
+        prompts = model_prompts(found.name, dict(model.prompts), model.default_prompt_name)
+        # The folder of a run has another name, from which the prompts could not be looked up.
+        model.prompts = {"query": prompts[1], "document": prompts[0]}
+        self.encoder = model
+        self.answer = nn.Linear(int(model.get_embedding_dimension()), answers) if answers else None
+        if self.answer is not None:
+            nn.init.zeros_(self.answer.weight)
+            nn.init.zeros_(self.answer.bias)
+        self._prompt, self._limit = prompts[0], min(int(model.max_seq_length or _MOST_TOKENS), _MOST_TOKENS)
+        for module in model.modules():
+            if isinstance(module, nn.Dropout):
+                module.p = settings.dropout
+        for name, parameter in model.named_parameters():
+            # sentence-transformers has its own pooling.
+            parameter.requires_grad_("pooler" not in name)
+
+    def forward(self, texts: Sequence[str]) -> Tensor:
+        """Encode texts: Tensor [text, dimension] of unit length, or scores [text, class]."""
+        vectors = functional.normalize(self._vectors(texts).float(), dim=-1)
+        if self.answer is None:
+            return vectors
+        # Rescaled to the usual magnitude of a linear layer's input.
+        scores: Tensor = _SCORE_GAIN * self.answer(vectors * vectors.shape[1] ** 0.5)
+        return scores
+
+    def _vectors(self, texts: Sequence[str]) -> Tensor:
+        distinct = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+        prompted = [self._prompt + text for text in distinct]
+        tokens = self.encoder.tokenizer(prompted, truncation=True, max_length=self._limit, padding=False)["input_ids"]
+        order = np.argsort([len(own) for own in tokens], kind="stable")
+        # Weights with adapters are computed once for all texts.
+        with parametrize.cached():
+            parts = [self._encoded([tokens[i] for i in order[at : at + _AT_ONCE]]) for at in range(0, len(order), _AT_ONCE)]
+        position = np.empty(len(order), np.int64)
+        position[order] = np.arange(len(order))
+        rows = torch.from_numpy(position[[distinct[text] for text in texts]])
+        every = torch.cat(parts)
+        return every[rows.to(every.device)]
+
+    def _encoded(self, tokens: Sequence[Sequence[int]]) -> Tensor:
+        device = next(self.encoder.parameters()).device
+        features = {name: values.to(device) for name, values in pad_tokens(self.encoder.tokenizer, tokens).items()}
+        for module in self.encoder:
+            features = module(features)
+        vectors: Tensor = features["sentence_embedding"]
+        return vectors
+
+
+def _save_encoder(model: nn.Module, run: Path) -> None:
+    """Write the encoder of a model into the folder of its run, for ``posegen embed --encoder RUN``."""
+    encoder: Any = model.encoder
+    with tempfile.TemporaryDirectory(prefix="posegen-") as folder:
+        encoder.cpu().save(folder, create_model_card=False)
+        for path in sorted(path for path in Path(folder).rglob("*") if path.is_file()):
+            write_durably(run / _ENCODER / path.relative_to(folder), path.read_bytes())
 
 
 def _encoded(model: nn.Module, letters: Tensor) -> Tensor:
@@ -134,8 +212,7 @@ class _Paraphrases(CollectedOutputs):
         vectors, hard = outputs[:, :, 0], outputs[:, :, 1:]
         recall = recall_in_pools(vectors, words)
         if not recall:
-            msg = "no validation scene has two captions in different words. Generate more samples"
-            raise PosegenError(msg)
+            raise PosegenError("no validation scene has two captions in different words. Generate more samples")
         return {**recall, **recall_among_hard_negatives(vectors, words, hard, changes), "clips": float(len(sample))}
 
 
@@ -179,7 +256,7 @@ class _Families(CollectedOutputs):
 def recall_in_pools(vectors: Array, words: Array, pool: int = _POOL) -> dict[str, float]:
     """Measure how well captions of the same scene are found in pools of scenes.
 
-    The rules are those of :mod:`posegen.training.measures.ranking`. Each caption in turn is the query, and the next one the
+    The rules are those of :mod:`posegen.training.measures`. Each caption in turn is the query, and the next one the
     answer; pairs with the same words are skipped. Any caption with the words of the answer or of the query counts as right.
 
     Parameters
@@ -293,8 +370,7 @@ def predict_families(run: Path, texts: Sequence[str]) -> list[dict[str, float]]:
     """
     trained = load_model(run)
     if trained.task.name != TASK.name or not trained.view.answers:
-        msg = f"{run}: its model predicts no families. Train one with --task text --set text.goal=families"
-        raise UsageError(msg)
+        raise UsageError(f"{run}: its model predicts no families. Train one with --task text --set text.goal=families")
     if not texts:
         return []
     with torch.inference_mode():
@@ -307,20 +383,20 @@ def _task(recipes: tuple[Recipe, ...], **own: Any) -> Task:
     return Task(
         name="text",
         recipes=recipes,
-        build=_build,
+        build=lambda view, settings: TextModel(view.text_encoder, len(view.answers), settings),
         first_variant_only=True,
         takes_motion=False,
         configure=_configured,
         restore=lambda form: _families(Text()) if form == _FAMILIES else _pairs(Text()),
         adapter_gain=_ADAPTER_GAIN,
-        save_extras=save_encoder,
+        save_extras=_save_encoder,
         **own,
     )
 
 
 def _pairs(settings: Text) -> Task:
     return _task(
-        (SENTENCE, TEXT_LENGTH, CHANGES, STATED_ACTIONS),
+        PAIR_RECIPES,
         labels=("other", "second_actions"),
         apply=_apply_pairs,
         loss=partial(_pair_loss, settings),
@@ -334,7 +410,7 @@ def _pairs(settings: Text) -> Task:
 
 def _families(settings: Text) -> Task:
     return _task(
-        (SENTENCE, TEXT_LENGTH, FAMILIES),
+        FAMILY_RECIPES,
         labels=("families",),
         apply=_apply_families,
         loss=_family_loss,
@@ -348,8 +424,7 @@ def _families(settings: Text) -> Task:
 
 def _configured(settings: Settings) -> Task:
     if settings.data.frames is not None:
-        msg = "data.frames is set, but the task text learns from captions of whole clips. Remove it"
-        raise UsageError(msg)
+        raise UsageError("data.frames is set, but the task text learns from captions of whole clips. Remove it")
     return _pairs(settings.text) if settings.text.goal == "pairs" else _families(settings.text)
 
 

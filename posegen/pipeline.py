@@ -1,0 +1,514 @@
+"""The stages of ``posegen run``: from a config to trained models and an evaluation, in one folder, by one command that resumes.
+
+::
+
+    OUT/
+      dataset/            output of `posegen generate`, with the vectors of `posegen embed`
+      TASK/               output of `posegen train` for each task
+      evaluation.json     measures of the motion, and of the trained retrieval model, with a checksum
+      animation.gif       motion of the task motion's model for some texts; animation.json states its inputs
+
+The state of the pipeline is not stored. Each stage finds out whether its result is complete, so that a kill at any time costs
+no more than the running stage would lose alone.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pydantic_core import to_jsonable_python
+
+from posegen.config.schema import Config
+from posegen.dataset.documents import Origin, seal, unseal
+from posegen.dataset.files import write_durably
+from posegen.dataset.read import open_dataset
+from posegen.embedding.stage import embed
+from posegen.errors import PosegenError, UsageError
+from posegen.generation.profile.profile import Profile
+from posegen.generation.run import generate
+from posegen.generation.session import disk_folder, explain_disk_errors, interruptible, temporary_folder
+from posegen.machine import free_disk
+from posegen.progress import Progress
+
+if TYPE_CHECKING:
+    from posegen.training.animation.animate import Animation
+    from posegen.training.settings import Settings
+
+MOST_SAMPLES = 1000
+"""Samples that are evaluated: enough for stable measures, within about a minute."""
+
+UNCERTAINTY = 0.2
+"""Relative uncertainty of a stage that is measured once. An assumption."""
+
+STEPS = 20
+"""Training steps of the pilot run: the first ones are slow, the others are enough for a median."""
+
+_PILOT_SAMPLES = 300
+_SAMPLES_PER_IDENTITY = 2
+"""With fewer samples for each person, a task about identities has no pairs."""
+
+_HELD_OUT = 0.1
+"""Share of the samples in the validation split, and in the test split."""
+
+_MOST_TESTED = 10_000
+_FORWARD_AND_BACKWARD = 3
+"""Time of a training step divided by that of the forward pass alone."""
+
+_CHECKPOINTS = 3
+"""Checkpoints that a run keeps: the last two and the best."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to run.
+
+    Attributes
+    ----------
+    config : Config
+    out : Path
+        Folder of all results.
+    tasks : tuple of str
+        Models to train, in this order.
+    preset : str
+        Preset of the training.
+    workers : int or None
+    texts : tuple of str
+        Consecutive texts that the model of the task motion animates.
+    """
+
+    config: Config
+    out: Path
+    tasks: tuple[str, ...]
+    preset: str = "quick"
+    workers: int | None = None
+    texts: tuple[str, ...] = ()
+
+    @property
+    def dataset(self) -> Path:
+        """Dataset folder."""
+        return self.out / "dataset"
+
+    @property
+    def encoder(self) -> Path | None:
+        """Run of the retrieval model, if one is trained."""
+        return self.out / "retrieval" if "retrieval" in self.tasks else None
+
+
+StageResult = tuple[bool, str]
+"""Whether a stage was complete before, and a summary of one line."""
+
+
+Stage = Callable[[Progress], StageResult]
+"""Runs a stage, or finds out that it is complete."""
+
+
+@dataclass(frozen=True)
+class CompletedStage:
+    """A completed stage, with the seconds that this session spent on it."""
+
+    name: str
+    was_complete: bool
+    summary: str
+    seconds: float
+
+
+def list_stages(request: Request) -> dict[str, Stage]:
+    """Return the stages of a request by name, in order.
+
+    Raises
+    ------
+    UsageError
+        If a task or the preset is unknown, or a task is repeated.
+    """
+    from posegen.plugins import require_extra
+
+    require_extra("train")
+    from posegen.training.settings import load_settings
+    from posegen.training.task import find_task
+
+    if len(set(request.tasks)) < len(request.tasks):
+        raise UsageError(f"--task repeats a name: {', '.join(request.tasks)}")
+    tasks = [find_task(name) for name in request.tasks]
+    for name in request.tasks:
+        load_settings(request.preset, task=name)
+    stages: dict[str, Stage] = {"generate": partial(_generate, request)}
+    if any(task.takes_captions for task in tasks):
+        stages["embed"] = partial(_embed, request)
+    stages |= {f"train {name}": partial(_train, request, name) for name in request.tasks}
+    stages["evaluate"] = partial(evaluate_once, request)
+    if request.texts and "motion" in request.tasks:
+        stages["animate"] = partial(animate_once, request)
+    return stages
+
+
+def run_pipeline(request: Request, progress: Progress) -> Iterator[CompletedStage]:
+    """Run the stages of a request, and yield each one when it is complete.
+
+    Raises
+    ------
+    UsageError, PosegenError
+        If a stage fails. Complete results are kept.
+    """
+    stages = list_stages(request)
+    for number, (name, run) in enumerate(stages.items(), 1):
+        progress.log(f"[{number}/{len(stages)}] {name}")
+        started = time.monotonic()
+        try:
+            was_complete, summary = run(progress)
+        finally:
+            progress.stop()
+        yield CompletedStage(name, was_complete, summary, time.monotonic() - started)
+
+
+def _generate(request: Request, progress: Progress) -> StageResult:
+    result = generate(request.config, out=request.dataset, workers=request.workers, progress=progress)
+    return result.nothing_to_do, f"{result.samples:,} samples, {result.sequences:,} sequences in {result.path}"
+
+
+def _embed(request: Request, progress: Progress) -> StageResult:
+    result = embed(request.dataset, progress=progress)
+    return result.nothing_to_do, f"{result.distinct:,} distinct texts by {result.encoder} in {result.path}"
+
+
+def _train(request: Request, task: str, progress: Progress) -> StageResult:
+    from posegen.training.settings import load_settings
+    from posegen.training.setup import Request as TrainingRequest
+    from posegen.training.task import find_task
+    from posegen.training.train import train
+
+    settings = load_settings(request.preset, task=task)
+    result = train(TrainingRequest(str(request.dataset), task, request.preset, settings, request.out / task), progress)
+    monitor = find_task(task).configured(settings).monitor
+    return result.nothing_to_do, f"{monitor} {result.measures[monitor]:.3f} on samples not used in training, in {result.run}"
+
+
+def evaluate_once(request: Request, progress: Progress) -> StageResult:
+    """Evaluate the dataset, unless the evaluation is complete: its document is undamaged, and its inputs are unchanged."""
+    from posegen.evaluation.evaluate import evaluate
+
+    dataset, encoder, out = open_dataset(request.dataset), request.encoder, request.out / "evaluation.json"
+    model = None if encoder is None else _model_hash(encoder)
+    inputs = {"identity": dataset.header.identity, "samples": min(MOST_SAMPLES, len(dataset)), "model": model}
+    document = _read(out, progress)
+    was_complete = document is not None and document.get("inputs") == inputs
+    if document is None or not was_complete:
+        result = evaluate(request.dataset, None, MOST_SAMPLES, progress)
+        document = {
+            "inputs": inputs,
+            "evaluation": to_jsonable_python({"clips": result.clips, "figures": result.measures}, inf_nan_mode="null"),
+            "encoder": None if encoder is None else _evaluate_encoder(request.dataset, encoder, progress),
+        }
+        write_durably(out, seal(document, indent=2))
+    summary = f"{document['evaluation']['clips']:,} clips evaluated"
+    if document["encoder"] is not None:
+        ranking = document["encoder"]["precision"]["text_to_motion"]
+        summary += f"; R@3 {100 * ranking['recall']['3']:.1f} % in pools of {ranking['pool']}"
+    return was_complete, f"{summary}, in {out}"
+
+
+def _evaluate_encoder(dataset: Path, encoder: Path, progress: Progress) -> dict[str, Any]:
+    from posegen.evaluation.distances import encoded_spread
+    from posegen.training.trained_models import encode_dataset
+
+    encoded = encode_dataset(encoder, dataset, MOST_SAMPLES, progress)
+    measures = {**asdict(encoded_spread(encoded.motion)), "precision": encoded.precision(), "distance": encoded.distance()}
+    document: dict[str, Any] = to_jsonable_python(measures, inf_nan_mode="null")
+    return document
+
+
+def animate_once(request: Request, progress: Progress) -> StageResult:
+    """Animate the texts with the trained model, unless the animation is complete."""
+    from posegen.training.animation.animate import animate, load_text_encoder
+    from posegen.training.trained_models import load_model
+
+    model, out, file = request.out / "motion", request.out / "animation.gif", request.out / "animation.json"
+    inputs = {"model": _model_hash(model), "texts": list(request.texts)}
+    was_complete = out.is_file() and (_read(file, progress) or {}).get("inputs") == inputs
+    if not was_complete:
+        trained = load_model(model, "generates_motion")
+        draw_animation(animate(trained, load_text_encoder(trained), request.texts), out)
+        write_durably(file, seal({"inputs": inputs}))
+    return was_complete, f"{'; '.join(request.texts)}: {out}"
+
+
+def draw_animation(animation: Animation, out: Path) -> None:
+    """Draw an animation as a .gif, or its poses over time as a .png, with its texts below."""
+    from posegen.skeleton import CONTACTS
+    from posegen.viewing.clip import make_clip
+    from posegen.viewing.render import render_all
+
+    clip = animation.clip
+    contact = np.pad(clip.contact.astype(np.uint8), ((0, 0), (0, len(CONTACTS) - clip.contact.shape[1])))
+    drawn = make_clip(clip.joints[None], "\n".join(animation.texts), animation.fps, contact=contact[None], title="animated")
+    render_all([drawn], out)
+
+
+def _model_hash(run: Path) -> str | None:
+    """Return the hash of a trained model; None if there is no model."""
+    from posegen.training.run_folder import MODEL, read_document
+
+    document = read_document(run, MODEL)
+    return None if document is None else str(document["xxh3"])
+
+
+def _read(file: Path, progress: Progress) -> dict[str, Any] | None:
+    """Read a document; None if it is missing or damaged."""
+    if not file.is_file():
+        return None
+    try:
+        return unseal(file.read_bytes(), Origin(str(file), "It is made again"))
+    except PosegenError as error:
+        progress.log(str(error))
+        return None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Cost of a stage: seconds with their interval, and bytes that it adds to the disk."""
+
+    name: str
+    seconds: float
+    low: float
+    high: float
+    bytes: float
+
+    @classmethod
+    def measured_once(cls, name: str, seconds: float, stored: float) -> Cost:
+        """Return the cost of a stage that was measured once."""
+        return cls(name, seconds, seconds / (1 + UNCERTAINTY), seconds * (1 + UNCERTAINTY), stored)
+
+
+@dataclass(frozen=True)
+class PipelineEstimate:
+    """Estimated costs of a pipeline.
+
+    Attributes
+    ----------
+    samples : int
+    stages : tuple of Cost
+        In order.
+    pilot_samples : int
+        Samples of the pilot run.
+    disk_free : int
+        Bytes.
+    """
+
+    samples: int
+    stages: tuple[Cost, ...]
+    pilot_samples: int
+    disk_free: int
+
+    @property
+    def total(self) -> Cost:
+        """All stages together; their errors are independent."""
+        seconds = sum(cost.seconds for cost in self.stages)
+        low = seconds - math.hypot(*(cost.seconds - cost.low for cost in self.stages))
+        high = seconds + math.hypot(*(cost.high - cost.seconds for cost in self.stages))
+        return Cost("all", seconds, low, high, sum(cost.bytes for cost in self.stages))
+
+    def fits(self, budget: float | None) -> bool:
+        """Return whether the disk suffices and the upper end of the interval is within `budget` seconds."""
+        return self.total.bytes <= self.disk_free and (budget is None or self.total.high <= budget)
+
+
+def select_stages(request: Request, last: str) -> list[str]:
+    """Return the names of the stages of a pipeline up to a stage.
+
+    Raises
+    ------
+    UsageError
+        If the pipeline has no such stage, or the request is invalid.
+    """
+    names = list(list_stages(request))
+    positions = [position for position, name in enumerate(names) if name.partition(" ")[0] == last]
+    if not positions:
+        reasons = {
+            "embed": "none of its tasks uses captions. Add one that does: --task retrieval",
+            "animate": "none of its tasks generates motion. Add it: --task motion",
+        }
+        raise UsageError(f"--through {last}: the pipeline has no such stage: {reasons.get(last, 'add a --task')}")
+    return names[: positions[-1] + 1]
+
+
+def estimate_pipeline(request: Request, profile: Profile, names: Sequence[str], progress: Progress) -> list[PipelineEstimate]:
+    """Estimate a pipeline for each target of a profile: the dataset by the profile, other stages by a pilot run.
+
+    Parameters
+    ----------
+    request : Request
+    profile : Profile
+        Of the dataset.
+    names : sequence of str
+        Stages; see :func:`select_stages`.
+    progress : Progress
+
+    Raises
+    ------
+    UsageError, PosegenError
+        If a stage fails.
+    """
+    from posegen.training.task import find_task
+
+    by_identity = any(find_task(name).by_identity for name in request.tasks)
+    fewest = max(_PILOT_SAMPLES, _SAMPLES_PER_IDENTITY * request.config.population.persons if by_identity else 0)
+    with interruptible(), explain_disk_errors(disk_folder(request.out)), temporary_folder(request.out) as folder:
+        disk_free = free_disk(folder)
+        samples = min(max(target.samples for target in profile.targets), fewest)
+        config = request.config.model_copy(update={"samples": samples})
+        costs = _run_pilot(replace(request, config=config, out=folder / "pipeline"), names, progress)
+    estimates = []
+    for target in profile.targets:
+        generation = Cost("generate", target.seconds, target.seconds_low, target.seconds_high, target.bytes)
+        stages = (generation, *(cost(target.samples) for cost in costs))
+        estimates.append(PipelineEstimate(target.samples, stages, samples, disk_free))
+    return estimates
+
+
+def _run_pilot(request: Request, names: Sequence[str], progress: Progress) -> list[Callable[[int], Cost]]:
+    """Run the stages behind the first; return for each a function from the number of samples to its cost."""
+    costs: list[Callable[[int], Cost]] = []
+    if len(names) > 1:
+        progress.log(f"measuring the pipeline with {request.config.samples:,} samples")
+        generate(request.config, out=request.dataset, workers=request.workers)
+    for name in names[1:]:
+        progress.log(f"measuring {name}")
+        stage, _, task = name.partition(" ")
+        measure = {"embed": _measure_embedding, "evaluate": _measure_evaluation, "animate": _measure_animation}
+        costs.append(_measure_training(request, task) if stage == "train" else measure[stage](request))
+    return costs
+
+
+def distinct_texts(of_half: int, of_all: int, samples: int, target: int) -> float:
+    """Return the expected number of distinct texts in `target` samples.
+
+    It grows as a power of the number of samples (Heaps' law), whose exponent follows from half of the measured samples and all.
+
+    Examples
+    --------
+    >>> distinct_texts(100, 200, 50, 500)
+    2000.0
+    """
+    power = min(1.0, max(0.0, math.log2(of_all / of_half))) if of_half else 1.0
+    return float(of_all * (target / samples) ** power)
+
+
+def _measure_embedding(request: Request) -> Callable[[int], Cost]:
+    """Embed the captions without the user's cache of vectors."""
+    started = time.monotonic()
+    result = embed(request.dataset, cached=False)
+    seconds, dataset = time.monotonic() - started, open_dataset(request.dataset)
+    samples = len(dataset)
+    half = {caption["text"] for sample in range(samples // 2) for row in dataset.rows(sample) for caption in row["captions"]}
+    stored, fixed = _folder_bytes(result.path), max(0.0, seconds - result.distinct / result.texts_per_second)
+
+    def cost(target: int) -> Cost:
+        texts = distinct_texts(len(half), result.distinct, samples, target)
+        return Cost.measured_once("embed", fixed + texts / result.texts_per_second, stored * texts / result.distinct)
+
+    return cost
+
+
+@dataclass(frozen=True)
+class TrainingMeasures:
+    """Measures of a few training steps on a few samples.
+
+    Attributes
+    ----------
+    task : str
+    settings : Settings
+        Of the estimated run. The measured one has at most :data:`STEPS` steps and one check.
+    samples, variants : int
+        Samples of the measured run, and variants of a sample that it is tested on.
+    feature_seconds : float
+        Time of the features.
+    seconds : float
+        Time of the rest.
+    step_seconds : float
+    feature_bytes, run_bytes : int
+        Of the features, and of a complete run.
+    """
+
+    task: str
+    settings: Settings
+    samples: int
+    variants: int
+    feature_seconds: float
+    seconds: float
+    step_seconds: float
+    feature_bytes: int
+    run_bytes: int
+
+    def cost(self, samples: int) -> Cost:
+        """Return the cost for a number of samples."""
+        steps, share = self.settings.steps, samples / self.samples
+        measured = min(STEPS, steps) * self.step_seconds + self._test_seconds(self.samples, 1)
+        seconds = max(0.0, self.seconds - measured) + steps * self.step_seconds
+        seconds += self._test_seconds(samples, self.settings.checks.times) + self.feature_seconds * share
+        return Cost.measured_once(f"train {self.task}", seconds, self.feature_bytes * share + self.run_bytes)
+
+    def _test_seconds(self, samples: int, checks: int) -> float:
+        clip = self.step_seconds / self.settings.batch / _FORWARD_AND_BACKWARD
+        held_out = math.ceil(_HELD_OUT * samples) * self.variants
+        return clip * (checks * min(self.settings.checks.clips, held_out) + min(_MOST_TESTED, held_out))
+
+
+def _measure_training(request: Request, name: str) -> Callable[[int], Cost]:
+    """Compute the features of a task, and train a few steps."""
+    from posegen.training.run_folder import RESULT, read_document
+    from posegen.training.settings import load_settings
+    from posegen.training.setup import Request as TrainingRequest
+    from posegen.training.setup import open_setup
+    from posegen.training.train import train
+
+    settings, out = load_settings(request.preset, task=name), request.out / name
+    bytes_before, started = _folder_bytes(request.dataset / "training"), time.monotonic()
+    setup = open_setup(TrainingRequest(str(request.dataset), name, request.preset, settings))
+    setup.data.prepare(setup.task.recipes, lambda done, total: None)
+    prepared = time.monotonic()
+    features = _folder_bytes(request.dataset / "training") - bytes_before
+    few = load_settings(request.preset, [f"steps={min(STEPS, settings.steps)}", "checks.times=1", "log=[]"], task=name)
+    estimate = train(TrainingRequest(str(request.dataset), name, request.preset, few, out)).estimate
+    assert estimate is not None
+    seconds = time.monotonic() - prepared
+    times = (read_document(out, RESULT) or {}).get("times")
+    checkpoints = list((out / "checkpoints").iterdir())
+    largest = max((file.stat().st_size for file in checkpoints), default=0)
+    kept = sum(file.name.endswith(".safetensors") for file in checkpoints)
+    measures = TrainingMeasures(
+        task=name,
+        settings=settings,
+        samples=setup.data.samples,
+        variants=1 if setup.task.first_variant_only else len(settings.data.variants or request.config.variants.names),
+        feature_seconds=prepared - started,
+        seconds=seconds,
+        step_seconds=estimate.step_seconds if times is None else times["seconds"],
+        feature_bytes=features,
+        run_bytes=_folder_bytes(out) + (_CHECKPOINTS - kept) * largest,
+    )
+    return measures.cost
+
+
+def _measure_evaluation(request: Request) -> Callable[[int], Cost]:
+    started = time.monotonic()
+    evaluate_once(request, Progress())
+    each = (time.monotonic() - started) / min(MOST_SAMPLES, request.config.samples)
+    stored = (request.out / "evaluation.json").stat().st_size
+    return lambda samples: Cost.measured_once("evaluate", each * min(MOST_SAMPLES, samples), stored)
+
+
+def _measure_animation(request: Request) -> Callable[[int], Cost]:
+    started = time.monotonic()
+    animate_once(request, Progress())
+    cost = Cost.measured_once("animate", time.monotonic() - started, (request.out / "animation.gif").stat().st_size)
+    return lambda samples: cost
+
+
+def _folder_bytes(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

@@ -1,1 +1,0 @@
-"""The pipeline: generate, embed, train, evaluate and animate by one command that resumes, and estimates of its costs."""

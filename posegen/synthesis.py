@@ -1,0 +1,306 @@
+"""Synthesis: motion, labels and captions of samples in memory, for generation, training and viewing.
+
+Samples are planned, animated, checked and described; those that fail a check are resampled. A batch is a pure function of
+(content version, config, seed, indices). Only the action library is read from disk, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike
+
+from posegen.arrays import Array
+from posegen.captions.captions import label_segments, write_captions
+from posegen.captions.segments import find_segments, segment_rows
+from posegen.checks.limits import check_limits
+from posegen.checks.segments import (
+    CheckedSegments,
+    append,
+    check_segments,
+    mirror_segments,
+    quota_rows,
+    remove_false,
+    restore_parts,
+    unmet_quotas,
+)
+from posegen.config.schema import Config
+from posegen.errors import UsageError
+from posegen.library.load import Library, load_library
+from posegen.motion.engine import Motion, animate_into, empty_motion
+from posegen.motion.placement import separate_actors
+from posegen.planning.quotas import allot
+from posegen.planning.scenes import plan_scenes
+from posegen.scene import Persons, Scenes
+from posegen.stopwatch import stage
+from posegen.variants.variant import (
+    Variant,
+    draw_parameters,
+    enabled_variants,
+    neutral_parameters,
+    parameter_rows,
+    rows_of,
+)
+
+Row = dict[str, Any]
+
+MAX_RESAMPLES = 5
+"""How often a sample is resampled, at most, after failed caption, limit or quota checks."""
+
+
+@dataclass(frozen=True, repr=False)
+class Batch:
+    """Sequences of n samples in all their variants.
+
+    Attributes
+    ----------
+    samples : int64 [n]
+    variants : tuple of str
+    joints : float32 [n, variants, actors, frames, 22, 3]
+        Metres; NaN where absent.
+    action : uint16 [n, variants, actors, frames, parts]
+        Index into the library's actions for each body part; 65535 where absent.
+    contact : uint8 [n, variants, actors, frames, contacts]
+        1 while the point touches something; 255 where absent.
+    rows : list of dict, n * variants
+        Captions, actors and parameters of each sequence; see :func:`rows_schema`. Rows share equal contents, which must not be
+        changed.
+    """
+
+    samples: Array
+    variants: tuple[str, ...]
+    joints: Array
+    action: Array
+    contact: Array
+    rows: list[Row]
+
+    def __repr__(self) -> str:
+        return f"Batch({len(self.samples)} samples, variants {', '.join(self.variants)}, joints {list(self.joints.shape)})"
+
+    @property
+    def sequences(self) -> pa.Table:
+        """The rows as an Arrow table."""
+        return pa.Table.from_pylist(self.rows, schema=rows_schema(self.variants))
+
+
+def rows_schema(variants: tuple[str, ...] = ()) -> pa.Schema:
+    """Return the columns of the table of sequences: a row for each sample and variant.
+
+    `variants` are those of the dataset; variants of other packages add their parameters.
+    """
+    statement = _struct(actor="int32", kind="string", segment="int32", action="string", value="string")
+    statements, texts = pa.list_(statement), pa.list_(pa.string())
+    numbers = {"speed": "float32", "turn": "float32", "repetitions": "int32"}
+    segment = {"action": "string", "parts": texts, "start": "int32", "end": "int32", "side": "string", **numbers}
+    body = {"stature": "float32", "age": "float32", "male": "bool", "left_handed": "bool"}
+    segments = pa.list_(_struct(**segment, text="string", statements=statements))
+    actor = _struct(person="int64", **body, style="string", seat_height="float32", segments=segments)
+    parameters = {name: "bool" if isinstance(v, bool) else "float32" for name, v in neutral_parameters(variants).items()}
+    columns = {
+        "sample": "int64",
+        "variant": "string",
+        "theme": "string",
+        "length": "int32",
+        "duration": "float32",
+        "captions": pa.list_(_struct(text="string", kind="string", statements=statements)),
+        "actors": pa.list_(actor),
+        "parameters": _struct(**parameters),
+        "attempt": "int32",
+        "dropped": statements,
+    }
+    return pa.schema(list(_struct(**columns)))
+
+
+def _struct(**columns: str | pa.DataType) -> pa.StructType:
+    """Return a struct type; types are given as such or by name."""
+    return pa.struct([(name, pa.type_for_alias(t) if isinstance(t, str) else t) for name, t in columns.items()])
+
+
+def synthesize(config: Config, indices: ArrayLike) -> Batch:
+    """Synthesize samples in memory.
+
+    Each caption statement and joint limit is checked against the joints of every variant. A sample that fails is resampled, up
+    to :data:`MAX_RESAMPLES` times. Statements that still fail are removed from the captions and listed in the row's `dropped`
+    column, together with limits that are still violated.
+
+    Parameters
+    ----------
+    config : Config
+    indices : int [n]
+        Numbers of the samples, in any order.
+
+    Returns
+    -------
+    Batch
+
+    Raises
+    ------
+    UsageError
+        If `indices` are not whole numbers from 0 on, or the config asks for something that its library does not have.
+
+    Examples
+    --------
+    >>> import posegen
+    >>> batch = posegen.synthesize(posegen.load_config("smoke"), [7])
+    >>> batch.joints.shape, batch.variants
+    ((1, 5, 1, 100, 22, 3), ('base', 'speed', 'position', 'scale', 'mirror'))
+    >>> alone = posegen.synthesize(posegen.load_config("smoke"), [3, 7, 5])
+    >>> bool((alone.joints[1] == batch.joints[0]).all())
+    True
+    """
+    samples = np.asarray(indices)
+    if samples.ndim != 1 or (samples.size and samples.dtype.kind not in "iu"):
+        raise UsageError(f"indices must be a list of whole numbers (got an array of shape {samples.shape} of {samples.dtype})")
+    if samples.size and samples.min() < 0:
+        raise UsageError(f"sample {samples.min()} does not exist: samples are numbered from 0")
+    samples = samples.astype(np.int64)
+    library = load_library(config.story.library)
+    batch, failed = _attempt(config, library, samples, 0)
+    variants = len(batch.variants)
+    for attempt in range(1, MAX_RESAMPLES + 1):
+        again = np.flatnonzero(failed)
+        if len(again) == 0:
+            break
+        other, failed[again] = _attempt(config, library, samples[again], attempt)
+        for name in ("joints", "action", "contact"):
+            getattr(batch, name)[again] = getattr(other, name)
+        for i, index in enumerate(again.tolist()):
+            batch.rows[index * variants : (index + 1) * variants] = other.rows[i * variants : (i + 1) * variants]
+    return batch
+
+
+@stage("attempt")
+def _attempt(config: Config, library: Library, samples: Array, attempt: int) -> tuple[Batch, Array]:
+    """Return one attempt at samples, and which of them fail a check; the last one removes what is false from the captions."""
+    n, names, last = len(samples), config.variants.names, attempt == MAX_RESAMPLES
+    variants = enabled_variants(config)
+    with stage("plan"):
+        base = separate_actors(plan_scenes(config, library, samples, attempt), library, config.fps)
+    parameters = draw_parameters(config, samples)
+    motion = empty_motion(n, len(names), config.story.actors.max, config.frames)
+    scenes = {variant.name: variant.transform(base, parameters) for variant in variants}
+    for v, variant in enumerate(variants):
+        with stage("motion" if variant.copy is None else "variants"):
+            if variant.copy is None:
+                animate_into(scenes[variant.name], library, config.fps, motion, v)
+            else:
+                variant.copy(motion, 0, v, parameters)
+    # The other variants are copies of the base, so they show what it shows.
+    animated = [variant.name for variant in variants if variant.copy is None]
+    with stage("checks"):
+        checked = _check_segments(scenes, animated, names, motion, library, config.fps)
+        failed = np.zeros(n, bool)
+        failed[checked.segments.owner[checked.false.any(axis=1)] // checked.actors % max(n, 1)] = True
+        failures = [
+            check_limits(motion.joints, motion.action, v, scenes[name].actors, scenes[name].length, library, config.fps)
+            for v, name in enumerate(names)
+            if name in animated
+        ]
+        for failure in failures:
+            failed |= failure.any()
+    if last:
+        dropped = [row for failure in failures for row in failure.rows()]
+        checked = remove_false(checked, library).add_dropped(dropped)
+    if config.quotas is not None:
+        asked = allot(config, library, samples)
+        unmet = unmet_quotas(asked, checked, motion.joints[:, 0, 0], library, config.fps)
+        failed |= unmet
+        if last:
+            checked = checked.add_dropped(quota_rows(asked, unmet, len(checked.dropped), library))
+    with stage("captions"):
+        described = _describe(scenes, variants, checked, library, config)
+        rows = []
+        for variant in variants:
+            name, own = variant.name, parameter_rows(variant, parameters, names, n)
+            rows.append(_sequence_rows(name, scenes[name], library, described[name] | {"parameters": own}, attempt, config.fps))
+    return Batch(samples, names, *motion, [own[i] for i in range(n) for own in rows]), failed
+
+
+def _check_segments(
+    scenes: dict[str, Scenes], animated: list[str], names: tuple[str, ...], motion: Motion, library: Library, fps: int
+) -> CheckedSegments:
+    """Check the segments of all samples in the first animated variant, then in the next one."""
+    n = len(motion.joints)
+    segments = find_segments(concatenate_scenes([scenes[name] for name in animated]), library, fps)
+    clips = np.concatenate([np.arange(n) * len(names) + names.index(name) for name in animated])
+    return check_segments(segments, motion.joints.reshape(-1, *motion.joints.shape[2:]), clips, library, fps)
+
+
+def _describe(
+    scenes: dict[str, Scenes], variants: tuple[Variant, ...], checked: CheckedSegments, library: Library, config: Config
+) -> dict[str, dict[str, list[Any]]]:
+    """Return the columns with captions, actors and dropped statements of each variant."""
+    names, base = [variant.name for variant in variants if variant.copy is None], checked
+    for variant in variants:
+        if variant.copy is not None and variant.exchanges_sides:
+            names.append(variant.name)
+            checked = append(checked, mirror_segments(base, len(scenes[variant.name])))
+    together = concatenate_scenes([scenes[name] for name in names])
+    segments = segment_rows(together, library, checked.segments)
+    label_segments(segments, together, library, config, checked.segments)
+    for number, dropped in enumerate(checked.dropped):
+        if dropped:
+            restore_parts(segments[number], dropped, library)
+    actors = _actor_rows(together, library, segments)
+    captions = write_captions(together, library, config, checked.segments)
+    n = len(together) // len(names)
+    parts = {name: slice(v * n, (v + 1) * n) for v, name in enumerate(names)}
+    columns = {"captions": captions, "actors": actors, "dropped": checked.dropped}
+    described = {name: {key: values[part] for key, values in columns.items()} for name, part in parts.items()}
+    # The other copies have the descriptions of the base.
+    return {variant.name: described.get(variant.name, described["base"]) for variant in variants}
+
+
+def concatenate_scenes(parts: Sequence[Scenes]) -> Scenes:
+    """Concatenate scenes with room for the same actors and planned segments along the axis of samples."""
+    persons = {field.name: np.concatenate([getattr(part.persons, field.name) for part in parts]) for field in fields(Persons)}
+    columns = {
+        field.name: np.concatenate([getattr(part, field.name) for part in parts])
+        for field in fields(Scenes)
+        if field.name != "persons"
+    }
+    return replace(parts[0], persons=Persons(**persons), **columns)
+
+
+def _actor_rows(scenes: Scenes, library: Library, segments: list[list[list[Row]]]) -> list[list[Row]]:
+    """Return the actors of each sequence: the person, and the segments."""
+    persons, styles, most = scenes.persons, list(library.styles), scenes.action.shape[1]
+    numbers = {
+        "person": persons.index,
+        "stature": persons.stature,
+        "age": persons.age,
+        "male": persons.male,
+        "left_handed": persons.left_handed,
+        "style": persons.style,
+        "seat_height": scenes.seat_height,
+    }
+    everybody = rows_of({name: values.ravel().tolist() for name, values in numbers.items()})
+    for i, cast in enumerate(segments):
+        for a, own in enumerate(cast):
+            actor = everybody[i * most + a]
+            actor["style"], actor["segments"] = styles[actor["style"]], own
+    return [everybody[i * most : i * most + len(cast)] for i, cast in enumerate(segments)]
+
+
+def _sequence_rows(
+    name: str, scenes: Scenes, library: Library, described: Mapping[str, list[Any]], attempt: int, fps: int
+) -> list[Row]:
+    """Return the rows of one variant; `described` are the columns for captions, actors, parameters and dropped statements."""
+    themes = list(library.themes)
+    columns = {
+        "sample": scenes.sample.tolist(),
+        "variant": [name] * len(scenes),
+        "theme": [themes[theme] for theme in scenes.theme.tolist()],
+        "length": scenes.length.tolist(),
+        "duration": (scenes.length / np.float32(fps)).astype(np.float32).tolist(),
+        "captions": described["captions"],
+        "actors": described["actors"],
+        "parameters": described["parameters"],
+        "attempt": [attempt] * len(scenes),
+        "dropped": described["dropped"],
+    }
+    return rows_of(columns)

@@ -1,1 +1,0 @@
-"""Measures of trained models: ranking, verification and regression."""

@@ -1,0 +1,270 @@
+"""The folder of a training run: its JSON documents, its checkpoints and its report.
+
+::
+
+    RUN/
+      run.json            settings, training data and choices for the machine; written before the first step
+      checkpoints/        each the complete state of the run after a step
+      tensorboard/
+      model.safetensors   averaged weights of the best check
+      model.json          description from which the model is built
+      result.json         measures; written last: the run is complete
+      report.html
+
+``checkpoints/00001200.safetensors`` holds the tensors. The receipt ``00001200.json``, written last, holds the checksum of these
+bytes and the progress of the run, so a kill at any instant leaves intact checkpoints. The last two are kept, and the best one
+that each of them refers to. A damaged checkpoint is skipped in favour of the one before it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import xxhash
+from safetensors.torch import load, save
+from torch import Tensor
+
+from posegen.dataset.documents import STRICT, Origin, read_sealed, seal, unseal
+from posegen.dataset.files import remove_durably, write_durably
+from posegen.errors import PosegenError
+from posegen.quantities import human_time
+from posegen.templates import fill_template
+
+_LISTED = {"task", "form", "source", "settings", "rounds"}
+RUN, RESULT, MODEL, WEIGHTS = "run.json", "result.json", "model.json", "model.safetensors"
+_CHECKPOINTS = "checkpoints"
+_NAME = re.compile(r"([0-9]{8})\.json")
+_KEPT = 2
+_HINT = "Remove it to resume from the checkpoint before"
+_MOST_CONFUSED = 12
+
+
+def write_document(run: Path, name: str, content: Mapping[str, Any]) -> None:
+    """Write a document of a run durably."""
+    write_durably(run / name, seal(content, indent=2))
+
+
+def read_document(run: Path, name: str) -> dict[str, Any] | None:
+    """Return a document of a run; None if it is absent, PosegenError if it is damaged."""
+    path = run / name
+    try:
+        data = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return unseal(data, Origin(str(path), "Restore the file, or train into another folder with --out"))
+
+
+def find_runs(folder: Path) -> Iterator[tuple[Path, dict[str, Any], dict[str, Any] | None]]:
+    """Yield the path of each run in a folder, its run.json, and its result.json or None."""
+    for path in sorted(folder.glob(f"**/{RUN}")):
+        try:
+            record = read_document(path.parent, RUN)
+            if record is not None and record.keys() >= _LISTED:
+                yield path.parent, record, read_document(path.parent, RESULT)
+        except PosegenError:
+            continue
+
+
+def flatten_settings(settings: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    """Return nested settings as pairs of dotted key and value.
+
+    Examples
+    --------
+    >>> flatten_settings({"steps": 3, "model": {"size": "small"}})
+    [('steps', 3), ('model.size', 'small')]
+    """
+    pairs: list[tuple[str, Any]] = []
+    for key, value in settings.items():
+        pairs += flatten_settings(value, f"{prefix}{key}.") if isinstance(value, dict) else [(f"{prefix}{key}", value)]
+    return pairs
+
+
+@dataclass(frozen=True)
+class RunProgress:
+    """Progress of a run.
+
+    Attributes
+    ----------
+    step : int
+        Completed steps.
+    best_step, best : int and float, or None
+        Step and watched measure of the best check.
+    checks : list of dict
+        Step and measures of each check.
+    seconds : float
+        Training time of all sessions.
+    """
+
+    step: int = 0
+    best_step: int | None = None
+    best: float | None = None
+    checks: list[dict[str, float]] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class State:
+    """State of a run after a step: tensors by group and name, and progress."""
+
+    tensors: Mapping[str, Mapping[str, Tensor]]
+    progress: RunProgress
+
+
+@dataclass(frozen=True)
+class _Receipt:
+    """Receipt of a checkpoint."""
+
+    __pydantic_config__ = STRICT
+
+    xxh3: str
+    progress: RunProgress
+
+
+def write_checkpoint(run: Path, state: State) -> None:
+    """Write a checkpoint durably."""
+    flat = {f"{group}/{name}": tensor for group, tensors in state.tensors.items() for name, tensor in tensors.items()}
+    step, folder = state.progress.step, run / _CHECKPOINTS
+    receipt = _Receipt(write_tensors(folder / f"{step:08d}.safetensors", flat), state.progress)
+    write_durably(folder / f"{step:08d}.json", seal(receipt))
+
+
+def read_checkpoint(run: Path, step: int) -> State:
+    """Return the checkpoint of a step.
+
+    Raises
+    ------
+    PosegenError
+        If it is missing or damaged.
+    """
+    receipt = _read_receipt(run, step)
+    groups: dict[str, dict[str, Tensor]] = {}
+    for name, tensor in read_tensors(run / _CHECKPOINTS / f"{step:08d}.safetensors", receipt.xxh3, _HINT).items():
+        group, _, rest = name.partition("/")
+        groups.setdefault(group, {})[rest] = tensor
+    return State(groups, receipt.progress)
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:
+    """Write tensors durably to a safetensors file, and return the checksum of its bytes."""
+    data = save({name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()})
+    write_durably(path, data)
+    return xxhash.xxh3_128_hexdigest(data)
+
+
+def read_tensors(path: Path, xxh3: str, hint: str) -> dict[str, Tensor]:
+    """Read a safetensors file; PosegenError with a hint if it is missing or does not have the checksum."""
+    source = Origin(str(path), hint)
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise source.error("is missing") from None
+    if xxhash.xxh3_128_hexdigest(data) != xxh3:
+        raise source.error("checksum mismatch")
+    return load(data)
+
+
+def latest_checkpoint(run: Path, log: Callable[[str], None]) -> State | None:
+    """Return the last intact checkpoint, or None; damaged ones are logged."""
+    for step in reversed(_steps(run)):
+        try:
+            return read_checkpoint(run, step)
+        except PosegenError as error:
+            log(f"{error}; using the checkpoint before")
+    return None
+
+
+def newest_progress(run: Path) -> RunProgress:
+    """Return the progress of the newest checkpoint whose receipt is intact; its tensors are not read."""
+    for step in reversed(_steps(run)):
+        with suppress(PosegenError):
+            return _read_receipt(run, step).progress
+    return RunProgress()
+
+
+def remove_old_checkpoints(run: Path) -> None:
+    """Remove all checkpoints except the last two and the best ones that these refer to."""
+    steps = _steps(run)
+    kept: set[int | None] = set(steps[-_KEPT:])
+    for step in steps[-_KEPT:]:
+        with suppress(PosegenError):
+            kept.add(_read_receipt(run, step).progress.best_step)
+    for step in steps:
+        if step not in kept:
+            # The receipt first: tensors without a receipt are ignored.
+            remove_durably(run / _CHECKPOINTS / f"{step:08d}.json")
+            remove_durably(run / _CHECKPOINTS / f"{step:08d}.safetensors")
+
+
+def _read_receipt(run: Path, step: int) -> _Receipt:
+    path = run / _CHECKPOINTS / f"{step:08d}.json"
+    source = Origin(str(path), _HINT)
+    try:
+        return read_sealed(_Receipt, path.read_bytes(), source)
+    except FileNotFoundError:
+        raise source.error("is missing") from None
+
+
+def _steps(run: Path) -> list[int]:
+    folder = run / _CHECKPOINTS
+    names = [_NAME.fullmatch(path.name) for path in folder.iterdir()] if folder.is_dir() else []
+    return sorted(int(match[1]) for match in names if match)
+
+
+def write_report(run: Path, record: dict[str, Any], result: dict[str, Any], monitor: str) -> Path:
+    """Write the page of a complete run.
+
+    Parameters
+    ----------
+    run : Path
+    record, result : dict
+        Content of ``run.json`` and ``result.json``.
+    monitor : str
+        Name of the measure that selected the weights.
+
+    Returns
+    -------
+    Path
+    """
+    table = result["table"]
+    page = fill_template(
+        Path(__file__).with_name("report.html.j2"),
+        name=run.name,
+        data=record["data"]["name"],
+        result=result,
+        time=human_time(result["seconds"]),
+        monitor=monitor,
+        measures=[(name, format_measure(value)) for name, value in result["measures"].items()],
+        confusion=_confusion(table["names"], table["confusion"]) if "confusion" in table else None,
+        reasons=record["reasons"],
+        settings=[(key, value) for key, value in flatten_settings(record["settings"]) if value is not None],
+    )
+    path = run / "report.html"
+    write_durably(path, page.encode())
+    return path
+
+
+def format_measure(value: float) -> str:
+    """Return counts as whole numbers, shares and errors with three decimals."""
+    return f"{value:,.0f}" if value > 1 and float(value).is_integer() else f"{value:.3f}"
+
+
+def _confusion(names: Sequence[str], counts: Sequence[Sequence[int]]) -> dict[str, Any]:
+    """Return the number of classes, the counts of each class that occurs, and the largest counts of wrong predictions."""
+    rows: list[dict[str, Any]] = [
+        {"true": names[i], "total": sum(row), "counts": [(j, names[j], count) for j, count in enumerate(row) if count]}
+        for i, row in enumerate(counts)
+        if sum(row)
+    ]
+    errors = [
+        (count, 100 * count / row["total"], row["true"], shown)
+        for row in rows
+        for _, shown, count in row["counts"]
+        if shown != row["true"]
+    ]
+    errors.sort(key=lambda error: (-error[0], error[2], error[3]))
+    return {"classes": len(names), "rows": rows, "errors": errors[:_MOST_CONFUSED]}

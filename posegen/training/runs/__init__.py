@@ -1,1 +1,0 @@
-"""The folder of a training run: its documents, checkpoints, logs and report."""

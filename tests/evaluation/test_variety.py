@@ -1,0 +1,279 @@
+"""Variety of motion: distances of performers, precision and recall, poses and transitions, on motion made for the purpose."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from posegen.evaluation.common_body import JOINTS, STANDING, asymmetry, common_body, mirrored
+from posegen.evaluation.coverage import NEAREST, Coverage, Windows, compare_coverage, measure_coverage
+from posegen.evaluation.performances import PROGRESS, RATE, Performance, performances, person_distances
+from posegen.evaluation.recording import Recording
+from posegen.evaluation.uncaptioned import UncaptionedTally
+from posegen.evaluation.variety import MAX_PERFORMANCES, Evenly, MotionTally, compare_variety
+from posegen.library.load import load_library
+from posegen.skeleton import MIRROR_JOINTS, PARTS
+from tests.evaluation.figures import FPS, posed, standing, turn, wandering
+
+Floats = NDArray[Any]
+FRAMES = 50
+
+
+def raising(shoulder: float, side: str = "right", frames: int = FRAMES, size: float = 1.0) -> Floats:
+    """Return a body that raises a straight arm forward to an angle in degrees."""
+    angles = shoulder * (1 - np.cos(np.pi * np.arange(frames) / (frames - 1))) / 2
+    return size * np.concatenate([posed({f"{side}_shoulder": turn("x", -angle)}, 1) for angle in angles])
+
+
+def mocap(joints: Floats, person: str, clip: int = 0, family: str = "reach", description: str = "") -> Recording:
+    return Recording(f"{person} {clip}", person, joints, FPS, family=family, description=description)
+
+
+def found(*recordings: Recording) -> list[Performance]:
+    return [each for recording in recordings for each in performances(recording, common_body(recording.joints))]
+
+
+def generated(joints: Floats, action: str = "reach", **changes: Any) -> Recording:
+    """Return a generated clip whose only segment is the whole clip."""
+    segment = {"action": action, "parts": list(PARTS), "start": 0, "end": len(joints), "side": "right", "repetitions": 0}
+    labels = np.full((len(joints), len(PARTS)), action)
+    segment |= {key: changes.pop(key) for key in list(changes) if key in segment}
+    recording = Recording("sample 0 base", "1", joints, FPS, segments=[segment], labels=labels, style="neutral")
+    return replace(recording, **changes)
+
+
+def test_the_common_body_depends_on_neither_size_nor_place_nor_heading() -> None:
+    joints = wandering(3, 5)
+    moved = 1.3 * joints @ turn("y", 130).T + np.array([2.0, 0.4, -1.0])
+    np.testing.assert_allclose(common_body(moved), common_body(joints), atol=1e-6)
+    assert common_body(joints).shape == (5, len(JOINTS), 3)
+
+
+def test_standing_is_standing_and_symmetric() -> None:
+    body = common_body(standing(2))
+    assert np.abs(body - STANDING)[:, 1:7].max() < 0.05  # the legs of the rest pose hang from the hips
+    assert asymmetry(body) == pytest.approx([0, 0], abs=1e-6)
+    lifted = posed({"right_hip": turn("x", -90)}, 1)
+    expected = common_body(lifted[:, list(MIRROR_JOINTS)] * [-1, 1, 1])
+    np.testing.assert_allclose(mirrored(common_body(lifted)), expected, atol=1e-6)
+    # The right knee is a thigh length to the front and below the hip in turn, as is the left one in the mirror.
+    thigh, leg = -STANDING[JOINTS.index("left_knee"), 1], -STANDING[JOINTS.index("left_ankle"), 1]
+    assert asymmetry(common_body(lifted)) == pytest.approx([(thigh + leg) * np.sqrt(2) / 2], rel=1e-5)
+
+
+def test_two_identical_performers_are_not_apart() -> None:
+    # Another size, another tempo, and rest before and after it.
+    slow = raising(90, frames=2 * FRAMES - 1, size=1.2)
+    rests = np.concatenate([np.repeat(slow[:1], 20, axis=0), slow, np.repeat(slow[-1:], 30, axis=0)])
+    same = person_distances(found(mocap(raising(90), "a"), mocap(rests, "b")), periodic=False)
+    assert (same.people, same.pairs) == (2, 1)
+    assert same.between == pytest.approx(0, abs=0.2)
+    assert np.isnan(same.within)
+
+
+def test_a_known_offset_is_the_distance() -> None:
+    first, apart = mocap(raising(90), "a"), found(mocap(raising(90), "b"))[0]
+    moved = replace(apart, repetitions=apart.repetitions + np.float32([0, 0.3, 0.4]))
+    again = mocap(raising(90), "a", 1)
+    distances = person_distances([*found(first, again), moved], periodic=False)
+    assert distances.between == pytest.approx(50, rel=1e-5)
+    assert distances.within == pytest.approx(0, abs=1e-5)
+
+
+def test_people_count_equally_whatever_their_number_of_clips() -> None:
+    base = found(mocap(raising(90), "a"))[0]
+
+    def at(person: str, metres: float, kind: str = "reach") -> Performance:
+        return replace(base, person=person, kind=kind, repetitions=base.repetitions + np.float32([0, metres, 0]))
+
+    people = [at("a", 0.0), *[at("b", 0.1)] * 5, at("c", 0.3)]
+    distances = person_distances([*people, at("d", 9.0, "another")], periodic=False)
+    assert (distances.people, distances.pairs) == (3, 3)
+    assert distances.between == pytest.approx((10 + 20 + 30) / 3, rel=1e-4)
+    assert distances.within == pytest.approx(0, abs=1e-5)
+
+
+def test_periodic_actions_are_compared_at_the_nearest_phase() -> None:
+    def wave(phase: float, frames: int = 100) -> Floats:
+        angles = 40 * np.sin(2 * np.pi * np.arange(frames) / 25 + phase)
+        return np.concatenate([posed({"right_shoulder": turn("x", angle)}, 1) for angle in angles])
+
+    shifted = found(mocap(wave(0), "a", family="wave"), mocap(wave(np.pi), "b", family="wave"))
+    assert person_distances(shifted, periodic=True).between == pytest.approx(0, abs=0.1)
+    assert person_distances(shifted, periodic=False).between > 1
+
+
+def test_segments_that_are_performances() -> None:
+    joints = raising(90)
+    one = found(generated(joints, library=load_library()))
+    assert [(each.family, each.kind, len(each.repetitions), len(each.poses)) for each in one] == [("reach", "reach", 1, 20)]
+    assert found(generated(joints, style="old")) == []
+    transition = np.full((FRAMES, len(PARTS)), "reach")
+    transition[-1, 0] = "stand"
+    assert found(generated(joints, labels=transition)) == []
+    # An action of the arms counts while the legs stand.
+    arms = np.tile(["stand", *["wave"] * (len(PARTS) - 1)], (FRAMES, 1))
+    assert len(found(generated(joints, "wave", labels=arms, parts=["right_arm", "head"]))) == 1
+    arms[:, 0] = "walk"
+    assert found(generated(joints, "wave", labels=arms, parts=["right_arm", "head"])) == []
+
+
+def test_left_performances_are_mirrored_and_repetitions_cut() -> None:
+    right, left = (found(generated(raising(90, side), side=side))[0] for side in ("right", "left"))
+    np.testing.assert_allclose(left.repetitions, right.repetitions, atol=1e-5)
+    action = load_library().action("kick")
+    whole = round(FPS * (action.enter + 3 * action.cycle + action.exit))
+    start, cycle = FPS * action.enter, FPS * action.cycle
+    angles = np.concatenate([np.zeros(round(start)), np.tile(90 * np.sin(np.pi * np.arange(cycle) / cycle) ** 2, 4)])[:whole]
+    joints = np.concatenate([posed({"right_hip": turn("x", -angle)}, 1) for angle in angles])
+    kicks = found(generated(joints, "kick", repetitions=3, library=load_library()))[0]
+    assert kicks.repetitions.shape == (3, len(PROGRESS), len(JOINTS), 3)
+    ankle = kicks.repetitions[:, :, JOINTS.index("right_ankle"), 2]
+    assert ankle.argmax(1).tolist() == pytest.approx([9.5] * 3, abs=1.5)
+
+
+def windows(draws: np.random.Generator, count: int, people: int = 4, offset: float = 0.0) -> Windows:
+    person = np.arange(count) % people
+    poses = offset + draws.normal(size=(count, RATE, len(JOINTS), 3)).astype(np.float32)
+    return Windows(poses, person.astype(str), np.arange(count).astype(str))
+
+
+def test_equal_sets_cover_each_other_and_disjoint_ones_do_not() -> None:
+    draws = np.random.default_rng(0)
+    one = windows(draws, 30)
+    same = measure_coverage(one, one)
+    assert (same.windows, same.precision, same.recall, same.coverage) == (30, 1, 1, 1)
+    flipped = one._replace(poses=mirrored(one.poses))
+    assert measure_coverage(one, flipped) == same
+    apart = measure_coverage(one, windows(draws, 30, offset=50.0))
+    assert apart == Coverage(30, 0, 0, 0, 0)
+
+
+def test_coverage_equals_naive_loops() -> None:
+    draws = np.random.default_rng(1)
+    one, other = windows(draws, 14), windows(draws, 14, offset=0.2)
+    one = one._replace(clip=np.arange(14) // 2)
+
+    def apart(a: Floats, b: Floats) -> float:
+        return float(min(np.sqrt(((a.astype(float) - c) ** 2).sum()) for c in (b, mirrored(b))))
+
+    def radius(each: Windows, i: int) -> float:
+        return sorted(apart(each.poses[i], each.poses[j]) for j in range(14) if each.clip[j] != each.clip[i])[NEAREST - 1]
+
+    between = np.array([[apart(a, b) for b in one.poses] for a in other.poses])
+    theirs, ours = (np.array([radius(each, i) for i in range(14)]) for each in (one, other))
+    measured = measure_coverage(one, other)
+    assert measured.precision == pytest.approx(np.mean([any(between[i] <= theirs) for i in range(14)]))
+    assert measured.recall == pytest.approx(np.mean([any(between[:, j] <= ours) for j in range(14)]))
+    assert measured.density == pytest.approx((between <= theirs).sum() / (NEAREST * 14))
+    assert measured.coverage == pytest.approx(np.mean([any(between[:, j] <= theirs[j]) for j in range(14)]))
+
+
+def test_both_sides_have_equally_many_windows_of_different_people() -> None:
+    draws = np.random.default_rng(2)
+    reference = {"walk": windows(draws, 60), "kick": windows(draws, 40, people=2), "lie": windows(draws, 40, people=1)}
+    ours = {"walk": windows(draws, 100), "kick": windows(draws, 12), "lie": windows(draws, 100)}
+    measured = compare_coverage(reference, ours)
+    assert {family: (one.windows, other.windows) for family, (one, other) in measured.items()} == {
+        "walk": (30, 30),
+        "kick": (12, 12),
+        "": (42, 42),
+    }
+    assert compare_coverage(reference, ours) == measured
+    # A copy of the reference is near to all its windows; other people are so in part.
+    copy = compare_coverage(reference, reference)["walk"]
+    assert copy[0].precision > copy[1].precision
+
+
+def tally(*recordings: Recording) -> MotionTally:
+    collected = MotionTally()
+    for recording in recordings:
+        collected.add(recording)
+    return collected
+
+
+def test_poses_and_transitions_near_standing() -> None:
+    still, bent = standing(100), posed({"pelvis": turn("x", 80), "left_hip": turn("x", -80), "right_hip": turn("x", -80)}, 100)
+    walk = np.concatenate([bent[:40], still[:20], bent[:40]])
+    segments = [
+        {"action": action, "parts": ["legs"], "start": start, "end": stop}
+        for action, start, stop in (("sit", 0, 50), ("bow", 50, 100))
+    ]
+    through = Recording("sample 0 base", "1", walk, FPS, segments=segments)
+    around = replace(through, joints=np.concatenate([bent[:10], still[:10], bent[:80]]))
+    measured = compare_variety(tally(mocap(still, "a")), tally(through, around)).generated
+    assert measured.neutral == pytest.approx(0.15, abs=0.02)
+    assert (measured.transitions, measured.through_neutral) == (2, 0.5)
+    assert measured.commonest == 1
+
+
+def test_frames_of_many_poses_are_not_common() -> None:
+    limbs = [f"{side}_{joint}" for side in ("left", "right") for joint in ("shoulder", "hip")]
+    joints = np.concatenate([posed(dict.fromkeys(limbs, turn("x", -angle)), 1) for angle in np.linspace(0, 120, 500)])
+    varied = compare_variety(tally(mocap(joints, "a")), tally(mocap(joints, "a"))).reference
+    assert 0 < varied.commonest < 1
+    assert (varied.transitions, varied.through_neutral) == (2, 0.5)  # hanging at the begin, not at the end
+
+
+def test_components_of_a_line_and_the_families_of_both() -> None:
+    base = found(mocap(raising(90), "a"))[0]
+    times = np.linspace(0, 1, 300, dtype=np.float32)[:, None, None]
+    along = replace(base, poses=STANDING + times * np.float32([0, 1, 0]))
+    wide = replace(base, poses=STANDING + np.random.default_rng(0).normal(size=(300, len(JOINTS), 3)).astype(np.float32))
+    one, other = (tally(mocap(raising(90), "a")) for _ in range(2))
+    one.performances["reach"].items[:] = [along]
+    other.performances["reach"].items[:] = [wide]
+    other.add(mocap(raising(90), "b", family="kick"))
+    measured = compare_variety(one, other)
+    assert set(measured.generated.families) == {"reach"}
+    assert (measured.reference.families["reach"].components, measured.reference.components) == (1, 1)
+    assert (measured.generated.families["reach"].components or 0) > 30
+    assert measured.generated.families["reach"].asymmetry > measured.reference.families["reach"].asymmetry
+    assert measured.generated.coverage is None
+
+
+def test_clips_that_are_too_short_have_no_figures() -> None:
+    clips = [mocap(standing(5), person, family=family) for person in "ab" for family in ("walk", "kick")]
+    families = compare_variety(tally(*clips), tally(*clips)).generated.families
+    assert (families["walk"].apart.people, families["kick"].apart.pairs) == (0, 1)
+    assert np.isnan(families["walk"].jerk)
+    assert (families["kick"].coverage, families["kick"].components) == (None, None)
+
+
+def test_the_jerk_of_the_wrists_is_that_of_the_movement() -> None:
+    frames, rate = 200, 2 * np.pi * 1.0
+    joints = standing(frames)
+    joints[:, 20:, 0] += 0.1 * np.sin(rate * np.arange(frames) / FPS)[:, None]
+    jerk = found(mocap(joints, "a"))[0].jerk
+    assert jerk == pytest.approx(0.1 * rate**3 / np.sqrt(2), rel=0.05)
+
+
+def test_performances_that_are_kept_are_bounded_and_spread_evenly() -> None:
+    kept = Evenly[int](MAX_PERFORMANCES)
+    for number in range(10 * MAX_PERFORMANCES):
+        kept.add(number)
+    assert MAX_PERFORMANCES / 2 <= len(kept.items) < MAX_PERFORMANCES
+    assert set(np.diff(kept.items)) == {16}
+
+
+def test_uncaptioned_actions_are_found() -> None:
+    labels = np.full((50, len(PARTS)), "stand")
+    labels[:30] = "walk"
+    whole = {"action": "walk", "parts": list(PARTS), "start": 0, "end": 30}
+    clip = Recording("sample 0 base", "1", standing(50), FPS, segments=[whole], labels=labels)
+    waves = labels.copy()
+    waves[40:, 2] = "wave"
+    counted = UncaptionedTally()
+    assert counted.uncaptioned() is None
+    counted.add(clip)
+    counted.add(replace(clip, segments=[{**whole, "end": 21}]))  # 9 frames, .36 s
+    counted.add(replace(clip, segments=[{**whole, "end": 20}]))  # 10 frames, .4 s
+    counted.add(replace(clip, labels=waves))
+    counted.add(replace(clip, labels=None))
+    result = counted.uncaptioned()
+    assert result is not None
+    assert (result.clips, result.legs, result.any_part) == (4, 0.25, 0.5)
