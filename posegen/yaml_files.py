@@ -179,7 +179,7 @@ class _Dumper(yaml.SafeDumper):
 
 def dump_yaml(data: Any) -> str:
     """Return plain data as YAML that :func:`parse_yaml` reads back equal."""
-    return str(yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True))
+    return str(yaml.dump(data, Dumper=_Dumper, sort_keys=False))
 
 
 _Loader.yaml_implicit_resolvers = {}  # YAML 1.1 has more words for true and false, and numbers such as 1_000
