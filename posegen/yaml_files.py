@@ -173,6 +173,15 @@ def _refused(problem: str, source: Any) -> ConstructorError:
     return ConstructorError(None, None, problem, source.start_mark)
 
 
+class _Dumper(yaml.SafeDumper):
+    """Quotes text that a version of YAML reads as something else: 1.1 has more words for true, 1.2 more numbers, as 1e3."""
+
+
+def dump_yaml(data: Any) -> str:
+    """Return plain data as YAML that :func:`parse_yaml` reads back equal."""
+    return str(yaml.dump(data, Dumper=_Dumper, sort_keys=False))
+
+
 _Loader.yaml_implicit_resolvers = {}  # YAML 1.1 has more words for true and false, and numbers such as 1_000
 for _kind, _pattern, _construct in (
     ("null", r"(~|null|Null|NULL|)\Z", SafeConstructor.construct_yaml_null),
@@ -188,4 +197,5 @@ for _kind, _pattern, _construct in (
 ):
     _Loader.add_constructor(f"tag:yaml.org,2002:{_kind}", _construct)
     if _pattern is not None:
-        _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(_pattern), None)
+        for _reader in (_Loader, _Dumper):
+            _reader.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(_pattern), None)

@@ -20,14 +20,13 @@ def config() -> None:
 @set_option
 def show(source: str, overrides: Sequence[str], output: Output) -> None:
     """Print a resolved config and the identity of its datasets."""
-    import yaml
-
     from posegen.config.load import load_config
     from posegen.library.load import load_library
+    from posegen.yaml_files import dump_yaml
 
     loaded = load_config(source, overrides)
     identity = loaded.identity(load_library(loaded.story.library))
-    written = yaml.safe_dump(loaded.as_data(), sort_keys=False, allow_unicode=True)
+    written = dump_yaml(loaded.as_data())
     output.result({"identity": identity, "config": loaded.as_data()}, f"# identity {identity}\n{written.rstrip()}")
 
 

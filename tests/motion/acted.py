@@ -24,21 +24,28 @@ Array = NDArray[Any]
 MARGIN = 40
 
 
-def role(scenes: Scenes, library: Library) -> Role:
+def role(scenes: Scenes, library: Library, place: tuple[float, float]) -> Role:
     segments = segment_records(scenes, library_tables(library))[0, 0]
     base = int((~scenes.layered[0, 0]).sum())
     turn = scenes.turn[0, 0].astype(np.float64) / (2 * np.pi)
     seat = float(scenes.seat_height[0, 0])
-    start = np.array((0.2, 0.1, 0.3, -0.2, seat))
+    start = np.array((0.2, 0.1, *place, seat))
     return Role(base, segments, turn, True, start, scenes.steps[0].astype(np.float64))
 
 
-def acted(scenes: Scenes, library: Library, someone: Person, fps: int = 25) -> Workspace:
+def acted(
+    scenes: Scenes,
+    library: Library,
+    someone: Person,
+    fps: int = 25,
+    place: tuple[float, float] = (0.3, -0.2),
+    work: Workspace | None = None,
+) -> Workspace:
     """Return the workspace over the frames of the scene and the margins, with heading .1 turns and a start off the origin."""
     frames = int(scenes.length[0])
-    work = empty_workspace(frames + 2 * MARGIN, scenes.action.shape[2])
+    work = work or empty_workspace(frames + 2 * MARGIN, scenes.action.shape[2])
     clock = Clock(-MARGIN / fps, 1.0 / fps, MARGIN, frames)
-    animate_actor(work, role(scenes, library), someone, library_tables(library), clock)
+    animate_actor(work, role(scenes, library, place), someone, library_tables(library), clock)
     return work
 
 

@@ -12,35 +12,18 @@ from numpy.typing import NDArray
 
 from posegen.library.channels import CHANNELS
 from posegen.motion.channels import add_sway, lean_into_curves, look_ahead
-from posegen.motion.engine import LEG_JOINTS, animate_actor
+from posegen.motion.engine import LEG_JOINTS
 from posegen.motion.key_poses import flight_begin, flight_seconds, mark_airborne
-from posegen.motion.library_tables import library_tables
 from posegen.motion.rows import HEADING, ROOT_ROWS, SPEED, TURNING
-from posegen.motion.scene_arrays import segment_records
-from posegen.motion.workspace import Clock, Person, Role, Workspace, empty_workspace
+from posegen.motion.workspace import Clock, Workspace
 from posegen.scene import Scenes
 from posegen.skeleton import PARENTS
+from tests.motion.acted import MARGIN, acted
 from tests.motion.scripted import LIBRARY, SegmentSpec, person, scripted, segment
 
 Array = NDArray[Any]
 
-ACTIONS = library_tables(LIBRARY)
-FPS, MARGIN, FRAMES = 25, 40, 250
-
-
-def role(scenes: Scenes, x: float, z: float) -> Role:
-    segments = segment_records(scenes, ACTIONS)[0, 0]
-    turn = scenes.turn[0, 0].astype(np.float64) / (2 * np.pi)
-    base = int((~scenes.layered[0, 0]).sum())
-    start = np.array((0.2, 0.1, x, z, 0.45))
-    return Role(base, segments, turn, True, start, scenes.steps[0].astype(np.float64))
-
-
-def act(scenes: Scenes, someone: Person, x: float = 0.0, z: float = 0.0) -> Workspace:
-    work = empty_workspace(FRAMES + 2 * MARGIN, scenes.action.shape[2])
-    clock = Clock(-MARGIN / FPS, 1.0 / FPS, MARGIN, FRAMES)
-    animate_actor(work, role(scenes, x, z), someone, ACTIONS, clock)
-    return work
+FRAMES = 250
 
 
 def joints_of(work: Workspace) -> Array:
@@ -76,7 +59,7 @@ SCENES = [
 @given(st.sampled_from(SCENES), st.floats(1.45, 2.0), st.integers(0, 2**32 - 1), st.floats(-25, 25), st.floats(-25, 25))
 def test_bones_keep_their_length(scenes: Scenes, stature: float, seed: int, x: float, z: float) -> None:
     someone = person(stature, seed)
-    joints = joints_of(act(scenes, someone, x, z))
+    joints = joints_of(acted(scenes, LIBRARY, someone, place=(x, z)))
     for joint, parent in enumerate(PARENTS):
         if parent >= 0:
             lengths = np.sqrt(((joints[joint] - joints[parent]) ** 2).sum(0))
@@ -86,11 +69,9 @@ def test_bones_keep_their_length(scenes: Scenes, stature: float, seed: int, x: f
 
 @pytest.mark.parametrize("scenes", SCENES)
 def test_former_content_of_the_workspace_has_no_effect(scenes: Scenes) -> None:
-    clean = act(scenes, person())
-    used = empty_workspace(FRAMES + 2 * MARGIN, scenes.action.shape[2])
-    clock = Clock(-MARGIN / FPS, 1.0 / FPS, MARGIN, FRAMES)
-    animate_actor(used, role(SCENES[1], 3.0, 1.0), person(1.9), ACTIONS, clock)
-    animate_actor(used, role(scenes, 0.0, 0.0), person(), ACTIONS, clock)
+    clean = acted(scenes, LIBRARY, person())
+    used = acted(SCENES[1], LIBRARY, person(1.9), place=(3.0, 1.0))
+    acted(scenes, LIBRARY, person(), work=used)
     np.testing.assert_array_equal(joints_of(used), joints_of(clean))
     np.testing.assert_array_equal(used.contact, clean.contact)
 
