@@ -17,7 +17,7 @@ from posegen.motion.gait import steps
 from posegen.motion.gait.curves import HARMONICS, RUN_SPEEDS, curve_warp, run_rise, warp_phase
 from posegen.motion.habits import habit_offset, habit_size
 from posegen.motion.key_poses import FIRST_HAND, FIRST_LEFT, FIRST_RIGHT, stage_bounds
-from posegen.motion.library_tables import FLIGHT, FLOOR, ActionTables, channels_named
+from posegen.motion.library_tables import FLIGHT, FLOOR, SEAT, ActionTables, channels_named
 from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
 from posegen.motion.workspace import Clock, Person, Role, Segment, Workspace, between, fill_row, frame_window, leg_length
 
@@ -32,7 +32,19 @@ MOST_RUNNING_SWING = 1.15
 """Largest factor on the arm swing in running: in a fast run the upper arm reaches the end of its range behind."""
 SWING_SPREAD, SWING_UNLIKE = 0.2, 0.12
 """Standard deviations of the arm swing between persons, and between the sides of a person, as shares of the usual swing."""
+RUNNING_POSTURE = 0.4
+"""Share of the posture of the arms that is left in running, which bends all arms."""
 NECK_ROTATION = CHANNELS.index("neck_rotation")
+ROOT_LATERAL, OBLIQUITY = CHANNELS.index("root_lateral"), CHANNELS.index("pelvis_obliquity")
+LEANING, SHIFTING, SHIFTS = 0.016, 0.010, 0.06
+"""Standing on one leg more than on the other: standard deviations of the lateral position of the pelvis, constant and changing,
+in leg lengths, and the changes per second."""
+HIP_DROP = -0.22
+"""Turns of obliquity for each leg length that the pelvis stands aside: the hip of the free leg drops by 4 to 9 mm."""
+ROOT_FORWARD, AHEAD = CHANNELS.index("root_forward"), 0.022
+"""Standard deviation of the position of the pelvis ahead of the feet, in leg lengths."""
+SINKS = CHANNELS.index("root_height"), ROOT_FORWARD, ROOT_LATERAL, OBLIQUITY
+"""Channels of the pelvis that depend on where the feet stand; a gait has its own."""
 HIP_FLEXION, KNEE_FLEXION = tuple(channels_named("hip_flexion")), tuple(channels_named("knee_flexion"))
 DORSIFLEXION = tuple(channels_named("ankle_dorsiflexion"))
 TILT = CHANNELS.index("pelvis_tilt")
@@ -129,12 +141,16 @@ def segment_series(segment: Segment, person: Person, actions: ActionTables, chan
         gait_series(segment.gait, speed, leg_length(person), gaits, channel, series)
         if is_arm(channel):
             swing = segment.amplitude * (1.0 + 0.15 * person.energy) * person.style[steps.ARM_SWING]
-            swing *= max(1.0 + SWING_SPREAD * person.habits[0] + SWING_UNLIKE * person.habits[1 if channel < FIRST_RIGHT else 2], 0.2)
+            swing *= max(
+                1.0 + SWING_SPREAD * person.habits[0] + SWING_UNLIKE * person.habits[1 if channel < FIRST_RIGHT else 2], 0.2
+            )
             # Runners swing their arms about as far as the range of the shoulders, in every style.
             size = np.float32(swing if segment.gait == steps.WALK else min(swing, MOST_RUNNING_SWING))
             for n in range(1, len(series)):
                 series[n] *= size
-        series[0] += np.float32(person.posture[channel])
+        series[0] += np.float32(
+            (RUNNING_POSTURE if is_arm(channel) and segment.gait == steps.RUN else 1.0) * person.posture[channel]
+        )
     else:
         series[:] = np.float32(0.0)
         series[0] = np.float32(person.neutral[channel])
@@ -207,7 +223,15 @@ def add_track(
     for c in range(FIRST_HAND):
         if actions.used[segment.kind, c] or (moved and habit_offset(person.habits, segment, c, False) != 0):
             n = key_poses.knots_of_channel(work.curve, segment, actions, draws, person.habits, leg, c, height_unit)
-            key_poses.fill_track(work.channels[c], work.curve.knots, n, clock)
+            if c in SINKS:
+                # The last stage may reach into the first steps of a gait.
+                row, walking = work.root[rows.WORK], work.root[rows.GAIT_WEIGHT]
+                fill_row(row, np.float32(0.0))
+                key_poses.fill_track(row, work.curve.knots, n, clock)
+                for f in range(len(row)):
+                    work.channels[c, f] += (np.float32(1.0) - walking[f]) * row[f]
+            else:
+                key_poses.fill_track(work.channels[c], work.curve.knots, n, clock)
     for c in range(FIRST_HAND):
         add_cycle_harmonics(work.channels[c], segment, actions, draws, c, clock)
 
@@ -292,7 +316,9 @@ def add_layer(work: Workspace, segment: Segment, actions: ActionTables, person: 
             key_poses.fill_track(row, work.curve.knots, n, clock)
         else:
             own = habit_size(person.habits, segment, c)
-            row[f0:f1] = np.float32(usual + actions.pose[a, c] * size * own + habit_offset(person.habits, segment, c, actions.used[a, c]))
+            row[f0:f1] = np.float32(
+                usual + actions.pose[a, c] * size * own + habit_offset(person.habits, segment, c, actions.used[a, c])
+            )
         add_cycle_harmonics(row, segment, actions, draws, c, clock)
         for f in between(f0, f1):
             channels[c, f] += weight[f] * (row[f] - channels[c, f])
@@ -312,6 +338,30 @@ def add_sway(channels: Array, sway: Array, draws: Array, clock: Clock) -> None:
             for f in range(channels.shape[1]):
                 t = np.float32(clock.first + f * clock.step)
                 channels[c, f] += height * (sin_turns(slow * t + here) + np.float32(0.45) * sin_turns(fast * t + there))
+
+
+@kernel
+def shift_weight(work: Workspace, role: Role, person: Person, clock: Clock) -> None:
+    """Move the pelvis of a person who stands over one foot, and slowly from one foot to the other."""
+    standing, held, habits = work.root[rows.WORK], work.root[rows.WORK2], person.habits
+    for f in range(len(standing)):
+        standing[f] = np.float32(1.0) - work.root[rows.GAIT_WEIGHT, f]
+    for k in range(role.base):
+        segment = role.segments[k]
+        if (segment.support == SEAT or segment.support == FLOOR) and segment.enter > 0 and segment.exit > 0:
+            f0, f1 = frame_window(clock, segment.start, segment.end, len(standing))
+            fill_layer_weight(held, segment, f0, f1, clock)
+            for f in between(f0, f1):
+                standing[f] *= np.float32(1.0) - held[f]
+    here, change = np.float32(LEANING * habits[15]), np.float32(SHIFTING * habits[16])
+    ahead = np.float32(AHEAD * habits[17])
+    for f in range(len(standing)):
+        at = np.float32(SHIFTS * (clock.first + f * clock.step) + person.draws[7])
+        aside = standing[f] * (here + change * sin_turns(at))
+        work.channels[ROOT_LATERAL, f] += aside
+        work.channels[ROOT_FORWARD, f] += standing[f] * ahead
+        work.channels[OBLIQUITY, f] += np.float32(HIP_DROP) * aside
+        work.channels[TRUNK_LATERAL, f] += np.float32(HIP_DROP) * aside
 
 
 @kernel
@@ -398,6 +448,7 @@ def fill_channels(work: Workspace, role: Role, person: Person, actions: ActionTa
     for c in range(len(work.channels)):
         fill_row(work.channels[c], np.float32(person.neutral[c]))
     add_sway(work.channels, person.sway, person.draws, clock)
+    shift_weight(work, role, person, clock)
     fill_waves(root[rows.PHASE], root[rows.WARP], work.waves)
     for k in range(len(role.segments)):
         segment = role.segments[k]

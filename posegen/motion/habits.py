@@ -20,10 +20,10 @@ OFFSETS = channel_row(
         "pelvis_tilt": 3.0,
         "pelvis_obliquity": 1.5,
         "pelvis_rotation": 4.0,
-        "trunk_flexion": 6.0,
+        "trunk_flexion": 4.0,
         "trunk_lateral": 3.0,
         "trunk_rotation": 5.0,
-        "neck_flexion": 6.0,
+        "neck_flexion": 5.0,
         "neck_lateral": 3.0,
         "neck_rotation": 6.0,
         "collar_elevation": 2.5,
@@ -48,9 +48,7 @@ _FIRST_HAND = len(CHANNELS) - 2 * len(HAND_CHANNELS)
 _CENTRAL = len(CENTRAL_CHANNELS)
 _LEG_CHANNELS = SIDED_CHANNELS.index("collar_elevation")
 _STRIDE_ACTION, _STRIDE_CHANNEL = 17, 5
-_FLIPPED = np.array(
-    [c.endswith(("_lateral", "_rotation", "_obliquity")) and c in CENTRAL_CHANNELS for c in CHANNELS]
-)
+_FLIPPED = np.array([c.endswith(("_lateral", "_rotation", "_obliquity")) and c in CENTRAL_CHANNELS for c in CHANNELS])
 """Channels whose sign changes with the side."""
 
 
@@ -84,7 +82,7 @@ def habit_size(habits: Array, segment: Segment, c: int) -> Scalar:
 
 @kernel
 def habit_offset(habits: Array, segment: Segment, c: int, used: bool) -> Scalar:
-    """Return the person's offset of a channel during the action of a segment, in turns; `used` is whether the action moves it."""
+    """Return the person's offset of a channel during an action, in turns; `used` is whether the action moves the channel."""
     sign = -1.0 if _FLIPPED[c] and segment.kind % 2 == RIGHT else 1.0
     share = 1.0 if used else IDLE
     if segment.support == FLOOR:

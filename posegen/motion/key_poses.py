@@ -166,6 +166,24 @@ def is_together(c: int) -> bool:
 
 
 @kernel
+def passes_on(segment: Segment, actions: ActionTables, c: int, at_end: bool) -> bool:
+    """Return whether a limb or the trunk moves from the neighbour's posture directly to the first key pose, or from the last.
+
+    It does so where the segment overlaps with its neighbour; it would otherwise return to standing between them. The pelvis and
+    the feet do return, because the next movement starts from there.
+    """
+    overlaps = segment.end > segment.shown_end if at_end else segment.start < segment.shown_start
+    if not overlaps or segment.repetitions == 0 or is_together(c) or c >= FIRST_HAND or actions.pose[segment.kind, c] != 0:
+        return False
+    if segment.support == SEAT or segment.support == FLOOR:
+        return False
+    for key in range(segment.first_key, segment.last_key):
+        if actions.key_stage[key] == CYCLE and actions.key_given[key, c] and actions.key_at[key] < 1.0:
+            return True
+    return False
+
+
+@kernel
 def set_knot(curve: Curve, n: int, time: Scalar, value: Scalar, through: bool) -> int:
     """Write key pose `n` of a curve and return the number of the next one."""
     curve.knots[TIME, n], curve.knots[VALUE, n], curve.moving[n] = time, value, through
@@ -194,12 +212,15 @@ def stage_knots(
     launched, flown = -1, 0
     first, last = segment.first_key, segment.last_key
     shift = habit_offset(habits, segment, c, actions.used[segment.kind, c])
-    stage_begin, stage_length = stage_span(segment, stage, cycle, draws)
+    open_end = stage == CYCLE and cycle == segment.repetitions - 1 and passes_on(segment, actions, c, True)
+    _, stage_length = stage_span(segment, stage, cycle, draws)
     for key in range(first, last):
         if actions.key_stage[key] != stage or not actions.key_given[key, c]:
             continue
-        landing = launched >= 0
         at = actions.key_at[key]
+        if open_end and at == 1.0:
+            continue
+        landing = launched >= 0
         if landing:
             at = takeoff_share(segment, flown - 1) + segment.flight_end - segment.flight_begin
         takeoff = jumping and not landing and flown < flight_count(segment) and at >= takeoff_share(segment, flown)
@@ -281,7 +302,8 @@ def knots_of_channel(
     hold = actions.pose[segment.kind, c] * unit * size + habit_offset(habits, segment, c, actions.used[segment.kind, c])
     n = set_knot(curve, 0, segment.start, 0.0, False)
     n = stage_knots(curve, segment, actions, draws, habits, c, ENTER, 0, unit, n)
-    n = set_knot(curve, n, enter_end, hold, False)
+    if not passes_on(segment, actions, c, False):
+        n = set_knot(curve, n, enter_end, hold, False)
     before = n
     for number in range(segment.repetitions):
         n = stage_knots(curve, segment, actions, draws, habits, c, CYCLE, number, unit, n)

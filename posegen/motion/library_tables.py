@@ -66,8 +66,10 @@ class ActionTables(NamedTuple):
         Index of the action.
     first_strategy, strategies : int [actions]
         First row of the strategies of an action, and their number.
-    strategy_share : float [actions, 16]
-        Cumulative shares of the action as written and of its strategies.
+    strategy_share, handless_share : float [actions, 16]
+        Cumulative shares of the action as written and of its strategies; and of those in which no hand has a target.
+    idle : bool [actions]
+        Whether it is a posture without a side, held on both feet, which others may be performed over.
     numbers : ACTION [2 * actions]
         See :data:`posegen.motion.workspace.ACTION`.
     pose : float [2 * actions, channels]
@@ -101,6 +103,8 @@ class ActionTables(NamedTuple):
     first_strategy: Array
     strategies: Array
     strategy_share: Array
+    handless_share: Array
+    idle: Array
     numbers: Array
     pose: Array
     used: Array
@@ -235,6 +239,17 @@ def _owned(action: Action, near: str, used: Array) -> tuple[Array, Array]:
     return owned, np.array([p in parts for p in PARTS])
 
 
+def _cumulative(weights: list[float]) -> Array:
+    sums = np.cumsum(weights)
+    return np.asarray(sums / sums[-1])
+
+
+def _is_idle(action: Action) -> bool:
+    """Return whether an action is a posture without a side, held on both feet, below which layers may be performed."""
+    posture = action.support == "planted" and action.duration is not None and not (action.layered or action.sided)
+    return posture and bool(action.strategies) and not (action.enter_keys or action.cycle_keys or action.exit_keys)
+
+
 @lru_cache(maxsize=8)
 def library_tables(library: Library) -> ActionTables:
     """Return the arrays of the actions of `library` (hashed by identity) and of the gaits."""
@@ -245,10 +260,12 @@ def library_tables(library: Library) -> ActionTables:
     performed = [(a, library.action(name)) for a, name in enumerate(library.actions)]
     others = [(a, other) for a, action in performed for other in action.performances[1:]]
     first_strategy = 2 * len(performed) + 2 * np.searchsorted([a for a, _ in others], np.arange(len(performed)))
-    shares = np.ones((len(performed), MOST_STRATEGIES))
+    shares, handless = np.ones((2, len(performed), MOST_STRATEGIES))
     for a, action in performed:
-        weights = np.cumsum([1.0, *(each.weight for each in action.strategies.values())])
-        shares[a, : len(weights)] = weights / weights[-1]
+        weights = [1.0, *(each.weight for each in action.strategies.values())]
+        free = [k == 0 or not any("_hand_" in name for name in one.pose) for k, one in enumerate(action.performances)]
+        shares[a, : len(weights)] = _cumulative(weights)
+        handless[a, : len(weights)] = _cumulative([weight * hanging for weight, hanging in zip(weights, free, strict=True)])
     for a, action in performed + others:
         for near in ("left", "right"):
             pose, used = _row(action.pose, near)
@@ -295,6 +312,8 @@ def library_tables(library: Library) -> ActionTables:
         first_strategy=first_strategy.astype(np.int64),
         strategies=np.array([len(action.strategies) for _, action in performed], np.int64),
         strategy_share=shares,
+        handless_share=handless,
+        idle=np.array([_is_idle(action) for _, action in performed]),
         **{name: np.stack([row[name] for row in rows]) for name in rows[0]},
     )
 

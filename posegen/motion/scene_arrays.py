@@ -16,7 +16,7 @@ from posegen.motion.gait.steps import STEP
 from posegen.motion.library_tables import PLANTED, ActionTables, StyleTables, channel_row, channels_named
 from posegen.motion.workspace import SEGMENT, Person, Role
 from posegen.scene import DRAWS, HABITS, LEFT, RIGHT, Persons, Scenes
-from posegen.skeleton import BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, HEEL_BEHIND_ANKLE, PROPORTIONS, body_offsets
+from posegen.skeleton import BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, HEEL_BEHIND_ANKLE, PARTS, PROPORTIONS, body_offsets
 
 NEUTRAL = {
     "pelvis_tilt": 9.0,
@@ -32,23 +32,48 @@ NEUTRAL = {
 }
 """Neutral posture in quiet standing, degrees. The foot lies flat: pelvis tilt, hip, knee and ankle add up to 0."""
 POSTURES = {
-    "trunk_flexion": 3.0,
-    "neck_flexion": 4.0,
-    "shoulder_flexion": 5.0,
-    "shoulder_abduction": 3.5,
-    "shoulder_rotation": 12.0,
-    "elbow_flexion": 8.0,
+    "trunk_flexion": 8.0,
+    "neck_flexion": 7.0,
+    "shoulder_flexion": 13.0,
+    "shoulder_abduction": 6.5,
+    "shoulder_rotation": 15.0,
+    "elbow_flexion": 12.0,
+    "trunk_lateral": 1.8,
+    "trunk_rotation": 5.0,
+    "neck_lateral": 2.0,
+    "neck_rotation": 5.0,
+    "collar_elevation": 2.0,
 }
-"""Standard deviations between persons of the angles of the neutral posture, degrees."""
+"""Standard deviations between persons of the angles of the neutral posture, degrees; those of walking in Schwartz et al. (2008)
+and CGM 2.3 are as large."""
+OTHER_ARM = 0.7
+"""Part of the number of the one arm in that of the other; the rest is its own, with a weight that keeps the variance."""
+BENT, STRAIGHT, TURNED_IN = 42.0, 0.2, 0.4
+"""Relaxed arms are not all straight: degrees of elbow flexion for each number above a threshold, and the share of it by which
+the arm turns in."""
+MOST_UPRIGHT = -8.0
+"""Least trunk flexion of a posture, degrees."""
+SOFT_KNEES = 7.0
+"""Degrees of knee flexion for each number above -0.5."""
+UPRIGHT_ARMS, LEVEL_HEAD = 0.8, 0.5
+"""Shares of a lean of the trunk that shoulders and neck make up for: arms hang, and eyes look ahead."""
 PERSONAL = 0.8
 """Correlation of two performances of one person; the rest of the variance is drawn anew in each scene."""
-USUAL = 0.7
-"""Share of performances in which a person takes its usual strategy."""
+USUAL, USUAL_IDLE = 0.7, 0.3
+"""Share of performances in which a person takes its usual strategy, and of idle postures that are its usual one."""
+EVEN, FLAT = 0.35, 0.5
+"""Squares in the denominator that spreads the numbers of persons: fewer are average, and none deviates by more than 1.4, because
+what few people do would be a collision in most actions."""
+ARM_PARTS = [PARTS.index(f"{side}_arm") for side in ("left", "right")]
 WARP_SPREAD = 0.22
 """Standard deviation of the change of pace within a repetition: it begins slower, or faster, than it ends."""
-ROOT_LATERAL = CHANNELS.index("root_lateral")
+ROOT = [CHANNELS.index(f"root_{c}") for c in ("height", "forward", "lateral")]
 OVERLAP_SECONDS = 0.45
 """Time by which a movement lasts longer than its segment, at most, where it passes into the next one."""
+OVERLAP_GAIT = 1.1
+"""The same for the trunk and the arms where the neighbour is a gait: the first steps begin in the posture before them."""
+LONGEST_TURN = 2.5
+"""Seconds of a turn on the spot over which one posture passes into another, at most."""
 SWAY = {
     "root_forward": 0.007,
     "root_lateral": 0.009,
@@ -87,19 +112,45 @@ class Roles(NamedTuple):
 _NEUTRAL_ROW, _SWAY_ROW = channel_row(NEUTRAL), channel_row(SWAY)
 
 
-def _postures(persons: Persons, draws: Array, styles: StyleTables) -> tuple[Array, Array]:
-    """Return what the posture of each person differs from the neutral one, and the sway, with individual differences."""
+def _postures(persons: Persons, draws: Array, own: Array, styles: StyleTables) -> tuple[Array, Array]:
+    """Return what the posture of each person differs from the neutral one, and the sway, with individual differences.
+
+    `own` are the numbers of each actor, float [..., HABITS].
+    """
     posture = np.zeros((*persons.stature.shape, len(CHANNELS)))
+    unlike = np.sqrt(1 - OTHER_ARM**2)
     for i, (name, spread) in enumerate(POSTURES.items()):
         for k, c in enumerate(channels_named(name)):
-            # Both arms of a person differ less than those of two persons.
-            own = persons.habits[..., i] + 0.6 * k * persons.habits[..., len(POSTURES) + i]
-            posture[..., c] = (own + draws[..., i % 4] - 0.5) * spread / 360
+            number = OTHER_ARM * own[..., i] + unlike * own[..., len(POSTURES) + i] if k else own[..., i]
+            posture[..., c] = number * spread / 360
+    for k, (elbow, turn) in enumerate(zip(channels_named("elbow_flexion"), channels_named("shoulder_rotation"), strict=True)):
+        bent = np.maximum(OTHER_ARM * own[..., 40] + unlike * own[..., 41 + k] - STRAIGHT, 0.0) * BENT / 360
+        posture[..., elbow] = np.maximum(posture[..., elbow] + bent, -10 / 360)
+        posture[..., turn] -= TURNED_IN * bent
+    for c in channels_named("shoulder_abduction"):
+        posture[..., c] = np.maximum(posture[..., c], -4 / 360)
+    lean = np.maximum(posture[..., CHANNELS.index("trunk_flexion")], MOST_UPRIGHT / 360)
+    posture[..., CHANNELS.index("trunk_flexion")] = lean
+    for c in channels_named("shoulder_flexion"):
+        posture[..., c] += UPRIGHT_ARMS * lean
+    posture[..., CHANNELS.index("neck_flexion")] -= LEVEL_HEAD * lean
     # Older people stand more bent (from 60 on, up to 8 degrees) and sway more.
     old = np.clip((persons.age - 60) / 20, 0, 1)
     posture[..., CHANNELS.index("trunk_flexion")] += old * 8 / 360
     sway = _SWAY_ROW * (0.8 + 0.4 * draws[..., 4:5] + 0.5 * old[..., None])
     return posture + styles.posture[persons.style], (sway * styles.sway[persons.style][..., None]).astype(np.float64)
+
+
+def _soft_knees(own: Array) -> Array:
+    """Return what the legs of each person differ from the neutral posture in standing.
+
+    The foot lies flat: hip and ankle take half each of a bent knee.
+    """
+    legs = np.zeros((*own.shape[:-1], len(CHANNELS)))
+    soft = SOFT_KNEES * np.maximum(own[..., 44] + 0.5, 0.0) / 360
+    for name, share in (("knee_flexion", 1.0), ("hip_flexion", 0.5), ("ankle_dorsiflexion", 0.5)):
+        legs[..., channels_named(name)] = share * soft[..., None]
+    return legs
 
 
 def person_arrays(scenes: Scenes, styles: StyleTables) -> Person:
@@ -109,23 +160,23 @@ def person_arrays(scenes: Scenes, styles: StyleTables) -> Person:
     leg = PROPORTIONS["hip_height"] * stature
     foot = (HEEL_BEHIND_ANKLE, BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, PROPORTIONS["ankle_height"])
     # Step width is .12 to .13 of the leg (Donelan 2001), the standing feet are about a hip width apart, toe-out is 7 degrees.
-    own = persons.habits
+    own = _own_numbers(scenes)
     toe_out = (4 + 6 * scenes.draws[..., 5] + 2.5 * own[..., 12]) / 360
     stance = 0.055 * stature * (0.9 + 0.3 * scenes.draws[..., 6] + 0.2 * np.maximum(own[..., 13], 0))
-    stagger = stature * (0.012 * own[..., 14] + 0.02 * (scenes.draws[..., 7] - 0.5))
-    posture, sway = _postures(persons, scenes.draws, styles)
+    stagger = stature * 0.018 * own[..., 14]
+    posture, sway = _postures(persons, scenes.draws, own, styles)
     arrays = Person(
         offsets=body_offsets(persons),
         foot=np.stack([p * stature for p in foot], -1),
         widths=np.stack([0.0625 * leg, stance, toe_out, stagger], -1),
-        neutral=(_NEUTRAL_ROW + posture).astype(np.float32),
+        neutral=(_NEUTRAL_ROW + posture + _soft_knees(own)).astype(np.float32),
         sway=sway,
         stature=stature,
         energy=persons.energy.astype(np.float64),
         draws=scenes.draws.astype(np.float64),
         posture=posture,
         style=styles.steps[persons.style],
-        habits=_own_numbers(scenes),
+        habits=own,
     )
     # Kernels are compiled for C order; another memory layout would compile them again.
     return Person(*(np.ascontiguousarray(a) for a in arrays))
@@ -178,8 +229,9 @@ def segment_records(scenes: Scenes, actions: ActionTables) -> Array:
     action, numbers = scenes.action.astype(np.int64), actions.numbers
     records = np.zeros(action.shape, SEGMENT)
     records["kind"] = np.where(action >= 0, performance_rows(scenes, actions) + (scenes.side == RIGHT), -1)
-    turns = _own_numbers(scenes)[..., None, :]
-    records["warp"] = np.clip(WARP_SPREAD * np.take_along_axis(turns, (5 * action[..., None] + 3) % HABITS, -1)[..., 0], -0.6, 0.6)
+    own = _own_numbers(scenes)[..., None, :]
+    pace = np.take_along_axis(own, (5 * action[..., None] + 3) % HABITS, -1)[..., 0]
+    records["warp"] = np.clip(WARP_SPREAD * pace, -0.6, 0.6)
     records["warp"] *= ~scenes.together
     for name in ("start", "end", "tempo", "amplitude", "repetitions", "speed"):
         records[name] = getattr(scenes, name)
@@ -195,24 +247,27 @@ def _overlap_neighbours(records: Array, base: Array, together: Array, actions: A
     """Let consecutive base segments pass into each other without a return to standing between them.
 
     The last stage of the one lasts longer, and the first stage of the other begins earlier. What is added up is a cross-fade,
-    because both are minimum-jerk movements from and to standing. Idle postures overlap with every neighbour, since the feet have
-    no part in them.
+    because both are minimum-jerk movements from and to standing. Where the pelvis is above the feet, they overlap with every
+    neighbour, since the feet have no part in it.
     """
     standing = base & (records["support"] == PLANTED) & (records["repetitions"] == 0) & (records["guided"] == 0)
     standing &= (records["enter"] > 0) & (records["exit"] > 0)
+    # Only where the pelvis is above the feet may the feet of the neighbour move.
+    upright = standing | ~(actions.pose[records["kind"]][..., ROOT] != 0).any(-1)
     first, second = records[..., :-1], records[..., 1:]
     free = base[..., :-1] & base[..., 1:] & ~together[..., :-1] & ~together[..., 1:]
-    closes = free & (first["closes"] > 0) & ((second["opens"] > 0) | standing[..., :-1])
-    opens = free & (second["opens"] > 0) & ((first["closes"] > 0) | standing[..., 1:])
+    closes = free & (first["closes"] > 0) & ((second["opens"] > 0) | upright[..., :-1])
+    opens = free & (second["opens"] > 0) & ((first["closes"] > 0) | upright[..., 1:])
     for segments, which, stage in ((first, closes, "exit"), (second, opens, "enter")):
         other = second if stage == "exit" else first
-        length = segments["end"] - segments["start"]
-        more = np.where(which & (segments[stage] > 0), np.minimum(OVERLAP_SECONDS, 0.3 * length), 0.0)
-        # Arms stay as they are in a turn on the spot; weight on one leg does not.
-        turning = (more > 0) & (other["gait"] == STEP)
-        more = np.where(turning & (actions.pose[segments["kind"], ROOT_LATERAL] != 0), 0.0, more)
-        more = np.where(turning & (more > 0), 0.5 * (other["end"] - other["start"]), more)
-        segments[stage] += more * segments["tempo"]
+        length, beside = segments["end"] - segments["start"], other["end"] - other["start"]
+        which = which & (segments[stage] > 0)
+        more = np.where(which, np.minimum(OVERLAP_SECONDS, 0.3 * length), 0.0)
+        more = np.where(which & (other["gait"] > 0), np.minimum(OVERLAP_GAIT, 0.4 * beside), more)
+        # A turn on the spot has no posture of its own: that before it passes into that behind it.
+        turning = which & (other["gait"] == STEP)
+        more = np.where(turning, np.minimum(beside, LONGEST_TURN), more)
+        segments[stage] = np.where(turning, 0.0, segments[stage]) + more * segments["tempo"]
         if stage == "exit":
             segments["end"] += more
         else:
@@ -225,16 +280,30 @@ def _overlap_neighbours(records: Array, base: Array, together: Array, actions: A
 def performance_rows(scenes: Scenes, actions: ActionTables) -> Array:
     """Return the row of the action tables of the strategy of each segment, for the left side: int64 [n, actors, segments].
 
-    Most people have a usual strategy for an action; in three of ten performances they take any.
+    Most people have a usual strategy for an action; in three of ten performances they take any. A person changes its idle
+    posture from one time to the next, and takes one that leaves the hands alone below an action of the arms.
     """
     action = scenes.action.astype(np.int64)
+    slot = np.arange(action.shape[-1]) * actions.idle[action]
     habit = _uniform_of(scenes.persons.habits, action)
-    drawn = np.take_along_axis(scenes.draws[..., None, :], (7 * action[..., None] + 2) % DRAWS, -1)[..., 0].astype(np.float64)
-    usual = drawn < USUAL
-    chosen = np.where(usual, habit, (drawn - USUAL) / (1 - USUAL))
-    strategy = (chosen[..., None] >= actions.strategy_share[action]).sum(-1)
+    drawn = np.take_along_axis(scenes.draws[..., None, :], ((7 * action + 5 * slot + 2) % DRAWS)[..., None], -1)[..., 0]
+    drawn = drawn.astype(np.float64)
+    often = np.where(actions.idle[action], USUAL_IDLE, USUAL)
+    chosen = np.where(drawn < often, habit, (drawn - often) / (1 - often))
+    shares = np.where(_below_arms(scenes, actions)[..., None], actions.handless_share[action], actions.strategy_share[action])
+    strategy = (chosen[..., None] >= shares).sum(-1)
     strategy *= ~scenes.together
-    return np.where(strategy > 0, actions.first_strategy[action] + 2 * (strategy - 1), 2 * action)
+    rows = np.where(strategy > 0, actions.first_strategy[action] + 2 * (strategy - 1), 2 * action)
+    mirrored = actions.idle[action] & (_uniform_of(scenes.persons.habits, action + slot + 3) > 0.5) & ~scenes.together
+    return np.asarray(rows + mirrored)
+
+
+def _below_arms(scenes: Scenes, actions: ActionTables) -> Array:
+    """Return whether each base segment is shown, or passes into its neighbours, while a layer moves an arm."""
+    moves = scenes.layered & (scenes.action >= 0) & actions.parts[2 * scenes.action.astype(np.int64)][..., ARM_PARTS].any(-1)
+    begins, ends = scenes.start[..., :, None] - OVERLAP_SECONDS, scenes.end[..., :, None] + OVERLAP_SECONDS
+    together = (scenes.start[..., None, :] < ends) & (scenes.end[..., None, :] > begins) & moves[..., None, :]
+    return np.asarray(together.any(-1) & ~scenes.layered)
 
 
 def _uniform_of(habits: Array, action: Array) -> Array:
@@ -251,7 +320,8 @@ def _own_numbers(scenes: Scenes) -> Array:
     which = np.arange(HABITS)
     draws = scenes.draws.astype(np.float64)
     today = 2.0 * (draws[..., which % DRAWS] + draws[..., (7 * which + 3) % DRAWS] + draws[..., (11 * which + 5) % DRAWS] - 1.5)
-    return np.asarray(PERSONAL * scenes.persons.habits + np.sqrt(1 - PERSONAL**2) * today)
+    number = PERSONAL * scenes.persons.habits + np.sqrt(1 - PERSONAL**2) * today
+    return np.asarray(number / np.sqrt(EVEN + FLAT * number * number))
 
 
 def role_arrays(scenes: Scenes, actions: ActionTables) -> Roles:
