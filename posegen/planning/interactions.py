@@ -16,6 +16,7 @@ from posegen.config.schema import Config
 from posegen.constants import RADIANS
 from posegen.library.load import Library
 from posegen.library.schema import Beat, Interaction
+from posegen.planning.age_curves import WALKING, of_age
 from posegen.planning.population import leg_height
 from posegen.planning.repertoire import Repertoire
 from posegen.planning.track import Columns, needed_seconds, speed_of
@@ -194,7 +195,7 @@ def _pace(scenes: Scenes, chosen: Array, who: int, speeds: Array) -> Pace:
     """Return the pace of one actor; `speeds` are the factors of the styles on speed."""
     person = scenes.persons.select((chosen, who))
     brisk = np.clip(1.0 + 0.08 * person.energy.astype(np.float64), 0.85, 1.15)
-    return Pace(leg=leg_height(person), speed=speeds[person.style], brisk=brisk)
+    return Pace(leg=leg_height(person), speed=speeds[person.style] * of_age(WALKING, person.age), brisk=brisk)
 
 
 def _walk_behind(known: Repertoire, paces: list[Pace], shared: Shared, draws: Array, own: Array, needed: float) -> list[Course]:

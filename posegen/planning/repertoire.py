@@ -37,7 +37,7 @@ class Repertoire:
     base : whether it determines the whole body; the others are layers over a base action
     layered : whether it may be a layer over another action
     host : whether it allows layers
-    sided, seated, counted : whether it has a side, a seat, repetitions
+    sided, seated, counted, jumping : whether it has a side, a seat, repetitions, flights
     shortest, longest : seconds at tempo 1 with the fewest and the most repetitions
     enter, exit, cycle : seconds at tempo 1
     fewest, most : repetitions
@@ -54,6 +54,7 @@ class Repertoire:
     sided: Array
     seated: Array
     counted: Array
+    jumping: Array
     shortest: Array
     longest: Array
     enter: Array
@@ -78,7 +79,8 @@ def repertoire(library: Library) -> Repertoire:
         gait, seated, base = _GAITS[action.gait], action.support == "seat", "legs" in action.parts or not action.layered
         # Arms that hold something allow no layer.
         host = (gait in (WALK, STEP) or seated) and not (action.manner and action.manner.holds)
-        kinds = gait, base, action.layered and not base, host, action.sided, seated, action.repetitions is not None
+        counted, jumping = action.repetitions is not None, action.support == "flight"
+        kinds = gait, base, action.layered and not base, host, action.sided, seated, counted, jumping
         seconds = *seconds_of(action), action.enter, action.exit, action.cycle
         ranges = *(action.repetitions or (0, 0)), *(action.speed or (0.0, 0.0)), *action.turn
         rows.append((*kinds, *seconds, *ranges))  # in the order of the attributes

@@ -16,6 +16,7 @@ from posegen.arrays import Array
 from posegen.config.schema import Config
 from posegen.errors import UsageError
 from posegen.library.load import Library
+from posegen.planning.age_curves import TEMPO, of_age
 from posegen.planning.interactions import add_interactions
 from posegen.planning.population import cast, persons, seat_height
 from posegen.planning.quotas import Allotment, allot
@@ -112,7 +113,7 @@ def _actor(
         needed=needed_seconds(config),
         segments=integers(draws, config.story.segments.min, config.story.segments.max),
         person=person,
-        tempo=np.array([style.tempo for style in styles])[person.style],
+        tempo=np.array([style.tempo for style in styles])[person.style] * of_age(TEMPO, person.age),
         amplitude=np.array([style.amplitude for style in styles])[person.style],
         speed=np.array([style.speed for style in styles])[person.style],
     )

@@ -15,6 +15,7 @@ import numpy as np
 from posegen.arrays import Array
 from posegen.config.schema import Config
 from posegen.constants import AVERAGE_LEG, RADIANS
+from posegen.planning.age_curves import JUMP, RANGE, RUNNING, TOP_SPEED, WALKING, of_age
 from posegen.planning.population import leg_height
 from posegen.planning.repertoire import NO_GAIT, RUN, STEP, WALK, Repertoire
 from posegen.randomness import Stream, choose, integers, uniform
@@ -36,6 +37,8 @@ _ELSE = (0.85, 1.15)
 """Limits of all other speeds with any style, as shares of the slowest and the fastest speed of the action."""
 _TEMPO, _AMPLITUDE = (0.85, 1.2), (0.8, 1.2)
 _STYLED_TEMPO, _STYLED_AMPLITUDE = (0.65, 1.25), (0.6, 1.2)
+_LEAST_AMPLITUDE = 0.55
+"""Least amplitude due to age: a smaller jump would hardly leave the ground."""
 _HOLD = 0.8
 _SPARE_SECONDS = 2.0
 _NEXT_SEGMENT = 1.3
@@ -44,6 +47,8 @@ _TURNING_RATE = (90.0, 120.0)
 BEFORE, AFTER = 0.4, 0.2
 """Seconds between the starts of a base segment and its layer, and between their ends."""
 _SEGMENT_DRAWS, _LAYER_DRAWS = 12, 8
+_SPEED_OF_ROOM = 1.25
+"""Largest speed in metres per second for each second of a segment: it starts and stops within it at no more than 4 m/s^2."""
 _MARGIN = 0.02
 """Margin in metres per second between drawn speeds and the limits of a quota."""
 
@@ -105,9 +110,13 @@ class Actor:
             config.seed, self.sample, stream, count, attempt=self.attempt, substream=self.number, first=number * count
         )
 
-    def speeds(self, known: Repertoire, action: Array, draws: Array) -> Array:
-        """Return the speeds of all segments [n, segments]."""
-        drawn = speed_of(known, action, leg_height(self.person)[:, None], self.speed[:, None], draws)
+    def speeds(self, known: Repertoire, action: Array, seconds: Array, draws: Array) -> Array:
+        """Return the speeds of all segments [n, segments]: no faster than age and the duration of the segment allow."""
+        leg, age = leg_height(self.person)[:, None], self.person.age[:, None]
+        aged = np.where(known.gait[action] == WALK, of_age(WALKING, age), 1.0) * self.speed[:, None]
+        drawn = speed_of(known, action, leg, aged, draws)
+        fastest = np.minimum(TOP_SPEED * of_age(RUNNING, age) * np.sqrt(leg / AVERAGE_LEG), _SPEED_OF_ROOM * seconds)
+        drawn = np.where(known.gait[action] == RUN, np.minimum(drawn, np.maximum(fastest, _RUNNING[0])), drawn)
         slow, fast = self.required.slow[:, None], self.required.fast[:, None]
         # Starts and curves make the measured speed slightly lower than the planned one.
         margin = np.minimum(_MARGIN, 0.25 * (fast - slow))
@@ -120,9 +129,12 @@ class Actor:
         own = side_of(known, action, self.person.left_handed[:, None], draws)
         return np.where((action == asked) & (action != NOTHING) & (side != BOTH), side, own)
 
-    def amplitudes(self, draws: Array) -> Array:
-        """Return the amplitudes of all segments [n, segments]."""
-        return amplitude_of(self.person.energy[:, None], self.amplitude[:, None], draws)
+    def amplitudes(self, known: Repertoire, action: Array, draws: Array) -> Array:
+        """Return the amplitudes of all segments [n, segments], as far as age allows."""
+        drawn = amplitude_of(self.person.energy[:, None], self.amplitude[:, None], draws)
+        age = self.person.age[:, None]
+        aged = np.where(known.jumping[action], of_age(JUMP, age), of_age(RANGE, age))
+        return np.asarray(np.maximum(drawn * aged, np.minimum(drawn, _LEAST_AMPLITUDE)))
 
 
 class _State(NamedTuple):
@@ -166,15 +178,15 @@ def plan_track(config: Config, known: Repertoire, actor: Actor) -> tuple[Columns
     action, overlay = main["action"], known.layered[main["action"]]
     main |= {
         "side": actor.sides(known, action, draws[..., SegmentDraw.SIDE]),
-        "speed": actor.speeds(known, action, draws[..., SegmentDraw.SPEED]),
+        "speed": actor.speeds(known, action, main["end"] - main["start"], draws[..., SegmentDraw.SPEED]),
         "turn": main["turn"] * RADIANS,
-        "amplitude": actor.amplitudes(draws[..., SegmentDraw.AMPLITUDE]),
+        "amplitude": actor.amplitudes(known, action, draws[..., SegmentDraw.AMPLITUDE]),
     }
     layer |= {
         "side": actor.sides(known, layer["action"], above[..., LayerDraw.SIDE]),
         "speed": np.zeros(done.shape),
         "turn": np.zeros(done.shape),
-        "amplitude": actor.amplitudes(above[..., LayerDraw.AMPLITUDE]),
+        "amplitude": actor.amplitudes(known, layer["action"], above[..., LayerDraw.AMPLITUDE]),
     }
     standing = {name: UNUSED[name] for name in ("side", "tempo", "amplitude", "repetitions")}
     standing |= {"action": known.standing, "end": main["end"] + BEFORE + AFTER}

@@ -15,6 +15,7 @@ from posegen.config.schema import Config
 from posegen.constants import GRID
 from posegen.errors import UsageError
 from posegen.library.load import load_library
+from posegen.planning.age_curves import JUMP, RANGE, TEMPO, WALKING, of_age
 from posegen.planning.population import leg_height
 from posegen.planning.repertoire import parts_of, repertoire
 from posegen.planning.scenes import plan_scenes
@@ -127,10 +128,12 @@ def test_slots_last_as_long_as_their_action_takes(name):
         action = scenes.action[i, actor, slot]
         span = scenes.end[i, actor, slot] - scenes.start[i, actor, slot]
         tempo, repetitions = scenes.tempo[i, actor, slot], scenes.repetitions[i, actor, slot]
-        # Everybody's own pace and size, .85 to 1.2 and .8 to 1.2, times that of the style, within what bodies can.
+        # Everybody's own pace and size, .85 to 1.2 and .8 to 1.2, times those of style and age, within what bodies can.
         style = STYLES[scenes.persons.style[i, actor]]
-        slowest, quickest = np.clip(style.tempo * np.array([0.85, 1.2]), 0.65, 1.25)
-        smallest, largest = np.clip(style.amplitude * np.array([0.8, 1.2]), 0.6, 1.2)
+        age = scenes.persons.age[i, actor]
+        slowest, quickest = np.clip(style.tempo * of_age(TEMPO, age) * np.array([0.85, 1.2]), 0.65, 1.25)
+        sizes = np.clip(style.amplitude * np.array([0.8, 1.2]), 0.6, 1.2)
+        smallest, largest = np.maximum(sizes * of_age(JUMP if KNOWN.jumping[action] else RANGE, age), np.minimum(sizes, 0.55))
         # Who only stands below what the arms do does so without either.
         bears = NAMES[action] == "stand" and tempo == scenes.amplitude[i, actor, slot] == 1
         assert bears or slowest - 1e-6 <= tempo <= quickest + 1e-6
@@ -163,12 +166,14 @@ def test_gaits_turns_and_sides(name):
         np.broadcast_to(np.array([getattr(style, key) for style in STYLES])[scenes.persons.style][..., None], gait.shape)
         for key in ("tempo", "speed")
     )
+    years = np.broadcast_to(scenes.persons.age[..., None], gait.shape)
+    tempo, pace = tempo * of_age(TEMPO, years), pace * of_age(WALKING, years)
     # Two who meet turn to and from each other at their own pace.
     pair = np.broadcast_to(((scenes.meets >= 0)[:, None] & (np.arange(gait.shape[1]) < 2))[..., None], gait.shape)[on_the_spot]
     quickest = np.where(pair, 95.0 * np.clip(scenes.tempo[on_the_spot], 0.8, 1.2), 120.0 * tempo[on_the_spot])
     assert (rate <= quickest + 1e-3).all()
-    # The walk's own .7 to 1.85 m/s times the style's factor, from a stroll to the walk-run transition, on legs of .9 m.
-    # Who follows somebody goes as fast as that one.
+    # The walk's own .7 to 1.85 m/s times the factors of style and age, from a stroll to the walk-run transition, on legs of
+    # .9 m. Who follows somebody goes as fast as that one.
     walking = (scenes.action == NAMES.index("walk")) & ~scenes.together
     leg = np.broadcast_to(leg_height(scenes.persons)[..., None], gait.shape)[walking]
     speed = scenes.speed[walking] / np.sqrt(leg / 0.9)

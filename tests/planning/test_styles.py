@@ -15,6 +15,7 @@ from posegen.config.schema import Config
 from posegen.constants import SPEEDS
 from posegen.errors import UsageError
 from posegen.library.load import load_library
+from posegen.planning.age_curves import JUMP, RANGE, RUNNING, of_age
 from posegen.planning.population import leg_height, persons
 from posegen.planning.repertoire import NO_GAIT, RUN, WALK, repertoire
 from posegen.planning.scenes import plan_scenes
@@ -117,6 +118,12 @@ def test_tempo_amplitude_and_speed_follow_the_style(style):
             both & (gait == kind) & (plain.speed[first] / scale[1] * min(wanted.speed, 1) > least) & (plain.speed[first] > 0)
         )
         walks &= plain.speed[first] / scale[1] * wanted.speed < most
+        if kind == RUN:
+            # Nobody runs faster than the duration of the segment and the age allow.
+            fastest = np.minimum(
+                1.24 * (plain.end - plain.start)[first], 6.9 * of_age(RUNNING, plain.persons.age[:, 0]) * scale[1]
+            )
+            walks &= plain.speed[first] * max(wanted.speed, 1) < fastest
         assert walks.sum() > 5
         np.testing.assert_allclose(
             (styled.speed[first] / scale[0])[walks], (plain.speed[first] / scale[1] * wanted.speed)[walks]
@@ -124,7 +131,13 @@ def test_tempo_amplitude_and_speed_follow_the_style(style):
     still = both & (gait == NO_GAIT) & (plain.action[first] != KNOWN.standing)
     for name, low, high in (("tempo", 0.65, 1.25), ("amplitude", 0.6, 1.2)):
         before = getattr(plain, name)[first][still] * getattr(wanted, name)
-        np.testing.assert_allclose(getattr(styled, name)[first][still], np.clip(before, low, high), rtol=1e-6)
+        aged = np.ones(still.sum())
+        if name == "amplitude":
+            age = plain.persons.age[:, 0][still]
+            aged = np.where(KNOWN.jumping[plain.action[first][still]], of_age(JUMP, age), of_age(RANGE, age))
+        expected = np.clip(before / aged, low, high)
+        expected = np.maximum(expected * aged, np.minimum(expected, 0.55)) if name == "amplitude" else expected
+        np.testing.assert_allclose(getattr(styled, name)[first][still], expected, rtol=1e-6)
 
 
 def test_speeds_stay_within_what_gaits_allow():
