@@ -40,7 +40,8 @@ WITHOUT_ORACLE = {
     "posegen.motion.channels": {
         CALLER: "add_gait add_cycle_harmonics add_track fill_channels run_height angles_height",
         PUBLISHED: "gait_series segment_series",
-        PROPERTIES: "fill_layer_weight remove_style_posture counter_lean add_sway lean_into_curves look_ahead",
+        PROPERTIES: "fill_layer_weight remove_style_posture counter_lean add_sway lean_into_curves look_ahead turn_shoulders "
+        "lean_with_acceleration wander",
         TRIVIAL: "is_arm nominal_height",
     },
     "posegen.motion.engine": {
@@ -66,6 +67,7 @@ WITHOUT_ORACLE = {
         TRIVIAL: "rest_frame roll_forward rise_on_toes rolled_height guide_pitch guided_from fade_pitch standing_ankle_ahead",
     },
     "posegen.motion.gait.curves": {PUBLISHED: "run_contact_seconds", PROPERTIES: "curve_warp run_rise"},
+    "posegen.motion.gait.personal": {PROPERTIES: "vary_series _bend_swing", TRIVIAL: "_scale"},
     "posegen.motion.gait.steps": {
         PUBLISHED: "stride_rate stance_share",
         TRIVIAL: "step_in_style has_bounce add_bounce",
@@ -84,7 +86,7 @@ WITHOUT_ORACLE = {
     "posegen.motion.scene_arrays": {TRIVIAL: "person_at role_at"},
     "posegen.motion.timeline": {
         CALLER: "fill_timeline fill_speeds",
-        PROPERTIES: "plan_ramps plan_rates integrate_path glide",
+        PROPERTIES: "pace plan_ramps plan_rates fill_acceleration integrate_path glide",
         TRIVIAL: "_half_ramp ramped_seconds steps_continue fill_ramp path_increment segment_rates add_stride_parameters",
     },
     "posegen.motion.trigonometry": {TRIVIAL: "ease_towards"},

@@ -15,6 +15,7 @@ from posegen.library.channels import CHANNELS
 from posegen.motion import key_poses, rows
 from posegen.motion.gait import steps
 from posegen.motion.gait.curves import HARMONICS, RUN_SPEEDS, curve_warp, run_rise, warp_phase
+from posegen.motion.gait.personal import vary_series
 from posegen.motion.habits import habit_offset, habit_size
 from posegen.motion.key_poses import FIRST_HAND, FIRST_LEFT, FIRST_RIGHT, stage_bounds
 from posegen.motion.library_tables import FLIGHT, FLOOR, SEAT, ActionTables, channels_named
@@ -30,11 +31,12 @@ LEAN_ASIDE, LEAN_BACK = 0.04, 0.03
 """Lean of the trunk for each turn that an arm is raised aside or ahead: 3 degrees for an arm held out."""
 MOST_RUNNING_SWING = 1.15
 """Largest factor on the arm swing in running: in a fast run the upper arm reaches the end of its range behind."""
-SWING_SPREAD, SWING_UNLIKE = 0.2, 0.12
+SWING_SPREAD, SWING_UNLIKE = 0.28, 0.2
 """Standard deviations of the arm swing between persons, and between the sides of a person, as shares of the usual swing."""
 RUNNING_POSTURE = 0.4
 """Share of the posture of the arms that is left in running, which bends all arms."""
-NECK_ROTATION = CHANNELS.index("neck_rotation")
+NECK_ROTATION, NECK_FLEXION = CHANNELS.index("neck_rotation"), CHANNELS.index("neck_flexion")
+TRUNK_ROTATION = CHANNELS.index("trunk_rotation")
 ROOT_LATERAL, OBLIQUITY = CHANNELS.index("root_lateral"), CHANNELS.index("pelvis_obliquity")
 LEANING, SHIFTING, SHIFTS = 0.016, 0.010, 0.06
 """Standing on one leg more than on the other: standard deviations of the lateral position of the pelvis, constant and changing,
@@ -48,13 +50,20 @@ SINKS = CHANNELS.index("root_height"), ROOT_FORWARD, ROOT_LATERAL, OBLIQUITY
 HIP_FLEXION, KNEE_FLEXION = tuple(channels_named("hip_flexion")), tuple(channels_named("knee_flexion"))
 DORSIFLEXION = tuple(channels_named("ankle_dorsiflexion"))
 TILT = CHANNELS.index("pelvis_tilt")
-FOOT_ROLL, LANDING_ANKLE = 0.18, 0.1
-"""Fractions of the leg: half of what the rolling foot adds to the distance of a running stance; height of the ankle at landing.
+FOOT_ROLL, LANDING_ANKLE, LANDING_LEG = 0.22, 0.1, 0.976
+"""Fractions of the leg: distance by which a runner lands closer than half the way of a stance; height of the ankle at landing;
+length of a leg that lands with its knee bent by 25 degrees.
 """
 SEAT_BELOW_PELVIS = 0.058
 """Distance from the pelvis joint of a seated person down to the seat, as a fraction of stature."""
-GAZE_LEAD = 0.45
-"""Seconds by which the head leads a turn."""
+GAZE_LEAD, SHOULDER_LEAD = 0.45, 0.25
+"""Seconds by which the head and the shoulders lead a turn of the pelvis."""
+SHOULDERS_TURN, MOST_TURNED = 0.55, 0.07
+"""Share of the coming turn by which the shoulders are ahead, and the largest coming turn that counts, in turns."""
+LEAN_ACCELERATING = 0.8 / 360
+"""Turns by which pelvis and spine each lean forward for each m/s^2: half of what people lean (.7 to 1.8 degrees)."""
+WANDER = 1.3 / 360, 0.13, 0.33
+"""Slow changes of the flexion of the trunk in walking and running: turns, and cycles per metre of the way of two sines."""
 
 
 @kernel
@@ -141,13 +150,14 @@ def segment_series(segment: Segment, person: Person, actions: ActionTables, chan
         gait_series(segment.gait, speed, leg_length(person), gaits, channel, series)
         if is_arm(channel):
             swing = segment.amplitude * (1.0 + 0.15 * person.energy) * person.style[steps.ARM_SWING]
-            swing *= max(
-                1.0 + SWING_SPREAD * person.habits[0] + SWING_UNLIKE * person.habits[1 if channel < FIRST_RIGHT else 2], 0.2
-            )
+            unlike = SWING_UNLIKE * person.habits[1 if channel < FIRST_RIGHT else 2]
+            swing *= max(1.0 + SWING_SPREAD * person.habits[0] + unlike, 0.2)
             # Runners swing their arms about as far as the range of the shoulders, in every style.
             size = np.float32(swing if segment.gait == steps.WALK else min(swing, MOST_RUNNING_SWING))
             for n in range(1, len(series)):
                 series[n] *= size
+        if segment.gait == steps.WALK or segment.gait == steps.RUN:
+            vary_series(segment.gait, segment.speed, channel, person.habits, series)
         series[0] += np.float32(
             (RUNNING_POSTURE if is_arm(channel) and segment.gait == steps.RUN else 1.0) * person.posture[channel]
         )
@@ -383,6 +393,42 @@ def look_ahead(root: Array, row: Array, frames_ahead: int) -> None:
 
 
 @kernel
+def turn_shoulders(root: Array, trunk: Array, neck: Array, frames_ahead: int) -> None:
+    """Turn the shoulders ahead of the pelvis in a turn; the head, which leads them, keeps most of its direction."""
+    frames, most = root.shape[1], np.float32(MOST_TURNED)
+    for f in range(frames):
+        ahead = root[rows.HEADING, min(f + frames_ahead, frames - 1)] - root[rows.HEADING, f]
+        turned = np.float32(SHOULDERS_TURN) * min(max(ahead, -most), most)
+        trunk[f] += turned
+        neck[f] -= np.float32(0.8) * turned
+
+
+@kernel
+def lean_with_acceleration(root: Array, channels: Array) -> None:
+    """Lean forward in starting and back in braking: pelvis and spine, while thighs and head keep their direction."""
+    for f in range(root.shape[1]):
+        leaning = np.float32(LEAN_ACCELERATING) * root[rows.ACCELERATION, f]
+        channels[TILT, f] += leaning
+        channels[HIP_FLEXION[0], f] += leaning
+        channels[HIP_FLEXION[1], f] += leaning
+        channels[TRUNK_FLEXION, f] += leaning
+        channels[NECK_FLEXION, f] -= np.float32(1.4) * leaning
+
+
+@kernel
+def wander(root: Array, trunk: Array, neck: Array, draws: Array) -> None:
+    """Change the flexion of the trunk slowly along the way, since no two strides are equal; the head keeps its direction."""
+    size, slow, quick = np.float32(WANDER[0]), np.float32(WANDER[1]), np.float32(WANDER[2])
+    here, there = np.float32(draws[9]), np.float32(draws[13])
+    for f in range(root.shape[1]):
+        way = root[rows.ODOMETER, f]
+        away = sin_turns(slow * way + here) + np.float32(0.6) * sin_turns(quick * way + there)
+        flexed = root[rows.GAIT_WEIGHT, f] * size * away
+        trunk[f] += flexed
+        neck[f] -= flexed
+
+
+@kernel
 def nominal_height(hip: Scalar, knee: Scalar, ankle: Scalar, tilt: Scalar, person: Person) -> Scalar:
     """Return the height of the pelvis in metres when a leg with these angles (turns) carries the body."""
     thigh, shank, foot = -person.offsets[4, 1], -person.offsets[7, 1], person.foot
@@ -407,7 +453,8 @@ def run_height(work: Workspace, k: int, segment: Segment, person: Person, action
     period, contact = 1.0 / (rate * stride[steps.BOUNCES]), duty / rate
     rise = run_rise(0.0, contact, period) - run_rise(0.5 * contact, contact, period)
     ahead = max(0.5 * segment.speed * contact - FOOT_ROLL * leg, 0.0)
-    reach = np.sqrt(max(leg * leg - ahead * ahead, 0.25 * leg * leg)) + LANDING_ANKLE * leg - person.offsets[1, 1] - rise
+    hip = np.sqrt(max(LANDING_LEG * LANDING_LEG * leg * leg - ahead * ahead, 0.25 * leg * leg)) + LANDING_ANKLE * leg
+    reach = hip - person.offsets[1, 1] - rise
     return 0.15 * stand + 0.85 * min(stand, reach)
 
 
@@ -469,4 +516,7 @@ def fill_channels(work: Workspace, role: Role, person: Person, actions: ActionTa
                 key_poses.mark_airborne(segment, person.draws, clock, work.airborne)
             remove_style_posture(work, segment, actions, person, clock)
     lean_into_curves(root, work.channels[TRUNK_LATERAL])
+    lean_with_acceleration(root, work.channels)
+    wander(root, work.channels[TRUNK_FLEXION], work.channels[NECK_FLEXION], person.draws)
     look_ahead(root, work.channels[NECK_ROTATION], int(GAZE_LEAD / clock.step))
+    turn_shoulders(root, work.channels[TRUNK_ROTATION], work.channels[NECK_ROTATION], int(SHOULDER_LEAD / clock.step))

@@ -38,8 +38,9 @@ The arrays are allocated in :mod:`posegen.motion.workspace`. Each row of `root` 
     WARP,  # strides; see posegen.motion.gait.curves.warp_phase
     RUN_HEIGHT,  # m; pelvis above the floor in the middle of such a contact, times RUN_WEIGHT
     BEND,  # turns by which the action widens the range of dorsiflexion
-) = range(33)
-ROOT_ROWS = 33
+    ACCELERATION,  # m/s^2 along the heading, in gaits
+) = range(34)
+ROOT_ROWS = 34
 # Rows of each leg.
 (
     THIGH,  # turns forward of the vertical

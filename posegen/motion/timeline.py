@@ -25,14 +25,33 @@ WEIGHTED = (rows.ASIDE_SPEED, rows.LIMPING, rows.LONE_FOOT, rows.LIFT, rows.APAR
 """Rows that sum the stride parameters of the segments by their weights."""
 FAR_AWAY = 1e6
 """Seconds: the time of a ramp outside every scene."""
+MOST_ACCELERATION = 4.0
+"""Largest acceleration in m/s^2 in starting and stopping, if the segment lasts long enough."""
+RAMP_EDGE = 0.3
+"""Share of a ramp in which the acceleration builds up, and in which it ceases; it is constant between them."""
+RATE_SECONDS = 0.06
+"""Half the window over which the acceleration is taken."""
 GLIDE_SECONDS = 0.8
 """Seconds in which a swimming or crawling actor accelerates, and stops."""
 
 
 @kernel
+def pace(x: Scalar) -> Scalar:
+    """Return the share of the speed that is reached at the share `x` of a ramp: 0 at 0, 1 at 1."""
+    edge, one = np.float32(RAMP_EDGE), np.float32(1.0)
+    x = min(max(np.float32(x), np.float32(0.0)), one)
+    near = min(x, one - x)
+    u = min(near / edge, one)
+    part = edge * u * u * u * (one - np.float32(0.5) * u) + max(near - edge, np.float32(0.0))
+    part /= one - edge
+    return part if x < np.float32(0.5) else one - part
+
+
+@kernel
 def _half_ramp(change: Scalar, rate: Scalar, before: Scalar, after: Scalar) -> Scalar:
     """Return half the time in which speed changes by `change` m/s, between segments of `before` and `after` seconds."""
-    half = max(0.10 + 0.24 / max(rate, 0.5), 0.20 + 0.20 * abs(change))
+    gentle = 0.5 * abs(change) / ((1.0 - RAMP_EDGE) * MOST_ACCELERATION)
+    half = max(0.10 + 0.24 / max(rate, 0.5), 0.20 + 0.20 * abs(change), gentle)
     return min(half, min(0.23 * before, 0.23 * after))
 
 
@@ -68,7 +87,9 @@ def plan_ramps(work: Workspace, role: Role) -> None:
         at = segment.shown_end
         joined = steps_continue(work, role, k)
         change = following.speed - segment.speed if joined else max(segment.speed, following.speed)
-        half = _half_ramp(change, max(rate[k], rate[k + 1]), before, after)
+        # A change of speed between two gaits takes place in both segments, a start or a stop in one of them.
+        room = 2.0 if joined else 1.0
+        half = _half_ramp(change, max(rate[k], rate[k + 1]), room * before, room * after)
         if here == steps.STEP or there == steps.STEP:
             half = min(half, 0.3)
         # A stop takes place in the segment before, a start in the segment behind.
@@ -153,9 +174,9 @@ def fill_ramp(row: Array, ramp: Array, clock: Clock) -> None:
     for f in range(len(row)):
         t = clock.first + f * clock.step
         if t < finish:
-            row[f] = smooth_step((t - begin) / (finish - begin)) if t > begin else np.float32(0.0)
+            row[f] = pace((t - begin) / (finish - begin)) if t > begin else np.float32(0.0)
         elif t > down:
-            row[f] = np.float32(1.0) - smooth_step((t - down) / (down_end - down)) if t < down_end else np.float32(0.0)
+            row[f] = np.float32(1.0) - pace((t - down) / (down_end - down)) if t < down_end else np.float32(0.0)
         else:
             row[f] = np.float32(1.0)
 
@@ -196,6 +217,16 @@ def fill_speeds(work: Workspace, role: Role, clock: Clock) -> None:
             root[rows.RUN_WEIGHT, f] += w * running
             root[rows.STEP_WEIGHT, f] += w * stepping
         add_stride_parameters(root, weight, stride, segment.speed, rate, duty)
+
+
+@kernel
+def fill_acceleration(root: Array, step: Scalar) -> None:
+    """Write the acceleration along the heading from the speed; `step` is seconds per frame."""
+    frames = root.shape[1]
+    reach = max(1, int(RATE_SECONDS / step + 0.5))
+    for f in range(frames):
+        last, first = min(f + reach, frames - 1), max(f - reach, 0)
+        root[rows.ACCELERATION, f] = (root[rows.SPEED, last] - root[rows.SPEED, first]) / np.float32((last - first) * step)
 
 
 @kernel
@@ -313,6 +344,7 @@ def fill_timeline(work: Workspace, role: Role, person: Person, actions: ActionTa
     plan_ramps(work, role)
     phase = plan_rates(work, role)
     fill_speeds(work, role, clock)
+    fill_acceleration(work.root, clock.step)
     for k in range(role.base):
         if role.segments[k].gait == 0 and role.segments[k].speed > 0:
             glide(role.segments[k], clock, work.root[rows.SPEED])

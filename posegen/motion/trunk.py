@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from posegen.constants import GRAVITY
 from posegen.kernels import Array, Scalar, kernel
 from posegen.library.channels import CHANNELS
 from posegen.motion import rows
@@ -17,6 +18,10 @@ from posegen.motion.workspace import fill_row, triangular_mean
 
 ROOT_HEIGHT, ROOT_FORWARD, ROOT_LATERAL = (CHANNELS.index(f"root_{c}") for c in ("height", "forward", "lateral"))
 OBLIQUITY, ROTATION = CHANNELS.index("pelvis_obliquity"), CHANNELS.index("pelvis_rotation")
+SUPPORT_LEAD, MOST_LEAD = 0.3, 0.13
+"""Share of the distance between feet and body that balance requires in starting and braking, a h / g, by which the pelvis is
+ahead of its path or behind it, and the most of it in leg lengths; the trunk leans for the rest.
+"""
 SURGE_SECONDS, SURGE_PHASE = 0.0075, 0.08
 """In walking the body leads its mean course by at most the distance of so many seconds, at this phase and half a stride later.
 It is fastest in double support and slowest over the stance foot, by some 9 per cent of its speed.
@@ -232,6 +237,8 @@ def pelvis_path(root: Array, channels: Array, leg: Scalar) -> None:
         surge = (root[rows.GAIT_WEIGHT, f] - root[rows.RUN_WEIGHT, f]) * np.float32(SURGE_SECONDS) * abs(root[rows.SPEED, f])
         forward = np.float32(leg) * channels[ROOT_FORWARD, f]
         forward += surge * cos_turns(np.float32(2.0) * (root[rows.PHASE, f] - np.float32(SURGE_PHASE)))
+        ahead = np.float32(SUPPORT_LEAD / GRAVITY) * root[rows.ACCELERATION, f]
+        forward += np.float32(leg) * min(max(ahead, np.float32(-MOST_LEAD)), np.float32(MOST_LEAD))
         s, c = root[rows.HEADING_SIN, f], root[rows.HEADING_COS, f]
         root[rows.ROOT_X, f] = root[rows.PATH_X, f] + forward * s + aside * c
         root[rows.ROOT_Z, f] = root[rows.PATH_Z, f] + forward * c - aside * s

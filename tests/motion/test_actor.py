@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from posegen.library.channels import CHANNELS
-from posegen.motion.channels import add_sway, lean_into_curves, look_ahead
+from posegen.motion.channels import add_sway, lean_into_curves, lean_with_acceleration, look_ahead, turn_shoulders, wander
 from posegen.motion.engine import LEG_JOINTS
 from posegen.motion.key_poses import flight_begin, flight_seconds, mark_airborne
-from posegen.motion.rows import HEADING, ROOT_ROWS, SPEED, TURNING
+from posegen.motion.rows import ACCELERATION, GAIT_WEIGHT, HEADING, ODOMETER, ROOT_ROWS, SPEED, TURNING
 from posegen.motion.workspace import Clock, Workspace
 from posegen.scene import Scenes
 from posegen.skeleton import PARENTS
@@ -102,6 +102,33 @@ def test_the_head_leads_a_turn() -> None:
     look_ahead(root, row, 11)
     np.testing.assert_array_equal(np.flatnonzero(row), np.arange(39, 50))
     np.testing.assert_allclose(row[39:50], 0.6 * 0.12, rtol=1e-5)
+
+
+def test_the_shoulders_lead_a_turn_and_the_head_keeps_its_direction() -> None:
+    root, trunk, neck = np.zeros((ROOT_ROWS, 100), np.float32), np.zeros(100, np.float32), np.zeros(100, np.float32)
+    root[HEADING, 50:] = 0.05
+    turn_shoulders(root, trunk, neck, 6)
+    np.testing.assert_array_equal(np.flatnonzero(trunk), np.arange(44, 50))
+    np.testing.assert_allclose(trunk[44:50], 0.55 * 0.05, rtol=1e-5)
+    np.testing.assert_allclose(neck, -0.8 * trunk, rtol=1e-5)
+
+
+def test_the_body_leans_with_its_acceleration_and_thighs_keep_their_direction() -> None:
+    root, channels = np.zeros((ROOT_ROWS, 2), np.float32), np.zeros((len(CHANNELS), 2), np.float32)
+    root[ACCELERATION] = [2.0, -3.0]
+    lean_with_acceleration(root, channels)
+    rows = {name: 360 * channels[CHANNELS.index(name)] for name in ("pelvis_tilt", "trunk_flexion", "left_hip_flexion")}
+    np.testing.assert_allclose(rows["pelvis_tilt"] + rows["trunk_flexion"], [3.2, -4.8], rtol=1e-5)  # .7 to 1.8 degrees
+    np.testing.assert_array_equal(rows["left_hip_flexion"], rows["pelvis_tilt"])
+
+
+def test_the_trunk_wanders_in_gaits_alone() -> None:
+    root, row, neck = np.zeros((ROOT_ROWS, 400), np.float32), np.zeros(400, np.float32), np.zeros(400, np.float32)
+    root[ODOMETER], root[GAIT_WEIGHT, 200:] = 0.05 * np.arange(400), 1.0
+    wander(root, row, neck, person(seed=3).draws)
+    np.testing.assert_array_equal(neck, -row)
+    assert (row[:200] == 0).all()
+    assert 1.5 < 360 * np.ptp(row[200:]) < 4.2
 
 
 def test_airborne_frames_are_those_of_the_flight() -> None:

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from posegen.evaluation.body import centre_of_mass
+from posegen.evaluation.body import centre_of_mass, joint_angles
 from posegen.motion.engine import LEG_JOINTS, centre_height, fall_freely, mark_flight
 from posegen.motion.rows import GAIT_WEIGHT, HEEL_HEIGHT, LEG_ROWS, ROOT_ROWS, TOE_HEIGHT
 from posegen.motion.workspace import Clock
+from tests.motion.scripted import LIBRARY, SegmentSpec, animated, scripted
 
 Array = NDArray[Any]
 
@@ -80,3 +81,18 @@ def test_flight_frames_are_marked() -> None:
     free = np.array([0, 0, 0, 0, 1], np.bool_)
     mark_flight(root, planted, free)
     assert free.tolist() == [True, False, False, True, True]
+
+
+@pytest.mark.parametrize("action", ["jump", "shooting"])
+def test_jumps_take_off_with_extended_knees(action: str) -> None:
+    fps, one = 100, LIBRARY.action(action)
+    end = 1 + one.enter + one.cycle + one.exit
+    scenes = scripted(
+        SegmentSpec("stand", -2, 1), SegmentSpec(action, 1, end, repetitions=1), SegmentSpec("stand", end, end + 3), frames=500
+    )
+    motion = animated(scenes, 500, fps)
+    touching = (motion.contact[0, 0, :, :4] == 1).any(-1)
+    last = np.flatnonzero(touching[:-1] & ~touching[1:])[0]
+    angles = joint_angles(motion.joints[0, 0].astype(np.float64))
+    assert max(angles[f"{side}_knee_flexion"][last] for side in ("left", "right")) < 14
+    assert angles["left_knee_flexion"][:last].max() > 60

@@ -30,6 +30,7 @@ from posegen.motion.gait.steps import (
     stride_rate,
 )
 from posegen.motion.rows import (
+    ACCELERATION,
     APART,
     ASIDE_SPEED,
     DUTY,
@@ -55,14 +56,15 @@ from posegen.motion.rows import (
 from posegen.motion.timeline import (
     STANDING_DUTY,
     STANDING_PHASE,
+    fill_acceleration,
     fill_ramp,
     fill_speeds,
     integrate_path,
+    pace,
     plan_ramps,
     plan_rates,
     segment_rates,
 )
-from posegen.motion.trigonometry import smooth_step
 from posegen.motion.workspace import SEGMENT, Clock, Role, empty_workspace
 
 Array = NDArray[Any]
@@ -97,6 +99,7 @@ def run_course(segments: list[SegmentSpec], *, fps: int = 25, phase: float = 0.0
     records = np.zeros(len(segments), SEGMENT)
     records["end"] = np.cumsum([segment.seconds for segment in segments])
     records["start"][1:] = records["end"][:-1]
+    records["shown_start"], records["shown_end"] = records["start"], records["end"]
     for name in ("gait", "speed"):
         records[name] = [getattr(segment, name) for segment in segments]
     turn = np.array([segment.turn for segment in segments])
@@ -327,5 +330,25 @@ def test_ramps(begin: float, rise: float, hold: float, fall: float) -> None:
     row = np.zeros(400, np.float32)
     fill_ramp(row, np.array([begin, finish, down, down + fall]), Clock(-0.5, 0.02))
     seconds = -0.5 + 0.02 * np.arange(400)
-    expected = [smooth_step((t - begin) / rise) * (1 - smooth_step((t - down) / fall)) for t in seconds]
+    expected = [pace((t - begin) / rise) * (1 - pace((t - down) / fall)) for t in seconds]
     np.testing.assert_allclose(row, expected, atol=1e-5)
+
+
+def test_a_ramp_accelerates_evenly() -> None:
+    x = np.linspace(-0.2, 1.2, 1401)
+    share = np.array([pace(at) for at in x], np.float64)
+    rate = np.gradient(share, x)
+    np.testing.assert_array_equal(share[x < 0], 0)
+    np.testing.assert_allclose(share[x >= 1], 1, atol=1e-6)
+    np.testing.assert_allclose(rate[(x > 0.32) & (x < 0.68)], 1 / 0.7, atol=2e-3)
+    assert rate.min() > -1e-3
+    assert np.abs(np.diff(rate)).max() < 0.02
+
+
+@pytest.mark.parametrize(("speed", "seconds"), [(1.3, 2.6), (3.0, 3.0), (5.0, 4.0)])
+def test_starts_and_stops_accelerate_by_4_metres_per_second_squared_at_most(speed: float, seconds: float) -> None:
+    root = run_course([SegmentSpec(STAND, 2), SegmentSpec(RUN, seconds, speed), SegmentSpec(STAND, 3)])
+    fill_acceleration(root, 0.04)
+    assert root[SPEED].max() == pytest.approx(speed, rel=1e-3)
+    assert 1.4 < np.abs(root[ACCELERATION]).max() <= 4.02
+    np.testing.assert_allclose(root[ACCELERATION].max(), -root[ACCELERATION].min(), rtol=0.02)

@@ -16,7 +16,7 @@ from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
 from posegen.motion.workspace import Person, Workspace, between
 
 HIP, KNEE, TILT = (CHANNELS.index(name) for name in ("left_hip_flexion", "left_knee_flexion", "pelvis_tilt"))
-PRINT_BACK, RUN_PRINT_BACK = 0.145, 0.255
+PRINT_BACK, RUN_PRINT_BACK = 0.145, 0.43
 """Distance of a walking footprint behind the mean of the nominal foot, in lengths from ankle to ball, so that the foot is
 within reach at landing with a nearly straight leg; and the addition in running.
 """
@@ -24,6 +24,8 @@ FAST_WALK, FAST_PRINT_BACK = 1.35, 0.07
 """Speed in m/s above which footprints lie further back, by this many metres for each m/s: a trailing leg on its toes spans more
 of a long step than a leading leg on its heel.
 """
+FAST_RUN, FAST_RUN_BACK = 4.3, 0.055
+"""The same in running: in a sprint the foot lands closer to the body than half the way of the stance."""
 LONGER_LAST_STEP, MOST_BEFORE = 0.02, 0.03
 """Metres: how much longer the last step before rest may be than the steps of walking, and the largest distance that a foot
 rests behind its place for that.
@@ -171,8 +173,10 @@ def plan_footprints(root: Array, leg: Array, side: int, widths: Array, foot: Arr
                 total += weight * (along + leg[rows.FORWARD, j] - roll_forward(leg[rows.PITCH, j], foot))
                 weights += weight
             fast = max(0.0, abs(root[rows.SPEED, f]) - FAST_WALK) * (1.0 - root[rows.RUN_WEIGHT, f])
+            sprinting = max(0.0, abs(root[rows.SPEED, f]) - FAST_RUN) * root[rows.RUN_WEIGHT, f]
             back = PRINT_BACK + RUN_PRINT_BACK * root[rows.RUN_WEIGHT, f]
-            forward = total / max(weights, 1e-3) - back * foot[rows.FOOT_BALL] - FAST_PRINT_BACK * fast
+            forward = total / max(weights, 1e-3) - back * foot[rows.FOOT_BALL]
+            forward -= FAST_PRINT_BACK * fast + FAST_RUN_BACK * sprinting
         elif first > 0 and root[rows.RATE, first] > 0 and root[rows.RISING, first] == 0:
             # If the last step to the place of rest would be too long, the foot rests a little before that place.
             far = (x - root[rows.PATH_X, first]) * s + (z - root[rows.PATH_Z, first]) * c + forward

@@ -53,6 +53,8 @@ SHOULDER: Series = (-9.32, [-14.40, 0.19, -0.53], [-0.31, -1.32, 0.48])
 ELBOW: Series = (36.22, [-12.16, 2.46, 0.08], [-1.79, 0.27, -0.67])
 SHOULDER_ABDUCTION: Series = (11.1, [-3.22], [0.0])
 TRUNK_ROTATION: Series = (0.0, [7.43], [0.0])
+TRUNK_NOD: Series = (0.0, [0.0, 1.12], [0.0, -0.44])
+"""Flexion of the trunk in walking: twice a stride, furthest forward about touch-down (Thorstensson et al. 1984)."""
 HEAD_STEADIED = 0.9
 """Fraction of the swing of pelvis and trunk that the neck compensates."""
 ARMS_BY_SPEED = (0.08, 0.55, 0.78, 1.0, 1.22, 1.45)
@@ -65,10 +67,13 @@ FAST_RUN = {"hip": (1.5, 10.0), "knee": (1.35, 12.0), "shoulder": (1.5, 4.0)}
 """Factor on the amplitude and offset in degrees of the curves at the faster speed. Thighs rise further forward but hardly
 further backward (Novacheck 1998: hip flexion up to 65 degrees, extension as in running; swing knee 90 to 120).
 """
-RUN_TILT: Series = (6.0, [0.0], [0.0])
+RUN_TILT: Series = (6.0, [0.0, -0.97], [0.0, -0.71])
 RUN_SHOULDER: Series = (-14.0, [-27.0, 1.0], [-4.0, 0.0])
-RUN_ELBOW: Series = (86.0, [-13.0, 2.0], [-3.0, 0.0])
-RUN_TRUNK: Series = (4.0, [0.0], [0.0])
+RUN_ELBOW: Series = (98.0, [-13.0, 2.0], [-3.0, 0.0])
+RUN_TRUNK: Series = (4.0, [0.0, -1.18], [0.0, 1.86])
+"""Flexion of the trunk in running: furthest forward in the middle of each contact (Thorstensson et al. 1984)."""
+RUN_TRUNK_ROTATION = 1.9
+"""Rotation of the trunk in running relative to that in walking."""
 
 
 def series_row(series: Series, factor: float = 1.0) -> Array:
@@ -122,7 +127,7 @@ def walk_table(knot: int) -> Array:
     table[CHANNELS.index("pelvis_obliquity")] = series_row(OBLIQUITY, OBLIQUITY_BY_SPEED[knot])
     table[CHANNELS.index("pelvis_tilt")] = series_row(TILT)
     table[CHANNELS.index("trunk_rotation")] = series_row(TRUNK_ROTATION, arms)
-    table[CHANNELS.index("trunk_flexion")] = series_row((-8.5, [], []))
+    table[CHANNELS.index("trunk_flexion")] = series_row((-8.5, *TRUNK_NOD[1:]), 1.0 if knot else 0.3)
     table[CHANNELS.index("trunk_lateral")] = series_row(OBLIQUITY, 0.9 * OBLIQUITY_BY_SPEED[knot])
     steady_head(table)
     return table
@@ -148,7 +153,7 @@ def run_table(fast: bool) -> Array:
     table[CHANNELS.index("pelvis_rotation")] = -series_row(ROTATION, 2.0 if fast else 1.6)
     table[CHANNELS.index("pelvis_obliquity")] = series_row(OBLIQUITY, 1.2)
     table[CHANNELS.index("pelvis_tilt")] = series_row(RUN_TILT)
-    table[CHANNELS.index("trunk_rotation")] = series_row(TRUNK_ROTATION, 2.4)
+    table[CHANNELS.index("trunk_rotation")] = series_row(TRUNK_ROTATION, RUN_TRUNK_ROTATION)
     table[CHANNELS.index("trunk_flexion")] = series_row(RUN_TRUNK)
     table[CHANNELS.index("trunk_lateral")] = series_row(OBLIQUITY, 1.0)
     table[CHANNELS.index("neck_flexion")] = series_row((-6.0, [], []))

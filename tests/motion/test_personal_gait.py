@@ -1,0 +1,59 @@
+"""The personal gait: how the curves of one walker differ from the mean of many."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from posegen.library.channels import CHANNELS
+from posegen.motion.gait.curves import HARMONICS
+from posegen.motion.gait.personal import vary_series
+from posegen.motion.gait.steps import RUN, WALK
+from posegen.scene import HABITS
+from tests import naive
+
+Array = NDArray[Any]
+
+SEEDS = st.integers(0, 2**32 - 1)
+PHASES = np.arange(100) / 100
+
+
+def change(channel: str, habits: Array, gait: int = WALK, speed: float = 1.3) -> Array:
+    """Degrees that a person adds to a channel without a curve, over the stride."""
+    series = np.zeros(1 + 2 * HARMONICS, np.float32)
+    vary_series(gait, speed, CHANNELS.index(channel), habits, series)
+    return np.array([naive.gait_angle(series, phase) for phase in PHASES]) * 360
+
+
+@pytest.mark.parametrize(("gait", "speed", "more"), [(WALK, 1.3, 5.0), (RUN, 2.5, 9.0), (RUN, 6.0, 3.9)])
+def test_everybody_bends_a_swinging_knee_further_than_the_mean_of_many(gait: int, speed: float, more: float) -> None:
+    left, right = (change(f"{side}_knee_flexion", np.zeros(HABITS), gait, speed) for side in ("left", "right"))
+    assert left.max() == pytest.approx(more, rel=0.01)
+    assert PHASES[left.argmax()] == pytest.approx(0.73, abs=0.011)
+    assert np.abs(left[:48]).max() < 0.03 * more  # not in stance
+    np.testing.assert_allclose(right, np.roll(left, 50), atol=1e-3)
+
+
+@given(SEEDS)
+def test_an_offset_keeps_thighs_and_feet_in_their_direction(seed: int) -> None:
+    habits = np.random.default_rng(seed).normal(size=HABITS)
+    tilt, hip = change("pelvis_tilt", habits), change("left_hip_flexion", habits)
+    ankle, knee = change("left_ankle_dorsiflexion", habits), change("left_knee_flexion", habits)
+    standing = (PHASES > 0.05) & (PHASES < 0.4)
+    bent = np.interp(0.1, PHASES, knee)
+    np.testing.assert_allclose((hip - tilt)[standing], ankle[standing], atol=1e-3)
+    assert 2 * ankle[0] == pytest.approx(bent, abs=0.6)
+    assert knee.min() > -6
+
+
+def test_people_differ_as_published() -> None:
+    people = np.random.default_rng(5).normal(size=(400, HABITS))
+    knees = np.array([change("left_knee_flexion", habits) for habits in people])
+    assert 3 < knees[:, 73].std() < 6.3  # Schwartz et al. 2008
+    assert knees[:, 73].mean() == pytest.approx(5.5, abs=1.0)
+    assert change("left_elbow_flexion", people[0])[0] != change("left_elbow_flexion", people[1])[0]
