@@ -19,11 +19,12 @@ from posegen.captions.segments import find_segments, segment_rows
 from posegen.checks.segments import check_segments, remove_false
 from posegen.checks.statements import check_statement, observe_actors
 from posegen.config.schema import Config
-from posegen.constants import AROUND, AVERAGE_LEG, SPEED_BOUNDS
+from posegen.constants import AROUND, AVERAGE_LEG, PATHS, SHAPES, SPEED_BOUNDS
 from posegen.errors import UsageError
 from posegen.library.load import Library, load_library
 from posegen.library.schema import Style
 from posegen.motion.engine import animate
+from posegen.planning.paths import path_seconds, path_speeds, split_paths
 from posegen.planning.population import leg_height, persons, seat_height
 from posegen.planning.repertoire import STANDING, repertoire, seconds_of
 from posegen.planning.scenes import plan_scenes
@@ -35,7 +36,7 @@ from posegen.wording import shown
 
 _SCENES_PLANNED, _MOST_SCENES = 200, 2000
 """Scenes planned at a time, and in all, to find two people as described."""
-_DETAILS = ("side", "count", "speed", "direction", "path", "style")
+_DETAILS = ("side", "count", "speed", "direction", "degrees", "path", "style")
 
 _AGES = {"boy": (6, 15), "girl": (6, 15), "older_man": (60, 75), "older_woman": (60, 75)}
 _GROWN, _OLD = (18, 59), (60, 75)
@@ -352,6 +353,7 @@ class _Segment:
     speed: float = 0.0
     turn: float = 0.0
     repetitions: int = 0
+    path: int = 0
 
 
 @dataclass(frozen=True)
@@ -408,18 +410,22 @@ def _plan_script(script: Script, library: Library, fps: int, seed: int, seconds:
     frames = round(length * fps)
     if frames > _MOST_FRAMES:
         raise UsageError(f"that takes {length:.0f} seconds; ask for at most {_MOST_FRAMES // fps}")
-    columns: dict[str, Any] = {
-        "start": starts,
-        "end": stops,
+    columns: dict[str, Array] = {
+        "start": np.array(starts),
+        "end": np.array(stops),
         "layered": np.arange(len(segments)) >= len(base),
-        "turn": [segment.turn * np.pi / 180.0 for segment in segments],
-        "tempo": style.tempo,
-        "amplitude": style.amplitude,
+        "turn": np.array([segment.turn * np.pi / 180.0 for segment in segments]),
     }
-    columns |= {name: [getattr(segment, name) for segment in segments] for name in ("action", "side", "speed", "repetitions")}
-    scenes = empty_scenes(1, 1, len(segments))
+    own = ("action", "side", "speed", "repetitions", "path")
+    columns |= {name: np.array([getattr(segment, name) for segment in segments]) for name in own}
+    columns["path"] = np.where(columns["path"] >= PATHS.index(SHAPES[0]), columns["path"], 0)
+    columns["speed"] = path_speeds(columns["path"], columns["speed"])
+    columns = {name: values[None] for name, values in columns.items()}
+    columns = split_paths(columns, np.full(columns["action"].shape, timer.side == RIGHT))
+    scenes = empty_scenes(1, 1, columns["action"].shape[1])
     for name, values in columns.items():
-        getattr(scenes, name)[0, 0] = values
+        getattr(scenes, name)[0, 0] = values[0]
+    scenes.tempo[:], scenes.amplitude[:] = style.tempo, style.amplitude
     scenes.length[:] = frames
     scenes.theme[:] = list(library.themes).index(script.place) if script.place in library.themes else 0
     scenes.seat_height[:] = seat_height(who, np.array([0.5]))
@@ -520,10 +526,12 @@ class _Timer:
             seconds = max(_GAIT_SECONDS, shortest)
         else:
             seconds = max(min(0.5 * (shortest + longest), _MOST_SECONDS), shortest / tempo)
+        path = PATHS.index(part.asked.get("path", ""))
+        seconds = max(seconds, path_seconds(path))
         side = {"left": LEFT, "right": RIGHT}.get(part.asked.get("side", ""), self.side)
         side = side if action.sided or action.gait is not None else BOTH
         number = self.library.index(part.action)
-        return _Segment(number, part.number, seconds, side, self._speed(part), turn, repetitions)
+        return _Segment(number, part.number, seconds, side, self._speed(part), turn, repetitions, path)
 
     def _turn(self, part: Part) -> float:
         """Return degrees, left positive."""
@@ -531,10 +539,12 @@ class _Timer:
         right, left = action.turn
         if action.gait == "step":
             turns = {"left": _TURN, "right": -_TURN, "around": sign * (AROUND + _BEYOND)}
-            return turns[part.asked["direction"]] if "direction" in part.asked else sign * _TURN
+            turn = turns[part.asked["direction"]] if "direction" in part.asked else sign * _TURN
+            size = float(part.asked.get("degrees", abs(turn)))
+            return size if turn > 0 else -size
         if right > 0 or left < 0:
             return 0.5 * (right + left)
-        return {"straight": 0.0, "left": min(left, _CURVE), "right": max(right, -_CURVE)}[part.asked.get("path", "straight")]
+        return {"left": min(left, _CURVE), "right": max(right, -_CURVE)}.get(part.asked.get("path", "straight"), 0.0)
 
     def _speed(self, part: Part) -> float:
         """Return metres per second."""

@@ -30,9 +30,13 @@ DEGREES = 180.0 / 3.141592653589793
 """Degrees per radian."""
 
 SPEEDS = ("", "slow", "normal", "fast")
-PATHS = ("", "straight", "left", "right")
+SHAPES = ("left_circle", "right_circle", "figure_eight", "zigzag", "back_and_forth", "left_diagonal", "right_diagonal")
+PATHS = ("", "straight", "left", "right", *SHAPES)
 DIRECTIONS = ("", "left", "right", "around")
 """Words of captions by class; class 0 is not described."""
+
+ANGLES = (45, 90, 135, 180)
+"""Degrees of turns in captions."""
 
 SPEED_BOUNDS = {"walk": (0.95, 1.55), "run": (2.7, 3.3)}
 """Metres per second between slow and normal, and between normal and fast, for a hip height of :data:`AVERAGE_LEG`."""

@@ -23,6 +23,9 @@ LEFT, RIGHT, BOTH = 0, 1, 2
 NOTHING = -1
 """Value of :attr:`Scenes.action` in an unused segment."""
 
+CONTINUED = -1
+"""Value of :attr:`Scenes.path` in the segments of a path behind its first one."""
+
 HABITS = 64
 """Number of normal draws per person for its own way of moving."""
 
@@ -118,6 +121,9 @@ class Scenes:
         Planned speed of locomotion in metres per second; 0 for all other actions.
     turn : float32 [n, actors, segments]
         Turn of the heading in radians; positive is to the left.
+    path : int8 [n, actors, segments]
+        Index into :data:`posegen.constants.PATHS` in the first segment of a path of several segments, such as a zigzag;
+        CONTINUED in those behind it; otherwise 0.
     tempo : float32 [n, actors, segments]
         Factor on the pace of all actions except locomotion.
     amplitude : float32 [n, actors, segments]
@@ -156,6 +162,7 @@ class Scenes:
     side: Array = field(metadata=_array(_SEGMENT, np.int8, empty=BOTH))
     speed: Array = field(metadata=_array(_SEGMENT, np.float32))
     turn: Array = field(metadata=_array(_SEGMENT, np.float32))
+    path: Array = field(metadata=_array(_SEGMENT, np.int8))
     tempo: Array = field(metadata=_array(_SEGMENT, np.float32, empty=1))
     amplitude: Array = field(metadata=_array(_SEGMENT, np.float32, empty=1))
     repetitions: Array = field(metadata=_array(_SEGMENT, np.int16))

@@ -133,6 +133,7 @@ class _Wording(NamedTuple):
     kind : of the captions
     inputs : of the sequences
     clauses, choices : for each segment, its clause and the number that it was chosen by
+    identity : drawn numbers below this name the kind of person, or the place
     """
 
     grammar: Grammar
@@ -140,6 +141,7 @@ class _Wording(NamedTuple):
     inputs: _CaptionInputs
     clauses: list[Clause]
     choices: list[int]
+    identity: float
 
 
 _Phrase = tuple[tuple[str, ...], str, int, str, list[Statement]]
@@ -178,7 +180,7 @@ def write_captions(scenes: Scenes, library: Library, config: Config, segments: S
     for number, kind in enumerate(KINDS):
         own = choices[sequence, number, _FIRST_SEGMENT + inputs.planned % _SEGMENT_NUMBERS]
         clauses = grammar.clauses(inputs.facts, _DETAILS[kind], own)
-        wordings.append(_Wording(grammar, kind, inputs, clauses, own.tolist()))
+        wordings.append(_Wording(grammar, kind, inputs, clauses, own.tolist(), config.captions.identity * CHOICES))
     chosen, themes = choices[:, :, :_FIRST_SEGMENT].tolist(), list(library.themes)
     # Most variants of a sample show what the base shows, and most of the others have the same words.
     by_contents: dict[bytes, list[Caption]] = {}
@@ -250,14 +252,14 @@ def label_segments(rows: list[list[list[Row]]], scenes: Scenes, library: Library
 def _caption_of_one(wording: _Wording, actors: list[_Actor], theme: str, choice: list[int]) -> _Text:
     grammar, kind, (actor,) = wording.grammar, wording.kind, actors
     drawn, joining, style = choice[_WHO], choice[_JOINING], actor.style
-    own = drawn * 2 < CHOICES
+    own = drawn < wording.identity
     who = actor.who if own else "person"
     style_place = drawn % 3 if style else -1
     words = grammar.words["styles"][style] if style_place == _STYLE_OF_SUBJECT else grammar.words
     phrases = _actor_phrases(wording, actor, style if style_place == _STYLE_OF_ACTION else "", joining)
     named, ordered = True, True
     if kind == "narrative":
-        text = _narrative(grammar, choice, actor, phrases, theme, who)
+        text = _narrative(grammar, choice, actor, phrases, _named_theme(wording, [actor], theme, choice), who)
     else:
         frames = grammar.sentences(kind, len(phrases) > 1)
         frame, named = frames[choice[_TEMPLATE] % len(frames)]
@@ -268,7 +270,7 @@ def _caption_of_one(wording: _Wording, actors: list[_Actor], theme: str, choice:
         text = text.replace("{subject}", subjects[choice[_SUBJECT] % len(subjects)])
     if "{" in text:
         text = text.replace("{their}", grammar.words["their"][who])
-    if kind == "narrative":
+    if kind != "short":
         text = text[:1].upper() + text[1:]
     statements = _phrase_statements(actor.number, phrases, ordered)
     if named:
@@ -292,6 +294,7 @@ def _caption_of_several(wording: _Wording, actors: list[_Actor], theme: str, cho
     if both is not None:
         return both
     grammar, kind, words = wording.grammar, wording.kind, wording.grammar.words
+    theme = _named_theme(wording, actors, theme, choice)
     several: Mapping[str, Any] = words["several"]
     number = grammar.number(len(actors))
     statements = [make_statement(-1, "people", -1, "", str(len(actors)))]
@@ -316,7 +319,15 @@ def _caption_of_several(wording: _Wording, actors: list[_Actor], theme: str, cho
         meanwhile = words["joining"]["meanwhile"]
         text = meanwhile[choice[_JOINING] % len(meanwhile)].join(clauses)
         text = text if pair else several["intro"].replace("{number}", number) + text
+        text = f"{text[:1].upper()}{text[1:]}." if kind == "full" else text
     return text.replace("{their}", words["their"]["person"]), statements
+
+
+def _named_theme(wording: _Wording, actors: Sequence[_Actor], theme: str, choice: Sequence[int]) -> str:
+    """Return the theme whose place the caption names: empty for most captions, and where an action does not fit every place."""
+    actions, clauses = wording.grammar.words["actions"], wording.clauses
+    placeless = any(actions[clauses[row].action].get("placeless") for actor in actors for row in actor.events)
+    return "" if placeless or choice[_PLACE] >= wording.identity else theme
 
 
 def _caption_of_both(wording: _Wording, actors: Sequence[_Actor], theme: str, choice: Sequence[int]) -> _Text | None:
@@ -324,7 +335,7 @@ def _caption_of_both(wording: _Wording, actors: Sequence[_Actor], theme: str, ch
 
     Return None where the caption is to describe one actor after the other, or not all of the interaction is visible.
     """
-    grammar = wording.grammar
+    grammar, theme = wording.grammar, _named_theme(wording, actors, theme, choice)
     if len(actors) != 2 or not grammar.joint or wording.kind == "full" or choice[_TEMPLATE] // _HALVES % 2:
         return None
     split = _split_phrases(wording, actors[0], choice), _split_phrases(wording, actors[1], choice)
@@ -338,7 +349,7 @@ def _caption_of_both(wording: _Wording, actors: Sequence[_Actor], theme: str, ch
         return _narrative_of_both(grammar, choice, theme, split, verb, statements)
     words = grammar.words["several"]["joint"]
     pair = words["pair"][choice[_SUBJECT] % len(words["pair"])]
-    if choice[_WHO] % 2:
+    if choice[_WHO] < wording.identity:
         pair = pair_name(grammar.words, actors[0].who, actors[1].who)
         statements += [make_statement(actor.number, "people", -1, "", actor.who) for actor in actors]
     head, form, _, _, tail = compile_frame(words["short"][choice[_TEMPLATE] % len(words["short"])], grammar.forms)
@@ -502,7 +513,7 @@ def _actor_phrases(wording: _Wording, actor: _Actor, style: str, pick: int) -> l
     -------
     list of _Phrase
     """
-    grammar, kind, inputs, clauses, choices = wording
+    grammar, kind, inputs, clauses, choices, _ = wording
     number, first, keys, covers, whiles = actor.number, actor.first, inputs.key, inputs.over, inputs.during
     found: list[_Phrase] = []
     described = -1

@@ -16,8 +16,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from posegen.arrays import Array
-from posegen.captions.segments import MOST_SEGMENTS, SIDES, Facts, SegmentFacts, Statement, make_statement
-from posegen.constants import DIRECTIONS, PATHS, SPEEDS
+from posegen.captions.segments import (
+    BEGUN,
+    MOST_SEGMENTS,
+    SIDES,
+    STARTS,
+    STOPS,
+    Facts,
+    SegmentFacts,
+    Statement,
+    make_statement,
+)
+from posegen.constants import DIRECTIONS, PATHS, SHAPES, SPEEDS
 from posegen.library.load import Library
 
 CHOICES = 1 << 20
@@ -132,6 +142,7 @@ class Grammar:
         joining, actions = words["joining"], [words["actions"][name] for name in library.actions]
         self.then = tuple(_compile_joiner(text, self.forms) for text in joining["then"])
         self.meanwhile = tuple(_compile_joiner(text, self.forms) for text in joining["while"])
+        self.begins, self.starts = (joining.get(key, ()) for key in ("begins", "starts"))
         self.continues = tuple(verb_forms(verb, self.forms) for verb in joining["goes_on"])
         self.nothing = tuple(verb_forms(verb, self.forms) for verb in joining["nothing"])
         self.takes_style = tuple(bool(action.get("manner")) for action in actions)
@@ -191,8 +202,8 @@ class Grammar:
 
     def crowd(self, theme: str, number: str, place: int, choice: int) -> str:
         """Return a sentence with the number of people and the place."""
-        texts = self.words["narrative"]["people"]
-        where = self._place(theme, place)
+        words, where = self.words["narrative"], self._place(theme, place)
+        texts = words["people"] if where else words.get("people_placeless") or words["people"]
         text = texts[choice % len(texts)].replace("{number}", number)
         return capitalized(text.replace(" {place}", f" {where}" if where else ""))
 
@@ -204,19 +215,30 @@ class Grammar:
     def _templates(self, facts: Facts, detail: str) -> list[_ClauseTemplate]:
         """Return the clause templates for facts."""
         # Without details, most facts have the same wording. What is done once must not sound as if it were done often.
-        plain = Facts(facts.action, times=int(facts.times == 1), together=facts.together) if detail == "none" else facts
+        plain = facts
+        if detail == "none":
+            shape = facts.path if PATHS[facts.path] in SHAPES else 0
+            once = int(facts.times == 1)
+            plain = Facts(facts.action, times=once, path=shape, change=facts.change, together=facts.together)
         if plain != facts:
             return self.templates(plain, detail)
         name = self.names[facts.action]
         words, action = self.words["actions"][name], (facts.action, name)
-        orders = [self._details(facts, words, order) for order in self.words["details"]] if detail != "none" else [[]]
+        if facts.change == BEGUN and self.begins:
+            claims: _Claims = (("action", "begun"),)
+            begun = [join_verbs(prefix, verb, self.forms) for prefix in self.begins for verb in _of_few_words(words["verbs"])]
+            return [self._template(action, verb, claims, [[]]) for verb in begun]
+        orders: list[list[_Detail]] = [[]]
+        if detail != "none" or facts.path:
+            orders = [self._details(facts, words, order) for order in self.words["details"]]
         if detail == "some":
             # Three of four details are omitted: an empty phrase states nothing.
             orders = [
-                [(kind, value, phrases + [""] * (3 * len(phrases))) for kind, value, phrases in order] for order in orders
+                [(kind, value, phrases + [""] * (0 if value in SHAPES else 3 * len(phrases))) for kind, value, phrases in order]
+                for order in orders
             ]
         verbs: list[str] = words["verbs"]
-        claims: _Claims = (("action", ""),)
+        claims = (("action", ""),)
         together = facts.together and bool(words.get("together"))
         if together:
             verbs, claims = words["together"], (("action", ""), ("partner", ""))
@@ -224,24 +246,34 @@ class Grammar:
             verbs, claims = words["finished"], (("action", "finished"),)
         elif facts.times == 1 and words.get("once"):
             verbs = words["once"]
-        most = _MOST_VERB_WORDS + (detail == "some")
-        verbs = [verb for verb in verbs if len(verb.split()) <= most] or verbs
-        found = [self._template(action, verb, claims, orders) for verb in verbs]
+        verbs = _of_few_words(verbs, detail == "some")
+        found = [self._template(action, verb_forms(verb, self.forms), claims, orders) for verb in verbs]
+        if facts.change == STARTS and not together:
+            # One verb is enough: most gaits begin after something else.
+            found += [
+                self._template(action, join_verbs(prefix, verbs[0], self.forms), claims, orders) for prefix in self.starts
+            ]
+        if facts.change == STOPS:
+            stops = [verb_forms(verb, self.forms) for verb in words.get("stopped", ())]
+            found += [self._template(action, verb, claims, orders) for verb in stops]
         for implied, value in (("speed", SPEEDS[facts.pace]), ("side", SIDES[facts.side])):
             if together or not any(kind == implied for kind, _, _ in orders[0]):
                 continue
             rest = [[each for each in order if each[0] != implied] for order in orders]
             verbs = words.get(f"{implied}_verbs", {}).get(value, ())
-            found += [self._template(action, verb, (*claims, (implied, value)), rest) for verb in verbs]
+            implying = [verb_forms(verb, self.forms) for verb in verbs]
+            found += [self._template(action, verb, (*claims, (implied, value)), rest) for verb in implying]
         return found
 
-    def _template(self, action: tuple[int, str], verb: str, claims: _Claims, orders: list[list[_Detail]]) -> _ClauseTemplate:
+    def _template(
+        self, action: tuple[int, str], verb: tuple[str, ...], claims: _Claims, orders: list[list[_Detail]]
+    ) -> _ClauseTemplate:
         if len(orders[0]) < 2:
             orders = orders[:1]
         ways = len(orders)
         for _, _, phrases in orders[0]:
             ways *= len(phrases)
-        return _ClauseTemplate(action, verb_forms(verb, self.forms), claims, orders, ways, {})
+        return _ClauseTemplate(action, verb, claims, orders, ways, {})
 
     def _clause(self, template: _ClauseTemplate, way: int) -> Clause:
         """Return the clause number `way` of a template; clauses with equal contents are one object."""
@@ -275,6 +307,7 @@ class Grammar:
             "direction": DIRECTIONS[facts.direction],
             "speed": SPEEDS[facts.pace],
             "path": PATHS[facts.path],
+            "degrees": str(facts.degrees or ""),
         }
         details: list[_Detail] = []
         style = facts.style if words.get("manner") else ""
@@ -364,6 +397,23 @@ def capitalized(template: str) -> str:
     """Capitalize the first letter of a template and replace runs of blanks by one blank."""
     text = " ".join(template.split())
     return text[:1].upper() + text[1:]
+
+
+def _of_few_words(verbs: list[str], more: int = 0) -> list[str]:
+    """Return the verbs of at most _MOST_VERB_WORDS words, or `more`; all of them if there is none."""
+    return [verb for verb in verbs if len(verb.split()) <= _MOST_VERB_WORDS + more] or verbs
+
+
+def join_verbs(prefix: str, verb: str, forms: Sequence[str]) -> tuple[str, ...]:
+    """Return the forms of a verb after another one.
+
+    Examples
+    --------
+    >>> join_verbs("starts|starting to {do}", "nods|nod", ("does", "do"))
+    ('starts to nod', 'starting to nod')
+    """
+    start, form, _ = _placeholder(tuple(forms)).split(prefix)
+    return tuple(own + verb_forms(verb, forms)[forms.index(form)] for own in verb_forms(start, forms))
 
 
 def verb_forms(pattern: str, forms: Sequence[str]) -> tuple[str, ...]:

@@ -96,6 +96,8 @@ class _Parser:
         self.link = ""
         self.subordinate = False
         self.has_verb = False
+        # Whether the next verb describes an action that has only begun.
+        self.begins = False
         # Details that still lack a verb.
         self.waiting: list[tuple[tuple[int, int], list[Meaning]]] = []
         # For each actor: actions of its segments, and the last segment that is not a simultaneous one.
@@ -127,7 +129,14 @@ class _Parser:
         if self._take_both(by_kind):
             return True
         if "verb" in by_kind:
-            self._begin_segment(by_kind["verb"].action, by_kind["verb"].claims)
+            claims = by_kind["verb"].claims
+            if self.begins:
+                claims = tuple((kind, "begun" if kind == "action" else value) for kind, value in claims)
+                self.begins = False
+            self._begin_segment(by_kind["verb"].action, claims)
+            return True
+        if "begins" in by_kind:
+            self.begins = True
             return True
         if "continues" in by_kind:
             return self._repeat_segment()
@@ -324,8 +333,8 @@ class Meaning(NamedTuple):
 
     Attributes
     ----------
-    kind : verb, detail, then, while, list, after, subject, again, person, people, pair, both, joint, during, continues, place
-        or filler
+    kind : verb, detail, then, while, list, after, subject, again, person, people, pair, both, joint, during, continues, begins,
+        place or filler
     action : of a verb; of the seat, for `during`; ANY or one action, for a detail; the interaction, for `joint`; the theme, for
         `place`
     claims : (kind, value) pairs
@@ -425,7 +434,8 @@ def _place_phrases(places: Mapping[str, Any]) -> _Phrases:
 
 def _action_phrases(words: Mapping[str, Any], name: str, action: Mapping[str, Any]) -> _Phrases:
     done, ended = (("action", ""),), (("action", "finished"),)
-    yield from _verbs(words, [*action["verbs"], *action.get("once", ())], Meaning("verb", name, done))
+    verbs = [*action["verbs"], *action.get("once", ()), *action.get("stopped", ())]
+    yield from _verbs(words, verbs, Meaning("verb", name, done))
     yield from _verbs(words, action.get("finished", ()), Meaning("verb", name, ended))
     partners = [*words["several"]["partner"], *words["several"]["numbered"][:2]]
     together = [verb.replace("{partner}", partner) for verb in action.get("together", ()) for partner in partners]
@@ -434,7 +444,7 @@ def _action_phrases(words: Mapping[str, Any], name: str, action: Mapping[str, An
         for value, verbs in action.get(f"{kind}_verbs", {}).items():
             yield from _verbs(words, verbs, Meaning("verb", name, (*done, (kind, value))))
     yield from ((phrase, Meaning("during", name)) for phrase in action.get("during", ()))
-    for kind in ("side", "direction", "speed", "path"):
+    for kind in ("side", "direction", "speed", "path", "degrees"):
         for value, phrases in action.get(kind, {}).items():
             yield from ((phrase.removesuffix("~"), Meaning("detail", name, ((kind, value),))) for phrase in phrases)
 
@@ -461,6 +471,8 @@ def _joining_phrases(words: Mapping[str, Any]) -> _Phrases:
     for key, kind in (("then", "then"), ("while", "while"), ("meanwhile", "filler")):
         yield from ((_PLACEHOLDER.sub("", text), Meaning(kind)) for text in joining[key])
     yield from ((joining[key], Meaning("list")) for key in ("and", "comma"))
+    for key, kind in (("begins", "begins"), ("starts", "filler")):
+        yield from _verbs(words, (_PLACEHOLDER.sub("", text).strip() for text in joining.get(key, ())), Meaning(kind))
     yield from _verbs(words, joining["goes_on"], Meaning("continues"))
     yield from _verbs(words, joining["nothing"], Meaning("filler"))
 
@@ -471,7 +483,9 @@ def _people_phrases(words: Mapping[str, Any]) -> _Phrases:
         yield from ((text, Meaning("person", number=number)) for text in several[key])
     yield from ((text, Meaning("person", number=number)) for number, text in enumerate(several["numbered"]))
     for count, number in enumerate(words["numbers"][2:], 2):
-        texts = [several["intro"], *(text.replace("{place}", "") for text in words["narrative"]["people"])]
+        narrative = words["narrative"]
+        templates = [several["intro"], *narrative["people"], *narrative.get("people_placeless", ())]
+        texts = [text.replace("{place}", "") for text in templates]
         yield from ((text.replace("{number}", str(number)).rstrip(" .:"), Meaning("people", number=count)) for text in texts)
 
 

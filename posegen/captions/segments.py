@@ -1,13 +1,14 @@
 """Visible segments: which planned segments the shown frames contain, and what captions may state about each of them.
 
-A planned segment that is cut by the end of the clip counts only as far as it is visible. A jump that has only begun is not a
-jump, an incomplete turn has no direction, and of seven waves only the finished ones are counted. Whether the joints show what a
-segment states is checked in :mod:`posegen.checks.segments`. Statements are put into words in :mod:`posegen.captions.grammar`.
+A planned segment that is cut by the end of the clip counts only as far as it is visible. A jump that has only begun is
+described as begun, an incomplete turn has no direction, and of seven waves only the finished ones are counted. Whether the
+joints show what a segment states is checked in :mod:`posegen.checks.segments`. Statements are put into words in
+:mod:`posegen.captions.grammar`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from posegen.constants import AROUND, AVERAGE_LEG, DEGREES, SPEED_BOUNDS
 from posegen.library.load import Library
 from posegen.planning.population import leg_height
 from posegen.planning.repertoire import NO_GAIT, RUN, STEP, WALK, Repertoire, parts_of, repertoire
-from posegen.scene import BOTH, LEFT, NOTHING, RIGHT, Scenes
+from posegen.scene import BOTH, CONTINUED, LEFT, NOTHING, RIGHT, UNUSED, Scenes
 
 SIDES = ("left", "right", "")
 """Words for :attr:`Segments.side`, LEFT, RIGHT and BOTH; for speed, path and direction see :mod:`posegen.constants`."""
@@ -28,6 +29,10 @@ _MIN_GAIT_SECONDS, _MIN_GAIT_LEGS, _WALKING_SPEED = 1.0, 1.3, 0.7
 """Seconds of a visible gait, and leg lengths that it must cover. Gaits slower than this speed in m/s must cover less."""
 _MIN_STAND, _MIN_HOLD, _MIN_SEATED = 1.0, 0.4, 0.3
 _BEGUN = 0.25
+_MIN_BEGUN = 0.3
+"""Seconds after which an action that the end of the clip cuts is described as begun."""
+NO_CHANGE, BEGUN, STARTS, STOPS = range(4)
+"""Values of :attr:`Segments.change`."""
 _SLACK = 1e-3
 MOST_SEGMENTS = 1 << 12
 """Exclusive upper bound of the number of segments of an actor."""
@@ -54,9 +59,12 @@ class Segments:
     speed, turn : metres per second, degrees (visible part, left positive)
     repetitions : number of completed repetitions
     pace, path, direction : index into SPEEDS, PATHS, DIRECTIONS; 0 for none
+    degrees : angle of a turn on the spot, one of :data:`posegen.constants.ANGLES`; 0 for none. Measured, not planned
     exact : whether `repetitions` is all that is visible, with no further one begun
     finished : whether the planned segment ends within the clip
     covered : whether a layered segment overlays it
+    change : BEGUN where the action has only begun when the clip ends; STARTS where a gait follows something else, STOPS where
+        standing follows a gait; otherwise NO_CHANGE
     together : whether it is done with the partner
     """
 
@@ -74,9 +82,11 @@ class Segments:
     pace: Array
     path: Array
     direction: Array
+    degrees: Array
     exact: Array
     finished: Array
     covered: Array
+    change: Array
     together: Array
 
     @property
@@ -112,13 +122,17 @@ def find_segments(scenes: Scenes, library: Library, fps: int) -> Segments:
     """
     actions = repertoire(library)
     shown = (scenes.length / fps)[:, None, None]
+    change = _change(actions, scenes)
+    scenes = join_paths(scenes)
     start, end = scenes.start.astype(np.float64), scenes.end.astype(np.float64)
     used = (scenes.action != NOTHING) & (start < shown)
     seconds = np.minimum(end, shown) - start
     finished = end <= shown + _SLACK
     completed, exact = _completed(actions, scenes, seconds)
     leg = leg_height(scenes.persons)[..., None]
-    visible = used & _is_visible(actions, scenes, seconds, finished, completed, leg)
+    whole = _is_visible(actions, scenes, seconds, finished, completed, leg)
+    begun = ~whole & ~finished & (seconds >= _MIN_BEGUN - _SLACK) & (scenes.action != actions.standing)
+    visible = used & (whole | begun)
     turn = scenes.turn * DEGREES * np.where(finished, 1.0, seconds / np.where(used, end - start, 1.0))
     gait = actions.gait[scenes.action]
     sample, actor, planned = np.nonzero(visible)
@@ -134,21 +148,37 @@ def find_segments(scenes: Scenes, library: Library, fps: int) -> Segments:
         "start": np.ceil(start * fps - _SLACK).astype(np.int64),
         "end": np.ceil(np.minimum(end, shown) * fps - _SLACK).astype(np.int64),
         "side": np.where(actions.sided[scenes.action], scenes.side, BOTH),
+        "change": np.where(begun, BEGUN, change),
         "speed": scenes.speed,
         "turn": turn,
         "repetitions": completed,
-        "pace": _pace(gait, scenes.speed, leg),
-        "path": _path(gait, scenes.turn, turn),
-        "direction": _direction(gait, turn),
+        "pace": np.where(begun, 0, _pace(gait, scenes.speed, leg)),
+        "path": np.where(begun, 0, np.where(scenes.path > 0, scenes.path * finished, _path(gait, scenes.turn, turn))),
+        "direction": np.where(begun, 0, _direction(gait, turn)),
+        "degrees": np.zeros(gait.shape, np.int64),
         "exact": exact,
         "finished": finished,
         "covered": _covered(scenes, used),
-        "together": scenes.together,
+        "together": scenes.together & ~begun,
     }
     bounds = np.searchsorted(owner, np.arange(visible.shape[0] * visible.shape[1] + 1))
     last = np.where(visible, start, -np.inf).max(-1, keepdims=True)
     complete = ~(used & ~visible & (start > last)).any(-1).reshape(-1)
     return Segments(bounds=bounds, complete=complete, **{name: values[where] for name, values in columns.items()})
+
+
+def join_paths(scenes: Scenes) -> Scenes:
+    """Return scenes in which each path is one segment, with the sum of its turns; the segments behind its first are unused."""
+    if not (scenes.path == CONTINUED).any():
+        return scenes
+    end, turn = scenes.end.copy(), scenes.turn.copy()
+    for k in range(end.shape[2] - 1, 0, -1):
+        continued = scenes.path[..., k] == CONTINUED
+        end[..., k - 1] = np.where(continued, end[..., k], end[..., k - 1])
+        turn[..., k - 1] += np.where(continued, turn[..., k], np.float32(0.0))
+    joined, continued = replace(scenes, end=end, turn=turn), scenes.path == CONTINUED
+    unused = {name: np.where(continued, empty, getattr(joined, name)) for name, empty in UNUSED.items()}
+    return replace(joined, **{name: values.astype(getattr(joined, name).dtype) for name, values in unused.items()})
 
 
 def segment_rows(scenes: Scenes, library: Library, segments: Segments) -> list[list[list[dict[str, Any]]]]:
@@ -235,6 +265,17 @@ def _direction(gait: Array, turn: Array) -> Array:
     return np.where(gait == STEP, direction, 0)
 
 
+def _change(actions: Repertoire, scenes: Scenes) -> Array:
+    """Return STARTS for a gait behind something else, and STOPS for standing behind a gait, of the base segments."""
+    gait = actions.gait[scenes.action]
+    travels, base = (gait != NO_GAIT) & (gait != STEP), (scenes.action != NOTHING) & ~scenes.layered
+    # The base segments come first, in the order of time.
+    before, follows = np.zeros_like(travels), np.zeros_like(base)
+    before[..., 1:], follows[..., 1:] = travels[..., :-1], base[..., :-1] & base[..., 1:]
+    starts, stops = follows & ~before & travels, follows & before & (scenes.action == actions.standing)
+    return np.where(starts, STARTS, np.where(stops, STOPS, NO_CHANGE))
+
+
 def _covered(scenes: Scenes, used: Array) -> Array:
     covered = np.zeros(scenes.action.shape, bool)
     for layer in np.flatnonzero(scenes.layered.any(axis=(0, 1))):
@@ -248,8 +289,8 @@ def _covered(scenes: Scenes, used: Array) -> Array:
 class Facts(NamedTuple):
     """What a caption may state about one segment; see :class:`posegen.captions.segments.Segments`.
 
-    `times` is 0 where repetitions are not counted, `together` is whether it is done with the partner, and `style` is empty
-    where no style is stated.
+    `times` is 0 where repetitions are not counted, `degrees` is 0 where no angle is stated, `together` is whether it is done
+    with the partner, and `style` is empty where no style is stated.
     """
 
     action: int
@@ -258,6 +299,8 @@ class Facts(NamedTuple):
     pace: int = 0
     path: int = 0
     direction: int = 0
+    degrees: int = 0
+    change: int = NO_CHANGE
     finished: bool = False
     together: bool = False
     style: str = ""
@@ -287,14 +330,17 @@ def segment_facts(segments: Segments, library: Library, unfinished: Array | None
     ended = segments.finished & repertoire(library).seated[segments.action]
     if unfinished is not None:
         ended &= ~unfinished
-    times = np.where(segments.exact, segments.repetitions, 0)
+    begun = segments.change == BEGUN
+    times = np.where(segments.exact & ~begun, segments.repetitions, 0)
     columns = [
         segments.action,
-        segments.side,
+        np.where(begun, BOTH, segments.side),
         times,
         segments.pace,
         segments.path,
         segments.direction,
+        segments.degrees,
+        segments.change,
         ended,
         segments.together,
     ]

@@ -14,10 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from posegen.arrays import Array
-from posegen.constants import AVERAGE_LEG, DEGREES
+from posegen.checks.paths import path_shapes
+from posegen.constants import AVERAGE_LEG, DEGREES, SHAPES
 from posegen.kernels import Scalar, kernel
 from posegen.library.load import Library
 from posegen.library.schema import SIGNALS
+from posegen.planning.repertoire import RUN, WALK, repertoire
 from posegen.scene import BOTH, LEFT, RIGHT
 from posegen.skeleton import JOINTS
 
@@ -195,8 +197,10 @@ class Evidence(NamedTuple):
         Degrees by which the hips turn; left positive.
     slower, faster : float64 [n, k]
         Share of the time in which the pelvis is slower, or faster, than the k-th speed bound.
+    shapes : bool [n, len(SHAPES)]
+        Which shapes of :data:`posegen.constants.SHAPES` the path has.
 
-    Turn, slower and faster are 0 for actions without a gait.
+    Turn, slower, faster and shapes are 0 for actions without a gait.
     """
 
     side: Array
@@ -204,6 +208,7 @@ class Evidence(NamedTuple):
     turn: Array
     slower: Array
     faster: Array
+    shapes: Array
 
 
 class Signs(NamedTuple):
@@ -369,9 +374,9 @@ def measure_evidence(joints: Array, intervals: Intervals, library: Library, boun
     if empty.any():
         i = int(np.argmax(empty))
         raise ValueError(f"frames {intervals.start[i]} to {intervals.end[i]} are not an interval of a clip of {frames} frames")
-    found = Evidence(
-        np.empty(n, np.int8), np.empty(n, np.int32), np.empty(n), np.empty((n, len(bounds))), np.empty((n, len(bounds)))
-    )
+    slower, faster = np.empty((n, len(bounds))), np.empty((n, len(bounds)))
+    shapes = _measure_shapes(joints, intervals, library, fps)
+    found = Evidence(np.empty(n, np.int8), np.empty(n, np.int32), np.empty(n), slower, faster, shapes)
     fill_evidence(
         joints,
         Intervals(*(np.ascontiguousarray(c, np.int64) for c in intervals)),
@@ -382,6 +387,17 @@ def measure_evidence(joints: Array, intervals: Intervals, library: Library, boun
         found,
     )
     return found._replace(turn=found.turn * DEGREES)
+
+
+def _measure_shapes(joints: Array, intervals: Intervals, library: Library, fps: float) -> Array:
+    """Return which shapes the path in each interval has, bool [n, len(SHAPES)]."""
+    shapes = np.zeros((len(intervals.clip), len(SHAPES)), bool)
+    gait = repertoire(library).gait[intervals.action]
+    for i in np.flatnonzero((gait == WALK) | (gait == RUN)).tolist():
+        frames = slice(intervals.start[i], intervals.end[i])
+        seen = joints[intervals.clip[i], intervals.actor[i], frames][:, [*HIPS, PELVIS]][..., [0, 2]].astype(np.float64)
+        shapes[i] = path_shapes(seen[:, 0] - seen[:, 1], seen[:, 2], fps)
+    return shapes
 
 
 CONTACT, LEAST_CONTACT = 0.05, 3

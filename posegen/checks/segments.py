@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from posegen.arrays import Array
-from posegen.captions.segments import SIDES, Segments, make_statement
+from posegen.captions.segments import BEGUN, SIDES, Segments, make_statement
 from posegen.checks.evidence import PELVIS, STRIDE_SECONDS, Evidence, Intervals, find_partners, measure_evidence
-from posegen.checks.statements import BOUNDS, KINDS, false_statements, shown_directions, shown_paths, shown_speeds
+from posegen.checks.statements import BOUNDS, KINDS, false_statements, has_path, shown_angles, shown_directions, shown_speeds
 from posegen.constants import DIRECTIONS, PATHS, SPEEDS
 from posegen.library.load import Library
 from posegen.planning.quotas import Allotment
@@ -27,6 +27,8 @@ Row = dict[str, Any]
 
 STEADY = 0.6
 """Share of its time for which a gait must be slow, or fast, to be described so; the statement is true from one half on."""
+EVEN = 10.0
+"""Degrees within which a turn must be at an angle to be described so; the statement is true within NEAR_ANGLE."""
 _ACTION = KINDS.index("action")
 _OTHER_SIDE = np.array([RIGHT, LEFT, BOTH])
 _OTHER_PATH, _OTHER_DIRECTION = np.array(mirror_order(PATHS)), np.array(mirror_order(DIRECTIONS))
@@ -90,10 +92,12 @@ def check_segments(segments: Segments, joints: Array, clips: Array, library: Lib
 
 def _as_shown(segments: Segments, evidence: Evidence, library: Library) -> Segments:
     speeds = shown_speeds(segments.action, evidence, library, STEADY)
+    whole = segments.change != BEGUN
     return replace(
         segments,
+        degrees=np.where(whole, shown_angles(segments.action, evidence.turn, library, EVEN), 0),
         pace=np.where(segments.pace > 0, speeds, 0),
-        path=np.where(segments.path == shown_paths(evidence.turn), segments.path, 0),
+        path=np.where(has_path(segments.path, evidence), segments.path, 0),
         direction=np.where(segments.direction > 0, shown_directions(evidence.turn), 0),
     )
 
@@ -138,6 +142,7 @@ def remove_false(checked: CheckedSegments, library: Library) -> CheckedSegments:
         pace=np.where(false["speed"], 0, segments.pace),
         direction=np.where(false["direction"], 0, segments.direction),
         path=np.where(false["path"], 0, segments.path),
+        degrees=np.where(false["degrees"], 0, segments.degrees),
         # An actor who stands, and whose other action does not show, is described as standing.
         covered=segments.covered & ~np.isin(owner, hidden),
     )
@@ -163,6 +168,7 @@ def _dropped_statements(checked: CheckedSegments, index: Array, library: Library
             "speed": SPEEDS[segments.pace[row]],
             "direction": DIRECTIONS[segments.direction[row]],
             "path": PATHS[segments.path[row]],
+            "degrees": str(segments.degrees[row]),
         }
         statement = make_statement(owner % checked.actors, KINDS[kind], segment, action, values[KINDS[kind]])
         dropped[owner // checked.actors].append(statement)
@@ -199,7 +205,8 @@ def unmet_quotas(asked: Allotment, checked: CheckedSegments, joints: Array, libr
     bool [n]
     """
     n, segments, owner = len(asked.action), checked.segments, checked.segments.owner
-    rows = np.flatnonzero((owner % checked.actors == 0) & (owner < n * checked.actors) & ~checked.false.any(axis=1))
+    first = (owner % checked.actors == 0) & (owner < n * checked.actors) & (segments.change != BEGUN)
+    rows = np.flatnonzero(first & ~checked.false.any(axis=1))
     sample = owner[rows] // checked.actors
     action, side, start, end = (column[rows] for column in (segments.action, segments.side, segments.start, segments.end))
     shown = action == asked.action[sample]

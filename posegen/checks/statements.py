@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from posegen.arrays import Array
-from posegen.captions.segments import SIDES, Segments
+from posegen.captions.segments import BEGUN, SIDES, Segments
 from posegen.checks.evidence import UNKNOWN, Evidence, Intervals, find_partners, measure_evidence, signs_of
-from posegen.constants import AROUND, DIRECTIONS, PATHS, SPEED_BOUNDS, SPEEDS
+from posegen.constants import ANGLES, AROUND, DIRECTIONS, PATHS, SHAPES, SPEED_BOUNDS, SPEEDS
 from posegen.library.load import Library
 from posegen.planning.repertoire import NO_GAIT, RUN, STEP, WALK, repertoire
 from posegen.scene import BOTH
@@ -24,6 +24,10 @@ CURVE = 20.0
 """Degrees from which a path is curved."""
 FACING = 15.0
 """Least degrees of a turn to a side."""
+NEAR_ANGLE = 22.5
+"""Most degrees between a turn and the angle that is stated of it."""
+LEAST_TURN = 3.0
+"""Least degrees of a turn that has begun."""
 MOVING = 0.15
 """Metres per second: an actor with a gait is faster than this most of the time."""
 MOST = 0.5
@@ -31,20 +35,21 @@ MOST = 0.5
 
 BOUNDS = np.array([*SPEED_BOUNDS["walk"], *SPEED_BOUNDS["run"], MOVING])
 """Speed bounds that evidence is measured for, metres per second for an average leg."""
-KINDS = ("action", "side", "count", "speed", "direction", "path")
+KINDS = ("action", "side", "count", "speed", "direction", "path", "degrees")
 """Kinds of the statements that are checked, in the order of the columns of :func:`false_statements`.
 
 Order follows from these: both actions show, and captions state them in the order in which they begin.
 """
 _OPEN = np.array(None)
 _STRAIGHT, _LEFT, _RIGHT = (PATHS.index(word) for word in ("straight", "left", "right"))
+_FIRST_SHAPE = PATHS.index(SHAPES[0])
 _TO_LEFT, _TO_RIGHT, _AROUND = (DIRECTIONS.index(word) for word in ("left", "right", "around"))
 
 
 Shown = dict[str, Any]
 """What the joints show of one segment: a value for each of :data:`KINDS`, as in statements, or None where it is not known.
 
-The value of `action` is whether it shows.
+The value of `action` is whether it shows. `shapes` are those of the path, in addition to whether it is straight or curved.
 """
 
 
@@ -73,9 +78,23 @@ def shown_directions(turn: Array) -> Array:
     return np.where(np.abs(turn) > AROUND, _AROUND, aside)
 
 
+def shown_angles(action: Array, turn: Array, library: Library, within: float = NEAR_ANGLE) -> Array:
+    """Return which of :data:`posegen.constants.ANGLES` a turn on the spot, in degrees, has within a margin; 0 for none."""
+    size, found = np.abs(turn), np.zeros(np.shape(turn), np.int64)
+    for angle in ANGLES:
+        found = np.where(np.abs(size - angle) < within, angle, found)
+    return np.where(repertoire(library).gait[action] == STEP, found, 0)
+
+
 def shown_paths(turn: Array) -> Array:
-    """Return the path of an actor who turns by some degrees on the way, as index into :data:`posegen.constants.PATHS`."""
+    """Return whether a path is straight or curved by the turn in degrees, as index into :data:`posegen.constants.PATHS`."""
     return np.where(turn > CURVE, _LEFT, np.where(turn < -CURVE, _RIGHT, _STRAIGHT))
+
+
+def has_path(path: Array, evidence: Evidence) -> Array:
+    """Return whether each interval shows a path, given as index into :data:`posegen.constants.PATHS`, by turn or shape."""
+    shape = np.take_along_axis(evidence.shapes, np.maximum(path - _FIRST_SHAPE, 0)[:, None], axis=1)[:, 0]
+    return np.where(path >= _FIRST_SHAPE, shape, shown_paths(evidence.turn) == path)
 
 
 def shown_speeds(action: Array, evidence: Evidence, library: Library, share: float = MOST) -> Array:
@@ -101,12 +120,17 @@ def shown_speeds(action: Array, evidence: Evidence, library: Library, share: flo
     return np.where((bound >= 0) & (kept[word, rows] > share), word + SPEEDS.index("slow"), 0)
 
 
-def _action_shows(action: Array, evidence: Evidence, library: Library) -> Array:
-    """Return whether anything of the action shows, or nothing is known that would."""
+def _action_shows(action: Array, begun: Array, evidence: Evidence, library: Library) -> Array:
+    """Return whether anything of the action shows, or nothing is known that would.
+
+    Of an action that has only begun, no side and no repetition shows yet; a gait or a turn must move.
+    """
     gait, sided = repertoire(library).gait[action], signs_of(library).side[action] >= 0
     shows = np.where(sided, evidence.side != BOTH, evidence.repetitions != 0)
     shows = np.where(gait == NO_GAIT, shows, evidence.faster[:, -1] > MOST)
-    return np.where(gait == STEP, shown_directions(evidence.turn) != 0, shows)
+    shows = np.where(gait == STEP, shown_directions(evidence.turn) != 0, shows)
+    moves = np.where(gait == NO_GAIT, True, (evidence.faster[:, -1] > 0) | (evidence.slower[:, -1] == 0))
+    return np.where(begun, np.where(gait == STEP, np.abs(evidence.turn) > LEAST_TURN, moves), shows)
 
 
 def false_statements(segments: Segments, evidence: Evidence, library: Library) -> Array:
@@ -126,16 +150,18 @@ def false_statements(segments: Segments, evidence: Evidence, library: Library) -
         Whether the statement of each of :data:`KINDS` is false; not where there is none or it cannot be measured.
     """
     sided, bound = signs_of(library).side[segments.action] >= 0, _bound(segments.action, library)
-    count = np.where(segments.exact, segments.repetitions, 0)
+    whole = segments.change != BEGUN
+    count = np.where(segments.exact & whole, segments.repetitions, 0)
     speeds = shown_speeds(segments.action, evidence, library)
     return np.stack(
         [
-            ~_action_shows(segments.action, evidence, library),
-            sided & (segments.side != BOTH) & (evidence.side != segments.side),
+            ~_action_shows(segments.action, segments.change == BEGUN, evidence, library),
+            sided & whole & (segments.side != BOTH) & (evidence.side != segments.side),
             (count > 0) & (evidence.repetitions != UNKNOWN) & (evidence.repetitions != count),
             (segments.pace > 0) & (bound >= 0) & (speeds != segments.pace),
             (segments.direction > 0) & (shown_directions(evidence.turn) != segments.direction),
-            (segments.path > 0) & (shown_paths(evidence.turn) != segments.path),
+            (segments.path > 0) & ~has_path(segments.path, evidence),
+            (segments.degrees > 0) & (shown_angles(segments.action, evidence.turn, library) != segments.degrees),
         ],
         axis=1,
     )
@@ -150,13 +176,15 @@ def row_statements(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             yield from segment["statements"]
 
 
-def shown_segments(action: Array, evidence: Evidence, library: Library) -> list[Shown]:
+def shown_segments(action: Array, begun: Array, evidence: Evidence, library: Library) -> list[Shown]:
     """Return what the joints show of segments.
 
     Parameters
     ----------
     action : int [n]
         Index into the library's actions.
+    begun : bool [n]
+        Whether the action has only begun.
     evidence : Evidence
         Measured in their frames, for :data:`BOUNDS`.
     library : Library
@@ -169,14 +197,17 @@ def shown_segments(action: Array, evidence: Evidence, library: Library) -> list[
     known = (repertoire(library).gait[action] != NO_GAIT) | sided | counted
     speeds = np.array(SPEEDS)[shown_speeds(action, evidence, library)]
     columns = (
-        np.where(known, _action_shows(action, evidence, library), _OPEN),
+        np.where(known, _action_shows(action, begun, evidence, library), _OPEN),
         np.where(sided, np.array(SIDES)[evidence.side], _OPEN),
         np.where(counted, evidence.repetitions.astype(str), _OPEN),
         np.where(_bound(action, library) >= 0, speeds, _OPEN),
         np.array(DIRECTIONS)[shown_directions(evidence.turn)],
         np.array(PATHS)[shown_paths(evidence.turn)],
+        shown_angles(action, evidence.turn, library).astype(str),
     )
-    return [dict(zip(KINDS, row, strict=True)) for row in zip(*(column.tolist() for column in columns), strict=True)]
+    rows = [dict(zip(KINDS, row, strict=True)) for row in zip(*(column.tolist() for column in columns), strict=True)]
+    names = [tuple(SHAPES[i] for i in np.flatnonzero(shapes)) for shapes in evidence.shapes]
+    return [row | {"shapes": own} for row, own in zip(rows, names, strict=True)]
 
 
 def observe_actors(
@@ -199,14 +230,15 @@ def observe_actors(
     list, for each sequence, of lists of Actor
     """
     rows = [
-        (clip, a, segment["start"], segment["end"], library.index(segment["action"]))
+        (clip, a, segment["start"], segment["end"], library.index(segment["action"]), _has_only_begun(segment))
         for clip, actors in enumerate(cast)
         for a, actor in enumerate(actors)
         for segment in actor["segments"]
     ]
-    intervals = Intervals(*np.array(rows, np.int64).reshape(-1, 5).T)
+    *columns, begun = np.array(rows, np.int64).reshape(-1, 6).T
+    intervals = Intervals(*columns)
     evidence = measure_evidence(joints, intervals, library, BOUNDS, fps)
-    shown = iter(shown_segments(intervals.action, evidence, library))
+    shown = iter(shown_segments(intervals.action, begun > 0, evidence, library))
     return [
         [
             Actor(actor["segments"], [next(shown) for _ in actor["segments"]], joints[clip], number)
@@ -214,6 +246,10 @@ def observe_actors(
         ]
         for clip, actors in enumerate(cast)
     ]
+
+
+def _has_only_begun(segment: Mapping[str, Any]) -> bool:
+    return any(s["kind"] == "action" and s["value"] == "begun" for s in segment.get("statements", ()))
 
 
 def check_statement(statement: Mapping[str, Any], actors: Sequence[Actor], library: Library) -> bool | None:
@@ -244,6 +280,8 @@ def check_statement(statement: Mapping[str, Any], actors: Sequence[Actor], libra
     if not 0 <= number < len(actor.segments) or actor.segments[number]["action"] != statement["action"]:
         return False
     segment, shown = actor.segments[number], actor.shown[number]
+    if kind == "path" and value in SHAPES:
+        return value in shown["shapes"]
     if kind in KINDS[1:]:
         return None if shown[kind] is None else bool(shown[kind] == value)
     if kind == "partner":

@@ -254,6 +254,18 @@ class Story(StrictModel):
     library: Annotated[Path, AfterValidator(_path_in_text)] | None = None
 
 
+class Captions(StrictModel):
+    """Captions.
+
+    Attributes
+    ----------
+    identity : share of the captions that name the gender and age of people, and share of the narratives that name the place;
+        joints hardly show either. The other captions say "a person"
+    """
+
+    identity: Share = 0.1
+
+
 class Speeds(_Range):
     """Slowest and fastest speed in metres per second."""
 
@@ -402,7 +414,7 @@ class Config(StrictModel):
     workers : number of processes; null: one per core
     frames, fps : length of the arrays and frames per second
     length : range of clip lengths; null: clips fill the arrays
-    variants, population, story, store : groups of settings
+    variants, population, story, captions, store : groups of settings
     quotas : exact numbers and caps; null: everything is drawn by the weights
     """
 
@@ -416,6 +428,7 @@ class Config(StrictModel):
     variants: SerializeAsAny[Variants] = Variants()
     population: Population = Population()
     story: Story = Story()
+    captions: Captions = Captions()
     quotas: Quotas | None = None
     store: Store = Store()
 

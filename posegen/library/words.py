@@ -64,7 +64,7 @@ Phrases = Annotated[list[Text], _Some]
 Verbs = Annotated[list[Verb], _Some]
 Templates = Annotated[list[Template], _Some]
 Details = dict[str, Phrases]
-Detail = Literal["side", "direction", "count", "speed", "path", "style"]
+Detail = Literal["side", "direction", "degrees", "count", "speed", "path", "style"]
 Entry = TypeVar("Entry", str, list[str])
 
 
@@ -126,6 +126,8 @@ class _Joining(StrictModel):
     while_: Annotated[list[VerbJoiner], _Some] = _WHILE
     goes_on: Verbs
     meanwhile: Phrases
+    begins: Annotated[list[VerbJoiner], Field(max_length=100)] = []
+    starts: Annotated[list[VerbJoiner], Field(max_length=100)] = []
     nothing: Verbs
 
 
@@ -142,18 +144,21 @@ class _Tense(StrictModel):
 class _Narrative(StrictModel):
     tenses: Annotated[list[_Tense], Field(min_length=1, max_length=10)]
     people: Phrases
+    people_placeless: list[Text] = []
 
 
 class _ActionWords(StrictModel):
     """Words of one action.
 
-    `once` has verbs for a single repetition, `finished` for an action whose end is visible, `during` for a simultaneous action,
-    `together` for an action with a {partner}; `speed_verbs` imply the speed, and `side_verbs` the side, as in "lifts the left
-    arm". `manner` allows adverbs of the style. A `minor` action is left out of a short caption that has other actions.
+    `once` has verbs for a single repetition, `stopped` for standing after a gait, `finished` for an action whose end is
+    visible, `during` for a simultaneous action, `together` for an action with a {partner}; `speed_verbs` imply the speed, and
+    `side_verbs` the side, as in "lifts the left arm". `manner` allows adverbs of the style. A `minor` action is left out of a
+    short caption that has other actions. With a `placeless` action, no place is named.
     """
 
     verbs: Verbs
     once: list[Verb] = []
+    stopped: list[Verb] = []
     finished: list[Verb] = []
     together: list[Verb] = []
     speed_verbs: dict[str, Verbs] = {}
@@ -162,10 +167,12 @@ class _ActionWords(StrictModel):
     count: Annotated[bool, Field(strict=True)] = False
     manner: Annotated[bool, Field(strict=True)] = False
     minor: Annotated[bool, Field(strict=True)] = False
+    placeless: Annotated[bool, Field(strict=True)] = False
     side: Details = {}
     direction: Details = {}
     speed: Details = {}
     path: Details = {}
+    degrees: Details = {}
 
 
 class _Reading(StrictModel):

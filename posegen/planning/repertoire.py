@@ -10,15 +10,18 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.config.schema import Config
+from posegen.constants import SHAPES
 from posegen.errors import UsageError
 from posegen.library.load import Library
 from posegen.library.schema import Action
-from posegen.scene import BOTH, LEFT, RIGHT
+from posegen.scene import BOTH, LEFT, NOTHING, RIGHT
 from posegen.skeleton import PARTS
 from posegen.wording import did_you_mean
 
 STANDING = "stand"
 """The idle action, over which arm actions are performed."""
+
+PICKING, PUTTING = "pick_up", "put_down"
 
 NO_GAIT, WALK, RUN, STEP, HOP, SKIP = 0, 1, 2, 3, 4, 5
 _GAITS = {None: NO_GAIT, "walk": WALK, "run": RUN, "step": STEP, "hop": HOP, "skip": SKIP}
@@ -33,11 +36,13 @@ class Repertoire:
     ----------
     names : in the order of the library
     standing : index of the idle action
+    picking, putting : indices of picking up and of putting down an object; NOTHING in a library without them
     gait : NO_GAIT, WALK, RUN, STEP, HOP or SKIP
     base : whether it determines the whole body; the others are layers over a base action
     layered : whether it may be a layer over another action
     host : whether it allows layers
     sided, seated, counted, jumping : whether it has a side, a seat, repetitions, flights
+    shaped : whether captions can name the shape of its path, such as a circle
     shortest, longest : seconds at tempo 1 with the fewest and the most repetitions
     enter, exit, cycle : seconds at tempo 1
     fewest, most : repetitions
@@ -47,6 +52,8 @@ class Repertoire:
 
     names: tuple[str, ...]
     standing: int
+    picking: int
+    putting: int
     gait: Array
     base: Array
     layered: Array
@@ -55,6 +62,7 @@ class Repertoire:
     seated: Array
     counted: Array
     jumping: Array
+    shaped: Array
     shortest: Array
     longest: Array
     enter: Array
@@ -75,16 +83,19 @@ def repertoire(library: Library) -> Repertoire:
     if STANDING not in library.actions:
         raise UsageError(f"the library has no action {STANDING!r}, over which arm actions are performed; add it")
     rows = []
-    for action in actions:
+    for name, action in zip(library.actions, actions, strict=True):
+        paths = library.words["actions"][name].get("path", {})
+        shaped = all(shape in paths for shape in SHAPES)
         gait, seated, base = _GAITS[action.gait], action.support == "seat", "legs" in action.parts or not action.layered
         # Arms that hold something allow no layer.
         host = (gait in (WALK, STEP) or seated) and not (action.manner and action.manner.holds)
         counted, jumping = action.repetitions is not None, action.support == "flight"
-        kinds = gait, base, action.layered and not base, host, action.sided, seated, counted, jumping
+        kinds = gait, base, action.layered and not base, host, action.sided, seated, counted, jumping, shaped
         seconds = *seconds_of(action), action.enter, action.exit, action.cycle
         ranges = *(action.repetitions or (0, 0)), *(action.speed or (0.0, 0.0)), *action.turn
         rows.append((*kinds, *seconds, *ranges))  # in the order of the attributes
-    known = Repertoire(library.actions, library.actions.index(STANDING), *map(np.array, zip(*rows, strict=True)))
+    named = (library.actions.index(name) if name in library.actions else NOTHING for name in (PICKING, PUTTING))
+    known = Repertoire(library.actions, library.actions.index(STANDING), *named, *map(np.array, zip(*rows, strict=True)))
     known.host[known.standing] = True
     return known
 

@@ -16,6 +16,7 @@ from posegen.arrays import Array
 from posegen.config.schema import Config
 from posegen.constants import AVERAGE_LEG, RADIANS
 from posegen.planning.age_curves import JUMP, RANGE, RUNNING, TOP_SPEED, WALKING, of_age
+from posegen.planning.paths import path_of, path_speeds, split_paths
 from posegen.planning.population import leg_height
 from posegen.planning.repertoire import NO_GAIT, RUN, STEP, WALK, Repertoire
 from posegen.randomness import Stream, choose, integers, uniform
@@ -49,6 +50,11 @@ BEFORE, AFTER = 0.4, 0.2
 _SEGMENT_DRAWS, _LAYER_DRAWS = 12, 8
 _SPEED_OF_ROOM = 1.25
 """Largest speed in metres per second for each second of a segment: it starts and stops within it at no more than 4 m/s^2."""
+_SHORTEST_NEXT, _SHORTEST_LAST = 1.4, 2.5
+"""Least seconds between the end of a segment and the end of the clip, unless both are the same; the second one if the segment
+is to be the last one."""
+_MOST_STRETCH, _MOST_HASTE = 1.3, 1.35
+"""Largest factors by which an action is slowed or hastened so that it ends with the clip."""
 _MARGIN = 0.02
 """Margin in metres per second between drawn speeds and the limits of a quota."""
 
@@ -144,6 +150,7 @@ class _State(NamedTuple):
     previous: Array
     layer: Array
     straight: Array
+    holding: Array
 
 
 class _Step(NamedTuple):
@@ -164,7 +171,7 @@ class _Step(NamedTuple):
 def plan_track(config: Config, known: Repertoire, actor: Actor) -> tuple[Columns, Columns]:
     """Return the base segments and the layers of one actor; layers are compact and in the order of time."""
     n = len(actor.sample)
-    state = _State(np.zeros(n), np.full(n, NOTHING), np.full(n, NOTHING), np.zeros(n, bool))
+    state = _State(np.zeros(n), np.full(n, NOTHING), np.full(n, NOTHING), np.zeros(n, bool), np.zeros(n, bool))
     steps: list[_Step] = []
     while not steps or (state.time < actor.needed).any():
         step, state = _next_step(config, known, actor, state, len(steps))
@@ -178,7 +185,9 @@ def plan_track(config: Config, known: Repertoire, actor: Actor) -> tuple[Columns
     action, overlay = main["action"], known.layered[main["action"]]
     main |= {
         "side": actor.sides(known, action, draws[..., SegmentDraw.SIDE]),
-        "speed": actor.speeds(known, action, main["end"] - main["start"], draws[..., SegmentDraw.SPEED]),
+        "speed": path_speeds(
+            main["path"], actor.speeds(known, action, main["end"] - main["start"], draws[..., SegmentDraw.SPEED])
+        ),
         "turn": main["turn"] * RADIANS,
         "amplitude": actor.amplitudes(known, action, draws[..., SegmentDraw.AMPLITUDE]),
     }
@@ -189,11 +198,11 @@ def plan_track(config: Config, known: Repertoire, actor: Actor) -> tuple[Columns
         "amplitude": actor.amplitudes(known, layer["action"], above[..., LayerDraw.AMPLITUDE]),
     }
     standing = {name: UNUSED[name] for name in ("side", "tempo", "amplitude", "repetitions")}
-    standing |= {"action": known.standing, "end": main["end"] + BEFORE + AFTER}
+    standing |= {"path": 0, "action": known.standing, "end": main["end"] + BEFORE + AFTER}
     above_standing = main | {"start": main["start"] + BEFORE, "end": main["end"] + BEFORE}
     base = {name: np.where(overlay, standing.get(name, values), values) for name, values in main.items()}
     layers = {name: np.where(overlay, above_standing[name], values) for name, values in layer.items()}
-    return _unless(done, base), _compact(_unless(done, layers))
+    return split_paths(_unless(done, base), draws[..., SegmentDraw.LEFT_OR_RIGHT] >= 0.5), _compact(_unless(done, layers))
 
 
 def _next_step(config: Config, known: Repertoire, actor: Actor, state: _State, number: int) -> tuple[_Step, _State]:
@@ -208,13 +217,16 @@ def _next_step(config: Config, known: Repertoire, actor: Actor, state: _State, n
         "end": np.where(overlay, end + BEFORE + AFTER, end),
         "tempo": np.where(overlay, 1.0, main["tempo"]),
     }
+    # A layer that the end of the clip would cut is planned to end before it.
+    host = base | {"end": np.where(state.time < actor.shown, np.minimum(base["end"], actor.shown), base["end"])}
     weights = reduced(reduced(actor.weights, state.previous, 0.0), state.layer, 0.0)
     tempo = tempo_of(actor.person.energy, actor.tempo, above[:, LayerDraw.TEMPO])
-    layer = layer_of(known, weights, base, tempo, config.story.layering, above)
-    straight = (known.gait[action] != NO_GAIT) & (main["turn"] == 0.0)
+    layer = layer_of(known, weights, host, tempo, config.story.layering, above)
+    straight = (known.gait[action] != NO_GAIT) & (main["turn"] == 0.0) & (main["path"] == 0)
     after = np.where(overlay, action, layer["action"])
     time = np.where(done, state.time, base["end"])
-    return _Step(done, draws, above, main, layer), _State(time, action, after, straight)
+    holding = (state.holding | (action == known.picking)) & (action != known.putting)
+    return _Step(done, draws, above, main, layer), _State(time, action, after, straight, holding)
 
 
 def _main_action(known: Repertoire, actor: Actor, state: _State, number: int, draws: Array) -> Columns:
@@ -225,16 +237,31 @@ def _main_action(known: Repertoire, actor: Actor, state: _State, number: int, dr
     # A required action does not occur before its own segment.
     later = np.where(required & (number < asked.at), asked.action, NOTHING)
     weights = reduced(actor.weights, later, 0.0) if (later != NOTHING).any() else actor.weights
+    # What is held is put down before anything else is picked up.
+    weights = reduced(weights, np.where(state.holding, known.picking, NOTHING), 0.0)
     action = action_of(known, weights, state.previous, state.layer, room, draws[:, SegmentDraw.ACTION])
+    too_long = (remaining > 0) & (known.shortest[action] > _MOST_HASTE * (remaining - around_of(known, action)))
+    # Standing is not repeated; what takes too long after it is cut by the end of the clip.
+    filler = too_long & known.counted[action] & (state.previous != known.standing)
+    action = np.where(filler, known.standing, action)
     action = np.where(required & (number == asked.at), asked.action, action)
     tempo = tempo_of(actor.person.energy, actor.tempo, draws[:, SegmentDraw.TEMPO])
     target = target_of(remaining, left, usual, draws[:, SegmentDraw.TARGET])
-    room = np.minimum(np.where(known.layered[action], room - (BEFORE + AFTER), room), usual * 3.0)
+    room = np.minimum(room - around_of(known, action), usual * 3.0)
     span, repetitions = span_of(known, action, tempo, target, room, draws[:, SegmentDraw.REPETITIONS])
+    kept, rest = np.where(left > 1, _SHORTEST_NEXT, _SHORTEST_LAST), remaining - around_of(known, action)
+    span, repetitions = filled(known, action, tempo, span, repetitions, rest, kept)
     degrees = turn_of(known, action, state.straight & (action == state.previous), span, draws)
     span = turning_span(known, action, degrees, span, actor.tempo, draws[:, SegmentDraw.RATE])
+    path, seconds = path_of(known, np.where(required, NOTHING, action), room, remaining, draws[:, SegmentDraw.PATH])
+    degrees, span = np.where(path > 0, 0.0, degrees), np.where(path > 0, seconds, span)
+    factor = ending_factor(known, action, span, rest, kept)
+    hastened = np.clip(tempo / factor, *tempo_limits(actor.tempo))
+    span = np.where(known.counted[action], span * tempo / hastened, span * factor)
+    tempo = np.where(known.counted[action], hastened, tempo)
     start, end = state.time, state.time + span
-    return {"action": action, "start": start, "end": end, "tempo": tempo, "turn": degrees, "repetitions": repetitions}
+    segment = {"action": action, "start": start, "end": end, "tempo": tempo, "repetitions": repetitions}
+    return segment | {"turn": degrees, "path": path}
 
 
 def _unless(done: Array, segments: Columns) -> Columns:
@@ -263,6 +290,7 @@ class SegmentDraw(IntEnum):
     REPETITIONS = 8
     RATE = 9
     LEFT_OR_RIGHT = 10
+    PATH = 11
 
 
 class LayerDraw(IntEnum):
@@ -297,7 +325,7 @@ def action_of(known: Repertoire, weights: Array, previous: Array, layer: Array, 
     -------
     int [n]
     """
-    travelling = (known.gait != NO_GAIT) & (known.gait != STEP)
+    travelling = (known.gait != NO_GAIT) & (known.gait != STEP) & (known.left > 0)
     fresh = reduced(reduced(weights, previous, np.where(travelling, _AGAIN, 0.0)[previous]), layer, 0.0)
     chosen = np.cumsum(fresh * (known.shortest <= room[:, None]), axis=1)
     # If no action fits, one that the end of the clip cuts is chosen; if all would repeat, a repetition.
@@ -377,6 +405,12 @@ def side_of(known: Repertoire, action: Array, left_handed: Array, draws: Array) 
     return np.where(action == NOTHING, BOTH, side).astype(np.int8)
 
 
+def tempo_limits(style: Array) -> tuple[Array, Array]:
+    """Return the limits of the tempo with the factor of a style."""
+    low, high = (np.clip(style * limit, *_STYLED_TEMPO) for limit in _TEMPO)
+    return low, high
+
+
 def tempo_of(energy: Array, style: Array, draws: Array) -> Array:
     """Return the factor on the pace, which grows with energy; `style` is the factor of the person's style."""
     own = np.clip(1.02 + 0.08 * energy + 0.24 * (draws - 0.5), *_TEMPO)
@@ -451,6 +485,67 @@ def turning_span(known: Repertoire, action: Array, degrees: Array, span: Array, 
     rate = (_TURNING_RATE[0] + draws * (_TURNING_RATE[1] - _TURNING_RATE[0])) * style
     needed = np.maximum(np.abs(degrees) / rate, known.shortest[action])
     return np.where(known.gait[action] == STEP, needed, span)
+
+
+def around_of(known: Repertoire, action: Array) -> Array:
+    """Return the seconds of standing around actions of the arms, which are layers over standing; 0 for other actions."""
+    return np.where(known.layered[action], BEFORE + AFTER, 0.0)
+
+
+def filled(
+    known: Repertoire, action: Array, tempo: Array, span: Array, repetitions: Array, remaining: Array, kept: Array
+) -> tuple[Array, Array]:
+    """Return the seconds and the repetitions of segments, with more repetitions where no time for a next segment is left.
+
+    Parameters
+    ----------
+    known : Repertoire
+    action : int [n]
+    tempo, span : float [n]
+        Factor on the pace, and seconds.
+    repetitions : int [n]
+    remaining : float [n]
+        Seconds from the start of the segment to the end of the clip; not positive after the clip.
+    kept : float [n]
+        Seconds that a next segment needs.
+
+    Returns
+    -------
+    float [n], int [n]
+    """
+    cycle = np.where(known.cycle[action] > 0, known.cycle[action], 1.0)
+    left = remaining - span
+    last = known.counted[action] & (remaining > 0) & (left > 0) & (left < kept)
+    more = np.minimum(np.floor(left * tempo / cycle + 0.5).astype(np.int64), known.most[action] - repetitions)
+    more = np.where(last, np.maximum(more, 0), 0)
+    return span + more * cycle / tempo, repetitions + more
+
+
+def ending_factor(known: Repertoire, action: Array, span: Array, remaining: Array, kept: Array) -> Array:
+    """Return the factor on the seconds of each segment with which it ends with the clip, or well before; 1 where none does.
+
+    Parameters
+    ----------
+    known : Repertoire
+    action : int [n]
+    span : float [n]
+        Seconds of the segment.
+    remaining : float [n]
+        Seconds from its start to the end of the clip; not positive after the clip.
+    kept : float [n]
+        Seconds that a next segment needs.
+
+    Returns
+    -------
+    float [n]
+        Actions with repetitions change their tempo by it. Others may also last as long as the clip.
+    """
+    factor = np.where(remaining > 0, remaining / span, 1.0)
+    counted, turns = known.counted[action], known.gait[action] == STEP
+    near = (factor >= 1.0) & (remaining - span < kept)
+    lengthened = near & ((factor <= _MOST_STRETCH) | ~(counted | turns))
+    hastened = (factor < 1.0) & (counted | turns) & (factor >= 1.0 / _MOST_HASTE)
+    return np.where(lengthened | hastened, factor, 1.0)
 
 
 def needed_seconds(config: Config) -> float:

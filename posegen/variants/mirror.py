@@ -7,11 +7,14 @@ from dataclasses import replace
 import numpy as np
 
 from posegen.arrays import Array
+from posegen.constants import PATHS
 from posegen.motion.engine import Motion
 from posegen.scene import LEFT, RIGHT, Scenes
-from posegen.skeleton import MIRROR_CONTACTS, MIRROR_JOINTS, MIRROR_PARTS
+from posegen.skeleton import MIRROR_CONTACTS, MIRROR_JOINTS, MIRROR_PARTS, mirror_order
 from posegen.variants.copies import copy_motion
 from posegen.variants.variant import Parameters, Variant
+
+_OTHER_PATH = np.array(mirror_order(PATHS))
 
 
 def _draw(_settings: bool, draws: Array) -> dict[str, Array]:
@@ -31,6 +34,7 @@ def _transform(scenes: Scenes, _parameters: Parameters) -> Scenes:
         heading=zero - scenes.heading,
         steps=scenes.steps * np.array([-1, 1, -1, 1, 1, 1], np.float32) + zero,
         turn=zero - scenes.turn,
+        path=np.where(scenes.path > 0, _OTHER_PATH[scenes.path], scenes.path).astype(scenes.path.dtype),
         side=np.where(sided, LEFT + RIGHT - scenes.side, scenes.side).astype(scenes.side.dtype),
         phase=np.where(phase >= 1, phase - 1, phase),
         apart=scenes.apart * np.array([1, 1, -1], np.float32) + zero,

@@ -11,10 +11,13 @@ import pytest
 
 from posegen.captions.captions import KINDS, write_captions
 from posegen.captions.grammar import CHOICES, grammar_of, verb_forms
-from posegen.captions.segments import Facts, find_segments, segment_facts, segment_rows
+from posegen.captions.segments import BEGUN, Facts, find_segments, segment_facts, segment_rows
 from posegen.config.schema import Config
+from posegen.constants import SHAPES
 from posegen.library.load import load_library
 from posegen.planning.scenes import plan_scenes
+from posegen.scene import BOTH
+from posegen.skeleton import mirror_name
 from posegen.variants.variant import draw_parameters
 from tests.variants.applied import apply_variant
 
@@ -26,11 +29,14 @@ CONFIGS = {
     "cut": {"length": {"min": 20, "max": 150}},
     "children": {"population": {"age": {"min": 6, "max": 20}}},
 }
-OTHER_SIDE = {"left": "right", "leftward": "rightward", "leftwards": "rightwards"}
+OTHER_SIDE = {"left": "right", "leftward": "rightward", "leftwards": "rightwards", "counterclockwise": "clockwise"}
+SHAPE_WORDS = {"figure_eight": "figure eight", "back_and_forth": "back and forth"}
+SHAPE_WORDS |= {"left_circle": "counterclockwise|circle to the left", "right_circle": r"\bclockwise|circle to the right"}
+SHAPE_WORDS |= {f"{side}_diagonal": f"diagonally.* to the {side}" for side in ("left", "right")}
 OTHER_SIDE |= {right: left for left, right in OTHER_SIDE.items()}
 STEMS = {
     "sit": "sit|sat|seat|chair",
-    "stand": "st(and|ood)|wait|stay|paus",
+    "stand": "st(and|ood)|wait|stay|paus|stop",
     "shake_hands": "hand",
     "slap_hands": "high five|high-fiv|hands",
     "embrace": "embrac|hug",
@@ -216,7 +222,7 @@ def test_language(name):
         assert not re.search(r"\ba [aeiou]|\ban [^aeiou ]", text.lower()), text
         assert not re.search(r"[{}\[\]]|  | [,.;]|^ | $|,,|\.\.", text), text
         sentences = re.split(r"(?<=\.) ", text)
-        if caption["kind"] == "narrative":
+        if caption["kind"] != "short":
             assert all(sentence[0].isupper() and sentence.endswith(".") for sentence in sentences), text
         else:
             assert text[0].islower(), text
@@ -247,12 +253,17 @@ def test_statements_agree_with_the_rows(name):
                 else:
                     assert before["start"] <= segment["start"] < before["end"]
             elif kind == "path":
-                assert {"straight": segment["turn"] == 0, "left": segment["turn"] > 35, "right": segment["turn"] < -35}[value]
+                turned = segment["turn"]
+                shapes = {"left_circle": turned > 350, "right_circle": turned < -350, "figure_eight": abs(turned) < 1}
+                curves = {"straight": turned == 0, "left": turned > 35, "right": turned < -35}
+                assert value in SHAPES[3:] or (curves | shapes)[value]
             elif kind == "direction":
                 size = abs(segment["turn"])
                 assert size > 150 if value == "around" else (segment["turn"] > 0) == (value == "left")
             elif kind in ("speed", "style"):
                 assert segment["speed"] > 0
+            elif kind == "degrees":
+                assert abs(abs(segment["turn"]) - int(value)) < 30
             elif kind == "partner":
                 assert value == str(1 - claim["actor"])
             else:
@@ -270,7 +281,7 @@ def test_words_agree_with_the_statements(name):
             if claim["kind"] == "action":
                 assert re.search(STEMS.get(claim["action"], claim["action"]), text)
             elif claim["kind"] in ("side", "direction") or (claim["kind"] == "path" and value != "straight"):
-                assert re.search(rf"\b{value}", text)
+                assert re.search(SHAPE_WORDS.get(value, rf"\b{value}"), text)
             elif claim["kind"] == "count":
                 assert re.search(COUNTS.get(value, f"{NUMBERS[int(value)]} times"), text)
         if not stated["side"] and not stated["direction"] and not stated["path"]:
@@ -297,7 +308,7 @@ def test_mirror_states_the_other_side(name):
             for claim, swapped in zip(caption["statements"], other["statements"], strict=True):
                 expected = claim["value"]
                 if claim["kind"] in ("side", "direction", "path"):
-                    expected = OTHER_SIDE.get(expected, expected)
+                    expected = mirror_name(expected)
                 assert swapped == claim | {"value": expected}
             words, swapped_words = (re.findall(r"\w+", c["text"]) for c in (caption, other))
             assert [OTHER_SIDE.get(word, word) for word in words] == swapped_words
@@ -394,9 +405,11 @@ def test_facts_agree_with_segments():
     seated = {LIBRARY.index(name) for name in LIBRARY.actions if LIBRARY.action(name).support == "seat"}
     for row, number in enumerate(facts.number.tolist()):
         found = facts.distinct[number]
-        for name in ("action", "side", "pace", "path", "direction", "together"):
+        for name in ("action", "pace", "path", "direction", "change", "together"):
             assert getattr(found, name) == getattr(segments, name)[row]
-        assert found.times == (segments.repetitions[row] if segments.exact[row] else 0)
+        begun = segments.change[row] == BEGUN
+        assert found.side == (BOTH if begun else segments.side[row])
+        assert found.times == (segments.repetitions[row] if segments.exact[row] and not begun else 0)
         assert found.finished == (segments.finished[row] and found.action in seated)
 
 
@@ -405,6 +418,7 @@ def test_no_two_actions_share_a_wording():
     for name in LIBRARY.actions:
         words = LIBRARY.words["actions"][name]
         own = {*words["verbs"], *words.get("together", []), *words.get("once", []), *words.get("finished", [])}
+        own |= {*words.get("stopped", [])}
         own |= {verb for key in ("speed_verbs", "side_verbs") for kind in words.get(key, {}).values() for verb in kind}
         verbs.update({form for verb in own for form in verb_forms(verb, LIBRARY.words["forms"])})
     assert [form for form, count in verbs.items() if count > 1] == []

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from posegen.checks.evidence import count_peaks, fill_signal
+from posegen.checks.paths import path_shapes
+from posegen.constants import SHAPES
 from posegen.library.schema import SIGNALS, Signal
 from posegen.scene import BOTH, LEFT, RIGHT
 from posegen.skeleton import JOINTS, MIRROR_JOINTS
@@ -62,3 +64,38 @@ def test_extremes_at_the_ends_are_not_peaks() -> None:
     assert count_peaks(np.array([0.0, 1.0, 2.0, 3.0]), True) == 0
     assert count_peaks(np.zeros(5), True) == 0
     assert count_peaks(np.empty(0), True) == 0
+
+
+WAYS = {
+    "left_circle": [(150, 360)],
+    "right_circle": [(150, -360)],
+    "figure_eight": [(110, 360), (110, -360)],
+    "zigzag": [(20, 55), (35, -110), (35, 110), (35, -110), (20, 55)],
+    "back_and_forth": [(50, 0), (30, 180), (50, 0), (30, 180)],
+    "left_diagonal": [(25, 45), (75, 0)],
+    "right_diagonal": [(25, -45), (75, 0)],
+    "straight": [(120, 0)],
+    "curve": [(120, 100)],
+    "spiral": [(150, 720)],
+    "return": [(80, 0), (30, 180)],
+}
+
+
+def walked(pieces):
+    """Hips and pelvis of a walk at 1.2 m/s through pieces of (frames, degrees), at 25 frames a second; the hips sway."""
+    rates = np.concatenate([np.full(frames, degrees / frames) for frames, degrees in pieces])
+    heading = np.radians(np.cumsum(rates)) + 0.8
+    sway = heading + np.radians(5) * np.sin(np.arange(len(heading)) * 2 * np.pi / 27)
+    hips = 0.2 * np.stack([np.cos(sway), -np.sin(sway)], axis=1)
+    return hips, np.cumsum(1.2 / 25 * np.stack([np.sin(heading), np.cos(heading)], axis=1), axis=0)
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_a_path_has_its_shape_and_no_other(name):
+    found = [shape for shape, has in zip(SHAPES, path_shapes(*walked(WAYS[name]), 25), strict=True) if has]
+    assert found == ([name] if name in SHAPES else [])
+
+
+def test_a_walk_that_does_not_return_is_no_circle():
+    hips, pelvis = walked(WAYS["left_circle"])
+    assert not path_shapes(hips, pelvis + np.linspace(0, 5, len(pelvis))[:, None], 25).any()

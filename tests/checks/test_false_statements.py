@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from posegen.captions.segments import SIDES, Segments
+from posegen.captions.segments import BEGUN, NO_CHANGE, SIDES, Segments
 from posegen.checks.evidence import UNKNOWN, Evidence
 from posegen.checks.statements import (
     BOUNDS,
@@ -24,7 +24,7 @@ from posegen.checks.statements import (
     shown_segments,
     shown_speeds,
 )
-from posegen.constants import AROUND, DIRECTIONS, PATHS, SPEED_BOUNDS, SPEEDS
+from posegen.constants import ANGLES, AROUND, DIRECTIONS, PATHS, SHAPES, SPEED_BOUNDS, SPEEDS
 from posegen.library.load import load_library
 from posegen.scene import BOTH, LEFT, RIGHT
 
@@ -37,29 +37,37 @@ def some_evidence(random: np.random.Generator) -> Evidence:
     return Evidence(
         side=random.integers(0, 3, ROWS).astype(np.int8),
         repetitions=random.integers(UNKNOWN, 4, ROWS).astype(np.int32),
-        turn=random.choice([0.0, 10.0, 15.0, 20.0, 20.1, 60.0, 150.0, 151.0, 400.0], ROWS) * random.choice([-1, 1], ROWS),
+        turn=random.choice([0.0, 3.0, 10.0, 15.0, 20.1, 60.0, 80.0, 150.0, 151.0, 400.0], ROWS) * random.choice([-1, 1], ROWS),
         slower=slower,
         faster=1.0 - slower,
+        shapes=random.random((ROWS, len(SHAPES))) < 0.5,
     )
 
 
 def some_segments(**columns: NDArray[Any]) -> Segments:
     """Segments of one actor whose other columns are zero."""
     none = np.zeros(ROWS, np.int64)
-    rest = dict.fromkeys(("planned", "start", "end", "speed", "turn", "repetitions", "pace", "path", "direction"), none)
+    rest = dict.fromkeys(
+        ("planned", "start", "end", "speed", "turn", "repetitions", "pace", "path", "direction", "degrees"), none
+    )
     flags = dict.fromkeys(("layered", "finished", "covered", "together"), none.astype(bool))
-    own = {"side": none + BOTH, "exact": none == 0, "action": none}
+    own = {"side": none + BOTH, "exact": none == 0, "action": none, "change": none}
     return Segments(bounds=np.array([0, ROWS]), complete=np.array([True]), **(rest | flags | own | columns))
 
 
 def random_segments(random: np.random.Generator) -> Segments:
     most = {"action": len(LIBRARY.actions), "side": 3, "repetitions": 4}
     most |= {"pace": len(SPEEDS), "direction": len(DIRECTIONS), "path": len(PATHS)}
-    return some_segments(**{name: random.integers(0, count, ROWS) for name, count in most.items()})
+    columns = {name: random.integers(0, count, ROWS) for name, count in most.items()}
+    columns["degrees"] = random.choice([0, *ANGLES], ROWS)
+    columns["change"] = random.choice([NO_CHANGE, BEGUN], ROWS)
+    return some_segments(**columns)
 
 
 def statements_of(segments: Segments, row: int) -> list[tuple[str, str]]:
     """Kind and value of the statements that captions make of a segment."""
+    if segments.change[row] == BEGUN:
+        return [("action", "begun")]
     values = {
         "action": "",
         "side": SIDES[int(segments.side[row])],
@@ -67,6 +75,7 @@ def statements_of(segments: Segments, row: int) -> list[tuple[str, str]]:
         "speed": SPEEDS[segments.pace[row]],
         "direction": DIRECTIONS[segments.direction[row]],
         "path": PATHS[segments.path[row]],
+        "degrees": str(segments.degrees[row]) if segments.degrees[row] else "",
     }
     return [(kind, value) for kind, value in values.items() if value or kind == "action"]
 
@@ -89,9 +98,15 @@ def naive_speed(evidence: Evidence, row: int, gait: str, share: float) -> str:
     return word if kept[word] > share else ""
 
 
-def naive_action(evidence: Evidence, row: int, name: str) -> bool | None:
+def naive_action(evidence: Evidence, row: int, name: str, begun: bool) -> bool | None:
     """Whether the action shows, None where nothing is known that would."""
     action = LIBRARY.action(name)
+    if begun:
+        if action.gait == "step":
+            return bool(abs(evidence.turn[row]) > 3)
+        if action.gait is None and action.signs.side is None and evidence.repetitions[row] == UNKNOWN:
+            return None
+        return action.gait is None or bool(evidence.faster[row, -1] > 0 or evidence.slower[row, -1] == 0)
     if action.gait is not None and action.gait != "step":
         return bool(evidence.faster[row, -1] > 0.5)
     if action.gait == "step":
@@ -107,7 +122,7 @@ def test_many_segments_and_single_statements_have_the_same_verdicts(seed: int) -
     random = np.random.default_rng(seed)
     segments, evidence = random_segments(random), some_evidence(random)
     false = false_statements(segments, evidence, LIBRARY)
-    shown = shown_segments(segments.action, evidence, LIBRARY)
+    shown = shown_segments(segments.action, segments.change == BEGUN, evidence, LIBRARY)
     names = [LIBRARY.actions[action] for action in segments.action]
     for row, name in enumerate(names):
         rows: list[dict[str, Any]] = [{"action": name, "start": 0, "end": 9}]
@@ -115,7 +130,7 @@ def test_many_segments_and_single_statements_have_the_same_verdicts(seed: int) -
             statement = {"actor": 0, "kind": kind, "segment": 0, "action": name, "value": value}
             verdict = check_statement(statement, [Actor(rows, [shown[row]], np.zeros((1, 9, 22, 3)), 0)], LIBRARY)
             assert false[row, KINDS.index(kind)] == (verdict is False), (statement, verdict)
-        assert shown[row]["action"] is naive_action(evidence, row, name), name
+        assert shown[row]["action"] is naive_action(evidence, row, name, bool(segments.change[row] == BEGUN)), name
 
 
 def test_what_is_not_stated_is_not_false() -> None:

@@ -28,6 +28,9 @@ TRUE = 1.0
 """Share of the measurable statements that must be true."""
 ANOTHER = {
     "left": "right", "right": "left", "around": "left", "slow": "fast", "fast": "slow", "normal": "fast", "straight": "left",
+    "left_circle": "right_circle", "right_circle": "left_circle", "figure_eight": "zigzag", "zigzag": "figure_eight",
+    "back_and_forth": "left_circle", "left_diagonal": "right_diagonal", "right_diagonal": "left_diagonal",
+    "45": "135", "90": "180", "135": "45", "180": "90",
 }  # fmt: skip
 
 
@@ -53,7 +56,7 @@ def verdicts(batch: Batch) -> list[tuple[Statement, bool | None, bool | None]]:
 
 def negated(statement: Statement, row: dict[str, Any]) -> Statement | None:
     kind, value = statement["kind"], statement["value"]
-    if kind in ("side", "direction", "speed", "path"):
+    if kind in ("side", "direction", "speed", "path", "degrees"):
         return statement | {"value": ANOTHER[value]}
     if kind == "count" or (kind == "people" and statement["actor"] < 0):
         return statement | {"value": str(int(value) + 1)}
@@ -65,7 +68,7 @@ def negated(statement: Statement, row: dict[str, Any]) -> Statement | None:
 
 
 def of_kind(verdicts: list[tuple[Statement, bool | None, bool | None]]) -> Iterator[tuple[str, Counter[Any], Counter[Any]]]:
-    for kind in ("side", "count", "order", "speed", "direction", "path", "people"):
+    for kind in ("side", "count", "order", "speed", "direction", "path", "degrees", "people"):
         mine = [(true, false) for statement, true, false in verdicts if statement["kind"] == kind]
         yield kind, Counter(true for true, _ in mine), Counter(false for _, false in mine)
 

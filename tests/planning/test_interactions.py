@@ -62,7 +62,7 @@ def scenes() -> Scenes:
 def padded(plans: Scenes, slots: int) -> Scenes:
     """The same with more slots, which nothing uses."""
     more = {name: getattr(plans, name) for name in ("action", "layered", "start", "end", "tempo", "together")}
-    others = {name: getattr(plans, name) for name in ("side", "speed", "turn", "amplitude", "repetitions")}
+    others = {name: getattr(plans, name) for name in ("side", "speed", "turn", "path", "amplitude", "repetitions")}
     width = ((0, 0), (0, 0), (0, slots - plans.action.shape[2]))
     filled = {name: np.pad(a, width, constant_values=NOTHING if name == "action" else 0) for name, a in (more | others).items()}
     return replace(plans, **filled)

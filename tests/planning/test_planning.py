@@ -11,15 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from posegen.captions.segments import BEGUN, find_segments, join_paths
 from posegen.config.schema import Config
-from posegen.constants import GRID
+from posegen.constants import GRID, PATHS
 from posegen.errors import UsageError
 from posegen.library.load import load_library
 from posegen.planning.age_curves import JUMP, RANGE, TEMPO, WALKING, of_age
 from posegen.planning.population import leg_height
 from posegen.planning.repertoire import parts_of, repertoire
 from posegen.planning.scenes import plan_scenes
-from posegen.scene import BOTH, LEFT, NOTHING, Persons, Scenes
+from posegen.scene import BOTH, CONTINUED, LEFT, NOTHING, Persons, Scenes
 
 LIBRARY = load_library()
 KNOWN = repertoire(LIBRARY)
@@ -96,7 +97,7 @@ def test_base_slots_tile_the_time_that_is_needed(name):
 
 @configs
 def test_layered_slots_lie_within_a_base_slot_that_leaves_their_parts_free(name):
-    scenes = scenes_of(name)
+    scenes = join_paths(scenes_of(name))
     layered = 0
     for i, actor, slot in np.argwhere(scenes.layered):
         action, start, end = (x[i, actor, slot] for x in (scenes.action, scenes.start, scenes.end))
@@ -122,7 +123,7 @@ def test_layered_slots_lie_within_a_base_slot_that_leaves_their_parts_free(name)
 
 @configs
 def test_slots_last_as_long_as_their_action_takes(name):
-    scenes = scenes_of(name)
+    scenes = join_paths(scenes_of(name))
     alone = (scenes.meets < 0)[:, None] | (np.arange(scenes.action.shape[1]) > 1)
     for i, actor, slot in np.argwhere((scenes.action != NOTHING) & alone[..., None]):
         action = scenes.action[i, actor, slot]
@@ -147,17 +148,20 @@ def test_slots_last_as_long_as_their_action_takes(name):
             assert span >= around / tempo
             performing = NAMES[action] == "stand"
             assert performing or KNOWN.shortest[action] - 1e-4 <= span
-            assert performing or span <= max(KNOWN.longest[action], around / tempo + 0.8) + 1e-4
+            # The last one in the clip may last until its end.
+            longest = 10.0 if scenes.path[i, actor, slot] else max(KNOWN.longest[action], around / tempo + 0.8)
+            to_the_end = abs(scenes.end[i, actor, slot] - scenes.length[i] / config_of(name).fps) < 0.21
+            assert performing or span <= longest + 2.5 * to_the_end + 1e-4
 
 
 @configs
 def test_gaits_turns_and_sides(name):
-    scenes = scenes_of(name)
+    scenes = join_paths(scenes_of(name))
     gait = np.where(scenes.action == NOTHING, 0, KNOWN.gait[scenes.action])
     travels = (gait != 0) | ((scenes.action != NOTHING) & (KNOWN.fast[scenes.action] > 0))
     assert (scenes.speed[~travels] == 0).all()
     assert (scenes.turn[gait == 0] == 0).all()
-    assert (np.abs(scenes.turn) <= np.pi + 1e-6).all()
+    assert (np.abs(scenes.turn[scenes.path == 0]) <= np.pi + 1e-6).all()
     on_the_spot = gait == 3
     turned = np.degrees(np.abs(scenes.turn[on_the_spot]))
     assert turned.min() > 39.99
@@ -201,7 +205,7 @@ def test_better_hand_is_used_more():
 
 
 def test_nothing_is_done_twice_in_the_same_way():
-    scenes = scenes_of("default")
+    scenes = join_paths(scenes_of("default"))
     for i in range(len(scenes)):
         base = np.flatnonzero((scenes.action[i, 0] != NOTHING) & ~scenes.layered[i, 0])
         for before, slot in itertools.pairwise(base):
@@ -210,12 +214,49 @@ def test_nothing_is_done_twice_in_the_same_way():
                 continue
             if KNOWN.gait[action]:
                 assert KNOWN.gait[action] != 3
-                assert scenes.turn[i, 0, slot] != scenes.turn[i, 0, before]
+                same_path = scenes.path[i, 0, slot] == scenes.path[i, 0, before]
+                assert not same_path or scenes.turn[i, 0, slot] != scenes.turn[i, 0, before]
             else:
                 # Standing continues only with an action of the arms.
                 over = scenes.layered[i, 0] & (scenes.start[i, 0] >= scenes.start[i, 0, before])
                 assert NAMES[action] == "stand"
                 assert (over & (scenes.end[i, 0] <= scenes.end[i, 0, slot])).any()
+
+
+def test_a_path_is_split_into_segments_of_one_gait_that_follow_each_other():
+    scenes = plan_scenes(Config.model_validate({"story": {"actions": {"walk": 50, "run": 50}}}), LIBRARY, np.arange(300))
+    turns = {"left_circle": [360], "right_circle": [-360], "left_diagonal": [45, 0], "right_diagonal": [-45, 0]}
+    turns |= {"figure_eight": [360, -360], "back_and_forth": [0, 180, 0, 180], "zigzag": [55, -110, 110, -110, 55]}
+    found = set()
+    for i, slot in np.argwhere(scenes.path[:, 0] > 0):
+        shape = PATHS[scenes.path[i, 0, slot]]
+        pieces = slice(slot, slot + len(turns[shape]))
+        assert (scenes.path[i, 0, pieces][1:] == CONTINUED).all()
+        turned = np.degrees(scenes.turn[i, 0, pieces])
+        assert np.allclose(turned, turns[shape], atol=0.01) or np.allclose(turned, np.negative(turns[shape]), atol=0.01)
+        assert (scenes.start[i, 0, pieces][1:] == scenes.end[i, 0, pieces][:-1]).all()
+        for column in (scenes.action, scenes.speed, scenes.side):
+            assert len(set(column[i, 0, pieces].tolist())) == 1
+        found.add(shape)
+    assert found == set(turns)
+    assert (scenes.path == CONTINUED).sum() == (join_paths(scenes).action == NOTHING).sum() - (scenes.action == NOTHING).sum()
+
+
+def test_what_is_held_is_put_down_before_anything_is_picked_up():
+    scenes = plan_scenes(Config.model_validate({"story": {"actions": {"pick_up": 60, "put_down": 5}}}), LIBRARY, np.arange(200))
+    holding, times = np.zeros(200, bool), 0
+    for slot in range(scenes.action.shape[2]):
+        action = np.where(scenes.layered[:, 0, slot], NOTHING, scenes.action[:, 0, slot])
+        assert not (holding & (action == KNOWN.picking)).any()
+        times += int((action == KNOWN.picking).sum())
+        holding = (holding | (action == KNOWN.picking)) & (action != KNOWN.putting)
+    assert times > 50
+
+
+def test_segments_end_with_the_clip():
+    scenes = plan_scenes(Config(), LIBRARY, np.arange(400))
+    segments = find_segments(scenes, LIBRARY, 25)
+    assert (segments.change == BEGUN).mean() < 0.05
 
 
 def test_segments_are_about_as_many_as_asked_for():

@@ -61,7 +61,15 @@ CHANGED = ("action", "side", "direction", "path", "speed", "count")
 _OTHERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "side": {"left": ("right",), "right": ("left",)},
     "direction": {"left": ("right",), "right": ("left",)},
-    "path": {"left": ("right", "straight"), "right": ("left", "straight"), "straight": ("left", "right")},
+    "path": {
+        "left": ("right", "straight"),
+        "right": ("left", "straight"),
+        "straight": ("left", "right"),
+        "left_circle": ("right_circle",),
+        "right_circle": ("left_circle",),
+        "left_diagonal": ("right_diagonal",),
+        "right_diagonal": ("left_diagonal",),
+    },
     "speed": {"slow": ("fast",), "fast": ("slow",)},
 }
 """Values that are certainly false where the key is true. A turn may be both to a side and around; normal speed is vague."""
