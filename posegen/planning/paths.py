@@ -88,7 +88,7 @@ def path_speeds(path: Array, speed: Array) -> Array:
     """Return the speeds of segments, limited where they are a path; both arrays have the same shape."""
     limits = np.full(len(PATHS), np.inf)
     limits[_NUMBERS] = _FASTEST
-    return np.minimum(speed, limits[path])
+    return np.asarray(np.minimum(speed, limits[path]))
 
 
 def split_paths(segments: dict[str, Array], mirrored: Array) -> dict[str, Array]:

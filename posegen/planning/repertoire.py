@@ -94,8 +94,9 @@ def repertoire(library: Library) -> Repertoire:
         seconds = *seconds_of(action), action.enter, action.exit, action.cycle
         ranges = *(action.repetitions or (0, 0)), *(action.speed or (0.0, 0.0)), *action.turn
         rows.append((*kinds, *seconds, *ranges))  # in the order of the attributes
-    named = (library.actions.index(name) if name in library.actions else NOTHING for name in (PICKING, PUTTING))
-    known = Repertoire(library.actions, library.actions.index(STANDING), *named, *map(np.array, zip(*rows, strict=True)))
+    picking, putting = (library.actions.index(name) if name in library.actions else NOTHING for name in (PICKING, PUTTING))
+    columns = map(np.array, zip(*rows, strict=True))
+    known = Repertoire(library.actions, library.actions.index(STANDING), picking, putting, *columns)
     known.host[known.standing] = True
     return known
 

@@ -255,6 +255,7 @@ def _main_action(known: Repertoire, actor: Actor, state: _State, number: int, dr
     span = turning_span(known, action, degrees, span, actor.tempo, draws[:, SegmentDraw.RATE])
     path, seconds = path_of(known, np.where(required, NOTHING, action), room, remaining, draws[:, SegmentDraw.PATH])
     degrees, span = np.where(path > 0, 0.0, degrees), np.where(path > 0, seconds, span)
+    degrees, span = shortened_turn(known, action, degrees, span, rest)
     factor = ending_factor(known, action, span, rest, kept)
     hastened = np.clip(tempo / factor, *tempo_limits(actor.tempo))
     span = np.where(known.counted[action], span * tempo / hastened, span * factor)
@@ -521,6 +522,15 @@ def filled(
     return span + more * cycle / tempo, repetitions + more
 
 
+def shortened_turn(known: Repertoire, action: Array, degrees: Array, span: Array, remaining: Array) -> tuple[Array, Array]:
+    """Return degrees and seconds of segments, smaller for turns on the spot that would last longer than `remaining`."""
+    share = np.where(remaining > 0, remaining, span) / span
+    # Some actions always turn by more, to one side only.
+    free = (known.gait[action] == STEP) & (known.right[action] <= 0) & (known.left[action] >= 0)
+    fits = free & (share < 1.0) & (np.abs(degrees) * share >= _LEAST_TURN) & (remaining >= known.shortest[action])
+    return np.where(fits, degrees * share, degrees), np.where(fits, remaining, span)
+
+
 def ending_factor(known: Repertoire, action: Array, span: Array, remaining: Array, kept: Array) -> Array:
     """Return the factor on the seconds of each segment with which it ends with the clip, or well before; 1 where none does.
 
@@ -544,7 +554,7 @@ def ending_factor(known: Repertoire, action: Array, span: Array, remaining: Arra
     counted, turns = known.counted[action], known.gait[action] == STEP
     near = (factor >= 1.0) & (remaining - span < kept)
     lengthened = near & ((factor <= _MOST_STRETCH) | ~(counted | turns))
-    hastened = (factor < 1.0) & (counted | turns) & (factor >= 1.0 / _MOST_HASTE)
+    hastened = (factor < 1.0) & counted & (factor >= 1.0 / _MOST_HASTE)
     return np.where(lengthened | hastened, factor, 1.0)
 
 

@@ -149,7 +149,9 @@ def test_slots_last_as_long_as_their_action_takes(name):
             performing = NAMES[action] == "stand"
             assert performing or KNOWN.shortest[action] - 1e-4 <= span
             # The last one in the clip may last until its end.
-            longest = 10.0 if scenes.path[i, actor, slot] else max(KNOWN.longest[action], around / tempo + 0.8)
+            # Turns last by their angle, and paths by their shape.
+            by_angle = scenes.path[i, actor, slot] or KNOWN.gait[action] == 3
+            longest = 10.0 if by_angle else max(KNOWN.longest[action], around / tempo + 0.8)
             to_the_end = abs(scenes.end[i, actor, slot] - scenes.length[i] / config_of(name).fps) < 0.21
             assert performing or span <= longest + 2.5 * to_the_end + 1e-4
 
@@ -161,7 +163,8 @@ def test_gaits_turns_and_sides(name):
     travels = (gait != 0) | ((scenes.action != NOTHING) & (KNOWN.fast[scenes.action] > 0))
     assert (scenes.speed[~travels] == 0).all()
     assert (scenes.turn[gait == 0] == 0).all()
-    assert (np.abs(scenes.turn[scenes.path == 0]) <= np.pi + 1e-6).all()
+    most = np.radians(np.maximum(KNOWN.left, -KNOWN.right))[scenes.action]
+    assert (np.abs(scenes.turn) <= np.where(scenes.path > 0, 2 * np.pi, most) + 1e-5)[gait > 0].all()
     on_the_spot = gait == 3
     turned = np.degrees(np.abs(scenes.turn[on_the_spot]))
     assert turned.min() > 39.99
@@ -187,6 +190,7 @@ def test_gaits_turns_and_sides(name):
     assert 1.15 < scenes.speed[walking].mean() < 1.4
     assert 0.02 < (scenes.speed[walking] > 1.6).mean() < 0.2
     assert 0.02 < (scenes.speed[walking] < 0.95).mean() < 0.2
+    walking &= scenes.path == 0
     curved = scenes.turn[walking] != 0
     assert 0.2 < 1 - curved.mean() < 0.6
     assert 0.35 < (scenes.turn[walking][curved] > 0).mean() < 0.65
