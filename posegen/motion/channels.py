@@ -19,7 +19,7 @@ from posegen.motion.gait.personal import vary_series
 from posegen.motion.habits import habit_offset, habit_size
 from posegen.motion.key_poses import FIRST_HAND, FIRST_LEFT, FIRST_RIGHT, stage_bounds
 from posegen.motion.library_tables import FLIGHT, FLOOR, SEAT, ActionTables, channels_named
-from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
+from posegen.motion.trigonometry import cos_turns, ease_towards, sin_turns, smooth_step
 from posegen.motion.workspace import Clock, Person, Role, Segment, Workspace, between, fill_row, frame_window, leg_length
 
 FIRST_ARM = CHANNELS.index("left_collar_elevation") - CHANNELS.index("left_hip_flexion")
@@ -35,6 +35,11 @@ SWING_SPREAD, SWING_UNLIKE = 0.28, 0.2
 """Standard deviations of the arm swing between persons, and between the sides of a person, as shares of the usual swing."""
 RUNNING_POSTURE = 0.4
 """Share of the posture of the arms that is left in running, which bends all arms."""
+WALKING_BEND, MOST_WALKING_BEND = 6.0 / 360, 18.0 / 360
+"""Turns by which a swinging arm is bent like a resting one, and by which it is bent at most: walkers do not carry their arms as
+they stand, and their elbows differ by some 9 degrees (CGM 2.3 normative data).
+"""
+ELBOW_FLEXION = tuple(channels_named("elbow_flexion"))
 NECK_ROTATION, NECK_FLEXION = CHANNELS.index("neck_rotation"), CHANNELS.index("neck_flexion")
 TRUNK_ROTATION = CHANNELS.index("trunk_rotation")
 ROOT_LATERAL, OBLIQUITY = CHANNELS.index("root_lateral"), CHANNELS.index("pelvis_obliquity")
@@ -158,9 +163,10 @@ def segment_series(segment: Segment, person: Person, actions: ActionTables, chan
                 series[n] *= size
         if segment.gait == steps.WALK or segment.gait == steps.RUN:
             vary_series(segment.gait, segment.speed, channel, person.habits, series)
-        series[0] += np.float32(
-            (RUNNING_POSTURE if is_arm(channel) and segment.gait == steps.RUN else 1.0) * person.posture[channel]
-        )
+        posture = (RUNNING_POSTURE if is_arm(channel) and segment.gait == steps.RUN else 1.0) * person.posture[channel]
+        if segment.gait == steps.WALK and (channel == ELBOW_FLEXION[0] or channel == ELBOW_FLEXION[1]):
+            posture = ease_towards(posture, WALKING_BEND, MOST_WALKING_BEND)
+        series[0] += np.float32(posture)
     else:
         series[:] = np.float32(0.0)
         series[0] = np.float32(person.neutral[channel])
