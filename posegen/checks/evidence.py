@@ -344,7 +344,9 @@ def signs_of(library: Library) -> Signs:
     return Signs(*columns)
 
 
-def measure_evidence(joints: Array, intervals: Intervals, library: Library, bounds: Array, fps: float) -> Evidence:
+def measure_evidence(
+    joints: Array, intervals: Intervals, library: Library, bounds: Array, fps: float, searched: Array | None = None
+) -> Evidence:
     """Measure what joints show in some intervals.
 
     Parameters
@@ -359,6 +361,8 @@ def measure_evidence(joints: Array, intervals: Intervals, library: Library, boun
         Speed bounds in metres per second, for a hip height of .9 m.
     fps : float
         Frames per second.
+    searched : bool [n], optional
+        In which intervals shapes of the path are searched, which takes long; in all by default.
 
     Returns
     -------
@@ -375,7 +379,7 @@ def measure_evidence(joints: Array, intervals: Intervals, library: Library, boun
         i = int(np.argmax(empty))
         raise ValueError(f"frames {intervals.start[i]} to {intervals.end[i]} are not an interval of a clip of {frames} frames")
     slower, faster = np.empty((n, len(bounds))), np.empty((n, len(bounds)))
-    shapes = _measure_shapes(joints, intervals, library, fps)
+    shapes = _measure_shapes(joints, intervals, library, fps, searched)
     found = Evidence(np.empty(n, np.int8), np.empty(n, np.int32), np.empty(n), slower, faster, shapes)
     fill_evidence(
         joints,
@@ -389,11 +393,12 @@ def measure_evidence(joints: Array, intervals: Intervals, library: Library, boun
     return found._replace(turn=found.turn * DEGREES)
 
 
-def _measure_shapes(joints: Array, intervals: Intervals, library: Library, fps: float) -> Array:
+def _measure_shapes(joints: Array, intervals: Intervals, library: Library, fps: float, searched: Array | None) -> Array:
     """Return which shapes the path in each interval has, bool [n, len(SHAPES)]."""
     shapes = np.zeros((len(intervals.clip), len(SHAPES)), bool)
     gait = repertoire(library).gait[intervals.action]
-    for i in np.flatnonzero((gait == WALK) | (gait == RUN)).tolist():
+    travels = (gait == WALK) | (gait == RUN)
+    for i in np.flatnonzero(travels if searched is None else travels & searched).tolist():
         frames = slice(intervals.start[i], intervals.end[i])
         seen = joints[intervals.clip[i], intervals.actor[i], frames][:, [*HIPS, PELVIS]][..., [0, 2]].astype(np.float64)
         shapes[i] = path_shapes(seen[:, 0] - seen[:, 1], seen[:, 2], fps)

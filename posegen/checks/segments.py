@@ -16,7 +16,7 @@ from posegen.arrays import Array
 from posegen.captions.segments import BEGUN, SIDES, Segments, make_statement
 from posegen.checks.evidence import PELVIS, STRIDE_SECONDS, Evidence, Intervals, find_partners, measure_evidence
 from posegen.checks.statements import BOUNDS, KINDS, false_statements, has_path, shown_angles, shown_directions, shown_speeds
-from posegen.constants import DIRECTIONS, PATHS, SPEEDS
+from posegen.constants import DIRECTIONS, PATHS, SHAPES, SPEEDS
 from posegen.library.load import Library
 from posegen.planning.quotas import Allotment
 from posegen.planning.repertoire import parts_of
@@ -80,7 +80,8 @@ def check_segments(segments: Segments, joints: Array, clips: Array, library: Lib
     owner, most = segments.owner, joints.shape[1]
     clip, actor = clips[owner // most], owner % most
     intervals = Intervals(clip, actor, segments.start, segments.end, segments.action)
-    evidence = measure_evidence(joints, intervals, library, BOUNDS, fps)
+    planned = segments.path >= PATHS.index(SHAPES[0])
+    evidence = measure_evidence(joints, intervals, library, BOUNDS, fps, planned)
     segments = _as_shown(segments, evidence, library)
     false = false_statements(segments, evidence, library)
     for row in np.flatnonzero(segments.together).tolist():
