@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from posegen.checks.capsules import PARTS
 from posegen.library.channels import CHANNELS
+from posegen.motion.library_tables import CYCLE, FLOOR, SEAT
 from posegen.scene import LEFT
 from posegen.skeleton import JOINTS, PARENTS, PROPORTIONS
 
@@ -169,6 +170,83 @@ def add_harmonics(
     return out
 
 
+def is_hand(channel: str) -> bool:
+    return "_hand_" in channel
+
+
+def mirror_channel(channel: str) -> str:
+    """Name of the channel of the other side."""
+    side, _, rest = channel.partition("_")
+    return {"left": "right_", "right": "left_"}[side] + rest if side in ("left", "right") else channel
+
+
+def near_channel(channel: str, right: bool) -> str:
+    return mirror_channel(channel) if right and not is_hand(channel) else channel
+
+
+def habit(habits: Array, row: int, right: bool, channel: str, which: int) -> float:
+    """Number of a person for a channel of an action that is performed with the left or right side."""
+
+    def number(name: str) -> float:
+        return float(habits[(17 * row + 31 * which + 5 * CHANNELS.index(name)) % len(habits)])
+
+    own = near_channel(channel, right)
+    if own.startswith("right_") and not is_hand(own):
+        return 0.8 * number(mirror_channel(own)) + 0.6 * number(own)
+    return number(own)
+
+
+def habit_offset(habits: Array, row: int, right: bool, channel: str, spread: float, used: bool, lying: bool) -> float:
+    central = not channel.startswith(("left_", "right_"))
+    sign = -1 if right and central and channel.endswith(("_lateral", "_rotation", "_obliquity")) else 1
+    return sign * spread * (1 if used else 0.5) * (0.4 if lying else 1) * habit(habits, row, right, channel, 1)
+
+
+def habit_lag(habits: Array, row: int, right: bool, channel: str, at: float) -> float:
+    """Share of a stage by which trunk, neck or an arm is late."""
+    own = near_channel(channel, right)
+    arm = ("collar", "shoulder", "elbow")
+    limbs = ("trunk", "neck", *(tuple(f"{side}_{part}" for part in arm) for side in ("left", "right")))
+    for limb, parts in enumerate(limbs):
+        if own.startswith(parts):
+            return float(0.05 * np.clip(habits[(17 * row + 3 * limb + 11) % len(habits)], -2, 2) * np.sin(np.pi * at))
+    return 0.0
+
+
+def warped(warp: float, at: float) -> float:
+    """Share of a repetition whose pace is 1 + warp cos(2 pi at)."""
+    return float(at + warp * np.sin(TURN * at) / TURN)
+
+
+def key_size(
+    amplitude: float,
+    support: int,
+    habits: Array,
+    draws: Array,
+    row: int,
+    right: bool,
+    channel: str,
+    stage: int,
+    number: int,
+    last: bool,
+) -> float:
+    """Factor on a key pose of a repetition; `last` is whether it is at the end of its stage."""
+    foot, cycles = "_foot_" in channel, stage == CYCLE and not last
+    if support in (SEAT, FLOOR) and channel in ("root_height", "root_forward"):
+        return 1.0
+    if support == FLOOR and (foot or channel == "pelvis_tilt"):
+        return 1.0
+    if is_hand(channel):
+        return float(1 + 0.05 * (draws[(5 * number + CHANNELS.index(channel)) % len(draws)] - 0.5)) if cycles else 1.0
+    together = foot or channel.startswith("root_")
+    own = CHANNELS[0] if together else channel
+    personal = 1 + 0.16 * habit(habits, row, right, own, 0)
+    if not cycles:
+        return amplitude * (1.0 if together else personal)
+    size = float(amplitude * (1 + 0.3 * (draws[(5 * number + CHANNELS.index(own)) % len(draws)] - 0.5)) * personal)
+    return 1 + 0.5 * (size - 1) if together else size
+
+
 def add_layer(below: Array, seconds: Array, pose: Array, owned: Array, times: tuple[float, ...]) -> Array:
     """Channels [channels, frames] under a layer without key poses: its pose fades in and out over those that it owns."""
     begin, enter_end, exit_begin, end = times
@@ -301,6 +379,13 @@ ORACLES: dict[str, Callable[..., Any]] = {
     "posegen.motion.trigonometry.smooth_step": smooth_step,
     "posegen.motion.workspace.triangular_mean": triangular_mean,
     "posegen.motion.workspace.frame_window": frame_window,
+    "posegen.motion.habits.near_channel": near_channel,
+    "posegen.motion.habits.habit": habit,
+    "posegen.motion.habits.habit_size": habit,
+    "posegen.motion.habits.habit_offset": habit_offset,
+    "posegen.motion.habits.habit_lag": habit_lag,
+    "posegen.motion.key_poses.warped": warped,
+    "posegen.motion.key_poses.key_size": key_size,
     "posegen.motion.trunk.trunk_rotation": trunk_rotation,
     "posegen.motion.trunk.limb_rotation": limb_rotation,
     "posegen.motion.trunk.compose_rotations": compose_rotations,

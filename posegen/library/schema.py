@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Annotated, Literal, Self, TypeVar, get_args
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from posegen.library.channels import (
     SIDED_CHANNELS,
@@ -20,7 +20,7 @@ from posegen.library.channels import (
     check_pose,
     check_range,
 )
-from posegen.validation import StrictModel
+from posegen.validation import StrictModel, dotted
 
 Pair = TypeVar("Pair", tuple[float, float], tuple[int, int])
 
@@ -313,13 +313,20 @@ class Action(StrictModel):
     @cached_property
     def performances(self) -> tuple[Action, ...]:
         """The action as written, then as performed by each strategy."""
+        return (self, *(self._performed(name) for name in self.strategies))
+
+    def _performed(self, name: str) -> Action:
         own = self.model_dump(exclude_unset=True, exclude={"strategies"})
-        replaced = (each.model_dump(exclude_none=True, exclude_unset=True, exclude={"weight"}) for each in self.strategies.values())
-        return (self, *(Action.model_validate(own | other) for other in replaced))
+        other = self.strategies[name].model_dump(exclude_none=True, exclude_unset=True, exclude={"weight"})
+        try:
+            return Action.model_validate(own | other)
+        except ValidationError as error:
+            reason = error.errors(include_url=False)[0]
+            raise ValueError(f"{dotted(('strategies', name))}: {reason.get('ctx', {}).get('error', reason['msg'])}") from None
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if len(self.performances) > MOST_STRATEGIES:
+        if len(self.strategies) >= MOST_STRATEGIES:
             msg = f"an action has at most {MOST_STRATEGIES - 1} strategies (got {len(self.strategies)})"
             raise ValueError(msg)
         check_pose(self.pose)
@@ -355,6 +362,7 @@ class Action(StrictModel):
             check_hand(hand, set(self.pose), moved)
             if self.layered:
                 check_hand_of_layer(hand, moved, set(self.parts))
+        _ = self.performances  # each must be consistent
         return self
 
 

@@ -31,8 +31,6 @@ LEAN_ASIDE, LEAN_BACK = 0.04, 0.03
 """Lean of the trunk for each turn that an arm is raised aside or ahead: 3 degrees for an arm held out."""
 MOST_RUNNING_SWING = 1.15
 """Largest factor on the arm swing in running: in a fast run the upper arm reaches the end of its range behind."""
-SWING_SPREAD, SWING_UNLIKE = 0.28, 0.2
-"""Standard deviations of the arm swing between persons, and between the sides of a person, as shares of the usual swing."""
 RUNNING_POSTURE = 0.4
 """Share of the posture of the arms that is left in running, which bends all arms."""
 WALKING_BEND, MOST_WALKING_BEND = 6.0 / 360, 18.0 / 360
@@ -43,9 +41,9 @@ ELBOW_FLEXION = tuple(channels_named("elbow_flexion"))
 NECK_ROTATION, NECK_FLEXION = CHANNELS.index("neck_rotation"), CHANNELS.index("neck_flexion")
 TRUNK_ROTATION = CHANNELS.index("trunk_rotation")
 ROOT_LATERAL, OBLIQUITY = CHANNELS.index("root_lateral"), CHANNELS.index("pelvis_obliquity")
-LEANING, SHIFTING, SHIFTS = 0.016, 0.010, 0.06
-"""Standing on one leg more than on the other: standard deviations of the lateral position of the pelvis, constant and changing,
-in leg lengths, and the changes per second."""
+LEANING, SHIFTING, SHIFTS = -1.0, 0.5, 0.06
+"""Standing on one leg more than on the other: lateral position of the pelvis in leg lengths, constant and changing, for each
+stature by which the feet stand before each other; and the changes per second."""
 HIP_DROP = -0.22
 """Turns of obliquity for each leg length that the pelvis stands aside: the hip of the free leg drops by 4 to 9 mm."""
 ROOT_FORWARD, AHEAD = CHANNELS.index("root_forward"), 0.022
@@ -155,8 +153,7 @@ def segment_series(segment: Segment, person: Person, actions: ActionTables, chan
         gait_series(segment.gait, speed, leg_length(person), gaits, channel, series)
         if is_arm(channel):
             swing = segment.amplitude * (1.0 + 0.15 * person.energy) * person.style[steps.ARM_SWING]
-            unlike = SWING_UNLIKE * person.habits[1 if channel < FIRST_RIGHT else 2]
-            swing *= max(1.0 + SWING_SPREAD * person.habits[0] + unlike, 0.2)
+            swing *= person.swing[0 if channel < FIRST_RIGHT else 1]
             # Runners swing their arms about as far as the range of the shoulders, in every style.
             size = np.float32(swing if segment.gait == steps.WALK else min(swing, MOST_RUNNING_SWING))
             for n in range(1, len(series)):
@@ -331,10 +328,8 @@ def add_layer(work: Workspace, segment: Segment, actions: ActionTables, person: 
             key_poses.flatten_ends(work.curve, n)
             key_poses.fill_track(row, work.curve.knots, n, clock)
         else:
-            own = habit_size(person.habits, segment, c)
-            row[f0:f1] = np.float32(
-                usual + actions.pose[a, c] * size * own + habit_offset(person.habits, segment, c, actions.used[a, c])
-            )
+            pose = actions.pose[a, c] * size * habit_size(person.habits, segment, c)
+            row[f0:f1] = np.float32(usual + pose + habit_offset(person.habits, segment, c, actions.used[a, c]))
         add_cycle_harmonics(row, segment, actions, draws, c, clock)
         for f in between(f0, f1):
             channels[c, f] += weight[f] * (row[f] - channels[c, f])
@@ -359,7 +354,7 @@ def add_sway(channels: Array, sway: Array, draws: Array, clock: Clock) -> None:
 @kernel
 def shift_weight(work: Workspace, role: Role, person: Person, clock: Clock) -> None:
     """Move the pelvis of a person who stands over one foot, and slowly from one foot to the other."""
-    standing, held, habits = work.root[rows.WORK], work.root[rows.WORK2], person.habits
+    standing, held = work.root[rows.WORK], work.root[rows.WORK2]
     for f in range(len(standing)):
         standing[f] = np.float32(1.0) - work.root[rows.GAIT_WEIGHT, f]
     for k in range(role.base):
@@ -369,8 +364,10 @@ def shift_weight(work: Workspace, role: Role, person: Person, clock: Clock) -> N
             fill_layer_weight(held, segment, f0, f1, clock)
             for f in between(f0, f1):
                 standing[f] *= np.float32(1.0) - held[f]
-    here, change = np.float32(LEANING * habits[15]), np.float32(SHIFTING * habits[16])
-    ahead = np.float32(AHEAD * habits[17])
+    # Most weight is on the foot behind.
+    here = np.float32(LEANING * person.widths[3] / person.stature)
+    change = np.float32(SHIFTING * person.widths[3] / person.stature)
+    ahead = np.float32(AHEAD * person.habits[17])
     for f in range(len(standing)):
         at = np.float32(SHIFTS * (clock.first + f * clock.step) + person.draws[7])
         aside = standing[f] * (here + change * sin_turns(at))

@@ -19,26 +19,28 @@ OFFSETS = channel_row(
     {
         "pelvis_tilt": 3.0,
         "pelvis_obliquity": 1.5,
-        "pelvis_rotation": 4.0,
+        "pelvis_rotation": 3.0,
         "trunk_flexion": 4.0,
-        "trunk_lateral": 3.0,
-        "trunk_rotation": 5.0,
+        "trunk_lateral": 2.0,
+        "trunk_rotation": 3.0,
         "neck_flexion": 5.0,
         "neck_lateral": 3.0,
         "neck_rotation": 6.0,
         "collar_elevation": 2.5,
         "collar_protraction": 2.5,
-        "shoulder_flexion": 15.0,
-        "shoulder_abduction": 9.0,
-        "shoulder_rotation": 14.0,
-        "elbow_flexion": 18.0,
+        "shoulder_flexion": 13.0,
+        "shoulder_abduction": 7.0,
+        "shoulder_rotation": 12.0,
+        "elbow_flexion": 16.0,
     }
 )
 """Standard deviations between persons of the offset of each channel during an action."""
-SIZE_SPREAD = 0.16
+SIZE_SPREAD = 0.14
 """Standard deviation between persons of the factor on the key poses of a channel."""
 LAG_SPREAD = 0.05
 """Standard deviation between persons of the lag of a limb behind the legs, as a share of the stage."""
+MOST_LAG = 2.0
+"""Largest number of a person that counts for a lag: the key poses must stay in order, also at an uneven pace."""
 ALIKE, UNLIKE = 0.8, 0.6
 """Weights of the numbers of the near and of the own side in those of the far side; the sum of their squares is 1."""
 IDLE, LYING = 0.5, 0.4
@@ -103,4 +105,5 @@ def habit_lag(habits: Array, segment: Segment, c: int, at: Scalar) -> Scalar:
         if (c - _CENTRAL) % _SIDED < _LEG_CHANNELS or (c - _CENTRAL) % _SIDED >= _LEG_CHANNELS + 6:
             return 0.0
         limb = 2 + (near_channel(c, segment.kind % 2 == RIGHT) - _CENTRAL) // _SIDED
-    return LAG_SPREAD * habits[(_STRIDE_ACTION * (segment.kind // 2) + 3 * limb + 11) % len(habits)] * sin_turns(0.5 * at)
+    number = habits[(_STRIDE_ACTION * (segment.kind // 2) + 3 * limb + 11) % len(habits)]
+    return LAG_SPREAD * min(max(number, -MOST_LAG), MOST_LAG) * sin_turns(0.5 * at)

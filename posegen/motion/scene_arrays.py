@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from posegen.kernels import Array, kernel
-from posegen.library.channels import CHANNELS
+from posegen.library.channels import CENTRAL_CHANNELS, CHANNELS
 from posegen.motion import rows
 from posegen.motion.gait.steps import STEP
 from posegen.motion.library_tables import PLANTED, ActionTables, StyleTables, channel_row, channels_named
 from posegen.motion.workspace import SEGMENT, Person, Role
-from posegen.scene import DRAWS, HABITS, LEFT, RIGHT, Persons, Scenes
+from posegen.scene import BOTH, DRAWS, HABITS, LEFT, RIGHT, Persons, Scenes
 from posegen.skeleton import BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, HEEL_BEHIND_ANKLE, PARTS, PROPORTIONS, body_offsets
 
 NEUTRAL = {
@@ -39,7 +39,7 @@ POSTURES = {
     "shoulder_rotation": 15.0,
     "elbow_flexion": 12.0,
     "trunk_lateral": 1.8,
-    "trunk_rotation": 5.0,
+    "trunk_rotation": 3.5,
     "neck_lateral": 2.0,
     "neck_rotation": 5.0,
     "collar_elevation": 2.0,
@@ -55,18 +55,22 @@ MOST_UPRIGHT = -8.0
 """Least trunk flexion of a posture, degrees."""
 SOFT_KNEES = 7.0
 """Degrees of knee flexion for each number above -0.5."""
+STAGGER = 0.018
+"""Standard deviation of the distance by which a foot stands ahead of the middle, as a share of stature."""
 UPRIGHT_ARMS, LEVEL_HEAD = 0.8, 0.5
 """Shares of a lean of the trunk that shoulders and neck make up for: arms hang, and eyes look ahead."""
-PERSONAL = 0.8
+PERSONAL = 0.825
 """Correlation of two performances of one person; the rest of the variance is drawn anew in each scene."""
 USUAL, USUAL_IDLE = 0.7, 0.3
 """Share of performances in which a person takes its usual strategy, and of idle postures that are its usual one."""
-EVEN, FLAT = 0.35, 0.5
-"""Squares in the denominator that spreads the numbers of persons: fewer are average, and none deviates by more than 1.4, because
+EVEN, FLAT = 0.3, 0.38
+"""Squares in the denominator that spreads the numbers of persons: fewer are average, none deviates by more than 1.6, since
 what few people do would be a collision in most actions."""
 ARM_PARTS = [PARTS.index(f"{side}_arm") for side in ("left", "right")]
 WARP_SPREAD = 0.22
 """Standard deviation of the change of pace within a repetition: it begins slower, or faster, than it ends."""
+SWING_SPREAD, SWING_UNLIKE = 0.28, 0.2
+"""Standard deviations of the arm swing between persons, and between the sides of a person, as shares of the usual swing."""
 ROOT = [CHANNELS.index(f"root_{c}") for c in ("height", "forward", "lateral")]
 OVERLAP_SECONDS = 0.45
 """Time by which a movement lasts longer than its segment, at most, where it passes into the next one."""
@@ -121,10 +125,18 @@ def _postures(persons: Persons, draws: Array, own: Array, styles: StyleTables) -
     unlike = np.sqrt(1 - OTHER_ARM**2)
     for i, (name, spread) in enumerate(POSTURES.items()):
         for k, c in enumerate(channels_named(name)):
-            number = OTHER_ARM * own[..., i] + unlike * own[..., len(POSTURES) + i] if k else own[..., i]
-            posture[..., c] = number * spread / 360
+            # Both arms of a person differ less than those of two persons. A mirrored person has the other hand.
+            other = np.full(persons.stature.shape, k > 0) ^ ((name not in CENTRAL_CHANNELS) & persons.left_handed)
+            number = np.where(other, OTHER_ARM * own[..., i] + unlike * own[..., len(POSTURES) + i], own[..., i])
+            mirror = (
+                np.where(persons.left_handed, -1.0, 1.0)
+                if name.endswith(("_lateral", "trunk_rotation", "neck_rotation"))
+                else 1.0
+            )
+            posture[..., c] = mirror * number * spread / 360
     for k, (elbow, turn) in enumerate(zip(channels_named("elbow_flexion"), channels_named("shoulder_rotation"), strict=True)):
-        bent = np.maximum(OTHER_ARM * own[..., 40] + unlike * own[..., 41 + k] - STRAIGHT, 0.0) * BENT / 360
+        arm = np.where(persons.left_handed ^ (k > 0), own[..., 42], own[..., 41])
+        bent = np.maximum(OTHER_ARM * own[..., 40] + unlike * arm - STRAIGHT, 0.0) * BENT / 360
         posture[..., elbow] = np.maximum(posture[..., elbow] + bent, -10 / 360)
         posture[..., turn] -= TURNED_IN * bent
     for c in channels_named("shoulder_abduction"):
@@ -163,7 +175,7 @@ def person_arrays(scenes: Scenes, styles: StyleTables) -> Person:
     own = _own_numbers(scenes)
     toe_out = (4 + 6 * scenes.draws[..., 5] + 2.5 * own[..., 12]) / 360
     stance = 0.055 * stature * (0.9 + 0.3 * scenes.draws[..., 6] + 0.2 * np.maximum(own[..., 13], 0))
-    stagger = stature * 0.018 * own[..., 14]
+    stagger = stature * STAGGER * own[..., 14] * np.where(persons.left_handed, -1, 1)
     posture, sway = _postures(persons, scenes.draws, own, styles)
     arrays = Person(
         offsets=body_offsets(persons),
@@ -177,9 +189,17 @@ def person_arrays(scenes: Scenes, styles: StyleTables) -> Person:
         posture=posture,
         style=styles.steps[persons.style],
         habits=own,
+        swing=_arm_swings(scenes),
     )
     # Kernels are compiled for C order; another memory layout would compile them again.
     return Person(*(np.ascontiguousarray(a) for a in arrays))
+
+
+def _arm_swings(scenes: Scenes) -> Array:
+    """Return the factors of each actor on the swing of the left and the right arm in walking and running."""
+    own, right = _own_numbers(scenes), np.arange(2) ^ scenes.persons.left_handed[..., None]
+    unlike = np.where(right, own[..., 2:3], own[..., 1:2])
+    return np.maximum(1.0 + SWING_SPREAD * own[..., :1] + SWING_UNLIKE * unlike, 0.2)
 
 
 @kernel
@@ -197,6 +217,7 @@ def person_at(persons: Person, i: int, who: int) -> Person:
         persons.posture[i, who],
         persons.style[i, who],
         persons.habits[i, who],
+        persons.swing[i, who],
     )
 
 
@@ -228,11 +249,11 @@ def segment_records(scenes: Scenes, actions: ActionTables) -> Array:
     """
     action, numbers = scenes.action.astype(np.int64), actions.numbers
     records = np.zeros(action.shape, SEGMENT)
-    records["kind"] = np.where(action >= 0, performance_rows(scenes, actions) + (scenes.side == RIGHT), -1)
-    own = _own_numbers(scenes)[..., None, :]
-    pace = np.take_along_axis(own, (5 * action[..., None] + 3) % HABITS, -1)[..., 0]
-    records["warp"] = np.clip(WARP_SPREAD * pace, -0.6, 0.6)
-    records["warp"] *= ~scenes.together
+    right = (scenes.side == RIGHT) | ((scenes.side == BOTH) & _prefers_right(scenes, action))
+    records["kind"] = np.where(action >= 0, performance_rows(scenes, actions) + right, -1)
+    turns = _own_numbers(scenes)[..., None, :]
+    pace = np.take_along_axis(turns, (5 * action[..., None] + 3) % HABITS, -1)[..., 0]
+    records["warp"] = np.clip(WARP_SPREAD * pace, -0.6, 0.6) * ~scenes.together
     for name in ("start", "end", "tempo", "amplitude", "repetitions", "speed"):
         records[name] = getattr(scenes, name)
     for name in numbers.dtype.names or ():
@@ -291,11 +312,10 @@ def performance_rows(scenes: Scenes, actions: ActionTables) -> Array:
     often = np.where(actions.idle[action], USUAL_IDLE, USUAL)
     chosen = np.where(drawn < often, habit, (drawn - often) / (1 - often))
     shares = np.where(_below_arms(scenes, actions)[..., None], actions.handless_share[action], actions.strategy_share[action])
-    strategy = (chosen[..., None] >= shares).sum(-1)
+    # A draw just below 1 is 1 as a float32.
+    strategy = np.minimum((chosen[..., None] >= shares).sum(-1), actions.strategies[action])
     strategy *= ~scenes.together
-    rows = np.where(strategy > 0, actions.first_strategy[action] + 2 * (strategy - 1), 2 * action)
-    mirrored = actions.idle[action] & (_uniform_of(scenes.persons.habits, action + slot + 3) > 0.5) & ~scenes.together
-    return np.asarray(rows + mirrored)
+    return np.where(strategy > 0, actions.first_strategy[action] + 2 * (strategy - 1), 2 * action)
 
 
 def _below_arms(scenes: Scenes, actions: ActionTables) -> Array:
@@ -304,6 +324,15 @@ def _below_arms(scenes: Scenes, actions: ActionTables) -> Array:
     begins, ends = scenes.start[..., :, None] - OVERLAP_SECONDS, scenes.end[..., :, None] + OVERLAP_SECONDS
     together = (scenes.start[..., None, :] < ends) & (scenes.end[..., None, :] > begins) & moves[..., None, :]
     return np.asarray(together.any(-1) & ~scenes.layered)
+
+
+def _prefers_right(scenes: Scenes, action: Array) -> Array:
+    """Return whether each person performs an action that has no side with the right one, as near side.
+
+    Where one leg or arm does something else, people differ. A mirrored person has the other hand and the other side.
+    """
+    own = np.take_along_axis(scenes.persons.habits[..., None, :], (13 * action[..., None] + 7) % HABITS, -1)[..., 0]
+    return np.asarray((own > 0) ^ scenes.persons.left_handed[..., None])
 
 
 def _uniform_of(habits: Array, action: Array) -> Array:

@@ -169,6 +169,8 @@ class Person(NamedTuple):
         Changes of steps and arms by the style; the columns are named in :mod:`posegen.motion.gait.steps`.
     habits : float [HABITS]
         Standard normal numbers of the person; see :mod:`posegen.motion.habits`.
+    swing : float [2]
+        Factors on the swing of the left and of the right arm.
     """
 
     offsets: Array
@@ -182,6 +184,7 @@ class Person(NamedTuple):
     posture: Array
     style: Array
     habits: Array
+    swing: Array
 
 
 @kernel

@@ -113,7 +113,9 @@ def test_a_user_may_bring_themes_and_words(base: Path, tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     write(mine / "a.yaml", "family: odd\nactions: {nudge: {parts: [head], duration: [1, 2]}}")
     write(mine / "themes.yaml", "themes: {park: {actions: {nudge: 1}}, hall: {actions: {stand: 1, nudge: 1}}}")
-    write(mine / "words/en.yaml", "language: mine\nactions: {nudge: {verbs: [nudges|nudging|nudged|nudge]}, wave: {count: false}}")
+    write(
+        mine / "words/en.yaml", "language: mine\nactions: {nudge: {verbs: [nudges|nudging|nudged|nudge]}, wave: {count: false}}"
+    )
     library = read_library(base, mine)
     assert list(library.themes) == ["hall", "park", "street"]
     assert library.themes["park"].actions == {"nudge": 1.0}
@@ -306,7 +308,11 @@ def test_bad_themes(base: Path, content: str, key: str, reason: str) -> None:
         (NUDGING.replace("nudge", "noodge"), "actions.nudge", "is missing; give the action words"),
         ("actions: {nudge: {verbs: []}}", "actions.nudge.verbs", "at least 1 entries (got [])"),
         ("actions: {nudge: {verbs: nudges}}", "actions.nudge.verbs", "must be a list"),
-        ("actions: {nudge: {verbs: [nudges]}}", "actions.nudge.verbs[0]", "'nudges' has no verb; give its forms does|doing|did|do"),
+        (
+            "actions: {nudge: {verbs: [nudges]}}",
+            "actions.nudge.verbs[0]",
+            "'nudges' has no verb; give its forms does|doing|did|do",
+        ),
         ("actions: {nudge: {verbs: [nudges|nudging]}}", "actions.nudge.verbs[0]", "'nudges|nudging' must have the 4 forms"),
         ("actions: {nudge: {verbs: [5]}}", "actions.nudge.verbs[0]", "must be text (got 5)"),
         (NUDGING + '\nshort: ["{subject} {dose}"]', "short[0]", "{dose} is unknown; there are {subject}, {place}"),

@@ -76,7 +76,17 @@ def segment_of_kind(tables: ActionTables, kind: int, start: float, end: float, *
     """Return a segment of the action in row `kind` of the tables."""
     record = np.zeros(1, SEGMENT).view(np.recarray)[0]
     own = {name: tables.numbers[name][kind] for name in tables.numbers.dtype.names or ()}
-    fields = {"tempo": 1.0, "amplitude": 1.0, **numbers, "kind": kind, "start": start, "end": end, "shown_start": start, "shown_end": end, **own}
+    fields = {
+        "tempo": 1.0,
+        "amplitude": 1.0,
+        **numbers,
+        "kind": kind,
+        "start": start,
+        "end": end,
+        "shown_start": start,
+        "shown_end": end,
+        **own,
+    }
     for name, value in fields.items():
         record[name] = value
     return record

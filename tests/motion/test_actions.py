@@ -155,7 +155,11 @@ def performed(name: str, *, side: int = BOTH, repetitions: int = 0) -> tuple[Mot
     action = LIBRARY.action(name)
     cycles = action.cycle * repetitions or 3.0
     end = 1 + action.enter + cycles + action.exit
-    stand = (SegmentSpec("stand", -2, end + 3),) if action.layered else (SegmentSpec("stand", -2, 1), SegmentSpec("stand", end, end + 3))
+    stand = (
+        (SegmentSpec("stand", -2, end + 3),)
+        if action.layered
+        else (SegmentSpec("stand", -2, 1), SegmentSpec("stand", end, end + 3))
+    )
     spec = SegmentSpec(name, 1, end, side=side, repetitions=repetitions, layered=action.layered)
     segments = (*stand, spec) if action.layered else (stand[0], spec, stand[1])
     motion = act(scripted(*segments, frames=int((end + 2) * FPS)))
@@ -181,7 +185,9 @@ def test_one_leg_stands_and_the_other_moves(name: str, side: int, named: str, ot
 @pytest.mark.parametrize(("name", "high"), [("raise_arm", 0.3), ("touch_head", 0.1), ("phone", 0.0), ("knock", 0.0)])
 def test_one_hand_is_raised(name: str, high: float) -> None:
     motion, cycle = performed(name, side=LEFT, repetitions=0 if LIBRARY.action(name).repetitions is None else 2)
-    height = {side: place(motion, f"{side}_wrist")[:, 1] - place(motion, f"{side}_shoulder")[:, 1] for side in ("left", "right")}
+    height = {
+        side: place(motion, f"{side}_wrist")[:, 1] - place(motion, f"{side}_shoulder")[:, 1] for side in ("left", "right")
+    }
     assert height["left"][cycle].max() > high
     assert height["right"].max() < -0.2
 

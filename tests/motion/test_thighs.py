@@ -64,7 +64,8 @@ def letting_down(steep: float) -> tuple[Workspace, Person]:
         wrist[:] = elbow - offsets[20 + side, 1] * ahead / np.sqrt((ahead * ahead).sum(0))
         offsets[18 + side, 1] = -np.sqrt(((elbow - shoulder)[:, 0] ** 2).sum())
     none = np.zeros(0)
-    return work, Person(offsets, none, none, none, none, 1.7, 0.0, none, none, none)
+    blank = dict.fromkeys(Person._fields, none)
+    return work, Person(**blank | {"offsets": offsets, "stature": 1.7, "energy": 0.0})
 
 
 def depth(work: Workspace) -> Array:
