@@ -240,7 +240,7 @@ def key_size(
         return float(1 + 0.05 * (draws[(5 * number + CHANNELS.index(channel)) % len(draws)] - 0.5)) if cycles else 1.0
     together = foot or channel.startswith("root_")
     own = CHANNELS[0] if together else channel
-    personal = 1 + 0.16 * habit(habits, row, right, own, 0)
+    personal = 1 + 0.14 * habit(habits, row, right, own, 0)
     if not cycles:
         return amplitude * (1.0 if together else personal)
     size = float(amplitude * (1 + 0.3 * (draws[(5 * number + CHANNELS.index(own)) % len(draws)] - 0.5)) * personal)

@@ -34,8 +34,8 @@ NEUTRAL = {
 POSTURES = {
     "trunk_flexion": 8.0,
     "neck_flexion": 7.0,
-    "shoulder_flexion": 13.0,
-    "shoulder_abduction": 6.5,
+    "shoulder_flexion": 15.0,
+    "shoulder_abduction": 8.0,
     "shoulder_rotation": 15.0,
     "elbow_flexion": 12.0,
     "trunk_lateral": 1.8,
@@ -48,7 +48,7 @@ POSTURES = {
 and CGM 2.3 are as large."""
 OTHER_ARM = 0.7
 """Part of the number of the one arm in that of the other; the rest is its own, with a weight that keeps the variance."""
-BENT, STRAIGHT, TURNED_IN = 42.0, 0.2, 0.4
+BENT, STRAIGHT, TURNED_IN = 50.0, 0.1, 0.4
 """Relaxed arms are not all straight: degrees of elbow flexion for each number above a threshold, and the share of it by which
 the arm turns in."""
 MOST_UPRIGHT = -8.0
