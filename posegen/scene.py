@@ -9,6 +9,7 @@ shown, so that a faster variant does not run out of plan.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,20 @@ _SAMPLE, _ACTOR, _SEGMENT = 1, 2, 3
 def _array(axes: int, kind: type, *inner: int, empty: float = 0) -> dict[str, Any]:
     """Describe an array: its leading axes, type, further axes, and its value in an empty scene."""
     return {"axes": axes, "kind": kind, "inner": inner, "empty": empty}
+
+
+class Habit(IntEnum):
+    """First of the habits that decide on a part of standing and of gait. Actions take all habits, in an order of their own."""
+
+    POSTURE = 0  # one for each angle, and one for each on the other side
+    TOE_OUT = 22
+    STANCE = 23
+    STAGGER = 24
+    BENT_ARMS = 25  # of both, of the left and of the right one
+    KNEES = 28
+    ARM_SWING = 29  # of both, of the left and of the right one
+    GAIT = 32
+    AHEAD = 41
 
 
 @dataclass(frozen=True, repr=False)

@@ -21,6 +21,7 @@ from posegen.motion.key_poses import FIRST_HAND, FIRST_LEFT, FIRST_RIGHT, stage_
 from posegen.motion.library_tables import FLIGHT, FLOOR, SEAT, ActionTables, channels_named
 from posegen.motion.trigonometry import cos_turns, ease_towards, sin_turns, smooth_step
 from posegen.motion.workspace import Clock, Person, Role, Segment, Workspace, between, fill_row, frame_window, leg_length
+from posegen.scene import Habit
 
 FIRST_ARM = CHANNELS.index("left_collar_elevation") - CHANNELS.index("left_hip_flexion")
 TRUNK_FLEXION, TRUNK_LATERAL = CHANNELS.index("trunk_flexion"), CHANNELS.index("trunk_lateral")
@@ -48,6 +49,7 @@ HIP_DROP = -0.22
 """Turns of obliquity for each leg length that the pelvis stands aside: the hip of the free leg drops by 4 to 9 mm."""
 ROOT_FORWARD, AHEAD = CHANNELS.index("root_forward"), 0.022
 """Standard deviation of the position of the pelvis ahead of the feet, in leg lengths."""
+_WEIGHT_AHEAD = int(Habit.AHEAD)
 SINKS = CHANNELS.index("root_height"), ROOT_FORWARD, ROOT_LATERAL, OBLIQUITY
 """Channels of the pelvis that depend on where the feet stand; a gait has its own."""
 HIP_FLEXION, KNEE_FLEXION = tuple(channels_named("hip_flexion")), tuple(channels_named("knee_flexion"))
@@ -367,7 +369,7 @@ def shift_weight(work: Workspace, role: Role, person: Person, clock: Clock) -> N
     # Most weight is on the foot behind.
     here = np.float32(LEANING * person.widths[3] / person.stature)
     change = np.float32(SHIFTING * person.widths[3] / person.stature)
-    ahead = np.float32(AHEAD * person.habits[17])
+    ahead = np.float32(AHEAD * person.habits[_WEIGHT_AHEAD])
     for f in range(len(standing)):
         at = np.float32(SHIFTS * (clock.first + f * clock.step) + person.draws[7])
         aside = standing[f] * (here + change * sin_turns(at))

@@ -15,7 +15,7 @@ from posegen.motion import rows
 from posegen.motion.gait.steps import STEP
 from posegen.motion.library_tables import PLANTED, ActionTables, StyleTables, channel_row, channels_named
 from posegen.motion.workspace import SEGMENT, Person, Role
-from posegen.scene import BOTH, DRAWS, HABITS, LEFT, RIGHT, Persons, Scenes
+from posegen.scene import BOTH, DRAWS, HABITS, LEFT, RIGHT, Habit, Persons, Scenes
 from posegen.skeleton import BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, HEEL_BEHIND_ANKLE, PARTS, PROPORTIONS, body_offsets
 
 NEUTRAL = {
@@ -55,7 +55,7 @@ MOST_UPRIGHT = -8.0
 """Least trunk flexion of a posture, degrees."""
 SOFT_KNEES = 7.0
 """Degrees of knee flexion for each number above -0.5."""
-STAGGER = 0.018
+FEET_APART = 0.018
 """Standard deviation of the distance by which a foot stands ahead of the middle, as a share of stature."""
 UPRIGHT_ARMS, LEVEL_HEAD = 0.8, 0.5
 """Shares of a lean of the trunk that shoulders and neck make up for: arms hang, and eyes look ahead."""
@@ -122,12 +122,16 @@ def _postures(persons: Persons, draws: Array, own: Array, styles: StyleTables) -
     `own` are the numbers of each actor, float [..., HABITS].
     """
     posture = np.zeros((*persons.stature.shape, len(CHANNELS)))
-    unlike = np.sqrt(1 - OTHER_ARM**2)
+    unlike = np.sqrt(1 - OTHER_ARM * OTHER_ARM)
     for i, (name, spread) in enumerate(POSTURES.items()):
         for k, c in enumerate(channels_named(name)):
             # Both arms of a person differ less than those of two persons. A mirrored person has the other hand.
             other = np.full(persons.stature.shape, k > 0) ^ ((name not in CENTRAL_CHANNELS) & persons.left_handed)
-            number = np.where(other, OTHER_ARM * own[..., i] + unlike * own[..., len(POSTURES) + i], own[..., i])
+            number = np.where(
+                other,
+                OTHER_ARM * own[..., Habit.POSTURE + i] + unlike * own[..., Habit.POSTURE + len(POSTURES) + i],
+                own[..., Habit.POSTURE + i],
+            )
             mirror = (
                 np.where(persons.left_handed, -1.0, 1.0)
                 if name.endswith(("_lateral", "trunk_rotation", "neck_rotation"))
@@ -135,8 +139,8 @@ def _postures(persons: Persons, draws: Array, own: Array, styles: StyleTables) -
             )
             posture[..., c] = mirror * number * spread / 360
     for k, (elbow, turn) in enumerate(zip(channels_named("elbow_flexion"), channels_named("shoulder_rotation"), strict=True)):
-        arm = np.where(persons.left_handed ^ (k > 0), own[..., 42], own[..., 41])
-        bent = np.maximum(OTHER_ARM * own[..., 40] + unlike * arm - STRAIGHT, 0.0) * BENT / 360
+        arm = np.where(persons.left_handed ^ (k > 0), own[..., Habit.BENT_ARMS + 2], own[..., Habit.BENT_ARMS + 1])
+        bent = np.maximum(OTHER_ARM * own[..., Habit.BENT_ARMS] + unlike * arm - STRAIGHT, 0.0) * BENT / 360
         posture[..., elbow] = np.maximum(posture[..., elbow] + bent, -10 / 360)
         posture[..., turn] -= TURNED_IN * bent
     for c in channels_named("shoulder_abduction"):
@@ -159,7 +163,7 @@ def _soft_knees(own: Array) -> Array:
     The foot lies flat: hip and ankle take half each of a bent knee.
     """
     legs = np.zeros((*own.shape[:-1], len(CHANNELS)))
-    soft = SOFT_KNEES * np.maximum(own[..., 44] + 0.5, 0.0) / 360
+    soft = SOFT_KNEES * np.maximum(own[..., Habit.KNEES] + 0.5, 0.0) / 360
     for name, share in (("knee_flexion", 1.0), ("hip_flexion", 0.5), ("ankle_dorsiflexion", 0.5)):
         legs[..., channels_named(name)] = share * soft[..., None]
     return legs
@@ -173,9 +177,9 @@ def person_arrays(scenes: Scenes, styles: StyleTables) -> Person:
     foot = (HEEL_BEHIND_ANKLE, BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, PROPORTIONS["ankle_height"])
     # Step width is .12 to .13 of the leg (Donelan 2001), the standing feet are about a hip width apart, toe-out is 7 degrees.
     own = _own_numbers(scenes)
-    toe_out = (4 + 6 * scenes.draws[..., 5] + 2.5 * own[..., 12]) / 360
-    stance = 0.055 * stature * (0.9 + 0.3 * scenes.draws[..., 6] + 0.2 * np.maximum(own[..., 13], 0))
-    stagger = stature * STAGGER * own[..., 14] * np.where(persons.left_handed, -1, 1)
+    toe_out = (4 + 6 * scenes.draws[..., 5] + 2.5 * own[..., Habit.TOE_OUT]) / 360
+    stance = 0.055 * stature * (0.9 + 0.3 * scenes.draws[..., 6] + 0.2 * np.maximum(own[..., Habit.STANCE], 0))
+    stagger = stature * FEET_APART * own[..., Habit.STAGGER] * np.where(persons.left_handed, -1, 1)
     posture, sway = _postures(persons, scenes.draws, own, styles)
     arrays = Person(
         offsets=body_offsets(persons),
@@ -198,8 +202,8 @@ def person_arrays(scenes: Scenes, styles: StyleTables) -> Person:
 def _arm_swings(scenes: Scenes) -> Array:
     """Return the factors of each actor on the swing of the left and the right arm in walking and running."""
     own, right = _own_numbers(scenes), np.arange(2) ^ scenes.persons.left_handed[..., None]
-    unlike = np.where(right, own[..., 2:3], own[..., 1:2])
-    return np.maximum(1.0 + SWING_SPREAD * own[..., :1] + SWING_UNLIKE * unlike, 0.2)
+    unlike = np.where(right, own[..., Habit.ARM_SWING + 2, None], own[..., Habit.ARM_SWING + 1, None])
+    return np.maximum(1.0 + SWING_SPREAD * own[..., Habit.ARM_SWING, None] + SWING_UNLIKE * unlike, 0.2)
 
 
 @kernel
@@ -349,7 +353,7 @@ def _own_numbers(scenes: Scenes) -> Array:
     which = np.arange(HABITS)
     draws = scenes.draws.astype(np.float64)
     today = 2.0 * (draws[..., which % DRAWS] + draws[..., (7 * which + 3) % DRAWS] + draws[..., (11 * which + 5) % DRAWS] - 1.5)
-    number = PERSONAL * scenes.persons.habits + np.sqrt(1 - PERSONAL**2) * today
+    number = PERSONAL * scenes.persons.habits + np.sqrt(1 - PERSONAL * PERSONAL) * today
     return np.asarray(number / np.sqrt(EVEN + FLAT * number * number))
 
 

@@ -11,6 +11,7 @@ from posegen.library.channels import CHANNELS
 from posegen.motion.gait import steps
 from posegen.motion.gait.curves import HARMONICS
 from posegen.motion.library_tables import channels_named
+from posegen.scene import Habit
 
 TRUNK_FLEXION, TILT = CHANNELS.index("trunk_flexion"), CHANNELS.index("pelvis_tilt")
 TURNED = (CHANNELS.index("pelvis_rotation"), CHANNELS.index("pelvis_obliquity"), CHANNELS.index("trunk_rotation"))
@@ -34,8 +35,7 @@ TILTED, SHOULDER, ELBOW = 2.5 / 360, 4.0 / 360, 6.0 / 360
 """Standard deviations of the offsets of pelvic tilt, shoulders and elbows."""
 TURNING, NODDING = 0.25, 0.45
 """Standard deviations of the size of the swing of pelvis and trunk, and of the nodding of the trunk."""
-FIRST = 20
-"""First of the habits of gait."""
+FIRST = int(Habit.GAIT)
 _BEND_ZERO, _BEND_COS, _BEND_SIN = SWING_BEND
 
 
