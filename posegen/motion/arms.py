@@ -225,11 +225,16 @@ def solve_elbow(arm: Arm, goal: Array, first: int, last: int) -> None:
             distance_kept = shortest
         else:
             # A folding arm gives way as a stretched arm does, with the sign reversed.
-            distance_kept = min(-ease_towards(-distance, np.float32(-ROOMY) * shortest, -shortest), longest)
+            # An arm that is straighter by itself stays so; else it would jump in the first frame in which it has a goal.
+            ox, oy, oz = wrist[0, f] - shoulder[0, f], wrist[1, f] - shoulder[1, f], wrist[2, f] - shoulder[2, f]
+            most = max(longest, np.sqrt(ox * ox + oy * oy + oz * oz))
+            distance_kept = min(-ease_towards(-distance, np.float32(-ROOMY) * shortest, -shortest), most)
         x, y, z = x / distance, y / distance, z / distance
         along = (upper * upper - fore * fore + distance_kept * distance_kept) * half / distance_kept
         out = np.sqrt(max(upper * upper - along * along, np.float32(0.0)))
-        px, py, pz = elbow_direction(arm, f, x, y, z, least)
+        # Near its own position the elbow stays where it is.
+        gx, gy, gz = goal[0, f] - wrist[0, f], goal[1, f] - wrist[1, f], goal[2, f] - wrist[2, f]
+        px, py, pz = elbow_direction(arm, f, x, y, z, min(least, np.sqrt(gx * gx + gy * gy + gz * gz)))
         elbow[0, f] = shoulder[0, f] + along * x + out * px
         elbow[1, f] = shoulder[1, f] + along * y + out * py
         elbow[2, f] = shoulder[2, f] + along * z + out * pz
