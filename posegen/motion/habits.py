@@ -71,9 +71,9 @@ def habit(habits: Array, segment: Segment, c: int, which: int) -> Scalar:
     own = near_channel(c, segment.kind % 2 == RIGHT)
     first = _STRIDE_ACTION * (segment.kind // 2) + 31 * which
     number = habits[(first + _STRIDE_CHANNEL * own) % len(habits)]
-    if own < _CENTRAL + _SIDED or own >= _FIRST_HAND:
-        return number
-    return ALIKE * habits[(first + _STRIDE_CHANNEL * (own - _SIDED)) % len(habits)] + UNLIKE * number
+    if not (own < _CENTRAL + _SIDED or own >= _FIRST_HAND):
+        number = ALIKE * habits[(first + _STRIDE_CHANNEL * (own - _SIDED)) % len(habits)] + UNLIKE * number
+    return segment.personal * number
 
 
 @kernel

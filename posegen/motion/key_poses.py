@@ -155,7 +155,8 @@ def key_size(segment: Segment, draws: Array, habits: Array, c: int, stage: int, 
         return 1.0 + 0.05 * (draws[(5 * number + c) % len(draws)] - 0.5)
     # Root and feet vary together, and half as much as the amplitude, because the legs have a fixed length.
     own = 0 if is_together(c) else c
-    size = segment.amplitude * (1.0 + 0.3 * (draws[(5 * number + own) % len(draws)] - 0.5)) * habit_size(habits, segment, own)
+    again = 1.0 + 0.3 * segment.personal * (draws[(5 * number + own) % len(draws)] - 0.5)
+    size = segment.amplitude * again * habit_size(habits, segment, own)
     return 1.0 + 0.5 * (size - 1.0) if is_together(c) else size
 
 

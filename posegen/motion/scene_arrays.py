@@ -69,6 +69,8 @@ what few people do would be a collision in most actions."""
 ARM_PARTS = [PARTS.index(f"{side}_arm") for side in ("left", "right")]
 WARP_SPREAD = 0.22
 """Standard deviation of the change of pace within a repetition: it begins slower, or faster, than it ends."""
+TOGETHER = 0.3
+"""Weight of the habits in what is done with a partner: two bodies that are close to each other leave less room for them."""
 SWING_SPREAD, SWING_UNLIKE = 0.28, 0.2
 """Standard deviations of the arm swing between persons, and between the sides of a person, as shares of the usual swing."""
 ROOT = [CHANNELS.index(f"root_{c}") for c in ("height", "forward", "lateral")]
@@ -258,6 +260,7 @@ def segment_records(scenes: Scenes, actions: ActionTables) -> Array:
     turns = _own_numbers(scenes)[..., None, :]
     pace = np.take_along_axis(turns, (5 * action[..., None] + 3) % HABITS, -1)[..., 0]
     records["warp"] = np.clip(WARP_SPREAD * pace, -0.6, 0.6) * ~scenes.together
+    records["personal"] = np.where(scenes.together, TOGETHER, 1.0)
     for name in ("start", "end", "tempo", "amplitude", "repetitions", "speed"):
         records[name] = getattr(scenes, name)
     for name in numbers.dtype.names or ():

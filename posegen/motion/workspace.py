@@ -39,13 +39,15 @@ placement of the feet, and its ranges of rows in the tables of keys, series and 
 SEGMENT = np.dtype(
     [
         *((name, np.int64) for name in ("kind", "repetitions")),
-        *((name, np.float64) for name in ("start", "end", "shown_start", "shown_end", "tempo", "amplitude", "speed", "warp")),
+        *((name, np.float64) for name in ("start", "end", "shown_start", "shown_end", "tempo", "amplitude", "speed")),
+        *((name, np.float64) for name in ("warp", "personal")),
         *ACTION.descr,
     ]
 )
 """One segment: its row of the action tables, its numbers as in :class:`posegen.scene.Scenes`, and those of its action.
 
-It is shown, and labelled, from `shown_start` to `shown_end`; its movement may begin earlier and end later.
+`warp` is the unevenness of the pace of its repetitions, `personal` the weight of the habits of the person. It is shown, and
+labelled, from `shown_start` to `shown_end`; its movement may begin earlier and end later.
 """
 Segment: TypeAlias = Any
 """A record of the type :data:`SEGMENT`."""

@@ -79,6 +79,7 @@ def segment_of_kind(tables: ActionTables, kind: int, start: float, end: float, *
     fields = {
         "tempo": 1.0,
         "amplitude": 1.0,
+        "personal": 1.0,
         **numbers,
         "kind": kind,
         "start": start,

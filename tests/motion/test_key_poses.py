@@ -128,7 +128,7 @@ def test_take_off_and_landing_are_those_of_free_fall(seed: int, count: int, ampl
     leg, curve = leg_length(1.8), empty_workspace(1, 1).curve
     jump = segment("jump", 1.0, 1.5 + 1.65 * count, amplitude=amplitude, repetitions=count)
     fill_times(curve, jump, ACTIONS, someone.draws)
-    n = knots_of_channel(curve, jump, ACTIONS, someone.draws, leg, CHANNELS.index("root_height"), 1.0)
+    n = knots_of_channel(curve, jump, ACTIONS, someone.draws, someone.habits, leg, CHANNELS.index("root_height"), 1.0)
     times, values, speeds, pushes = curve.knots[:, :n]
     assert (np.diff(times) > 0).all()
     assert (times[0], times[-1], values[0], values[-1]) == (jump.start, jump.end, 0, 0)

@@ -18,6 +18,7 @@ from posegen.motion.scene_arrays import (
     LONGEST_TURN,
     OVERLAP_GAIT,
     OVERLAP_SECONDS,
+    TOGETHER,
     USUAL,
     USUAL_IDLE,
     performance_rows,
@@ -178,6 +179,7 @@ def test_partners_do_not_overlap_with_what_they_do_alone() -> None:
     together.together[..., 1] = True
     assert segment_records(alone, TABLES)["end"][0, 0, 0] > 3
     assert segment_records(together, TABLES)["end"][0, 0, 0] == 3
+    assert segment_records(together, TABLES)["personal"][0, 0].tolist() == [1.0, TOGETHER]
 
 
 def test_idle_postures_below_arm_actions_leave_the_hands_alone() -> None:

@@ -27,6 +27,8 @@ LIBRARY = load_library()
 KNOWN = repertoire(LIBRARY)
 STYLES = list(LIBRARY.styles)
 SAMPLES = np.arange(300)
+WALKING = {"story": {"actions": {"walk": 6, "run": 6}}}
+"""Keys of a config in which people walk and run more."""
 NAMED = [name for name in STYLES if name != "neutral"]
 SAID = {
     phrase
@@ -108,7 +110,11 @@ def test_neutral_plans_do_not_depend_on_the_others():
 
 @pytest.mark.parametrize("style", NAMED)
 def test_tempo_amplitude_and_speed_follow_the_style(style):
-    wanted, styled, plain = LIBRARY.styles[style], scenes_of(all_of(style)), scenes_of(all_of("neutral", style))
+    wanted, styled, plain = (
+        LIBRARY.styles[style],
+        scenes_of(all_of(style, **WALKING)),
+        scenes_of(all_of("neutral", style, **WALKING)),
+    )
     first = (slice(None), 0, 0)
     both = (styled.action[first] == plain.action[first]) & (styled.persons.style[:, 0] > 0)
     gait = KNOWN.gait[plain.action[first]]
@@ -210,7 +216,7 @@ def test_a_style_is_mentioned_only_where_it_is_visible():
 
 
 def test_words_for_speed_are_true_of_the_tired():
-    config = all_of("tired", variants={"mirror": False})
+    config = all_of("tired", variants={"mirror": False}, **WALKING)
     parameters = draw_parameters(config, SAMPLES)
     for variant in ("base", "speed"):
         scenes = apply_variant(scenes_of(config), variant, parameters)

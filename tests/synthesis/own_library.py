@@ -12,9 +12,10 @@ __all__ = ["library_folder"]
 
 
 def library_folder(folder: Path, signs: dict[str, Any], pose: dict[str, float] | None = None) -> Path:
-    """A folder with one theme, in which people stand and greet in a given pose, with the given signs."""
+    """A folder with one theme, in which people stand and greet, all in the same given pose, with the given signs."""
     wave = load_library().action("wave").model_dump(exclude_defaults=True, mode="json")
     wave["signs"] = signs
+    del wave["strategies"]
     wave["pose"] = wave["pose"] | (pose or {})
     words = load_library().words["actions"]["wave"]
     (folder / "words").mkdir(parents=True)

@@ -20,7 +20,7 @@ from posegen.synthesis import MAX_RESAMPLES, Batch
 from tests.synthesis.own_library import library_folder
 
 FOLDED = {"neck_lateral": 65.0}
-"""Beyond the range of any neck."""
+"""Beyond the range of the neck, except for a person whose movements are small."""
 SOMETIMES = {"neck_lateral": 50.0}
 """Some people bend their necks too far in this greeting, some do not."""
 
@@ -60,7 +60,7 @@ def test_rows_report_violated_limits(folded: tuple[Config, Batch]) -> None:
         assert dropped == (
             [{"actor": 0, "kind": "range", "segment": -1, "action": "", "value": ""}] if beyond > TOLERANCE else []
         )
-        assert bool(dropped) == greets
+        assert greets or not dropped
         assert not dropped or row["attempt"] == MAX_RESAMPLES
 
 
