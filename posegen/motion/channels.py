@@ -372,7 +372,7 @@ def shift_weight(work: Workspace, role: Role, person: Person, clock: Clock) -> N
     ahead = np.float32(AHEAD * person.habits[_WEIGHT_AHEAD])
     for f in range(len(standing)):
         at = np.float32(SHIFTS * (clock.first + f * clock.step) + person.draws[7])
-        aside = standing[f] * (here + change * sin_turns(at))
+        aside = np.float32(person.handedness) * standing[f] * (here + change * sin_turns(at))
         work.channels[ROOT_LATERAL, f] += aside
         work.channels[ROOT_FORWARD, f] += standing[f] * ahead
         work.channels[OBLIQUITY, f] += np.float32(HIP_DROP) * aside
