@@ -23,7 +23,8 @@ SHARE = 0.6
 class _Path(NamedTuple):
     """A path: its weight, shortest and longest seconds, fastest speed, and for each piece its share of the time and its turn.
 
-    Turns are in degrees. At the fastest speed in m/s, the acceleration to the side is about 4 m/s2.
+    Turns are in degrees. At the fastest speed in m/s, the acceleration to the side is about 4 m/s2. Starts take place within
+    the first piece and stops within the last one, which limits the speed too.
     """
 
     weight: float
@@ -34,22 +35,26 @@ class _Path(NamedTuple):
 
 
 _BACK_AND_FORTH = ((0.31, 0.0), (0.19, 180.0), (0.31, 0.0), (0.19, 180.0))
-_ZIGZAG = ((0.14, 55.0), (0.24, -110.0), (0.24, 110.0), (0.24, -110.0), (0.14, 55.0))
-_DIAGONAL = ((0.25, 45.0), (0.75, 0.0))
+_ZIGZAG = ((0.17, 55.0), (0.22, -110.0), (0.22, 110.0), (0.22, -110.0), (0.17, 55.0))
+_DIAGONAL = ((0.38, 45.0), (0.62, 0.0))
 _SHAPES = {
     "left_circle": _Path(0.25, 5.2, 7.5, 3.3, ((1.0, 360.0),)),
     "right_circle": _Path(0.25, 5.2, 7.5, 3.3, ((1.0, -360.0),)),
     "figure_eight": _Path(0.25, 8.0, 10.0, 2.6, ((0.5, 360.0), (0.5, -360.0))),
     "zigzag": _Path(0.2, 4.8, 6.5, 2.5, _ZIGZAG),
     "back_and_forth": _Path(0.25, 6.8, 9.0, 1.7, _BACK_AND_FORTH),
-    "left_diagonal": _Path(0.15, 2.6, 4.0, 3.3, _DIAGONAL),
-    "right_diagonal": _Path(0.15, 2.6, 4.0, 3.3, tuple((share, -degrees) for share, degrees in _DIAGONAL)),
+    "left_diagonal": _Path(0.15, 2.6, 5.5, 3.3, _DIAGONAL),
+    "right_diagonal": _Path(0.15, 2.6, 5.5, 3.3, tuple((share, -degrees) for share, degrees in _DIAGONAL)),
 }
 _TO_EITHER_SIDE = ("figure_eight", "zigzag", "back_and_forth")
 _NUMBERS = np.array([PATHS.index(name) for name in _SHAPES])
 _WEIGHTS, _SHORTEST, _LONGEST, _FASTEST = (
     np.array([path[column] for path in _SHAPES.values()]) for column in range(len(_Path._fields) - 1)
 )
+_ENDS = np.array([min(path.pieces[0][0], path.pieces[-1][0]) for path in _SHAPES.values()])
+"""Share of the time of the shorter one of the first and the last piece."""
+SPEED_OF_ROOM = 1.25
+"""Largest speed in metres per second for each second of a segment that starts or stops at no more than 4 m/s^2."""
 
 
 def path_of(known: Repertoire, action: Array, room: Array, remaining: Array, draws: Array) -> tuple[Array, Array]:
@@ -69,13 +74,14 @@ def path_of(known: Repertoire, action: Array, room: Array, remaining: Array, dra
     int [n], float [n]
         Index into :data:`posegen.constants.PATHS`, and seconds; 0 for a segment without one.
     """
-    available = np.where(remaining > 0, np.minimum(room, remaining), 0.0)
-    slow = known.slow[action][:, None] < _FASTEST
-    possible = np.cumsum(np.where((available[:, None] >= _SHORTEST) & slow, _WEIGHTS, 0.0), axis=1)
+    available = np.where(remaining > 0, np.minimum(room, remaining), 0.0)[:, None]
+    lasting = np.minimum(_LONGEST, np.maximum(_SHORTEST, 0.8 * available))
+    slow = known.slow[action][:, None] < np.minimum(_FASTEST, SPEED_OF_ROOM * _ENDS * lasting)
+    possible = np.cumsum(np.where((available >= _SHORTEST) & slow, _WEIGHTS, 0.0), axis=1)
     share = SHARE / float(np.cumsum(_WEIGHTS)[-1]) * possible[:, -1]
     drawn = known.shaped[action] & (action != NOTHING) & (draws < share)
     chosen = choose(np.where(drawn, draws / np.where(drawn, share, 1.0), 0.0), np.where(drawn[:, None], possible, 1.0))
-    seconds = np.minimum(_LONGEST[chosen], np.maximum(_SHORTEST[chosen], 0.8 * available))
+    seconds = lasting[np.arange(len(lasting)), chosen]
     return np.where(drawn, _NUMBERS[chosen], 0), np.where(drawn, seconds, 0.0)
 
 
@@ -89,6 +95,13 @@ def path_speeds(path: Array, speed: Array) -> Array:
     limits = np.full(len(PATHS), np.inf)
     limits[_NUMBERS] = _FASTEST
     return np.asarray(np.minimum(speed, limits[path]))
+
+
+def seconds_of_ends(path: Array, seconds: Array) -> Array:
+    """Return the seconds in which segments start or stop: those of the shorter end piece of a path, else all of `seconds`."""
+    ends = np.ones(len(PATHS))
+    ends[_NUMBERS] = _ENDS
+    return np.asarray(ends[path] * seconds)
 
 
 def split_paths(segments: dict[str, Array], mirrored: Array) -> dict[str, Array]:

@@ -16,7 +16,7 @@ from posegen.arrays import Array
 from posegen.config.schema import Config
 from posegen.constants import AVERAGE_LEG, RADIANS
 from posegen.planning.age_curves import JUMP, RANGE, RUNNING, TOP_SPEED, WALKING, of_age
-from posegen.planning.paths import path_of, path_speeds, split_paths
+from posegen.planning.paths import SPEED_OF_ROOM, path_of, path_speeds, seconds_of_ends, split_paths
 from posegen.planning.population import leg_height
 from posegen.planning.repertoire import NO_GAIT, RUN, STEP, WALK, Repertoire
 from posegen.randomness import Stream, choose, integers, uniform
@@ -48,8 +48,6 @@ _TURNING_RATE = (90.0, 120.0)
 BEFORE, AFTER = 0.4, 0.2
 """Seconds between the starts of a base segment and its layer, and between their ends."""
 _SEGMENT_DRAWS, _LAYER_DRAWS = 12, 8
-_SPEED_OF_ROOM = 1.25
-"""Largest speed in metres per second for each second of a segment: it starts and stops within it at no more than 4 m/s^2."""
 _SHORTEST_NEXT, _SHORTEST_LAST = 1.4, 2.5
 """Least seconds between the end of a segment and the end of the clip, unless both are the same; the second one if the segment
 is to be the last one."""
@@ -117,12 +115,14 @@ class Actor:
         )
 
     def speeds(self, known: Repertoire, action: Array, seconds: Array, draws: Array) -> Array:
-        """Return the speeds of all segments [n, segments]: no faster than age and the duration of the segment allow."""
+        """Return the speeds of all segments [n, segments]: no faster than age and the time for starting and stopping allow."""
         leg, age = leg_height(self.person)[:, None], self.person.age[:, None]
         aged = np.where(known.gait[action] == WALK, of_age(WALKING, age), 1.0) * self.speed[:, None]
         drawn = speed_of(known, action, leg, aged, draws)
-        fastest = np.minimum(TOP_SPEED * of_age(RUNNING, age) * np.sqrt(leg / AVERAGE_LEG), _SPEED_OF_ROOM * seconds)
-        drawn = np.where(known.gait[action] == RUN, np.minimum(drawn, np.maximum(fastest, _RUNNING[0])), drawn)
+        gait, room = known.gait[action], SPEED_OF_ROOM * seconds
+        fastest = np.minimum(TOP_SPEED * of_age(RUNNING, age) * np.sqrt(leg / AVERAGE_LEG), room)
+        fastest, least = np.where(gait == RUN, fastest, room), speed_limits(known, action)[0]
+        drawn = np.where((gait == RUN) | (gait == WALK), np.minimum(drawn, np.maximum(fastest, least)), drawn)
         slow, fast = self.required.slow[:, None], self.required.fast[:, None]
         # Starts and curves make the measured speed slightly lower than the planned one.
         margin = np.minimum(_MARGIN, 0.25 * (fast - slow))
@@ -183,11 +183,10 @@ def plan_track(config: Config, known: Repertoire, actor: Actor) -> tuple[Columns
         for each in ([step.main for step in steps], [step.layer for step in steps])
     )
     action, overlay = main["action"], known.layered[main["action"]]
+    seconds = seconds_of_ends(main["path"], main["end"] - main["start"])
     main |= {
         "side": actor.sides(known, action, draws[..., SegmentDraw.SIDE]),
-        "speed": path_speeds(
-            main["path"], actor.speeds(known, action, main["end"] - main["start"], draws[..., SegmentDraw.SPEED])
-        ),
+        "speed": path_speeds(main["path"], actor.speeds(known, action, seconds, draws[..., SegmentDraw.SPEED])),
         "turn": main["turn"] * RADIANS,
         "amplitude": actor.amplitudes(known, action, draws[..., SegmentDraw.AMPLITUDE]),
     }

@@ -246,6 +246,19 @@ def test_a_path_is_split_into_segments_of_one_gait_that_follow_each_other():
     assert (scenes.path == CONTINUED).sum() == (join_paths(scenes).action == NOTHING).sum() - (scenes.action == NOTHING).sum()
 
 
+def test_paths_start_and_stop_by_4_metres_per_second_squared_at_most():
+    scenes = plan_scenes(Config.model_validate({"story": {"actions": {"walk": 50, "run": 50}}}), LIBRARY, np.arange(600))
+    action, path, speed = scenes.action[:, 0], scenes.path[:, 0], scenes.speed[:, 0]
+    seconds = (scenes.end - scenes.start)[:, 0]
+    piece = (path > 0) | (path == CONTINUED)
+    starts = piece[:, 1:] & (action[:, 1:] != action[:, :-1])
+    stops = piece[:, :-1] & (action[:, 1:] != action[:, :-1])
+    for ends, own in ((starts, slice(1, None)), (stops, slice(None, -1))):
+        assert ends.sum() > 50
+        # Speed changes in .46 of a segment, at a rate that is constant in the middle .7 of that time.
+        assert (speed[:, own][ends] / (0.7 * 0.46 * seconds[:, own][ends])).max() < 4.0
+
+
 def test_what_is_held_is_put_down_before_anything_is_picked_up():
     scenes = plan_scenes(Config.model_validate({"story": {"actions": {"pick_up": 60, "put_down": 5}}}), LIBRARY, np.arange(200))
     holding, times = np.zeros(200, bool), 0
