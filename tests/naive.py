@@ -258,6 +258,11 @@ def add_layer(below: Array, seconds: Array, pose: Array, owned: Array, times: tu
     return out
 
 
+def shift_weight(seconds: Array, standing: Array, stagger: float, begin: float) -> Array:
+    """Way of the pelvis to the left [frames] of who stands with the left foot `stagger` ahead: over the foot behind, and back."""
+    return np.asarray(standing * stagger * (0.5 * sin_turns(0.06 * seconds + begin) - 1))
+
+
 def rotate_shortest(vector: Array, before: Array, after: Array) -> Array:
     """Rotate a vector by the shortest rotation from one direction to another (Rodrigues)."""
     axis = np.cross(before, after)
@@ -397,6 +402,7 @@ ORACLES: dict[str, Callable[..., Any]] = {
     "posegen.motion.channels.add_series": gait_angle,
     "posegen.motion.channels.add_harmonics": add_harmonics,
     "posegen.motion.channels.add_layer": add_layer,
+    "posegen.motion.channels.shift_weight": shift_weight,
     "posegen.motion.arms.solve_elbow": solve_elbow,
     "posegen.motion.arms.elbow_direction": solve_elbow,
     "posegen.motion.arms.forearm_gap": segment_distance,

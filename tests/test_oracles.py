@@ -74,7 +74,7 @@ WITHOUT_ORACLE = {
     },
     "posegen.motion.key_poses": {
         PROPERTIES: "repetition_span time_in_cycle fill_times stage_knots knot_speeds knots_of_channel fill_track "
-        "mark_intervals mark_airborne stage_span",
+        "mark_intervals mark_airborne stage_span passes_on",
         TRIVIAL: "flight_seconds flight_count takeoff_share stage_bounds flight_begin is_foot is_together set_knot "
         "root_height_unit flatten_ends time_in_stage",
     },

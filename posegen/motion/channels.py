@@ -355,7 +355,10 @@ def add_sway(channels: Array, sway: Array, draws: Array, clock: Clock) -> None:
 
 @kernel
 def shift_weight(work: Workspace, role: Role, person: Person, clock: Clock) -> None:
-    """Move the pelvis of a person who stands over one foot, and slowly from one foot to the other."""
+    """Move the pelvis of a person who stands over one foot, and slowly from one foot to the other.
+
+    The foot ahead is the other one in a mirrored person, so that the weight is on the other side too.
+    """
     standing, held = work.root[rows.WORK], work.root[rows.WORK2]
     for f in range(len(standing)):
         standing[f] = np.float32(1.0) - work.root[rows.GAIT_WEIGHT, f]
@@ -372,7 +375,7 @@ def shift_weight(work: Workspace, role: Role, person: Person, clock: Clock) -> N
     ahead = np.float32(AHEAD * person.habits[_WEIGHT_AHEAD])
     for f in range(len(standing)):
         at = np.float32(SHIFTS * (clock.first + f * clock.step) + person.draws[7])
-        aside = np.float32(person.handedness) * standing[f] * (here + change * sin_turns(at))
+        aside = standing[f] * (here + change * sin_turns(at))
         work.channels[ROOT_LATERAL, f] += aside
         work.channels[ROOT_FORWARD, f] += standing[f] * ahead
         work.channels[OBLIQUITY, f] += np.float32(HIP_DROP) * aside

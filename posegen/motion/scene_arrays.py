@@ -196,7 +196,6 @@ def person_arrays(scenes: Scenes, styles: StyleTables) -> Person:
         style=styles.steps[persons.style],
         habits=own,
         swing=_arm_swings(scenes),
-        handedness=np.where(persons.left_handed, -1.0, 1.0),
     )
     # Kernels are compiled for C order; another memory layout would compile them again.
     return Person(*(np.ascontiguousarray(a) for a in arrays))
@@ -225,7 +224,6 @@ def person_at(persons: Person, i: int, who: int) -> Person:
         persons.style[i, who],
         persons.habits[i, who],
         persons.swing[i, who],
-        persons.handedness[i, who],
     )
 
 

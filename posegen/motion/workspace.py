@@ -173,8 +173,6 @@ class Person(NamedTuple):
         Standard normal numbers of the person; see :mod:`posegen.motion.habits`.
     swing : float [2]
         Factors on the swing of the left and of the right arm.
-    handedness : float
-        1 for the right-handed, -1 for the left-handed: the sign of habits to one side, which a mirrored person has reversed.
     """
 
     offsets: Array
@@ -189,7 +187,6 @@ class Person(NamedTuple):
     style: Array
     habits: Array
     swing: Array
-    handedness: Scalar
 
 
 @kernel

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from posegen.library.channels import CHANNELS
 from posegen.library.load import Library
 from posegen.library.schema import Action
-from posegen.motion.channels import add_harmonics, add_layer, add_series, add_track, fill_waves, gait_series
+from posegen.motion import rows
+from posegen.motion.channels import add_harmonics, add_layer, add_series, add_track, fill_waves, gait_series, shift_weight
 from posegen.motion.gait.curves import HARMONICS, WALK_SPEEDS, curve_warp, warp_phase
 from posegen.motion.gait.steps import RUN, STEP, WALK
 from posegen.motion.key_poses import stage_bounds
@@ -22,7 +23,8 @@ from posegen.motion.trigonometry import smooth_step
 from posegen.motion.workspace import Clock, Workspace, empty_workspace
 from posegen.skeleton import JOINT_LIMITS
 from tests import naive
-from tests.motion.scripted import LIBRARY, person, segment, segment_of_kind
+from tests.motion.acted import role
+from tests.motion.scripted import LIBRARY, SegmentSpec, person, scripted, segment, segment_of_kind
 
 Array = NDArray[Any]
 
@@ -183,6 +185,26 @@ def test_harmonics(seed: int, name: str, repetitions: int) -> None:
     np.testing.assert_allclose(
         row - 0.5, naive.add_harmonics(SECONDS, cosines, sines, amplitude, times, cycle, wander), atol=2e-6
     )
+
+
+@given(SEEDS)
+def test_who_stands_or_sits_down_has_the_weight_on_the_foot_behind(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    someone = person(1.5 + 0.4 * generator.random(), seed)
+    someone.widths[3] = generator.uniform(-0.1, 0.1)
+    sitting = scripted(SegmentSpec("sit", 1.0, 7.0, repetitions=1), frames=FRAMES)
+    work, doing = empty_workspace(FRAMES, 1), role(sitting, LIBRARY, (0.0, 0.0))
+    work.root[rows.GAIT_WEIGHT] = np.linspace(0, 0.5, FRAMES)
+    shift_weight(work, doing, someone, CLOCK)
+    begin, end = doing.segments[0].start, doing.segments[0].end
+    enter_end, exit_begin = stage_bounds(doing.segments[0])
+    seated = naive.smooth_step((SECONDS - begin) / (enter_end - begin)) * naive.smooth_step((end - SECONDS) / (end - exit_begin))
+    standing = (1 - np.linspace(0, 0.5, FRAMES)) * (1 - seated)
+    expected = naive.shift_weight(SECONDS, standing, someone.widths[3] / someone.stature, someone.draws[7])
+    np.testing.assert_allclose(work.channels[CHANNELS.index("root_lateral")], expected, atol=1e-6)
+    # The pelvis drops on the side of the free leg, and the trunk stays upright.
+    for name in ("pelvis_obliquity", "trunk_lateral"):
+        np.testing.assert_allclose(work.channels[CHANNELS.index(name)], -0.22 * expected, atol=1e-6)
 
 
 def layered(below: Array, name: str) -> Array:

@@ -17,6 +17,7 @@ from posegen.motion.key_poses import (
     flight_begin,
     flight_seconds,
     knots_of_channel,
+    passes_on,
     repetition_span,
     root_height_unit,
     stage_bounds,
@@ -75,6 +76,18 @@ def test_curves_pass_through_their_keys_smoothly(seed: int) -> None:
     before, after = (row[inner] - row[inner - 1]) / step, (row[inner + 1] - row[inner]) / step
     np.testing.assert_allclose(before, speeds[1:-1], atol=0.02)
     np.testing.assert_allclose(after, speeds[1:-1], atol=0.02)
+
+
+def test_only_limbs_and_trunk_pass_directly_from_one_segment_to_the_next() -> None:
+    passing = {"trunk_flexion": True, "left_shoulder_flexion": True, "root_height": False, "left_foot_pitch": False}
+    for channel, passes in passing.items():
+        doing, c = segment("jump", 1.0, 3.0, repetitions=1), CHANNELS.index(channel)
+        assert not passes_on(doing, ACTIONS, c, False), channel
+        doing.shown_start = 1.3
+        assert (passes_on(doing, ACTIONS, c, False), passes_on(doing, ACTIONS, c, True)) == (passes, False), channel
+    lying = segment("lie_down", 1.0, 6.0, repetitions=1)
+    lying.shown_start, lying.shown_end = 1.3, 5.7
+    assert not any(passes_on(lying, ACTIONS, c, at_end) for c in range(len(CHANNELS)) for at_end in (False, True))
 
 
 names = st.sampled_from(LIBRARY.actions)

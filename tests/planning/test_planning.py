@@ -186,10 +186,11 @@ def test_gaits_turns_and_sides(name):
     speed = scenes.speed[walking] / np.sqrt(leg / 0.9)
     assert (speed >= np.clip(0.7 * pace[walking], 0.5, 1.9) - 1e-4).all()
     assert (speed <= np.clip(1.85 * pace[walking], 0.5, 1.9) + 1e-4).all()
-    # Most walk at about their free speed; slow and brisk walks are rarer, but there.
+    # Most walk at about the free speed of their age; slow and brisk walks are rarer, but there.
     assert 1.15 < scenes.speed[walking].mean() < 1.4
-    assert 0.02 < (scenes.speed[walking] > 1.6).mean() < 0.2
-    assert 0.02 < (scenes.speed[walking] < 0.95).mean() < 0.2
+    free = scenes.speed[walking] / of_age(WALKING, years[walking])
+    assert 0.02 < (free > 1.6).mean() < 0.2
+    assert 0.02 < (free < 0.95).mean() < 0.2
     walking &= scenes.path == 0
     curved = scenes.turn[walking] != 0
     assert 0.2 < 1 - curved.mean() < 0.6
