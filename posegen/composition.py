@@ -537,13 +537,13 @@ class _Timer:
         """Return degrees, left positive."""
         action, sign = self.library.action(part.action), 1.0 if self.side == LEFT else -1.0
         right, left = action.turn
+        if right > 0 or left < 0:
+            return 0.5 * (right + left) * (sign if action.gait == "step" else 1.0)
         if action.gait == "step":
             turns = {"left": _TURN, "right": -_TURN, "around": sign * (AROUND + _BEYOND)}
             turn = turns[part.asked["direction"]] if "direction" in part.asked else sign * _TURN
             size = float(part.asked.get("degrees", abs(turn)))
             return size if turn > 0 else -size
-        if right > 0 or left < 0:
-            return 0.5 * (right + left)
         return {"left": min(left, _CURVE), "right": max(right, -_CURVE)}.get(part.asked.get("path", "straight"), 0.0)
 
     def _speed(self, part: Part) -> float:

@@ -259,7 +259,7 @@ def add_layer(below: Array, seconds: Array, pose: Array, owned: Array, times: tu
 
 
 def shift_weight(seconds: Array, standing: Array, stagger: float, begin: float) -> Array:
-    """Way of the pelvis to the left [frames] of who stands with the left foot `stagger` ahead: over the foot behind, and back."""
+    """Way of the pelvis to the left [frames] of who stands with the left foot `stagger` ahead: mostly over the other foot."""
     return np.asarray(standing * stagger * (0.5 * sin_turns(0.06 * seconds + begin) - 1))
 
 

@@ -384,11 +384,12 @@ def turn_of(known: Repertoire, action: Array, straight_before: Array, span: Arra
     float [n]
     """
     gait = known.gait[action]
-    # Some actions always turn, to one side only.
-    only_left, only_right = known.right[action] > 0, known.left[action] < 0
+    # Some actions always turn, to one side only, unless on the spot.
+    either = (gait == STEP) & (known.right[action] > 0)
+    only_left, only_right = (known.right[action] > 0) & ~either, known.left[action] < 0
     left = (only_left | (draws[:, SegmentDraw.LEFT_OR_RIGHT] < 0.5)) & ~only_right
-    always = np.where(only_left, known.right[action], np.where(only_right, -known.left[action], 0.0))
-    most = np.where(left, known.left[action], -known.right[action])
+    always = np.where(only_right, -known.left[action], np.maximum(known.right[action], 0.0))
+    most = np.where(left | either, known.left[action], -known.right[action])
     least = np.maximum(np.minimum(np.where(gait == STEP, _LEAST_TURN, _LEAST_CURVE), most), always)
     size = least + draws[:, SegmentDraw.TURN] * (most - least)
     size = np.where(gait == STEP, size, np.maximum(np.minimum(size, _CURVE_RATE * span), always))

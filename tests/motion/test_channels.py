@@ -196,9 +196,10 @@ def test_who_stands_or_sits_down_has_the_weight_on_the_foot_behind(seed: int) ->
     work, doing = empty_workspace(FRAMES, 1), role(sitting, LIBRARY, (0.0, 0.0))
     work.root[rows.GAIT_WEIGHT] = np.linspace(0, 0.5, FRAMES)
     shift_weight(work, doing, someone, CLOCK)
-    begin, end = doing.segments[0].start, doing.segments[0].end
-    enter_end, exit_begin = stage_bounds(doing.segments[0])
-    seated = naive.smooth_step((SECONDS - begin) / (enter_end - begin)) * naive.smooth_step((end - SECONDS) / (end - exit_begin))
+    seat = doing.segments.view(np.recarray)[0]
+    (begin, end), (enter_end, exit_begin) = (seat.start, seat.end), stage_bounds(seat)
+    rises, falls = (SECONDS - begin) / (enter_end - begin), (end - SECONDS) / (end - exit_begin)
+    seated = naive.smooth_step(rises) * naive.smooth_step(falls)
     standing = (1 - np.linspace(0, 0.5, FRAMES)) * (1 - seated)
     expected = naive.shift_weight(SECONDS, standing, someone.widths[3] / someone.stature, someone.draws[7])
     np.testing.assert_allclose(work.channels[CHANNELS.index("root_lateral")], expected, atol=1e-6)

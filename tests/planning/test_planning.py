@@ -200,6 +200,13 @@ def test_gaits_turns_and_sides(name):
     assert (scenes.side[(scenes.action != NOTHING) & ~sideless] != BOTH).all()
 
 
+def test_people_spin_to_either_side():
+    scenes = plan_scenes(Config.model_validate({"story": {"actions": {"spin": 40}}}), LIBRARY, np.arange(200))
+    turned = np.degrees(scenes.turn[scenes.action == NAMES.index("spin")])
+    assert ((abs(turned) > 339.99) & (abs(turned) < 380.01)).all()
+    assert 0.35 < (turned > 0).mean() < 0.65
+
+
 def test_better_hand_is_used_more():
     config = Config.model_validate({"population": {"left_handed": 0.5}})
     scenes = plan_scenes(config, LIBRARY, np.arange(1500))
@@ -248,7 +255,7 @@ def test_a_path_is_split_into_segments_of_one_gait_that_follow_each_other():
 
 
 def test_paths_start_and_stop_by_4_metres_per_second_squared_at_most():
-    scenes = plan_scenes(Config.model_validate({"story": {"actions": {"walk": 50, "run": 50}}}), LIBRARY, np.arange(600))
+    scenes = plan_scenes(Config.model_validate({"story": {"actions": {"walk": 50, "run": 50}}}), LIBRARY, np.arange(1200))
     action, path, speed = scenes.action[:, 0], scenes.path[:, 0], scenes.speed[:, 0]
     seconds = (scenes.end - scenes.start)[:, 0]
     piece = (path > 0) | (path == CONTINUED)
