@@ -190,6 +190,11 @@ class Scenes:
     def __len__(self) -> int:
         return len(self.sample)
 
+    def select(self, samples: Array) -> Scenes:
+        """Return the scenes at these indices, int [n]."""
+        columns = {field.name: getattr(self, field.name)[samples] for field in fields(self) if field.name != "persons"}
+        return Scenes(persons=self.persons.select(samples), **columns)
+
 
 UNUSED = {array.name: array.metadata["empty"] for array in fields(Scenes) if array.metadata.get("axes") == _SEGMENT}
 """Values of an unused segment in the arrays over segments."""

@@ -175,7 +175,10 @@ def synthesize(config: Config, indices: ArrayLike) -> Batch:
 
 @stage("attempt")
 def _attempt(config: Config, library: Library, samples: Array, attempt: int) -> tuple[Batch, Array]:
-    """Return one attempt at samples, and which of them fail a check; the last one removes what is false from the captions."""
+    """Return one attempt at samples, and which of them fail a check; the last one removes what is false from the captions.
+
+    The rows of samples that fail are empty, except in the last attempt.
+    """
     n, names, last = len(samples), config.variants.names, attempt == MAX_RESAMPLES
     variants = enabled_variants(config)
     with stage("plan"):
@@ -211,13 +214,22 @@ def _attempt(config: Config, library: Library, samples: Array, attempt: int) -> 
         failed |= unmet
         if last:
             checked = checked.add_dropped(quota_rows(asked, unmet, len(checked.dropped), library))
-    with stage("captions"):
-        described = _describe(scenes, variants, checked, library, config)
-        rows = []
-        for variant in variants:
-            name, own = variant.name, parameter_rows(variant, parameters, names, n)
-            rows.append(_sequence_rows(name, scenes[name], library, described[name] | {"parameters": own}, attempt, config.fps))
-    return Batch(samples, names, *motion, [own[i] for i in range(n) for own in rows]), failed
+    rows: list[Row] = [{}] * (n * len(names))
+    described = np.arange(n) if last else np.flatnonzero(~failed)
+    if len(described):
+        with stage("captions"):
+            if len(described) < n:
+                # Another attempt replaces the rows of what failed.
+                scenes = {name: scenes[name].select(described) for name in names}
+                checked = checked.select((np.arange(len(animated))[:, None] * n + described).ravel())
+                parameters = {key: values[described] for key, values in parameters.items()}
+            columns = _describe(scenes, variants, checked, library, config)
+            for v, variant in enumerate(variants):
+                name, own = variant.name, parameter_rows(variant, parameters, names, len(described))
+                written = _sequence_rows(name, scenes[name], library, columns[name] | {"parameters": own}, attempt, config.fps)
+                for i, row in zip(described.tolist(), written, strict=True):
+                    rows[i * len(names) + v] = row
+    return Batch(samples, names, *motion, rows), failed
 
 
 def _check_segments(

@@ -54,6 +54,15 @@ class CheckedSegments:
     false: Array
     dropped: list[list[Row]]
 
+    def select(self, sequences: Array) -> CheckedSegments:
+        """Return the segments of the sequences with these indices, int [n]."""
+        actors = (sequences[:, None] * self.actors + np.arange(self.actors)).ravel()
+        first, counts = self.segments.bounds[actors], np.diff(self.segments.bounds)[actors]
+        bounds = np.concatenate([[0], np.cumsum(counts)])
+        rows = np.repeat(first - bounds[:-1], counts) + np.arange(bounds[-1])
+        segments = self.segments.select(rows, bounds, self.segments.complete[actors])
+        return CheckedSegments(segments, self.actors, self.false[rows], [self.dropped[i] for i in sequences.tolist()])
+
     def add_dropped(self, rows: list[list[Row]]) -> CheckedSegments:
         """Return the same segments with more entries of `dropped` for each sequence."""
         return replace(self, dropped=[[*old, *new] for old, new in zip(self.dropped, rows, strict=True)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import posegen
+from posegen.captions.captions import Caption, write_captions
 from posegen.captions.segments import Segments, find_segments
 from posegen.checks.segments import check_segments, mirror_segments, remove_false
 from posegen.checks.statements import check_statement, observe_actors, row_statements
@@ -78,6 +80,22 @@ def test_all_variants_of_a_sample_have_the_same_attempt(wrong_side: tuple[Config
     attempts = {row["attempt"] for row in batch.rows}
     assert attempts == {row["attempt"] for row in posegen.synthesize(config, [7, 3, 1, 5, 0, 2, 4, 6]).rows}
     assert MAX_RESAMPLES in attempts
+
+
+def test_samples_that_are_resampled_are_described_once(
+    wrong_side: tuple[Config, Batch], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, batch = wrong_side
+    described: Counter[int] = Counter()
+
+    def counted(scenes: Scenes, *others: Any) -> list[list[Caption]]:
+        described.update(scenes.sample.tolist())
+        return write_captions(scenes, *others)
+
+    monkeypatch.setattr("posegen.synthesis.write_captions", counted)
+    assert posegen.synthesize(config, list(range(8))).rows == batch.rows
+    assert sorted(described) == list(range(8))
+    assert max(described.values()) <= len(batch.variants)
 
 
 def test_a_resampled_sample_does_not_depend_on_others(wrong_side: tuple[Config, Batch]) -> None:
