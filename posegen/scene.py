@@ -55,6 +55,7 @@ class Habit(IntEnum):
     ARM_SWING = 29  # of both, of the left and of the right one
     GAIT = 32
     AHEAD = 41
+    UNLIKE_LEGS = 42  # hips, knees, ankles
 
 
 @dataclass(frozen=True, repr=False)

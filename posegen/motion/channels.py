@@ -161,7 +161,7 @@ def segment_series(segment: Segment, person: Person, actions: ActionTables, chan
             for n in range(1, len(series)):
                 series[n] *= size
         if segment.gait == steps.WALK or segment.gait == steps.RUN:
-            vary_series(segment.gait, segment.speed, channel, person.habits, series)
+            vary_series(segment.gait, segment.speed, channel, person.habits, person.legs, series)
         posture = (RUNNING_POSTURE if is_arm(channel) and segment.gait == steps.RUN else 1.0) * person.posture[channel]
         if segment.gait == steps.WALK and (channel == ELBOW_FLEXION[0] or channel == ELBOW_FLEXION[1]):
             posture = ease_towards(posture, WALKING_BEND, MOST_WALKING_BEND)

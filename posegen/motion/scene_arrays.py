@@ -196,6 +196,8 @@ def person_arrays(scenes: Scenes, styles: StyleTables) -> Person:
         style=styles.steps[persons.style],
         habits=own,
         swing=_arm_swings(scenes),
+        # A mirrored person has the other leg.
+        legs=own[..., Habit.UNLIKE_LEGS : Habit.UNLIKE_LEGS + 3] * np.where(persons.left_handed, -1.0, 1.0)[..., None],
     )
     # Kernels are compiled for C order; another memory layout would compile them again.
     return Person(*(np.ascontiguousarray(a) for a in arrays))
@@ -224,6 +226,7 @@ def person_at(persons: Person, i: int, who: int) -> Person:
         persons.style[i, who],
         persons.habits[i, who],
         persons.swing[i, who],
+        persons.legs[i, who],
     )
 
 

@@ -173,6 +173,8 @@ class Person(NamedTuple):
         Standard normal numbers of the person; see :mod:`posegen.motion.habits`.
     swing : float [2]
         Factors on the swing of the left and of the right arm.
+    legs : float [3]
+        Numbers by which the left leg differs from the mean of both in gait: hip, knee and ankle.
     """
 
     offsets: Array
@@ -187,6 +189,7 @@ class Person(NamedTuple):
     style: Array
     habits: Array
     swing: Array
+    legs: Array
 
 
 @kernel

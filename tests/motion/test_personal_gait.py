@@ -21,12 +21,13 @@ Array = NDArray[Any]
 
 SEEDS = st.integers(0, 2**32 - 1)
 PHASES = np.arange(100) / 100
+EVEN = np.zeros(3)
 
 
-def change(channel: str, habits: Array, gait: int = WALK, speed: float = 1.3) -> Array:
+def change(channel: str, habits: Array, gait: int = WALK, speed: float = 1.3, legs: Array = EVEN) -> Array:
     """Degrees that a person adds to a channel without a curve, over the stride."""
     series = np.zeros(1 + 2 * HARMONICS, np.float32)
-    vary_series(gait, speed, CHANNELS.index(channel), habits, series)
+    vary_series(gait, speed, CHANNELS.index(channel), habits, legs, series)
     return np.array([naive.gait_angle(series, phase) for phase in PHASES]) * 360
 
 
@@ -57,3 +58,15 @@ def test_people_differ_as_published() -> None:
     assert 3 < knees[:, 73].std() < 6.3  # Schwartz et al. 2008
     assert knees[:, 73].mean() == pytest.approx(5.5, abs=1.0)
     assert change("left_elbow_flexion", people[0])[0] != change("left_elbow_flexion", people[1])[0]
+
+
+@pytest.mark.parametrize(("joint", "number", "spread"), [("hip_flexion", 0, 1.2), ("knee_flexion", 1, 2.0)])
+def test_the_legs_of_a_person_differ_to_either_side(joint: str, number: int, spread: float) -> None:
+    legs = EVEN.copy()
+    legs[number] = 1.0
+    habits = np.zeros(HABITS)
+    left, right = (np.array(change(f"{side}_{joint}", habits, legs=legs)) for side in ("left", "right"))
+    right = np.roll(right, 50)
+    assert left[73] - right[73] == pytest.approx(2 * spread, rel=0.02)
+    np.testing.assert_allclose(left + right, 2 * change(f"left_{joint}", habits), atol=1e-3)
+    np.testing.assert_allclose(change(f"left_{joint}", habits, legs=-legs), right, atol=1e-3)

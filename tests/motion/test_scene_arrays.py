@@ -126,6 +126,7 @@ def test_a_mirrored_person_does_everything_with_the_other_side() -> None:
     one, other = (person_arrays(each, style_tables(LIBRARY)) for each in (scenes, mirrored))
     np.testing.assert_array_equal(other.habits, one.habits)
     np.testing.assert_array_equal(other.swing, one.swing[..., ::-1])
+    np.testing.assert_array_equal(other.legs, -one.legs)
     np.testing.assert_array_equal(other.widths, one.widths * [1, 1, 1, -1])
     assert (one.swing[..., 0] != one.swing[..., 1]).all()
     order = [CHANNELS.index(naive.mirror_channel(name)) for name in CHANNELS]

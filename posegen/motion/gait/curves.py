@@ -121,7 +121,8 @@ def walk_table(knot: int) -> Array:
     set_both_sides(table, "hip_abduction", -series_row(HIP_ADDUCTION))
     set_both_sides(table, "shoulder_flexion", series_row(SHOULDER, arms))
     set_both_sides(table, "shoulder_abduction", series_row(SHOULDER_ABDUCTION, arms))
-    set_both_sides(table, "elbow_flexion", series_row((14.0 + 22.2 * min(arms, 1.0), ELBOW[1], ELBOW[2]), arms))
+    # The posture of a person adds some 9 degrees to the bend of a walking elbow.
+    set_both_sides(table, "elbow_flexion", series_row((11.0 + 14.0 * min(arms, 1.0), ELBOW[1], ELBOW[2]), arms))
     # The published sign is positive for "own side forward"; ours is positive "to the left", which moves the left side backward.
     table[CHANNELS.index("pelvis_rotation")] = -series_row(ROTATION, ROTATION_BY_SPEED[knot])
     table[CHANNELS.index("pelvis_obliquity")] = series_row(OBLIQUITY, OBLIQUITY_BY_SPEED[knot])

@@ -1,7 +1,7 @@
 """The personal gait of a walker or runner: how its curves differ from the mean curves of many people.
 
 The standard deviations are about those between healthy adults (Schwartz et al. 2008 for legs and pelvis, CGM 2.3 normative data
-for trunk and arms). Both legs of a person are alike.
+for trunk and arms). Both legs of a person differ a little.
 """
 
 from __future__ import annotations
@@ -35,6 +35,10 @@ TILTED, SHOULDER, ELBOW = 2.5 / 360, 4.0 / 360, 6.0 / 360
 """Standard deviations of the offsets of pelvic tilt, shoulders and elbows."""
 TURNING, NODDING = 0.25, 0.45
 """Standard deviations of the size of the swing of pelvis and trunk, and of the nodding of the trunk."""
+UNLIKE = 1.2 / 360, 2.0 / 360, 0.05
+"""Standard deviations of what a leg differs from the mean of both, chosen: the offset of the hip, the additional bend of a
+swinging knee, and the size of the curve of the ankle.
+"""
 FIRST = int(Habit.GAIT)
 _BEND_ZERO, _BEND_COS, _BEND_SIN = SWING_BEND
 
@@ -56,8 +60,20 @@ def _bend_swing(series: Array, size: Scalar, side: int) -> None:
 
 
 @kernel
-def vary_series(gait: int, speed: Scalar, channel: int, habits: Array, series: Array) -> None:
-    """Change the series of one channel of a walk or run at `speed` m/s into that of a person with the numbers `habits`."""
+def vary_series(gait: int, speed: Scalar, channel: int, habits: Array, legs: Array, series: Array) -> None:
+    """Change the series of one channel of a walk or run into that of a person.
+
+    Parameters
+    ----------
+    gait : int
+        WALK or RUN.
+    speed : float
+        Metres per second.
+    channel : int
+    habits, legs : float [HABITS], float [3]
+        Of the person; see :class:`posegen.motion.workspace.Person`.
+    series : float32 [1 + 2 * HARMONICS], changed
+    """
     running = gait == steps.RUN
     bend = MORE_RUNNING_BEND - FASTER_BEND * max(speed - 3.0, 0.0) if running else MORE_BEND
     crouch = max(CROUCH * habits[FIRST], LEAST_CROUCH)
@@ -71,16 +87,19 @@ def vary_series(gait: int, speed: Scalar, channel: int, habits: Array, series: A
     elif channel in TURNED:
         _scale(series, max(1.0 + TURNING * habits[FIRST + 3], 0.3))
     for side in range(2):
+        sign = 1.0 if side == 0 else -1.0
         if channel == HIPS[side]:
             # The thigh keeps its direction, and the foot its pitch.
-            series[0] += tilted + 0.5 * crouch
+            series[0] += tilted + 0.5 * crouch + UNLIKE[0] * sign * legs[0]
             _scale(series, 1.0 + STRIDE * habits[FIRST + 4])
         elif channel == KNEES[side]:
             series[0] += crouch
-            _bend_swing(series, max(bend + SWING_KNEE * habits[FIRST + 5], 0.0), side)
+            own = UNLIKE[1] * sign * legs[1]
+            _bend_swing(series, max(bend + SWING_KNEE * habits[FIRST + 5] + own, 0.0), side)
         elif channel == ANKLES[side]:
             series[0] += 0.5 * crouch
-            _scale(series, max(1.0 + PUSH * habits[FIRST + 6], 0.6))
+            own = UNLIKE[2] * sign * legs[2]
+            _scale(series, max(1.0 + PUSH * habits[FIRST + 6] + own, 0.6))
         elif channel == SHOULDERS[side]:
             series[0] += SHOULDER * habits[FIRST + 7]
         elif channel == ELBOWS[side]:
