@@ -159,6 +159,9 @@ def test_the_mirrored_scene_follows_the_mirrored_path(scenes: Scenes, motion: Mo
     other = animated(apply_variant(scenes, "mirror", draw_parameters(CONFIG, SAMPLES)), CONFIG.frames, CONFIG.fps)
     apart = np.abs(other.joints[:, :, :, 0] - mirrored(motion).joints[:, :, :, 0])
     # Sway and the size of repetitions have other draws in the mirrored scene; the path is equal. A hop is 10 cm.
+    hops = (motion.action == LIBRARY.index("hop")).any(-1)
+    assert apart[..., [0, 2]].max() < 0.06
+    assert apart[..., 1][~hops].max() < 0.06
     assert apart.max() < 0.12
     assert np.median(apart.max((1, 2, 3))) < 0.03
     np.testing.assert_array_equal(other.action, mirrored(motion).action)
