@@ -63,6 +63,7 @@ class Stream(IntEnum):
     OBJECT = 35
     HABIT = 36
     ORDER = 48
+    SKELETON = 49
 
 
 @kernel

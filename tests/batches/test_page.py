@@ -16,7 +16,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "reading.md"
 
 def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     monkeypatch.chdir(tmp_path)
     posegen.generate(posegen.load_config("default"), samples=3, workers=1, out="data/default-0")
     names: dict[str, Any] = {}

@@ -18,7 +18,9 @@ import pyarrow as pa
 
 from posegen.arrays import Array
 from posegen.dataset.batches.order import Order, Piece
+from posegen.dataset.batches.skeletons import vary_skeletons
 from posegen.errors import UsageError
+from posegen.skeleton import JOINTS
 from posegen.wording import did_you_mean, shown
 
 CAPTIONS = "captions"
@@ -32,6 +34,8 @@ WINDOW = 1280
 
 _THREADS = 2
 _SEEDS = 2**64
+_MOST_NOISE = 0.1
+_BODY = (len(JOINTS), 3)
 
 
 @dataclass(frozen=True)
@@ -330,6 +334,8 @@ class Batches:
         Step between batches; 1 for all.
     threads : int
         Threads that prefetch.
+    skeleton_noise : float
+        Variation of the skeletons, metres; see :func:`posegen.dataset.batches.skeletons.vary_skeletons`.
     unused : list
         Buffers for the next iteration.
     """
@@ -341,10 +347,12 @@ class Batches:
     stop: int | None
     every: int
     threads: int
+    skeleton_noise: float = 0.0
     unused: list[Any] = field(default_factory=list, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Batches, (self.source, self.order, self.selection, self.start, self.stop, self.every, self.threads)
+        order = (self.source, self.order, self.selection, self.start, self.stop, self.every)
+        return Batches, (*order, self.threads, self.skeleton_noise)
 
     @property
     def per_epoch(self) -> int:
@@ -415,8 +423,15 @@ class Batches:
     def _make_batch(self, number: int, pieces: Sequence[Piece], windows: Windows) -> SequenceBatch:
         samples, variants = self.order.sequences(number)
         names = [self.source.variants[index] for index in self.selection.variants]
-        keys = {"sample": samples, "variant": [names[variant] for variant in variants.tolist()]}
-        return SequenceBatch(number, pieces[0].epoch, keys | windows.take(pieces))
+        keys: dict[str, Any] = {"sample": samples, "variant": [names[variant] for variant in variants.tolist()]}
+        values, epoch = keys | windows.take(pieces), pieces[0].epoch
+        if self.skeleton_noise:
+            joints: Array = values["joints"]
+            index = np.array(self.selection.variants)[variants]
+            values["joints"] = vary_skeletons(
+                joints, self.skeleton_noise, seed=self.order.seed, epoch=epoch, sample=samples, variant=index
+            )
+        return SequenceBatch(number, epoch, values)
 
 
 def make_batches(
@@ -432,6 +447,7 @@ def make_batches(
     drop_last: bool = False,
     lanes: int = 1,
     threads: int = _THREADS,
+    skeleton_noise: float = 0.0,
 ) -> Batches:
     """Return shuffled batches of sequences.
 
@@ -464,6 +480,9 @@ def make_batches(
         the number of processes. Takes memory for as many windows.
     threads : int
         Threads that prefetch; 0 to read only when a batch is requested.
+    skeleton_noise : float
+        Standard deviation in metres by which bones of each actor are varied, differently in each clip and epoch; 0 to .1. See
+        :func:`posegen.dataset.batches.skeletons.vary_skeletons`. Only ``joints`` change, not fields derived from them.
 
     Returns
     -------
@@ -494,7 +513,12 @@ def make_batches(
         raise UsageError(msg)
     stop = None if epochs is None else _check_integer("epochs", epochs, least=1) * order.per_epoch
     selection = _select_fields(source, fields, indices)
-    return Batches(source, order, selection, _check_integer("start", start), stop, 1, _check_integer("threads", threads))
+    noise, first, workers = (
+        _check_noise(skeleton_noise, selection),
+        _check_integer("start", start),
+        _check_integer("threads", threads),
+    )
+    return Batches(source, order, selection, first, stop, 1, workers, noise)
 
 
 def _windows_of(planned: tuple[int, list[Piece]]) -> set[tuple[int, int]]:
@@ -511,6 +535,19 @@ def _check_integer(name: str, value: Any, least: int = 0, below: int | None = No
         bounds = f"of at least {least}" if below is None else f"between {least} and {below - 1}"
         raise UsageError(f"{name} must be an integer {bounds} (got {shown(value)})")
     return number
+
+
+def _check_noise(value: Any, selection: Selection) -> float:
+    """Return `skeleton_noise` as a float; UsageError if it is out of its range or there are no joints to vary."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= _MOST_NOISE:
+        raise UsageError(f"skeleton_noise must be metres between 0 and {_MOST_NOISE} (got {shown(value)})")
+    if value and "joints" not in selection.arrays:
+        raise UsageError("skeleton_noise varies joints, which these batches do not have: add 'joints' to `fields`")
+    shape = selection.arrays["joints"].shape if value else (0, 0, *_BODY)
+    if len(shape) != 4 or shape[-2:] != _BODY:
+        msg = f"skeleton_noise varies joints [actor, frame, {_BODY[0]}, 3]; these have the shape {list(shape)}: leave it out"
+        raise UsageError(msg)
+    return float(value)
 
 
 def _check_names(what: str, names: Sequence[str] | str) -> list[str]:
