@@ -352,3 +352,24 @@ def test_parts_follow_the_side():
     assert parts_of(LIBRARY.action("wave"), LEFT) == ("left_arm", "head")
     assert parts_of(LIBRARY.action("clap"), BOTH) == ("left_arm", "right_arm")
     assert parts_of(LIBRARY.action("walk"), LEFT) == ("legs", "trunk", "left_arm", "right_arm", "head")
+
+
+def test_one_person_alone_greets_nobody():
+    scenes = scenes_of("default", 2000)
+    done = {NAMES[a] for a in np.unique(scenes.action[scenes.action != NOTHING])}
+    assert not done & {"handshake", "hug", "high_five", *LIBRARY.families["meeting"]}
+
+
+def test_no_action_is_rare():
+    scenes = scenes_of("default", 8000)
+    last = (scenes.length / config_of("default").fps)[:, None, None]
+    start, end = np.maximum(scenes.start, 0), np.minimum(scenes.end, last)
+    shown = (scenes.action != NOTHING) & (end > start)
+    shown &= np.arange(scenes.action.shape[1])[None, :, None] < scenes.actors[:, None, None]
+    # Standing below an arm action is no segment of its own.
+    layer = (shown & scenes.layered)[..., None, :]
+    below = (layer & (start[..., None, :] < end[..., :, None]) & (end[..., None, :] > start[..., :, None])).any(-1)
+    counted = shown & ~(below & ~scenes.layered & (scenes.action == KNOWN.standing))
+    counts = np.bincount(scenes.action[counted], minlength=len(NAMES))
+    shares = {name: count / counts.sum() for name, count in zip(NAMES, counts, strict=True)}
+    assert not {name: share for name, share in shares.items() if share < 0.003 and LIBRARY.action(name).weight > 0}
