@@ -34,7 +34,7 @@ WITHOUT_ORACLE = {
     "posegen.hashing": {TRIVIAL: "_count_odd_bits"},
     "posegen.motion.arms": {
         CALLER: "place_hand clear_thighs",
-        PROPERTIES: "fill_hand_channels pull_wrist fix_floor_anchor push_wrist_out",
+        PROPERTIES: "fill_hand_channels pull_wrist fix_floor_anchor push_wrist_out raise_wrists",
         TRIVIAL: "arm_of anchor_axes perpendicular_part ground_level meeting_axes",
     },
     "posegen.motion.channels": {

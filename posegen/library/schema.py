@@ -262,7 +262,7 @@ class Action(StrictModel):
     manner : options of the gait; `pose` and `harmonics` then add to the curves of the gait, and the cycle of harmonics is the
         stride: for a leg or arm from the contact of the foot on its side, for the trunk from that of the near foot. `hop` (on
         the near foot) and `skip` have no other curves
-    speed : range of speeds in m/s; for support gait, and for crawling, swimming and the like
+    speed : range of speeds in m/s; for support gait, and for crawling
     turn : range of the turn of the heading in one segment, degrees, positive to the left; on the spot, a range of positive
         numbers is a turn to either side
     duration : range of seconds of a segment without repetitions at tempo 1

@@ -49,6 +49,8 @@ TILTED = 0.02
 """Metres towards the front of the thigh by which the direction out is tilted; an arm through its middle has no direction of its
 own.
 """
+EASY_WRIST, LOWEST_WRIST = 0.03, 0.005
+"""Metres between wrist and floor, for bodies on the floor: the wrist gives way below the first and stays above the second."""
 PUSH_PASSES = 5
 """Number of passes: as the wrist moves out, the elbow follows, so that one pass is not enough."""
 
@@ -440,6 +442,34 @@ def clear_thighs(work: Workspace, person: Person, clock: Clock) -> None:
                 deep = least - 0.5 * WRIST_EASE if again else least
                 if push_wrist_out(work.root, elbow, wrist, hip, knee, deep, first, last, goal):
                     solve_elbow(arm, goal, first, last)
+
+
+@kernel
+def raise_wrists(work: Workspace, role: Role, person: Person, clock: Clock) -> None:
+    """Keep the wrists above the floor in segments on the floor; elbows and wrists in `joints` are changed.
+
+    The angles of arms vary between persons, so that key poses alone do not keep every hand above the floor.
+    """
+    goal, easy, lowest = work.turns[2], np.float32(EASY_WRIST), np.float32(LOWEST_WRIST)
+    for k in range(role.base):
+        segment = role.segments[k]
+        if segment.support != SUPPORTED_BY_FLOOR:
+            continue
+        first = max(clock.margin, int(np.ceil((segment.start - clock.first) / clock.step)))
+        last = min(clock.margin + clock.frames, int(np.ceil((segment.end - clock.first) / clock.step)))
+        level = np.float32(ground_level(work, segment, clock))
+        for side in range(2):
+            arm = arm_of(work, person, side)
+            low = False
+            for f in between(first, last):
+                height = arm.wrist[1, f] - level
+                goal[0, f], goal[2, f] = arm.wrist[0, f], arm.wrist[2, f]
+                goal[1, f] = arm.wrist[1, f]
+                if height < easy:
+                    goal[1, f] = level - ease_towards(-height, -easy, -lowest)
+                    low = True
+            if low:
+                solve_elbow(arm, goal, first, last)
 
 
 @kernel

@@ -13,7 +13,7 @@ from posegen.constants import ABSENT_ACTION, ABSENT_CONTACT, GRAVITY
 from posegen.kernels import Array, Scalar, kernel
 from posegen.library.load import Library
 from posegen.motion import rows, trunk
-from posegen.motion.arms import clear_thighs, place_hand
+from posegen.motion.arms import clear_thighs, place_hand, raise_wrists
 from posegen.motion.channels import DORSIFLEXION, HIP_FLEXION, KNEE_FLEXION, TILT, fill_channels, nominal_height
 from posegen.motion.feet.footsteps import mark_lifted_feet, solve_legs
 from posegen.motion.feet.legs import nominal_leg
@@ -197,6 +197,7 @@ def animate_actor(work: Workspace, role: Role, person: Person, actions: ActionTa
     for side in range(2):
         place_hand(work, role, person, actions, clock, side)
     clear_thighs(work, person, clock)
+    raise_wrists(work, role, person, clock)
     mark_flight(work.root, work.contact, work.airborne)
     fall_freely(work.airborne, clock, work.joints, work.legs)
 
