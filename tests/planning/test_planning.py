@@ -268,7 +268,8 @@ def test_paths_start_and_stop_by_4_metres_per_second_squared_at_most():
 
 
 def test_what_is_held_is_put_down_before_anything_is_picked_up():
-    scenes = plan_scenes(Config.model_validate({"story": {"actions": {"pick_up": 150, "put_down": 12}}}), LIBRARY, np.arange(200))
+    config = Config.model_validate({"story": {"actions": {"pick_up": 150, "put_down": 12}}})
+    scenes = plan_scenes(config, LIBRARY, np.arange(200))
     holding, times = np.zeros(200, bool), 0
     for slot in range(scenes.action.shape[2]):
         action = np.where(scenes.layered[:, 0, slot], NOTHING, scenes.action[:, 0, slot])
