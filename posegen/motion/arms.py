@@ -348,9 +348,9 @@ def forearm_gap(
     rx, ry, rz = elbow[0, f] - hip[0, f], elbow[1, f] - hip[1, f], elbow[2, f] - hip[2, f]
     a, b, e = ax * ax + ay * ay + az * az, ax * bx + ay * by + az * bz, bx * bx + by * by + bz * bz
     c, d = ax * rx + ay * ry + az * rz, bx * rx + by * ry + bz * rz
-    # Almost parallel lines have no unique nearest points; any of them is used.
+    # Almost parallel lines have no unique nearest points; any of them is used. A head is a line without length.
     along = min(max((b * d - c * e) / max(a * e - b * b, np.float32(1e-8)), none), one)
-    beside = min(max((b * along + d) / e, none), one)
+    beside = min(max((b * along + d) / max(e, np.float32(1e-8)), none), one)
     along = min(max((b * beside - c) / a, none), one)
     x, y, z = rx + along * ax - beside * bx, ry + along * ay - beside * by, rz + along * az - beside * bz
     return x, y, z, np.sqrt(x * x + y * y + z * z), along, beside

@@ -15,6 +15,7 @@ from posegen.library.load import Library
 from posegen.motion import rows, trunk
 from posegen.motion.arms import clear_thighs, place_hand, raise_wrists
 from posegen.motion.channels import DORSIFLEXION, HIP_FLEXION, KNEE_FLEXION, TILT, fill_channels, nominal_height
+from posegen.motion.clearance import clear_body
 from posegen.motion.feet.footsteps import mark_lifted_feet, solve_legs
 from posegen.motion.feet.legs import nominal_leg
 from posegen.motion.key_poses import mark_intervals, stage_bounds
@@ -196,6 +197,7 @@ def animate_actor(work: Workspace, role: Role, person: Person, actions: ActionTa
     trunk.place_upper_body(channels, work.turns[6], offsets, work.joints, work.turns)
     for side in range(2):
         place_hand(work, role, person, actions, clock, side)
+    clear_body(work, person, clock)
     clear_thighs(work, person, clock)
     raise_wrists(work, role, person, clock)
     mark_flight(work.root, work.contact, work.airborne)

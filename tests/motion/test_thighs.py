@@ -1,4 +1,4 @@
-"""Forearms are kept out of thighs."""
+"""Forearms are kept out of thighs, trunk and head."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from posegen.checks.capsules import DEEPEST, STRICTER
 from posegen.motion.arms import WRIST_EASE, clear_thighs, forearm_gap, is_near_thigh, push_wrist_out
+from posegen.motion.clearance import EASE, clear_body
 from posegen.motion.rows import HEADING_COS, HEADING_SIN, HIP_X, KNEE_X, ROOT_ROWS
 from posegen.motion.workspace import Clock, Person, Workspace, empty_workspace
-from posegen.skeleton import body_offsets
+from posegen.skeleton import CAPSULES, JOINTS, body_offsets
 from tests.motion.scripted import SegmentSpec, scripted
 from tests.naive import segment_distance
 
@@ -110,4 +112,56 @@ def test_pushing_out_commutes_with_the_mirror(seed: int) -> None:
         goal = np.zeros((3, FRAMES), np.float32)
         assert push_wrist_out(course, *points, 0.09, 0, FRAMES, goal)
         sides.append(goal * np.array([[sign], [1], [1]], np.float32))
+    np.testing.assert_array_equal(sides[0], sides[1])
+
+
+def folding(height: float, sign: float = 1.0) -> tuple[Workspace, Person]:
+    """An arm of the left (`sign` 1) or right side moves its forearm from the front into trunk or head, `height` metres up."""
+    work, offsets = empty_workspace(FRAMES, 1), OFFSETS.copy()
+    side = 0 if sign > 0 else 1
+    work.turns[5, [0, 4, 8]] = 1
+    for joint, y in ((3, 1.0), (9, 1.2), (15, 1.5)):
+        work.joints[joint, 1] = y
+    offsets[[18, 19, 20, 21], 1] = [-0.3, -0.3, -0.25, -0.25]
+    # The other arm is far away.
+    work.joints[16:22, 0] = -sign
+    work.joints[18 + 1 - side, 1], work.joints[20 + 1 - side, 1] = -0.3, -0.55
+    forward = np.linspace(0.4, 0.03, FRAMES)
+    shoulder, elbow, wrist = (work.joints[j + side] for j in (16, 18, 20))
+    elbow[:] = np.stack([np.full(FRAMES, 0.15 * sign), np.full(FRAMES, height), forward])
+    shoulder[:] = elbow + np.array([[0.0], [0.3], [0.0]])
+    wrist[:] = elbow - np.array([[0.25 * sign], [0.0], [0.0]])
+    return work, Person(**dict.fromkeys(Person._fields, np.zeros(0)) | {"offsets": offsets})
+
+
+def body_depth(work: Workspace, part: str, side: int) -> Array:
+    """Overlap of a forearm with trunk or head in metres."""
+    ends = (work.joints[18 + side], work.joints[20 + side], *(work.joints[JOINTS.index(name)] for name in CAPSULES[part][:2]))
+    thick = (CAPSULES[part][2] + CAPSULES["left_forearm"][2]) / 0.491 * LEG
+    return np.asarray(thick - segment_distance(*(points.T.astype(np.float64) for points in ends)))
+
+
+@pytest.mark.parametrize(("part", "height"), [("trunk", 1.1), ("head", 1.5)])
+def test_a_forearm_stays_out_of_trunk_and_head(part: str, height: float) -> None:
+    work, person = folding(height)
+    before, deep = work.joints.copy(), body_depth(work, part, 0)
+    assert deep.max() > 0.05
+    clear_body(work, person, Clock(0.0, 0.04, 0, FRAMES))
+    assert 0 < body_depth(work, part, 0).max() < DEEPEST - STRICTER
+    free = deep < -EASE
+    assert 10 < free.sum() < FRAMES - 10
+    np.testing.assert_array_equal(work.joints[:, :, free], before[:, :, free])
+    np.testing.assert_array_equal(work.joints[21], before[21])  # the other wrist is unchanged
+    for near, far, length in ((16, 18, 0.3), (18, 20, 0.25)):
+        np.testing.assert_allclose(np.sqrt(((work.joints[near] - work.joints[far]) ** 2).sum(0)), length, atol=1e-5)
+    speed = np.abs(np.diff(before[20], axis=1)).max()
+    assert np.abs(np.diff(work.joints[20], 2)).max() < speed
+
+
+def test_clearing_the_body_commutes_with_the_mirror() -> None:
+    sides = []
+    for side, sign in enumerate((1.0, -1.0)):
+        work, person = folding(1.1, sign)
+        clear_body(work, person, Clock(0.0, 0.04, 0, FRAMES))
+        sides.append(work.joints[[18 + side, 20 + side]] * np.array([[sign], [1], [1]], np.float32))
     np.testing.assert_array_equal(sides[0], sides[1])

@@ -1,0 +1,101 @@
+"""Forearms are kept out of the trunk and the head, whatever a person's posture and two neighbouring actions add up to.
+
+Thighs, which often carry a hand, are in :mod:`posegen.motion.arms`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from posegen.kernels import Array, Scalar, kernel
+from posegen.motion.arms import Arm, arm_of, forearm_gap, solve_elbow
+from posegen.motion.trigonometry import ease_towards
+from posegen.motion.workspace import Clock, Person, Workspace, between, leg_length
+from posegen.skeleton import CAPSULES, JOINTS, PROPORTIONS
+
+OBSTACLES = ("trunk", "head")
+ENDS = np.array([[JOINTS.index(joint) for joint in CAPSULES[name][:2]] for name in OBSTACLES])
+_LEG = PROPORTIONS["thigh"] + PROPORTIONS["shank"]
+RADII = np.array([(CAPSULES[name][2] + CAPSULES["left_forearm"][2]) / _LEG for name in OBSTACLES])
+"""Radii of a forearm and of each obstacle together, in leg lengths."""
+FLESH_GIVES, EASE, AGAIN = 0.012, 0.02, 0.005
+"""Metres by which flesh is compressed; by which a forearm is further away when it begins to give way; and by which it may stay
+closer after the first pass, since what is already out is not moved again.
+"""
+PASSES = 5
+"""Number of passes: the forearm turns as it moves out, so that one pass is not enough."""
+AROUND = 0.06
+"""Metres of the direction to the own side that is mixed into the direction out: an arm passes around the body."""
+
+
+@kernel
+def push_forearm_out(
+    arm: Arm, low: Array, high: Array, least: Scalar, easy: Scalar, first: int, last: int, distances: Array, goal: Array
+) -> bool:
+    """Move an elbow out of an obstacle, and write goals that move the wrist out, so that the lines keep their distance, softly.
+
+    Elbow and wrist share the way by their distances from the nearest point of the forearm.
+
+    Parameters
+    ----------
+    arm : Arm
+        Elbow and wrist are changed; the wrist moves with the elbow.
+    low, high : float32 [3, frames]
+        Ends of the obstacle, metres.
+    least, easy : float
+        Distance that the lines keep, and at which the forearm begins to give way, metres.
+    first, last : int
+    distances : float32 [frames], written
+    goal : float32 [3, frames], written
+        Goal of the wrist; where nothing is near, the wrist itself.
+
+    Returns
+    -------
+    bool
+        Whether anything is near.
+    """
+    upper, chest, shoulder, elbow, wrist = np.float32(arm.upper), arm.chest, arm.shoulder, arm.elbow, arm.wrist
+    closest, soft, one, moved = np.float32(least), np.float32(easy), np.float32(1.0), False
+    for f in between(first, last):
+        goal[0, f], goal[1, f], goal[2, f] = wrist[0, f], wrist[1, f], wrist[2, f]
+        distances[f] = forearm_gap(elbow, wrist, low, high, f)[3]
+    for f in range(first, last):
+        if distances[f] >= soft:
+            continue
+        x, y, z, distance, along, _ = forearm_gap(elbow, wrist, low, high, f)
+        moved = True
+        push = -ease_towards(-distance, -soft, -closest) - distance
+        aside = np.float32(AROUND) * np.float32(arm.sign) * max(one - distance / closest, np.float32(0.0))
+        x, y, z = x + aside * chest[0, f], y + aside * chest[3, f], z + aside * chest[6, f]
+        push /= max(np.sqrt(x * x + y * y + z * z), np.float32(1e-4))
+        x, y, z = push * x, push * y, push * z
+        near = one - along
+        a, b, c = elbow[0, f] + near * x, elbow[1, f] + near * y, elbow[2, f] + near * z
+        a, b, c = a - shoulder[0, f], b - shoulder[1, f], c - shoulder[2, f]
+        fit = upper / max(np.sqrt(a * a + b * b + c * c), np.float32(1e-4))
+        a, b, c = shoulder[0, f] + fit * a, shoulder[1, f] + fit * b, shoulder[2, f] + fit * c
+        wrist[0, f] += a - elbow[0, f]
+        wrist[1, f] += b - elbow[1, f]
+        wrist[2, f] += c - elbow[2, f]
+        elbow[0, f], elbow[1, f], elbow[2, f] = a, b, c
+        goal[0, f] = wrist[0, f] + along * x
+        goal[1, f] = wrist[1, f] + along * y
+        goal[2, f] = wrist[2, f] + along * z
+    return moved
+
+
+@kernel
+def clear_body(work: Workspace, person: Person, clock: Clock) -> None:
+    """Keep both forearms out of the trunk and the head in the stored frames; elbows and wrists in `joints` are changed."""
+    goal, distances, first, last = work.turns[2], work.turns[0, 0], clock.margin, clock.margin + clock.frames
+    for side in range(2):
+        arm = arm_of(work, person, side)
+        for i in range(len(ENDS)):
+            low, high = work.joints[ENDS[i, 0]], work.joints[ENDS[i, 1]]
+            least = RADII[i] * leg_length(person) - FLESH_GIVES
+            near = push_forearm_out(arm, low, high, least, least + EASE, first, last, distances, goal)
+            for _ in range(PASSES if near else 0):
+                solve_elbow(arm, goal, first, last)
+                near = push_forearm_out(arm, low, high, least - AGAIN, least, first, last, distances, goal)
+            if near:
+                solve_elbow(arm, goal, first, last)
