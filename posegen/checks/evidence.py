@@ -19,7 +19,6 @@ from posegen.constants import AVERAGE_LEG, DEGREES, SHAPES
 from posegen.kernels import Scalar, kernel
 from posegen.library.load import Library
 from posegen.library.schema import SIGNALS
-from posegen.planning.repertoire import RUN, WALK, repertoire
 from posegen.scene import BOTH, LEFT, RIGHT
 from posegen.skeleton import JOINTS
 
@@ -396,8 +395,7 @@ def measure_evidence(
 def _measure_shapes(joints: Array, intervals: Intervals, library: Library, fps: float, searched: Array | None) -> Array:
     """Return which shapes the path in each interval has, bool [n, len(SHAPES)]."""
     shapes = np.zeros((len(intervals.clip), len(SHAPES)), bool)
-    gait = repertoire(library).gait[intervals.action]
-    travels = (gait == WALK) | (gait == RUN)
+    travels = np.array([library.action(name).gait in ("walk", "run") for name in library.actions])[intervals.action]
     for i in np.flatnonzero(travels if searched is None else travels & searched).tolist():
         frames = slice(intervals.start[i], intervals.end[i])
         seen = joints[intervals.clip[i], intervals.actor[i], frames][:, [*HIPS, PELVIS]][..., [0, 2]].astype(np.float64)

@@ -21,6 +21,8 @@ _AHEAD, _BACK, _SHARE = 45.0, 135.0, 0.22
 """Degrees within which a heading is ahead, from which it is back, and the least share of the time of each."""
 _DIAGONAL = (22.0, 68.0)
 """Degrees of a diagonal from the initial heading."""
+_SMALLEST = 1e-9
+"""Metres; an absent body has no heading."""
 
 
 def path_shapes(hips: Array, pelvis: Array, fps: float) -> Array:
@@ -55,7 +57,7 @@ def path_shapes(hips: Array, pelvis: Array, fps: float) -> Array:
         even = 90.0 < sign * middle < 270.0
         shapes[f"{side}_circle"] = closed and even and not narrow and _ROUND[0] < sign * end < _ROUND[1]
         # Across the initial heading, to the left, and along it.
-        one = hips[0] / np.sqrt(hips[0, 0] * hips[0, 0] + hips[0, 1] * hips[0, 1])
+        one = hips[0] / max(np.sqrt(hips[0, 0] * hips[0, 0] + hips[0, 1] * hips[0, 1]), _SMALLEST)
         aside, ahead = sign * float(way[0] * one[0] + way[1] * one[1]), float(way[1] * one[0] - way[0] * one[1])
         late = sign * heading[len(heading) // 2 :]
         steady = bool((late > _DIAGONAL[0]).all() and (late < _DIAGONAL[1]).all())
@@ -71,7 +73,7 @@ def path_shapes(hips: Array, pelvis: Array, fps: float) -> Array:
 
 def _headings(hips: Array) -> Array:
     """Return the heading relative to the first frame in degrees, left positive, whole turns included."""
-    size = np.sqrt(hips[:, 0] * hips[:, 0] + hips[:, 1] * hips[:, 1])
+    size = np.maximum(np.sqrt(hips[:, 0] * hips[:, 0] + hips[:, 1] * hips[:, 1]), _SMALLEST)
     x, z = hips[:, 0] / size, hips[:, 1] / size
     # A frame turns by few degrees: arcsine by its series, as in posegen.checks.evidence.
     s = z[:-1] * x[1:] - x[:-1] * z[1:]

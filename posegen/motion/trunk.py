@@ -196,7 +196,9 @@ def fill_pelvis_height(
             # Period and contact of the steady gait: a stride that slows down must not sink deeper because it lasts longer.
             running = root[rows.RUN_WEIGHT, f]
             period, contact = root[rows.RUN_PERIOD, f] / running, root[rows.RUN_CONTACT, f] / running
-            beats = root[rows.BEATS, f] * phase
+            # A hop on the right foot begins with the contact of that foot, half a stride after that of the left one.
+            lone = np.float32(0.5) if root[rows.LONE_FOOT, f] < 0 else np.float32(0.0)
+            beats = root[rows.BEATS, f] * (phase + lone)
             rise = run_rise((beats - np.floor(beats)) * period, contact, period) - run_rise(0.5 * contact, contact, period)
             height += root[rows.RUN_HEIGHT, f] + root[rows.RUN_WEIGHT, f] * np.float32(rise)
         elif root[rows.RUN_WEIGHT, f] > 0:

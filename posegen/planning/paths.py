@@ -44,7 +44,7 @@ _SHAPES = {
     "zigzag": _Path(0.2, 4.8, 6.5, 2.5, _ZIGZAG),
     "back_and_forth": _Path(0.25, 6.8, 9.0, 1.7, _BACK_AND_FORTH),
     "left_diagonal": _Path(0.15, 2.6, 5.5, 3.3, _DIAGONAL),
-    "right_diagonal": _Path(0.15, 2.6, 5.5, 3.3, tuple((share, -degrees) for share, degrees in _DIAGONAL)),
+    "right_diagonal": _Path(0.15, 2.6, 5.5, 3.3, tuple((share, 0.0 - degrees) for share, degrees in _DIAGONAL)),
 }
 _TO_EITHER_SIDE = ("figure_eight", "zigzag", "back_and_forth")
 _NUMBERS = np.array([PATHS.index(name) for name in _SHAPES])
@@ -139,7 +139,8 @@ def split_paths(segments: dict[str, Array], mirrored: Array) -> dict[str, Array]
         for piece, (part, degrees) in enumerate(own):
             chosen = (here == number) & (within == piece)
             before, share = np.where(chosen, begun, before), np.where(chosen, part, share)
-            turn = np.where(chosen, np.where(to_right, -degrees, degrees) * RADIANS, turn)
+            # Subtracting from 0 rather than negating keeps -0 out of the arrays.
+            turn = np.where(chosen, np.where(to_right, 0.0 - degrees, degrees) * RADIANS, turn)
             begun += part
     # The end of one piece is the start of the next one, exactly.
     last = within == counts[rows, source] - 1

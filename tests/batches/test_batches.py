@@ -284,7 +284,7 @@ class Walkers:
             values[:] = walkers(self.chunk) if name == "joints" else chunk
 
 
-def test_skeleton_noise_does_not_depend_on_who_reads() -> None:
+def test_skeleton_noise_is_the_same_for_every_reader() -> None:
     batches = make_batches(Walkers(), 7, seed=5, skeleton_noise=0.05, epochs=2)
     plain = make_batches(Walkers(), 7, seed=5, epochs=2)
     for batch in batches:

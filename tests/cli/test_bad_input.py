@@ -106,7 +106,8 @@ def process(*arguments: str | bytes, folder: Path, **options: object) -> subproc
         ("--set=frames=3\x07", "without control characters"),
         ("--set=frames=\udcff", r"'--set=frames=\udcff': must be one line of UTF-8 text"),
         (
-            "--set=story.actions={walk: 0, turn: 0, stand: 0, salute: 0, wave: 0, clap: 0, shout: 0, celebrate: 0}",
+            "--set=story.actions={walk: 0, turn: 0, stand: 0, salute: 0, wave: 0, clap: 0, shout: 0, celebrate: 0, march: 0,"
+            " march_in_place: 0, drums: 0, raise_arm: 0, stomp: 0, nod: 0, spread_arms: 0, sway: 0, spin: 0, raise_knee: 0}",
             "--set story.actions: leaves the theme 'parade' without an action; raise one of them, or drop the theme",
         ),
         ("--set=story.themes={nowhere: 1}", "--set story.themes.nowhere: unknown theme; there are"),
@@ -275,8 +276,8 @@ def test_a_read_only_output_folder(place: str, read_only: Path, refused: Refused
 
 # Libraries
 
-ACTIONS = "family: mine\nactions: {nod: {parts: [head], duration: [1, 2]}}"
-WORDS = "actions: {nod: {verbs: [nods|nodding|nodded|nod]}}"
+ACTIONS = "family: mine\nactions: {wink: {parts: [head], duration: [1, 2]}}"
+WORDS = "actions: {wink: {verbs: [winks|winking|winked|wink]}}"
 
 
 def with_keys(keys: str) -> str:
@@ -286,25 +287,25 @@ def with_keys(keys: str) -> str:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.yaml", with_keys("enter_keys: [{at: 1}]"), "actions.nod.enter_keys[0].pose: is missing; add it"),
+        ("a.yaml", with_keys("enter_keys: [{at: 1}]"), "actions.wink.enter_keys[0].pose: is missing; add it"),
         ("a.yaml", with_keys("pose: {neck_flexoin: 5}"), "unknown channel 'neck_flexoin'; did you mean 'neck_flexion'?"),
         ("a.yaml", with_keys("harmonics: {knee: {sin: [5]}}"), "unknown channel 'knee'; there are both_ankle_dorsiflexion, "),
         ("a.yaml", with_keys("pose: {root_height: -30}"), "root_height is in leg lengths, from -2 to 2 (got -30)"),
-        ("a.yaml", ACTIONS.replace("[1, 2]", "[1, 2000]"), "actions.nod.duration[1]: must be at most 600 (got 2000)"),
-        ("a.yaml", ACTIONS.replace("[1, 2]", "[0, 2]"), "actions.nod.duration[0]: must be at least 0.1"),
+        ("a.yaml", ACTIONS.replace("[1, 2]", "[1, 2000]"), "actions.wink.duration[1]: must be at most 600 (got 2000)"),
+        ("a.yaml", ACTIONS.replace("[1, 2]", "[0, 2]"), "actions.wink.duration[0]: must be at least 0.1"),
         ("a.yaml", with_keys("pose: {neck_flexion: .nan}"), "pose.neck_flexion: must be a finite number"),
         ("a.yaml", ACTIONS.replace("[1, 2]", "[2, 1]"), "ranges run from the smaller to the larger"),
-        ("a.yaml", ACTIONS.replace("nod", "../nod"), "'../nod' is not a valid name"),
-        ("a.yaml", ACTIONS.replace("nod", '"\\e[2J"'), r"'\x1b[2J' is not a valid name"),
-        ("a.yaml", ACTIONS.replace("[head]", "[haed]"), "actions.nod.parts[0]: must be 'legs', 'trunk'"),
-        ("b.yaml", ACTIONS, "actions.nod: is already in"),
-        ("words/en.yaml", "actions: {}", "actions.nod: is missing; give the action words"),
-        ("words/en.yaml", "actions: {nod: {verbs: []}}", "actions.nod.verbs: must have at least 1 entries"),
-        ("words/en.yaml", "actions: {nod: {verbs: nods}}", "actions.nod.verbs: must be a list"),
+        ("a.yaml", ACTIONS.replace("wink", "../wink"), "'../wink' is not a valid name"),
+        ("a.yaml", ACTIONS.replace("wink", '"\\e[2J"'), r"'\x1b[2J' is not a valid name"),
+        ("a.yaml", ACTIONS.replace("[head]", "[haed]"), "actions.wink.parts[0]: must be 'legs', 'trunk'"),
+        ("b.yaml", ACTIONS, "actions.wink: is already in"),
+        ("words/en.yaml", "actions: {}", "actions.wink: is missing; give the action words"),
+        ("words/en.yaml", "actions: {wink: {verbs: []}}", "actions.wink.verbs: must have at least 1 entries"),
+        ("words/en.yaml", "actions: {wink: {verbs: winks}}", "actions.wink.verbs: must be a list"),
         ("words/en.yaml", WORDS + "\njoining: null", "joining: must be a group of keys (got nothing)"),
-        ("themes.yaml", "themes: {hall: {actions: {nood: 1}}}", "unknown action; did you mean 'nod'?"),
-        ("themes.yaml", "themes: {hall: {actions: {nod: 1e400}}}", "themes.hall.actions.nod: must be a finite number"),
-        ("themes.yaml", "themes: {hall: {actions: {nod: 0}}}", "must give some action a weight above 0"),
+        ("themes.yaml", "themes: {hall: {actions: {wonk: 1}}}", "unknown action; did you mean 'wink'?"),
+        ("themes.yaml", "themes: {hall: {actions: {wink: 1e400}}}", "themes.hall.actions.wink: must be a finite number"),
+        ("themes.yaml", "themes: {hall: {actions: {wink: 0}}}", "must give some action a weight above 0"),
         ("themes.yaml", BOMB, "has an anchor or alias"),
     ],
 )  # fmt: skip

@@ -158,11 +158,8 @@ def test_position_variant_is_the_shifted_scene(scenes: Scenes, motion: Motion) -
 def test_the_mirrored_scene_follows_the_mirrored_path(scenes: Scenes, motion: Motion) -> None:
     other = animated(apply_variant(scenes, "mirror", draw_parameters(CONFIG, SAMPLES)), CONFIG.frames, CONFIG.fps)
     apart = np.abs(other.joints[:, :, :, 0] - mirrored(motion).joints[:, :, :, 0])
-    # Sway and the size of repetitions have other draws in the mirrored scene; the path is equal. A hop is 10 cm.
-    hops = (motion.action == LIBRARY.index("hop")).any(-1)
-    assert apart[..., [0, 2]].max() < 0.06
-    assert apart[..., 1][~hops].max() < 0.06
-    assert apart.max() < 0.12
+    # Sway and the size of repetitions have other draws in the mirrored scene; the path is equal.
+    assert apart.max() < 0.06
     assert np.median(apart.max((1, 2, 3))) < 0.03
     np.testing.assert_array_equal(other.action, mirrored(motion).action)
 

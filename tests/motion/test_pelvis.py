@@ -137,18 +137,20 @@ def test_fast_steps_are_smoothed(seed: int, radius: int) -> None:
         assert root[HEIGHT, f] == pytest.approx(before[f] + share * (mean - before[f]), abs=1e-5)
 
 
-@pytest.mark.parametrize("beats", [1, 2, 4])
-def test_running_height_is_a_body_under_its_contacts(beats: int) -> None:
+@pytest.mark.parametrize(("beats", "lone"), [(1, 1), (1, -1), (2, 0), (4, 0)])
+def test_running_height_is_a_body_under_its_contacts(beats: int, lone: int) -> None:
     frames = 60
     root = np.zeros((ROOT_ROWS, frames), np.float32)
     root[PHASE] = np.linspace(0, 1, frames)
     period, contact, weight = 0.5 / 1.3, 0.36 / 1.3, 0.75
     root[DUTY], root[RATE], root[GAIT_WEIGHT], root[RUN_WEIGHT], root[BEATS] = 0.36, 0.4, weight, weight, beats
+    root[LONE_FOOT] = weight * lone
     root[RUN_PERIOD], root[RUN_CONTACT], root[RUN_HEIGHT] = weight * period, weight * contact, weight * 0.9
     level = np.zeros(frames, np.float32)
     fill_pelvis_height(root, np.zeros((2, LEG_ROWS, frames), np.float32), level, level, 0.08, 0.08, 0.002, 0.95)
     # Of the steady gait, at any rate while it stops.
-    part = (beats * root[PHASE].astype(np.float64) % 1) * period
+    contact_begin = 0.5 if lone < 0 else 0.0
+    part = (beats * (root[PHASE].astype(np.float64) + contact_begin) % 1) * period
     run = 0.9 + rise(period, contact, part) - run_rise(0.5 * contact, contact, period)
     np.testing.assert_allclose(root[HEIGHT], (1 - weight) * 0.95 + weight * run, atol=1e-4)
 

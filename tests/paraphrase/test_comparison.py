@@ -21,7 +21,7 @@ KEPT = [
     ("a man walks slowly, and after that turns right", "The man ambles along; after that he pivots to the right"),
     ("a person jumps three times", "An individual springs into the air three times"),
     ("a person walks while waving with the right hand", "While walking along, someone waves with the right hand"),
-    ("a person turns around", "Someone spins to face the other way"),
+    ("a person turns around", "Someone pivots to face the other way"),
 ]
 REFUSED = [
     ("a person walks, then waves with the left hand", "Someone runs, then waves with the left hand", "action"),
@@ -81,7 +81,7 @@ EQUIVALENT = [
     ("a person walks while waving the right hand", "Somebody is walking, waving their right hand all the while"),
     ("a person runs fast and then kneels", "After running quickly, somebody goes down on their knees"),
     ("a person walks, and after that sits", "Someone walks before taking a seat"),
-    ("a person turns around", "Someone spins to face the other way"),
+    ("a person turns around", "Someone pivots to face the other way"),
     ("an older man walks forward", "An elderly gentleman steps ahead"),
     ("a person claps once", "one clap is given a single time"),
 ]

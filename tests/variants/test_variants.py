@@ -35,7 +35,7 @@ def test_each_variant_changes_what_it_is_about():
         "speed": {"start", "end", "speed", "tempo", "meets"},
         "position": {"origin"},
         "scale": {"stature", "seat_height"},
-        "mirror": {"left_handed", "origin", "heading", "turn", "side", "phase", "apart"},
+        "mirror": {"left_handed", "origin", "heading", "turn", "path", "side", "phase", "apart"},
     }
 
 

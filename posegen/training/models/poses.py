@@ -26,7 +26,7 @@ from torch.nn import functional
 from posegen.arrays import Array
 from posegen.fields.rotation import rotations
 from posegen.fields.vectors import Rotation, inverse, product, stacked
-from posegen.scene import Persons
+from posegen.scene import HABITS, Persons
 from posegen.skeleton import JOINTS, PARENTS, PROPORTIONS, body_offsets
 from posegen.training.data.features import FEATURES, Recipe, View, features_of
 
@@ -70,8 +70,17 @@ def offsets_of(body: Array) -> Array:
     none = np.zeros(measures.shape[:-1], np.int64)
     named = {name: measures[..., i] for i, name in enumerate(BODY_MEASURES)}
     return body_offsets(
-        Persons(index=none, age=none, male=none > 0, left_handed=none > 0, energy=none, style=none, **named)
-    )  # fmt: skip
+        Persons(
+            index=none,
+            age=none,
+            male=none > 0,
+            left_handed=none > 0,
+            energy=none,
+            style=none,
+            habits=np.zeros((*none.shape, HABITS), np.float32),
+            **named,
+        )
+    )
 
 
 def leg_length(body: Array) -> Array:
