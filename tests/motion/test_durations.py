@@ -71,7 +71,7 @@ def test_a_hand_reaches_in_one_smooth_movement(amplitude: float) -> None:
     there = round((begin + known.enter + known.cycle_keys[0].at * known.cycle) * FPS)
     speed = np.sqrt((np.diff(wrist[:there], axis=0) ** 2).sum(-1)) * FPS
     # The hand begins to move while the segment before it ends.
-    first = int(np.flatnonzero(speed[: speed.argmax()] < 0.01 * speed.max())[-1]) + 1
+    first = int(np.flatnonzero(speed[: speed.argmax()] < 0.02 * speed.max())[-1]) + 1
     assert round((begin - OVERLAP_SECONDS) * FPS) - 2 < first < round((begin + known.enter) * FPS)
     speed = speed[first:]
     # The arm turns about the shoulder by minimum jerk: the peak speed is 1.875 times the mean, at half of the time.
