@@ -46,7 +46,8 @@ BROKEN = {
 
 @pytest.fixture(scope="module")
 def batch() -> Batch:
-    return posegen.synthesize(posegen.load_config("default", ["variants.position=null"]), range(24))
+    # On which side somebody limps cannot be measured: the negation would not be refused.
+    return posegen.synthesize(posegen.load_config("default", ["variants.position=null", "story.actions={limp: 0}"]), range(24))
 
 
 @pytest.mark.parametrize("text", SOUND)

@@ -163,8 +163,8 @@ def test_segments_have_their_own_captions() -> None:
             assert same_statements(parsed.statements, segment["statements"])
             assert not parsed.unknown
             claimed = [claim for claim in caption["statements"] if claim["segment"] == number and claim["kind"] != "order"]
-            assert (
-                all(claim in claimed or claim["kind"] in ("speed", "action") for claim in segment["statements"]) or not claimed
-            )
+            # The words of some actions let a caption leave out that the path is straight.
+            omitted = [claim for claim in segment["statements"] if claim not in claimed and claim["value"] != "straight"]
+            assert all(claim["kind"] in ("speed", "action") for claim in omitted) or not claimed
             texts.add(segment["text"])
     assert len(texts) > 200

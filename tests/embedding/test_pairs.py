@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from posegen.constants import SHAPES
 from posegen.dataset.read import open_dataset
 from posegen.embedding import open_embeddings
 from posegen.embedding.pairs import PairTable, mine_pairs, open_pairs
@@ -58,6 +59,9 @@ def wrong(claim: Row, source: Row, sequence: Row) -> bool:
         return all(segment["side"] not in ("", value) for segment in own)
     if kind == "count":
         return all(segment["repetitions"] not in (0, int(value)) for segment in own)
+    if value in SHAPES:
+        # The shape of a path is stated where the joints show it.
+        return all((kind, value) not in {(s["kind"], s["value"]) for s in segment["statements"]} for segment in own)
     if kind in ("direction", "path"):
         return all(contradicts_turn(kind, value, segment["turn"]) for segment in own)
     if kind == "order":
