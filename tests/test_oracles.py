@@ -73,6 +73,8 @@ WITHOUT_ORACLE = {
         PUBLISHED: "stride_rate stance_share",
         TRIVIAL: "step_in_style has_bounce add_bounce",
     },
+    "posegen.motion.habits": {PROPERTIES: "hanging_offset"},
+    "posegen.motion.joint_ranges": {PROPERTIES: "ease_range", CALLER: "keep_ranges"},
     "posegen.motion.key_poses": {
         PROPERTIES: "repetition_span time_in_cycle fill_times stage_knots knot_speeds knots_of_channel fill_track "
         "mark_intervals mark_airborne stage_span passes_on",

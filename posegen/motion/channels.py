@@ -16,7 +16,8 @@ from posegen.motion import key_poses, rows
 from posegen.motion.gait import steps
 from posegen.motion.gait.curves import HARMONICS, RUN_SPEEDS, curve_warp, run_rise, warp_phase
 from posegen.motion.gait.personal import vary_series
-from posegen.motion.habits import habit_offset, habit_size
+from posegen.motion.habits import habit_offset, habit_size, hanging_offset
+from posegen.motion.joint_ranges import keep_ranges
 from posegen.motion.key_poses import FIRST_HAND, FIRST_LEFT, FIRST_RIGHT, stage_bounds
 from posegen.motion.library_tables import FLIGHT, FLOOR, SEAT, ActionTables, channels_named
 from posegen.motion.trigonometry import cos_turns, ease_towards, sin_turns, smooth_step
@@ -331,7 +332,8 @@ def add_layer(work: Workspace, segment: Segment, actions: ActionTables, person: 
             key_poses.fill_track(row, work.curve.knots, n, clock)
         else:
             pose = actions.pose[a, c] * size * habit_size(person.habits, segment, c)
-            row[f0:f1] = np.float32(usual + pose + habit_offset(person.habits, segment, c, actions.used[a, c]))
+            offset = habit_offset(person.habits, segment, c, actions.used[a, c])
+            row[f0:f1] = np.float32(usual + pose + hanging_offset(offset, c, pose))
         add_cycle_harmonics(row, segment, actions, draws, c, clock)
         for f in between(f0, f1):
             channels[c, f] += weight[f] * (row[f] - channels[c, f])
@@ -528,3 +530,4 @@ def fill_channels(work: Workspace, role: Role, person: Person, actions: ActionTa
     wander(root, work.channels[TRUNK_FLEXION], work.channels[NECK_FLEXION], person.draws)
     look_ahead(root, work.channels[NECK_ROTATION], int(GAZE_LEAD / clock.step))
     turn_shoulders(root, work.channels[TRUNK_ROTATION], work.channels[NECK_ROTATION], int(SHOULDER_LEAD / clock.step))
+    keep_ranges(work, role, actions)

@@ -45,6 +45,9 @@ ALIKE, UNLIKE = 0.8, 0.6
 """Weights of the numbers of the near and of the own side in those of the far side; the sum of their squares is 1."""
 IDLE, LYING = 0.5, 0.4
 """Share of the offsets in channels that the action does not move, and on the floor."""
+HANGING, RAISED = 0.35, 40.0 / 360
+"""Share of an offset to the back in an arm that hangs, and turns of flexion from which all of it counts."""
+_SHOULDERS = CHANNELS.index("left_shoulder_flexion"), CHANNELS.index("right_shoulder_flexion")
 _SIDED = len(SIDED_CHANNELS)
 _FIRST_HAND = len(CHANNELS) - 2 * len(HAND_CHANNELS)
 _CENTRAL = len(CENTRAL_CHANNELS)
@@ -90,6 +93,14 @@ def habit_offset(habits: Array, segment: Segment, c: int, used: bool) -> Scalar:
     if segment.support == FLOOR:
         share *= LYING
     return sign * share * OFFSETS[c] * habit(habits, segment, c, 1)
+
+
+@kernel
+def hanging_offset(offset: Scalar, c: int, pose: Scalar) -> Scalar:
+    """Return the offset of a channel at a key pose, in turns: less where it would hold a hanging arm behind the body."""
+    if offset >= 0 or not (c == _SHOULDERS[0] or c == _SHOULDERS[1]):
+        return offset
+    return offset * min(max(HANGING + (1.0 - HANGING) * pose / RAISED, HANGING), 1.0)
 
 
 @kernel

@@ -11,7 +11,7 @@ import numpy as np
 from posegen.constants import GRAVITY
 from posegen.kernels import Array, Scalar, kernel
 from posegen.library.channels import CHANNELS, HAND_CHANNELS
-from posegen.motion.habits import habit_lag, habit_offset, habit_size
+from posegen.motion.habits import habit_lag, habit_offset, habit_size, hanging_offset
 from posegen.motion.library_tables import CYCLE, ENTER, EXIT, FLOOR, SEAT, ActionTables
 from posegen.motion.trigonometry import sin_turns
 from posegen.motion.workspace import Clock, Curve, Segment, between, fill_row, frame_window
@@ -237,7 +237,8 @@ def stage_knots(
             begin, length = repetition_span(segment, draws, cycle)
             time = begin + time_in_cycle(segment, at, length)
         time += stage_length * habit_lag(habits, segment, c, at)
-        n = set_knot(curve, n, time, actions.key_pose[key, c] * unit * size + shift, actions.key_through[key])
+        pose = actions.key_pose[key, c] * unit * size
+        n = set_knot(curve, n, time, pose + hanging_offset(shift, c, pose), actions.key_through[key])
     return n
 
 
@@ -300,7 +301,8 @@ def knots_of_channel(
     # A held pose varies less than a movement, because the hands must stay at their targets.
     exact = c in (ROOT_HEIGHT, ROOT_FORWARD) or is_foot(c) or c >= FIRST_HAND or (segment.support == FLOOR and c == PELVIS_TILT)
     size = 1.0 if exact else (1.0 + 0.4 * (segment.amplitude - 1.0)) * habit_size(habits, segment, c)
-    hold = actions.pose[segment.kind, c] * unit * size + habit_offset(habits, segment, c, actions.used[segment.kind, c])
+    hold = actions.pose[segment.kind, c] * unit * size
+    hold += hanging_offset(habit_offset(habits, segment, c, actions.used[segment.kind, c]), c, hold)
     n = set_knot(curve, 0, segment.start, 0.0, False)
     n = stage_knots(curve, segment, actions, draws, habits, c, ENTER, 0, unit, n)
     if not passes_on(segment, actions, c, False):

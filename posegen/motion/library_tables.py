@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from posegen.kernels import Array
-from posegen.library.channels import ANCHORS, CHANNELS, FOOT_PLACE, HAND_CHANNELS, SIDED_CHANNELS
+from posegen.library.channels import ANCHORS, CHANNELS, FOOT_PLACE, HAND_CHANNELS, SIDED_CHANNELS, widest
 from posegen.library.load import Library
 from posegen.library.schema import MOST_STRATEGIES, Action, Key
 from posegen.motion.gait.curves import half_cycle_later
@@ -30,6 +30,8 @@ RETURNED, PLACED = 1, 2
 LIFTED = {"left": -1, "right": -2}
 """Point numbers of the intervals in which a foot is lifted."""
 SERIES = 4
+_LEVEL_FOREARM = 60
+"""Degrees of elbow flexion from which a hand of an idle posture may be as high as the one that performs an action above it."""
 _USED_RANGE, _USUAL_BEND = 0.8, JOINT_LIMITS["ankle_dorsiflexion"][1]
 _FOOT = tuple(f"{side}_{c}" for side in ("left", "right") for c in (*FOOT_PLACE, "foot_pitch"))
 _FOOT_CHANNELS = tuple(CHANNELS.index(name) for name in _FOOT)
@@ -52,6 +54,10 @@ _HELD_CHANNELS = _PART_CHANNELS | {"trunk": (*_PART_CHANNELS["trunk"], "neck_lat
 """Channels that keep the pose of the action with each part. With the trunk the neck is held as well, because its swing only
 compensates that of the trunk.
 """
+_TRUNK_AND_NECK = (f"{part}_{angle}" for part in ("trunk", "neck") for angle in ("flexion", "lateral", "rotation"))
+_LIMITED = (*_TRUNK_AND_NECK, "left_shoulder_flexion", "right_shoulder_flexion")
+LIMITED = np.array([CHANNELS.index(name) for name in _LIMITED])
+"""Channels that are kept within the ranges of their joints."""
 _STEPS = ("arm_swing", "bounce", "sideways", "cadence", "stance", "clearance", "width")
 
 
@@ -67,7 +73,7 @@ class ActionTables(NamedTuple):
     first_strategy, strategies : int [actions]
         First row of the strategies of an action, and their number.
     strategy_share, handless_share : float [actions, 16]
-        Cumulative shares of the action as written and of its strategies; and of those in which no hand has a target.
+        Cumulative shares of the action as written and of its strategies; and of those in which both arms hang.
     idle : bool [actions]
         Whether it is a posture without a side, held on both feet, which others may be performed over.
     numbers : ACTION [2 * actions]
@@ -92,6 +98,8 @@ class ActionTables(NamedTuple):
         Channels in which a gait keeps the pose instead of swinging.
     bend : float [2 * actions]
         Turns by which the range of dorsiflexion is wider than usual.
+    limits : float [2 * actions, len(LIMITED), 2]
+        Least and largest value of channels that are kept within the ranges of their joints, turns.
     intervals : float [intervals, 4]
         Intervals of a stage in which a foot is lifted (point -1 left, -2 right) or another point touches (its index in
         CONTACTS): point, stage, begin and end as fractions of the stage; those of one action start at `first_interval`.
@@ -122,6 +130,7 @@ class ActionTables(NamedTuple):
     stride: Array
     held: Array
     bend: Array
+    limits: Array
     intervals: Array
     gaits: Gaits
 
@@ -203,6 +212,14 @@ def _bend(action: Action) -> float:
     return _USED_RANGE * (((range_ and range_.max) or _USUAL_BEND) - _USUAL_BEND) / 360
 
 
+def _limits(action: Action) -> Array:
+    """Return the ranges of the joints that are kept within them, as far as the action widens them: turns [len(LIMITED), 2]."""
+    names = [name.removeprefix("left_").removeprefix("right_") for name in _LIMITED]
+    own = [action.ranges.get(name) for name in names]
+    ranges = [widest(name, one and one.min, one and one.max) for name, one in zip(names, own, strict=True)]
+    return np.array(ranges) / 360
+
+
 def _open_ends(action: Action, places: bool) -> tuple[bool, bool]:
     """Return whether its first, and its last stage may overlap with a neighbour: both feet stay where they stand.
 
@@ -244,6 +261,12 @@ def _cumulative(weights: list[float]) -> Array:
     return np.asarray(sums / sums[-1])
 
 
+def _arms_hang(action: Action) -> bool:
+    """Return whether the pose of an action has neither a target for a hand nor a forearm held level."""
+    bent = any(name.endswith("elbow_flexion") and value >= _LEVEL_FOREARM for name, value in action.pose.items())
+    return not (bent or any("_hand_" in name for name in action.pose))
+
+
 def _is_idle(action: Action) -> bool:
     """Return whether an action is a posture without a side, held on both feet, below which layers may be performed."""
     posture = action.support == "planted" and action.duration is not None and not (action.layered or action.sided)
@@ -263,7 +286,7 @@ def library_tables(library: Library) -> ActionTables:
     shares, handless = np.ones((2, len(performed), MOST_STRATEGIES))
     for a, action in performed:
         weights = [1.0, *(each.weight for each in action.strategies.values())]
-        free = [k == 0 or not any("_hand_" in name for name in one.pose) for k, one in enumerate(action.performances)]
+        free = [k == 0 or _arms_hang(one) for k, one in enumerate(action.performances)]
         shares[a, : len(weights)] = _cumulative(weights)
         handless[a, : len(weights)] = _cumulative([weight * hanging for weight, hanging in zip(weights, free, strict=True)])
     for a, action in performed + others:
@@ -296,6 +319,7 @@ def library_tables(library: Library) -> ActionTables:
                     "stride": np.array(stride_parameters(action, gait, near), np.float64),
                     "held": _held(action, near),
                     "bend": np.float64(_bend(action)),
+                    "limits": _limits(action),
                 }
             )
     return ActionTables(

@@ -312,7 +312,7 @@ def performance_rows(scenes: Scenes, actions: ActionTables) -> Array:
     """Return the row of the action tables of the strategy of each segment, for the left side: int64 [n, actors, segments].
 
     Most people have a usual strategy for an action; in three of ten performances they take any. A person changes its idle
-    posture from one time to the next, and takes one that leaves the hands alone below an action of the arms.
+    posture from one time to the next, and takes one in which the arms hang below an action of the arms.
     """
     action = scenes.action.astype(np.int64)
     slot = np.arange(action.shape[-1]) * actions.idle[action]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from posegen.library.channels import CENTRAL_CHANNELS, CHANNELS
-from posegen.motion.habits import OFFSETS, habit, habit_lag, habit_offset, habit_size, near_channel
+from posegen.motion.habits import OFFSETS, habit, habit_lag, habit_offset, habit_size, hanging_offset, near_channel
 from posegen.motion.key_poses import FIRST_HAND, fill_times, key_size, knots_of_channel, stage_bounds, stage_span, warped
 from posegen.motion.library_tables import CYCLE, ENTER, EXIT, FLOOR, library_tables
 from posegen.motion.workspace import empty_workspace
@@ -50,6 +50,16 @@ def test_offsets(seed: int, row: int, c: int, right: bool, used: bool) -> None:
     habits, doing = habits_of(seed), segment_of_kind(ACTIONS, 2 * row + right, 0.0, 3.0)
     expected = naive.habit_offset(habits, row, right, CHANNELS[c], OFFSETS[c], used, doing.support == FLOOR)
     assert habit_offset(habits, doing, c, used) == pytest.approx(expected)
+
+
+@given(CHANNEL_NUMBERS, st.floats(-0.1, 0.1), st.floats(-0.5, 0.5))
+def test_only_arms_that_hang_keep_from_behind(c: int, offset: float, pose: float) -> None:
+    kept = hanging_offset(offset, c, pose)
+    if offset < 0 and CHANNELS[c].endswith("shoulder_flexion") and pose < 40 / 360:
+        assert 0.35 * offset >= kept >= offset
+        assert kept == pytest.approx(0.35 * offset if pose <= 0 else offset * (0.35 + 0.65 * pose * 9))
+    else:
+        assert kept == offset
 
 
 @given(SEEDS, ROWS, CHANNEL_NUMBERS, st.booleans(), st.floats(0, 1))

@@ -15,9 +15,12 @@ from posegen.config.load import load_config
 from posegen.config.schema import CONTENT_VERSION
 from posegen.evaluation.body import frame_ranges, joint_angles, range_excess
 from posegen.evaluation.plausibility import body_overlap, floor_depth
+from posegen.library.channels import CHANNELS
 from posegen.motion.engine import animate
+from posegen.motion.joint_ranges import BEYOND, SOFT, ease_range
+from posegen.motion.library_tables import LIMITED, library_tables
 from posegen.scene import LEFT, RIGHT
-from posegen.skeleton import JOINTS, PARTS
+from posegen.skeleton import JOINT_LIMITS, JOINTS, PARTS
 from posegen.synthesis import synthesize
 from posegen.viewing.gallery import demonstration
 from tests.motion.scripted import LIBRARY
@@ -51,6 +54,28 @@ def beyond(angles: dict[str, Array], overlap: Array, joints: Array, labels: Arra
         yield f"limbs {100 * overlap.max():.1f} cm in one another in {doing[int(overlap.argmax())]}"
     if floor_depth(joints) > SUNK:
         yield f"{100 * floor_depth(joints):.1f} cm under the floor in {', '.join(dict.fromkeys(doing))}"
+
+
+def test_channels_are_eased_into_their_ranges() -> None:
+    low, high = -0.1, 0.2
+    before = np.linspace(-0.4, 0.5, 500, dtype=np.float32)
+    row = before.copy()
+    ease_range(row, low, high)
+    free = (before > SOFT * low) & (before < SOFT * high)
+    np.testing.assert_array_equal(row[free], before[free])
+    assert low - BEYOND < row.min() < low
+    assert high < row.max() < high + BEYOND
+    steps = np.diff(row)
+    assert (steps > 0).all()
+    assert np.abs(np.diff(steps)).max() < 0.2 * steps.max()  # without a corner where it begins to give way
+
+
+def test_channels_are_limited_by_their_joints() -> None:
+    names = [CHANNELS[c].removeprefix("left_").removeprefix("right_") for c in LIMITED]
+    usual = np.array([JOINT_LIMITS[name] for name in names]) / 360
+    limits = library_tables(LIBRARY).limits
+    # Actions of the library widen ranges of ankles alone.
+    np.testing.assert_array_equal(limits, np.broadcast_to(usual, limits.shape))
 
 
 def test_new_samples_stay_within_limits() -> None:

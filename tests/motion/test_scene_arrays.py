@@ -183,12 +183,13 @@ def test_partners_do_not_overlap_with_what_they_do_alone() -> None:
     assert segment_records(together, TABLES)["personal"][0, 0].tolist() == [1.0, TOGETHER]
 
 
-def test_idle_postures_below_arm_actions_leave_the_hands_alone() -> None:
+def test_arms_hang_in_idle_postures_below_arm_actions() -> None:
     scenes = planned()
     rows = performance_rows(scenes, TABLES)
     hands = [CHANNELS.index(f"{side}_hand_reach") for side in ("left", "right")]
     stands = (scenes.action == LIBRARY.index("stand")) & ~scenes.layered & ~scenes.together
-    reaching = TABLES.used[rows][..., hands].any(-1)
+    elbows = [CHANNELS.index(f"{side}_elbow_flexion") for side in ("left", "right")]
+    reaching = TABLES.used[rows][..., hands].any(-1) | (TABLES.pose[rows][..., elbows] > 59 / 360).any(-1)
     below = np.zeros(stands.shape, bool)
     for index, who, slot in np.argwhere(stands):
         for k in np.flatnonzero(scenes.layered[index, who] & (scenes.action[index, who] >= 0)):
