@@ -357,7 +357,7 @@ def add_sway(channels: Array, sway: Array, draws: Array, clock: Clock) -> None:
 
 @kernel
 def shift_weight(work: Workspace, role: Role, person: Person, clock: Clock) -> None:
-    """Move the pelvis of a person who stands over one foot, and slowly from one foot to the other.
+    """Move the pelvis of a person who stands over one foot, and slowly from one foot to the other; less beside a partner.
 
     The foot ahead is the other one in a mirrored person, so that the weight is on the other side too.
     """
@@ -366,11 +366,12 @@ def shift_weight(work: Workspace, role: Role, person: Person, clock: Clock) -> N
         standing[f] = np.float32(1.0) - work.root[rows.GAIT_WEIGHT, f]
     for k in range(role.base):
         segment = role.segments[k]
-        if (segment.support == SEAT or segment.support == FLOOR) and segment.enter > 0 and segment.exit > 0:
+        share = np.float32(0.0 if segment.support == SEAT or segment.support == FLOOR else segment.personal)
+        if share < 1 and segment.enter > 0 and segment.exit > 0:
             f0, f1 = frame_window(clock, segment.start, segment.end, len(standing))
             fill_layer_weight(held, segment, f0, f1, clock)
             for f in between(f0, f1):
-                standing[f] *= np.float32(1.0) - held[f]
+                standing[f] *= np.float32(1.0) - (np.float32(1.0) - share) * held[f]
     # Most weight is on the foot behind.
     here = np.float32(LEANING * person.widths[3] / person.stature)
     change = np.float32(SHIFTING * person.widths[3] / person.stature)

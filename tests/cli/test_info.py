@@ -59,7 +59,9 @@ def test_json_is_one_document(dataset: Path, capsys: pytest.CaptureFixture[str])
 def test_it_counts_resampled_samples_and_dropped_statements(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     wrong = {"side": {"less": "hand_height"}}
     library = library_folder(tmp_path / "own", wrong)
-    config = posegen.load_config("smoke", [f"story.library={library}", "story.themes={yard: 1}", "variants.scale=null", "frames=150"])
+    config = posegen.load_config(
+        "smoke", [f"story.library={library}", "story.themes={yard: 1}", "variants.scale=null", "frames=150"]
+    )
     posegen.generate(config, samples=6, workers=1, out=tmp_path / "there")
     assert main(["info", str(tmp_path / "there"), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

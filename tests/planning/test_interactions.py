@@ -100,7 +100,10 @@ def test_hands_meet() -> None:
 def test_two_who_meet_do_not_go_through_each_other() -> None:
     deepest = np.array([people_overlap(batch().joints[i, 0, 0], batch().joints[i, 0, 1]).max() for i in range(SAMPLES)])
     assert deepest.max() <= DEEPEST, np.flatnonzero(deepest > DEEPEST)
-    assert np.mean([row["attempt"] > 0 for row in batch().rows]) <= AGAIN
+    # Of the first attempts: what one body does alone, such as its own forearms, is a matter of the limits of each action.
+    first = plan_scenes(config(), LIBRARY, np.arange(SAMPLES))
+    joints = animate(first, LIBRARY, int(first.length.max()), FPS).joints[:, None]
+    assert overlapping(joints, 0, first.actors, first.length).mean() <= AGAIN
 
 
 def test_several_apart_keep_clear_of_each_other() -> None:
