@@ -241,6 +241,7 @@ def key_size(
     together = foot or channel.startswith("root_")
     own = CHANNELS[0] if together else channel
     personal = 1 + 0.14 * habit(habits, row, right, own, 0)
+    personal = min(personal, 1.06) if own in ("pelvis_tilt", "trunk_flexion") else personal
     if not cycles:
         return amplitude * (1.0 if together else personal)
     size = float(amplitude * (1 + 0.3 * (draws[(5 * number + CHANNELS.index(own)) % len(draws)] - 0.5)) * personal)

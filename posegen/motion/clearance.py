@@ -1,6 +1,6 @@
-"""Forearms are kept out of the trunk and the head, whatever a person's posture and two neighbouring actions add up to.
+"""Forearms are kept out of trunk, head and thighs, whatever a person's posture and two neighbouring actions add up to.
 
-Thighs, which often carry a hand, are in :mod:`posegen.motion.arms`.
+Hands that rest on thighs are in :mod:`posegen.motion.arms`; what passes through a thigh too deep for that goes around it here.
 """
 
 from __future__ import annotations
@@ -8,12 +8,14 @@ from __future__ import annotations
 import numpy as np
 
 from posegen.kernels import Array, Scalar, kernel
+from posegen.motion import rows
 from posegen.motion.arms import Arm, arm_of, forearm_gap, solve_elbow
 from posegen.motion.trigonometry import ease_towards
 from posegen.motion.workspace import Clock, Person, Workspace, between, leg_length
 from posegen.skeleton import CAPSULES, JOINTS, PROPORTIONS
 
-OBSTACLES = ("trunk", "head")
+OBSTACLES = ("left_thigh", "right_thigh", "trunk", "head")
+THIGHS = 2
 ENDS = np.array([[JOINTS.index(joint) for joint in CAPSULES[name][:2]] for name in OBSTACLES])
 _LEG = PROPORTIONS["thigh"] + PROPORTIONS["shank"]
 RADII = np.array([(CAPSULES[name][2] + CAPSULES["left_forearm"][2]) / _LEG for name in OBSTACLES])
@@ -86,14 +88,19 @@ def push_forearm_out(
 
 @kernel
 def clear_body(work: Workspace, person: Person, clock: Clock) -> None:
-    """Keep both forearms out of the trunk and the head in the stored frames; elbows and wrists in `joints` are changed."""
+    """Keep both forearms out of thighs, trunk and head in the stored frames; elbows and wrists in `joints` are changed."""
     goal, distances, first, last = work.turns[2], work.turns[0, 0], clock.margin, clock.margin + clock.frames
     for side in range(2):
         arm = arm_of(work, person, side)
         for i in range(len(ENDS)):
-            low, high = work.joints[ENDS[i, 0]], work.joints[ENDS[i, 1]]
+            if i < THIGHS:
+                low, high = work.legs[i, rows.HIP_X : rows.HIP_X + 3], work.legs[i, rows.KNEE_X : rows.KNEE_X + 3]
+            else:
+                low, high = work.joints[ENDS[i, 0]], work.joints[ENDS[i, 1]]
             least = RADII[i] * leg_length(person) - FLESH_GIVES
-            near = push_forearm_out(arm, low, high, least, least + EASE, first, last, distances, goal)
+            # Hands that rest on thighs stay there.
+            soft = least if i < THIGHS else least + EASE
+            near = push_forearm_out(arm, low, high, least - (AGAIN if i < THIGHS else 0.0), soft, first, last, distances, goal)
             for _ in range(PASSES if near else 0):
                 solve_elbow(arm, goal, first, last)
                 near = push_forearm_out(arm, low, high, least - AGAIN, least, first, last, distances, goal)

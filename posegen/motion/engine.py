@@ -197,8 +197,8 @@ def animate_actor(work: Workspace, role: Role, person: Person, actions: ActionTa
     trunk.place_upper_body(channels, work.turns[6], offsets, work.joints, work.turns)
     for side in range(2):
         place_hand(work, role, person, actions, clock, side)
-    clear_body(work, person, clock)
     clear_thighs(work, person, clock)
+    clear_body(work, person, clock)
     raise_wrists(work, role, person, clock)
     mark_flight(work.root, work.contact, work.airborne)
     fall_freely(work.airborne, clock, work.joints, work.legs)

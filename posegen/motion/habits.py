@@ -37,6 +37,8 @@ OFFSETS = channel_row(
 """Standard deviations between persons of the offset of each channel during an action."""
 SIZE_SPREAD = 0.14
 """Standard deviation between persons of the factor on the key poses of a channel."""
+MOST_BENT = 1.06
+"""Largest factor on pelvis tilt and trunk flexion: key poses of deep bends are near the end of the range of the hips."""
 LAG_SPREAD = 0.05
 """Standard deviation between persons of the lag of a limb behind the legs, as a share of the stage."""
 MOST_LAG = 2.0
@@ -47,6 +49,7 @@ IDLE, LYING = 0.5, 0.4
 """Share of the offsets in channels that the action does not move, and on the floor."""
 HANGING, RAISED = 0.35, 40.0 / 360
 """Share of an offset to the back in an arm that hangs, and turns of flexion from which all of it counts."""
+_TILT, _FLEXION = CHANNELS.index("pelvis_tilt"), CHANNELS.index("trunk_flexion")
 _SHOULDERS = CHANNELS.index("left_shoulder_flexion"), CHANNELS.index("right_shoulder_flexion")
 _SIDED = len(SIDED_CHANNELS)
 _FIRST_HAND = len(CHANNELS) - 2 * len(HAND_CHANNELS)
@@ -82,7 +85,8 @@ def habit(habits: Array, segment: Segment, c: int, which: int) -> Scalar:
 @kernel
 def habit_size(habits: Array, segment: Segment, c: int) -> Scalar:
     """Return the person's factor on the key poses of a channel."""
-    return 1.0 + SIZE_SPREAD * habit(habits, segment, c, 0)
+    size = 1.0 + SIZE_SPREAD * habit(habits, segment, c, 0)
+    return min(size, MOST_BENT) if c in (_TILT, _FLEXION) else size
 
 
 @kernel

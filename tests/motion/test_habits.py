@@ -42,7 +42,8 @@ def test_numbers_of_a_channel(seed: int, row: int, c: int, right: bool, which: i
     expected = naive.habit(habits, row, right, CHANNELS[c], which)
     assert habit(habits, doing, c, which) == pytest.approx(expected)
     if which == 0:
-        assert habit_size(habits, doing, c) == pytest.approx(1 + 0.14 * expected)
+        most = 1.06 if CHANNELS[c] in ("pelvis_tilt", "trunk_flexion") else np.inf
+        assert habit_size(habits, doing, c) == pytest.approx(min(1 + 0.14 * expected, most))
 
 
 @given(SEEDS, ROWS, CHANNEL_NUMBERS, st.booleans(), st.booleans())

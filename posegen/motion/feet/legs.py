@@ -243,11 +243,12 @@ def fill_shank_leans(leg: Array, thigh: Scalar, shank: Scalar, leans: Array, str
 @kernel
 def widen_ankle_range(segment: Segment, more: Scalar, clock: Clock, row: Array) -> None:
     """Write the turns `more` by which a segment widens the ankle range, where that is more than `row`, float32 [frames]."""
-    f0, f1 = frame_window(clock, segment.start - RANGE_SECONDS, segment.end + RANGE_SECONDS, len(row))
+    # Not from where it overlaps with a neighbour: its range holds while it is labelled and a little longer.
+    f0, f1 = frame_window(clock, segment.shown_start - RANGE_SECONDS, segment.shown_end + RANGE_SECONDS, len(row))
     for f in between(f0, f1):
         t = clock.first + f * clock.step
-        fade_in = smooth_step((t - segment.start + RANGE_SECONDS) / RANGE_SECONDS)
-        fade_out = smooth_step((segment.end + RANGE_SECONDS - t) / RANGE_SECONDS)
+        fade_in = smooth_step((t - segment.shown_start + RANGE_SECONDS) / RANGE_SECONDS)
+        fade_out = smooth_step((segment.shown_end + RANGE_SECONDS - t) / RANGE_SECONDS)
         row[f] = max(row[f], np.float32(more) * fade_in * fade_out)
 
 
