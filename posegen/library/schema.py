@@ -281,6 +281,7 @@ class Action(StrictModel):
     object : object that it uses, whose positions the field `objects` contains
     weight : relative frequency in its themes
     strategies : other ways to perform it, by name
+    usual : share of performances in which a person takes its usual strategy instead of any
     """
 
     parts: list[Part]
@@ -310,6 +311,7 @@ class Action(StrictModel):
     object: Object | None = None
     weight: Weight = 1.0
     strategies: dict[str, Strategy] = {}
+    usual: Share = 0.7
 
     @cached_property
     def performances(self) -> tuple[Action, ...]:

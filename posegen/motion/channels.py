@@ -33,8 +33,8 @@ LEAN_ASIDE, LEAN_BACK = 0.04, 0.03
 """Lean of the trunk for each turn that an arm is raised aside or ahead: 3 degrees for an arm held out."""
 MOST_RUNNING_SWING = 1.15
 """Largest factor on the arm swing in running: in a fast run the upper arm reaches the end of its range behind."""
-RUNNING_POSTURE = 0.4
-"""Share of the posture of the arms that is left in running, which bends all arms."""
+WALKING_POSTURE, RUNNING_POSTURE = 0.6, 0.4
+"""Shares of the posture of the arms that are left in walking, and in running, which bends all arms."""
 WALKING_BEND, MOST_WALKING_BEND = 6.0 / 360, 18.0 / 360
 """Turns by which a swinging arm is bent like a resting one, and by which it is bent at most: walkers do not carry their arms as
 they stand, and their elbows differ by some 9 degrees (CGM 2.3 normative data).
@@ -163,9 +163,11 @@ def segment_series(segment: Segment, person: Person, actions: ActionTables, chan
                 series[n] *= size
         if segment.gait == steps.WALK or segment.gait == steps.RUN:
             vary_series(segment.gait, segment.speed, channel, person.habits, person.legs, series)
-        posture = (RUNNING_POSTURE if is_arm(channel) and segment.gait == steps.RUN else 1.0) * person.posture[channel]
+        posture = person.posture[channel]
         if segment.gait == steps.WALK and (channel == ELBOW_FLEXION[0] or channel == ELBOW_FLEXION[1]):
             posture = ease_towards(posture, WALKING_BEND, MOST_WALKING_BEND)
+        elif is_arm(channel):
+            posture *= RUNNING_POSTURE if segment.gait == steps.RUN else WALKING_POSTURE
         series[0] += np.float32(posture)
     else:
         series[:] = np.float32(0.0)

@@ -72,6 +72,8 @@ class ActionTables(NamedTuple):
         Index of the action.
     first_strategy, strategies : int [actions]
         First row of the strategies of an action, and their number.
+    usual : float [actions]
+        Share of performances in which a person takes its usual strategy.
     strategy_share, handless_share : float [actions, 16]
         Cumulative shares of the action as written and of its strategies; and of those in which both arms hang.
     idle : bool [actions]
@@ -110,6 +112,7 @@ class ActionTables(NamedTuple):
     action: Array
     first_strategy: Array
     strategies: Array
+    usual: Array
     strategy_share: Array
     handless_share: Array
     idle: Array
@@ -335,6 +338,7 @@ def library_tables(library: Library) -> ActionTables:
         gaits=gait_tables(),
         first_strategy=first_strategy.astype(np.int64),
         strategies=np.array([len(action.strategies) for _, action in performed], np.int64),
+        usual=np.array([action.usual for _, action in performed]),
         strategy_share=shares,
         handless_share=handless,
         idle=np.array([_is_idle(action) for _, action in performed]),

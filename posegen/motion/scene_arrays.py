@@ -20,23 +20,26 @@ from posegen.skeleton import BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, HEEL_BEHIND_A
 
 NEUTRAL = {
     "pelvis_tilt": 9.0,
-    "trunk_flexion": -8.0,
-    "neck_flexion": -2.0,
+    "trunk_flexion": -14.0,
+    "neck_flexion": 3.0,
     "hip_flexion": 10.5,
     "knee_flexion": 4.5,
     "ankle_dorsiflexion": 3.0,
-    "shoulder_flexion": -3.0,
-    "shoulder_abduction": 9.0,
+    "shoulder_flexion": -6.0,
+    "shoulder_abduction": 8.0,
     "shoulder_rotation": -6.0,
     "elbow_flexion": 15.0,
 }
-"""Neutral posture in quiet standing, degrees. The foot lies flat: pelvis tilt, hip, knee and ankle add up to 0."""
+"""Neutral posture in quiet standing, degrees. The foot lies flat: pelvis tilt, hip, knee and ankle add up to 0.
+
+The trunk is straightened until the shoulders are nearly above the hips, as a plumb line shows them (Kendall et al. 2005).
+"""
 POSTURES = {
-    "trunk_flexion": 8.0,
+    "trunk_flexion": 5.0,
     "neck_flexion": 7.0,
     "shoulder_flexion": 15.0,
-    "shoulder_abduction": 8.0,
-    "shoulder_rotation": 15.0,
+    "shoulder_abduction": 5.0,
+    "shoulder_rotation": 12.0,
     "elbow_flexion": 12.0,
     "trunk_lateral": 1.8,
     "trunk_rotation": 3.5,
@@ -51,18 +54,16 @@ OTHER_ARM = 0.7
 BENT, STRAIGHT, TURNED_IN = 50.0, 0.1, 0.4
 """Relaxed arms are not all straight: degrees of elbow flexion for each number above a threshold, and the share of it by which
 the arm turns in."""
-MOST_UPRIGHT = -8.0
+MOST_UPRIGHT = -5.0
 """Least trunk flexion of a posture, degrees."""
 SOFT_KNEES = 7.0
 """Degrees of knee flexion for each number above -0.5."""
-FEET_APART = 0.018
+FEET_APART = 0.023
 """Standard deviation of the distance by which a foot stands ahead of the middle, as a share of stature."""
 UPRIGHT_ARMS, LEVEL_HEAD = 0.8, 0.5
 """Shares of a lean of the trunk that shoulders and neck make up for: arms hang, and eyes look ahead."""
 PERSONAL = 0.825
 """Correlation of two performances of one person; the rest of the variance is drawn anew in each scene."""
-USUAL, USUAL_IDLE = 0.7, 0.3
-"""Share of performances in which a person takes its usual strategy, and of idle postures that are its usual one."""
 EVEN, FLAT = 0.3, 0.38
 """Squares in the denominator that spreads the numbers of persons: fewer are average, none deviates by more than 1.6, since
 what few people do would be a collision in most actions."""
@@ -311,15 +312,15 @@ def _overlap_neighbours(records: Array, base: Array, together: Array, actions: A
 def performance_rows(scenes: Scenes, actions: ActionTables) -> Array:
     """Return the row of the action tables of the strategy of each segment, for the left side: int64 [n, actors, segments].
 
-    Most people have a usual strategy for an action; in three of ten performances they take any. A person changes its idle
-    posture from one time to the next, and takes one in which the arms hang below an action of the arms.
+    Most people have a usual strategy for an action; in some performances they take any. A person changes its idle posture from
+    one time to the next, and takes one in which the arms hang below an action of the arms.
     """
     action = scenes.action.astype(np.int64)
     slot = np.arange(action.shape[-1]) * actions.idle[action]
     habit = _uniform_of(scenes.persons.habits, action)
     drawn = np.take_along_axis(scenes.draws[..., None, :], ((7 * action + 5 * slot + 2) % DRAWS)[..., None], -1)[..., 0]
     drawn = drawn.astype(np.float64)
-    often = np.where(actions.idle[action], USUAL_IDLE, USUAL)
+    often = actions.usual[action]
     chosen = np.where(drawn < often, habit, (drawn - often) / (1 - often))
     shares = np.where(_below_arms(scenes, actions)[..., None], actions.handless_share[action], actions.strategy_share[action])
     # A draw just below 1 is 1 as a float32.

@@ -148,9 +148,7 @@ def test_no_two_repetitions_are_equal(seed: int) -> None:
     shoulder = CHANNELS.index("left_shoulder_flexion")
     n = knots_of_channel(curve, doing, ACTIONS, draws, habits, leg_length(1.7), shoulder, 1.0)
     times, values = curve.knots[:2, :n]
-    largest = [
-        np.abs(values[(times >= b) & (times < b + d)]).max() for b, d in (stage_span(doing, CYCLE, k, draws) for k in range(4))
-    ]
-    lengths = [stage_span(doing, CYCLE, number, draws)[1] for number in range(4)]
-    assert len(set(largest)) == 4
-    assert len(set(lengths)) == 4
+    spans = [stage_span(doing, CYCLE, k, draws) for k in range(4)]
+    repetitions = {tuple(values[(times >= begin) & (times < begin + length)]) for begin, length in spans}
+    assert len(repetitions) == 4
+    assert len({length for _, length in spans}) == 4

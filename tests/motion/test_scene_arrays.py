@@ -19,8 +19,6 @@ from posegen.motion.scene_arrays import (
     OVERLAP_GAIT,
     OVERLAP_SECONDS,
     TOGETHER,
-    USUAL,
-    USUAL_IDLE,
     performance_rows,
     person_arrays,
     segment_records,
@@ -75,7 +73,7 @@ def test_most_performances_of_a_person_are_of_its_usual_strategy(name: str) -> N
     weights = np.array([1.0, *(each.weight for each in LIBRARY.action(name).strategies.values())])
     agree = [np.mean([(one[:, None] == one).sum() - len(one) for one in chosen]) / (chosen.shape[1] * (chosen.shape[1] - 1))]
     chance = ((weights / weights.sum()) ** 2).sum()
-    usual = USUAL_IDLE if name == "stand" else USUAL
+    usual = LIBRARY.action(name).usual
     # Two performances agree if both are usual, else by chance.
     assert agree[0] == pytest.approx(usual**2 + (1 - usual**2) * chance, abs=0.02)
     others = (chosen[:-1] == chosen[1:]).mean()

@@ -128,7 +128,7 @@ def walk_table(knot: int) -> Array:
     table[CHANNELS.index("pelvis_obliquity")] = series_row(OBLIQUITY, OBLIQUITY_BY_SPEED[knot])
     table[CHANNELS.index("pelvis_tilt")] = series_row(TILT)
     table[CHANNELS.index("trunk_rotation")] = series_row(TRUNK_ROTATION, arms)
-    table[CHANNELS.index("trunk_flexion")] = series_row((-8.5, *TRUNK_NOD[1:]), 1.0 if knot else 0.3)
+    table[CHANNELS.index("trunk_flexion")] = series_row((-14.5, *TRUNK_NOD[1:]), 1.0 if knot else 0.3)
     table[CHANNELS.index("trunk_lateral")] = series_row(OBLIQUITY, 0.9 * OBLIQUITY_BY_SPEED[knot])
     steady_head(table)
     return table
