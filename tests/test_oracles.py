@@ -44,7 +44,7 @@ WITHOUT_ORACLE = {
         "lean_with_acceleration wander",
         TRIVIAL: "is_arm nominal_height",
     },
-    "posegen.motion.clearance": {CALLER: "clear_body", PROPERTIES: "push_forearm_out"},
+    "posegen.motion.clearance": {CALLER: "clear_body clear_forearms", PROPERTIES: "push_forearm_out part_forearms"},
     "posegen.motion.engine": {
         CALLER: "animate_scenes animate_actor",
         PROPERTIES: "fall_freely centre_height write_segments",

@@ -1,4 +1,4 @@
-"""Forearms are kept out of trunk, head and thighs, whatever a person's posture and two neighbouring actions add up to.
+"""Forearms are kept out of trunk, head, thighs and each other, whatever postures and neighbouring actions add up to.
 
 Hands that rest on thighs are in :mod:`posegen.motion.arms`; what passes through a thigh too deep for that goes around it here.
 """
@@ -24,6 +24,9 @@ FLESH_GIVES, EASE, AGAIN = 0.012, 0.02, 0.005
 """Metres by which flesh is compressed; by which a forearm is further away when it begins to give way; and by which it may stay
 closer after the first pass, since what is already out is not moved again.
 """
+BOTH_FOREARMS = 2.0 * CAPSULES["left_forearm"][2] / _LEG
+DEEP_FLESH, HARD = 0.016, 0.003
+"""Metres by which two forearms are compressed, and by which they are further apart when they begin to part."""
 PASSES = 5
 """Number of passes: the forearm turns as it moves out, so that one pass is not enough."""
 AROUND = 0.06
@@ -84,6 +87,84 @@ def push_forearm_out(
         goal[1, f] = wrist[1, f] + along * y
         goal[2, f] = wrist[2, f] + along * z
     return moved
+
+
+@kernel
+def part_forearms(
+    left: Arm,
+    right: Arm,
+    in_front: Scalar,
+    least: Scalar,
+    easy: Scalar,
+    first: int,
+    last: int,
+    goals: tuple[Array, Array, Array],
+) -> bool:
+    """Write goals that move both wrists apart, so that the lines of the forearms keep their distance, softly.
+
+    Parameters
+    ----------
+    left, right : Arm
+    in_front : float
+        1 where the left forearm passes in front of the other, -1 where it passes behind it.
+    least, easy : float
+        Distance that the lines keep, and at which they begin to part, metres.
+    first, last : int
+    goals : float32 [3, frames], float32 [3, frames], float32 [frames], written
+        Goals of the left and of the right wrist, and scratch.
+
+    Returns
+    -------
+    bool
+        Whether the forearms are near each other.
+    """
+    left_goal, right_goal, distances = goals
+    closest, soft, half, moved = np.float32(least), np.float32(easy), np.float32(0.5), False
+    one, none, chest = np.float32(1.0), np.float32(0.0), left.chest
+    for f in between(first, last):
+        for k in range(3):
+            left_goal[k, f], right_goal[k, f] = left.wrist[k, f], right.wrist[k, f]
+        distances[f] = forearm_gap(left.elbow, left.wrist, right.elbow, right.wrist, f)[3]
+    for f in range(first, last):
+        if distances[f] >= soft:
+            continue
+        # Both orders, so that the result of mirrored arms is mirrored bit by bit.
+        x, y, z, distance, on_left, _ = forearm_gap(left.elbow, left.wrist, right.elbow, right.wrist, f)
+        u, v, w, again, on_right, _ = forearm_gap(right.elbow, right.wrist, left.elbow, left.wrist, f)
+        x, y, z, distance = half * (x - u), half * (y - v), half * (z - w), half * (distance + again)
+        moved = True
+        push = half * (-ease_towards(-distance, -soft, -closest) - distance)
+        ahead = np.float32(AROUND) * np.float32(in_front) * max(one - distance / closest, none)
+        x, y, z = x + ahead * chest[2, f], y + ahead * chest[5, f], z + ahead * chest[8, f]
+        push /= max(np.sqrt(x * x + y * y + z * z), np.float32(1e-4))
+        # For a contact near the elbow, the wrist has to move further.
+        more = push / (np.float32(0.4) + np.float32(0.6) * on_left)
+        less = push / (np.float32(0.4) + np.float32(0.6) * on_right)
+        left_goal[0, f] += more * x
+        left_goal[1, f] += more * y
+        left_goal[2, f] += more * z
+        right_goal[0, f] -= less * x
+        right_goal[1, f] -= less * y
+        right_goal[2, f] -= less * z
+    return moved
+
+
+@kernel
+def clear_forearms(work: Workspace, person: Person, clock: Clock) -> None:
+    """Keep the forearms out of each other in the stored frames; elbows and wrists in `joints` are changed.
+
+    Which one passes in front is that of the foot ahead: it is the other one in a mirrored person.
+    """
+    first, last, stagger = clock.margin, clock.margin + clock.frames, person.widths[3]
+    goals = work.turns[2], work.turns[1], work.turns[0, 0]
+    in_front = 1.0 if stagger > 0 else (-1.0 if stagger < 0 else 0.0)
+    least = BOTH_FOREARMS * leg_length(person) - DEEP_FLESH
+    left, right = arm_of(work, person, 0), arm_of(work, person, 1)
+    for _ in range(PASSES):
+        if not part_forearms(left, right, in_front, least, least + HARD, first, last, goals):
+            break
+        solve_elbow(left, goals[0], first, last)
+        solve_elbow(right, goals[1], first, last)
 
 
 @kernel

@@ -15,7 +15,7 @@ from posegen.library.load import Library
 from posegen.motion import rows, trunk
 from posegen.motion.arms import clear_thighs, place_hand, raise_wrists
 from posegen.motion.channels import DORSIFLEXION, HIP_FLEXION, KNEE_FLEXION, TILT, fill_channels, nominal_height
-from posegen.motion.clearance import clear_body
+from posegen.motion.clearance import clear_body, clear_forearms
 from posegen.motion.feet.footsteps import mark_lifted_feet, solve_legs
 from posegen.motion.feet.legs import nominal_leg
 from posegen.motion.key_poses import mark_intervals, stage_bounds
@@ -199,6 +199,7 @@ def animate_actor(work: Workspace, role: Role, person: Person, actions: ActionTa
         place_hand(work, role, person, actions, clock, side)
     clear_thighs(work, person, clock)
     clear_body(work, person, clock)
+    clear_forearms(work, person, clock)
     raise_wrists(work, role, person, clock)
     mark_flight(work.root, work.contact, work.airborne)
     fall_freely(work.airborne, clock, work.joints, work.legs)

@@ -1,4 +1,4 @@
-"""Forearms are kept out of thighs, trunk and head."""
+"""Forearms are kept out of thighs, trunk, head and each other."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from posegen.checks.capsules import DEEPEST, STRICTER
 from posegen.motion.arms import WRIST_EASE, clear_thighs, forearm_gap, is_near_thigh, push_wrist_out
-from posegen.motion.clearance import EASE, clear_body
+from posegen.motion.clearance import EASE, HARD, clear_body, clear_forearms
 from posegen.motion.rows import HEADING_COS, HEADING_SIN, HIP_X, KNEE_X, ROOT_ROWS
 from posegen.motion.workspace import Clock, Person, Workspace, empty_workspace
 from posegen.skeleton import CAPSULES, JOINTS, body_offsets
@@ -164,4 +164,52 @@ def test_clearing_the_body_commutes_with_the_mirror() -> None:
         work, person = folding(1.1, sign)
         clear_body(work, person, Clock(0.0, 0.04, 0, FRAMES))
         sides.append(work.joints[[18 + side, 20 + side]] * np.array([[sign], [1], [1]], np.float32))
+    np.testing.assert_array_equal(sides[0], sides[1])
+
+
+def crossing(stagger: float, sign: float = 1.0) -> tuple[Workspace, Person]:
+    """Both forearms turn in before the belly until they cross; mirrored if `sign` is -1."""
+    work, offsets = empty_workspace(FRAMES, 1), OFFSETS.copy()
+    work.turns[5, [0, 4, 8]] = 1
+    offsets[[18, 19, 20, 21], 1] = [-0.3, -0.3, -0.25, -0.25]
+    turn = np.linspace(-0.5, 1.2, FRAMES)
+    for own, lift, height in ((1.0, 0.3, 0.0), (-1.0, -0.2, 0.01)):
+        side = 0 if own * sign > 0 else 1
+        shoulder, elbow, wrist = (work.joints[j + side] for j in (16, 18, 20))
+        elbow[:] = np.array([[0.16 * own * sign], [height], [0.0]])
+        shoulder[:] = elbow + np.array([[0.0], [0.3], [0.0]])
+        level = np.sqrt(1 - 0.01 * lift * lift)
+        ahead = np.stack([-np.sin(turn) * own * sign * level, np.full(FRAMES, 0.1 * lift), np.cos(turn) * level])
+        wrist[:] = elbow + 0.25 * ahead
+    widths = np.array([0.0, 0.0, 0.0, stagger * sign])
+    return work, Person(**dict.fromkeys(Person._fields, np.zeros(0)) | {"offsets": offsets, "widths": widths})
+
+
+def forearm_depth(work: Workspace) -> Array:
+    """Overlap of both forearms in metres."""
+    ends = (work.joints[18], work.joints[20], work.joints[19], work.joints[21])
+    return np.asarray(0.036 / 0.491 * LEG - segment_distance(*(points.T.astype(np.float64) for points in ends)))
+
+
+@pytest.mark.parametrize("stagger", [0.02, -0.02])
+def test_forearms_pass_each_other(stagger: float) -> None:
+    work, person = crossing(stagger)
+    before, deep = work.joints.copy(), forearm_depth(work)
+    assert deep.max() > 0.04
+    clear_forearms(work, person, Clock(0.0, 0.04, 0, FRAMES))
+    assert 0.01 < forearm_depth(work).max() < DEEPEST - STRICTER
+    free = deep < 0.016 - HARD - 1e-4
+    assert free.sum() > 20
+    np.testing.assert_array_equal(work.joints[:, :, free], before[:, :, free])
+    speed = np.abs(np.diff(before[20], axis=1)).max()
+    assert np.abs(np.diff(work.joints[20:22], 2)).max() < 2 * speed
+
+
+def test_forearms_that_pass_each_other_commute_with_the_mirror() -> None:
+    sides = []
+    for sign in (1.0, -1.0):
+        work, person = crossing(0.02, sign)
+        clear_forearms(work, person, Clock(0.0, 0.04, 0, FRAMES))
+        order = [18, 19, 20, 21] if sign > 0 else [19, 18, 21, 20]
+        sides.append(work.joints[order] * np.array([[sign], [1], [1]], np.float32))
     np.testing.assert_array_equal(sides[0], sides[1])
