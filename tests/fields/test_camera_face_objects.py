@@ -148,7 +148,7 @@ def test_expressions_take_three_tenths_of_a_second(sequences: Sequences) -> None
 @pytest.fixture(scope="module")
 def games() -> tuple[Sequences, dict[str, np.ndarray]]:
     config = load_config("default", ["story.themes={baseball: 1, basketball: 1, football: 1, home: 1}", "variants.scale=null"])
-    sequences = made(config, 40)
+    sequences = made(config, 80)
     return sequences, computed("objects", sequences)
 
 

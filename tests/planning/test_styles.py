@@ -26,7 +26,7 @@ from tests.variants.applied import apply_variant
 LIBRARY = load_library()
 KNOWN = repertoire(LIBRARY)
 STYLES = list(LIBRARY.styles)
-SAMPLES = np.arange(300)
+SAMPLES = np.arange(400)
 WALKING = {"story": {"actions": {"walk": 10, "run": 20}}}
 """Keys of a config in which people walk and run more."""
 NAMED = [name for name in STYLES if name != "neutral"]

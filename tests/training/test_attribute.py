@@ -107,7 +107,9 @@ def test_measures_are_those_of_the_first_locomotion(folder: Path) -> None:
             segment = actor["segments"][places[0]]
             joints = dataset[sample].joints[variant, 0, segment["start"] : segment["end"]]
             ground = joints[:, 0, [0, 2]].astype(float)
-            speeds = [np.linalg.norm(ground[i + 12] - ground[i]) / (12 / 25) for i in range(len(ground) - 12)]
+            # A walk that has only begun at the end of the clip may be shorter than half a second.
+            apart = min(12, len(ground) - 1)
+            speeds = [np.linalg.norm(ground[i + apart] - ground[i]) / (apart / 25) for i in range(len(ground) - apart)]
             assert measured[variant, 0] == pytest.approx(np.mean(speeds), rel=1e-4)
             assert measured[variant, 3] == pytest.approx((segment["end"] - segment["start"]) / 25)
             travelled += 1

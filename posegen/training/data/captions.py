@@ -48,7 +48,7 @@ _HARD = 2
 """Hard negatives that are kept for each of them."""
 _LETTERS = 384
 """Bytes of a caption that are kept; the longest caption of the default config has 312."""
-_FAMILIES = 16
+_FAMILIES = 24
 _ACTIONS = 16
 _ACTION_NUMBERS = 1 << 30
 _OTHER = "other"
@@ -98,12 +98,14 @@ class _Phrases:
     Attributes
     ----------
     verbs : verbs of each action, each in all forms
+    stopped : verbs that an action has only behind a gait, such as "stop walking and stand"
     details : phrases for an action, a kind and a value
     counts : phrases for a number of repetitions
     theirs : possessive pronouns
     """
 
     verbs: dict[str, tuple[tuple[str, ...], ...]]
+    stopped: dict[str, tuple[tuple[str, ...], ...]]
     details: dict[tuple[str, str, str], tuple[str, ...]]
     counts: dict[int, tuple[str, ...]]
     theirs: tuple[str, ...]
@@ -114,10 +116,11 @@ def _phrases() -> _Phrases:
     """Collect the phrases of posegen's own library."""
     words: Mapping[str, Any] = load_library().words
     forms, theirs = tuple(words["forms"]), tuple(sorted(set(words["their"].values())))
-    verbs, details = {}, {}
+    verbs, stopped, details = {}, {}, {}
     for name, own in words["actions"].items():
         listed = [*own["verbs"], *own.get("once", ())]
         verbs[name] = tuple(verb_forms(verb, forms) for verb in dict.fromkeys(listed) if _PARTNER not in verb)
+        stopped[name] = tuple(verb_forms(verb, forms) for verb in own.get("stopped", ()))
         for kind in _OTHERS:
             for value, phrases in own.get(kind, {}).items():
                 details[name, kind, value] = tuple(phrase.removesuffix(_BEFORE) for phrase in phrases)
@@ -127,7 +130,7 @@ def _phrases() -> _Phrases:
     counts = {count: tuple(dict.fromkeys(words["counts"][name])) for count, name in _ONCE_TWICE.items()}
     for count in range(len(counts) + 1, len(words["numbers"])):
         counts[count] = tuple(phrase.replace("{number}", words["numbers"][count]) for phrase in words["counts"]["more"])
-    return _Phrases(verbs, details, counts, theirs)
+    return _Phrases(verbs, stopped, details, counts, theirs)
 
 
 @lru_cache(1 << 14)
@@ -201,7 +204,7 @@ def _verb_surfaces(action: str) -> tuple[tuple[str, int, str], ...]:
     known = _phrases()
     return tuple(
         (form.replace(_THEIR, their), index, their)
-        for verb in known.verbs.get(action, ())
+        for verb in (*known.verbs.get(action, ()), *known.stopped.get(action, ()))
         for index, form in enumerate(verb)
         for their in (known.theirs if _THEIR in form else (_NEUTRAL_THEIR,))
     )
