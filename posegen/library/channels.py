@@ -67,6 +67,11 @@ _SIDES = ("near", "far", "both")
 _WRITTEN = {*CENTRAL_CHANNELS, *(f"{side}_{c}" for side in _SIDES for c in (*SIDED_CHANNELS, *HAND_CHANNELS))}
 
 
+def channels_named(name: str) -> list[int]:
+    """Return the indices of the channels `name`, or of those of both sides."""
+    return [c for c, channel in enumerate(CHANNELS) if channel in (name, f"left_{name}", f"right_{name}")]
+
+
 def check_channels(names: list[str]) -> None:
     """Check names of channels as action files write them.
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from posegen.constants import GRAVITY
 from posegen.kernels import Array, Scalar, kernel
-from posegen.library.channels import CHANNELS
+from posegen.library.channels import CHANNELS, channels_named
 from posegen.motion import key_poses, rows
 from posegen.motion.gait import steps
 from posegen.motion.gait.curves import HARMONICS, RUN_SPEEDS, curve_warp, run_rise, warp_phase
@@ -19,7 +19,7 @@ from posegen.motion.gait.personal import vary_series
 from posegen.motion.habits import habit_offset, habit_size, hanging_offset
 from posegen.motion.joint_ranges import keep_ranges
 from posegen.motion.key_poses import FIRST_HAND, FIRST_LEFT, FIRST_RIGHT, stage_bounds
-from posegen.motion.library_tables import FLIGHT, FLOOR, SEAT, ActionTables, channels_named
+from posegen.motion.library_tables import FLIGHT, FLOOR, SEAT, ActionTables
 from posegen.motion.trigonometry import cos_turns, ease_towards, sin_turns, smooth_step
 from posegen.motion.workspace import Clock, Person, Role, Segment, Workspace, between, fill_row, frame_window, leg_length
 from posegen.scene import Habit

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from posegen.kernels import Array
-from posegen.library.channels import ANCHORS, CHANNELS, FOOT_PLACE, HAND_CHANNELS, SIDED_CHANNELS, widest
+from posegen.library.channels import ANCHORS, CHANNELS, FOOT_PLACE, HAND_CHANNELS, SIDED_CHANNELS, channels_named, widest
 from posegen.library.load import Library
 from posegen.library.schema import MOST_STRATEGIES, Action, Key
 from posegen.motion.gait.curves import half_cycle_later
@@ -219,7 +219,7 @@ def _limits(action: Action) -> Array:
     """Return the ranges of the joints that are kept within them, as far as the action widens them: turns [len(LIMITED), 2]."""
     names = [name.removeprefix("left_").removeprefix("right_") for name in _LIMITED]
     own = [action.ranges.get(name) for name in names]
-    ranges = [widest(name, one and one.min, one and one.max) for name, one in zip(names, own, strict=True)]
+    ranges = [widest(name, *((one.min, one.max) if one else (None, None))) for name, one in zip(names, own, strict=True)]
     return np.array(ranges) / 360
 
 
@@ -362,11 +362,6 @@ class StyleTables(NamedTuple):
     posture: Array
     sway: Array
     steps: Array
-
-
-def channels_named(name: str) -> list[int]:
-    """Return the indices of the channels `name`, or of those of both sides."""
-    return [c for c, channel in enumerate(CHANNELS) if channel in (name, f"left_{name}", f"right_{name}")]
 
 
 def channel_row(values: Mapping[str, float]) -> Array:

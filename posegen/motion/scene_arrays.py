@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from posegen.kernels import Array, kernel
-from posegen.library.channels import CENTRAL_CHANNELS, CHANNELS
+from posegen.library.channels import CENTRAL_CHANNELS, CHANNELS, channels_named
 from posegen.motion import rows
 from posegen.motion.gait.steps import STEP
-from posegen.motion.library_tables import PLANTED, ActionTables, StyleTables, channel_row, channels_named
+from posegen.motion.library_tables import PLANTED, ActionTables, StyleTables, channel_row
 from posegen.motion.workspace import SEGMENT, Person, Role
 from posegen.scene import BOTH, DRAWS, HABITS, LEFT, RIGHT, Habit, Persons, Scenes
 from posegen.skeleton import BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, HEEL_BEHIND_ANKLE, PARTS, PROPORTIONS, body_offsets

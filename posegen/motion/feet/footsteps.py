@@ -14,11 +14,12 @@ from __future__ import annotations
 import numpy as np
 
 from posegen.kernels import Array, Scalar, kernel
+from posegen.library.channels import channels_named
 from posegen.motion import rows
 from posegen.motion.feet import legs
 from posegen.motion.feet.stances import FOOT_CHANNELS, guided_from, place_stance_foot, plan_stances
 from posegen.motion.key_poses import mark_intervals
-from posegen.motion.library_tables import LIFTED, PLACED, ActionTables, channels_named
+from posegen.motion.library_tables import LIFTED, PLACED, ActionTables
 from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
 from posegen.motion.trunk import place_hips
 from posegen.motion.workspace import Clock, Person, Role, Workspace, between, copy_row, fill_row, frame_window

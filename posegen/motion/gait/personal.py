@@ -7,10 +7,9 @@ for trunk and arms). Both legs of a person differ a little.
 from __future__ import annotations
 
 from posegen.kernels import Array, Scalar, kernel
-from posegen.library.channels import CHANNELS
+from posegen.library.channels import CHANNELS, channels_named
 from posegen.motion.gait import steps
 from posegen.motion.gait.curves import HARMONICS
-from posegen.motion.library_tables import channels_named
 from posegen.scene import Habit
 
 TRUNK_FLEXION, TILT = CHANNELS.index("trunk_flexion"), CHANNELS.index("pelvis_tilt")
