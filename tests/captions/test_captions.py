@@ -102,7 +102,7 @@ STEMS = {
     "pick_up": "pick",
     "put_down": "put|set|plac|lay|laid",
     "swimming": "sw[aiu]m|breaststroke",
-    "flying": "fl(y|ies|ew)|soar|float|glid",
+    "flying": "fl(y|ies|ew)|plane|glid",
     "climbing": "climb|ladder",
     "dance": "danc|music|groov",
     "salsa": "salsa",

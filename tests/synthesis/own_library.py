@@ -11,12 +11,11 @@ from posegen.library.load import load_library
 __all__ = ["library_folder"]
 
 
-def library_folder(folder: Path, signs: dict[str, Any], pose: dict[str, float] | None = None) -> Path:
-    """A folder with one theme, in which people stand and greet, all in the same given pose, with the given signs."""
-    wave = load_library().action("wave").model_dump(exclude_defaults=True, mode="json")
+def library_folder(folder: Path, signs: dict[str, Any], own: dict[str, Any] | None = None) -> Path:
+    """A folder with one theme, in which people walk and greet with the given signs: as they wave, or in an action of their own."""
+    wave = own or load_library().action("wave").model_dump(exclude_defaults=True, mode="json")
     wave["signs"] = signs
-    del wave["strategies"]
-    wave["pose"] = wave["pose"] | (pose or {})
+    wave.pop("strategies", None)
     words = load_library().words["actions"]["wave"]
     (folder / "words").mkdir(parents=True)
     (folder / "own.yaml").write_text(json.dumps({"family": "own", "actions": {"greet": wave}}), "utf-8")
