@@ -12,7 +12,7 @@ __all__ = ["library_folder"]
 
 
 def library_folder(folder: Path, signs: dict[str, Any], own: dict[str, Any] | None = None) -> Path:
-    """A folder with one theme, in which people walk and greet with the given signs: as they wave, or in an action of their own."""
+    """A folder with one theme, in which people walk and greet with the given signs: by waving, or by an action of their own."""
     wave = own or load_library().action("wave").model_dump(exclude_defaults=True, mode="json")
     wave["signs"] = signs
     wave.pop("strategies", None)
