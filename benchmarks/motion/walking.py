@@ -16,8 +16,8 @@ from posegen.evaluation.recording import Recording
 from posegen.library.load import load_library
 from posegen.skeleton import sole_points
 
-SAMPLES = 1500
-FAVOURED = "story.actions={walk: 20}"
+SAMPLES = 2600
+FAVOURED = "story.actions={walk: 60}"
 SPEEDS = (1.03, 1.2, 1.4, 1.6, 1.8)
 """Ends of the speed bands, m/s; each target must be met in each band."""
 FEWEST = 5

@@ -105,6 +105,8 @@ EDGE = 0.6
 """Seconds omitted at each end of a segment, where it starts, stops and blends."""
 STRAIGHT = 5.0
 """Degrees of turn below which a segment is straight."""
+DIRECT = 0.98
+"""Least distance between the ends of a straight stretch, as a share of its length."""
 PHASES = np.arange(50) / 50
 """Shares of the cycle at which curves are sampled."""
 MAX_STRETCHES = 10_000
@@ -193,7 +195,14 @@ def steady_stretches(recording: Recording, actions: tuple[str, ...]) -> Iterator
         if segment["action"] in actions and "legs" in segment["parts"] and abs(segment["turn"]) < STRAIGHT:
             inner = slice(segment["start"] + edge, max(segment["end"] - edge, 0))
             contact = None if recording.contact is None else recording.contact[inner]
-            yield replace(recording, joints=recording.joints[inner], contact=contact, segments=())
+            if _is_straight(recording.joints[inner], edge):
+                yield replace(recording, joints=recording.joints[inner], contact=contact, segments=())
+
+
+def _is_straight(joints: Array, step: int) -> bool:
+    """Return whether the pelvis moves straight: a figure of eight, and a way back and forth, have no turn in all."""
+    ways = np.diff(point(joints, "pelvis")[:: max(step, 1), [0, 2]], axis=0)
+    return bool(np.hypot(*ways.sum(0)) >= DIRECT * np.hypot(ways[:, 0], ways[:, 1]).sum())
 
 
 def straight_heading(joints: Array, fps: float) -> Heading | None:

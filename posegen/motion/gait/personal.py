@@ -18,14 +18,15 @@ HIPS, KNEES, ANKLES, SHOULDERS, ELBOWS = (
     tuple(channels_named(name))
     for name in ("hip_flexion", "knee_flexion", "ankle_dorsiflexion", "shoulder_flexion", "elbow_flexion")
 )
-SWING_BEND = 0.2256, (-0.0485, -0.2341, 0.0395, 0.0282, -0.0034, -0.0004), (-0.3837, 0.0601, 0.0999, -0.0155, -0.0047, 0.0003)
-"""A knee that bends further in its swing: ((1 + cos) / 2)^6 about 73 per cent of the stride, 1 at its peak."""
-MORE_BEND, MORE_RUNNING_BEND, FASTER_BEND = 5.0 / 360, 9.0 / 360, 1.7 / 360
+SWING_BEND = 0.1762, (-0.0797, -0.2105, 0.1012, 0.0396, -0.0281, -0.0006), (-0.3103, 0.1158, 0.1078, -0.0624, -0.0091, 0.0092)
+"""A knee that bends further in its swing: ((1 + cos) / 2)^10 about 71 per cent of the stride, 1 at its peak."""
+MORE_BEND, MORE_RUNNING_BEND, FASTER_BEND = 3.4 / 360, 9.0 / 360, 2.7 / 360
 """Turns by which the knee of each person bends further in its swing than the mean of many, which is flatter since their peaks
 differ in time: in walking, in running at 3 m/s, and by how much less for each m/s above.
 """
-CROUCH, LEAST_CROUCH = 3.0 / 360, -2.5 / 360
-"""Standard deviation of the flexion of a knee throughout the stride, and its least value: legs are nearly straight already."""
+CROUCH, MEAN_CROUCH, LEAST_CROUCH = 3.0 / 360, 0.5 / 360, -2.5 / 360
+"""Standard deviation of the flexion of a knee throughout the stride, its mean without the least value, and that least value: legs
+are nearly straight already."""
 SWING_KNEE = 4.0 / 360
 """Standard deviation of the additional bend of a swinging knee."""
 STRIDE, PUSH = 0.04, 0.1
@@ -75,7 +76,7 @@ def vary_series(gait: int, speed: Scalar, channel: int, habits: Array, legs: Arr
     """
     running = gait == steps.RUN
     bend = MORE_RUNNING_BEND - FASTER_BEND * max(speed - 3.0, 0.0) if running else MORE_BEND
-    crouch = max(CROUCH * habits[FIRST], LEAST_CROUCH)
+    crouch = max(CROUCH * habits[FIRST] - MEAN_CROUCH, LEAST_CROUCH)
     tilted = TILTED * habits[FIRST + 1]
     if channel == TILT:
         series[0] += tilted
