@@ -25,8 +25,9 @@ MORE_BEND, MORE_RUNNING_BEND, FASTER_BEND = 3.4 / 360, 9.0 / 360, 2.7 / 360
 differ in time: in walking, in running at 3 m/s, and by how much less for each m/s above.
 """
 CROUCH, MEAN_CROUCH, LEAST_CROUCH = 3.0 / 360, 0.5 / 360, -2.5 / 360
-"""Standard deviation of the flexion of a knee throughout the stride, its mean without the least value, and that least value: legs
-are nearly straight already."""
+"""Standard deviation of the flexion of a knee throughout the stride, what is taken off it so that the mean is 0, and its least
+value: legs are nearly straight already.
+"""
 SWING_KNEE = 4.0 / 360
 """Standard deviation of the additional bend of a swinging knee."""
 STRIDE, PUSH = 0.04, 0.1
