@@ -467,7 +467,7 @@ def _caption_inputs(scenes: Scenes, library: Library, segments: Segments) -> _Ca
 
 
 def _events(segments: Segments, owner: Array, library: Library) -> tuple[Array, Array, Array]:
-    """Return whether each segment begins an event, and the columns `over` and `during` of :class:`CaptionInputs`."""
+    """Return whether each segment begins an event, and the columns `over` and `during` of :class:`_CaptionInputs`."""
     actions = repertoire(library)
     gait = actions.gait[segments.action] != NO_GAIT
     # The base segment before, which it may overlay.

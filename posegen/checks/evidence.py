@@ -421,7 +421,7 @@ MOST = 0.6
 """Share of the frames that decides."""
 
 
-def partners_by_signal(joints: Array, actor: int, start: int, end: int, signal: str) -> list[int]:
+def partners_by_criterion(joints: Array, actor: int, start: int, end: int, criterion: str) -> list[int]:
     """Return the partners of an actor, by one criterion.
 
     Parameters
@@ -431,8 +431,8 @@ def partners_by_signal(joints: Array, actor: int, start: int, end: int, signal: 
     actor : int
     start, end : int
         First frame of the interval, and the frame after its last one.
-    signal : str
-        One of :data:`posegen.library.interactions.SIGHTS`.
+    criterion : str
+        `seen` of an :class:`posegen.library.schema.Interaction`.
 
     Returns
     -------
@@ -443,15 +443,15 @@ def partners_by_signal(joints: Array, actor: int, start: int, end: int, signal: 
     for other in range(len(joints)):
         if other != actor and not np.isnan(joints[other, start, PELVIS, 0]):
             one, two = (joints[who].astype(np.float64) for who in (actor, other))
-            if _PARTNER_SIGNALS[signal](one, two, start, end):
+            if _CRITERIA[criterion](one, two, start, end):
                 found.append(other)
     return found
 
 
 def find_partners(joints: Array, actor: int, start: int, end: int, action: str, library: Library) -> list[int]:
     """Return the partners of an actor in an action, by the criterion of any interaction that contains it."""
-    signals = {interaction.seen: None for interaction in library.interactions.values() if action in interaction.actions}
-    return sorted({other for signal in signals for other in partners_by_signal(joints, actor, start, end, signal)})
+    criteria = {interaction.seen: None for interaction in library.interactions.values() if action in interaction.actions}
+    return sorted({other for criterion in criteria for other in partners_by_criterion(joints, actor, start, end, criterion)})
 
 
 def _size(vectors: Array) -> Array:
@@ -494,4 +494,4 @@ def _behind(one: Array, two: Array, start: int, end: int) -> bool:
     return bool((near & ((trail <= TRAIL) | began)).mean() >= MOST) and _facing(one, two, start, end)
 
 
-_PARTNER_SIGNALS = {"hands": _hands, "chests": _chests, "facing": _facing, "behind": _behind}
+_CRITERIA = {"hands": _hands, "chests": _chests, "facing": _facing, "behind": _behind}

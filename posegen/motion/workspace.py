@@ -153,7 +153,7 @@ class Person(NamedTuple):
     offsets : float32 [22, 3]
         Bones in the rest pose, metres.
     foot : float [4]
-        Dimensions of a foot, see :data:`FOOT_HEEL`.
+        Dimensions of a foot, see :data:`posegen.motion.rows.FOOT_HEEL`.
     widths : float [4]
         Half the distance between the feet in walking and in standing (metres), toe-out (turns), and the distance by which the
         left foot stands ahead of the middle (metres).

@@ -205,7 +205,7 @@ class Request:
     task, preset : str
     settings : Settings
     out : Path or None
-        Folder of the run; None for :func:`default_run`.
+        Folder of the run; None for :func:`posegen.training.train.default_run`.
     budget : float or None
         Seconds that the run may take.
     only_estimate : bool

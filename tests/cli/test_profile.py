@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
@@ -120,26 +118,23 @@ def wait_for(folder: Path, pattern: str, is_over: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-def test_an_interrupted_profile_leaves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "disk").mkdir()
-    stopped: list[bool] = []
-    # Tests started in the background may inherit that interrupts are ignored.
+def test_an_interrupted_profile_leaves_nothing(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    command = [sys.executable, "-m", "posegen", *PROFILE[:-1], "--samples=100000", "--out", str(disk / "dataset")]
+    # Tests started in the background may inherit that interrupts are ignored, which processes pass on.
     usual = signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    def stop() -> None:
-        # Within a run: after the first complete shard.
-        wait_for(tmp_path / "disk", ".posegen-profile~*/dataset/receipts/*.json", lambda: bool(stopped))
-        os.kill(os.getpid(), signal.SIGINT)
-
-    thread = threading.Thread(target=stop)
-    thread.start()
-    code = main([*PROFILE[:-1], "--samples=100000", "--out", str(tmp_path / "disk" / "dataset")])
-    stopped.append(True)
-    thread.join()
-    signal.signal(signal.SIGINT, usual)
-    assert code == 130
-    assert capsys.readouterr().err.endswith("posegen: interrupted\n")
-    assert [*(tmp_path / "disk").iterdir()] == []
+    try:
+        with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
+            # Within a run: after the first complete shard.
+            wait_for(disk, ".posegen-profile~*/dataset/receipts/*.json", lambda: process.poll() is not None)
+            process.send_signal(signal.SIGINT)
+            _, printed = process.communicate()
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    assert process.returncode == 130
+    assert printed.endswith("posegen: interrupted\n")
+    assert [*disk.iterdir()] == []
 
 
 def test_the_next_profile_removes_what_a_killed_one_left(tmp_path: Path) -> None:

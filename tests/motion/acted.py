@@ -41,7 +41,10 @@ def acted(
     place: tuple[float, float] = (0.3, -0.2),
     work: Workspace | None = None,
 ) -> Workspace:
-    """Return the workspace over the frames of the scene and the margins, with heading .1 turns and a start off the origin."""
+    """Return the workspace over the frames of the scene and the margins, with heading .1 turns and a start at `place`.
+
+    `work` is filled again in place of a new workspace.
+    """
     frames = int(scenes.length[0])
     work = work or empty_workspace(frames + 2 * MARGIN, scenes.action.shape[2])
     clock = Clock(-MARGIN / fps, 1.0 / fps, MARGIN, frames)

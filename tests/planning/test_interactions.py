@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import posegen
 from posegen.captions.grammar import verb_forms
 from posegen.checks.capsules import DEEPEST, overlapping, people_overlap
-from posegen.checks.evidence import CONTACT, LEAST_CONTACT, partners_by_signal
+from posegen.checks.evidence import CONTACT, LEAST_CONTACT, partners_by_criterion
 from posegen.checks.statements import check_statement, observe_actors
 from posegen.config.schema import Config
 from posegen.library.load import load_library
@@ -119,7 +119,7 @@ def test_it_is_seen_who_does_what_with_whom() -> None:
     for i in range(SAMPLES):
         first, last = span(i)
         seen = LIBRARY.interactions[kind_of(i)].seen
-        assert partners_by_signal(batch().joints[i, 0], 1, first, last, seen) == [0], (i, kind_of(i))
+        assert partners_by_criterion(batch().joints[i, 0], 1, first, last, seen) == [0], (i, kind_of(i))
 
 
 def test_captions_tell_it_and_are_true() -> None:
@@ -198,7 +198,7 @@ def test_the_mirror_of_a_meeting_is_the_meeting_of_the_mirrored() -> None:
     assert far.max() < 0.06
     assert np.median(far.max((1, 2, 3))) < 0.03
     met = [i for i in range(24) if LIBRARY.interactions[kind_of(i)].seen == "hands"]
-    assert all(partners_by_signal(mirror.joints[i], 0, *span(i), "hands") == [1] for i in met)
+    assert all(partners_by_criterion(mirror.joints[i], 0, *span(i), "hands") == [1] for i in met)
 
 
 def test_a_meeting_can_be_elsewhere() -> None:
