@@ -573,8 +573,7 @@ def _fill_frame(grammar: Grammar, frame: Frame, phrases: Sequence[_Phrase], offs
 def _join_phrases(grammar: Grammar, phrases: Sequence[_Phrase], form: int, offset: int | None) -> str:
     """Join phrases in the order of time by the words that `offset` picks; with None, list them without stating their order."""
     if offset is None:
-        joining, listed = grammar.words["joining"], [phrase[0][form] + phrase[1] for phrase in phrases]
-        return str(joining["comma"].join(listed[:-1]) + joining["and"] + listed[-1])
+        return _list_phrases(grammar.words["joining"], [phrase[0][form] + phrase[1] for phrase in phrases])
     text = phrases[0][0][form] + phrases[0][1]
     if len(phrases) > 1:
         then = grammar.then
@@ -582,6 +581,15 @@ def _join_phrases(grammar: Grammar, phrases: Sequence[_Phrase], form: int, offse
             link, own = then[offset % len(then)]
             text += link + texts[own if own >= 0 else form] + after
             offset += 1
+    return text
+
+
+def _list_phrases(joining: Mapping[str, str], listed: Sequence[str]) -> str:
+    """Join phrases by commas, and by "and" before the last one and where a comma would be between two equal words."""
+    text = listed[0]
+    for k, phrase in enumerate(listed[1:], 1):
+        equal = text.rpartition(" ")[2] == phrase.partition(" ")[0]
+        text += joining["and" if equal or k == len(listed) - 1 else "comma"] + phrase
     return text
 
 
