@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from posegen import augment
     from posegen.config.load import load_config
     from posegen.dataset.read import open_dataset as open
+    from posegen.exchange.export import export
     from posegen.generation.derive import derive
     from posegen.generation.profile.profile import profile
     from posegen.generation.run import generate
@@ -25,11 +26,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 """The version of the program; :data:`posegen.config.schema.CONTENT_VERSION` is the version of its samples."""
 
-__all__ = ["__version__", "augment", "derive", "generate", "load_config", "open", "profile", "stream", "synthesize"]
+__all__ = ["__version__", "augment", "derive", "export", "generate", "load_config", "open", "profile", "stream", "synthesize"]
 
 # Imported on first use, so that `posegen --help` does not import numba.
 _SOURCES = {
     "augment": ("posegen.augment", None),
+    "export": ("posegen.exchange.export", "export"),
     "derive": ("posegen.generation.derive", "derive"),
     "generate": ("posegen.generation.run", "generate"),
     "load_config": ("posegen.config.load", "load_config"),

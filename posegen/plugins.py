@@ -86,6 +86,10 @@ MODEL_FORMATS: Registry[Any] = Registry(
 )
 """A :class:`posegen.training.trained_models.ModelFormat` by name, for ``posegen export-model``."""
 
+_EXPORTS = ("humanml3d",)
+EXPORTS: Registry[Any] = Registry("posegen.exports", {name: f"posegen.exchange.{name}:FORMAT" for name in _EXPORTS})
+"""A :class:`posegen.exchange.export.ExportFormat` by name, for ``posegen export``."""
+
 EXTRAS = {
     "view": ("matplotlib", "PIL"),
     "train": ("torch", "lightning", "pytorch_lightning", "safetensors", "tensorboard"),
@@ -96,6 +100,7 @@ EXTRAS = {
     ),
     "wandb": ("wandb",),
     "words": ("httpx", "tenacity"),
+    "filter": ("duckdb",),
     "cloud": ("obstore",),
     "dask": ("distributed",),
 }  # fmt: skip

@@ -1,0 +1,66 @@
+"""``posegen export``: write sequences in a format of other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from posegen.cli.options import PATH, Output, command, workers_option
+from posegen.plugins import EXPORTS
+
+_SPLITS = ("training", "validation", "test")
+
+
+@command(
+    "posegen export data/default-0 --to humanml3d -o data/humanml3d",
+    "posegen export data/default-0 --to humanml3d -o data/sports --filter \"theme = 'sports'\"",
+)
+@click.argument("dataset", type=PATH)
+@click.option("--to", "form", required=True, metavar="FORMAT", help=f"Format: {', '.join(EXPORTS.built_in)}.")
+@click.option("-o", "--out", type=PATH, metavar="DIR", required=True, help="Folder to write.")
+@click.option(
+    "--split", "splits", type=click.Choice(_SPLITS), multiple=True, help="Split to export; may be repeated.  [default: all]"
+)
+@click.option(
+    "--variant", "variants", metavar="VARIANT", multiple=True, help="Variant to export; may be repeated.  [default: all]"
+)
+@click.option("--filter", "where", metavar="SQL", default="", help="Condition on the columns of the table of sequences.")
+@workers_option
+def export(
+    dataset: Path,
+    form: str,
+    out: Path,
+    splits: Sequence[str],
+    variants: Sequence[str],
+    where: str,
+    workers: int | None,
+    output: Output,
+) -> None:
+    """Write the sequences of DATASET in a format of other programs.
+
+    The same command resumes an interrupted export. docs/exchange.md describes the formats.
+    """
+    from posegen.exchange.export import export as write
+    from posegen.quantities import human_time
+
+    with output.resumable(out):
+        result = write(
+            dataset,
+            form,
+            out,
+            splits=splits or _SPLITS,
+            variants=variants,
+            where=where,
+            workers=workers,
+            progress=output.progress(),
+        )
+    for reason, count in result.left_out.items():
+        output.note(f"{count:,} sequences are left out: {reason}")
+    if result.nothing_to_do:
+        text = f"Nothing to do: {result.path} holds all {result.clips:,} clips."
+    else:
+        text = f"Exported {result.clips:,} clips to {result.path} in {human_time(result.seconds)}."
+    output.summary(asdict(result), text)

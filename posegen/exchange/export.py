@@ -1,0 +1,383 @@
+"""``posegen.export``: write the sequences of a dataset in a format of other programs, shard by shard.
+
+A worker writes the clips of a shard and then the shard's record, which holds what the files about all clips are made of. The
+same call resumes: shards with a record are complete. When all are there, the records are combined in the order of the shards,
+so that the result does not depend on workers or interruptions.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from posegen.arrays import Array
+from posegen.config.schema import Config
+from posegen.dataset.files import write_durably
+from posegen.dataset.layout import Header
+from posegen.dataset.read import Dataset, open_dataset
+from posegen.dataset.runs import current_run
+from posegen.dataset.splits import SPLITS, in_split
+from posegen.errors import PosegenError, UsageError
+from posegen.exchange.clip import Clip, clip_name
+from posegen.generation.header import stored_config
+from posegen.generation.pool import JobError, LostJob, run_jobs
+from posegen.generation.session import write_session
+from posegen.library.load import Library, load_library
+from posegen.machine import available_cores
+from posegen.plugins import EXPORTS, require_extra
+from posegen.progress import Progress
+from posegen.synthesis import synthesize
+from posegen.wording import did_you_mean
+
+RECORDS = ".posegen-export"
+"""Folder of the records within the export."""
+_SELECTION = "selection.json"
+_BLOCK = 32
+"""Samples that are held at once."""
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class ExportFormat:
+    """A format that clips are written in.
+
+    Attributes
+    ----------
+    name, summary : str
+    write : callable
+        Takes clips, the folder and the library, writes their files and returns the record of these clips: plain data.
+    finish : callable
+        Takes the folder and the records of all clips in order, and writes the files about all of them.
+    fps : int, optional
+        Frames per second that readers expect. Sequences of another rate are made again at this one.
+    most_actors : int
+        Sequences with more actors are left out, and counted.
+    frames : (int, int)
+        Numbers of frames that readers accept; other sequences are left out, and counted.
+    """
+
+    name: str
+    summary: str
+    write: Callable[[Sequence[Clip], Path, Library], Mapping[str, Any]]
+    finish: Callable[[Path, Iterator[Mapping[str, Any]]], None]
+    fps: int | None = None
+    most_actors: int = 100
+    frames: tuple[int, int] = (1, 1 << 40)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What is exported: the format, and which sequences of which dataset.
+
+    Attributes
+    ----------
+    identity : str
+        Identity of the dataset.
+    samples : int
+    form : str
+        Name of the format.
+    splits, variants : tuple of str
+    where : str
+        SQL condition on the rows; all if empty.
+    """
+
+    identity: str
+    samples: int
+    form: str
+    splits: tuple[str, ...]
+    variants: tuple[str, ...]
+    where: str
+
+
+@dataclass(frozen=True)
+class ExportResult:
+    """Summary of an export.
+
+    Attributes
+    ----------
+    path : Path
+    clips : int
+        In the export.
+    left_out : dict of str to int
+        Selected sequences that the format cannot hold, by reason.
+    seconds : float
+    nothing_to_do : bool
+        Whether it was complete before.
+    """
+
+    path: Path
+    clips: int
+    left_out: dict[str, int]
+    seconds: float
+    nothing_to_do: bool
+
+
+@dataclass(frozen=True)
+class _Job:
+    """The clips of one shard."""
+
+    dataset: Path
+    out: Path
+    shard: int
+    selection: Selection
+    config: Config | None
+
+
+def export(
+    path: str | Path,
+    to: str,
+    out: str | Path,
+    *,
+    splits: Sequence[str] = tuple(SPLITS),
+    variants: Sequence[str] = (),
+    where: str = "",
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> ExportResult:
+    """Write sequences of a dataset in another format.
+
+    Parameters
+    ----------
+    path : str or Path
+        Dataset folder.
+    to : str
+        Name of the format; see :data:`posegen.plugins.EXPORTS`.
+    out : str or Path
+        Folder to write. The same call resumes an interrupted export.
+    splits : sequence of str
+        Splits to export; all by default.
+    variants : sequence of str
+        Variants to export; all by default.
+    where : str
+        SQL condition on the columns of the rows, such as ``duration > 4 AND theme = 'sports'`` (needs DuckDB).
+    workers : int, optional
+        Number of processes; one for each core by default.
+    progress : Progress, optional
+        Nothing is shown by default.
+
+    Raises
+    ------
+    UsageError
+        If there is no such format, split, variant or column, or `out` holds another export.
+    PosegenError
+        If the dataset is damaged, cannot be made again at the rate of the format, or `out` cannot be written.
+    """
+    started = time.monotonic()
+    path, out, form = Path(path), Path(out), find_format(to)
+    dataset = open_dataset(path)
+    selection = _select(dataset, form, splits, variants, where)
+    config = _config_at(path, dataset.header, form.fps)
+    with write_session(out, current_run(), create=True) as check:
+        _keep_selection(out, selection)
+        missing = [shard for shard in range(dataset.header.shards()) if not _record(out, shard).exists()]
+        jobs = [_Job(path, out, shard, selection, config) for shard in missing]
+        _run(jobs, workers or available_cores(), progress or Progress(), check)
+        clips, left_out = _finish(form, out, dataset.header.shards(), write=bool(jobs))
+    return ExportResult(out, clips, left_out, time.monotonic() - started, not jobs)
+
+
+def find_format(name: str) -> ExportFormat:
+    """Return a format by name.
+
+    Raises
+    ------
+    UsageError
+        If there is no such format.
+    """
+    if name not in EXPORTS:
+        known = EXPORTS.names()
+        raise UsageError(f"there is no format {name!r}{did_you_mean(name, known)}. Formats: {', '.join(known)}")
+    record: ExportFormat = EXPORTS.load(name)
+    return record
+
+
+def _select(dataset: Dataset, form: ExportFormat, splits: Sequence[str], variants: Sequence[str], where: str) -> Selection:
+    for split in splits:
+        in_split(0, [], split)  # refuses unknown names
+    known = dataset.header.variants
+    for variant in variants:
+        if variant not in known:
+            raise UsageError(
+                f"{dataset.path}: has no variant {variant!r}{did_you_mean(variant, known)}, only {', '.join(known)}"
+            )
+    return Selection(
+        identity=dataset.header.identity,
+        samples=len(dataset),
+        form=form.name,
+        splits=tuple(split for split in SPLITS if split in splits),
+        variants=tuple(variant for variant in known if variant in variants or not variants),
+        where=where,
+    )
+
+
+def _config_at(path: Path, header: Header, fps: int | None) -> Config | None:
+    """Return the config of the same scenes at another frame rate; None if the stored frames can be used."""
+    if fps is None or header.fps == fps:
+        return None
+    config = stored_config(path, header)
+    scaled = config.as_data()
+    scaled |= {"fps": fps, "frames": _frames(config.frames, config.fps, fps)}
+    if config.length is not None:
+        bounds = {key: _frames(getattr(config.length, key), config.fps, fps) for key in ("min", "max")}
+        scaled["length"] = {**scaled["length"], **bounds}
+    return Config.model_validate(scaled)
+
+
+def _frames(frames: int, fps: int, to: int) -> int:
+    return max(1, (frames * to + fps // 2) // fps)
+
+
+def _keep_selection(out: Path, selection: Selection) -> None:
+    """Write the selection into the folder, or compare it with the one that is there."""
+    document = json.dumps(asdict(selection), indent=2)
+    path = out / RECORDS / _SELECTION
+    if path.exists():
+        if path.read_text(encoding="utf-8") != document:
+            raise UsageError(f"{out}: holds the export of other sequences, or in another format. Choose another folder")
+        return
+    if any(entry.name != RECORDS and not entry.name.startswith(".") for entry in out.iterdir()):
+        raise UsageError(f"{out}: is not empty. Choose another folder")
+    path.parent.mkdir(exist_ok=True)
+    write_durably(path, document.encode())
+
+
+def _record(out: Path, shard: int) -> Path:
+    return out / RECORDS / f"{shard:06}.json"
+
+
+def _run(jobs: Sequence[_Job], workers: int, progress: Progress, check: Callable[[], None]) -> None:
+    """Export shards."""
+    if not jobs:
+        return
+    done, lost = 0, []
+    progress.start("export", len(jobs), unit="shards")
+    try:
+        with closing(run_jobs(_export_shard, jobs, min(workers, len(jobs)))) as outcomes:
+            for outcome in outcomes:
+                check()
+                if isinstance(outcome, LostJob):
+                    lost.append(f"shard {outcome.job.shard}: {outcome.reason}")
+                    continue
+                done += 1
+                progress.update(done)
+    finally:
+        progress.stop()
+    if lost:
+        first = "; ".join(lost[:_NAMED])
+        raise PosegenError(
+            f"{jobs[0].out}: {len(lost)} of {len(jobs)} shards could not be exported ({first}). Run the same command again"
+        )
+
+
+def _export_shard(job: _Job) -> int:
+    """Write the clips of a shard and its record."""
+    form, dataset = find_format(job.selection.form), open_dataset(job.dataset)
+    library = load_library(dataset.config.story.library)
+    left_out: Counter[str] = Counter()
+    parts = []
+    try:
+        for clips in _shard_clips(job, form, dataset, left_out):
+            parts.append(dict(form.write(clips, job.out, library)) | {"clips": len(clips)})
+    except PosegenError as error:
+        raise JobError(str(error)) from error
+    write_durably(_record(job.out, job.shard), json.dumps({"parts": parts, "left_out": left_out}).encode())
+    return job.shard
+
+
+def _shard_clips(job: _Job, form: ExportFormat, dataset: Dataset, left_out: Counter[str]) -> Iterator[list[Clip]]:
+    """Yield the selected clips of a shard in blocks, and count sequences that the format cannot hold."""
+    header = dataset.header
+    chosen = _chosen(dataset.table(job.shard), job.selection, dataset.config.seed)
+    samples = sorted({sample for sample, _ in chosen})
+    for start in range(0, len(samples), _BLOCK):
+        block = np.array(samples[start : start + _BLOCK])
+        if job.config is None:
+            fps, joints = header.fps, dataset.arrays("joints", block)
+            rows = [row for sample in block.tolist() for row in dataset.rows(sample)]
+        else:
+            batch = synthesize(job.config, block)
+            fps, joints, rows = job.config.fps, batch.joints, batch.rows
+        clips = []
+        for people, row in zip(joints.reshape(-1, *joints.shape[2:]), rows, strict=True):
+            split = chosen.get((row["sample"], row["variant"]))
+            if split is None:
+                continue
+            reason = _unfit(form, row)
+            if reason:
+                left_out[reason] += 1
+            else:
+                clips += _clips(people, row, fps, split)
+        if clips:
+            yield clips
+
+
+def _chosen(table: pa.Table, selection: Selection, seed: int) -> dict[tuple[int, str], str]:
+    """Return the split of each selected sequence of a shard by sample and variant."""
+    if selection.where:
+        table = filtered(table, selection.where)
+    samples = np.unique(table.column("sample").to_numpy())
+    splits = {int(sample): split for split in selection.splits for sample in in_split(seed, samples, split)}
+    pairs = zip(table.column("sample").to_pylist(), table.column("variant").to_pylist(), strict=True)
+    return {(sample, name): splits[sample] for sample, name in pairs if sample in splits and name in selection.variants}
+
+
+def filtered(table: pa.Table, where: str) -> pa.Table:
+    """Return the rows of a table for which an SQL condition holds.
+
+    Raises
+    ------
+    UsageError
+        If DuckDB is not installed, or does not accept the condition.
+    """
+    require_extra("filter")
+    import duckdb
+
+    # A condition may come from elsewhere: it reads the table and nothing else.
+    with duckdb.connect(config={"enable_external_access": "false"}) as connection:
+        connection.register("sequences", table)
+        try:
+            return connection.sql(f"SELECT sequences.* FROM sequences WHERE ({where})").to_arrow_table()
+        except duckdb.Error as error:
+            raise UsageError(f"--filter: {str(error).splitlines()[0]}. Columns: {', '.join(table.column_names)}") from error
+
+
+def _unfit(form: ExportFormat, row: Mapping[str, Any]) -> str:
+    """Return why the format cannot hold a sequence; nothing if it can."""
+    low, high = form.frames
+    if len(row["actors"]) > form.most_actors:
+        return f"more than {form.most_actors} actor{'s' * (form.most_actors > 1)}"
+    return "" if low <= row["length"] <= high else f"not {low} to {high} frames at {form.fps} frames a second"
+
+
+def _clips(people: Array, row: Mapping[str, Any], fps: int, split: str) -> Iterator[Clip]:
+    """Yield the clip of each actor of a sequence."""
+    captions = tuple(caption["text"] for caption in row["captions"])
+    for actor in range(len(row["actors"])):
+        name, joints = clip_name(row["sample"], row["variant"], actor), people[actor, : row["length"]]
+        yield Clip(name, row["sample"], split, fps, joints, captions, len(row["actors"]), row)
+
+
+def _finish(form: ExportFormat, out: Path, shards: int, *, write: bool) -> tuple[int, dict[str, int]]:
+    """Write the files about all clips; return their number and what was left out."""
+    clips, left_out = 0, Counter[str]()
+
+    def parts() -> Iterator[Mapping[str, Any]]:
+        for shard in range(shards):
+            yield from json.loads(_record(out, shard).read_text(encoding="utf-8"))["parts"]
+
+    for shard in range(shards):
+        record = json.loads(_record(out, shard).read_text(encoding="utf-8"))
+        clips += sum(part["clips"] for part in record["parts"])
+        left_out.update(record["left_out"])
+    if write:
+        form.finish(out, parts())
+    return clips, dict(left_out)

@@ -1,0 +1,92 @@
+"""Classes of the words of captions, as HumanML3D's texts have them: ``walk/VERB in/ADP a/DET curve/NOUN``.
+
+Captions are made of known words: the forms of verbs come from the library's words, function words, adjectives and adverbs
+from ``word_classes.yaml``, and all others are nouns. A form of a verb that follows an article, a possessive, a number or an
+adjective is a noun ("takes a walk"), except before another noun, where -ing forms are verbs ("a walking person").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from posegen.library.load import Library
+from posegen.yaml_files import read_yaml
+
+_DATA: dict[str, Any] = read_yaml(Path(__file__).with_name("word_classes.yaml"))
+_LEMMAS: dict[str, str] = _DATA["lemmas"]
+_CLASSES = {word: name for name, words in _DATA.items() if name != "lemmas" for word in words.split()}
+_FORMS = re.compile(r"[a-z'-]+(?:\|[a-z'-]+)+")
+_WORDS = re.compile(r"[a-z]+")
+_BEFORE_NOUNS = ("DET", "NUM", "ADJ")
+_POSSESSIVE = frozenset(("her", "his", "its", "their"))
+
+
+@dataclass(frozen=True)
+class Tagger:
+    """Classes of words, given the verbs of a library.
+
+    Attributes
+    ----------
+    verbs : mapping of str to str
+        The base form of each form of a verb.
+
+    Examples
+    --------
+    >>> tagger = Tagger({"walks": "walk", "walk": "walk", "takes": "take", "sitting": "sit"})
+    >>> tagger.tagged("A man walks to the left, then takes a walk.")
+    'a/DET man/NOUN walk/VERB to/ADP the/DET left/ADJ then/ADV take/VERB a/DET walk/NOUN'
+    """
+
+    verbs: Mapping[str, str]
+
+    def tagged(self, text: str) -> str:
+        """Return the words of a text with their classes; nouns and verbs in their base form."""
+        words = _WORDS.findall(text.lower().replace("-", ""))
+        found, before = [], ("", "")
+        for word, following in zip(words, [*words[1:], ""], strict=True):
+            name, base = self._classify(word, before, following)
+            found.append(f"{base}/{name}")
+            before = (word, name)
+        return " ".join(found)
+
+    def _classify(self, word: str, before: tuple[str, str], following: str) -> tuple[str, str]:
+        """Return class and base form of a word between others."""
+        last, last_class = before
+        if word == "to":
+            return ("PART" if following in self.verbs and following not in _CLASSES else "ADP"), word
+        as_noun = last_class in _BEFORE_NOUNS or last in _POSSESSIVE
+        if word in self.verbs and word not in _CLASSES and (word.endswith("ing") or not as_noun):
+            return "VERB", self.verbs[word]
+        if word in _CLASSES:
+            return _CLASSES[word], word
+        return "NOUN", _singular(word)
+
+
+@lru_cache(maxsize=4)
+def library_tagger(library: Library) -> Tagger:
+    """Return the tagger of the captions of a library."""
+    forms = [match.group().replace("-", "").split("|") for text in _texts(library.words) for match in _FORMS.finditer(text)]
+    return Tagger({form: verb[-1] for verb in forms for form in verb})
+
+
+def _texts(words: Any) -> Iterator[str]:
+    if isinstance(words, str):
+        yield words
+    elif isinstance(words, Mapping | list):
+        for value in words.values() if isinstance(words, Mapping) else words:
+            yield from _texts(value)
+
+
+def _singular(noun: str) -> str:
+    if noun in _LEMMAS:
+        return _LEMMAS[noun]
+    if len(noun) < 4 or not noun.endswith("s") or noun.endswith(("ss", "is", "us")):
+        return noun
+    if noun.endswith("ies"):
+        return f"{noun[:-3]}y"
+    return noun[:-2] if noun.endswith(("shes", "ches", "xes", "sses")) else noun[:-1]
