@@ -86,8 +86,10 @@ MODEL_FORMATS: Registry[Any] = Registry(
 )
 """A :class:`posegen.training.trained_models.ModelFormat` by name, for ``posegen export-model``."""
 
-_EXPORTS = ("humanml3d",)
-EXPORTS: Registry[Any] = Registry("posegen.exports", {name: f"posegen.exchange.{name}:FORMAT" for name in _EXPORTS})
+_EXPORTS = {"humanml3d": "humanml3d", "bvh": "bvh_file", "holosoma": "holosoma", "csv": "csv"}
+EXPORTS: Registry[Any] = Registry(
+    "posegen.exports", {name: f"posegen.exchange.{file}:FORMAT" for name, file in _EXPORTS.items()}
+)
 """A :class:`posegen.exchange.export.ExportFormat` by name, for ``posegen export``."""
 
 EXTRAS = {

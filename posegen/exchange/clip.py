@@ -16,14 +16,21 @@ class Clip:
     Attributes
     ----------
     name : str
-        Sample with six digits or more; ``M`` before it for the mirror variant, otherwise the variant's name behind it; the number
-        of the actor last, except for the first one: ``000012``, ``M000012``, ``000012_speed``, ``000012_1``.
+        See :func:`clip_name`.
     sample : int
     split : str
         Split of the sample.
     fps : int
     joints : float32 [frame, 22, 3]
         Metres; the frames in which the actor is present.
+    offsets : float64 [22, 3]
+        Offset of each joint from its parent in the rest pose of :mod:`posegen.skeleton`, metres.
+    contact : uint8 [frame, point]
+        1 while a point of :data:`posegen.skeleton.CONTACTS` touches something.
+    stature : float
+        Metres.
+    label : str
+        The action that most body parts show for the longest time, standing aside.
     captions : tuple of str
         Of the sequence; they speak of all its actors.
     actors : int
@@ -37,13 +44,17 @@ class Clip:
     split: str
     fps: int
     joints: Array
+    offsets: Array
+    contact: Array
+    stature: float
+    label: str
     captions: tuple[str, ...]
     actors: int
     row: Mapping[str, Any]
 
 
 def clip_name(sample: int, variant: str, actor: int) -> str:
-    """Return the name of a clip.
+    """Return the name of a clip: the number of its sample, with marks of variants and of actors behind the first.
 
     >>> clip_name(12, "base", 0), clip_name(12, "mirror", 0), clip_name(12, "speed", 1)
     ('000012', 'M000012', '000012_speed_1')

@@ -28,12 +28,14 @@ from posegen.dataset.runs import current_run
 from posegen.dataset.splits import SPLITS, in_split
 from posegen.errors import PosegenError, UsageError
 from posegen.exchange.clip import Clip, clip_name
+from posegen.fields.field import Sequences
+from posegen.fields.rotation import bone_offsets
 from posegen.generation.header import stored_config
 from posegen.generation.pool import JobError, LostJob, run_jobs
 from posegen.generation.session import write_session
 from posegen.library.load import Library, load_library
 from posegen.machine import available_cores
-from posegen.plugins import EXPORTS, require_extra
+from posegen.plugins import EXPORTS, STORED_ARRAYS, require_extra
 from posegen.progress import Progress
 from posegen.synthesis import synthesize
 from posegen.wording import did_you_mean
@@ -72,6 +74,42 @@ class ExportFormat:
     fps: int | None = None
     most_actors: int = 100
     frames: tuple[int, int] = (1, 1 << 40)
+
+
+CLIPS = "clips.jsonl"
+"""List of the clips in formats of one file for each clip: name, split, frame rate, frames, action and captions."""
+
+
+def one_file_each(
+    name: str, summary: str, ending: str, encode: Callable[[Clip], bytes], fps: int | None = None
+) -> ExportFormat:
+    """Return a format that writes each clip to a file of its own, and lists them in :data:`CLIPS`.
+
+    Parameters
+    ----------
+    name, summary, fps
+        As those of :class:`ExportFormat`.
+    ending : str
+        Of the names of files.
+    encode : callable
+        Returns the content of the file of a clip.
+    """
+
+    def write(clips: Sequence[Clip], folder: Path, library: Library) -> dict[str, Any]:
+        del library
+        lines = []
+        for clip in clips:
+            (folder / f"{clip.name}{ending}").write_bytes(encode(clip))
+            about = {"name": clip.name, "split": clip.split, "fps": clip.fps, "frames": len(clip.joints)}
+            lines.append(json.dumps(about | {"action": clip.label, "captions": clip.captions}, ensure_ascii=False))
+        return {"lines": lines}
+
+    def finish(folder: Path, parts: Iterator[Mapping[str, Any]]) -> None:
+        with (folder / CLIPS).open("w", encoding="utf-8") as file:
+            for part in parts:
+                file.writelines(f"{line}\n" for line in part["lines"])
+
+    return ExportFormat(name, summary, write, finish, fps)
 
 
 @dataclass(frozen=True)
@@ -285,7 +323,7 @@ def _export_shard(job: _Job) -> int:
     left_out: Counter[str] = Counter()
     parts = []
     try:
-        for clips in _shard_clips(job, form, dataset, left_out):
+        for clips in _shard_clips(job, form, dataset, library, left_out):
             parts.append(dict(form.write(clips, job.out, library)) | {"clips": len(clips)})
     except PosegenError as error:
         raise JobError(str(error)) from error
@@ -293,21 +331,19 @@ def _export_shard(job: _Job) -> int:
     return job.shard
 
 
-def _shard_clips(job: _Job, form: ExportFormat, dataset: Dataset, left_out: Counter[str]) -> Iterator[list[Clip]]:
+def _shard_clips(
+    job: _Job, form: ExportFormat, dataset: Dataset, library: Library, left_out: Counter[str]
+) -> Iterator[list[Clip]]:
     """Yield the selected clips of a shard in blocks, and count sequences that the format cannot hold."""
     header = dataset.header
     chosen = _chosen(dataset.table(job.shard), job.selection, dataset.config.seed)
     samples = sorted({sample for sample, _ in chosen})
     for start in range(0, len(samples), _BLOCK):
         block = np.array(samples[start : start + _BLOCK])
-        if job.config is None:
-            fps, joints = header.fps, dataset.arrays("joints", block)
-            rows = [row for sample in block.tolist() for row in dataset.rows(sample)]
-        else:
-            batch = synthesize(job.config, block)
-            fps, joints, rows = job.config.fps, batch.joints, batch.rows
+        sequences = _sequences(job, dataset, library, block)
+        offsets = bone_offsets(sequences)
         clips = []
-        for people, row in zip(joints.reshape(-1, *joints.shape[2:]), rows, strict=True):
+        for number, row in enumerate(sequences.rows):
             split = chosen.get((row["sample"], row["variant"]))
             if split is None:
                 continue
@@ -315,9 +351,19 @@ def _shard_clips(job: _Job, form: ExportFormat, dataset: Dataset, left_out: Coun
             if reason:
                 left_out[reason] += 1
             else:
-                clips += _clips(people, row, fps, split)
+                clips += _clips(sequences, offsets, divmod(number, len(header.variants)), split)
         if clips:
             yield clips
+
+
+def _sequences(job: _Job, dataset: Dataset, library: Library, samples: Array) -> Sequences:
+    """Read samples, or make them again at the rate of the format."""
+    if job.config is not None:
+        batch = synthesize(job.config, samples)
+        return Sequences(job.config, library, samples, batch.joints, batch.action, batch.contact, batch.rows)
+    stored = {name: dataset.arrays(name, samples) for name in STORED_ARRAYS}
+    rows = [row for sample in samples.tolist() for row in dataset.rows(sample)]
+    return Sequences(dataset.config, library, samples, **stored, rows=rows)
 
 
 def _chosen(table: pa.Table, selection: Selection, seed: int) -> dict[tuple[int, str], str]:
@@ -358,12 +404,34 @@ def _unfit(form: ExportFormat, row: Mapping[str, Any]) -> str:
     return "" if low <= row["length"] <= high else f"not {low} to {high} frames at {form.fps} frames a second"
 
 
-def _clips(people: Array, row: Mapping[str, Any], fps: int, split: str) -> Iterator[Clip]:
+def _clips(sequences: Sequences, offsets: Array, index: tuple[int, int], split: str) -> Iterator[Clip]:
     """Yield the clip of each actor of a sequence."""
-    captions = tuple(caption["text"] for caption in row["captions"])
+    row = sequences.rows[index[0] * sequences.shape[1] + index[1]]
+    frames = slice(0, row["length"])
     for actor in range(len(row["actors"])):
-        name, joints = clip_name(row["sample"], row["variant"], actor), people[actor, : row["length"]]
-        yield Clip(name, row["sample"], split, fps, joints, captions, len(row["actors"]), row)
+        at = (*index, actor)
+        yield Clip(
+            name=clip_name(row["sample"], row["variant"], actor),
+            sample=row["sample"],
+            split=split,
+            fps=sequences.config.fps,
+            joints=sequences.joints[at][frames],
+            offsets=offsets[at],
+            contact=sequences.contact[at][frames],
+            stature=row["actors"][actor]["stature"] * row["parameters"]["scale"],
+            label=_label(sequences.action[at][frames], sequences.library),
+            captions=tuple(caption["text"] for caption in row["captions"]),
+            actors=len(row["actors"]),
+            row=row,
+        )
+
+
+def _label(action: Array, library: Library) -> str:
+    """Return the action with the most labels of body parts in a clip; standing only if there is no other."""
+    counts = np.bincount(action.ravel(), minlength=len(library.actions))[: len(library.actions)]
+    standing = counts.copy()
+    counts[library.index("stand")] = 0
+    return library.actions[int((counts if counts.any() else standing).argmax())]
 
 
 def _finish(form: ExportFormat, out: Path, shards: int, *, write: bool) -> tuple[int, dict[str, int]]:
