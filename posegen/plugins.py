@@ -86,7 +86,14 @@ MODEL_FORMATS: Registry[Any] = Registry(
 )
 """A :class:`posegen.training.trained_models.ModelFormat` by name, for ``posegen export-model``."""
 
-_EXPORTS = {"humanml3d": "humanml3d", "bvh": "bvh_file", "holosoma": "holosoma", "csv": "csv"}
+_EXPORTS = {
+    "humanml3d": "humanml3d",
+    "bvh": "bvh_file",
+    "holosoma": "holosoma",
+    "csv": "csv",
+    "hf": "huggingface",
+    "webdataset": "webdataset",
+}
 EXPORTS: Registry[Any] = Registry(
     "posegen.exports", {name: f"posegen.exchange.{file}:FORMAT" for name, file in _EXPORTS.items()}
 )

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,15 @@ _NAMED = 3
 
 
 @dataclass(frozen=True)
+class Shard:
+    """Where the clips of a shard go: the folder of the export, the number of the shard, and the library of its actions."""
+
+    folder: Path
+    number: int
+    library: Library
+
+
+@dataclass(frozen=True)
 class ExportFormat:
     """A format that clips are written in.
 
@@ -56,9 +66,9 @@ class ExportFormat:
     ----------
     name, summary : str
     write : callable
-        Takes clips, the folder and the library, writes their files and returns the record of these clips: plain data.
+        Takes the clips of a shard in blocks and the :class:`Shard`, writes their files and returns the shard's record: plain data.
     finish : callable
-        Takes the folder and the records of all clips in order, and writes the files about all of them.
+        Takes the folder and the records of all shards in order, and writes the files about all clips.
     fps : int, optional
         Frames per second that readers expect. Sequences of another rate are made again at this one.
     most_actors : int
@@ -69,7 +79,7 @@ class ExportFormat:
 
     name: str
     summary: str
-    write: Callable[[Sequence[Clip], Path, Library], Mapping[str, Any]]
+    write: Callable[[Iterator[list[Clip]], Shard], Mapping[str, Any]]
     finish: Callable[[Path, Iterator[Mapping[str, Any]]], None]
     fps: int | None = None
     most_actors: int = 100
@@ -95,11 +105,10 @@ def one_file_each(
         Returns the content of the file of a clip.
     """
 
-    def write(clips: Sequence[Clip], folder: Path, library: Library) -> dict[str, Any]:
-        del library
+    def write(blocks: Iterator[list[Clip]], shard: Shard) -> dict[str, Any]:
         lines = []
-        for clip in clips:
-            (folder / f"{clip.name}{ending}").write_bytes(encode(clip))
+        for clip in chain.from_iterable(blocks):
+            (shard.folder / f"{clip.name}{ending}").write_bytes(encode(clip))
             about = {"name": clip.name, "split": clip.split, "fps": clip.fps, "frames": len(clip.joints)}
             lines.append(json.dumps(about | {"action": clip.label, "captions": clip.captions}, ensure_ascii=False))
         return {"lines": lines}
@@ -321,13 +330,20 @@ def _export_shard(job: _Job) -> int:
     form, dataset = find_format(job.selection.form), open_dataset(job.dataset)
     library = load_library(dataset.config.story.library)
     left_out: Counter[str] = Counter()
-    parts = []
-    try:
+    count = 0
+
+    def blocks() -> Iterator[list[Clip]]:
+        nonlocal count
         for clips in _shard_clips(job, form, dataset, library, left_out):
-            parts.append(dict(form.write(clips, job.out, library)) | {"clips": len(clips)})
+            count += len(clips)
+            yield clips
+
+    try:
+        content = form.write(blocks(), Shard(job.out, job.shard, library))
     except PosegenError as error:
         raise JobError(str(error)) from error
-    write_durably(_record(job.out, job.shard), json.dumps({"parts": parts, "left_out": left_out}).encode())
+    record = {"clips": count, "left_out": left_out, "content": content}
+    write_durably(_record(job.out, job.shard), json.dumps(record).encode())
     return job.shard
 
 
@@ -438,14 +454,13 @@ def _finish(form: ExportFormat, out: Path, shards: int, *, write: bool) -> tuple
     """Write the files about all clips; return their number and what was left out."""
     clips, left_out = 0, Counter[str]()
 
-    def parts() -> Iterator[Mapping[str, Any]]:
+    def records() -> Iterator[Mapping[str, Any]]:
         for shard in range(shards):
-            yield from json.loads(_record(out, shard).read_text(encoding="utf-8"))["parts"]
+            yield json.loads(_record(out, shard).read_text(encoding="utf-8"))
 
-    for shard in range(shards):
-        record = json.loads(_record(out, shard).read_text(encoding="utf-8"))
-        clips += sum(part["clips"] for part in record["parts"])
+    for record in records():
+        clips += record["clips"]
         left_out.update(record["left_out"])
     if write:
-        form.finish(out, parts())
+        form.finish(out, (record["content"] for record in records()))
     return clips, dict(left_out)

@@ -14,41 +14,45 @@ from typing import Any
 import numpy as np
 
 from posegen.exchange.clip import Clip
-from posegen.exchange.export import ExportFormat
+from posegen.exchange.export import ExportFormat, Shard
 from posegen.exchange.features263 import FPS, GROUPS, WIDTH, features_of, standard_skeleton
 from posegen.exchange.word_classes import library_tagger
-from posegen.library.load import Library
 
 _LISTS = {"training": "train", "validation": "val", "test": "test"}
 _BLOCK = 16
 
 
-def write(clips: Sequence[Clip], folder: Path, library: Library) -> dict[str, Any]:
+def write(blocks: Iterator[list[Clip]], shard: Shard) -> dict[str, Any]:
     """Write features, joints and texts of clips; return their names by split, and sums of the features."""
-    folders = {name: folder / name for name in ("new_joint_vecs", "new_joints", "texts")}
+    folders = {name: shard.folder / name for name in ("new_joint_vecs", "new_joints", "texts")}
     for path in folders.values():
         path.mkdir(exist_ok=True)
+    tagger = library_tagger(shard.library)
     total, squares, frames = np.zeros(WIDTH), np.zeros(WIDTH), 0
-    for _, group in groupby(sorted(clips, key=lambda clip: len(clip.joints)), lambda clip: len(clip.joints)):
-        alike = list(group)
-        for start in range(0, len(alike), _BLOCK):
-            block = alike[start : start + _BLOCK]
-            features, joints = features_of(np.stack([clip.joints for clip in block]), standard_skeleton())
+    names: dict[str, list[str]] = {}
+    for clips in blocks:
+        for alike in _of_equal_length(clips):
+            features, joints = features_of(np.stack([clip.joints for clip in alike]), standard_skeleton())
             exact = features.astype(np.float64)
             total += exact.sum(axis=(0, 1))
             squares += (exact * exact).sum(axis=(0, 1))
             frames += features.shape[0] * features.shape[1]
-            for clip, values, places in zip(block, features, joints, strict=True):
+            for clip, values, places in zip(alike, features, joints, strict=True):
                 np.save(folders["new_joint_vecs"] / f"{clip.name}.npy", values)
                 np.save(folders["new_joints"] / f"{clip.name}.npy", places[:-1])
-    tagger = library_tagger(library)
-    for clip in clips:
-        lines = "".join(f"{text}#{tagger.tagged(text)}#0.0#0.0\n" for text in clip.captions)
-        (folders["texts"] / f"{clip.name}.txt").write_text(lines, encoding="utf-8")
-    names: dict[str, list[str]] = {}
-    for clip in clips:
-        names.setdefault(clip.split, []).append(clip.name)
+        for clip in clips:
+            lines = "".join(f"{text}#{tagger.tagged(text)}#0.0#0.0\n" for text in clip.captions)
+            (folders["texts"] / f"{clip.name}.txt").write_text(lines, encoding="utf-8")
+            names.setdefault(clip.split, []).append(clip.name)
     return {"names": names, "frames": frames, "sum": total.tolist(), "squares": squares.tolist()}
+
+
+def _of_equal_length(clips: Sequence[Clip]) -> Iterator[list[Clip]]:
+    """Yield clips in small groups of equal length."""
+    for _, group in groupby(sorted(clips, key=lambda clip: len(clip.joints)), lambda clip: len(clip.joints)):
+        alike = list(group)
+        for start in range(0, len(alike), _BLOCK):
+            yield alike[start : start + _BLOCK]
 
 
 def finish(folder: Path, parts: Iterator[Mapping[str, Any]]) -> None:

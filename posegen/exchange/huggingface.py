@@ -1,0 +1,90 @@
+"""A dataset for the Hugging Face Hub: Parquet files with captions and motion by split, and a card.
+
+``datasets.load_dataset(FOLDER)`` reads the folder, and the Hub shows it. A row is a clip; joints are a list of frames of 66
+numbers, because nested lists of three levels are slow to read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from posegen.exchange.clip import Clip
+from posegen.exchange.export import ExportFormat, Shard
+from posegen.skeleton import JOINTS
+from posegen.templates import fill_template
+
+SPLITS = {"training": "train", "validation": "validation", "test": "test"}
+"""Names of the splits on the Hub."""
+
+SCHEMA = pa.schema(
+    {
+        "name": pa.string(),
+        "action": pa.string(),
+        "captions": pa.list_(pa.string()),
+        "fps": pa.int32(),
+        "frames": pa.int32(),
+        "stature": pa.float32(),
+        "joints": pa.list_(pa.list_(pa.float32(), 3 * len(JOINTS))),
+    }
+)
+"""Columns; joints are metres, y up."""
+
+
+def write(blocks: Iterator[list[Clip]], shard: Shard) -> dict[str, Any]:
+    """Write the clips of a shard to a file for each split; return the number of clips by split."""
+    counts: Counter[str] = Counter()
+    writers: dict[str, pq.ParquetWriter] = {}
+    try:
+        for clips in blocks:
+            for split, name in SPLITS.items():
+                chosen = [clip for clip in clips if clip.split == split]
+                if not chosen:
+                    continue
+                if split not in writers:
+                    path = shard.folder / "data" / f"{name}-{shard.number:06}.parquet"
+                    path.parent.mkdir(exist_ok=True)
+                    writers[split] = pq.ParquetWriter(path, SCHEMA, compression="zstd")
+                writers[split].write_table(_table(chosen))
+                counts[name] += len(chosen)
+    finally:
+        for writer in writers.values():
+            writer.close()
+    return {"counts": counts}
+
+
+def _table(clips: list[Clip]) -> pa.Table:
+    frames = [len(clip.joints) for clip in clips]
+    values = pa.array(np.concatenate([clip.joints.reshape(-1) for clip in clips]))
+    poses = pa.FixedSizeListArray.from_arrays(values, 3 * len(JOINTS))
+    ends = np.concatenate([[0], np.cumsum(frames)]).astype(np.int32)
+    columns = {
+        "name": [clip.name for clip in clips],
+        "action": [clip.label for clip in clips],
+        "captions": [list(clip.captions) for clip in clips],
+        "fps": [clip.fps for clip in clips],
+        "frames": frames,
+        "stature": [clip.stature for clip in clips],
+        "joints": pa.ListArray.from_arrays(pa.array(ends), poses),
+    }
+    return pa.Table.from_pydict(columns, schema=SCHEMA)
+
+
+def finish(folder: Path, records: Iterator[Mapping[str, Any]]) -> None:
+    """Write the card."""
+    counts: Counter[str] = Counter()
+    for record in records:
+        counts.update(record["counts"])
+    card = fill_template(
+        Path(__file__).with_name("card.md.j2"), counts={name: counts[name] for name in SPLITS.values() if counts[name]}
+    )
+    (folder / "README.md").write_text(card, encoding="utf-8")
+
+
+FORMAT = ExportFormat("hf", "Parquet files with a card, for the Hugging Face Hub and `datasets`", write, finish)
