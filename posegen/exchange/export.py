@@ -39,7 +39,7 @@ from posegen.machine import available_cores
 from posegen.plugins import EXPORTS, STORED_ARRAYS, require_extra
 from posegen.progress import Progress
 from posegen.synthesis import synthesize
-from posegen.wording import did_you_mean
+from posegen.wording import did_you_mean, shown
 
 RECORDS = ".posegen-export"
 """Folder of the records within the export."""
@@ -242,7 +242,7 @@ def find_format(name: str) -> ExportFormat:
     """
     if name not in EXPORTS:
         known = EXPORTS.names()
-        raise UsageError(f"there is no format {name!r}{did_you_mean(name, known)}. Formats: {', '.join(known)}")
+        raise UsageError(f"there is no format {name!r}{did_you_mean(name, known)}")
     record: ExportFormat = EXPORTS.load(name)
     return record
 
@@ -254,8 +254,10 @@ def _select(dataset: Dataset, form: ExportFormat, splits: Sequence[str], variant
     for variant in variants:
         if variant not in known:
             raise UsageError(
-                f"{dataset.path}: has no variant {variant!r}{did_you_mean(variant, known)}, only {', '.join(known)}"
+                f"{dataset.path}: has no variant {variant!r}{did_you_mean(variant, known)}"
             )
+    if where:
+        filtered(dataset.table(0).slice(0, 0), where)  # refuses conditions that cannot be evaluated
     return Selection(
         identity=dataset.header.identity,
         samples=len(dataset),
@@ -409,7 +411,8 @@ def filtered(table: pa.Table, where: str) -> pa.Table:
         try:
             return connection.sql(f"SELECT sequences.* FROM sequences WHERE ({where})").to_arrow_table()
         except duckdb.Error as error:
-            raise UsageError(f"--filter: {str(error).splitlines()[0]}. Columns: {', '.join(table.column_names)}") from error
+            reason, columns = str(error).splitlines()[0].rstrip("!."), ", ".join(table.column_names)
+            raise UsageError(f"the condition {shown(where)} cannot be used: {reason}. Columns: {columns}") from error
 
 
 def _unfit(form: ExportFormat, row: Mapping[str, Any]) -> str:

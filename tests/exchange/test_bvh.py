@@ -26,7 +26,7 @@ def write(folder: Path, text: str) -> Path:
 def test_poses_come_back(tmp_path: Path) -> None:
     bent = {"left_knee": (0.0, 60.0, 0.0), "right_shoulder": (-80.0, 0.0, 0.0), "left_hip": (10.0, -40.0, 20.0)}
     figure = read_bvh_figure(write(tmp_path, bvh_text([{}, bent])))
-    assert (figure.convention, figure.unit, figure.fps) == ("CMU or Mixamo", "centimetres", pytest.approx(50))
+    assert (figure.convention, figure.unit, figure.fps) == ("CMU, Mixamo or LAFAN1", "centimetres", pytest.approx(50))
     hip = turn("z", 10) @ turn("x", -40) @ turn("y", 20)
     turns = {"left_knee": turn("x", 60), "right_shoulder": turn("z", -80), "left_hip": hip}
     for frame, expected in ((0, posed({}, 1)), (1, posed(turns, 1))):

@@ -1,0 +1,181 @@
+"""Exports: independent readers find every clip; splits are those of samples; a killed export is completed by the same call."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import posegen
+from posegen.dataset.splits import SPLITS, in_split
+from posegen.errors import UsageError
+from posegen.exchange.bvh import joint_positions, read_bvh
+from posegen.exchange.bvh_file import bvh_name
+from posegen.exchange.export import export
+from posegen.exchange.features263 import joints_of
+from posegen.library.load import load_library
+from posegen.plugins import EXPORTS
+from posegen.skeleton import JOINTS
+from tests.once import made_once
+
+SAMPLES, VARIANTS = 45, 5
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> posegen.dataset.read.Dataset:  # type: ignore[name-defined]
+    def make(folder: Path) -> None:
+        config = posegen.load_config("smoke", ["frames=60", "store.shard=20"])
+        posegen.generate(config, samples=SAMPLES, workers=1, out=folder / "motion")
+
+    return posegen.open(made_once(tmp_path_factory, "export", make) / "motion")
+
+
+def contents(folder: Path) -> dict[str, str]:
+    files = (path for path in folder.rglob("*") if path.is_file() and ".posegen" not in str(path.relative_to(folder)))
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+@pytest.mark.parametrize("form", EXPORTS.built_in)
+def test_two_workers_write_the_same_as_one(form: str, dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    one = export(dataset.path, form, tmp_path / "one", workers=1)
+    two = export(dataset.path, form, tmp_path / "two", workers=2)
+    assert one.clips == two.clips > SAMPLES
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    again = export(dataset.path, form, tmp_path / "two", workers=1)
+    assert (again.nothing_to_do, again.clips) == (True, one.clips)
+
+
+def test_a_reader_of_humanml3d_finds_every_clip(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    result = export(dataset.path, "humanml3d", tmp_path, workers=1)
+    lists = {name: (tmp_path / f"{name}.txt").read_text().split() for name in ("train", "val", "test", "all")}
+    assert result.clips == len(lists["all"]) == len({*lists["all"]}) == SAMPLES * VARIANTS
+    assert sorted(lists["train"] + lists["val"] + lists["test"]) == sorted(lists["all"])
+    frames = []
+    for name in lists["all"]:
+        vectors = np.load(tmp_path / "new_joint_vecs" / f"{name}.npy")
+        joints = np.load(tmp_path / "new_joints" / f"{name}.npy")
+        assert 40 <= len(vectors) < 200
+        assert vectors.dtype == np.float32
+        assert np.isfinite(vectors).all()
+        np.testing.assert_allclose(joints_of(vectors), joints, atol=1e-3)
+        frames.append(vectors)
+        for line in (tmp_path / "texts" / f"{name}.txt").read_text(encoding="utf-8").splitlines():
+            caption, tokens, start, end = line.split("#")
+            assert caption
+            assert (float(start), float(end)) == (0.0, 0.0)
+            assert all(len(token.split("/")) == 2 for token in tokens.split(" "))
+    everything = np.concatenate(frames).astype(np.float64)
+    np.testing.assert_allclose(np.load(tmp_path / "Mean.npy"), everything.mean(0), atol=1e-4)
+    deviation = everything.std(0)
+    np.testing.assert_allclose(np.load(tmp_path / "Std.npy")[4:67], deviation[4:67].mean(), rtol=1e-3)
+
+
+def test_splits_are_those_of_samples(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    export(dataset.path, "csv", tmp_path, splits=["test"], variants=["base", "mirror"], workers=1)
+    clips = [json.loads(line) for line in (tmp_path / "clips.jsonl").read_text(encoding="utf-8").splitlines()]
+    expected = in_split(dataset.config.seed, range(SAMPLES), "test").tolist()
+    assert [clip["name"] for clip in clips] == [f"{mark}{sample:06}" for sample in expected for mark in ("", "M")]
+    assert {path.stem for path in tmp_path.glob("*.csv")} == {clip["name"] for clip in clips}
+
+
+def test_a_condition_selects_sequences(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    rows = [row for sample in dataset for row in sample.sequences]
+    theme = rows[0]["theme"]
+    result = export(dataset.path, "csv", tmp_path / "some", where=f"theme = '{theme}' AND variant <> 'speed'", workers=1)
+    assert 0 < result.clips == sum(row["theme"] == theme and row["variant"] != "speed" for row in rows) < len(rows)
+    with pytest.raises(UsageError, match=r"the condition 'nonsense > 3' cannot be used: .* Columns: sample, variant"):
+        export(dataset.path, "csv", tmp_path / "none", where="nonsense > 3", workers=1)
+    with pytest.raises(UsageError, match="file system operations are disabled"):
+        export(dataset.path, "csv", tmp_path / "file", where="(SELECT count(*) FROM read_csv('/etc/passwd')) > 0", workers=1)
+
+
+def test_another_selection_needs_another_folder(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    export(dataset.path, "csv", tmp_path, splits=["test"], workers=1)
+    with pytest.raises(UsageError, match="holds the export of other sequences"):
+        export(dataset.path, "csv", tmp_path, splits=["validation"], workers=1)
+    with pytest.raises(UsageError, match=r"there is no format 'bhv'; did you mean 'bvh'"):
+        export(dataset.path, "bhv", tmp_path, workers=1)
+
+
+def test_bvh_gives_the_joints_back(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    export(dataset.path, "bvh", tmp_path, variants=["base", "scale", "mirror"], workers=1)
+    for sample in (0, 11, 44):
+        for variant, name in ((0, f"{sample:06}"), (3, f"{sample:06}_scale"), (4, f"M{sample:06}")):
+            motion = read_bvh(tmp_path / f"{name}.bvh")
+            found = joint_positions(motion.joints, motion.values) / 100
+            order = [[joint.name for joint in motion.joints].index(bvh_name(joint)) for joint in JOINTS]
+            expected = dataset[sample].joints[variant, 0, : len(found)]
+            np.testing.assert_allclose(found[:, order], expected, atol=1e-3)
+            assert motion.fps == pytest.approx(25, abs=1e-4)
+
+
+def test_a_table_has_the_joints(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    export(dataset.path, "csv", tmp_path, variants=["base"], workers=1)
+    table = np.genfromtxt(tmp_path / "000003.csv", delimiter=",", names=True)
+    assert table.dtype.names[:4] == ("time", "pelvis_x", "pelvis_y", "pelvis_z")
+    np.testing.assert_allclose(table["left_wrist_y"], dataset[3].joints[0, 0, :, JOINTS.index("left_wrist"), 1], atol=6e-5)
+    assert table["time"][25] == pytest.approx(1)
+
+
+def test_holosoma_has_z_up(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    export(dataset.path, "holosoma", tmp_path, variants=["base"], workers=1)
+    with np.load(tmp_path / "000002.npz", allow_pickle=False) as archive:
+        joints, height = archive["global_joint_positions"], float(archive["height"])
+    expected = dataset[2].joints[0, 0]
+    np.testing.assert_array_equal(joints[..., 2], expected[..., 1])
+    # A rotation, not a reflection: left stays left of the direction ahead.
+    np.testing.assert_allclose(np.cross(joints[0, 1] - joints[0, 2], joints[0, 3] - joints[0, 0])[[1, 2, 0]],
+                               np.cross(expected[0, 1] - expected[0, 2], expected[0, 3] - expected[0, 0]), atol=1e-6)  # fmt: skip
+    assert height == pytest.approx(dataset[2].sequences[0]["actors"][0]["stature"])
+
+
+def test_parquet_files_hold_every_clip(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    result = export(dataset.path, "hf", tmp_path, workers=1)
+    tables = {path.name: pq.read_table(path) for path in sorted((tmp_path / "data").glob("*.parquet"))}
+    assert sum(table.num_rows for table in tables.values()) == result.clips
+    row = tables["train-000001.parquet"].to_pylist()[0]
+    sample = int(row["name"])
+    assert sample in in_split(dataset.config.seed, range(SAMPLES), "training")
+    joints = np.array(row["joints"], np.float32).reshape(-1, 22, 3)
+    np.testing.assert_array_equal(joints, dataset[sample].joints[0, 0, : row["frames"]])
+    assert row["captions"] == [caption["text"] for caption in dataset[sample].sequences[0]["captions"]]
+    card = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert 'path: "data/train-*.parquet"' in card
+    assert "license: cc0-1.0" in card
+
+
+def test_archives_hold_every_clip(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    result = export(dataset.path, "webdataset", tmp_path, workers=1)
+    found = {}
+    for split in SPLITS:
+        for name in (tmp_path / f"{split}.txt").read_text().split():
+            with tarfile.open(tmp_path / name) as archive:
+                found |= {entry.name: archive.extractfile(entry).read() for entry in archive}  # type: ignore[union-attr]
+    assert len(found) == 2 * result.clips
+    about = json.loads(found["000004.json"])
+    assert about["captions"] == [caption["text"] for caption in dataset[4].sequences[0]["captions"]]
+    shown = [load_library(None).actions[number] for number in dataset[4].action[0, 0].ravel()]
+    assert about["action"] == max({*shown} - {"stand"}, key=shown.count)
+
+
+def test_a_killed_export_is_completed(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    command = [sys.executable, "-m", "posegen", "export", str(dataset.path), "--to", "humanml3d", "--workers", "1", "-o"]
+    subprocess.run([*command, str(tmp_path / "whole")], check=True, capture_output=True)
+    with subprocess.Popen([*command, str(tmp_path / "killed")], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as run:
+        while not (tmp_path / "killed" / ".posegen-export" / "000000.json").exists():
+            assert run.poll() is None
+            time.sleep(0.005)
+        os.kill(run.pid, signal.SIGKILL)
+    assert contents(tmp_path / "killed") != contents(tmp_path / "whole")
+    subprocess.run([*command, str(tmp_path / "killed")], check=True, capture_output=True)
+    assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
