@@ -1,7 +1,7 @@
 """BVH: the skeleton of each person, and rotations of its joints, for Blender, Unity, GMR and other programs.
 
-Joints have the names of LAFAN1; lengths are centimetres, y is up, and all joints turn in the order z, y, x. In the rest pose the
-arms hang down (:mod:`posegen.skeleton`).
+Joints have the names of LAFAN1; lengths are centimetres, y is up, and all joints turn in the order z, y, x. In the rest pose
+the arms hang down (:mod:`posegen.skeleton`).
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class ExportFormat:
     ----------
     name, summary : str
     write : callable
-        Takes the clips of a shard in blocks and the :class:`Shard`, writes their files and returns the shard's record: plain data.
+        Takes the clips of a shard in blocks and the :class:`Shard`, writes files and returns the shard's record: plain data.
     finish : callable
         Takes the folder and the records of all shards in order, and writes the files about all clips.
     fps : int, optional
@@ -253,9 +253,7 @@ def _select(dataset: Dataset, form: ExportFormat, splits: Sequence[str], variant
     known = dataset.header.variants
     for variant in variants:
         if variant not in known:
-            raise UsageError(
-                f"{dataset.path}: has no variant {variant!r}{did_you_mean(variant, known)}"
-            )
+            raise UsageError(f"{dataset.path}: has no variant {variant!r}{did_you_mean(variant, known)}")
     if where:
         filtered(dataset.table(0).slice(0, 0), where)  # refuses conditions that cannot be evaluated
     return Selection(
@@ -360,7 +358,7 @@ def _shard_clips(
         block = np.array(samples[start : start + _BLOCK])
         sequences = _sequences(job, dataset, library, block)
         offsets = bone_offsets(sequences)
-        clips = []
+        clips: list[Clip] = []
         for number, row in enumerate(sequences.rows):
             split = chosen.get((row["sample"], row["variant"]))
             if split is None:

@@ -13,9 +13,9 @@ columns   numbers content of frame t
 ========= ======= ==========================================================================================
 
 The definitions are those of ``motion_representation.ipynb`` (Guo et al., Generating Diverse and Natural 3D Human Motions from
-Text, CVPR 2022): headings are smoothed by a Gaussian of 20 frames (but not the first), a bone is turned by the shortest rotation from an axis of the
-rest pose, and the chains of the arms begin with the heading. Headings across 180 degrees are continued here; the notebook turns
-the sign of that step, so that its joints cannot be recovered behind it.
+Text, CVPR 2022): headings are smoothed by a Gaussian of 20 frames, except for the first; a bone is turned by the shortest
+rotation from an axis of the rest pose; the chains of the arms begin with the heading. Headings across 180 degrees are continued
+here; the notebook changes the sign of that step, so that joints cannot be recovered behind it.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def joints_of(features: Array) -> Array:
     others = _turned(around, back)
     others[::2] += path[::2, None]
     places = np.concatenate([path[:, None], others], axis=1)
-    return np.moveaxis(places, (0, 1), (-1, -2))
+    return np.asarray(np.moveaxis(places, (0, 1), (-1, -2)))
 
 
 def _with_lengths(places: Array, skeleton: Skeleton263) -> Array:
@@ -176,7 +176,8 @@ def _with_lengths(places: Array, skeleton: Skeleton263) -> Array:
 
 def _ahead(across: Array) -> Array:
     """Return y x `across`, from left to right, of unit length, as components x and z: [2, ...]."""
-    return np.stack([across[2], -across[0]]) / np.maximum(np.sqrt((across * across).sum(axis=0)), _TINY)
+    length = np.maximum(np.sqrt((across * across).sum(axis=0)), _TINY)
+    return np.stack([across[2] / length, -across[0] / length])
 
 
 def _heading(ahead: Array) -> Array:
@@ -210,7 +211,7 @@ def _turned(vectors: Array, turns: Array) -> Array:
 def _by_joint(vectors: Array) -> Array:
     """Return [3, joint, ...] as [joint * 3, ...]."""
     swapped = np.swapaxes(vectors, 0, 1)
-    return swapped.reshape(-1, *swapped.shape[2:])
+    return np.asarray(swapped.reshape(-1, *swapped.shape[2:]))
 
 
 def _bone_rotations(places: Array, turns: Array) -> Array:

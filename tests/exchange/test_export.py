@@ -134,8 +134,8 @@ def test_holosoma_has_z_up(dataset, tmp_path: Path) -> None:  # type: ignore[no-
     expected = dataset[2].joints[0, 0]
     np.testing.assert_array_equal(joints[..., 2], expected[..., 1])
     # A rotation, not a reflection: left stays left of the direction ahead.
-    np.testing.assert_allclose(np.cross(joints[0, 1] - joints[0, 2], joints[0, 3] - joints[0, 0])[[1, 2, 0]],
-                               np.cross(expected[0, 1] - expected[0, 2], expected[0, 3] - expected[0, 0]), atol=1e-6)  # fmt: skip
+    ahead, expected_ahead = (np.cross(pose[1] - pose[2], pose[3] - pose[0]) for pose in (joints[0], expected[0]))
+    np.testing.assert_allclose(ahead[[1, 2, 0]], expected_ahead, atol=1e-6)
     assert height == pytest.approx(dataset[2].sequences[0]["actors"][0]["stature"])
 
 
