@@ -187,7 +187,7 @@ def _heading(ahead: Array) -> Array:
 
 
 def _smoothed(ahead: Array) -> Array:
-    """Return directions [2, clip, frame] smoothed over time, as if the first and the last one went on."""
+    """Return directions [2, clip, frame] smoothed over time, with the first and the last one repeated beyond the ends."""
     weights = np.exp(-0.5 * (np.arange(-_RADIUS, _RADIUS + 1) / _SMOOTHING) ** 2)
     padded = np.pad(ahead, ((0, 0), (0, 0), (_RADIUS, _RADIUS)), mode="edge")
     windows = np.lib.stride_tricks.sliding_window_view(padded, len(weights), axis=-1)

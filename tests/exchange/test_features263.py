@@ -36,7 +36,7 @@ def test_joints_come_back(joints: NDArray[np.float32]) -> None:
     assert np.abs(np.cumsum(found[..., 0], axis=1)).max() > np.pi / 4  # half of more than a quarter turn
 
 
-def test_a_heading_across_half_a_turn_goes_on() -> None:
+def test_headings_across_half_a_turn_are_continued() -> None:
     pose = synthesize(load_config("smoke", ["fps=20"]), [0]).joints[0, 0, 0, :1].astype(np.float64)
     angles = np.linspace(0, 3 * np.pi, 120)
     turns = np.stack([[[np.cos(a), 0, -np.sin(a)], [0, 1, 0], [np.sin(a), 0, np.cos(a)]] for a in angles])
