@@ -87,16 +87,11 @@ MODEL_FORMATS: Registry[Any] = Registry(
 """A :class:`posegen.training.trained_models.ModelFormat` by name, for ``posegen export-model``."""
 
 _EXPORTS = {
-    "humanml3d": "humanml3d",
-    "bvh": "bvh_file",
-    "holosoma": "holosoma",
-    "csv": "csv",
-    "hf": "huggingface",
-    "webdataset": "webdataset",
-}
-EXPORTS: Registry[Any] = Registry(
-    "posegen.exports", {name: f"posegen.exchange.{file}:FORMAT" for name, file in _EXPORTS.items()}
-)
+    "humanml3d": "humanml3d:FORMAT", "bvh": "bvh_file:FORMAT", "holosoma": "holosoma:FORMAT", "csv": "csv:FORMAT",
+    "hf": "huggingface:FORMAT", "webdataset": "webdataset:FORMAT", "pyskl": "skeleton_actions:PYSKL",
+    "ctrgcn": "skeleton_actions:CTRGCN",
+}  # fmt: skip
+EXPORTS: Registry[Any] = Registry("posegen.exports", {name: f"posegen.exchange.{place}" for name, place in _EXPORTS.items()})
 """A :class:`posegen.exchange.export.ExportFormat` by name, for ``posegen export``."""
 
 EXTRAS = {

@@ -33,8 +33,10 @@ class Clip:
         The action that most body parts show for the longest time, standing aside.
     captions : tuple of str
         Of the sequence; they speak of all its actors.
-    actors : int
-        Number of actors in the sequence.
+    actor, actors : int
+        Which of the actors of the sequence, and their number.
+    fields : dict of str to ndarray [frame, ...]
+        Arrays of derived fields that the format asks for.
     row : mapping
         The sequence's row; see :func:`posegen.synthesis.rows_schema`.
     """
@@ -49,7 +51,9 @@ class Clip:
     stature: float
     label: str
     captions: tuple[str, ...]
+    actor: int
     actors: int
+    fields: Mapping[str, Array]
     row: Mapping[str, Any]
 
 

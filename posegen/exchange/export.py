@@ -8,6 +8,7 @@ so that the result does not depend on workers or interruptions.
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,7 +30,7 @@ from posegen.dataset.runs import current_run
 from posegen.dataset.splits import SPLITS, in_split
 from posegen.errors import PosegenError, UsageError
 from posegen.exchange.clip import Clip, clip_name
-from posegen.fields.field import Sequences
+from posegen.fields.field import Sequences, compute_fields, fields_with_arrays
 from posegen.fields.rotation import bone_offsets
 from posegen.generation.header import stored_config
 from posegen.generation.pool import JobError, LostJob, run_jobs
@@ -43,7 +44,9 @@ from posegen.wording import did_you_mean, shown
 
 RECORDS = ".posegen-export"
 """Folder of the records within the export."""
-_SELECTION = "selection.json"
+PARTS = f"{RECORDS}/parts"
+"""Folder for what formats with one file for all clips keep of each shard."""
+_SELECTION, _COMPLETE = "selection.json", "complete"
 _BLOCK = 32
 """Samples that are held at once."""
 _NAMED = 3
@@ -75,6 +78,8 @@ class ExportFormat:
         Sequences with more actors are left out, and counted.
     frames : (int, int)
         Numbers of frames that readers accept; other sequences are left out, and counted.
+    fields : tuple of str
+        Arrays of derived fields of each actor and frame that clips need.
     """
 
     name: str
@@ -84,6 +89,7 @@ class ExportFormat:
     fps: int | None = None
     most_actors: int = 100
     frames: tuple[int, int] = (1, 1 << 40)
+    fields: tuple[str, ...] = ()
 
 
 CLIPS = "clips.jsonl"
@@ -228,8 +234,13 @@ def export(
         missing = [shard for shard in range(dataset.header.shards()) if not _record(out, shard).exists()]
         jobs = [_Job(path, out, shard, selection, config) for shard in missing]
         _run(jobs, workers or available_cores(), progress or Progress(), check)
-        clips, left_out = _finish(form, out, dataset.header.shards(), write=bool(jobs))
-    return ExportResult(out, clips, left_out, time.monotonic() - started, not jobs)
+        complete = out / RECORDS / _COMPLETE
+        nothing_to_do = complete.exists()
+        clips, left_out = _finish(form, out, dataset.header.shards(), write=not nothing_to_do)
+        if not nothing_to_do:
+            write_durably(complete, b"")
+            shutil.rmtree(out / PARTS)
+    return ExportResult(out, clips, left_out, time.monotonic() - started, nothing_to_do)
 
 
 def find_format(name: str) -> ExportFormat:
@@ -293,7 +304,7 @@ def _keep_selection(out: Path, selection: Selection) -> None:
         return
     if any(entry.name != RECORDS and not entry.name.startswith(".") for entry in out.iterdir()):
         raise UsageError(f"{out}: is not empty. Choose another folder")
-    path.parent.mkdir(exist_ok=True)
+    (out / PARTS).mkdir(parents=True, exist_ok=True)
     write_durably(path, document.encode())
 
 
@@ -358,6 +369,7 @@ def _shard_clips(
         block = np.array(samples[start : start + _BLOCK])
         sequences = _sequences(job, dataset, library, block)
         offsets = bone_offsets(sequences)
+        fields = _fields(form, sequences)
         clips: list[Clip] = []
         for number, row in enumerate(sequences.rows):
             split = chosen.get((row["sample"], row["variant"]))
@@ -367,7 +379,7 @@ def _shard_clips(
             if reason:
                 left_out[reason] += 1
             else:
-                clips += _clips(sequences, offsets, divmod(number, len(header.variants)), split)
+                clips += _clips(sequences, offsets, fields, divmod(number, len(header.variants)), split)
         if clips:
             yield clips
 
@@ -380,6 +392,12 @@ def _sequences(job: _Job, dataset: Dataset, library: Library, samples: Array) ->
     stored = {name: dataset.arrays(name, samples) for name in STORED_ARRAYS}
     rows = [row for sample in samples.tolist() for row in dataset.rows(sample)]
     return Sequences(dataset.config, library, samples, **stored, rows=rows)
+
+
+def _fields(form: ExportFormat, sequences: Sequences) -> dict[str, Array]:
+    """Compute the arrays of derived fields that a format asks for."""
+    arrays = compute_fields(sequences, fields_with_arrays(form.fields)) if form.fields else {}
+    return {name: arrays[name] for name in form.fields}
 
 
 def _chosen(table: pa.Table, selection: Selection, seed: int) -> dict[tuple[int, str], str]:
@@ -421,7 +439,9 @@ def _unfit(form: ExportFormat, row: Mapping[str, Any]) -> str:
     return "" if low <= row["length"] <= high else f"not {low} to {high} frames at {form.fps} frames a second"
 
 
-def _clips(sequences: Sequences, offsets: Array, index: tuple[int, int], split: str) -> Iterator[Clip]:
+def _clips(
+    sequences: Sequences, offsets: Array, fields: Mapping[str, Array], index: tuple[int, int], split: str
+) -> Iterator[Clip]:
     """Yield the clip of each actor of a sequence."""
     row = sequences.rows[index[0] * sequences.shape[1] + index[1]]
     frames = slice(0, row["length"])
@@ -438,7 +458,9 @@ def _clips(sequences: Sequences, offsets: Array, index: tuple[int, int], split: 
             stature=row["actors"][actor]["stature"] * row["parameters"]["scale"],
             label=_label(sequences.action[at][frames], sequences.library),
             captions=tuple(caption["text"] for caption in row["captions"]),
+            actor=actor,
             actors=len(row["actors"]),
+            fields={name: values[at][frames] for name, values in fields.items()},
             row=row,
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -179,3 +180,41 @@ def test_a_killed_export_is_completed(dataset, tmp_path: Path) -> None:  # type:
     assert contents(tmp_path / "killed") != contents(tmp_path / "whole")
     subprocess.run([*command, str(tmp_path / "killed")], check=True, capture_output=True)
     assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
+
+
+def test_an_export_that_was_killed_at_its_end_is_completed(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    export(dataset.path, "csv", tmp_path, workers=1)
+    whole = contents(tmp_path)
+    # As after the last record, before the list of clips.
+    (tmp_path / ".posegen-export" / "complete").unlink()
+    (tmp_path / ".posegen-export" / "parts").mkdir()
+    (tmp_path / "clips.jsonl").unlink()
+    assert not export(dataset.path, "csv", tmp_path, workers=1).nothing_to_do
+    assert contents(tmp_path) == whole
+
+
+def test_pickles_of_pyskl_hold_every_sequence(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    result = export(dataset.path, "pyskl", tmp_path, workers=1)
+    classes = (tmp_path / "classes.txt").read_text(encoding="utf-8").split()
+    for kind, shape in (("coco17", (17, 2)), ("ntu25", (25, 3))):
+        content = pickle.loads((tmp_path / f"{kind}.pkl").read_bytes())  # our own file
+        entries = {entry["frame_dir"]: entry for entry in content["annotations"]}
+        assert len(entries) == result.clips
+        assert sorted(name for names in content["split"].values() for name in names) == sorted(entries)
+        entry = entries["000004"]
+        assert entry["keypoint"].shape == (1, entry["total_frames"], *shape)
+        assert np.isfinite(entry["keypoint"]).all()
+        assert classes[entry["label"]] in {*load_library(None).actions}
+    np.testing.assert_array_equal(entry["keypoint"][0, :, 13], dataset[4].joints[0, 0, :, JOINTS.index("left_knee")])
+
+
+def test_arrays_of_ctrgcn_hold_every_sequence(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    result = export(dataset.path, "ctrgcn", tmp_path, workers=1)
+    with np.load(tmp_path / "ctrgcn.npz", allow_pickle=False) as arrays:
+        assert len(arrays["x_train"]) + len(arrays["x_test"]) == result.clips
+        assert arrays["x_train"].shape[1:] == (60, 150)
+        first = in_split(dataset.config.seed, range(SAMPLES), "test")[0]
+        joints = arrays["x_test"][0].reshape(60, 2, 25, 3)
+        np.testing.assert_array_equal(joints[:, 0, 13], dataset[first].joints[0, 0, :, JOINTS.index("left_knee")])
+        assert not joints[:, 1].any()
+        assert (arrays["y_test"].sum(axis=1) == 1).all()
