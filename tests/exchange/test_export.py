@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import signal
+import struct
 import subprocess
 import sys
 import tarfile
@@ -16,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from numpy.typing import NDArray
 
 import posegen
 from posegen.dataset.splits import SPLITS, in_split
@@ -26,7 +28,8 @@ from posegen.exchange.export import export
 from posegen.exchange.features263 import joints_of
 from posegen.library.load import load_library
 from posegen.plugins import EXPORTS
-from posegen.skeleton import JOINTS
+from posegen.skeleton import JOINTS, PARENTS
+from tests.exchange.features263_oracle import matrix
 from tests.once import made_once
 
 SAMPLES, VARIANTS = 45, 5
@@ -218,3 +221,43 @@ def test_arrays_of_ctrgcn_hold_every_sequence(dataset, tmp_path: Path) -> None: 
         np.testing.assert_array_equal(joints[:, 0, 13], dataset[first].joints[0, 0, :, JOINTS.index("left_knee")])
         assert not joints[:, 1].any()
         assert (arrays["y_test"].sum(axis=1) == 1).all()
+
+
+def test_gltf_gives_the_joints_back(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    export(dataset.path, "glb", tmp_path, variants=["base"], workers=1)
+    data = (tmp_path / "000007.glb").read_bytes()
+    magic, version, size, length, kind = struct.unpack("<4sIIII", data[:20])
+    assert (magic, version, size, kind) == (b"glTF", 2, len(data), 0x4E4F534A)
+    assert length % 4 == 0
+    document, binary = json.loads(data[20 : 20 + length]), data[28 + length :]
+    assert document["buffers"] == [{"byteLength": len(binary)}]
+
+    def values(number: int) -> NDArray[np.float64]:
+        accessor = document["accessors"][number]
+        width = {"SCALAR": 1, "VEC3": 3, "VEC4": 4}[accessor["type"]]
+        start = document["bufferViews"][accessor["bufferView"]]["byteOffset"]
+        found = np.frombuffer(binary, np.float32, accessor["count"] * width, start).reshape(-1, width)
+        assert found.min(axis=0).tolist() == accessor["min"]
+        return found.astype(np.float64)
+
+    (animation,) = document["animations"]
+    tracks = {
+        (channel["target"]["node"], channel["target"]["path"]): values(animation["samplers"][channel["sampler"]]["output"])
+        for channel in animation["channels"]
+    }
+    expected = dataset[7].joints[0, 0]
+    for frame in (0, 20, 59):
+        places: list[NDArray[np.float64]] = []
+        turns: list[NDArray[np.float64]] = []
+        for joint, parent in enumerate(PARENTS):
+            x, y, z, w = tracks[joint, "rotation"][frame]
+            turn = matrix(np.array([w, x, y, z]))
+            offset = np.array(document["nodes"][joint]["translation"])
+            places.append(tracks[0, "translation"][frame] if parent < 0 else places[parent] + turns[parent] @ offset)
+            turns.append(turn if parent < 0 else turns[parent] @ turn)
+        np.testing.assert_allclose(places, expected[frame], atol=1e-3)
+    for node in document["nodes"][len(JOINTS) :]:  # a bone reaches from one joint to the next
+        x, y, z, w = node["rotation"]
+        end = matrix(np.array([w, x, y, z])) @ [0, node["scale"][1], 0]
+        child = JOINTS.index(node["name"].partition("_to_")[2])
+        np.testing.assert_allclose(end, document["nodes"][child]["translation"], atol=1e-5)
