@@ -88,7 +88,7 @@ MODEL_FORMATS: Registry[Any] = Registry(
 
 _EXPORTS = {
     "humanml3d": "humanml3d:FORMAT", "bvh": "bvh_file:FORMAT", "holosoma": "holosoma:FORMAT", "csv": "csv:FORMAT",
-    "glb": "glb:FORMAT", "hf": "huggingface:FORMAT", "webdataset": "webdataset:FORMAT",
+    "glb": "glb:FORMAT", "amass": "amass:FORMAT", "hf": "huggingface:FORMAT", "webdataset": "webdataset:FORMAT",
     "pyskl": "skeleton_actions:PYSKL", "ctrgcn": "skeleton_actions:CTRGCN",
 }  # fmt: skip
 EXPORTS: Registry[Any] = Registry("posegen.exports", {name: f"posegen.exchange.{place}" for name, place in _EXPORTS.items()})

@@ -28,6 +28,11 @@ _SPLITS = ("training", "validation", "test")
     "--variant", "variants", metavar="VARIANT", multiple=True, help="Variant to export; may be repeated.  [default: all]"
 )
 @click.option("--filter", "where", metavar="SQL", default="", help="Condition on the columns of the table of sequences.")
+@click.option(
+    "--fps",
+    type=click.Choice(["20", "25", "30", "60", "120"]),
+    help="Frames per second.  [default: as the format or DATASET]",
+)
 @workers_option
 def export(
     dataset: Path,
@@ -36,6 +41,7 @@ def export(
     splits: Sequence[str],
     variants: Sequence[str],
     where: str,
+    fps: str | None,
     workers: int | None,
     output: Output,
 ) -> None:
@@ -54,6 +60,7 @@ def export(
             splits=splits or _SPLITS,
             variants=variants,
             where=where,
+            fps=None if fps is None else int(fps),
             workers=workers,
             progress=output.progress(),
         )

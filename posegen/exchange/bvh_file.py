@@ -13,7 +13,7 @@ import numpy as np
 from posegen.arrays import Array
 from posegen.exchange.clip import Clip
 from posegen.exchange.export import one_file_each
-from posegen.fields.rotation import rotations
+from posegen.exchange.joint_rotations import local_rotations, world_rotations
 from posegen.skeleton import JOINTS, PARENTS
 
 NAMES = {
@@ -80,17 +80,12 @@ def _numbers(metres: Array) -> str:
     return " ".join(f"{value * _CENTIMETRES:.4f}" for value in metres.tolist())
 
 
-def _angles(clip: Clip) -> dict[int, Array]:
-    """Return the angles about z, y and x of each joint relative to its parent: degrees [frame, 3]."""
-    turned = rotations(clip.joints[None].astype(np.float64), clip.offsets[None])
-    world = {name: np.moveaxis(turn[:, :, 0], (1, 0, 2), (1, 2, 0)) for name, turn in turned.items()}
-    angles = {}
-    for number, (name, parent) in enumerate(zip(JOINTS, PARENTS, strict=True)):
-        local = world[name] if parent < 0 else np.swapaxes(world[JOINTS[parent]], 1, 2) @ world[name]
-        z, x = np.arctan2(local[:, 1, 0], local[:, 0, 0]), np.arctan2(local[:, 2, 1], local[:, 2, 2])
-        y = np.arcsin(np.clip(-local[:, 2, 0], -1.0, 1.0))
-        angles[number] = np.degrees(np.stack([z, y, x], axis=1))
-    return angles
+def _angles(clip: Clip) -> Array:
+    """Return the angles about z, y and x of each joint relative to its parent: degrees [22, frame, 3]."""
+    local = local_rotations(world_rotations(clip))
+    z, x = np.arctan2(local[..., 1, 0], local[..., 0, 0]), np.arctan2(local[..., 2, 1], local[..., 2, 2])
+    y = np.arcsin(np.clip(-local[..., 2, 0], -1.0, 1.0))
+    return np.degrees(np.stack([z, y, x], axis=-1))
 
 
 FORMAT = one_file_each("bvh", "BVH in centimetres with the joint names of LAFAN1", ".bvh", encode)

@@ -141,6 +141,8 @@ class Selection:
     splits, variants : tuple of str
     where : str
         SQL condition on the rows; all if empty.
+    fps : int
+        Frames per second of the clips.
     """
 
     identity: str
@@ -149,6 +151,7 @@ class Selection:
     splits: tuple[str, ...]
     variants: tuple[str, ...]
     where: str
+    fps: int
 
 
 @dataclass(frozen=True)
@@ -193,6 +196,7 @@ def export(
     splits: Sequence[str] = tuple(SPLITS),
     variants: Sequence[str] = (),
     where: str = "",
+    fps: int | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> ExportResult:
@@ -212,6 +216,8 @@ def export(
         Variants to export; all by default.
     where : str
         SQL condition on the columns of the rows, such as ``duration > 4 AND theme = 'sports'`` (needs DuckDB).
+    fps : int, optional
+        Frames per second: 20, 25, 30, 60 or 120. By default that of the format, or else that of the dataset.
     workers : int, optional
         Number of processes; one for each core by default.
     progress : Progress, optional
@@ -227,8 +233,8 @@ def export(
     started = time.monotonic()
     path, out, form = Path(path), Path(out), find_format(to)
     dataset = open_dataset(path)
-    selection = _select(dataset, form, splits, variants, where)
-    config = _config_at(path, dataset.header, form.fps)
+    selection = _select(dataset, form, splits, variants, where, fps)
+    config = _config_at(path, dataset.header, selection.fps)
     with write_session(out, current_run(), create=True) as check:
         _keep_selection(out, selection)
         missing = [shard for shard in range(dataset.header.shards()) if not _record(out, shard).exists()]
@@ -258,7 +264,11 @@ def find_format(name: str) -> ExportFormat:
     return record
 
 
-def _select(dataset: Dataset, form: ExportFormat, splits: Sequence[str], variants: Sequence[str], where: str) -> Selection:
+def _select(
+    dataset: Dataset, form: ExportFormat, splits: Sequence[str], variants: Sequence[str], where: str, fps: int | None
+) -> Selection:
+    if fps is not None and form.fps not in (None, fps):
+        raise UsageError(f"{form.name} has {form.fps} frames a second (got {fps})")
     for split in splits:
         in_split(0, [], split)  # refuses unknown names
     known = dataset.header.variants
@@ -274,12 +284,13 @@ def _select(dataset: Dataset, form: ExportFormat, splits: Sequence[str], variant
         splits=tuple(split for split in SPLITS if split in splits),
         variants=tuple(variant for variant in known if variant in variants or not variants),
         where=where,
+        fps=fps or form.fps or dataset.header.fps,
     )
 
 
-def _config_at(path: Path, header: Header, fps: int | None) -> Config | None:
+def _config_at(path: Path, header: Header, fps: int) -> Config | None:
     """Return the config of the same scenes at another frame rate; None if the stored frames can be used."""
-    if fps is None or header.fps == fps:
+    if header.fps == fps:
         return None
     config = stored_config(path, header)
     scaled = config.as_data()

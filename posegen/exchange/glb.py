@@ -15,8 +15,7 @@ import numpy as np
 from posegen.arrays import Array
 from posegen.exchange.clip import Clip
 from posegen.exchange.export import one_file_each
-from posegen.fields.rotation import rotations
-from posegen.fields.vectors import between, unit, vector
+from posegen.exchange.joint_rotations import local_rotations, quaternions, shortest, world_rotations
 from posegen.skeleton import JOINTS, PARENTS
 
 _JSON, _BINARY = 0x4E4F534A, 0x004E4942
@@ -61,8 +60,8 @@ def encode(clip: Clip) -> bytes:
     times = buffer.add((np.arange(len(clip.joints)) / clip.fps).astype(np.float32)[:, None], "SCALAR")
     samplers = [{"input": times, "output": buffer.add(clip.joints[:, 0].astype(np.float32), "VEC3")}]
     channels: list[dict[str, Any]] = [{"sampler": 0, "target": {"node": 0, "path": "translation"}}]
-    for joint, turns in enumerate(_quaternions(clip)):
-        samplers.append({"input": times, "output": buffer.add(turns, "VEC4")})
+    for joint, turns in enumerate(quaternions(local_rotations(world_rotations(clip)))):
+        samplers.append({"input": times, "output": buffer.add(_continued(turns).astype(np.float32), "VEC4")})
         channels.append({"sampler": joint + 1, "target": {"node": joint, "path": "rotation"}})
     document = {
         "asset": {"version": "2.0", "generator": "posegen"},
@@ -88,18 +87,17 @@ def _nodes(clip: Clip) -> list[dict[str, Any]]:
         place = clip.joints[0, 0] if joint == 0 else clip.offsets[joint]
         children = [child for child, parent in enumerate(PARENTS) if parent == joint]
         nodes.append({"name": name, "translation": np.asarray(place, float).round(6).tolist(), "children": children})
-    up = vector(np.array([0.0, 1.0, 0.0]))
+    up = np.array([0.0, 1.0, 0.0])
     for joint, parent in enumerate(PARENTS):
         if parent >= 0:
             offset = clip.offsets[joint]
-            turn = between(up, unit(vector(offset)))
             size = float(np.sqrt((offset * offset).sum()))
             nodes[parent]["children"].append(len(nodes))
             nodes.append(
                 {
                     "name": f"{JOINTS[parent]}_to_{JOINTS[joint]}",
                     "mesh": 0,
-                    "rotation": _quaternion(np.asarray(turn).T[None])[0].tolist(),
+                    "rotation": quaternions(shortest(up, offset)).tolist(),
                     "scale": [size, size, size],
                 }
             )
@@ -107,32 +105,6 @@ def _nodes(clip: Clip) -> list[dict[str, Any]]:
         if not node.get("children", True):
             del node["children"]  # glTF has no empty lists
     return nodes
-
-
-def _quaternions(clip: Clip) -> list[Array]:
-    """Return the rotation of each joint relative to its parent: float32 quaternions x, y, z, w [frame, 4]."""
-    turned = rotations(clip.joints[None].astype(np.float64), clip.offsets[None])
-    world = {name: np.moveaxis(turn[:, :, 0], (1, 0, 2), (1, 2, 0)) for name, turn in turned.items()}
-    found = []
-    for name, parent in zip(JOINTS, PARENTS, strict=True):
-        local = world[name] if parent < 0 else np.swapaxes(world[JOINTS[parent]], 1, 2) @ world[name]
-        found.append(_continued(_quaternion(local)).astype(np.float32))
-    return found
-
-
-def _quaternion(matrices: Array) -> Array:
-    """Return rotations [n, 3, 3] as quaternions x, y, z, w."""
-    # The largest of four numbers decides which formula is well conditioned (Shepperd 1978).
-    diagonal = np.diagonal(matrices, axis1=1, axis2=2)
-    trace = diagonal.sum(axis=1)
-    squares = np.concatenate([1 + 2 * diagonal - trace[:, None], 1 + trace[:, None]], axis=1)
-    outer = np.empty((len(matrices), 4, 4))
-    outer[:, range(4), range(4)] = squares
-    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        outer[:, i, j] = outer[:, j, i] = matrices[:, i, j] + matrices[:, j, i]
-        outer[:, k, 3] = outer[:, 3, k] = matrices[:, j, i] - matrices[:, i, j]
-    best = np.take_along_axis(outer, squares.argmax(axis=1)[:, None, None], 1)[:, 0]
-    return np.asarray(best / np.sqrt((best * best).sum(axis=1, keepdims=True)))
 
 
 def _continued(turns: Array) -> Array:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 import posegen
 from posegen.dataset.splits import SPLITS, in_split
 from posegen.errors import UsageError
+from posegen.exchange.amass import PELVIS, REST
 from posegen.exchange.bvh import joint_positions, read_bvh
 from posegen.exchange.bvh_file import bvh_name
 from posegen.exchange.export import export
@@ -261,3 +262,59 @@ def test_gltf_gives_the_joints_back(dataset, tmp_path: Path) -> None:  # type: i
         end = matrix(np.array([w, x, y, z])) @ [0, node["scale"][1], 0]
         child = JOINTS.index(node["name"].partition("_to_")[2])
         np.testing.assert_allclose(end, document["nodes"][child]["translation"], atol=1e-5)
+
+
+def test_amass_gives_the_joints_back(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    export(dataset.path, "amass", tmp_path, variants=["base"], workers=1)
+    for sample in (5, 31):
+        with np.load(tmp_path / f"{sample:06}.npz", allow_pickle=False) as archive:
+            data = {name: archive[name] for name in archive}
+        joints = dataset[sample].joints[0, 0].astype(np.float64)
+        frames = len(joints)
+        assert float(data["mocap_framerate"]) == float(data["mocap_frame_rate"]) == 25
+        np.testing.assert_array_equal(data["poses"][:, :66], np.hstack([data["root_orient"], data["pose_body"]]))
+        assert (data["poses"].shape, data["betas"].tolist(), str(data["gender"])) == ((frames, 156), [0] * 16, "neutral")
+        # Bones of SMPL's T-pose, with the lengths of the clip.
+        lengths = np.linalg.norm(joints[0, 1:] - joints[0, list(PARENTS[1:])], axis=1)
+        turns = [[rodrigues(vector) for vector in pose.reshape(-1, 3)] for pose in data["poses"][:, :66]]
+        limbs = [
+            JOINTS.index(f"{side}_{part}") for side in ("left", "right") for part in ("knee", "ankle", "foot", "elbow", "wrist")
+        ]
+        for frame in (0, frames // 2, frames - 1):
+            world: list[NDArray[np.float64]] = []
+            for joint, parent in enumerate(PARENTS):
+                world.append(turns[frame][joint] if parent < 0 else world[parent] @ turns[frame][joint])
+            for joint in limbs:
+                parent = PARENTS[joint]
+                x, y, z = world[parent] @ (REST[joint] / np.linalg.norm(REST[joint])) * lengths[joint - 1]
+                np.testing.assert_allclose([x, z, -y], joints[frame, joint] - joints[frame, parent], atol=2e-3)
+            across = world[0] @ [1, 0, 0]  # the pelvis has the axes of SMPL's: x to the left
+            hips = joints[frame, 1] - joints[frame, 2]
+            np.testing.assert_allclose([across[0], across[2], -across[1]], hips / np.linalg.norm(hips), atol=2e-3)
+        leg = np.linalg.norm(REST[[4, 7]], axis=1).sum() / lengths[[3, 6]].sum()
+        x, y, z = (data["trans"] + PELVIS).T
+        np.testing.assert_allclose(np.stack([x, z, -y], 1), joints[:, 0] * leg, atol=1e-3)
+
+
+def rodrigues(vector: NDArray[np.float32]) -> NDArray[np.float64]:
+    angle = float(np.linalg.norm(vector))
+    if angle == 0:
+        return np.eye(3)
+    x, y, z = vector.astype(np.float64) / angle
+    cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    return np.asarray(np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * cross @ cross)
+
+
+def test_another_frame_rate_shows_the_same_scene(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    export(dataset.path, "holosoma", tmp_path, variants=["base"], fps=120, workers=1)
+    for sample in (1, 8):
+        with np.load(tmp_path / f"{sample:06}.npz", allow_pickle=False) as archive:
+            joints = archive["global_joint_positions"][..., [1, 2, 0]]
+        assert len(joints) == 288  # 60 frames at 25 FPS
+        times = np.arange(0, 60, 5)
+        apart = np.abs(joints[times * 24 // 5] - dataset[sample].joints[0, 0, times])
+        # Steps are solved on the frames, so a knee may differ by some centimetres for a moment.
+        assert np.percentile(apart, 99) < 0.01
+        assert apart.max() < 0.05
+    with pytest.raises(UsageError, match=r"humanml3d has 20 frames a second \(got 30\)"):
+        export(dataset.path, "humanml3d", tmp_path / "other", fps=30, workers=1)

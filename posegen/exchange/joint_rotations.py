@@ -1,0 +1,79 @@
+"""Rotations of the joints of a clip, as matrices, quaternions and rotation vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from posegen.arrays import Array
+from posegen.exchange.clip import Clip
+from posegen.fields.rotation import rotations
+from posegen.skeleton import JOINTS, PARENTS
+
+
+def world_rotations(clip: Clip) -> Array:
+    """Return the axes of all joints in the world as the columns of matrices, float64 [22, frame, 3, 3].
+
+    In the rest pose of :mod:`posegen.skeleton` they are the identity.
+    """
+    turned = rotations(clip.joints[None].astype(np.float64), clip.offsets[None])
+    return np.stack([np.moveaxis(turned[name][:, :, 0], (1, 0, 2), (1, 2, 0)) for name in JOINTS])
+
+
+def local_rotations(world: Array) -> Array:
+    """Return rotations relative to the parent of each joint, those of the pelvis in the world: [22, ..., 3, 3]."""
+    return np.stack([world[j] if p < 0 else np.swapaxes(world[p], -1, -2) @ world[j] for j, p in enumerate(PARENTS)])
+
+
+def quaternions(matrices: Array) -> Array:
+    """Return rotations [..., 3, 3] as quaternions x, y, z, w of either sign.
+
+    The largest of the four numbers decides which formula is used, as all others divide by a smaller one (Shepperd 1978).
+
+    Examples
+    --------
+    >>> quaternions(np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])).round(4).tolist()
+    [0.0, 0.0, 0.7071, 0.7071]
+    """
+    diagonal = np.diagonal(matrices, axis1=-2, axis2=-1)
+    trace = diagonal.sum(axis=-1, keepdims=True)
+    outer = np.empty((*matrices.shape[:-2], 4, 4))
+    outer[..., range(4), range(4)] = np.concatenate([1 + 2 * diagonal - trace, 1 + trace], axis=-1)
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        outer[..., i, j] = outer[..., j, i] = matrices[..., i, j] + matrices[..., j, i]
+        outer[..., k, 3] = outer[..., 3, k] = matrices[..., j, i] - matrices[..., i, j]
+    largest = np.diagonal(outer, axis1=-2, axis2=-1).argmax(axis=-1)
+    best = np.take_along_axis(outer, largest[..., None, None], -2)[..., 0, :]
+    return np.asarray(best / np.sqrt((best * best).sum(axis=-1, keepdims=True)))
+
+
+def rotation_vectors(matrices: Array) -> Array:
+    """Return rotations [..., 3, 3] as axis times angle in radians, of at most half a turn.
+
+    Examples
+    --------
+    >>> rotation_vectors(np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])).round(4).tolist()
+    [0.0, 0.0, 1.5708]
+    """
+    turns = quaternions(matrices)
+    turns = turns * np.where(turns[..., 3:] < 0, -1.0, 1.0)
+    sine = np.sqrt((turns[..., :3] ** 2).sum(axis=-1, keepdims=True))
+    angle = 2 * np.arctan2(sine, turns[..., 3:])
+    return np.asarray(turns[..., :3] * np.where(sine > 1e-9, angle / np.maximum(sine, 1e-9), 2.0))
+
+
+def shortest(a: Array, b: Array) -> Array:
+    """Return the shortest rotation [3, 3] from the direction `a` [3] to `b` [3]; any half turn between opposite directions.
+
+    Examples
+    --------
+    >>> (shortest(np.array([0.0, 2.0, 0.0]), np.array([0.0, -1.0, 0.0])) @ [0.0, 1.0, 0.0]).round(6).tolist()
+    [0.0, -1.0, 0.0]
+    """
+    a, b = a / np.sqrt(a @ a), b / np.sqrt(b @ b)
+    if a @ b < -1 + 1e-12:
+        across = np.cross(a, np.eye(3)[abs(a).argmin()])
+        across /= np.sqrt(across @ across)
+        return np.asarray(2 * np.outer(across, across) - np.eye(3))
+    x, y, z = np.cross(a, b)
+    skew = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    return np.asarray(np.eye(3) + skew + skew @ skew / (1 + a @ b))
