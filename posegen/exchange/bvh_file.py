@@ -85,7 +85,7 @@ def _angles(clip: Clip) -> Array:
     local = local_rotations(world_rotations(clip))
     z, x = np.arctan2(local[..., 1, 0], local[..., 0, 0]), np.arctan2(local[..., 2, 1], local[..., 2, 2])
     y = np.arcsin(np.clip(-local[..., 2, 0], -1.0, 1.0))
-    return np.degrees(np.stack([z, y, x], axis=-1))
+    return np.asarray(np.degrees(np.stack([z, y, x], axis=-1)))
 
 
 FORMAT = one_file_each("bvh", "BVH in centimetres with the joint names of LAFAN1", ".bvh", encode)

@@ -36,7 +36,7 @@ def _sequences(blocks: Iterator[list[Clip]]) -> Iterator[tuple[str, list[Clip]]]
 
 def _persons(arrays: list[Array]) -> Array:
     """Return the arrays of persons as one [person, frame, ...] without absent values, which become 0."""
-    return np.nan_to_num(np.stack(arrays), nan=0.0)
+    return np.asarray(np.nan_to_num(np.stack(arrays), nan=0.0))
 
 
 def _classes(folder: Path, labels: Mapping[str, int]) -> None:
@@ -68,7 +68,7 @@ def _coco(values: Array) -> Array:
     return chosen
 
 
-def _dump(entry: Mapping[str, Any], file: BinaryIO) -> None:
+def _dump(entry: object, file: BinaryIO) -> None:
     """Write the opcodes of an object alone: without the header and the final stop, they can be put into any pickle."""
     file.write(pickle.dumps(entry, protocol=3)[2:-1])
 
@@ -122,7 +122,7 @@ def finish_ctrgcn(folder: Path, records: Iterator[Mapping[str, Any]]) -> None:
     longest = max(record["longest"] for record in shards)
     classes = shards[0]["classes"]
     _classes(folder, {name: number for number, name in enumerate(classes)})
-    arrays: dict[str, Array] = {}
+    arrays: dict[str, Any] = {}
     for split in ("train", "test"):
         labels = [label for record in shards for label in record["labels"].get(split, [])]
         values = np.lib.format.open_memmap(
