@@ -71,6 +71,7 @@ class StoredSource:
         self._lock = Lock()
         self.name = str(files.path)
         self.samples = files.header.samples
+        self.seed = files.header.seed
         self.chunk = files.header.chunk
         self.variants = files.header.variants
 

@@ -50,6 +50,11 @@ class Stream:
         return f"config {self.config.name}"
 
     @property
+    def seed(self) -> int:
+        """Seed of the samples."""
+        return self.config.seed
+
+    @property
     def chunk(self) -> int:
         """Samples in a chunk, as in a dataset."""
         return self.config.store.chunk

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from posegen.dataset.batches import ArrayShape, SequenceBatch, make_batches
 from posegen.dataset.batches.skeletons import vary_skeletons
 from posegen.dataset.read import Dataset, open_dataset
+from posegen.dataset.splits import SPLITS, in_split
 from posegen.dataset.write import publish
 from posegen.errors import PosegenError, UsageError
 from posegen.skeleton import JOINTS, MIRROR_JOINTS, PARENTS
@@ -88,6 +89,30 @@ def test_variants_are_selected(tiny: Dataset) -> None:
     assert batches[0].joints[0].tobytes() == tiny[int(batches[0]["sample"][0])].joints[1].tobytes()
     one, other = (tiny.batches(6, variants=names).batch(2) for names in (["base", "mirror"], ["mirror", "base"]))
     assert_same(one, other)
+
+
+def test_a_split_has_its_samples_with_their_content(tiny: Dataset) -> None:
+    found: dict[str, set[int]] = {}
+    for split in SPLITS:
+        samples = in_split(tiny.header.seed, range(len(tiny)), split).tolist()
+        if not samples:
+            with pytest.raises(UsageError, match=f"no sample in the split {split}"):
+                tiny.batches(7, split=split)
+            continue
+        batches = list(tiny.batches(7, split=split, fields=["joints"], window=20))
+        listed = [
+            (sample, v) for batch in batches for sample, v in zip(batch["sample"].tolist(), batch["variant"], strict=True)
+        ]
+        assert sorted(listed) == sorted((sample, variant) for sample in samples for variant in tiny.header.variants)
+        for batch in batches:
+            for k, (sample, variant) in enumerate(zip(batch["sample"].tolist(), batch["variant"], strict=True)):
+                stored = tiny[sample].joints[tiny.header.variants.index(variant)]
+                np.testing.assert_array_equal(batch.joints[k], stored)
+        found[split] = {sample for sample, _ in listed}
+    assert len(found) >= 2
+    assert set.union(*found.values()) == {*range(len(tiny))}
+    with pytest.raises(UsageError, match="there is no split 'train'"):
+        tiny.batches(7, split="train")
 
 
 def test_all_arrays_by_default(tiny: Dataset) -> None:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from posegen.dataset.batches import Order
+from posegen.dataset.splits import in_split
 from posegen.randomness import Stream
 from tests.naive import philox
 
@@ -21,7 +22,13 @@ orders = st.builds(
     size=st.integers(1, 30),
     window=st.integers(1, 150),
     lanes=st.integers(1, 5),
+    split=st.none() | st.tuples(st.integers(0, 5), st.sampled_from(["training", "training", "test"])),
 )
+
+
+def used(order: Order) -> list[int]:
+    samples = range(order.samples)
+    return list(samples) if order.split is None else in_split(order.split[0], samples, order.split[1]).tolist()
 
 
 def listed(order: Order, epoch: int) -> list[tuple[int, int]]:
@@ -48,7 +55,8 @@ def naive(order: Order, epoch: int) -> list[tuple[int, int]]:
             (sample, variant)
             for start in chunks[first : first + many]
             for variant in range(order.variants)
-            for sample in range(start, min(start + order.chunk, order.samples))
+            for sample in used(order)
+            if start <= sample < start + order.chunk
         ]
         sequences += shuffled(held, window)
     return sequences
@@ -56,7 +64,7 @@ def naive(order: Order, epoch: int) -> list[tuple[int, int]]:
 
 @given(orders, st.integers(0, 3))
 def test_an_epoch_has_every_sequence_once(order: Order, epoch: int) -> None:
-    everything = Counter((sample, variant) for sample in range(order.samples) for variant in range(order.variants))
+    everything = Counter((sample, variant) for sample in used(order) for variant in range(order.variants))
     assert Counter(listed(order, epoch)) == everything
 
 
@@ -70,14 +78,14 @@ def test_the_order_matches_a_naive_shuffle(order: Order, epoch: int) -> None:
 @given(orders)
 def test_all_batches_are_full_except_the_last_of_an_epoch(order: Order) -> None:
     sizes = [len(order.sequences(number)[0]) for number in range(2 * order.per_epoch)]
-    total = order.samples * order.variants
+    total = len(used(order)) * order.variants
     assert sizes == 2 * [*([order.size] * (total // order.size)), *([total % order.size] if total % order.size else [])]
 
 
 @given(orders)
 def test_drop_last_drops_only_the_last_batch(order: Order) -> None:
     dropping = Order(**{**vars(order), "drop_last": True})
-    assert dropping.per_epoch == order.samples * order.variants // order.size
+    assert dropping.per_epoch == len(used(order)) * order.variants // order.size
     for number in range(dropping.per_epoch):
         assert np.array_equal(dropping.sequences(number), order.sequences(number))
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 from posegen.arrays import Array
 from posegen.dataset.batches.order import Order, Piece
 from posegen.dataset.batches.skeletons import vary_skeletons
+from posegen.dataset.splits import in_split
 from posegen.errors import UsageError
 from posegen.skeleton import JOINTS
 from posegen.wording import did_you_mean, shown
@@ -107,6 +108,8 @@ class Source(Protocol):
     ----------
     samples, chunk : int
         Number of samples, and of samples in a chunk; the last chunk may have fewer.
+    seed : int or None
+        Seed of the samples, which decides on their split; None for samples without splits.
     variants : tuple of str
         Names of the variants in order.
     most_threads : int
@@ -117,6 +120,8 @@ class Source(Protocol):
     def samples(self) -> int: ...  # noqa: D102
     @property
     def chunk(self) -> int: ...  # noqa: D102
+    @property
+    def seed(self) -> int | None: ...  # noqa: D102
     @property
     def variants(self) -> tuple[str, ...]: ...  # noqa: D102
     @property
@@ -441,6 +446,7 @@ def make_batches(
     seed: int = 0,
     fields: Sequence[str] | str | None = None,
     variants: Sequence[str] | str | None = None,
+    split: str | None = None,
     window: int = WINDOW,
     epochs: int | None = 1,
     start: int = 0,
@@ -451,8 +457,8 @@ def make_batches(
 ) -> Batches:
     """Return shuffled batches of sequences.
 
-    The sequences of batch k depend only on k, seed, size, window, lanes, drop_last, the selected variants, and the number of
-    samples and the chunk size of the source.
+    The sequences of batch k depend only on k, seed, size, window, lanes, drop_last, the split, the selected variants, and the
+    number of samples and the chunk size of the source.
 
     Parameters
     ----------
@@ -467,6 +473,8 @@ def make_batches(
         lists of texts. All arrays unless given.
     variants : sequence of str, or str, optional
         All unless given.
+    split : str, optional
+        ``training``, ``validation`` or ``test``: batches of the samples in this split alone; see :mod:`posegen.dataset.splits`.
     window : int
         Number of sequences that are shuffled together: whole chunks of samples with their variants, at least one chunk.
     epochs : int or None
@@ -507,7 +515,10 @@ def make_batches(
         window=_check_integer("window", window, least=1),
         lanes=_check_integer("lanes", lanes, least=1),
         drop_last=bool(drop_last),
+        split=None if split is None else _check_split(source, split),
     )
+    if order.total == 0:
+        raise UsageError(f"{source.name} has no sample in the split {split} among {source.samples:,}")
     if order.per_epoch == 0:
         msg = f"{source.name} has {order.total} sequences, fewer than a batch of {size}, and drop_last leaves out such a batch"
         raise UsageError(msg)
@@ -519,6 +530,14 @@ def make_batches(
         _check_integer("threads", threads),
     )
     return Batches(source, order, selection, first, stop, 1, workers, noise)
+
+
+def _check_split(source: Source, split: str) -> tuple[int, str]:
+    """Return the seed of the samples, and the split; UsageError if there is no such split."""
+    if source.seed is None:
+        raise UsageError(f"{source.name} has no splits")
+    in_split(source.seed, [], split)  # refuses unknown names
+    return source.seed, split
 
 
 def _windows_of(planned: tuple[int, list[Piece]]) -> set[tuple[int, int]]:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from posegen.arrays import Array
+from posegen.dataset.splits import in_split
 from posegen.randomness import Stream, philox_kernel
 
 _WORD = 2**32 - 1
@@ -68,6 +69,8 @@ class Order:
         Number of windows that take turns in providing batches: the epoch is divided into as many parts, read in parallel.
     drop_last : bool
         Leave out an incomplete batch at the end of an epoch.
+    split : (int, str) or None
+        Seed of the samples and the split that they must be in; None for all samples.
 
     Examples
     --------
@@ -84,11 +87,12 @@ class Order:
     window: int
     lanes: int = 1
     drop_last: bool = False
+    split: tuple[int, str] | None = None
 
     @property
     def total(self) -> int:
         """Number of sequences in an epoch."""
-        return self.samples * self.variants
+        return int(_chunk_sizes(self.samples, self.chunk, self.split).sum()) * self.variants
 
     @property
     def per_epoch(self) -> int:
@@ -121,15 +125,12 @@ class Order:
         epoch, step = divmod(number, self.per_epoch)
         start = self._batch_in_epoch(step) * self.size
         stop = min(start + self.size, self.total)
-        full = self.chunks_in_window * self.chunk * self.variants
-        missing = (self.chunks * self.chunk - self.samples) * self.variants
-        # Only the last chunk may be short; the windows after its window begin earlier by what it lacks.
-        short = _chunk_order(self.seed, epoch, self.chunks)[1] // self.chunks_in_window
+        ends = _window_ends(self, epoch)
         pieces = []
         while start < stop:
-            window = start // full if start < (short + 1) * full - missing else (start + missing) // full
-            begin = window * full - (missing if short < window else 0)
-            end = min((window + 1) * full - (missing if short <= window else 0), stop)
+            window = int(np.searchsorted(ends, start, side="right"))
+            begin = int(ends[window - 1]) if window else 0
+            end = min(int(ends[window]), stop)
             pieces.append(Piece(epoch, window, start - begin, end - begin))
             start = end
         return pieces
@@ -171,18 +172,45 @@ class Order:
 
 
 @lru_cache(4)
-def _chunk_order(seed: int, epoch: int, chunks: int) -> tuple[Array, int]:
-    """Return the chunks of an epoch in order, and the position of the last chunk of the source, which alone may be short."""
-    order = _shuffled(seed, epoch, _NO_WINDOW, chunks)
-    return order, int(np.flatnonzero(order == chunks - 1)[0])
+def _in_split(samples: int, split: tuple[int, str]) -> Array:
+    """Return whether each sample is in a split, bool [samples]."""
+    chosen = np.zeros(samples, bool)
+    chosen[in_split(split[0], np.arange(samples), split[1])] = True
+    return chosen
+
+
+@lru_cache(4)
+def _chunk_sizes(samples: int, chunk: int, split: tuple[int, str] | None) -> Array:
+    """Return the number of samples of each chunk that are used."""
+    chunks = -(-samples // chunk)
+    if split is None:
+        return np.minimum(samples - np.arange(chunks) * chunk, chunk)
+    return np.bincount(np.flatnonzero(_in_split(samples, split)) // chunk, minlength=chunks)
+
+
+@lru_cache(4)
+def _chunk_order(seed: int, epoch: int, chunks: int) -> Array:
+    """Return the chunks of an epoch in order."""
+    return _shuffled(seed, epoch, _NO_WINDOW, chunks)
+
+
+@lru_cache(4)
+def _window_ends(order: Order, epoch: int) -> Array:
+    """Return the number of sequences of an epoch up to the end of each window."""
+    sizes = _chunk_sizes(order.samples, order.chunk, order.split)[_chunk_order(order.seed, epoch, order.chunks)]
+    firsts = np.arange(0, order.chunks, order.chunks_in_window)
+    return np.cumsum(np.add.reduceat(sizes, firsts)) * order.variants
 
 
 @lru_cache(_CACHED_WINDOWS)
 def _window_order(order: Order, epoch: int, window: int) -> Window:
     first = window * order.chunks_in_window
-    chunks = _chunk_order(order.seed, epoch, order.chunks)[0][first : first + order.chunks_in_window]
-    each = np.minimum(order.samples - chunks * order.chunk, order.chunk)
-    present = np.flatnonzero(np.arange(order.chunk) < np.repeat(each, order.variants)[:, None])
+    chunks = _chunk_order(order.seed, epoch, order.chunks)[first : first + order.chunks_in_window]
+    samples = chunks[:, None] * order.chunk + np.arange(order.chunk)
+    used = samples < order.samples
+    if order.split is not None:
+        used &= _in_split(order.samples, order.split)[np.minimum(samples, order.samples - 1)]
+    present = np.flatnonzero(np.repeat(used, order.variants, axis=0))
     return Window(chunks, present[_shuffled(order.seed, epoch, window, len(present))])
 
 

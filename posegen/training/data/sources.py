@@ -407,6 +407,11 @@ class ClipSource:
         return len(self.sample_numbers)
 
     @property
+    def seed(self) -> None:
+        """None: training selects the samples of a split itself."""
+        return None
+
+    @property
     def chunk(self) -> int:
         """Samples that are loaded together."""
         return self.group or self.origin.chunk
