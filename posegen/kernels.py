@@ -39,7 +39,7 @@ LINE_BYTES = 64
 
 CACHE_VARIABLE = "POSEGEN_KERNEL_CACHE"
 """Environment variable that names the folder of compiled kernels."""
-KERNEL_PACKAGES = ("checks", "library", "motion", "variants")
+KERNEL_PACKAGES = ("checks", "exchange/kernels", "library", "motion", "variants")
 """The only packages that kernels import from (a test checks that), so that editing others does not recompile kernels."""
 
 

@@ -14,6 +14,7 @@ CALLER = "it only calls other kernels in order; tests and golden hashes cover th
 PROPERTIES = "its tests check the defining properties of the result; an oracle would repeat the kernel line by line"
 TRIVIAL = "it is a single expression, or a copy, that its tests compare with known values"
 PUBLISHED = "its tests compare it with published values"
+TOGETHER = "an oracle beside its tests computes what these kernels compute together"
 
 WITHOUT_ORACLE = {
     "posegen.checks.capsules": {
@@ -30,6 +31,10 @@ WITHOUT_ORACLE = {
     "posegen.checks.ranges": {
         PROPERTIES: "put along fill_axes fill_trunk fill_neck fill_leg fill_arm fill_angles "
         "outside leaves_range apply_wider_ranges leaves_ranges"
+    },
+    "posegen.exchange.kernels.decimals": {TRIVIAL: "fill_decimals"},
+    "posegen.exchange.kernels.features263": {
+        TOGETHER: "set_lengths _bone_length face_ahead _half_angle fill_headings fill_features _fill_rotation add_moments"
     },
     "posegen.hashing": {TRIVIAL: "_count_odd_bits"},
     "posegen.motion.arms": {

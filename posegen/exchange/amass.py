@@ -15,8 +15,8 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.exchange.clip import Clip
-from posegen.exchange.export import one_file_each
-from posegen.exchange.joint_rotations import local_rotations, rotation_vectors, shortest, world_rotations
+from posegen.exchange.export_format import one_file_each
+from posegen.exchange.joint_rotations import in_parent, in_world, local_rotations, rotation_vectors, shortest
 from posegen.skeleton import JOINTS, PARENTS
 
 PELVIS = np.array([-0.0018, -0.2233, 0.0282])
@@ -55,7 +55,7 @@ def smpl_rotations(clip: Clip) -> Array:
     A joint is rebased by the rotation from the bone behind it in the T-pose to that in the rest pose of the clip. Feet and
     wrists, which have no such bone, follow the joint before them.
     """
-    world = world_rotations(clip)
+    world = in_world(local_rotations(clip))
     rebased = np.empty_like(world)
     bases = np.tile(np.eye(3), (len(JOINTS), 1, 1))
     for joint, (name, parent) in enumerate(zip(JOINTS, PARENTS, strict=True)):
@@ -71,7 +71,7 @@ def smpl_rotations(clip: Clip) -> Array:
 
 def encode(clip: Clip) -> bytes:
     """Return the npz archive of a clip."""
-    vectors = rotation_vectors(local_rotations(_UP @ smpl_rotations(clip)))
+    vectors = rotation_vectors(in_parent(_UP @ smpl_rotations(clip)))
     frames = len(clip.joints)
     body = np.moveaxis(vectors[1:], 0, 1).reshape(frames, -1)
     hands = np.zeros((frames, 3 * _HANDS))
@@ -98,4 +98,6 @@ def encode(clip: Clip) -> bytes:
     return buffer.getvalue()
 
 
-FORMAT = one_file_each("amass", "rotations of SMPL's joints with z up, as in AMASS", ".npz", encode)
+FORMAT = one_file_each(
+    "amass", "rotations of SMPL's joints with z up, as in AMASS", ".npz", encode, fields=("rotation",), frame_bytes=1290
+)

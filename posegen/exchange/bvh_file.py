@@ -7,13 +7,15 @@ the arms hang down (:mod:`posegen.skeleton`).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 
 from posegen.arrays import Array
 from posegen.exchange.clip import Clip
-from posegen.exchange.export import one_file_each
-from posegen.exchange.joint_rotations import local_rotations, world_rotations
+from posegen.exchange.export_format import one_file_each
+from posegen.exchange.joint_rotations import local_rotations
+from posegen.exchange.kernels.decimals import decimal_text
 from posegen.skeleton import JOINTS, PARENTS
 
 NAMES = {
@@ -44,11 +46,11 @@ def encode(clip: Clip) -> bytes:
     angles = _angles(clip)
     root = clip.joints[:, 0].astype(np.float64) * _CENTIMETRES
     values = np.concatenate([root, *(angles[joint] for joint in order)], axis=1)
-    motion = [" ".join(f"{value:.4f}" for value in row) for row in values.tolist()]
     head = [*_hierarchy(clip, 0, 0), "MOTION", f"Frames: {len(values)}", f"Frame Time: {1 / clip.fps:.8f}"]
-    return "\n".join(("HIERARCHY", *head, *motion, "")).encode()
+    return "\n".join(("HIERARCHY", *head, "")).encode() + decimal_text(values, " ")
 
 
+@cache
 def _children(joint: int) -> list[int]:
     return [child for child, parent in enumerate(PARENTS) if parent == joint]
 
@@ -82,10 +84,12 @@ def _numbers(metres: Array) -> str:
 
 def _angles(clip: Clip) -> Array:
     """Return the angles about z, y and x of each joint relative to its parent: degrees [22, frame, 3]."""
-    local = local_rotations(world_rotations(clip))
+    local = local_rotations(clip)
     z, x = np.arctan2(local[..., 1, 0], local[..., 0, 0]), np.arctan2(local[..., 2, 1], local[..., 2, 2])
     y = np.arcsin(np.clip(-local[..., 2, 0], -1.0, 1.0))
     return np.asarray(np.degrees(np.stack([z, y, x], axis=-1)))
 
 
-FORMAT = one_file_each("bvh", "BVH in centimetres with the joint names of LAFAN1", ".bvh", encode)
+FORMAT = one_file_each(
+    "bvh", "BVH in centimetres with the joint names of LAFAN1", ".bvh", encode, fields=("rotation",), frame_bytes=560
+)

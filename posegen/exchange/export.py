@@ -14,12 +14,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from posegen.arrays import Array
 from posegen.config.schema import Config
@@ -27,131 +25,28 @@ from posegen.dataset.files import write_durably
 from posegen.dataset.layout import Header
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.runs import current_run
-from posegen.dataset.splits import SPLITS, in_split
+from posegen.dataset.splits import SPLITS
 from posegen.errors import PosegenError, UsageError
 from posegen.exchange.clip import Clip, clip_name
+from posegen.exchange.export_format import PARTS, RECORDS, ExportFormat, Shard, find_format
+from posegen.exchange.selection import Selection, choose, estimate_bytes, scale_frames, select_sequences, why_unfit
 from posegen.fields.field import Sequences, compute_fields, fields_with_arrays
 from posegen.fields.rotation import bone_offsets
 from posegen.generation.header import stored_config
 from posegen.generation.pool import JobError, LostJob, run_jobs
+from posegen.generation.run import MARGIN
 from posegen.generation.session import write_session
 from posegen.library.load import Library, load_library
-from posegen.machine import available_cores
-from posegen.plugins import EXPORTS, STORED_ARRAYS, require_extra
+from posegen.machine import available_cores, free_disk
+from posegen.plugins import STORED_ARRAYS
 from posegen.progress import Progress
+from posegen.quantities import human_bytes
 from posegen.synthesis import synthesize
-from posegen.wording import did_you_mean, shown
 
-RECORDS = ".posegen-export"
-"""Folder of the records within the export."""
-PARTS = f"{RECORDS}/parts"
-"""Folder for what formats with one file for all clips keep of each shard."""
 _SELECTION, _COMPLETE = "selection.json", "complete"
 _BLOCK = 32
 """Samples that are held at once."""
 _NAMED = 3
-
-
-@dataclass(frozen=True)
-class Shard:
-    """Where the clips of a shard go: the folder of the export, the number of the shard, and the library of its actions."""
-
-    folder: Path
-    number: int
-    library: Library
-
-
-@dataclass(frozen=True)
-class ExportFormat:
-    """A format that clips are written in.
-
-    Attributes
-    ----------
-    name, summary : str
-    write : callable
-        Takes the clips of a shard in blocks and the :class:`Shard`, writes files and returns the shard's record: plain data.
-    finish : callable
-        Takes the folder and the records of all shards in order, and writes the files about all clips.
-    fps : int, optional
-        Frames per second that readers expect. Sequences of another rate are made again at this one.
-    most_actors : int
-        Sequences with more actors are left out, and counted.
-    frames : (int, int)
-        Numbers of frames that readers accept; other sequences are left out, and counted.
-    fields : tuple of str
-        Arrays of derived fields of each actor and frame that clips need.
-    """
-
-    name: str
-    summary: str
-    write: Callable[[Iterator[list[Clip]], Shard], Mapping[str, Any]]
-    finish: Callable[[Path, Iterator[Mapping[str, Any]]], None]
-    fps: int | None = None
-    most_actors: int = 100
-    frames: tuple[int, int] = (1, 1 << 40)
-    fields: tuple[str, ...] = ()
-
-
-CLIPS = "clips.jsonl"
-"""List of the clips in formats of one file for each clip: name, split, frame rate, frames, action and captions."""
-
-
-def one_file_each(
-    name: str, summary: str, ending: str, encode: Callable[[Clip], bytes], fps: int | None = None
-) -> ExportFormat:
-    """Return a format that writes each clip to a file of its own, and lists them in :data:`CLIPS`.
-
-    Parameters
-    ----------
-    name, summary, fps
-        As those of :class:`ExportFormat`.
-    ending : str
-        Of the names of files.
-    encode : callable
-        Returns the content of the file of a clip.
-    """
-
-    def write(blocks: Iterator[list[Clip]], shard: Shard) -> dict[str, Any]:
-        lines = []
-        for clip in chain.from_iterable(blocks):
-            (shard.folder / f"{clip.name}{ending}").write_bytes(encode(clip))
-            about = {"name": clip.name, "split": clip.split, "fps": clip.fps, "frames": len(clip.joints)}
-            lines.append(json.dumps(about | {"action": clip.label, "captions": clip.captions}, ensure_ascii=False))
-        return {"lines": lines}
-
-    def finish(folder: Path, parts: Iterator[Mapping[str, Any]]) -> None:
-        with (folder / CLIPS).open("w", encoding="utf-8") as file:
-            for part in parts:
-                file.writelines(f"{line}\n" for line in part["lines"])
-
-    return ExportFormat(name, summary, write, finish, fps)
-
-
-@dataclass(frozen=True)
-class Selection:
-    """What is exported: the format, and which sequences of which dataset.
-
-    Attributes
-    ----------
-    identity : str
-        Identity of the dataset.
-    samples : int
-    form : str
-        Name of the format.
-    splits, variants : tuple of str
-    where : str
-        SQL condition on the rows; all if empty.
-    fps : int
-        Frames per second of the clips.
-    """
-
-    identity: str
-    samples: int
-    form: str
-    splits: tuple[str, ...]
-    variants: tuple[str, ...]
-    where: str
-    fps: int
 
 
 @dataclass(frozen=True)
@@ -228,16 +123,18 @@ def export(
     UsageError
         If there is no such format, split, variant or column, or `out` holds another export.
     PosegenError
-        If the dataset is damaged, cannot be made again at the rate of the format, or `out` cannot be written.
+        If no clip remains, the disk has no room for them, the dataset is damaged or cannot be made again at the rate of the
+        format, or `out` cannot be written.
     """
     started = time.monotonic()
     path, out, form = Path(path), Path(out), find_format(to)
     dataset = open_dataset(path)
-    selection = _select(dataset, form, splits, variants, where, fps)
+    selection = select_sequences(dataset, form, splits, variants, where, fps)
     config = _config_at(path, dataset.header, selection.fps)
     with write_session(out, current_run(), create=True) as check:
-        _keep_selection(out, selection)
         missing = [shard for shard in range(dataset.header.shards()) if not _record(out, shard).exists()]
+        _check_free_space(out, estimate_bytes(dataset, form, selection, missing), free_disk(out))
+        _keep_selection(out, selection)
         jobs = [_Job(path, out, shard, selection, config) for shard in missing]
         _run(jobs, workers or available_cores(), progress or Progress(), check)
         complete = out / RECORDS / _COMPLETE
@@ -249,60 +146,26 @@ def export(
     return ExportResult(out, clips, left_out, time.monotonic() - started, nothing_to_do)
 
 
-def find_format(name: str) -> ExportFormat:
-    """Return a format by name.
-
-    Raises
-    ------
-    UsageError
-        If there is no such format.
-    """
-    if name not in EXPORTS:
-        known = EXPORTS.names()
-        raise UsageError(f"there is no format {name!r}{did_you_mean(name, known)}")
-    record: ExportFormat = EXPORTS.load(name)
-    return record
-
-
-def _select(
-    dataset: Dataset, form: ExportFormat, splits: Sequence[str], variants: Sequence[str], where: str, fps: int | None
-) -> Selection:
-    if fps is not None and form.fps not in (None, fps):
-        raise UsageError(f"{form.name} has {form.fps} frames a second (got {fps})")
-    for split in splits:
-        in_split(0, [], split)  # refuses unknown names
-    known = dataset.header.variants
-    for variant in variants:
-        if variant not in known:
-            raise UsageError(f"{dataset.path}: has no variant {variant!r}{did_you_mean(variant, known)}")
-    if where:
-        filtered(dataset.table(0).slice(0, 0), where)  # refuses conditions that cannot be evaluated
-    return Selection(
-        identity=dataset.header.identity,
-        samples=len(dataset),
-        form=form.name,
-        splits=tuple(split for split in SPLITS if split in splits),
-        variants=tuple(variant for variant in known if variant in variants or not variants),
-        where=where,
-        fps=fps or form.fps or dataset.header.fps,
-    )
-
-
 def _config_at(path: Path, header: Header, fps: int) -> Config | None:
     """Return the config of the same scenes at another frame rate; None if the stored frames can be used."""
     if header.fps == fps:
         return None
     config = stored_config(path, header)
     scaled = config.as_data()
-    scaled |= {"fps": fps, "frames": _frames(config.frames, config.fps, fps)}
+    scaled |= {"fps": fps, "frames": scale_frames(config.frames, config.fps, fps)}
     if config.length is not None:
-        bounds = {key: _frames(getattr(config.length, key), config.fps, fps) for key in ("min", "max")}
+        bounds = {key: scale_frames(getattr(config.length, key), config.fps, fps) for key in ("min", "max")}
         scaled["length"] = {**scaled["length"], **bounds}
     return Config.model_validate(scaled)
 
 
-def _frames(frames: int, fps: int, to: int) -> int:
-    return max(1, (frames * to + fps // 2) // fps)
+def _check_free_space(out: Path, needed: int, free: int) -> None:
+    """Raise PosegenError if the rest of an export needs more bytes than are free."""
+    if needed and needed + MARGIN > free:
+        raise PosegenError(
+            f"{out}: the export needs about {human_bytes(needed)}, and {human_bytes(MARGIN)} must stay free, but only "
+            f"{human_bytes(free)} are free. Free some space, select fewer sequences, or choose another disk with --out"
+        )
 
 
 def _keep_selection(out: Path, selection: Selection) -> None:
@@ -374,11 +237,11 @@ def _shard_clips(
 ) -> Iterator[list[Clip]]:
     """Yield the selected clips of a shard in blocks, and count sequences that the format cannot hold."""
     header = dataset.header
-    chosen = _chosen(dataset.table(job.shard), job.selection, dataset.config.seed)
-    samples = sorted({sample for sample, _ in chosen})
-    for start in range(0, len(samples), _BLOCK):
-        block = np.array(samples[start : start + _BLOCK])
-        sequences = _sequences(job, dataset, library, block)
+    chosen = choose(dataset.table(job.shard), job.selection, dataset.config.seed)
+    samples = np.array(sorted({sample for sample, _ in chosen}), np.int64)
+    # Whole chunks, so that each is decoded once.
+    for numbers in _split_at(samples, header.chunk * max(1, _BLOCK // header.chunk)):
+        sequences = _sequences(job, dataset, library, numbers)
         offsets = bone_offsets(sequences)
         fields = _fields(form, sequences)
         clips: list[Clip] = []
@@ -386,7 +249,7 @@ def _shard_clips(
             split = chosen.get((row["sample"], row["variant"]))
             if split is None:
                 continue
-            reason = _unfit(form, row)
+            reason = why_unfit(form, row)
             if reason:
                 left_out[reason] += 1
             else:
@@ -395,12 +258,18 @@ def _shard_clips(
             yield clips
 
 
+def _split_at(samples: Array, step: int) -> list[Array]:
+    """Return increasing samples in parts that multiples of `step` separate."""
+    return np.split(samples, np.flatnonzero(np.diff(samples // step)) + 1) if len(samples) else []
+
+
 def _sequences(job: _Job, dataset: Dataset, library: Library, samples: Array) -> Sequences:
     """Read samples, or make them again at the rate of the format."""
     if job.config is not None:
         batch = synthesize(job.config, samples)
         return Sequences(job.config, library, samples, batch.joints, batch.action, batch.contact, batch.rows)
-    stored = {name: dataset.arrays(name, samples) for name in STORED_ARRAYS}
+    span = slice(int(samples[0]), int(samples[-1]) + 1)
+    stored = {name: dataset.arrays(name, span)[samples - span.start] for name in STORED_ARRAYS}
     rows = [row for sample in samples.tolist() for row in dataset.rows(sample)]
     return Sequences(dataset.config, library, samples, **stored, rows=rows)
 
@@ -409,45 +278,6 @@ def _fields(form: ExportFormat, sequences: Sequences) -> dict[str, Array]:
     """Compute the arrays of derived fields that a format asks for."""
     arrays = compute_fields(sequences, fields_with_arrays(form.fields)) if form.fields else {}
     return {name: arrays[name] for name in form.fields}
-
-
-def _chosen(table: pa.Table, selection: Selection, seed: int) -> dict[tuple[int, str], str]:
-    """Return the split of each selected sequence of a shard by sample and variant."""
-    if selection.where:
-        table = filtered(table, selection.where)
-    samples = np.unique(table.column("sample").to_numpy())
-    splits = {int(sample): split for split in selection.splits for sample in in_split(seed, samples, split)}
-    pairs = zip(table.column("sample").to_pylist(), table.column("variant").to_pylist(), strict=True)
-    return {(sample, name): splits[sample] for sample, name in pairs if sample in splits and name in selection.variants}
-
-
-def filtered(table: pa.Table, where: str) -> pa.Table:
-    """Return the rows of a table for which an SQL condition holds.
-
-    Raises
-    ------
-    UsageError
-        If DuckDB is not installed, or does not accept the condition.
-    """
-    require_extra("filter")
-    import duckdb
-
-    # A condition may come from elsewhere: it reads the table and nothing else.
-    with duckdb.connect(config={"enable_external_access": "false"}) as connection:
-        connection.register("sequences", table)
-        try:
-            return connection.sql(f"SELECT sequences.* FROM sequences WHERE ({where})").to_arrow_table()
-        except duckdb.Error as error:
-            reason, columns = str(error).splitlines()[0].rstrip("!."), ", ".join(table.column_names)
-            raise UsageError(f"the condition {shown(where)} cannot be used: {reason}. Columns: {columns}") from error
-
-
-def _unfit(form: ExportFormat, row: Mapping[str, Any]) -> str:
-    """Return why the format cannot hold a sequence; nothing if it can."""
-    low, high = form.frames
-    if len(row["actors"]) > form.most_actors:
-        return f"more than {form.most_actors} actor{'s' * (form.most_actors > 1)}"
-    return "" if low <= row["length"] <= high else f"not {low} to {high} frames at {form.fps} frames a second"
 
 
 def _clips(

@@ -14,8 +14,8 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.exchange.clip import Clip
-from posegen.exchange.export import one_file_each
-from posegen.exchange.joint_rotations import local_rotations, quaternions, shortest, world_rotations
+from posegen.exchange.export_format import one_file_each
+from posegen.exchange.joint_rotations import local_rotations, quaternions, shortest
 from posegen.skeleton import JOINTS, PARENTS
 
 _JSON, _BINARY = 0x4E4F534A, 0x004E4942
@@ -60,7 +60,7 @@ def encode(clip: Clip) -> bytes:
     times = buffer.add((np.arange(len(clip.joints)) / clip.fps).astype(np.float32)[:, None], "SCALAR")
     samplers = [{"input": times, "output": buffer.add(clip.joints[:, 0].astype(np.float32), "VEC3")}]
     channels: list[dict[str, Any]] = [{"sampler": 0, "target": {"node": 0, "path": "translation"}}]
-    for joint, turns in enumerate(quaternions(local_rotations(world_rotations(clip)))):
+    for joint, turns in enumerate(quaternions(local_rotations(clip))):
         samplers.append({"input": times, "output": buffer.add(_continued(turns).astype(np.float32), "VEC4")})
         channels.append({"sampler": joint + 1, "target": {"node": joint, "path": "rotation"}})
     document = {
@@ -113,4 +113,4 @@ def _continued(turns: Array) -> Array:
     return np.asarray(turns * np.concatenate([[1.0], np.cumprod(signs)])[:, None])
 
 
-FORMAT = one_file_each("glb", "animated skeletons in glTF 2.0", ".glb", encode)
+FORMAT = one_file_each("glb", "animated skeletons in glTF 2.0", ".glb", encode, fields=("rotation",), frame_bytes=470)

@@ -7,7 +7,7 @@ import io
 import numpy as np
 
 from posegen.exchange.clip import Clip
-from posegen.exchange.export import one_file_each
+from posegen.exchange.export_format import one_file_each
 
 
 def encode(clip: Clip) -> bytes:

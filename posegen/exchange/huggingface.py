@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from posegen.exchange.clip import Clip
-from posegen.exchange.export import ExportFormat, Shard
+from posegen.exchange.export_format import ExportFormat, Shard
 from posegen.skeleton import JOINTS
 from posegen.templates import fill_template
 
@@ -87,4 +87,6 @@ def finish(folder: Path, records: Iterator[Mapping[str, Any]]) -> None:
     (folder / "README.md").write_text(card, encoding="utf-8")
 
 
-FORMAT = ExportFormat("hf", "Parquet files with a card, for the Hugging Face Hub and `datasets`", write, finish)
+FORMAT = ExportFormat(
+    "hf", "Parquet files with a card, for the Hugging Face Hub and `datasets`", write, finish, frame_bytes=150
+)

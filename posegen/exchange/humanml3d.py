@@ -6,53 +6,45 @@ Readers (MDM, MoMask, MARDM) take clips of 40 to 199 frames at 20 frames a secon
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from posegen.exchange.clip import Clip
-from posegen.exchange.export import ExportFormat, Shard
+from posegen.exchange.export_format import ExportFormat, Shard
 from posegen.exchange.features263 import FPS, GROUPS, WIDTH, features_of, standard_skeleton
+from posegen.exchange.kernels.features263 import add_moments
+from posegen.exchange.npy import write_npy
 from posegen.exchange.word_classes import library_tagger
 
 _LISTS = {"training": "train", "validation": "val", "test": "test"}
-_BLOCK = 16
+_TEXTS = 1000
+"""Captions whose words are kept with their classes."""
 
 
 def write(blocks: Iterator[list[Clip]], shard: Shard) -> dict[str, Any]:
     """Write features, joints and texts of clips; return their names by split, and sums of the features."""
-    folders = {name: shard.folder / name for name in ("new_joint_vecs", "new_joints", "texts")}
+    folders = {name: str(shard.folder / name) for name in ("new_joint_vecs", "new_joints", "texts")}
     for path in folders.values():
-        path.mkdir(exist_ok=True)
-    tagger = library_tagger(shard.library)
+        Path(path).mkdir(exist_ok=True)
+    tagged = lru_cache(_TEXTS)(library_tagger(shard.library).tagged)  # variants share texts
     total, squares, frames = np.zeros(WIDTH), np.zeros(WIDTH), 0
     names: dict[str, list[str]] = {}
-    for clips in blocks:
-        for alike in _of_equal_length(clips):
-            features, joints = features_of(np.stack([clip.joints for clip in alike]), standard_skeleton())
-            exact = features.astype(np.float64)
-            total += exact.sum(axis=(0, 1))
-            squares += (exact * exact).sum(axis=(0, 1))
-            frames += features.shape[0] * features.shape[1]
-            for clip, values, places in zip(alike, features, joints, strict=True):
-                np.save(folders["new_joint_vecs"] / f"{clip.name}.npy", values)
-                np.save(folders["new_joints"] / f"{clip.name}.npy", places[:-1])
-        for clip in clips:
-            lines = "".join(f"{text}#{tagger.tagged(text)}#0.0#0.0\n" for text in clip.captions)
-            (folders["texts"] / f"{clip.name}.txt").write_text(lines, encoding="utf-8")
-            names.setdefault(clip.split, []).append(clip.name)
+    for clip in chain.from_iterable(blocks):
+        features, joints = (values[0] for values in features_of(clip.joints[None], standard_skeleton()))
+        add_moments(features, total, squares)
+        frames += len(features)
+        write_npy(f"{folders['new_joint_vecs']}/{clip.name}.npy", features)
+        write_npy(f"{folders['new_joints']}/{clip.name}.npy", joints[:-1])
+        lines = "".join(f"{text}#{tagged(text)}#0.0#0.0\n" for text in clip.captions)
+        with open(f"{folders['texts']}/{clip.name}.txt", "wb") as file:
+            file.write(lines.encode())
+        names.setdefault(clip.split, []).append(clip.name)
     return {"names": names, "frames": frames, "sum": total.tolist(), "squares": squares.tolist()}
-
-
-def _of_equal_length(clips: Sequence[Clip]) -> Iterator[list[Clip]]:
-    """Yield clips in small groups of equal length."""
-    for _, group in groupby(sorted(clips, key=lambda clip: len(clip.joints)), lambda clip: len(clip.joints)):
-        alike = list(group)
-        for start in range(0, len(alike), _BLOCK):
-            yield alike[start : start + _BLOCK]
 
 
 def finish(folder: Path, parts: Iterator[Mapping[str, Any]]) -> None:
@@ -87,4 +79,5 @@ FORMAT = ExportFormat(
     fps=FPS,
     most_actors=1,
     frames=(41, 200),
+    frame_bytes=1320,
 )

@@ -6,20 +6,28 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.exchange.clip import Clip
-from posegen.fields.rotation import rotations
-from posegen.skeleton import JOINTS, PARENTS
+from posegen.skeleton import PARENTS
 
 
-def world_rotations(clip: Clip) -> Array:
-    """Return the axes of all joints in the world as the columns of matrices, float64 [22, frame, 3, 3].
+def local_rotations(clip: Clip) -> Array:
+    """Return rotations relative to the parent of each joint, those of the pelvis in the world: float64 [22, frame, 3, 3].
 
-    In the rest pose of :mod:`posegen.skeleton` they are the identity.
+    In the rest pose of :mod:`posegen.skeleton` they are the identity. The clip has the field ``rotation``.
     """
-    turned = rotations(clip.joints[None].astype(np.float64), clip.offsets[None])
-    return np.stack([np.moveaxis(turned[name][:, :, 0], (1, 0, 2), (1, 2, 0)) for name in JOINTS])
+    columns = np.moveaxis(clip.fields["rotation"], 1, 0).astype(np.float64)
+    x, y = columns[..., :3], columns[..., 3:]
+    return np.stack([x, y, np.cross(x, y)], axis=-1)
 
 
-def local_rotations(world: Array) -> Array:
+def in_world(local: Array) -> Array:
+    """Return rotations in the world of rotations relative to the parent of each joint: [22, ..., 3, 3]."""
+    world = np.empty_like(local)
+    for joint, parent in enumerate(PARENTS):
+        world[joint] = local[joint] if parent < 0 else world[parent] @ local[joint]
+    return world
+
+
+def in_parent(world: Array) -> Array:
     """Return rotations relative to the parent of each joint, those of the pelvis in the world: [22, ..., 3, 3]."""
     return np.stack([world[j] if p < 0 else np.swapaxes(world[p], -1, -2) @ world[j] for j, p in enumerate(PARENTS)])
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.exchange.clip import Clip
-from posegen.exchange.export import PARTS, ExportFormat, Shard
+from posegen.exchange.export_format import PARTS, ExportFormat, Shard
 from posegen.exchange.layouts import LAYOUTS, convert
 from posegen.fields.camera import SIZE
 from posegen.skeleton import JOINTS
@@ -148,6 +148,7 @@ PYSKL = ExportFormat(
     finish_pyskl,
     most_actors=MOST_PERSONS,
     fields=("detections", "confidence"),
+    frame_bytes=1020,
 )
 CTRGCN = ExportFormat(
     "ctrgcn",
@@ -155,4 +156,5 @@ CTRGCN = ExportFormat(
     write_ctrgcn,
     finish_ctrgcn,
     most_actors=MOST_PERSONS,
+    frame_bytes=1810,
 )

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from posegen.exchange.clip import Clip
-from posegen.exchange.export import ExportFormat, Shard
+from posegen.exchange.export_format import ExportFormat, Shard
 
 
 def write(blocks: Iterator[list[Clip]], shard: Shard) -> dict[str, Any]:

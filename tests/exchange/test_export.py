@@ -6,12 +6,14 @@ import hashlib
 import json
 import os
 import pickle
+import shutil
 import signal
 import struct
 import subprocess
 import sys
 import tarfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,12 +23,14 @@ from numpy.typing import NDArray
 
 import posegen
 from posegen.dataset.splits import SPLITS, in_split
-from posegen.errors import UsageError
+from posegen.errors import PosegenError, UsageError
 from posegen.exchange.amass import PELVIS, REST
 from posegen.exchange.bvh import joint_positions, read_bvh
 from posegen.exchange.bvh_file import bvh_name
 from posegen.exchange.export import export
+from posegen.exchange.export_format import find_format
 from posegen.exchange.features263 import joints_of
+from posegen.exchange.selection import estimate_bytes, select_sequences
 from posegen.library.load import load_library
 from posegen.plugins import EXPORTS
 from posegen.skeleton import JOINTS, PARENTS
@@ -56,6 +60,10 @@ def test_two_workers_write_the_same_as_one(form: str, dataset, tmp_path: Path) -
     two = export(dataset.path, form, tmp_path / "two", workers=2)
     assert one.clips == two.clips > SAMPLES
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    written = sum(path.stat().st_size for path in (tmp_path / "one").rglob("*") if path.is_file())
+    selection = select_sequences(dataset, find_format(form), tuple(SPLITS), (), "", None)
+    estimate = estimate_bytes(dataset, find_format(form), selection, range(3))
+    assert 0.3 < written / estimate < 2  # formats with one file at the end are written twice
     again = export(dataset.path, form, tmp_path / "two", workers=1)
     assert (again.nothing_to_do, again.clips) == (True, one.clips)
 
@@ -110,6 +118,30 @@ def test_another_selection_needs_another_folder(dataset, tmp_path: Path) -> None
         export(dataset.path, "csv", tmp_path, splits=["validation"], workers=1)
     with pytest.raises(UsageError, match=r"there is no format 'bhv'; did you mean 'bvh'"):
         export(dataset.path, "bhv", tmp_path, workers=1)
+
+
+def test_an_export_without_clips_is_refused(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(PosegenError, match=r"none of 45 samples is selected by --split test --filter .*. Change"):
+        export(dataset.path, "csv", tmp_path / "out", splits=["test"], where="length > 999", workers=1)
+    long = replace(find_format("csv"), frames=(99, 200))
+    selection = select_sequences(dataset, long, tuple(SPLITS), ["base"], "", None)
+    with pytest.raises(PosegenError, match=r"csv can hold none .*: 45 have fewer than 99 or more than 200 frames. Choose"):
+        estimate_bytes(dataset, long, selection, range(3))
+    command = ["export", str(dataset.path), "--to", "csv", "-o", str(tmp_path / "out"), "--filter", "length > 999"]
+    run = subprocess.run([sys.executable, "-m", "posegen", *command], capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert "Change or leave out an option" in run.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_full_disk_is_noticed_before_anything_is_written(  # type: ignore[no-untyped-def]
+    dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(1 << 40, 1 << 40, 67 << 20))
+    with pytest.raises(PosegenError, match=r"out: the export needs about .* and 67.1 MB must stay free, but only 70.3 MB"):
+        export(dataset.path, "humanml3d", tmp_path / "out", workers=1)
+    assert not (tmp_path / "out").exists()
+    assert export(dataset.path, "csv", tmp_path / "out", splits=["test"], variants=["base"], workers=1).clips > 0
 
 
 def test_bvh_gives_the_joints_back(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

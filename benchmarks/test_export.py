@@ -1,0 +1,46 @@
+"""Guards of exports: beside the least that they take, to write the same files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shutil import rmtree
+
+import numpy as np
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+
+import posegen
+from benchmarks.datasets import generate
+from benchmarks.guards import EXPORT, Guard
+from benchmarks.measure import compare
+
+SAMPLES = 200
+PAIRS = 5
+
+
+@pytest.mark.parametrize("form", EXPORT)
+def test_exporting_takes_little_longer_than_writing(
+    form: str, benchmark: BenchmarkFixture, tmp_path: Path, guard: Guard
+) -> None:
+    path = generate(tmp_path / "dataset", "--samples", str(SAMPLES))
+    out, copy = tmp_path / "out", tmp_path / "copy"
+    clips = posegen.export(path, form, out, workers=1).clips
+    files = {file.relative_to(out): file.read_bytes() for file in sorted(out.rglob("*")) if file.is_file()}
+
+    def writing() -> None:
+        rmtree(copy, ignore_errors=True)
+        for name, content in files.items():
+            file = copy / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+
+    def exporting() -> None:
+        rmtree(out)
+        assert posegen.export(path, form, out, workers=1).clips == clips
+
+    compare(exporting, writing, 1)
+    comparison = benchmark.pedantic(compare, args=(exporting, writing, PAIRS), rounds=1)
+    rate = clips / float(np.median(comparison.first))
+    benchmark.extra_info.update({"ratio": comparison.ratio, "clips_per_second": rate})
+    print(f"\nexport to {form}: {rate:,.0f} clips per second, {comparison.ratio:.2f} times as long as writing the files")
+    guard(f"export to {form}, by writing its files", comparison.ratio, most=EXPORT[form])

@@ -1,0 +1,120 @@
+"""What a format of exports consists of. Which sequences are exported is left to :mod:`posegen.exchange.selection`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from posegen.errors import UsageError
+from posegen.exchange.clip import Clip
+from posegen.library.load import Library
+from posegen.plugins import EXPORTS
+from posegen.wording import did_you_mean
+
+RECORDS = ".posegen-export"
+"""Folder of the records within the export."""
+PARTS = f"{RECORDS}/parts"
+"""Folder for what formats with one file for all clips keep of each shard."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Where the clips of a shard go: the folder of the export, the number of the shard, and the library of its actions."""
+
+    folder: Path
+    number: int
+    library: Library
+
+
+@dataclass(frozen=True)
+class ExportFormat:
+    """A format that clips are written in.
+
+    Attributes
+    ----------
+    name, summary : str
+    write : callable
+        Takes the clips of a shard in blocks and the :class:`Shard`, writes files and returns the shard's record: plain data.
+    finish : callable
+        Takes the folder and the records of all shards in order, and writes the files about all clips.
+    fps : int, optional
+        Frames per second that readers expect. Sequences of another rate are made again at this one.
+    most_actors : int
+        Sequences with more actors are left out, and counted.
+    frames : (int, int)
+        Numbers of frames that readers accept; other sequences are left out, and counted.
+    fields : tuple of str
+        Arrays of derived fields of each actor and frame that clips need.
+    frame_bytes : float
+        Size of a frame of a clip on disk while the export is written, about.
+    """
+
+    name: str
+    summary: str
+    write: Callable[[Iterator[list[Clip]], Shard], Mapping[str, Any]]
+    finish: Callable[[Path, Iterator[Mapping[str, Any]]], None]
+    fps: int | None = None
+    most_actors: int = 100
+    frames: tuple[int, int] = (1, 1 << 40)
+    fields: tuple[str, ...] = ()
+    frame_bytes: float = 300.0
+
+
+CLIPS = "clips.jsonl"
+"""List of the clips in formats of one file for each clip: name, split, frame rate, frames, action and captions."""
+
+
+def one_file_each(
+    name: str,
+    summary: str,
+    ending: str,
+    encode: Callable[[Clip], bytes],
+    fps: int | None = None,
+    fields: tuple[str, ...] = (),
+    frame_bytes: float = 300.0,
+) -> ExportFormat:
+    """Return a format that writes each clip to a file of its own, and lists them in :data:`CLIPS`.
+
+    Parameters
+    ----------
+    name, summary, fps, fields, frame_bytes
+        As those of :class:`ExportFormat`.
+    ending : str
+        Of the names of files.
+    encode : callable
+        Returns the content of the file of a clip.
+    """
+
+    def write(blocks: Iterator[list[Clip]], shard: Shard) -> dict[str, Any]:
+        lines = []
+        for clip in chain.from_iterable(blocks):
+            (shard.folder / f"{clip.name}{ending}").write_bytes(encode(clip))
+            about = {"name": clip.name, "split": clip.split, "fps": clip.fps, "frames": len(clip.joints)}
+            lines.append(json.dumps(about | {"action": clip.label, "captions": clip.captions}, ensure_ascii=False))
+        return {"lines": lines}
+
+    def finish(folder: Path, parts: Iterator[Mapping[str, Any]]) -> None:
+        with (folder / CLIPS).open("w", encoding="utf-8") as file:
+            for part in parts:
+                file.writelines(f"{line}\n" for line in part["lines"])
+
+    return ExportFormat(name, summary, write, finish, fps, fields=fields, frame_bytes=frame_bytes)
+
+
+def find_format(name: str) -> ExportFormat:
+    """Return a format by name.
+
+    Raises
+    ------
+    UsageError
+        If there is no such format.
+    """
+    if name not in EXPORTS:
+        known = EXPORTS.names()
+        raise UsageError(f"there is no format {name!r}{did_you_mean(name, known)}")
+    record: ExportFormat = EXPORTS.load(name)
+    return record
