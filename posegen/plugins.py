@@ -90,6 +90,7 @@ _EXPORTS = {
     "humanml3d": "humanml3d:FORMAT", "bvh": "bvh_file:FORMAT", "holosoma": "holosoma:FORMAT", "csv": "csv:FORMAT",
     "glb": "glb:FORMAT", "amass": "amass:FORMAT", "hf": "huggingface:FORMAT", "webdataset": "webdataset:FORMAT",
     "pyskl": "skeleton_actions:PYSKL", "ctrgcn": "skeleton_actions:CTRGCN",
+    "kimodo": "kimodo:FORMAT", "hml272": "hml272:FORMAT", "tmr": "tmr:FORMAT", "coco": "coco:FORMAT",
 }  # fmt: skip
 EXPORTS: Registry[Any] = Registry("posegen.exports", {name: f"posegen.exchange.{place}" for name, place in _EXPORTS.items()})
 """A :class:`posegen.exchange.export.ExportFormat` by name, for ``posegen export``."""

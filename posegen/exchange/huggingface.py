@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from xxhash import xxh3_64_intdigest
 
 from posegen.exchange.clip import Clip
 from posegen.exchange.export_format import ExportFormat, Shard
@@ -76,14 +77,35 @@ def _table(clips: list[Clip]) -> pa.Table:
     return pa.Table.from_pydict(columns, schema=SCHEMA)
 
 
+def caption_overlap(folder: Path) -> dict[str, str]:
+    """Return the share of the captions of validation and test that also occur in training, word for word, by split.
+
+    Each caption of a clip counts once. Splits of which the folder has no captions are left out.
+    """
+    known = {caption for captions in _captions(folder, "train") for caption in captions}
+    shares = {}
+    for split in ("validation", "test"):
+        found = Counter(caption in known for captions in _captions(folder, split) for caption in captions)
+        if known and found:
+            shares[split] = f"{found[True] / found.total():.1%}"
+    return shares
+
+
+def _captions(folder: Path, split: str) -> Iterator[list[int]]:
+    """Yield hashes of the captions of each file of a split."""
+    for path in sorted((folder / "data").glob(f"{split}-*.parquet")):
+        texts = pq.read_table(path, columns=["captions"]).column("captions").combine_chunks().flatten()
+        # 8 bytes instead of a text: a million captions are held in memory.
+        yield [xxh3_64_intdigest(text.encode()) for text in texts.to_pylist()]
+
+
 def finish(folder: Path, records: Iterator[Mapping[str, Any]]) -> None:
     """Write the card."""
     counts: Counter[str] = Counter()
     for record in records:
         counts.update(record["counts"])
-    card = fill_template(
-        Path(__file__).with_name("card.md.j2"), counts={name: counts[name] for name in SPLITS.values() if counts[name]}
-    )
+    shown = {name: counts[name] for name in SPLITS.values() if counts[name]}
+    card = fill_template(Path(__file__).with_name("card.md.j2"), counts=shown, overlap=caption_overlap(folder))
     (folder / "README.md").write_text(card, encoding="utf-8")
 
 

@@ -27,7 +27,7 @@ _COCO = [JOINTS.index(joint) if joint in JOINTS else -1 for joint in LAYOUTS["co
 """The joint of each of COCO's keypoints, -1 for those of the face, which 22 joints do not determine."""
 
 
-def _sequences(blocks: Iterator[list[Clip]]) -> Iterator[tuple[str, list[Clip]]]:
+def persons_by_sequence(blocks: Iterator[list[Clip]]) -> Iterator[tuple[str, list[Clip]]]:
     """Yield the name and the clips of the persons of each sequence."""
     for clips in blocks:
         for name, group in groupby(clips, lambda clip: clip.name.rpartition("_")[0] if clip.actor else clip.name):
@@ -49,10 +49,10 @@ def write_pyskl(blocks: Iterator[list[Clip]], shard: Shard) -> dict[str, Any]:
     names: dict[str, list[str]] = {}
     parts = [shard.folder / PARTS / f"{kind}-{shard.number:06}" for kind in ("coco17", "ntu25")]
     with parts[0].open("wb") as flat, parts[1].open("wb") as solid:
-        for name, persons in _sequences(blocks):
+        for name, persons in persons_by_sequence(blocks):
             about = {"frame_dir": name, "label": labels[persons[0].label], "total_frames": len(persons[0].joints)}
-            points = _persons([_coco(clip.fields["detections"]) for clip in persons]).astype(np.float32)
-            scores = _persons([_coco(clip.fields["confidence"][..., None])[..., 0] for clip in persons]).astype(np.float32)
+            points = _persons([for_coco(clip.fields["detections"]) for clip in persons]).astype(np.float32)
+            scores = _persons([for_coco(clip.fields["confidence"][..., None])[..., 0] for clip in persons]).astype(np.float32)
             seen = {"keypoint": points, "keypoint_score": scores, "img_shape": (SIZE, SIZE), "original_shape": (SIZE, SIZE)}
             _dump(about | seen, flat)
             joints = _persons([convert(clip.joints, "ntu25") for clip in persons]).astype(np.float32)
@@ -61,7 +61,7 @@ def write_pyskl(blocks: Iterator[list[Clip]], shard: Shard) -> dict[str, Any]:
     return {"names": names, "classes": list(labels)}
 
 
-def _coco(values: Array) -> Array:
+def for_coco(values: Array) -> Array:
     """Return what belongs to COCO's keypoints, of an array [frame, 22, ...]; NaN for the face."""
     chosen = values[:, np.maximum(_COCO, 0)].astype(np.float64)
     chosen[:, [joint < 0 for joint in _COCO]] = np.nan
@@ -102,7 +102,7 @@ def write_ctrgcn(blocks: Iterator[list[Clip]], shard: Shard) -> dict[str, Any]:
     rows: dict[str, list[Array]] = {}
     found: dict[str, list[int]] = {}
     longest = 0
-    for _, persons in _sequences(blocks):
+    for _, persons in persons_by_sequence(blocks):
         split = "test" if persons[0].split == "test" else "train"
         joints = np.zeros((len(persons[0].joints), MOST_PERSONS, len(LAYOUTS["ntu25"].joints), 3), np.float32)
         for number, clip in enumerate(persons):

@@ -189,6 +189,12 @@ def test_parquet_files_hold_every_clip(dataset, tmp_path: Path) -> None:  # type
     card = (tmp_path / "README.md").read_text(encoding="utf-8")
     assert 'path: "data/train-*.parquet"' in card
     assert "license: cc0-1.0" in card
+    texts: dict[str, list[str]] = {"train": [], "validation": [], "test": []}
+    for name, table in tables.items():
+        texts[name.partition("-")[0]] += table["captions"].combine_chunks().flatten().to_pylist()
+    share = sum(text in texts["train"] for text in texts["test"]) / len(texts["test"])
+    assert 0 < share < 1
+    assert f"| test | {sum(t.num_rows for n, t in tables.items() if n.startswith('test'))} | {share:.1%} |" in card
 
 
 def test_archives_hold_every_clip(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
