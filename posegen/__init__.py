@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from posegen import augment
     from posegen.config.load import load_config
+    from posegen.dataset.mix import concat, open_mix
     from posegen.dataset.read import open_dataset as open
     from posegen.exchange.export import export
     from posegen.generation.derive import derive
@@ -26,16 +27,31 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 """The version of the program; :data:`posegen.config.schema.CONTENT_VERSION` is the version of its samples."""
 
-__all__ = ["__version__", "augment", "derive", "export", "generate", "load_config", "open", "profile", "stream", "synthesize"]
+__all__ = [
+    "__version__",
+    "augment",
+    "concat",
+    "derive",
+    "export",
+    "generate",
+    "load_config",
+    "open",
+    "open_mix",
+    "profile",
+    "stream",
+    "synthesize",
+]
 
 # Imported on first use, so that `posegen --help` does not import numba.
 _SOURCES = {
     "augment": ("posegen.augment", None),
+    "concat": ("posegen.dataset.mix", "concat"),
     "export": ("posegen.exchange.export", "export"),
     "derive": ("posegen.generation.derive", "derive"),
     "generate": ("posegen.generation.run", "generate"),
     "load_config": ("posegen.config.load", "load_config"),
     "open": ("posegen.dataset.read", "open_dataset"),
+    "open_mix": ("posegen.dataset.mix", "open_mix"),
     "profile": ("posegen.generation.profile.profile", "profile"),
     "stream": ("posegen.generation.stream", "stream"),
     "synthesize": ("posegen.synthesis", "synthesize"),

@@ -38,6 +38,7 @@ COMMANDS = {
     "verify": "Check every byte of a dataset and repair damaged shards.",
     "diff": "Compare the contents of two datasets.",
     "export": "Write sequences in a format of other programs.",
+    "mix": "Name datasets to be read as one, in a ratio.",
     "derive": "Compute fields from the motion, such as velocity.",
     "show": "Draw a sample as a picture or an animation.",
     "compose": "Generate motion for a text, without a model.",

@@ -29,6 +29,7 @@ from posegen.dataset.header import header_metadata, read_config
 from posegen.dataset.layout import ROWS, SEQUENCES, ArrayField, Header, rows_path, shard_path
 from posegen.dataset.receipts import Receipt, list_receipts, load_receipt, read_receipt
 from posegen.dataset.shard_codec import ABSENT, decode_chunk, read_index
+from posegen.dataset.statistics import compute_stats
 from posegen.dataset.tables import CAPTION_TEXTS, UNDECODABLE, caption_texts, decode_table, find_rows_fault, hash_rows
 from posegen.errors import PosegenError
 from posegen.hashing import canonical, content_hashes
@@ -345,6 +346,7 @@ class Dataset:
             yield self._decode(field, self.motion[field], block if variant is None else (block, variant))
 
     batches = make_batches
+    stats = compute_stats
 
     def batch_source(self, fields: Sequence[str] | str | None) -> StoredSource:
         """Return the source of batches with these fields; see :func:`posegen.dataset.batches.make_batches`."""

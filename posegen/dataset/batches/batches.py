@@ -164,6 +164,16 @@ class SourceOwner(Protocol):
         """Return the source of batches with these fields; None for the default fields."""
 
 
+@runtime_checkable
+class MixedSource(Protocol):
+    """A source of several datasets; see :class:`posegen.dataset.mix.MixSource`."""
+
+    @property
+    def parts(self) -> tuple[tuple[int, int, int], ...]: ...  # noqa: D102
+
+    def locate(self, samples: Array) -> Mapping[str, Array]: ...  # noqa: D102
+
+
 class Windows:
     """The windows of the current and the next batches. Threads run only inside the context.
 
@@ -429,6 +439,8 @@ class Batches:
         samples, variants = self.order.sequences(number)
         names = [self.source.variants[index] for index in self.selection.variants]
         keys: dict[str, Any] = {"sample": samples, "variant": [names[variant] for variant in variants.tolist()]}
+        if isinstance(self.source, MixedSource):
+            keys |= self.source.locate(samples)
         values, epoch = keys | windows.take(pieces), pieces[0].epoch
         if self.skeleton_noise:
             joints: Array = values["joints"]
@@ -516,6 +528,7 @@ def make_batches(
         lanes=_check_integer("lanes", lanes, least=1),
         drop_last=bool(drop_last),
         split=None if split is None else _check_split(source, split),
+        parts=source.parts if isinstance(source, MixedSource) else (),
     )
     if order.total == 0:
         raise UsageError(f"{source.name} has no sample in the split {split} among {source.samples:,}")

@@ -71,6 +71,8 @@ class Order:
         Leave out an incomplete batch at the end of an epoch.
     split : (int, str) or None
         Seed of the samples and the split that they must be in; None for all samples.
+    parts : tuple of (int, int, int)
+        Seed, samples and chunks of each of several datasets whose chunks follow one another; see :mod:`posegen.dataset.mix`.
 
     Examples
     --------
@@ -88,11 +90,12 @@ class Order:
     lanes: int = 1
     drop_last: bool = False
     split: tuple[int, str] | None = None
+    parts: tuple[tuple[int, int, int], ...] = ()
 
     @property
     def total(self) -> int:
         """Number of sequences in an epoch."""
-        return int(_chunk_sizes(self.samples, self.chunk, self.split).sum()) * self.variants
+        return int(_chunk_sizes(self.samples, self.chunk, self.split, self.parts).sum()) * self.variants
 
     @property
     def per_epoch(self) -> int:
@@ -171,21 +174,34 @@ class Order:
         return lane * each + min(lane, more) + row
 
 
+Parts = tuple[tuple[int, int, int], ...]
+
+
 @lru_cache(4)
-def _in_split(samples: int, split: tuple[int, str]) -> Array:
-    """Return whether each sample is in a split, bool [samples]."""
+def _used(samples: int, chunk: int, split: tuple[int, str] | None, parts: Parts) -> Array:
+    """Return whether each sample is in the split and, of several datasets, not behind the end of one: bool [samples]."""
+    if parts:
+        of_each = []
+        for seed, count, chunks in parts:
+            own = -(-count // chunk)
+            places = np.zeros((own, chunk), bool)
+            places.ravel()[:count] = _used(count, chunk, None if split is None else (seed, split[1]), ())
+            of_each.append(places[np.arange(chunks) % own].ravel())
+        return np.concatenate(of_each)
+    if split is None:
+        return np.ones(samples, bool)
     chosen = np.zeros(samples, bool)
     chosen[in_split(split[0], np.arange(samples), split[1])] = True
     return chosen
 
 
 @lru_cache(4)
-def _chunk_sizes(samples: int, chunk: int, split: tuple[int, str] | None) -> Array:
+def _chunk_sizes(samples: int, chunk: int, split: tuple[int, str] | None, parts: Parts) -> Array:
     """Return the number of samples of each chunk that are used."""
     chunks = -(-samples // chunk)
-    if split is None:
+    if split is None and not parts:
         return np.minimum(samples - np.arange(chunks) * chunk, chunk)
-    return np.bincount(np.flatnonzero(_in_split(samples, split)) // chunk, minlength=chunks)
+    return np.bincount(np.flatnonzero(_used(samples, chunk, split, parts)) // chunk, minlength=chunks)
 
 
 @lru_cache(4)
@@ -197,7 +213,7 @@ def _chunk_order(seed: int, epoch: int, chunks: int) -> Array:
 @lru_cache(4)
 def _window_ends(order: Order, epoch: int) -> Array:
     """Return the number of sequences of an epoch up to the end of each window."""
-    sizes = _chunk_sizes(order.samples, order.chunk, order.split)[_chunk_order(order.seed, epoch, order.chunks)]
+    sizes = _chunk_sizes(order.samples, order.chunk, order.split, order.parts)[_chunk_order(order.seed, epoch, order.chunks)]
     firsts = np.arange(0, order.chunks, order.chunks_in_window)
     return np.cumsum(np.add.reduceat(sizes, firsts)) * order.variants
 
@@ -208,8 +224,8 @@ def _window_order(order: Order, epoch: int, window: int) -> Window:
     chunks = _chunk_order(order.seed, epoch, order.chunks)[first : first + order.chunks_in_window]
     samples = chunks[:, None] * order.chunk + np.arange(order.chunk)
     used = samples < order.samples
-    if order.split is not None:
-        used &= _in_split(order.samples, order.split)[np.minimum(samples, order.samples - 1)]
+    if order.split is not None or order.parts:
+        used &= _used(order.samples, order.chunk, order.split, order.parts)[np.minimum(samples, order.samples - 1)]
     present = np.flatnonzero(np.repeat(used, order.variants, axis=0))
     return Window(chunks, present[_shuffled(order.seed, epoch, window, len(present))])
 

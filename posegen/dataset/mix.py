@@ -1,0 +1,294 @@
+"""Several datasets read as one: shuffled batches in which each has a share, and a small file that names them.
+
+An epoch has every sequence of every dataset at least once. With weights, whole chunks of the datasets that need a larger share
+are repeated, so that shares hold to one chunk; the repeated chunks are the first ones, in every epoch. The order of batches is
+that of :mod:`posegen.dataset.batches.order`: a function of the seed, the sizes and the weights, on any machine.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from posegen.arrays import Array
+from posegen.dataset.batches import ArrayShape, Source, make_batches
+from posegen.dataset.documents import Count, Document, Origin, read_sealed, seal
+from posegen.dataset.files import write_durably
+from posegen.dataset.read import Dataset, Sample, open_dataset
+from posegen.errors import PosegenError, UsageError
+
+_VERSION = 1
+_MOST_CHUNKS = 10_000_000
+_HINT = "Run posegen mix again"
+
+
+@dataclass(frozen=True)
+class MixSource:
+    """The chunks of several sources, one after another; see :class:`posegen.dataset.batches.Source`.
+
+    Attributes
+    ----------
+    sources : tuple of Source
+    chunks : tuple of int
+        Chunks of each source in an epoch; more than it has if some are repeated.
+    """
+
+    sources: tuple[Source, ...]
+    chunks: tuple[int, ...]
+
+    @property
+    def samples(self) -> int:
+        """Places of samples in an epoch; those behind the end of a dataset are not used."""
+        return sum(self.chunks) * self.chunk
+
+    @property
+    def chunk(self) -> int:
+        """Samples in a chunk."""
+        return self.sources[0].chunk
+
+    @property
+    def seed(self) -> int | None:
+        """Seed of the first dataset; splits are those of each dataset by its own seed, in `parts`."""
+        return None if any(source.seed is None for source in self.sources) else self.sources[0].seed
+
+    @property
+    def parts(self) -> tuple[tuple[int, int, int], ...]:
+        """Seed, samples, and chunks in an epoch of each source."""
+        return tuple((source.seed or 0, source.samples, n) for source, n in zip(self.sources, self.chunks, strict=True))
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """Variants that all have."""
+        return tuple(name for name in self.sources[0].variants if all(name in source.variants for source in self.sources))
+
+    @property
+    def most_threads(self) -> int:
+        """Number of threads that may load at the same time."""
+        return min(source.most_threads for source in self.sources)
+
+    @property
+    def name(self) -> str:
+        """Name for messages."""
+        return " and ".join(source.name for source in self.sources)
+
+    def arrays(self) -> dict[str, ArrayShape]:
+        """Return the arrays that all have in the same shape."""
+        first, *others = (dict(source.arrays()) for source in self.sources)
+        return {name: shape for name, shape in first.items() if all(other.get(name) == shape for other in others)}
+
+    def columns(self) -> tuple[str, ...]:
+        """Return the columns that all have."""
+        first, *others = (source.columns() for source in self.sources)
+        return tuple(name for name in first if all(name in other for other in others))
+
+    def load(self, chunk: int, variants: Sequence[int], into: Mapping[str, Array], columns: tuple[str, ...]) -> Any:
+        """Load a chunk; see :class:`posegen.dataset.batches.batches.Source`."""
+        (number,), (own_chunk,) = (found.tolist() for found in self._find(np.array([chunk])))
+        source = self.sources[number]
+        own = [source.variants.index(name) for name in self.variants]
+        table = source.load(own_chunk, [own[variant] for variant in variants], into, columns)
+        if table is None or own == [*range(len(source.variants))]:
+            return table
+        samples = len(table) // len(source.variants)
+        return table.take((np.arange(samples)[:, None] * len(source.variants) + np.array(own)).ravel())
+
+    def locate(self, samples: Array) -> dict[str, Array]:
+        """Return ``dataset``, the number of the dataset, and ``sample``, the sample in it, of places in an epoch."""
+        number, chunk = self._find(samples // self.chunk)
+        return {"dataset": number, "sample": chunk * self.chunk + samples % self.chunk}
+
+    def _find(self, chunks: Array) -> tuple[Array, Array]:
+        """Return the source and the chunk in it of chunks of the epoch."""
+        ends = np.cumsum(self.chunks)
+        number = np.searchsorted(ends, chunks, side="right")
+        own = np.array([-(-source.samples // source.chunk) for source in self.sources])
+        return number, (chunks - (ends - np.array(self.chunks))[number]) % own[number]
+
+
+class Mix:
+    """Several open datasets; made by :func:`concat` or :func:`open_mix`.
+
+    It is a sequence of the samples of all datasets, each once: ``len(mix)``, ``mix[3]``, ``for sample in mix``. Weights
+    apply to ``mix.batches``, whose batches have the number of the `dataset` of each sequence besides its `sample`.
+
+    Attributes
+    ----------
+    datasets : tuple of Dataset
+    weights : tuple of float or None
+        Shares of the sequences of an epoch; None for each sequence once.
+    """
+
+    def __init__(self, datasets: Sequence[Dataset], weights: Sequence[float] | None) -> None:
+        self.datasets = tuple(datasets)
+        self.weights = None if weights is None else tuple(weights)
+
+    def __repr__(self) -> str:
+        shares = "" if self.weights is None else f", weights {':'.join(f'{weight:g}' for weight in self.weights)}"
+        return f"<Mix of {', '.join(str(dataset.path) for dataset in self.datasets)}: {len(self)} samples{shares}>"
+
+    def __len__(self) -> int:
+        return sum(map(len, self.datasets))
+
+    def __iter__(self) -> Iterator[Sample]:
+        return chain.from_iterable(self.datasets)
+
+    def __getitem__(self, index: int) -> Sample:
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"{self!r} has no sample {index}")
+        index %= len(self)
+        for dataset in self.datasets:
+            if index < len(dataset):
+                return dataset[index]
+            index -= len(dataset)
+        raise AssertionError
+
+    batches = make_batches
+
+    def batch_source(self, fields: Sequence[str] | str | None) -> MixSource:
+        """Return the source of batches with these fields; see :func:`posegen.dataset.batches.make_batches`."""
+        sources = tuple(dataset.batch_source(fields) for dataset in self.datasets)
+        return MixSource(sources, _chunks(sources, self.weights))
+
+
+def _chunks(sources: Sequence[Source], weights: Sequence[float] | None) -> tuple[int, ...]:
+    """Return the chunks of each source in an epoch."""
+    own = [-(-source.samples // source.chunk) for source in sources]
+    if weights is None:
+        return tuple(own)
+    passes = [weight / source.samples for weight, source in zip(weights, sources, strict=True)]
+    chunks = tuple(round(each / min(passes) * count) for each, count in zip(passes, own, strict=True))
+    if sum(chunks) > _MOST_CHUNKS:
+        raise UsageError(
+            f"an epoch with weights {list(weights)} has {sum(chunks):,} chunks, too many. Choose weights closer to each other"
+        )
+    return chunks
+
+
+def concat(datasets: Sequence[str | Path | Dataset], weights: Sequence[float] | None = None) -> Mix:
+    """Read several datasets as one.
+
+    Parameters
+    ----------
+    datasets : sequence of str, Path or Dataset
+        At least one, with the same frame rate and the same number of samples in a chunk.
+    weights : sequence of float, optional
+        Share of each dataset in the sequences of an epoch, in any unit; by default each sequence occurs once.
+
+    Returns
+    -------
+    Mix
+
+    Raises
+    ------
+    UsageError
+        If datasets cannot be read together, or weights are not positive.
+    PosegenError
+        If a dataset is missing or damaged.
+
+    Examples
+    --------
+    >>> import posegen, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> config = posegen.load_config("smoke")
+    >>> for seed in (0, 1):
+    ...     _ = posegen.generate(posegen.load_config("smoke", [f"seed={seed}"]), samples=20, workers=1, out=f"{folder}/{seed}")
+    >>> mix = posegen.concat([f"{folder}/0", f"{folder}/1"], weights=[1, 3])
+    >>> [sum((batch.dataset == number).sum() for batch in mix.batches(64)) for number in (0, 1)]
+    [np.int64(100), np.int64(300)]
+    """
+    opened = [item if isinstance(item, Dataset) else open_dataset(item) for item in datasets]
+    if not opened:
+        raise UsageError("a mix needs at least one dataset")
+    first = opened[0]
+    for other in opened[1:]:
+        for what, own, its in (
+            ("frames a second", first.header.fps, other.header.fps),
+            ("samples in a chunk (config key store.chunk)", first.header.chunk, other.header.chunk),
+        ):
+            if own != its:
+                raise UsageError(f"{other.path}: has {its} {what}, {first.path} has {own}. Generate one of them again")
+    for dataset in opened:
+        if not len(dataset):
+            raise UsageError(f"{dataset.path}: has no samples. Leave it out")
+    if weights is not None and (len(weights) != len(opened) or not all(0 < weight < float("inf") for weight in weights)):
+        raise UsageError(f"weights must be {len(opened)} positive numbers, one for each dataset (got {list(weights)})")
+    return Mix(opened, weights)
+
+
+@dataclass(frozen=True)
+class _Part(Document):
+    """A dataset of a mix; the path is relative to the file."""
+
+    path: str
+    identity: str
+    samples: Count
+
+
+@dataclass(frozen=True)
+class _MixDocument(Document):
+    """The file of a mix."""
+
+    format_version: Annotated[int, Field(ge=1, le=_VERSION)]
+    datasets: list[_Part]
+    weights: list[float] | None
+
+
+def write_mix(path: str | Path, mix: Mix) -> None:
+    """Write a small file that names the datasets of a mix; no motion is copied.
+
+    Parameters
+    ----------
+    path : str or Path
+        File to write. It must not exist.
+    mix : Mix
+
+    Raises
+    ------
+    UsageError
+        If the file exists or its folder does not.
+    """
+    path = Path(path)
+    if path.exists() or not path.parent.is_dir():
+        raise UsageError(f"{path}: {'exists' if path.exists() else 'its folder does not exist'}. Choose another file")
+    parts = [
+        _Part(Path(os.path.relpath(dataset.path, path.parent)).as_posix(), dataset.header.identity, len(dataset))
+        for dataset in mix.datasets
+    ]
+    weights = None if mix.weights is None else [float(weight) for weight in mix.weights]
+    write_durably(path, seal(_MixDocument(_VERSION, parts, weights), indent=2))
+
+
+def open_mix(path: str | Path) -> Mix:
+    """Open the datasets that a file of :func:`write_mix` names.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    Mix
+
+    Raises
+    ------
+    PosegenError
+        If the file is missing or damaged, or a dataset is not the one that was mixed, or has another number of samples.
+    """
+    path = Path(path)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise PosegenError(f"{path}: cannot be read ({error.strerror or error})") from error
+    document = read_sealed(_MixDocument, data, Origin(str(path), f"{_HINT}."))
+    datasets = [open_dataset(path.parent / part.path) for part in document.datasets]
+    for part, dataset in zip(document.datasets, datasets, strict=True):
+        if (dataset.header.identity, len(dataset)) != (part.identity, part.samples):
+            raise PosegenError(f"{path}: {dataset.path} is not the dataset of {part.samples:,} samples that was mixed. {_HINT}")
+    return concat(datasets, document.weights)
