@@ -48,7 +48,7 @@ ENCODE = 2.0
 START = 5.0
 """Time of the command that generates ten samples / time to import the packages that it needs."""
 
-EXPORT = {"humanml3d": 12.0, "bvh": 40.0}
+EXPORT = {"humanml3d": 6.0, "bvh": 20.0}
 """Time of an export with one worker, by format / time to write the same files from memory."""
 
 SYNTHESIZE = 60.0

@@ -99,6 +99,8 @@ def test_a_file_names_the_datasets(folder: Path, tmp_path: Path) -> None:
     expected = posegen.concat([folder / "a", folder / "b"], [1, 4])
     one, other = (each.batches(32, seed=1, fields=["joints"]).batch(2) for each in (mix, expected))
     assert one.joints.tobytes() == other.joints.tobytes()
+    with pytest.raises(UsageError, match=r"mix\.json: is a file. If `posegen mix` wrote it, read it with posegen.open_mix"):
+        posegen.open(tmp_path / "mix.json")
     again = subprocess.run(command, cwd=tmp_path, check=False, capture_output=True, text=True)
     assert again.returncode == 2
     assert "mix.json: exists. Choose another file" in again.stderr
