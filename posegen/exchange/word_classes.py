@@ -1,8 +1,8 @@
 """Classes of the words of captions, as HumanML3D's texts have them: ``walk/VERB in/ADP a/DET curve/NOUN``.
 
-Captions are made of known words: the forms of verbs come from the library's words, function words, adjectives and adverbs
-from ``word_classes.yaml``, and all others are nouns. A form of a verb that follows an article, a possessive, a number or an
-adjective is a noun ("takes a walk"), except before another noun, where -ing forms are verbs ("a walking person").
+Captions are made of known words: most forms of verbs come from the library's words, function words, adjectives and adverbs from
+``word_classes.yaml``, and all others are nouns. A form of a verb that follows an article, a possessive, a number or an
+adjective is a noun ("takes a walk"); forms in -ing and -ed are always verbs ("a walking person", "to the left, followed by").
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from posegen.yaml_files import read_yaml
 
 _DATA: dict[str, Any] = read_yaml(Path(__file__).with_name("word_classes.yaml"))
 _LEMMAS: dict[str, str] = _DATA["lemmas"]
-_CLASSES = {word: name for name, words in _DATA.items() if name != "lemmas" for word in words.split()}
+_VERBS: dict[str, str] = _DATA["verbs"]
+_CLASSES = {word: name for name, words in _DATA.items() if isinstance(words, str) for word in words.split()}
 _FORMS = re.compile(r"[a-z'-]+(?:\|[a-z'-]+)+")
 _WORDS = re.compile(r"[a-z]+")
 _BEFORE_NOUNS = ("DET", "NUM", "ADJ")
@@ -60,7 +61,7 @@ class Tagger:
         if word == "to":
             return ("PART" if following in self.verbs and following not in _CLASSES else "ADP"), word
         as_noun = last_class in _BEFORE_NOUNS or last in _POSSESSIVE
-        if word in self.verbs and word not in _CLASSES and (word.endswith("ing") or not as_noun):
+        if word in self.verbs and word not in _CLASSES and (word.endswith(("ing", "ed")) or not as_noun):
             return "VERB", self.verbs[word]
         if word in _CLASSES:
             return _CLASSES[word], word
@@ -71,7 +72,7 @@ class Tagger:
 def library_tagger(library: Library) -> Tagger:
     """Return the tagger of the captions of a library."""
     forms = [match.group().replace("-", "").split("|") for text in _texts(library.words) for match in _FORMS.finditer(text)]
-    return Tagger({form: verb[-1] for verb in forms for form in verb})
+    return Tagger(_VERBS | {form: verb[-1] for verb in forms for form in verb})
 
 
 def _texts(words: Any) -> Iterator[str]:

@@ -20,6 +20,12 @@ TAGGER = library_tagger(load_library(None))
         ("two women take a walk", "two/NUM woman/NOUN take/VERB a/DET walk/NOUN"),
         ("the person power-walks", "the/DET person/NOUN powerwalk/VERB"),
         ("with both feet", "with/ADP both/DET foot/NOUN"),
+        (
+            "an individual stomped, then a human took a walk",
+            "an/DET individual/NOUN stomp/VERB then/ADV a/DET human/NOUN take/VERB a/DET walk/NOUN",
+        ),
+        ("to the left, followed by jumping", "to/ADP the/DET left/ADJ follow/VERB by/ADP jump/VERB"),
+        ("somebody can be seen walking diagonally", "somebody/PRON can/AUX be/AUX see/VERB walk/VERB diagonally/ADV"),
     ],
 )
 def test_known_sentences(text: str, expected: str) -> None:
