@@ -67,7 +67,7 @@ def load_header(path: Path) -> Header:
     PosegenError
         If its header is missing, damaged or has a later format version.
     """
-    if path.suffix == ".json" and path.is_file():
+    if path.suffix == ".json" and os.path.isfile(path):
         raise UsageError(f"{path}: is a file. If `posegen mix` wrote it, read it with posegen.open_mix")
     if not os.path.isdir(path):  # False also for names that cannot exist
         raise UsageError(f"{path}: is not a dataset: there is no such folder. Name a folder that `posegen generate` has made")

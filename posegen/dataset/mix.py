@@ -163,12 +163,13 @@ def _chunks(sources: Sequence[Source], weights: Sequence[float] | None) -> tuple
     if weights is None:
         return tuple(own)
     passes = [weight / source.samples for weight, source in zip(weights, sources, strict=True)]
-    chunks = tuple(round(each / min(passes) * count) for each, count in zip(passes, own, strict=True))
+    chunks = [each / min(passes) * count for each, count in zip(passes, own, strict=True)]
     if sum(chunks) > _MOST_CHUNKS:
         raise UsageError(
-            f"an epoch with weights {list(weights)} has {sum(chunks):,} chunks, too many. Choose weights closer to each other"
+            f"an epoch with weights {list(weights)} has {sum(chunks):.3g} chunks, at most {_MOST_CHUNKS:,} are possible. "
+            "Choose weights closer to each other"
         )
-    return chunks
+    return tuple(map(round, chunks))
 
 
 def concat(datasets: Sequence[str | Path | Dataset], weights: Sequence[float] | None = None) -> Mix:
@@ -209,7 +210,7 @@ def concat(datasets: Sequence[str | Path | Dataset], weights: Sequence[float] | 
     first = opened[0]
     for other in opened[1:]:
         for what, own, its in (
-            ("frames a second", first.header.fps, other.header.fps),
+            ("frames per second", first.header.fps, other.header.fps),
             ("samples in a chunk (config key store.chunk)", first.header.chunk, other.header.chunk),
         ):
             if own != its:

@@ -114,9 +114,12 @@ def test_a_file_names_the_datasets(folder: Path, tmp_path: Path) -> None:
 
 
 def test_datasets_that_do_not_fit_are_refused(folder: Path) -> None:
-    with pytest.raises(UsageError, match=r"slow: has 20 frames a second, .*a has 25. Generate one of them again"):
+    with pytest.raises(UsageError, match=r"slow: has 20 frames per second, .*a has 25. Generate one of them again"):
         posegen.concat([folder / "a", folder / "slow"])
     with pytest.raises(UsageError, match="weights must be 2 positive numbers"):
         posegen.concat([folder / "a", folder / "b"], [1, 0])
+    for weights in ([1, 1e9], [1e300, 1e-300]):
+        with pytest.raises(UsageError, match="Choose weights closer to each other"):
+            posegen.concat([folder / "a", folder / "b"], weights).batches(4)
     with pytest.raises(UsageError, match="at least one dataset"):
         posegen.concat([])
