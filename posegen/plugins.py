@@ -92,8 +92,8 @@ _EXPORTS = {
     "pyskl": "skeleton_actions:PYSKL", "ctrgcn": "skeleton_actions:CTRGCN",
     "kimodo": "kimodo:FORMAT", "hml272": "hml272:FORMAT", "tmr": "tmr:FORMAT", "coco": "coco:FORMAT",
 }  # fmt: skip
-EXPORTS: Registry[Any] = Registry("posegen.exports", {name: f"posegen.exchange.{place}" for name, place in _EXPORTS.items()})
-"""A :class:`posegen.exchange.export.ExportFormat` by name, for ``posegen export``."""
+EXPORTS: Registry[Any] = Registry("posegen.exports", {name: f"posegen.exchange.{record}" for name, record in _EXPORTS.items()})
+"""A :class:`posegen.exchange.export_format.ExportFormat` by name, for ``posegen export``."""
 
 EXTRAS = {
     "view": ("matplotlib", "PIL"),

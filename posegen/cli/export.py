@@ -1,4 +1,4 @@
-"""``posegen export``: write sequences in a format of other programs."""
+"""``posegen export``: write sequences of a dataset in the format of another program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SPLITS = ("training", "validation", "test")
 
 @command(
     "posegen export data/default-0 --to humanml3d -o data/humanml3d",
-    "posegen export data/default-0 --to humanml3d -o data/sports --filter \"theme = 'sports'\"",
+    "posegen export data/default-0 --to humanml3d -o data/gym --filter \"theme = 'gym'\"",
 )
 @click.argument("dataset", type=PATH)
 @click.option("--to", "form", required=True, metavar="FORMAT", help=f"Format: {', '.join(EXPORTS.built_in)}.")
@@ -27,11 +27,11 @@ _SPLITS = ("training", "validation", "test")
 @click.option(
     "--variant", "variants", metavar="VARIANT", multiple=True, help="Variant to export; may be repeated.  [default: all]"
 )
-@click.option("--filter", "where", metavar="SQL", default="", help="Condition on the columns of the table of sequences.")
+@click.option("--filter", "where", metavar="SQL", help="Condition on the columns of the table of sequences.  [default: all]")
 @click.option(
     "--fps",
     type=click.Choice(["20", "25", "30", "60", "120"]),
-    help="Frames per second.  [default: as the format or DATASET]",
+    help="Frames per second.  [default: those of the format or DATASET]",
 )
 @workers_option
 def export(
@@ -40,12 +40,12 @@ def export(
     out: Path,
     splits: Sequence[str],
     variants: Sequence[str],
-    where: str,
+    where: str | None,
     fps: str | None,
     workers: int | None,
     output: Output,
 ) -> None:
-    """Write the sequences of DATASET in a format of other programs.
+    """Export sequences of DATASET in the format of another program.
 
     The same command resumes an interrupted export. docs/exchange.md describes the formats.
     """
@@ -59,7 +59,7 @@ def export(
             out,
             splits=splits or _SPLITS,
             variants=variants,
-            where=where,
+            where=where or "",
             fps=None if fps is None else int(fps),
             workers=workers,
             progress=output.progress(),

@@ -30,11 +30,11 @@ class Clip:
     stature : float
         Metres.
     label : str
-        The action that most body parts show for the longest time, standing aside.
+        The action with the most labels of body parts over the frames; standing only if there is no other.
     captions : tuple of str
-        Of the sequence; they speak of all its actors.
+        Of the sequence; they describe all its actors.
     actor, actors : int
-        Which of the actors of the sequence, and their number.
+        Index of the actor in the sequence, and number of actors.
     fields : dict of str to ndarray [frame, ...]
         Arrays of derived fields that the format asks for.
     row : mapping

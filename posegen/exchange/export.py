@@ -110,7 +110,7 @@ def export(
     variants : sequence of str
         Variants to export; all by default.
     where : str
-        SQL condition on the columns of the rows, such as ``duration > 4 AND theme = 'sports'`` (needs DuckDB).
+        SQL condition on the columns of the rows, such as ``duration > 4 AND theme = 'gym'`` (needs DuckDB).
     fps : int, optional
         Frames per second: 20, 25, 30, 60 or 120. By default that of the format, or else that of the dataset.
     workers : int, optional
@@ -121,9 +121,9 @@ def export(
     Raises
     ------
     UsageError
-        If there is no such format, split, variant or column, or `out` holds another export.
+        If there is no such format, split, variant or column, a package is missing, or `out` holds another export.
     PosegenError
-        If no clip remains, the disk has no room for them, the dataset is damaged or cannot be made again at the rate of the
+        If no clip remains, the disk has no room for them, the dataset is damaged or cannot be synthesized at the rate of the
         format, or `out` cannot be written.
     """
     started = time.monotonic()
@@ -142,6 +142,7 @@ def export(
         clips, left_out = _finish(form, out, dataset.header.shards(), write=not nothing_to_do)
         if not nothing_to_do:
             write_durably(complete, b"")
+        if (out / PARTS).exists():  # also if the process was killed between these steps
             shutil.rmtree(out / PARTS)
     return ExportResult(out, clips, left_out, time.monotonic() - started, nothing_to_do)
 
@@ -264,7 +265,7 @@ def _split_at(samples: Array, step: int) -> list[Array]:
 
 
 def _sequences(job: _Job, dataset: Dataset, library: Library, samples: Array) -> Sequences:
-    """Read samples, or make them again at the rate of the format."""
+    """Read samples, or synthesize them at the rate of the format."""
     if job.config is not None:
         batch = synthesize(job.config, samples)
         return Sequences(job.config, library, samples, batch.joints, batch.action, batch.contact, batch.rows)

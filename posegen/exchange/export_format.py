@@ -1,10 +1,11 @@
-"""What a format of exports consists of. Which sequences are exported is left to :mod:`posegen.exchange.selection`."""
+"""Record of an export format, and search by name. Sequences are selected in :mod:`posegen.exchange.selection`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from posegen.errors import UsageError
 from posegen.exchange.clip import Clip
 from posegen.library.load import Library
-from posegen.plugins import EXPORTS
+from posegen.plugins import EXPORTS, install_hint
 from posegen.wording import did_you_mean
 
 RECORDS = ".posegen-export"
@@ -51,6 +52,8 @@ class ExportFormat:
         Arrays of derived fields of each actor and frame that clips need.
     frame_bytes : float
         Size of a frame of a clip on disk while the export is written, about.
+    modules : tuple of str
+        Modules of optional packages that writing imports. An export is refused if one is missing.
     """
 
     name: str
@@ -62,6 +65,7 @@ class ExportFormat:
     frames: tuple[int, int] = (1, 1 << 40)
     fields: tuple[str, ...] = ()
     frame_bytes: float = 300.0
+    modules: tuple[str, ...] = ()
 
 
 CLIPS = "clips.jsonl"
@@ -111,10 +115,13 @@ def find_format(name: str) -> ExportFormat:
     Raises
     ------
     UsageError
-        If there is no such format.
+        If there is no such format, or a package that it imports is not installed.
     """
     if name not in EXPORTS:
         known = EXPORTS.names()
         raise UsageError(f"there is no format {name!r}{did_you_mean(name, known)}")
     record: ExportFormat = EXPORTS.load(name)
+    for module in record.modules:
+        if find_spec(module) is None:
+            raise UsageError(f"format {name}: {install_hint(ModuleNotFoundError(name=module)) or f'{module} is not installed'}")
     return record

@@ -1,4 +1,4 @@
-"""Which sequences of a dataset are exported, and how much they are."""
+"""Selection of the sequences of an export, and estimate of their size."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def select_sequences(
         If there is no such split, variant or column, or the format has another frame rate.
     """
     if fps is not None and form.fps not in (None, fps):
-        raise UsageError(f"{form.name} has {form.fps} frames a second (got {fps})")
+        raise UsageError(f"format {form.name} has {form.fps} frames per second (got {fps}). Leave out --fps")
     for split in splits:
         in_split(0, [], split)  # refuses unknown names
     known = dataset.header.variants
@@ -109,7 +109,8 @@ def filtered(table: pa.Table, where: str) -> pa.Table:
     with duckdb.connect(config={"enable_external_access": "false"}) as connection:
         connection.register("sequences", table)
         try:
-            return connection.sql(f"SELECT sequences.* FROM sequences WHERE ({where})").to_arrow_table()
+            # Only an expression is accepted here; in the text of a query, a condition could end the query and begin another.
+            return connection.view("sequences").filter(where).to_arrow_table()
         except duckdb.Error as error:
             reason, columns = str(error).splitlines()[0].rstrip("!."), ", ".join(table.column_names)
             raise UsageError(f"the condition {shown(where)} cannot be used: {reason}. Columns: {columns}") from error

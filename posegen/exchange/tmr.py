@@ -17,7 +17,6 @@ from posegen.exchange.features263 import FPS, WIDTH, features_of, standard_skele
 from posegen.exchange.moments import Moments, mean_and_deviation
 from posegen.exchange.npy import write_npy
 from posegen.exchange.text_motion import write_lists
-from posegen.plugins import require_extra
 
 _FEATURES = "guoh3dfeats"
 _ANNOTATIONS, _MOTIONS, _STATS = "annotations/posegen", f"motions/{_FEATURES}", f"stats/posegen/{_FEATURES}"
@@ -25,7 +24,6 @@ _ANNOTATIONS, _MOTIONS, _STATS = "annotations/posegen", f"motions/{_FEATURES}", 
 
 def write(blocks: Iterator[list[Clip]], shard: Shard) -> dict[str, Any]:
     """Write the features of clips; return their names by split, annotations, and sums of the features."""
-    require_extra("train")
     (shard.folder / _MOTIONS).mkdir(parents=True, exist_ok=True)
     moments, names, annotations = Moments(WIDTH), dict[str, list[str]](), {}
     for clip in chain.from_iterable(blocks):
@@ -65,4 +63,5 @@ FORMAT = ExportFormat(
     most_actors=1,
     frames=(41, 201),
     frame_bytes=1060,
+    modules=("torch",),
 )

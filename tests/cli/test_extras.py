@@ -27,6 +27,7 @@ COMMANDS = {
     "animate nowhere walk -o made.npz": "train",
     "predict nowhere nowhere -o made.parquet": "train",
     "export-model nowhere --format onnx -o made": "train",
+    "export nowhere --to tmr -o made": "train",
     "show --config smoke --sample 0 -o made.png": "view",
 }
 """Commands, and the extra that each of them needs."""

@@ -56,6 +56,8 @@ def contents(folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("form", EXPORTS.built_in)
 def test_two_workers_write_the_same_as_one(form: str, dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    if form == "tmr":
+        pytest.importorskip("torch")
     one = export(dataset.path, form, tmp_path / "one", workers=1)
     two = export(dataset.path, form, tmp_path / "two", workers=2)
     assert one.clips == two.clips > SAMPLES
@@ -108,6 +110,10 @@ def test_a_condition_selects_sequences(dataset, tmp_path: Path) -> None:  # type
     assert 0 < result.clips == sum(row["theme"] == theme and row["variant"] != "speed" for row in rows) < len(rows)
     with pytest.raises(UsageError, match=r"the condition 'nonsense > 3' cannot be used: .* Columns: sample, variant"):
         export(dataset.path, "csv", tmp_path / "none", where="nonsense > 3", workers=1)
+    for where in ("true); SELECT 1 --", "true; DROP TABLE sequences", "theme"):
+        with pytest.raises(UsageError, match="cannot be used: "):
+            export(dataset.path, "csv", tmp_path / "none", where=where, workers=1)
+    assert not (tmp_path / "none").exists()
     with pytest.raises(UsageError, match="file system operations are disabled"):
         export(dataset.path, "csv", tmp_path / "file", where="(SELECT count(*) FROM read_csv('/etc/passwd')) > 0", workers=1)
 
@@ -207,8 +213,13 @@ def test_archives_hold_every_clip(dataset, tmp_path: Path) -> None:  # type: ign
     assert len(found) == 2 * result.clips
     about = json.loads(found["000004.json"])
     assert about["captions"] == [caption["text"] for caption in dataset[4].sequences[0]["captions"]]
-    shown = [load_library(None).actions[number] for number in dataset[4].action[0, 0].ravel()]
-    assert about["action"] == max({*shown} - {"stand"}, key=shown.count)
+    actions = load_library(None).actions
+    labels = {sample: json.loads(found[f"{sample:06}.json"])["action"] for sample in range(SAMPLES)}
+    for sample, label in labels.items():
+        shown = [actions[number] for number in dataset[sample].action[0, 0].ravel()]
+        moving = [name for name in actions if name in shown and name != "stand"]
+        assert label == max(moving or ["stand"], key=shown.count), sample
+    assert len(set(labels.values())) > 10
 
 
 def test_a_killed_export_is_completed(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -354,5 +365,5 @@ def test_another_frame_rate_shows_the_same_scene(dataset, tmp_path: Path) -> Non
         # Steps are solved on the frames, so a knee may differ by some centimetres for a moment.
         assert np.percentile(apart, 99) < 0.01
         assert apart.max() < 0.05
-    with pytest.raises(UsageError, match=r"humanml3d has 20 frames a second \(got 30\)"):
+    with pytest.raises(UsageError, match=r"humanml3d has 20 frames per second \(got 30\)\. Leave out --fps"):
         export(dataset.path, "humanml3d", tmp_path / "other", fps=30, workers=1)
