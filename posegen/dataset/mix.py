@@ -45,7 +45,7 @@ class MixSource:
 
     @property
     def samples(self) -> int:
-        """Places of samples in an epoch; those behind the end of a dataset are not used."""
+        """Positions of samples in an epoch; those behind the end of a dataset are not used."""
         return sum(self.chunks) * self.chunk
 
     @property
@@ -100,7 +100,7 @@ class MixSource:
         return table.take((np.arange(samples)[:, None] * len(source.variants) + np.array(own)).ravel())
 
     def locate(self, samples: Array) -> dict[str, Array]:
-        """Return ``dataset``, the number of the dataset, and ``sample``, the sample in it, of places in an epoch."""
+        """Return ``dataset``, the number of the dataset, and ``sample``, the sample in it, of positions in an epoch."""
         number, chunk = self._find(samples // self.chunk)
         return {"dataset": number, "sample": chunk * self.chunk + samples % self.chunk}
 

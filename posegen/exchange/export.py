@@ -321,7 +321,11 @@ def _finish(form: ExportFormat, out: Path, shards: int, *, write: bool) -> tuple
 
     def records() -> Iterator[Mapping[str, Any]]:
         for shard in range(shards):
-            yield json.loads(_record(out, shard).read_text(encoding="utf-8"))
+            path = _record(out, shard)
+            try:
+                yield json.loads(path.read_text(encoding="utf-8"))
+            except ValueError as error:
+                raise PosegenError(f"{path}: is damaged. Delete {out} and run the same command again") from error
 
     for record in records():
         clips += record["clips"]

@@ -43,7 +43,7 @@ class ExportFormat:
     finish : callable
         Takes the folder and the records of all shards in order, and writes the files about all clips.
     fps : int, optional
-        Frames per second that readers expect. Sequences of another rate are made again at this one.
+        Frames per second that readers expect. Sequences of another rate are synthesized at this one.
     most_actors : int
         Sequences with more actors are left out, and counted.
     frames : (int, int)

@@ -85,7 +85,7 @@ def features_of(joints: Array, skeleton: Skeleton263) -> tuple[Array, Array]:
     Parameters
     ----------
     joints : float [n, frame, 22, 3]
-        Metres, y up, at 20 frames a second; at least two frames.
+        Metres, y up, at 20 frames per second; at least two frames.
     skeleton : Skeleton263
         Bone lengths of the result. The path is scaled by the length of the legs.
 

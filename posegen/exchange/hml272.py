@@ -1,4 +1,4 @@
-"""The 272 numbers of Xiao et al., MotionStreamer (ICCV 2025): features with SMPL's rotations, 30 frames a second.
+"""The 272 numbers of Xiao et al., MotionStreamer (ICCV 2025): features with SMPL's rotations, 30 frames per second.
 
 ========== ======= =============================================================================================
 columns    numbers content of frame t; the first 8, and the velocities, are steps from frame t - 1 to frame t
@@ -39,7 +39,7 @@ def features_of(joints: Array, world: Array) -> Array:
     Parameters
     ----------
     joints : float [frame, 22, 3]
-        Metres, y up, at 30 frames a second.
+        Metres, y up, at 30 frames per second.
     world : float64 [22, frame, 3, 3]
         Axes of SMPL's joints in the world; see :func:`posegen.exchange.amass.smpl_rotations`.
 
@@ -94,7 +94,7 @@ def finish(folder: Path, parts: Iterator[Mapping[str, Any]]) -> None:
 
 FORMAT = ExportFormat(
     "hml272",
-    "272 features with SMPL's rotations, texts with word classes; 30 frames a second",
+    "272 features with SMPL's rotations, texts with word classes; 30 frames per second",
     write,
     finish,
     fps=FPS,

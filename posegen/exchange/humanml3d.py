@@ -1,7 +1,7 @@
 """The folder of HumanML3D: features, joints, texts with word classes, split lists, mean and standard deviation.
 
-Readers (MDM, MoMask, MARDM) take clips of 40 to 199 frames at 20 frames a second, and swallow errors of other clips. The first
-``M`` of a name marks the mirrored clip.
+Readers (MDM, MoMask, MARDM) take clips of 40 to 199 frames at 20 frames per second, and swallow errors of other clips. The
+first ``M`` of a name marks the mirrored clip.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def finish(folder: Path, parts: Iterator[Mapping[str, Any]]) -> None:
 
 FORMAT = ExportFormat(
     "humanml3d",
-    "folder of HumanML3D: 263 features, joints, texts with word classes; 20 frames a second",
+    "folder of HumanML3D: 263 features, joints, texts with word classes; 20 frames per second",
     write,
     finish,
     fps=FPS,

@@ -1,4 +1,4 @@
-"""Kimodo: joints, rotations and contacts of SMPL-X's 22 joints as the program writes them, y up, 30 frames a second."""
+"""Kimodo: joints, rotations and contacts of SMPL-X's 22 joints as the program writes them, y up, 30 frames per second."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ def encode(clip: Clip) -> bytes:
     return buffer.getvalue()
 
 
-_SUMMARY = "joints, rotations and contacts in Kimodo's arrays; 30 frames a second"
+_SUMMARY = "joints, rotations and contacts in Kimodo's arrays; 30 frames per second"
 FORMAT = one_file_each("kimodo", _SUMMARY, ".npz", encode, FPS, fields=("rotation",), frame_bytes=1960)

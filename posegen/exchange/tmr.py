@@ -56,7 +56,7 @@ def finish(folder: Path, parts: Iterator[Mapping[str, Any]]) -> None:
 
 FORMAT = ExportFormat(
     "tmr",
-    "folders of TMR: HumanML3D's features, annotations and splits; 20 frames a second",
+    "folders of TMR: HumanML3D's features, annotations and splits; 20 frames per second",
     write,
     finish,
     fps=FPS,

@@ -244,6 +244,13 @@ def test_an_export_that_was_killed_at_its_end_is_completed(dataset, tmp_path: Pa
     (tmp_path / "clips.jsonl").unlink()
     assert not export(dataset.path, "csv", tmp_path, workers=1).nothing_to_do
     assert contents(tmp_path) == whole
+    # As after the end, before the temporary folder is removed.
+    (tmp_path / ".posegen-export" / "parts").mkdir()
+    assert export(dataset.path, "csv", tmp_path, workers=1).nothing_to_do
+    assert not (tmp_path / ".posegen-export" / "parts").exists()
+    (tmp_path / ".posegen-export" / "000001.json").write_text("{")
+    with pytest.raises(PosegenError, match=r"000001\.json: is damaged\. Delete .* and run the same command again"):
+        export(dataset.path, "csv", tmp_path, workers=1)
 
 
 def test_pickles_of_pyskl_hold_every_sequence(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

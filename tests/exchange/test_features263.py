@@ -19,7 +19,7 @@ from tests.exchange.features263_oracle import features
 
 @pytest.fixture(scope="module")
 def joints() -> NDArray[np.float32]:
-    """Clips [n, frame, 22, 3] of 4 s at 20 frames a second, one of which turns around."""
+    """Clips [n, frame, 22, 3] of 4 s at 20 frames per second, one of which turns around."""
     config = load_config("smoke", ["fps=20", "frames=80", "story.actions={turn: 40, walk: 10}"])
     return synthesize(config, range(6)).joints[:, 0, 0]
 

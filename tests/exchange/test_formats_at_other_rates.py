@@ -33,7 +33,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def true_joints(dataset: Path, folder: Path, name: str) -> Array:
-    """The joints of a clip at 30 frames a second, y up."""
+    """The joints of a clip at 30 frames per second, y up."""
     if not folder.exists():
         export(dataset / "motion", "holosoma", folder, fps=30, workers=1)
     with np.load(folder / f"{name}.npz", allow_pickle=False) as archive:
