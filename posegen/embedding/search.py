@@ -36,7 +36,7 @@ from posegen.library.load import load_library
 from posegen.yaml_files import read_yaml
 
 SEARCH = "search"
-VERSION = 3
+VERSION = 4
 _RELATED = Path(__file__).parent / "related"
 MAX_CAPTIONS = 40
 """Most captions per action in the fit of directions. An action may have thousands, which would outweigh the related phrases."""
@@ -195,8 +195,12 @@ def _find_phrases(dataset: Dataset, shard: int, numbers: dict[tuple[str, str], i
         segments = field_of(actors.flatten(), "segments")
         text, action = (field_of(segments.flatten(), name) for name in ("text", "action"))
         of_sequence = pa.table([owners(actors)[owners(segments)], text, action], ["sequence", "text", "action"])
-    # In one thread, groups keep the order of first appearance.
-    found = of_sequence.group_by(of_sequence.column_names, use_threads=False).aggregate([])
+    # Groups are in no order that pyarrow promises.
+    found = (
+        of_sequence.group_by(of_sequence.column_names)
+        .aggregate([])
+        .sort_by([(name, "ascending") for name in of_sequence.column_names])
+    )
     pairs = zip(found.column("text").to_pylist(), found.column("action").to_pylist(), strict=True)
     phrase = pa.array([numbers.setdefault(pair, len(numbers)) for pair in pairs], pa.int32())
     return (
