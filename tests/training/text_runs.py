@@ -18,7 +18,7 @@ from posegen.training.trained_models import load_model
 from tests.training import tiny
 from tests.training.forked_runs import Killer, run_in_fork
 
-FEW = ("steps=90", "batch=16", "machine.micro_batch=16", "checks.times=1", "optimiser.rate=5e-3")
+FEW = ("steps=120", "batch=16", "machine.micro_batch=16", "checks.times=1", "optimiser.rate=5e-3")
 TEXTS = ("a person walks forward", "someone sits down, then jumps twice", "a woman walks slowly")
 Reported = dict[str, Any]
 
