@@ -12,6 +12,7 @@ import sys
 import unicodedata
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from keyword import iskeyword
 from types import FrameType
 from typing import Any, TextIO, cast
 
@@ -38,6 +39,7 @@ COMMANDS = {
     "verify": "Check every byte of a dataset and repair damaged shards.",
     "diff": "Compare the contents of two datasets.",
     "export": "Export sequences in the format of another program.",
+    "import": "Import clips of mocap as actions.",
     "mix": "Combine datasets into one for reading, in a ratio.",
     "derive": "Compute fields from the motion, such as velocity.",
     "show": "Draw a sample as a picture or an animation.",
@@ -71,6 +73,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             ctx.fail(f"unknown command {shown(cmd_name)}{did_you_mean(cmd_name, COMMANDS)}")
         name = cmd_name.replace("-", "_")
+        name += "_" if iskeyword(name) else ""  # a module cannot be imported by the name of a keyword elsewhere
         command: click.Command = getattr(import_module(f"posegen.cli.{name}"), name)
         return command
 

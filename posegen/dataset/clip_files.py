@@ -110,6 +110,65 @@ def read_clip_archive(path: Path, required: Sequence[str]) -> Clips:
     return Clips(names, clips, float(fps.item()), classes, subjects, actions)
 
 
+def members(path: Path) -> set[str]:
+    """Return the names of the arrays of an ``.npz`` archive, without reading them."""
+    if not path.is_file():
+        raise _fault(path, "there is no such file", "Give an .npz archive")
+    with _readable(path, "cannot be read as an .npz file"), zipfile.ZipFile(path) as packed:
+        return {name.removesuffix(".npy") for name in packed.namelist()}
+
+
+def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Array]:
+    """Read the arrays of an ``.npz`` archive that are among `names`, after checking their sizes.
+
+    Raises
+    ------
+    UsageError
+        If the archive cannot be read, or an array is too large or holds Python objects.
+    """
+    present = members(path)
+    with _readable(path, "cannot be read as an .npz file of plain arrays"), zipfile.ZipFile(path) as packed:
+        return {name: _read_member(path, packed, name) for name in names if name in present}
+
+
+def read_plain_archive(path: Path) -> tuple[Array, float]:
+    """Read one clip from an ``.npz`` archive: ``joints`` or Kimodo's ``posed_joints`` [frame, 22, 3], and ``fps``.
+
+    Raises
+    ------
+    UsageError
+        If an array is missing or does not fit.
+    """
+    arrays = read_arrays(path, ("joints", "posed_joints", "fps"))
+    joints, fps = arrays.get("joints", arrays.get("posed_joints")), arrays.get("fps")
+    if joints is None or fps is None:
+        raise _fault(path, "has no arrays joints and fps", "Store both with numpy.savez")
+    _check_joints(path, joints)
+    _check_clips(path, [str(path)], [joints])
+    if fps.size != 1 or fps.dtype.kind not in "iuf" or not LOWEST_FPS <= float(fps.item()) <= HIGHEST_FPS:
+        limits = f"{LOWEST_FPS:g} to {HIGHEST_FPS:g}"
+        raise _fault(path, f"fps must be one number from {limits}", "Store the frames per second of the clip", fps)
+    return joints, float(fps.item())
+
+
+def read_joint_file(path: Path) -> Array:
+    """Read one clip from an ``.npy`` file: float [frame, 22, 3].
+
+    Raises
+    ------
+    UsageError
+        If it cannot be read, is larger than :data:`MOST_BYTES`, or holds something else.
+    """
+    size = path.stat().st_size
+    if size > MOST_BYTES:
+        raise _fault(path, f"has {size:,} bytes; at most {MOST_BYTES:,} are read", "Cut it into shorter clips")
+    with _readable(path, "cannot be read as an .npy file of a plain array"), path.open("rb") as stream:
+        joints = _read_array(path, stream, "joints", size)
+    _check_joints(path, joints)
+    _check_clips(path, [str(path)], [joints])
+    return joints
+
+
 def read_clip_folder(path: Path) -> Clips:
     """Read a folder that has a folder of ``.npy`` files for each class.
 
@@ -128,9 +187,7 @@ def read_clip_folder(path: Path) -> Clips:
     files.sort()
     clips = []
     for file in files:
-        with _readable(file, "cannot be read as an .npy file of a plain array"), file.open("rb") as stream:
-            clips.append(_read_array(file, stream, "joints", file.stat().st_size))
-        _check_joints(file, clips[-1])
+        clips.append(read_joint_file(file))
     names = [str(file) for file in files]
     _check_clips(path, names, clips)
     unknown = [""] * len(files)

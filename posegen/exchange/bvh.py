@@ -267,12 +267,14 @@ class BvhFigure:
     unit: str
 
 
-def read_bvh_figure(path: Path) -> BvhFigure:
+def read_bvh_figure(path: Path, names: Path | None = None) -> BvhFigure:
     """Read a BVH file and map its joints to the 22 joints.
 
     Parameters
     ----------
     path : Path
+    names : Path, optional
+        YAML file with the names of joints, by our names: the other names are those of the conventions.
 
     Returns
     -------
@@ -284,7 +286,7 @@ def read_bvh_figure(path: Path) -> BvhFigure:
         If the file is invalid, its joint names match no convention, or its size is not that of a person.
     """
     motion = read_bvh(path)
-    convention, numbers = _numbers(path, motion.joints)
+    convention, numbers = _numbers(path, motion.joints, _CONVENTIONS if names is None else read_joint_names(names))
     spine = _spine(motion.joints, numbers["pelvis"], numbers["neck"])
     unit = _unit(path, motion, numbers)
     parts = []
@@ -298,15 +300,60 @@ def read_bvh_figure(path: Path) -> BvhFigure:
     return BvhFigure(joints, motion.fps, convention, unit)
 
 
+def map_points(path: Path, names: Sequence[str], positions: Array, joint_names: Path | None = None) -> Array:
+    """Map named points of a body without a hierarchy to the 22 joints; the spine leads straight from pelvis to neck.
+
+    Parameters
+    ----------
+    path : Path
+        For messages.
+    names : sequence of str
+    positions : float64 [frame, point, 3]
+    joint_names : Path, optional
+        See :func:`read_bvh_figure`.
+
+    Returns
+    -------
+    float64 [frame, 22, 3]
+        In the units and axes of the points.
+
+    Raises
+    ------
+    UsageError
+        If the names match no convention.
+    """
+    points = [BvhJoint(name, -1, (0.0, 0.0, 0.0), ()) for name in names]
+    _, numbers = _numbers(path, points, _CONVENTIONS if joint_names is None else read_joint_names(joint_names))
+    return _figure(positions, numbers, [numbers["pelvis"], numbers["neck"]])
+
+
 def _plain(name: str) -> str:
     return "".join(char for char in name.rpartition(":")[2].lower() if char not in " _-.")
 
 
-def _numbers(path: Path, joints: Sequence[BvhJoint]) -> tuple[str, dict[str, int]]:
+def read_joint_names(path: Path) -> Mapping[str, Mapping[str, list[str]]]:
+    """Read a file with the names of a skeleton's joints: our name, without a side, and theirs on the left side.
+
+    Raises
+    ------
+    UsageError
+        If it does not name each of the joints that are needed.
+    """
+    data, parts = read_yaml(path), next(iter(_CONVENTIONS.values())).keys()
+    if not isinstance(data, dict) or set(data) != set(parts) or not all(isinstance(name, str) for name in data.values()):
+        raise UsageError(
+            f"{path}: must name the joints {', '.join(parts)}, such as `hip: LeftUpLeg`, with the names of the left side"
+        )
+    return {path.name: {part: [_plain(name)] for part, name in data.items()}}
+
+
+def _numbers(
+    path: Path, joints: Sequence[BvhJoint], conventions: Mapping[str, Mapping[str, list[str]]]
+) -> tuple[str, dict[str, int]]:
     """Return the convention, and the index of each joint except those of the spine."""
     named = {_plain(joint.name): number for number, joint in reversed(list(enumerate(joints))) if joint.name != END_SITE}
     closest: list[str] | None = None
-    for convention, parts in _CONVENTIONS.items():
+    for convention, parts in conventions.items():
         asked = {part: names for part, names in parts.items() if part in _CENTRE}
         for part, names in parts.items():
             if part not in _CENTRE:

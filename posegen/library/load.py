@@ -38,6 +38,7 @@ _INTERACTIONS = "interactions.yaml"
 _WORDS = "words/en.yaml"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _MOST_FILES = 1000
+_UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,6 +59,8 @@ class Library:
         By name: ``neutral`` first, then in the order of names; the position is the index of the style.
     interactions : mapping of str to Interaction
         By name, in the order of names.
+    terms : mapping of str to tuple of str
+        Licence and source of each action that is made from clips, by name.
     """
 
     entries: Mapping[str, Action]
@@ -66,6 +69,7 @@ class Library:
     words: Mapping[str, Any]
     styles: Mapping[str, Style] = field(default_factory=lambda: {NEUTRAL: Style()})
     interactions: Mapping[str, Interaction] = field(default_factory=dict)
+    terms: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Library({len(self.entries)} actions, {len(self.themes)} themes, {len(self.styles)} styles)"
@@ -159,9 +163,10 @@ def read_library(base: Path, addition: Path | None = None) -> Library:
     -------
     Library
     """
-    actions, family_of = _read_actions(base / "actions")
+    actions, family_of, terms = _read_actions(base / "actions")
     if addition is not None:
-        more_actions, more_families = _read_actions(addition)
+        more_actions, more_families, more_terms = _read_actions(addition)
+        terms = {name: given for name, given in terms.items() if name not in more_actions} | more_terms
         actions, family_of = actions | more_actions, family_of | more_families
     themes: dict[str, Theme] = {}
     styles: dict[str, Style] = {}
@@ -191,14 +196,15 @@ def read_library(base: Path, addition: Path | None = None) -> Library:
         words=words,
         styles={NEUTRAL: Style()} | {name: styles[name] for name in sorted(styles)},
         interactions={name: interactions[name] for name in sorted(interactions)},
+        terms=terms,
     )
 
 
 _read_once = cache(read_library)
 
 
-def _read_actions(folder: Path) -> tuple[dict[str, Action], dict[str, str]]:
-    """Read all actions of a folder; return them and the family of each."""
+def _read_actions(folder: Path) -> tuple[dict[str, Action], dict[str, str], dict[str, tuple[str, str]]]:
+    """Read all actions of a folder; return them, the family of each, and licence and source of those made from clips."""
     if not os.path.isdir(folder):
         raise UsageError(f"{folder}: there is no such folder of action files; check the path")
     files = [file for file in sorted(folder.glob("*.yaml")) if file.name not in (_THEMES, _STYLES, _INTERACTIONS)]
@@ -209,6 +215,7 @@ def _read_actions(folder: Path) -> tuple[dict[str, Action], dict[str, str]]:
     actions: dict[str, Action] = {}
     family_of: dict[str, str] = {}
     origin: dict[str, Path] = {}
+    terms: dict[str, tuple[str, str]] = {}
     for file in files:
         content = validated(ActionFile, _read_mapping(file), f"{file}: ")
         for name, action in content.actions.items():
@@ -216,7 +223,9 @@ def _read_actions(folder: Path) -> tuple[dict[str, Action], dict[str, str]]:
             if name in actions:
                 raise UsageError(f"{file}: actions.{name}: is already in {origin[name]}; rename one of the two")
             actions[name], family_of[name], origin[name] = action, content.family, file
-    return actions, family_of
+            if content.licence or content.source:
+                terms[name] = content.licence or _UNKNOWN, content.source or _UNKNOWN
+    return actions, family_of, terms
 
 
 def _read_entries(file: Path, model: type[StrictModel], actions: Mapping[str, Action]) -> dict[str, Any]:

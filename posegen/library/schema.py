@@ -515,10 +515,18 @@ class Interaction(StrictModel):
         return tuple(dict.fromkeys(beat.first for beat in self.beats)), tuple(dict.fromkeys(beat.second for beat in self.beats))
 
 
+Terms = Annotated[str, Field(min_length=1, max_length=500)]
+
+
 class ActionFile(StrictModel):
-    """A file with a family of actions."""
+    """A file with a family of actions.
+
+    `licence` and `source` are those of the clips from which its actions are made; a file written by hand has none.
+    """
 
     family: Annotated[str, Field(min_length=1, max_length=64)]
+    licence: Terms | None = None
+    source: Terms | None = None
     actions: dict[str, Action]
 
 

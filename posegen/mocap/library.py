@@ -1,0 +1,294 @@
+"""Import clips: turn files of mocap into a library folder with actions, words and a theme, which a config then names.
+
+Clips with one label become the strategies of one action, as far as their durations are similar: a strategy takes as long as the
+action. Others become further actions with the same words.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from posegen.errors import UsageError
+from posegen.library.load import read_library
+from posegen.library.schema import MOST_STRATEGIES
+from posegen.machine import free_disk
+from posegen.mocap.actions import ClipAction, clip_action
+from posegen.mocap.labels import Label, label_of, read_label_table
+from posegen.mocap.signs import count_sign, side_sign
+from posegen.mocap.sources import SourceClip, clip_files, read_source
+from posegen.mocap.words import action_words
+from posegen.wording import shown
+from posegen.yaml_files import LARGEST_FILE
+
+UNKNOWN = "unknown"
+SIMILAR = 1.5
+"""Largest ratio of the durations of clips that become strategies of one action."""
+BYTES_PER_CLIP, LEAST_FREE = 40_000, 10_000_000
+PREFIX = "own_"
+"""Begins the names of imported actions, so that none replaces one of posegen."""
+_LEGS = ("foot_height", "foot_ahead")
+
+
+@dataclass(frozen=True)
+class Import:
+    """What became of each clip.
+
+    Attributes
+    ----------
+    path : Path
+        The library folder.
+    actions : mapping of str to list of str
+        The clips of each action.
+    refused : list of str
+        Messages that name clip and reason.
+    sources : list of SourceClip
+        Without joints; what was worked out of each clip.
+    verbs : mapping of str to list of str
+    """
+
+    path: Path
+    actions: Mapping[str, list[str]]
+    refused: list[str]
+    sources: list[dict[str, Any]]
+    verbs: Mapping[str, list[str]]
+    signs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Labelled:
+    name: str
+    label: Label
+    action: ClipAction
+
+
+def import_clips(
+    paths: Sequence[Path],
+    out: Path,
+    *,
+    labels: Path | None = None,
+    names: Path | None = None,
+    fps: float | None = None,
+    licence: str = UNKNOWN,
+    source: str = UNKNOWN,
+    progress: Callable[[int, int], None] | None = None,
+) -> Import:
+    """Turn clips into actions of a new library folder.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        Files, or folders with them.
+    out : Path
+        Folder to write; must not exist or be empty.
+    labels : Path, optional
+        CSV file with the columns ``file``, ``label`` and optionally ``text``.
+    names : Path, optional
+        YAML file with the names of a skeleton's joints.
+    fps : float, optional
+        Replaces the frame rate of the files.
+    licence, source : str
+        Of the clips; carried into the library and into each dataset.
+    progress : callable, optional
+        Called with the number of files that are read, and of all.
+
+    Returns
+    -------
+    Import
+
+    Raises
+    ------
+    UsageError
+        If no clip can be used, or `out` holds something.
+    """
+    files = clip_files(list(paths))
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UsageError(f"{out}: exists and is not an empty folder; choose another one with --out")
+    needed, free = LEAST_FREE + BYTES_PER_CLIP * len(files), free_disk(_existing(out))
+    if free < needed:
+        raise UsageError(f"{out}: needs about {needed:,} bytes, and {free:,} are free; choose another disk with --out")
+    table = read_label_table(labels) if labels is not None else None
+    refused: list[str] = []
+    sources: list[dict[str, Any]] = []
+    clips: list[_Labelled] = []
+    for number, file in enumerate(files):
+        for clip in _clips_of(file, fps, names, refused):
+            label = label_of(file, table, clip.label)
+            try:
+                action = clip_action(clip.joints, clip.fps, clip.name)
+            except UsageError as error:
+                refused.append(str(error))
+                continue
+            clips.append(_Labelled(clip.name, label, action))
+            sources.append(_worked_out(clip, label, action))
+        if progress is not None:
+            progress(number + 1, len(files))
+    if not clips:
+        reasons = "\n".join(refused[:20])
+        raise UsageError(f"none of the clips can be used:\n{reasons}")
+    groups = dict(_groups(clips))
+    if names_taken := sorted(set(groups) & set(read_library(_BASE).actions)):
+        raise UsageError(f"{names_taken[0]}: is an action of posegen; give the clips another label")
+    return _write(out, groups, refused, sources, {"licence": licence, "source": source})
+
+
+def _existing(path: Path) -> Path:
+    """Return the nearest folder above a path, or itself, that exists."""
+    path = path.resolve()
+    return next(folder for folder in (path, *path.parents) if folder.is_dir())
+
+
+_BASE = Path(__file__).parent.parent / "library"
+
+
+def _clips_of(file: Path, fps: float | None, names: Path | None, refused: list[str]) -> Iterator[SourceClip]:
+    try:
+        yield from read_source(file, fps, names)
+    except UsageError as error:
+        refused.append(str(error))
+
+
+def _worked_out(clip: SourceClip, label: Label, action: ClipAction) -> dict[str, Any]:
+    return {
+        "clip": clip.name,
+        "label": label.name,
+        "format": clip.format,
+        "unit": clip.unit,
+        "up": clip.up,
+        "fps": round(clip.fps, 3),
+        "seconds": round(action.seconds, 2),
+        "repetitions": action.repetitions,
+        "side": action.side,
+        "key_poses": action.keys,
+    }
+
+
+def _groups(clips: Sequence[_Labelled]) -> Iterator[tuple[str, list[_Labelled]]]:
+    """Yield the name of each action with its clips: of one label and of similar duration, the most usual one first."""
+    by_label: dict[tuple[str, bool], list[_Labelled]] = {}
+    for clip in clips:
+        by_label.setdefault((clip.label.name, clip.action.layered), []).append(clip)
+    taken: dict[str, int] = {}
+    for (label, _), members in sorted(by_label.items()):
+        rest = sorted(members, key=lambda clip: clip.action.seconds)
+        while rest:
+            shortest = rest[0].action.seconds
+            group = [clip for clip in rest if clip.action.seconds <= SIMILAR * shortest][:MOST_STRATEGIES]
+            rest = rest[len(group) :]
+            middle = group.pop(len(group) // 2)
+            taken[label] = taken.get(label, 0) + 1
+            yield f"{PREFIX}{label}" + (f"_{taken[label]}" if taken[label] > 1 else ""), [middle, *group]
+
+
+_OWN = ("pose", "enter_keys", "cycle_keys", "exit_keys", "lifts")
+
+
+def _entry(members: Sequence[_Labelled]) -> dict[str, Any]:
+    actions = [member.action for member in members]
+    first = dict(actions[0].entry)
+    sides = [action.side for action in actions]
+    sided = sum(map(bool, sides)) * 2 > len(sides)
+    parts = [part for action in actions for part in action.entry["parts"]]
+    first |= {
+        "parts": list(dict.fromkeys(parts)),
+        "sided": sided,
+        "enter": max(action.entry["enter"] for action in actions),
+        "exit": max(action.entry["exit"] for action in actions),
+        "cycle": round(sum(action.seconds for action in actions) / len(actions), 3),
+        "repetitions": [1, max(action.entry["repetitions"][1] for action in actions)],
+    }
+    signs: dict[str, Any] = {}
+    if sided and all(sides) and (sign := side_sign(actions)):
+        signs["side"] = sign
+    if sign := count_sign(actions):
+        signs["count"] = sign
+    elif first["repetitions"][1] == 1:
+        signs.pop("count", None)
+    if signs:
+        first["signs"] = signs
+    for action in actions:
+        if "ranges" in action.entry:
+            first["ranges"] = action.entry["ranges"]
+    if len(actions) > 1:
+        first["strategies"] = {
+            f"clip_{number}": {key: action.entry.get(key, {} if key == "pose" else []) for key in _OWN}
+            for number, action in enumerate(actions[1:], 2)
+        }
+        first["usual"] = 0.5
+    return first
+
+
+def _write(
+    out: Path,
+    groups: Mapping[str, list[_Labelled]],
+    refused: list[str],
+    sources: list[dict[str, Any]],
+    terms: Mapping[str, str],
+) -> Import:
+    (out / "words").mkdir(parents=True, exist_ok=True)
+    words, signs = {}, {}
+    for name, members in groups.items():
+        entry = _entry(members)
+        found = entry.get("signs", {})
+        signal = next(iter(found["side"].values())) if "side" in found else ""
+        side = "" if not signal else "leg" if signal in _LEGS else "hand"
+        texts = [text for member in members for text in member.label.texts]
+        words[name] = action_words(members[0].label.name, texts, side=side, counted="count" in found)
+        signs[name] = found
+        text = _action_file(name, entry, terms, [member.name for member in members])
+        if len(text) > LARGEST_FILE:
+            raise UsageError(f"{shown(name)}: its key poses take more than {LARGEST_FILE:,} bytes; use fewer or shorter clips")
+        (out / f"{name}.yaml").write_text(text, "utf-8")
+    theme = {"themes": {theme_name(out): {"weight": 1, "actions": dict.fromkeys(groups, 1)}}}
+    (out / "themes.yaml").write_text(_yaml(theme), "utf-8")
+    (out / "words" / "en.yaml").write_text(_yaml({"actions": words}), "utf-8")
+    read_library(_BASE, out)  # what was written must be valid
+    verbs = {name: [str(verb) for verb in entry["verbs"]] for name, entry in words.items()}  # type: ignore[attr-defined]
+    return Import(out, {n: [m.name for m in members] for n, members in groups.items()}, refused, sources, verbs, signs)
+
+
+def theme_name(out: Path) -> str:
+    """Return the name of the theme of a library folder.
+
+    Examples
+    --------
+    >>> theme_name(Path("my/Own clips"))
+    'own_clips'
+    """
+    plain = re.sub(r"[^a-z0-9]+", "_", out.resolve().name.lower()).strip("_")
+    return plain if plain[:1].isalpha() else f"clips_{plain}".rstrip("_")
+
+
+def _yaml(data: Any) -> str:
+    return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+
+
+def _action_file(name: str, entry: Mapping[str, Any], terms: Mapping[str, str], clips: Sequence[str]) -> str:
+    """Return an action file with a line for each key pose. JSON is YAML."""
+    lines = [f"# Imported by posegen from {len(clips)} clips:", *(f"#   {' '.join(clip.split())}" for clip in clips)]
+    lines += [
+        "family: own",
+        *(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in terms.items()),
+        "actions:",
+        f"  {name}:",
+    ]
+    return "\n".join([*lines, *_block(entry, 4)]) + "\n"
+
+
+def _block(entry: Mapping[str, Any], indent: int) -> Iterator[str]:
+    margin = " " * indent
+    for key, value in entry.items():
+        if key == "strategies":
+            yield f"{margin}strategies:"
+            for name, strategy in value.items():
+                yield f"{margin}  {name}:"
+                yield from _block(strategy, indent + 4)
+        elif key.endswith("_keys") and value:
+            yield f"{margin}{key}:"
+            yield from (f"{margin}  - {json.dumps(one)}" for one in value)
+        else:
+            yield f"{margin}{key}: {json.dumps(value)}"

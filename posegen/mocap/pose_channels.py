@@ -1,0 +1,274 @@
+"""Channels of a clip: the anatomical angles and the course of the pelvis that reproduce its joints on any body.
+
+The inverse of :mod:`posegen.motion.trunk`. Angles do not depend on the lengths of bones, and distances are in leg lengths. Feet
+are in :mod:`posegen.mocap.steps`. Positions do not show how a head turns, so it stays as in standing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from posegen.arrays import Array
+from posegen.checks.ranges import REST
+from posegen.evaluation.body import point, unit
+from posegen.motion.scene_arrays import NEUTRAL
+from posegen.skeleton import JOINT_LIMITS, PROPORTIONS
+
+CHEST_LEAN = -4.57
+"""Degrees by which the line from spine3 to neck leans back in the rest pose; see :data:`posegen.checks.ranges.REST`."""
+HEAD_LEAN = REST["neck_flexion"] + CHEST_LEAN
+LEG = PROPORTIONS["thigh"] + PROPORTIONS["shank"]
+HIP_BELOW_PELVIS = 0.047 / LEG
+UPRIGHT = 0.93
+"""Share of the leg length at which the hips are above the ankles of a body that stands upright."""
+MOST_CALIBRATED = 15.0
+"""Degrees by which the spine of another skeleton may differ from ours in standing."""
+MOST_COLLAR = 30.0
+CLEAR = 0.25
+"""Sine of the angle from which the direction of a bent or lifted limb is well defined."""
+
+
+class Ground(NamedTuple):
+    """The axes in which a clip is described: where it stands, the direction that it faces, and the size of the body.
+
+    Attributes
+    ----------
+    origin : float64 [3]
+        Point on the floor between the feet, metres.
+    facing : float
+        Radians about the vertical axis from +z.
+    leg : float
+        Thigh and shank, metres.
+    ankle : float
+        Height of the ankles of feet that stand flat, metres.
+    """
+
+    origin: Array
+    facing: float
+    leg: float
+    ankle: float
+
+
+def leg_length(joints: Array) -> float:
+    """Return the median length of thigh and shank of both legs in metres; `joints` is float [frame, 22, 3]."""
+    lengths = [
+        np.sqrt(((point(joints, f"{side}_{near}") - point(joints, f"{side}_{far}")) ** 2).sum(-1))
+        for side in ("left", "right")
+        for near, far in (("hip", "knee"), ("knee", "ankle"))
+    ]
+    return float(np.median(np.sum(lengths, axis=0)) / 2)
+
+
+def facing(joints: Array) -> Array:
+    """Return the direction in which the hips face in each frame: continuous radians from +z to the left, float64 [frame]."""
+    across = point(joints, "left_hip") - point(joints, "right_hip")
+    return np.unwrap(np.arctan2(-across[:, 2], across[:, 0]))
+
+
+def on_ground(joints: Array, ground: Ground) -> Array:
+    """Return joints relative to the ground of a clip: at its origin, facing +z, in leg lengths above the floor."""
+    s, c = np.sin(ground.facing), np.cos(ground.facing)
+    moved = (joints - ground.origin) / ground.leg
+    left, ahead = moved[..., 0] * c - moved[..., 2] * s, moved[..., 0] * s + moved[..., 2] * c
+    return np.stack([left, moved[..., 1], ahead], axis=-1)
+
+
+def body_channels(joints: Array, ground: Ground) -> dict[str, Array]:
+    """Return root, pelvis, trunk, neck, hip rotation and arm channels of a clip.
+
+    Parameters
+    ----------
+    joints : float64 [frame, 22, 3]
+        Metres, y up.
+    ground : Ground
+
+    Returns
+    -------
+    dict of str to float64 [frame]
+        Degrees and leg lengths, relative to quiet standing, as action files write them. Sided ones begin with ``left_`` or
+        ``right_``.
+    """
+    body = on_ground(joints, ground)
+    hips = (point(body, "left_hip") + point(body, "right_hip")) / 2
+    ankles = (point(body, "left_ankle") + point(body, "right_ankle")) / 2
+    pelvis = _axes(point(body, "left_hip") - point(body, "right_hip"), point(body, "spine1") - hips) @ _about_x(
+        -REST["hip_flexion"]
+    )
+    chest = _axes(
+        point(body, "left_collar") - point(body, "right_collar"), point(body, "neck") - point(body, "spine3")
+    ) @ _about_x(-CHEST_LEAN)
+    turn, tilt, lateral = _rotation_flexion_lateral(pelvis)
+    angles = {"pelvis_rotation": np.degrees(np.unwrap(turn)), "pelvis_tilt": np.degrees(tilt)}
+    angles["pelvis_obliquity"] = -np.degrees(lateral)
+    trunk = _rotation_flexion_lateral(_third(np.swapaxes(pelvis, -1, -2) @ chest))
+    for name, values in zip(("trunk_rotation", "trunk_flexion", "trunk_lateral"), trunk, strict=True):
+        angles[name] = 3 * np.degrees(values)
+    head = _seen(chest, unit(point(body, "head") - point(body, "neck")))
+    angles["neck_flexion"] = np.degrees(np.arctan2(head[:, 2], head[:, 1])) - HEAD_LEAN
+    angles["neck_lateral"] = np.degrees(np.arcsin(np.clip(head[:, 0] / np.cos(np.radians(HEAD_LEAN)), -1, 1)))
+    upright = (hips[:, 1] - ankles[:, 1] > UPRIGHT) & (np.abs(point(body, "neck") - hips)[:, [0, 2]].max(axis=1) < 0.15)
+    if upright.any():
+        for name in ("pelvis_tilt", "trunk_flexion", "neck_flexion"):
+            off = float(np.median(angles[name][upright])) - NEUTRAL[name]
+            angles[name] -= np.clip(off, -MOST_CALIBRATED, MOST_CALIBRATED)
+    for side, sign in (("left", 1.0), ("right", -1.0)):
+        angles |= _arm(body, chest, side, sign)
+        angles[f"{side}_hip_rotation"] = _knee_turn(body, side, sign)
+    for name in angles:
+        angles[name] = angles[name] - NEUTRAL.get(name.removeprefix("left_").removeprefix("right_"), 0.0)
+    up = pelvis[:, :, 1] * HIP_BELOW_PELVIS
+    away = hips + up - _standing_pelvis(ground)
+    return angles | {"root_lateral": away[:, 0], "root_height": away[:, 1], "root_forward": away[:, 2]}
+
+
+def _standing_pelvis(ground: Ground) -> Array:
+    """Return the position of the pelvis in quiet standing relative to the middle of the ankles, in leg lengths."""
+    tilt, hip, knee = (np.radians(NEUTRAL[name]) for name in ("pelvis_tilt", "hip_flexion", "knee_flexion"))
+    thigh, shank = PROPORTIONS["thigh"] / LEG, PROPORTIONS["shank"] / LEG
+    upper, lower = hip - tilt, hip - tilt - knee
+    down = thigh * np.cos(upper) + shank * np.cos(lower)
+    ahead = thigh * np.sin(upper) + shank * np.sin(lower)
+    up = ground.ankle / ground.leg + down + HIP_BELOW_PELVIS * np.cos(tilt)
+    return np.array([0.0, up, HIP_BELOW_PELVIS * np.sin(tilt) - ahead])
+
+
+def _axes(left: Array, up: Array) -> Array:
+    """Return rotations whose columns are left, up and forward: float64 [frame, 3, 3]."""
+    across = unit(left)
+    above = unit(up - (up * across).sum(-1, keepdims=True) * across)
+    return np.stack([across, above, np.cross(across, above)], axis=-1)
+
+
+def _about_x(degrees: float) -> Array:
+    s, c = np.sin(np.radians(degrees)), np.cos(np.radians(degrees))
+    return np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
+
+
+def _seen(axes: Array, vectors: Array) -> Array:
+    return np.asarray((np.swapaxes(axes, -1, -2) @ vectors[..., None])[..., 0])
+
+
+def _rotation_flexion_lateral(turn: Array) -> tuple[Array, Array, Array]:
+    """Return the radians of rotation . flexion . lateral flexion, the order of the trunk."""
+    flexion = np.arcsin(np.clip(-turn[:, 1, 2], -1, 1))
+    return np.arctan2(turn[:, 0, 2], turn[:, 2, 2]), flexion, -np.arctan2(turn[:, 1, 0], turn[:, 1, 1])
+
+
+def _third(turn: Array) -> Array:
+    """Return rotations by a third of the angle about the same axes."""
+    axis = np.stack([turn[:, 2, 1] - turn[:, 1, 2], turn[:, 0, 2] - turn[:, 2, 0], turn[:, 1, 0] - turn[:, 0, 1]], -1)
+    sine = np.sqrt((axis**2).sum(-1)) / 2
+    angle = np.arctan2(sine, (np.trace(turn, axis1=1, axis2=2) - 1) / 2) / 3
+    x, y, z = (axis / np.maximum(2 * sine, 1e-9)[:, None]).T
+    none = np.zeros_like(x)
+    skew = np.stack([none, -z, y, z, none, -x, -y, x, none], axis=-1).reshape(-1, 3, 3)
+    s, c = np.sin(angle)[:, None, None], np.cos(angle)[:, None, None]
+    return np.asarray(np.eye(3) + s * skew + (1 - c) * skew @ skew)
+
+
+def _arm(body: Array, chest: Array, side: str, sign: float) -> dict[str, Array]:
+    """Return the channels of one arm in degrees; `sign` is 1 on the left."""
+    mirror = np.array([sign, 1.0, 1.0])
+    collar, shoulder, elbow, wrist = (point(body, f"{side}_{name}") for name in ("collar", "shoulder", "elbow", "wrist"))
+    girdle = _seen(chest, unit(shoulder - collar)) * mirror
+    upper, fore = _seen(chest, unit(elbow - shoulder)) * mirror, _seen(chest, unit(wrist - elbow)) * mirror
+    # Skeletons place the collar at other heights, so that it counts from its lowest position.
+    raised = np.degrees(np.arctan2(girdle[:, 1], girdle[:, 0]))
+    elevation = np.clip(raised - np.percentile(raised, 10), 0, MOST_COLLAR)
+    turned = np.degrees(np.arctan2(girdle[:, 2], girdle[:, 0]))
+    protraction = np.clip(turned - np.median(turned), -MOST_COLLAR, MOST_COLLAR)
+    s, c = np.sin(np.radians(elevation)), np.cos(np.radians(elevation))
+    p, q = np.sin(np.radians(protraction)), np.cos(np.radians(protraction))
+    # The inverse of elevation . protraction.
+    upper, fore = (np.stack([c * v[:, 0] + s * v[:, 1], c * v[:, 1] - s * v[:, 0], v[:, 2]], -1) for v in (upper, fore))
+    upper, fore = (np.stack([q * v[:, 0] + p * v[:, 2], v[:, 1], q * v[:, 2] - p * v[:, 0]], -1) for v in (upper, fore))
+    flexion, abduction = _continuous(upper)
+    s, c = np.sin(flexion), np.cos(flexion)
+    seen = np.stack([fore[:, 0], c * fore[:, 1] - s * fore[:, 2], s * fore[:, 1] + c * fore[:, 2]], -1)
+    s, c = np.sin(abduction), np.cos(abduction)
+    across, along = c * seen[:, 0] + s * seen[:, 1], s * seen[:, 0] - c * seen[:, 1]
+    bent = np.sqrt(across**2 + seen[:, 2] ** 2)
+    rotation = _steady(np.arctan2(across, seen[:, 2]), bent / CLEAR, -np.radians(70), np.radians(104))
+    return {
+        f"{side}_collar_elevation": elevation,
+        f"{side}_collar_protraction": protraction,
+        f"{side}_shoulder_flexion": np.degrees(flexion),
+        f"{side}_shoulder_abduction": np.degrees(abduction),
+        f"{side}_shoulder_rotation": np.degrees(rotation),
+        f"{side}_elbow_flexion": np.degrees(np.arctan2(bent, along)),
+    }
+
+
+def _continuous(upper: Array) -> tuple[Array, Array]:
+    """Return flexion and abduction in radians of the direction of an upper arm without jumps, on its left side: [frame] each.
+
+    Each direction has two pairs of angles, such as up: flexed by 180 degrees, or abducted by 180. The sequence of pairs with
+    the smallest changes is chosen. Where the arm points to the side, every flexion is right, and the nearest clear one is kept.
+    """
+    abduction = np.arcsin(np.clip(upper[:, 0], -1, 1))
+    flexion = np.arctan2(upper[:, 2], -upper[:, 1])
+    clear = np.sqrt(upper[:, 1] ** 2 + upper[:, 2] ** 2)
+    pairs = [(flexion, abduction), (flexion + np.pi, np.pi - abduction)]
+    limits = [np.radians(JOINT_LIMITS[f"shoulder_{name}"]) for name in ("flexion", "abduction")]
+    options = []
+    for first, second in pairs:
+        for turns in (-1, 0, 1):
+            moved = first + turns * 2 * np.pi
+            outside = sum(
+                np.maximum(low - values, 0) + np.maximum(values - high, 0)
+                for values, (low, high) in zip((moved, second), limits, strict=True)
+            )
+            options.append((moved, second, np.asarray(outside)))
+    values = np.array([option[:2] for option in options])  # [option, angle, frame]
+    cost = np.array([option[2] for option in options])
+    total, back = cost[:, 0], []
+    for f in range(1, len(upper)):
+        step = np.abs(values[:, None, 0, f] - values[None, :, 0, f - 1]) * clear[f]
+        step = step + np.abs(values[:, None, 1, f] - values[None, :, 1, f - 1]) + total[None]
+        back.append(step.argmin(axis=1))
+        total = step.min(axis=1) + 0.1 * cost[:, f]
+    which = [int(total.argmin())]
+    for choices in reversed(back):
+        which.append(int(choices[which[-1]]))
+    chosen = values[which[::-1], :, np.arange(len(upper))]
+    return _steady(chosen[:, 0], clear / CLEAR, -np.inf, np.inf), chosen[:, 1]
+
+
+def _steady(angle: Array, clearness: Array, low: float, high: float) -> Array:
+    """Return an angle without jumps that follows its neighbours where it is not clear; radians."""
+    angle = np.unwrap(angle)
+    if np.isfinite(low):
+        middle = 0.5 * (low + high)
+        weight = np.clip(clearness, 1e-3, 1)
+        centre = float((angle * weight).sum() / weight.sum())
+        angle = angle - 2 * np.pi * np.round((centre - middle) / (2 * np.pi))
+    weight = np.clip(clearness, 0.0, 1.0) ** 2
+    clear = weight > 0.5
+    if not clear.any():
+        return np.full_like(angle, np.clip(np.median(angle), low, high))
+    filled = np.interp(np.arange(len(angle)), np.flatnonzero(clear), angle[clear])
+    return np.clip(weight * angle + (1 - weight) * filled, low, high)
+
+
+def _knee_turn(body: Array, side: str, sign: float) -> Array:
+    """Return the degrees by which a knee points further out than the foot, which points 7 degrees out."""
+    hip, knee, ankle = (point(body, f"{side}_{name}") for name in ("hip", "knee", "ankle"))
+    axis = unit(ankle - hip)
+    out = np.radians(7.0) * sign
+    s, c = np.sin(out), np.cos(out)
+    front = 0.1 - axis[:, 1]
+    before = np.stack([s * front, axis[:, 0] * s + axis[:, 2] * c, c * front], -1)
+    before = unit(before - (before * axis).sum(-1, keepdims=True) * axis)
+    bent = unit(knee - hip)
+    bent = bent - (bent * axis).sum(-1, keepdims=True) * axis
+    size = np.sqrt((bent**2).sum(-1))
+    turn = -sign * np.arctan2((axis * np.cross(before, bent)).sum(-1), (before * bent).sum(-1))
+    low, high = np.radians(JOINT_LIMITS["hip_rotation"])
+    return np.asarray(np.degrees(np.clip(_toward_zero(turn, size / CLEAR), low, high)))
+
+
+def _toward_zero(angle: Array, clearness: Array) -> Array:
+    """Return an angle that fades to 0 where it is not clear, since a straight knee points nowhere."""
+    return np.asarray(angle * np.clip(clearness, 0.0, 1.0) ** 2)

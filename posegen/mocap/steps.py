@@ -1,0 +1,132 @@
+"""Steps of a clip: when each foot is in contact, where it stands, and the channels that place it there.
+
+A foot in contact keeps one position, the median over its contact, so that it cannot slide. Between two contacts its channels
+follow the clip.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from posegen.arrays import Array
+from posegen.evaluation.body import point, true_intervals
+from posegen.mocap.pose_channels import LEG, Ground, on_ground
+from posegen.skeleton import BALL_BEFORE_ANKLE, HEEL_BEHIND_ANKLE, PROPORTIONS, sole_points
+
+LOW, STILL = 0.045, 0.45
+"""Metres above its lowest position, and metres per second, below which a heel or ball is in contact."""
+SHORTEST = 0.12
+"""Seconds of the shortest swing and of the shortest contact."""
+STANCE_HALF_WIDTH = 0.066 / LEG
+"""Half the distance between the feet in quiet standing, in leg lengths."""
+HEEL, BALL, ANKLE = HEEL_BEHIND_ANKLE / LEG, BALL_BEFORE_ANKLE / LEG, PROPORTIONS["ankle_height"] / LEG
+MOST_PITCH = 75.0
+FOLDING, FOLDED = 0.72, 0.5
+"""Distances of ankle and hip in leg lengths below which a swinging foot gives way, and that it keeps (120 degrees of the knee).
+"""
+
+
+class FootTrack(NamedTuple):
+    """One foot over the frames: contacts, and channels in leg lengths and degrees relative to quiet standing.
+
+    Attributes
+    ----------
+    contact : bool [frame]
+    forward, aside, up, pitch : float64 [frame]
+    """
+
+    contact: Array
+    forward: Array
+    aside: Array
+    up: Array
+    pitch: Array
+
+
+def contacts(joints: Array, fps: float) -> Array:
+    """Return whether each foot is in contact with the floor.
+
+    Parameters
+    ----------
+    joints : float64 [frame, 22, 3]
+        Metres, y up.
+    fps : float
+
+    Returns
+    -------
+    bool [2, frame]
+        Left and right.
+    """
+    found = []
+    for side in ("left", "right"):
+        touching = np.zeros(len(joints), bool)
+        for name in ("ankle", "foot"):
+            track = point(joints, f"{side}_{name}")
+            speed = np.sqrt((np.gradient(track, axis=0) ** 2).sum(-1)) * fps
+            touching |= (track[:, 1] - np.percentile(track[:, 1], 3) < LOW) & (speed < STILL)
+        fewest = max(1, round(SHORTEST * fps))
+        for value in (False, True):  # short swings first, then short contacts
+            for run in true_intervals(touching == value):
+                if run.stop - run.start < fewest and run.start > 0 and run.stop < len(touching):
+                    touching[run] = not value
+        found.append(touching)
+    return np.array(found)
+
+
+def flat_ankle_height(joints: Array, contact: Array) -> float:
+    """Return the height of the ankles of feet that stand flat, in metres; `contact` is bool [2, frame]."""
+    heights = [point(joints, f"{side}_ankle")[on, 1] for side, on in zip(("left", "right"), contact, strict=True)]
+    low = np.concatenate(heights)
+    return float(np.percentile(low if len(low) else point(joints, "left_ankle")[:, 1], 20))
+
+
+def foot_track(joints: Array, ground: Ground, side: str, contact: Array) -> FootTrack:
+    """Return contacts and channels of one foot.
+
+    Parameters
+    ----------
+    joints : float64 [frame, 22, 3]
+        Metres, y up.
+    ground : Ground
+    side : str
+        ``left`` or ``right``.
+    contact : bool [frame]
+    """
+    sign = 1.0 if side == "left" else -1.0
+    body = on_ground(joints, ground)
+    ankle = point(body, f"{side}_ankle")
+    heel, toe = np.moveaxis(sole_points(body)[:, :2] if side == "left" else sole_points(body)[:, 2:], 1, 0)
+    along = toe - heel
+    pitch = np.arctan2(along[:, 1], np.sqrt(along[:, 0] ** 2 + along[:, 2] ** 2))
+    height = ankle[:, 1] - ground.ankle / ground.leg
+    # Skeletons differ in the slope of a foot that stands flat.
+    flat = contact & (np.abs(height) < 0.02)
+    pitch = pitch - (np.median(pitch[flat]) if flat.any() else 0.0)
+    limit = np.radians(MOST_PITCH)
+    pitch = np.clip(pitch, -limit, limit)
+    rolled = _rolled(pitch)
+    ankle = np.where(contact[:, None], ankle, _within_reach(point(body, f"{side}_hip"), ankle))
+    height = ankle[:, 1] - ground.ankle / ground.leg
+    forward, aside = ankle[:, 2] - np.where(contact, rolled, 0.0), sign * ankle[:, 0] - STANCE_HALF_WIDTH
+    up = np.where(contact, 0.0, np.maximum(height, 0.0))
+    for run in true_intervals(contact):
+        forward[run], aside[run] = np.median(forward[run]), np.median(aside[run])
+        # A foot in contact that is nearly flat is flat.
+        pitch[run] = np.where(np.abs(pitch[run]) < np.radians(5), 0.0, pitch[run])
+    return FootTrack(contact, forward, aside, up, np.degrees(pitch))
+
+
+def _within_reach(hip: Array, ankle: Array) -> Array:
+    """Return ankles that are not too near to their hips: a knee that is nearly folded has no room for other amplitudes."""
+    away = ankle - hip
+    distance = np.sqrt((away**2).sum(-1, keepdims=True))
+    lack = np.maximum(FOLDING - distance, 0.0)
+    kept = np.maximum(distance, FOLDING) - lack / (1 + lack / (FOLDING - FOLDED))
+    return np.asarray(hip + away * kept / np.maximum(distance, 1e-6))
+
+
+def _rolled(pitch: Array) -> Array:
+    """Return the distance of the ankle ahead of its position over a flat foot, in leg lengths; as the engine rolls feet."""
+    pivot = np.where(pitch > 0, -HEEL, BALL)
+    return np.asarray(pivot - pivot * np.cos(pitch) - ANKLE * np.sin(pitch))
