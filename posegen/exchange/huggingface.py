@@ -39,7 +39,7 @@ SCHEMA = pa.schema(
 
 
 def write(blocks: Iterator[list[Clip]], shard: Shard) -> dict[str, Any]:
-    """Write the clips of a shard to a file for each split; return the number of clips by split."""
+    """Write the clips of a shard to a file for each split; return the number of clips by split, and the terms of the motion."""
     counts: Counter[str] = Counter()
     writers: dict[str, pq.ParquetWriter] = {}
     try:
@@ -57,7 +57,7 @@ def write(blocks: Iterator[list[Clip]], shard: Shard) -> dict[str, Any]:
     finally:
         for writer in writers.values():
             writer.close()
-    return {"counts": counts}
+    return {"counts": counts, "terms": shard.library.clip_terms}
 
 
 def _table(clips: list[Clip]) -> pa.Table:
@@ -102,10 +102,12 @@ def _captions(folder: Path, split: str) -> Iterator[list[int]]:
 def finish(folder: Path, records: Iterator[Mapping[str, Any]]) -> None:
     """Write the card."""
     counts: Counter[str] = Counter()
+    terms: list[list[str]] = []
     for record in records:
         counts.update(record["counts"])
+        terms = record["terms"]
     shown = {name: counts[name] for name in SPLITS.values() if counts[name]}
-    card = fill_template(Path(__file__).with_name("card.md.j2"), counts=shown, overlap=caption_overlap(folder))
+    card = fill_template(Path(__file__).with_name("card.md.j2"), counts=shown, overlap=caption_overlap(folder), terms=terms)
     (folder / "README.md").write_text(card, encoding="utf-8")
 
 

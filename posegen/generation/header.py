@@ -21,7 +21,12 @@ from posegen.plugins import STORED_ARRAYS
 from posegen.skeleton import CONTACTS, JOINTS, PARENTS, PARTS
 
 LICENCE = "CC0-1.0"
-"""Licence of the data: public domain."""
+"""Licence of data without imported clips: public domain."""
+
+
+def data_licence(library: Library) -> str:
+    """Return the licence of data that is generated with a library: that of its imported clips, if it has any."""
+    return "; ".join(f"{licence} (motion imported from: {source})" for licence, source in library.clip_terms) or LICENCE
 
 
 def array_fields(config: Config, library: Library) -> tuple[ArrayField, ...]:
@@ -79,7 +84,7 @@ def new_header(config: Config, library: Library) -> Header:
         fps=config.fps,
         frames=config.frames,
         skeleton={"name": "SMPL-22", "joints": list(JOINTS), "parents": list(PARENTS), "unit": "metre", "up": "y"},
-        licence=LICENCE,
+        licence=data_licence(library),
         shard=config.store.shard,
         chunk=config.store.chunk,
         variants=config.variants.names,

@@ -71,6 +71,11 @@ class Library:
     interactions: Mapping[str, Interaction] = field(default_factory=dict)
     terms: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
+    @cached_property
+    def clip_terms(self) -> tuple[tuple[str, str], ...]:
+        """Licences and sources of the clips from which actions are made, each pair once; empty without such actions."""
+        return tuple(sorted(set(self.terms.values())))
+
     def __repr__(self) -> str:
         return f"Library({len(self.entries)} actions, {len(self.themes)} themes, {len(self.styles)} styles)"
 

@@ -54,6 +54,8 @@ STILL_DEGREES = 3.0
 """Ranges of channels that do not count as moved."""
 ONE_SIDE = 2.5
 """Ratio of the movements of two limbs from which an action is performed with one side."""
+STANDING_SWAY, STANDING_DEGREES, STANDING_PITCH = 0.08, 12.0, 12.0
+"""Leg lengths and degrees that the pelvis moves, and the feet tilt, while somebody only stands."""
 BENT_ANKLES = -0.3
 """Height of the pelvis in leg lengths below which a flat foot bends the ankle further than its usual range."""
 FLAT_FOOT = {"max": 40, "source": "a flat foot under the body's weight, 40.6 +- 5.2 degrees (Calatayud et al. 2015)"}
@@ -234,9 +236,11 @@ def _one_cycle(channels: Mapping[str, Array], feet: list[FootTrack], cycle: Cycl
 
 def _is_layered(channels: Mapping[str, Array], feet: list[FootTrack]) -> bool:
     """Return whether legs and pelvis stay as in standing."""
-    stands = all(foot.contact.all() and np.abs(foot.pitch).max() < 12 for foot in feet)
+    stands = all(foot.contact.all() and np.abs(foot.pitch).max() < STANDING_PITCH for foot in feet)
     pelvis = (
-        np.abs(values).max() < (0.05 if name.startswith("root") else 9.0) for name, values in channels.items() if _below(name)
+        np.ptp(values) < (STANDING_SWAY if name.startswith("root") else STANDING_DEGREES)
+        for name, values in channels.items()
+        if _below(name)
     )
     return stands and all(pelvis)
 
@@ -254,7 +258,7 @@ def _assembled(channels: dict[str, Array], feet: list[FootTrack], cycle: Cycle, 
             tracks |= {f"{side}_foot_{n}": v for n, v in zip(("forward", "aside", "up", "pitch"), foot[1:], strict=True)}
         elif np.abs(foot.pitch).max() > STILL_DEGREES:
             tracks[f"{side}_foot_pitch"] = foot.pitch
-    layered = stays and _is_layered(channels, feet)
+    layered = _is_layered(channels, feet)
     if layered:
         tracks = {name: values for name, values in tracks.items() if not _below(name) and "_foot_" not in name}
         tracks = {

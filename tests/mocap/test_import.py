@@ -1,0 +1,208 @@
+"""Clips become actions: of posegen's own motion, whose actions are known, written as files of other programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from numpy.typing import NDArray
+
+import posegen
+from benchmarks.motion.scripted import animated, shown
+from posegen.cli.main import main
+from posegen.cli.main import posegen as commands
+from posegen.errors import UsageError
+from posegen.exchange.bvh import read_bvh_figure
+from posegen.generation.header import LICENCE, data_licence
+from posegen.library.load import load_library
+from posegen.mocap.actions import clip_action
+from posegen.mocap.labels import label_of, read_label_table
+from posegen.mocap.library import Import, import_clips
+from posegen.mocap.sources import read_source
+from posegen.mocap.words import verb_of_label, verb_of_sentence
+from posegen.skeleton import JOINTS
+from tests.mocap.bvh_of_joints import write_bvh
+from tests.once import made_once
+
+FPS = 25
+PELVIS, LEFT_WRIST, RIGHT_WRIST = (JOINTS.index(name) for name in ("pelvis", "left_wrist", "right_wrist"))
+
+
+def clips_of(action: str, count: int = 1) -> list[NDArray[np.float64]]:
+    """Some people who perform an action of the library, from standing to standing."""
+    scenes = shown(load_library(), action, count, FPS, neutral=True)
+    scenes.side[:] = np.where(scenes.side == 2, 2, 0)
+    return [recording.joints for recording in animated(scenes, load_library(), FPS)]
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Import:
+    """A library of two squats, a front kick and a wave with the left hand, written as BVH."""
+
+    def make(folder: Path) -> None:
+        (folder / "clips").mkdir(parents=True)
+        for action, name, count in (("squat", "squat", 2), ("kick", "front_kick", 1), ("wave", "greet", 1)):
+            for number, joints in enumerate(clips_of(action, count)):
+                write_bvh(folder / "clips" / f"{name}_{number + 1}.bvh", joints, FPS)
+
+    folder = made_once(tmp_path_factory, "bvh clips", make) / "clips"
+    return import_clips([folder], tmp_path_factory.mktemp("own") / "Own clips", licence="CC-BY-4.0", source="our lab")
+
+
+def test_the_writer_of_these_tests_is_read_back(tmp_path: Path) -> None:
+    (joints,) = clips_of("wave")
+    write_bvh(tmp_path / "wave.bvh", joints, FPS)
+    figure = read_bvh_figure(tmp_path / "wave.bvh")
+    limbs = [i for i, name in enumerate(JOINTS) if not name.startswith("spine")]
+    np.testing.assert_allclose(figure.joints[:, limbs] - figure.joints[:, :1], (joints - joints[:, :1])[:, limbs], atol=2e-3)
+
+
+def test_clips_of_a_label_become_strategies(imported: Import) -> None:
+    assert imported.refused == []
+    assert {name: len(clips) for name, clips in imported.actions.items()} == {
+        "own_squat": 2,
+        "own_front_kick": 1,
+        "own_greet": 1,
+    }
+    library = load_library(imported.path)
+    assert len(library.action("own_squat").performances) == 2
+    assert library.action("own_greet").layered
+    assert library.action("own_greet").sided
+    assert library.action("own_greet").parts[0] == "near_arm"
+    assert imported.signs["own_greet"]["side"]["more"] in ("hand_height", "hand_ahead")
+    assert imported.verbs["own_front_kick"] == ["performs|performing|performed|perform front kick"]
+    assert list(library.themes["own_clips"].actions) == ["own_front_kick", "own_greet", "own_squat"]
+
+
+def test_any_body_performs_what_the_clip_shows(imported: Import) -> None:
+    library = load_library(imported.path)
+    (clip,) = clips_of("squat")
+    depth = 1 - clip[:, PELVIS, 1].min() / clip[0, PELVIS, 1]
+    action = library.action("own_squat")
+    scenes = shown(library, "own_squat", 6, FPS, neutral=True)
+    scenes.amplitude[:] = 1.0
+    depths = []
+    for recording in animated(scenes, library, FPS):
+        begin = recording.segments[0]["start"]
+        height = recording.joints[begin:, PELVIS, 1]
+        depths.append(1 - height.min() / height[0])
+    assert action.cycle > 1
+    np.testing.assert_allclose(np.mean(depths), depth, atol=0.08)
+
+
+def test_terms_reach_the_dataset(imported: Import) -> None:
+    library = load_library(imported.path)
+    assert library.clip_terms == (("CC-BY-4.0", "our lab"),)
+    assert data_licence(library) == "CC-BY-4.0 (motion imported from: our lab)"
+    assert data_licence(load_library()) == LICENCE == "CC0-1.0"
+
+
+def test_captions_are_of_the_words_of_the_label(imported: Import, tmp_path: Path) -> None:
+    config = posegen.load_config("default", [f"story.library={imported.path}", "story.themes={own_clips: 1}"], samples=12)
+    batch = posegen.synthesize(config, range(12))
+    texts = " ".join(caption["text"] for row in batch.rows for caption in row["captions"])
+    assert "squat" in texts
+    assert "front kick" in texts
+    assert not [entry for row in batch.rows for entry in row["dropped"] if entry["kind"] in ("side", "count")]
+
+
+@pytest.mark.parametrize(
+    ("text", "verb"),
+    [
+        ("A person is waving their right hand.", None),
+        ("the man jumps up", "jumps|jumping|jumped|jump up"),
+        ("a person walks and then sits", None),
+        ("someone picks something up with his hands", "picks|picking|picked|pick something up with {their} hands"),
+        ("a person#walk/VERB#0.0#0.0", None),
+    ],
+)
+def test_sentences_become_verbs(text: str, verb: str | None) -> None:
+    assert verb_of_sentence(text) == verb
+
+
+def test_labels_come_from_a_table_or_from_texts(tmp_path: Path) -> None:
+    (tmp_path / "labels.csv").write_text("file,label,text\na.bvh,Golf swing,a man swings a golf club\na.bvh,Golf swing,\n")
+    table = read_label_table(tmp_path / "labels.csv")
+    label = label_of(tmp_path / "a.bvh", table, "")
+    assert (label.name, label.texts) == ("golf_swing", ("a man swings a golf club",))
+    with pytest.raises(UsageError, match=r"b\.bvh: has no row in the table of labels"):
+        label_of(tmp_path / "b.bvh", table, "")
+    for folder in ("texts", "new_joints"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "texts" / "000003.txt").write_text("a person throws a ball.#a/DET person/NOUN#0.0#0.0\n")
+    assert label_of(tmp_path / "new_joints" / "000003.npy", None, "").name == "throw"
+    assert verb_of_label("throw") == "throws|throwing|threw|throw"
+    (tmp_path / "labels.csv").write_text("name\nx\n")
+    with pytest.raises(UsageError, match=r"labels\.csv, line 2: needs `file` and `label`"):
+        read_label_table(tmp_path / "labels.csv")
+
+
+def test_units_and_axes_are_worked_out(tmp_path: Path) -> None:
+    (joints,) = clips_of("squat")
+    up_z = np.stack([joints[..., 0], -joints[..., 2], joints[..., 1]], axis=-1)
+    np.savez(tmp_path / "millimetres.npz", joints=(1000 * up_z).astype(np.float32), fps=25)
+    (clip,) = read_source(tmp_path / "millimetres.npz")
+    assert (clip.unit, clip.up, clip.fps) == ("millimetres", "z", 25)
+    np.testing.assert_allclose(clip.joints - clip.joints[:1, :1], joints - joints[:1, :1], atol=1e-3)
+
+
+def test_rotations_of_smpl_are_read(tmp_path: Path) -> None:
+    poses = np.zeros((40, 72))
+    poses[:, 3 * JOINTS.index("left_shoulder") + 2] = -np.pi / 2 * np.linspace(0, 1, 40)
+    np.savez(tmp_path / "arm.npz", poses=poses, trans=np.zeros((40, 3)), mocap_framerate=20)
+    (clip,) = read_source(tmp_path / "arm.npz")
+    arm = clip.joints[:, LEFT_WRIST] - clip.joints[:, JOINTS.index("left_shoulder")]
+    # From the T-pose, where the arm points to the left, to hanging.
+    assert arm[0, 0] > 0.4
+    assert arm[-1, 1] < -0.4
+    np.savez(tmp_path / "wild.npz", poses=np.full((40, 72), np.nan), mocap_framerate=20)
+    with pytest.raises(UsageError, match="not finite"):
+        list(read_source(tmp_path / "wild.npz"))
+    np.savez(tmp_path / "rate.npz", poses=poses)
+    with pytest.raises(UsageError, match="needs mocap_framerate"):
+        list(read_source(tmp_path / "rate.npz"))
+
+
+def test_clips_that_no_action_can_show_are_refused_by_name() -> None:
+    (joints,) = clips_of("squat")
+    with pytest.raises(UsageError, match="still: nothing moves in it"):
+        clip_action(joints[:1].repeat(50, 0), FPS, "still")
+    angle = np.linspace(0, np.pi, len(joints))
+    s, c = np.sin(angle)[:, None], np.cos(angle)[:, None]
+    turned = np.stack([joints[..., 0] * c + joints[..., 2] * s, joints[..., 1], joints[..., 2] * c - joints[..., 0] * s], -1)
+    with pytest.raises(UsageError, match=r"turning: turns by \d+ degrees"):
+        clip_action(turned, FPS, "turning")
+    broken = joints.copy()
+    neck = broken[:, [JOINTS.index("neck")]]
+    above = [JOINTS.index(name) for name in ("head",)]
+    broken[30:40, above] = neck[30:40] + np.array([0.0, -0.05, 0.2])
+    with pytest.raises(UsageError, match=r"broken: neck flexion is \d+ degrees at 1\.\d+ s, outside of its range of -45 to 45"):
+        clip_action(broken, FPS, "broken")
+
+
+def test_the_command_reports_what_it_worked_out(tmp_path: Path) -> None:
+    (joints,) = clips_of("squat")
+    write_bvh(tmp_path / "squat_01.bvh", joints, FPS)
+    (tmp_path / "bad.bvh").write_text("HIERARCHY\n")
+    result = CliRunner().invoke(commands, ["import", str(tmp_path), "--out", str(tmp_path / "mine"), "--json"])
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    assert list(report["actions"]) == ["own_squat"]
+    assert report["clips"][0]["format"] == "BVH, names of CMU, Mixamo or LAFAN1"
+    assert (report["clips"][0]["unit"], report["clips"][0]["fps"]) == ("centimetres", 25.0)
+    assert "bad.bvh, line 1" in report["refused"][0]
+    assert "licence or the source is unknown" in result.stderr
+    assert load_library(tmp_path / "mine").clip_terms == (("unknown", "unknown"),)
+    assert main(["import", str(tmp_path), "--out", str(tmp_path / "mine")]) == 2
+
+
+def test_a_c3d_file_whose_sizes_lie_is_refused(tmp_path: Path) -> None:
+    head = bytearray(512)
+    head[:4] = bytes([2, 0x50, 200, 0])
+    head[6:10] = (1).to_bytes(2, "little") + (60000).to_bytes(2, "little")
+    (tmp_path / "lies.c3d").write_bytes(head)
+    with pytest.raises(UsageError, match="cannot hold"):
+        list(read_source(tmp_path / "lies.c3d"))
