@@ -105,6 +105,7 @@ EXTRAS = {
     ),
     "wandb": ("wandb",),
     "words": ("httpx", "tenacity"),
+    "c3d": ("ezc3d",),
     "filter": ("duckdb",),
     "cloud": ("obstore",),
     "dask": ("distributed",),
