@@ -19,7 +19,7 @@ from posegen.evaluation.body import true_intervals
 from posegen.mocap.key_poses import thinned
 from posegen.mocap.pose_channels import Ground, body_channels, facing, leg_length
 from posegen.mocap.repetitions import Cycle, find_cycle
-from posegen.mocap.steps import FootTrack, contacts, flat_ankle_height, foot_track
+from posegen.mocap.steps import CLEAR_UP, STEP_UP, FootTrack, contacts, flat_ankle_height, foot_track
 from posegen.motion.scene_arrays import NEUTRAL
 from posegen.skeleton import JOINT_LIMITS, PARTS
 
@@ -59,7 +59,7 @@ STANDING_SWAY, STANDING_DEGREES, STANDING_PITCH = 0.08, 12.0, 12.0
 BENT_ANKLES = -0.3
 """Height of the pelvis in leg lengths below which a flat foot bends the ankle further than its usual range."""
 FLAT_FOOT = {"max": 40, "source": "a flat foot under the body's weight, 40.6 +- 5.2 degrees (Calatayud et al. 2015)"}
-STEP_UP, STEP_SECONDS = 0.07, 0.45
+STEP_SECONDS = 0.65
 
 
 @dataclass(frozen=True)
@@ -380,20 +380,34 @@ def _lifts(feet: list[FootTrack], near: str) -> tuple[list[dict[str, Any]], dict
             lifts.append({"foot": word, "begin": round(begin, 4), "end": round(end, 4)})
         for stage, i in (("enter", 0), ("exit", -1)):
             away = max(abs(float(foot.forward[i])), abs(float(foot.aside[i])))
+            here = {f"{word}_foot_forward": float(foot.forward[i]), f"{word}_foot_aside": float(foot.aside[i])}
+            none = dict.fromkeys(here, 0.0)
+            down, rising, middle = ({f"{word}_foot_up": up} for up in (0.0, CLEAR_UP, STEP_UP))
+            course: tuple[tuple[float, dict[str, float]], ...] = ()
             if not foot.contact[i]:
                 begin, end = (0.3, 1.0) if stage == "enter" else (0.0, 0.7)
-                lifts.append({"stage": stage, "foot": word, "begin": begin, "end": end})
+                course = (
+                    ((0.0, none | down), (0.15, none | rising))
+                    if stage == "enter"
+                    else ((0.5, none | rising), (0.7, none | down))
+                )
             elif away > (SAME_PLACE if stage == "exit" else 0):
                 # One foot after the other.
-                begin = 0.08 + 0.44 * moved[stage]
+                begin = 0.06 + 0.46 * moved[stage]
+                end = begin + 0.4
                 moved[stage] += 1
-                lifts.append({"stage": stage, "foot": word, "begin": round(begin, 2), "end": round(begin + 0.4, 2)})
-                here = {f"{word}_foot_forward": float(foot.forward[i]), f"{word}_foot_aside": float(foot.aside[i])}
-                down = {f"{word}_foot_up": 0.0}
-                none = dict.fromkeys(here, 0.0)
                 before, after = (none, here) if stage == "enter" else (here, none)
-                middle = {name: 0.5 * value for name, value in here.items()} | {f"{word}_foot_up": STEP_UP}
-                for at, pose in ((begin, before | down), (begin + 0.2, middle), (begin + 0.4, after | down)):
+                halfway = {name: 0.5 * value for name, value in here.items()}
+                course = (
+                    (0.0, before | down),
+                    (0.1, before | rising),
+                    (0.2, halfway | middle),
+                    (0.3, after | rising),
+                    (0.4, after | down),
+                )
+            if course:
+                lifts.append({"stage": stage, "foot": word, "begin": round(begin, 2), "end": round(end, 2)})
+                for at, pose in ((begin + later, pose) for later, pose in course):
                     rounded = {name: round(value, 3) for name, value in pose.items()}
                     stages[stage].setdefault(round(at, 2), {}).update(rounded)
     keys = {
@@ -409,5 +423,5 @@ def _blend_seconds(tracks: Mapping[str, Array], i: int, feet: list[FootTrack]) -
     low = max((abs(float(v[i])) for name, v in tracks.items() if _kind(name) == "root"), default=0.0)
     steps = sum(max(abs(float(foot.forward[i])), abs(float(foot.aside[i]))) > SAME_PLACE for foot in feet)
     in_air = any(not foot.contact[i] for foot in feet)
-    seconds = max(0.35 + angle / 160 + low, 2 * STEP_SECONDS if steps else 0.0, 0.6 if in_air else 0.0)
+    seconds = max(0.35 + angle / 160 + low, 2 * STEP_SECONDS if steps else 0.0, 0.9 if in_air else 0.0)
     return round(min(seconds, 2.0), 2)

@@ -22,6 +22,10 @@ SHORTEST = 0.12
 STANCE_HALF_WIDTH = 0.066 / LEG
 """Half the distance between the feet in quiet standing, in leg lengths."""
 HEEL, BALL, ANKLE = HEEL_BEHIND_ANKLE / LEG, BALL_BEFORE_ANKLE / LEG, PROPORTIONS["ankle_height"] / LEG
+SHUFFLE = 0.1
+"""Leg lengths that a foot rises and moves without a step."""
+STEP_UP, CLEAR_UP = 0.11, 0.075
+"""Leg lengths that the toes rise in a step, and from which they move on freely."""
 MOST_PITCH = 75.0
 FOLDING, FOLDED = 0.72, 0.5
 """Distances of ankle and hip in leg lengths below which a swinging foot gives way, and that it keeps (120 degrees of the knee).
@@ -114,7 +118,41 @@ def foot_track(joints: Array, ground: Ground, side: str, contact: Array) -> Foot
         forward[run], aside[run] = np.median(forward[run]), np.median(aside[run])
         # A foot in contact that is nearly flat is flat.
         pitch[run] = np.where(np.abs(pitch[run]) < np.radians(5), 0.0, pitch[run])
-    return FootTrack(contact, forward, aside, up, np.degrees(pitch))
+    return _clear_of_floor(_without_shuffles(FootTrack(contact.copy(), forward, aside, up, np.degrees(pitch))))
+
+
+def _without_shuffles(foot: FootTrack) -> FootTrack:
+    """Return a foot that stays where it stands instead of shifting a little, barely above the floor."""
+    for run in true_intervals(~foot.contact):
+        if run.start == 0 or run.stop == len(foot.contact):
+            continue
+        gone = [float(values[run.stop] - values[run.start - 1]) for values in (foot.forward, foot.aside)]
+        if np.hypot(*gone) < SHUFFLE and float(foot.up[run].max()) < SHUFFLE:
+            foot.contact[run], foot.up[run] = True, 0.0
+            for values, far in zip((foot.forward, foot.aside), gone, strict=True):
+                values[run] = values[run.start - 1]
+                values[run.stop :] -= far
+    return foot
+
+
+def _clear_of_floor(foot: FootTrack) -> FootTrack:
+    """Return a foot that rises before it moves on and has arrived before it lands; mocap drags its toes over the floor."""
+    for run in true_intervals(~foot.contact):
+        x = (np.arange(run.stop - run.start) + 1) / (run.stop - run.start + 1)
+        if run.start == 0:
+            x = 0.5 + 0.5 * x
+        elif run.stop == len(foot.contact):
+            x = 0.5 * x
+        down = BALL * np.sin(np.radians(np.minimum(foot.pitch[run], 0.0)))
+        foot.up[run] = np.maximum(foot.up[run], STEP_UP * (1 - (2 * x - 1) ** 4) - down)
+        share = np.clip((foot.up[run] + down) / CLEAR_UP, 0, 1)
+        share = share * share * (3 - 2 * share)
+        for values in (foot.forward, foot.aside):
+            before = values[run.start - 1] if run.start > 0 else values[run][0]
+            after = values[run.stop] if run.stop < len(values) else values[run][-1]
+            edge = np.where(x < 0.5, before, after)
+            values[run] = edge + share * (values[run] - edge)
+    return foot
 
 
 def _within_reach(hip: Array, ankle: Array) -> Array:

@@ -1,0 +1,104 @@
+"""Mocap as actions: feet that stay, differences between people as large as those of mocap, and captions that hold."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import posegen
+from benchmarks.motion.scripted import animated, shown
+from posegen.evaluation.common_body import common_body
+from posegen.evaluation.performances import Performance, performances, person_distances
+from posegen.evaluation.plausibility import foot_skate
+from posegen.evaluation.recording import Recording, read_reference
+from posegen.library.load import Library, load_library
+from posegen.mocap.library import Import, import_clips
+from tests.mocap.bvh_of_joints import write_bvh
+
+FPS = 25
+CLASSES = ("crouch", "exercise", "kick", "pick_up", "reach", "throw")
+MOST_SKATE = 0.03
+"""Share of the steps of low toes in which a toe moves at over .2 m/s."""
+BETWEEN = 0.6, 1.4
+"""Distance of two people who perform an action, relative to that in mocap."""
+PEOPLE = 24
+MOST_REFUSED = 0.35
+
+
+@pytest.fixture(scope="module")
+def clips() -> list[Recording]:
+    folder = os.environ.get("POSEGEN_REFERENCE")
+    if not folder:
+        pytest.skip("needs mocap: set POSEGEN_REFERENCE to its folder")
+    return [clip for clip in read_reference(Path(folder) / "hdm05.npz") if clip.family in CLASSES]
+
+
+@pytest.fixture(scope="module")
+def imported(clips: list[Recording], tmp_path_factory: pytest.TempPathFactory) -> Import:
+    folder = tmp_path_factory.mktemp("mocap")
+    for number, clip in enumerate(clips):
+        write_bvh(folder / f"{clip.family}_{number:03}.bvh", clip.joints, clip.fps)
+    return import_clips([folder], folder / "own", licence="CC BY-SA 3.0", source="HDM05")
+
+
+def shown_once(library: Library, name: str, stature: float | None = None) -> list[Recording]:
+    """Clips of people who perform an action once, from standing to standing."""
+    scenes, action = shown(library, name, PEOPLE, FPS, neutral=True), library.action(name)
+    scenes.repetitions[:, 0, 1] = 1
+    scenes.end[:, 0, 1] = scenes.start[:, 0, 1] + action.enter + action.cycle + action.exit
+    scenes.start[:, 0, 2] = scenes.end[:, 0, 1]
+    if action.sided:
+        scenes.side[:, 0, 1] = 0
+    if stature is not None:
+        scenes.persons.stature[:] = stature
+    return [
+        replace(found, joints=found.joints[segment["start"] : segment["end"]], segments=())
+        for found in animated(scenes, library, FPS)
+        for segment in found.segments
+    ]
+
+
+def test_most_clips_are_imported(imported: Import, clips: list[Recording]) -> None:
+    assert len(imported.refused) <= MOST_REFUSED * len(clips), Counter(r.partition(": ")[2][:20] for r in imported.refused)
+
+
+@pytest.mark.parametrize("stature", [1.5, 1.9])
+def test_feet_stay_where_they_stand(imported: Import, stature: float) -> None:
+    library = load_library(imported.path)
+    for name in imported.actions:
+        skate = [foot_skate(clip.joints, FPS)["skate, strict"] for clip in shown_once(library, name, stature)]
+        assert np.mean(skate) < MOST_SKATE, name
+
+
+def test_people_differ_as_those_of_mocap(imported: Import, clips: list[Recording]) -> None:
+    library, ratios = load_library(imported.path), {}
+    for family in CLASSES:
+        theirs = [each for clip in clips if clip.family == family for each in performances(clip, common_body(clip.joints))]
+        ours: list[Performance] = []
+        for name in imported.actions:
+            if name.removeprefix("own_").startswith(family):
+                for clip in shown_once(library, name):
+                    named = replace(clip, family=family, description=name, labels=None)
+                    ours += performances(named, common_body(named.joints))
+        apart, real = (person_distances(found, periodic=False).between for found in (ours, theirs))
+        ratios[family] = apart / real
+    assert all(BETWEEN[0] <= ratio <= BETWEEN[1] for ratio in ratios.values()), ratios
+
+
+def test_captions_hold(imported: Import) -> None:
+    overrides = [
+        f"story.library={imported.path}",
+        "story.themes={own: 1}",
+        "variants={speed: null, position: null, scale: null}",
+    ]
+    config = posegen.load_config("default", overrides, samples=60)
+    batch = posegen.synthesize(config, range(60))
+    entries = [entry for row in batch.rows for entry in row["dropped"]]
+    # A statement that does not hold is removed from the captions, and listed here.
+    assert sum(entry["kind"] in ("side", "count", "action") for entry in entries) <= 0.02 * len(batch.rows)
+    assert sum(entry["kind"] in ("range", "overlap") for entry in entries) <= 0.05 * len(batch.rows)
