@@ -127,7 +127,7 @@ def _without_shuffles(foot: FootTrack) -> FootTrack:
         if run.start == 0 or run.stop == len(foot.contact):
             continue
         gone = [float(values[run.stop] - values[run.start - 1]) for values in (foot.forward, foot.aside)]
-        if np.hypot(*gone) < SHUFFLE and float(foot.up[run].max()) < SHUFFLE:
+        if gone[0] ** 2 + gone[1] ** 2 < SHUFFLE**2 and float(foot.up[run].max()) < SHUFFLE:
             foot.contact[run], foot.up[run] = True, 0.0
             for values, far in zip((foot.forward, foot.aside), gone, strict=True):
                 values[run] = values[run.start - 1]

@@ -86,7 +86,7 @@ def verb_of_label(label: str) -> str:
 
 def label_words(label: str) -> list[str]:
     """Return the words of a label without numbers: ``kickFront2Reps`` has kick, front."""
-    apart = re.sub(r"([a-z])([A-Z])", r"\1 \2", re.sub(r"[^A-Za-z]+", " ", label))
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", re.sub(r"[^A-Za-z]+", " ", label))
     return [word.lower() for word in apart.split() if word.lower() not in ("reps", "rep", "poses", "stageii") and len(word) > 1]
 
 
