@@ -29,7 +29,10 @@ SMOOTH_SECONDS = 0.022
 """Standard deviation of the window that removes noise above 6 Hz."""
 MOVING, PAUSE = 0.2, 0.15
 """Metres per second of the fastest joint that count as movement, and seconds that are kept before and behind it."""
-SHORTEST, LONGEST = 0.3, 60.0
+SHORTEST, LONGEST = 0.3, 8.0
+"""Seconds of the movement. Arms of different people lag by a share of it, which in longer ones would be another movement."""
+LONGEST_FLIGHT = 0.14
+"""Seconds without a foot on the ground. Free fall takes the same time at any tempo, and key poses of feet do not."""
 MOST_TURN = 60.0
 """Degrees that the hips may turn from their first direction: an action stands on feet that keep theirs."""
 MOST_TRAVEL = 0.95
@@ -111,6 +114,12 @@ def clip_action(joints: Array, fps: float, name: str) -> ClipAction:
     """
     joints, begin = _trimmed(_smooth(resample(joints, fps, FPS)), name)
     contact = contacts(joints, FPS)
+    flight = max((run.stop - run.start for run in true_intervals(~np.any(contact, axis=0))), default=0) / FPS
+    if flight > LONGEST_FLIGHT:
+        raise UsageError(
+            f"{name}: has no foot on the ground for {flight:.2f} s; jumps and lying are not imported: use posegen's own, or "
+            "cut the clip"
+        )
     ground = _ground(joints, contact)
     turned = np.degrees(np.abs(facing(joints) - ground.facing)).max()
     if turned > MOST_TURN:

@@ -17,6 +17,8 @@ from posegen.skeleton import BALL_BEFORE_ANKLE, HEEL_BEHIND_ANKLE, PROPORTIONS, 
 
 LOW, STILL = 0.045, 0.45
 """Metres above its lowest position, and metres per second, below which a heel or ball is in contact."""
+CARRYING = 0.08
+"""Metres above its lowest position below which a foot may carry the body while the other one is in the air."""
 SHORTEST = 0.12
 """Seconds of the shortest swing and of the shortest contact."""
 STANCE_HALF_WIDTH = 0.066 / LEG
@@ -62,19 +64,31 @@ def contacts(joints: Array, fps: float) -> Array:
     bool [2, frame]
         Left and right.
     """
-    found = []
+    found: list[Array] = []
+    clearance: list[Array] = []
     for side in ("left", "right"):
-        touching = np.zeros(len(joints), bool)
+        touching, low = np.zeros(len(joints), bool), np.full(len(joints), np.inf)
         for name in ("ankle", "foot"):
             track = point(joints, f"{side}_{name}")
             speed = np.sqrt((np.gradient(track, axis=0) ** 2).sum(-1)) * fps
-            touching |= (track[:, 1] - np.percentile(track[:, 1], 3) < LOW) & (speed < STILL)
-        fewest = max(1, round(SHORTEST * fps))
+            high = track[:, 1] - np.percentile(track[:, 1], 3)
+            touching |= (high < LOW) & (speed < STILL)
+            low = np.minimum(low, high)
+        found.append(touching)
+        clearance.append(low)
+    # Something carries the body: a foot that slides or turns on the spot is still in contact.
+    carried = np.argmin(clearance, axis=0)
+    none = ~(found[0] | found[1])
+    found = [
+        touching | (none & (carried == number) & (low < CARRYING))
+        for number, (touching, low) in enumerate(zip(found, clearance, strict=True))
+    ]
+    fewest = max(1, round(SHORTEST * fps))
+    for touching in found:
         for value in (False, True):  # short swings first, then short contacts
             for run in true_intervals(touching == value):
                 if run.stop - run.start < fewest and run.start > 0 and run.stop < len(touching):
                     touching[run] = not value
-        found.append(touching)
     return np.array(found)
 
 

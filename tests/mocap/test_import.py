@@ -176,6 +176,10 @@ def test_clips_that_no_action_can_show_are_refused_by_name() -> None:
     turned = np.stack([joints[..., 0] * c + joints[..., 2] * s, joints[..., 1], joints[..., 2] * c - joints[..., 0] * s], -1)
     with pytest.raises(UsageError, match=r"turning: turns by \d+ degrees"):
         clip_action(turned, FPS, "turning")
+    jumping = joints.copy()
+    jumping[30:40, :, 1] += 0.3
+    with pytest.raises(UsageError, match=r"jumping: has no foot on the ground for 0\.\d+ s"):
+        clip_action(jumping, FPS, "jumping")
     broken = joints.copy()
     neck = broken[:, [JOINTS.index("neck")]]
     above = [JOINTS.index(name) for name in ("head",)]
