@@ -26,6 +26,8 @@ UPRIGHT = 0.93
 MOST_CALIBRATED = 15.0
 """Degrees by which the spine of another skeleton may differ from ours in standing."""
 MOST_COLLAR = 30.0
+BENDING = np.array([-0.3, 0.2, 1.0])
+"""Direction, outward, up and ahead, in which the forearm of a straight arm would bend."""
 CLEAR = 0.25
 """Sine of the angle from which the direction of a bent or lifted limb is well defined."""
 
@@ -185,12 +187,17 @@ def _arm(body: Array, chest: Array, side: str, sign: float) -> dict[str, Array]:
     upper, fore = (np.stack([c * v[:, 0] + s * v[:, 1], c * v[:, 1] - s * v[:, 0], v[:, 2]], -1) for v in (upper, fore))
     upper, fore = (np.stack([q * v[:, 0] + p * v[:, 2], v[:, 1], q * v[:, 2] - p * v[:, 0]], -1) for v in (upper, fore))
     flexion, abduction = _continuous(upper)
-    s, c = np.sin(flexion), np.cos(flexion)
-    seen = np.stack([fore[:, 0], c * fore[:, 1] - s * fore[:, 2], s * fore[:, 1] + c * fore[:, 2]], -1)
-    s, c = np.sin(abduction), np.cos(abduction)
-    across, along = c * seen[:, 0] + s * seen[:, 1], s * seen[:, 0] - c * seen[:, 1]
-    bent = np.sqrt(across**2 + seen[:, 2] ** 2)
-    rotation = _steady(np.arctan2(across, seen[:, 2]), bent / CLEAR, -np.radians(70), np.radians(104))
+    across, along, ahead = _seen_from_arm(fore, flexion, abduction)
+    bent = np.sqrt(across**2 + ahead**2)
+    # A straight arm shows no rotation. Its elbow would bend ahead and inward, as persons bend it by themselves.
+    usual_across, _, usual_ahead = _seen_from_arm(np.tile(BENDING, (len(fore), 1)), flexion, abduction)
+    weight = np.clip(bent / CLEAR, 0, 1) ** 2
+    size = np.maximum(np.sqrt(usual_across**2 + usual_ahead**2), 1e-6)
+    across_mixed = weight * across / np.maximum(bent, 1e-6) + (1 - weight) * usual_across / size
+    ahead_mixed = weight * ahead / np.maximum(bent, 1e-6) + (1 - weight) * usual_ahead / size
+    rotation = np.unwrap(np.arctan2(across_mixed, ahead_mixed))
+    low, high = np.radians(JOINT_LIMITS["shoulder_rotation"])
+    rotation = np.clip(rotation - 2 * np.pi * np.round((rotation.mean() - 0.5 * (low + high)) / (2 * np.pi)), low, high)
     return {
         f"{side}_collar_elevation": elevation,
         f"{side}_collar_protraction": protraction,
@@ -199,6 +206,14 @@ def _arm(body: Array, chest: Array, side: str, sign: float) -> dict[str, Array]:
         f"{side}_shoulder_rotation": np.degrees(rotation),
         f"{side}_elbow_flexion": np.degrees(np.arctan2(bent, along)),
     }
+
+
+def _seen_from_arm(fore: Array, flexion: Array, abduction: Array) -> tuple[Array, Array, Array]:
+    """Return the components of directions across, along and ahead of an upper arm with these angles (radians), unrotated."""
+    s, c = np.sin(flexion), np.cos(flexion)
+    x, y, z = fore[:, 0], c * fore[:, 1] - s * fore[:, 2], s * fore[:, 1] + c * fore[:, 2]
+    s, c = np.sin(abduction), np.cos(abduction)
+    return c * x + s * y, s * x - c * y, z
 
 
 def _continuous(upper: Array) -> tuple[Array, Array]:
@@ -233,23 +248,18 @@ def _continuous(upper: Array) -> tuple[Array, Array]:
     for choices in reversed(back):
         which.append(int(choices[which[-1]]))
     chosen = values[which[::-1], :, np.arange(len(upper))]
-    return _steady(chosen[:, 0], clear / CLEAR, -np.inf, np.inf), chosen[:, 1]
+    return _steady(chosen[:, 0], clear / CLEAR), chosen[:, 1]
 
 
-def _steady(angle: Array, clearness: Array, low: float, high: float) -> Array:
-    """Return an angle without jumps that follows its neighbours where it is not clear; radians."""
+def _steady(angle: Array, clearness: Array) -> Array:
+    """Return an angle that follows its neighbours where it is not clear, and is 0 where it is nowhere clear; radians."""
     angle = np.unwrap(angle)
-    if np.isfinite(low):
-        middle = 0.5 * (low + high)
-        weight = np.clip(clearness, 1e-3, 1)
-        centre = float((angle * weight).sum() / weight.sum())
-        angle = angle - 2 * np.pi * np.round((centre - middle) / (2 * np.pi))
     weight = np.clip(clearness, 0.0, 1.0) ** 2
     clear = weight > 0.5
     if not clear.any():
-        return np.full_like(angle, np.clip(np.median(angle), low, high))
+        return np.zeros_like(angle)
     filled = np.interp(np.arange(len(angle)), np.flatnonzero(clear), angle[clear])
-    return np.clip(weight * angle + (1 - weight) * filled, low, high)
+    return np.asarray(weight * angle + (1 - weight) * filled)
 
 
 def _knee_turn(body: Array, side: str, sign: float) -> Array:

@@ -29,7 +29,7 @@ COUNT_SIGNALS: tuple[Signal, ...] = (
 )
 CLEAR = 0.04
 """Metres by which the means of both sides must differ; captions are checked for a quarter of this."""
-RANGE = 0.08
+RANGE = 0.15
 """Metres that a signal which is counted must rise and fall."""
 PROMINENCES = (0.12, 0.2, 0.35, 0.5)
 PASSES = 3
