@@ -16,6 +16,7 @@ from posegen.cli.main import main
 from posegen.cli.main import posegen as commands
 from posegen.errors import UsageError
 from posegen.exchange.bvh import read_bvh_figure
+from posegen.exchange.huggingface import finish
 from posegen.generation.header import LICENCE, data_licence
 from posegen.library.load import load_library
 from posegen.mocap.actions import clip_action
@@ -228,3 +229,31 @@ def test_joint_centres_of_c3d_are_read(tmp_path: Path) -> None:
     np.testing.assert_allclose(
         clip.joints[:, PELVIS] - clip.joints[0, PELVIS], joints[:, PELVIS] - joints[0, PELVIS], atol=1e-3
     )
+
+
+def test_the_card_names_the_terms_of_clips(tmp_path: Path) -> None:
+    finish(tmp_path, iter([{"counts": {"train": 3}, "terms": [["CC-BY-4.0", "our lab"]]}]))
+    card = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert "license: other" in card
+    assert "- CC-BY-4.0 (source: our lab)" in card
+    assert "no recorded motion" not in card
+    assert "cc0" not in card
+
+
+def test_names_of_joints_come_from_a_file(tmp_path: Path) -> None:
+    (joints,) = clips_of("squat")
+    write_bvh(tmp_path / "squat.bvh", joints, FPS)
+    text = (tmp_path / "squat.bvh").read_text(encoding="utf-8")
+    (tmp_path / "squat.bvh").write_text(
+        text.replace("Hips", "Hub").replace("LeftArm", "LeftWing").replace("RightArm", "RightWing")
+    )
+    with pytest.raises(UsageError, match="match no known convention"):
+        list(read_source(tmp_path / "squat.bvh"))
+    page = (Path(__file__).parents[2] / "docs" / "own-clips.md").read_text(encoding="utf-8")
+    names = page.rpartition("```yaml\n")[2].partition("```")[0]
+    (tmp_path / "names.yaml").write_text(names.replace("Root", "Hub").replace("LeftArm", "LeftWing"))
+    (clip,) = read_source(tmp_path / "squat.bvh", names=tmp_path / "names.yaml")
+    assert clip.format == "BVH, names of names.yaml"
+    (tmp_path / "names.yaml").write_text("pelvis: Hub\n")
+    with pytest.raises(UsageError, match="must name the joints pelvis, neck"):
+        list(read_source(tmp_path / "squat.bvh", names=tmp_path / "names.yaml"))
