@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from posegen.dataset.mix import concat, open_mix
     from posegen.dataset.read import open_dataset as open
     from posegen.exchange.export import export
+    from posegen.exchange.push import push
     from posegen.generation.derive import derive
     from posegen.generation.profile.profile import profile
     from posegen.generation.run import generate
@@ -38,6 +39,7 @@ __all__ = [
     "open",
     "open_mix",
     "profile",
+    "push",
     "stream",
     "synthesize",
 ]
@@ -53,6 +55,7 @@ _SOURCES = {
     "open": ("posegen.dataset.read", "open_dataset"),
     "open_mix": ("posegen.dataset.mix", "open_mix"),
     "profile": ("posegen.generation.profile.profile", "profile"),
+    "push": ("posegen.exchange.push", "push"),
     "stream": ("posegen.generation.stream", "stream"),
     "synthesize": ("posegen.synthesis", "synthesize"),
 }

@@ -108,6 +108,7 @@ EXTRAS = {
     "c3d": ("ezc3d",),
     "filter": ("duckdb",),
     "cloud": ("obstore",),
+    "hub": ("huggingface_hub",),
     "dask": ("distributed",),
 }  # fmt: skip
 """For each extra the modules that it installs."""

@@ -1,7 +1,7 @@
 """A dataset for the Hugging Face Hub: Parquet files with captions and motion by split, and a card.
 
-``datasets.load_dataset(FOLDER)`` reads the folder, and the Hub shows it. A row is a clip; joints are a list of frames of 66
-numbers, because nested lists of three levels are slow to read.
+``datasets.load_dataset(FOLDER)`` reads the folder, and the Hub shows it. The files of shards are joined, because the Hub limits
+their number. A row is a clip; joints are a list of frames of 66 numbers, because nested lists of three levels are slow to read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from xxhash import xxh3_64_intdigest
 
 from posegen.exchange.clip import Clip
-from posegen.exchange.export_format import ExportFormat, Shard
+from posegen.exchange.export_format import PARTS, ExportFormat, Shard
 from posegen.skeleton import JOINTS
 from posegen.templates import fill_template
 
@@ -37,6 +37,9 @@ SCHEMA = pa.schema(
 )
 """Columns; joints are metres, y up."""
 
+_FILE_BYTES = 256_000_000
+"""Size at which a file is complete."""
+
 
 def write(blocks: Iterator[list[Clip]], shard: Shard) -> dict[str, Any]:
     """Write the clips of a shard to a file for each split; return the number of clips by split, and the terms of the motion."""
@@ -49,8 +52,7 @@ def write(blocks: Iterator[list[Clip]], shard: Shard) -> dict[str, Any]:
                 if not chosen:
                     continue
                 if split not in writers:
-                    path = shard.folder / "data" / f"{name}-{shard.number:06}.parquet"
-                    path.parent.mkdir(exist_ok=True)
+                    path = shard.folder / PARTS / f"{name}-{shard.number:06}.parquet"
                     writers[split] = pq.ParquetWriter(path, SCHEMA, compression="zstd")
                 writers[split].write_table(_table(chosen))
                 counts[name] += len(chosen)
@@ -99,8 +101,27 @@ def _captions(folder: Path, split: str) -> Iterator[list[int]]:
         yield [xxh3_64_intdigest(text.encode()) for text in texts.to_pylist()]
 
 
+def _join(folder: Path, split: str) -> None:
+    """Write the files of all shards of a split to few large ones."""
+    writer, size, number = None, 0, 0
+    for path in sorted((folder / PARTS).glob(f"{split}-*.parquet")):
+        with pq.ParquetFile(path) as file:
+            writer = writer or pq.ParquetWriter(folder / "data" / f"{split}-{number:05}.parquet", SCHEMA, compression="zstd")
+            for group in range(file.num_row_groups):
+                writer.write_table(file.read_row_group(group))
+        size += path.stat().st_size
+        if size >= _FILE_BYTES:
+            writer.close()
+            writer, size, number = None, 0, number + 1
+    if writer:
+        writer.close()
+
+
 def finish(folder: Path, records: Iterator[Mapping[str, Any]]) -> None:
-    """Write the card."""
+    """Join the files of the shards, and write the card."""
+    (folder / "data").mkdir(exist_ok=True)
+    for name in SPLITS.values():
+        _join(folder, name)
     counts: Counter[str] = Counter()
     terms: list[list[str]] = []
     for record in records:
@@ -112,5 +133,5 @@ def finish(folder: Path, records: Iterator[Mapping[str, Any]]) -> None:
 
 
 FORMAT = ExportFormat(
-    "hf", "Parquet files with a card, for the Hugging Face Hub and `datasets`", write, finish, frame_bytes=150
+    "hf", "Parquet files with a card, for the Hugging Face Hub and `datasets`", write, finish, frame_bytes=300
 )

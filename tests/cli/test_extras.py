@@ -28,6 +28,8 @@ COMMANDS = {
     "predict nowhere nowhere -o made.parquet": "train",
     "export-model nowhere --format onnx -o made": "train",
     "export nowhere --to tmr -o made": "train",
+    "push nowhere me/motion": "hub",
+    "push nowhere s3://bucket/motion": "cloud",
     "show --config smoke --sample 0 -o made.png": "view",
 }
 """Commands, and the extra that each of them needs."""
@@ -62,7 +64,7 @@ def test_the_table_holds_every_package_of_every_extra() -> None:
 @pytest.mark.parametrize(
     ("hidden", "commands"),
     [
-        (["torch", "lightning", "safetensors", "PIL"], COMMANDS),
+        (["torch", "lightning", "safetensors", "PIL", "huggingface_hub", "obstore"], COMMANDS),
         # torch comes with the extra "embed", so that only Lightning is missing.
         (["lightning"], {words: extra for words, extra in COMMANDS.items() if words.startswith(("train", "run", "profile"))}),
     ],

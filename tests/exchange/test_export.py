@@ -186,12 +186,13 @@ def test_parquet_files_hold_every_clip(dataset, tmp_path: Path) -> None:  # type
     result = export(dataset.path, "hf", tmp_path, workers=1)
     tables = {path.name: pq.read_table(path) for path in sorted((tmp_path / "data").glob("*.parquet"))}
     assert sum(table.num_rows for table in tables.values()) == result.clips
-    row = tables["train-000001.parquet"].to_pylist()[0]
-    sample = int(row["name"])
-    assert sample in in_split(dataset.config.seed, range(SAMPLES), "training")
+    assert list(tables) == ["test-00000.parquet", "train-00000.parquet", "validation-00000.parquet"]  # of three shards
+    row = tables["train-00000.parquet"].to_pylist()[-1]
+    sample = int(row["name"].removeprefix("M"))
+    assert sample == in_split(dataset.config.seed, range(SAMPLES), "training")[-1]
     joints = np.array(row["joints"], np.float32).reshape(-1, 22, 3)
-    np.testing.assert_array_equal(joints, dataset[sample].joints[0, 0, : row["frames"]])
-    assert row["captions"] == [caption["text"] for caption in dataset[sample].sequences[0]["captions"]]
+    np.testing.assert_array_equal(joints, dataset[sample].joints[4, 0, : row["frames"]])
+    assert row["captions"] == [caption["text"] for caption in dataset[sample].sequences[4]["captions"]]
     card = (tmp_path / "README.md").read_text(encoding="utf-8")
     assert 'path: "data/train-*.parquet"' in card
     assert "license: cc0-1.0" in card

@@ -1,0 +1,70 @@
+"""``posegen push``: upload a dataset to the Hugging Face Hub or to S3."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from posegen.cli.options import PATH, Output, command, workers_option
+
+_SPLITS = ("training", "validation", "test")
+
+
+@command("posegen push data/default-0 me/motion", "posegen push data/default-0 s3://bucket/motion --split test")
+@click.argument("dataset", type=PATH)
+@click.argument("target", metavar="USER/NAME|s3://BUCKET/PREFIX")
+@click.option(
+    "--split", "splits", type=click.Choice(_SPLITS), multiple=True, help="Split to upload; may be repeated.  [default: all]"
+)
+@click.option(
+    "--variant", "variants", metavar="VARIANT", multiple=True, help="Variant to upload; may be repeated.  [default: all]"
+)
+@click.option("--filter", "where", metavar="SQL", help="Condition on the columns of the table of sequences.  [default: all]")
+@click.option("--private", is_flag=True, help="Make a new repository private.")
+@click.option("--replace", is_flag=True, help="Replace a card and Parquet files that are there and differ.")
+@click.option(
+    "--staging", type=PATH, metavar="DIR", help="Folder for the files to upload, which is kept.  [default: beside DATASET]"
+)
+@workers_option
+def push(
+    dataset: Path,
+    target: str,
+    splits: Sequence[str],
+    variants: Sequence[str],
+    where: str | None,
+    private: bool,
+    replace: bool,
+    staging: Path | None,
+    workers: int | None,
+    output: Output,
+) -> None:
+    """Upload DATASET to a repository of the Hugging Face Hub or to a bucket of S3.
+
+    Few large Parquet files and a card are uploaded, as `posegen export --to hf` writes them. datasets.load_dataset("USER/NAME")
+    reads them. Files that are there and equal are skipped, so that the same command resumes. Log in with `hf auth login`; for
+    S3, set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION.
+    """
+    from posegen.exchange.push import push as upload
+    from posegen.quantities import human_bytes, human_time
+
+    result = upload(
+        dataset,
+        target,
+        splits=splits or _SPLITS,
+        variants=variants,
+        where=where or "",
+        private=private,
+        replace=replace,
+        staging=staging,
+        workers=workers,
+        progress=output.progress(),
+    )
+    text = (
+        f"Uploaded {result.sent} of {result.files} files ({human_bytes(result.bytes_sent)}) to {result.url} in "
+        f"{human_time(result.seconds)}; {result.files - result.sent} were there, {result.removed} others are removed. "
+        f"They hold {result.clips:,} clips."
+    )
+    output.summary(asdict(result), text)

@@ -1,0 +1,181 @@
+"""``posegen push``: upload a dataset as Parquet files with a card to the Hugging Face Hub or to a bucket of S3.
+
+The files are those of the export format `hf`. Where they go is a :class:`Remote`: :mod:`posegen.exchange.hub_repository` or
+:mod:`posegen.exchange.bucket`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from posegen.dataset.read import open_dataset
+from posegen.dataset.splits import SPLITS
+from posegen.errors import PosegenError, UsageError
+from posegen.exchange.export import export
+from posegen.exchange.export_format import RECORDS
+from posegen.exchange.remote import CARD, PushedFile, Remote
+from posegen.plugins import require_extra
+from posegen.progress import Progress
+from posegen.quantities import human_bytes
+from posegen.wording import shown
+
+_REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
+_BLOCK = 1 << 20
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class PushResult:
+    """Summary of a push.
+
+    Attributes
+    ----------
+    url : str
+    clips, files : int
+    sent : int
+        Files that were uploaded; the others were there.
+    removed : int
+    bytes_sent : int
+    seconds : float
+    """
+
+    url: str
+    clips: int
+    files: int
+    sent: int
+    removed: int
+    bytes_sent: int
+    seconds: float
+
+
+def push(
+    path: str | Path,
+    target: str,
+    *,
+    splits: Sequence[str] = tuple(SPLITS),
+    variants: Sequence[str] = (),
+    where: str = "",
+    private: bool = False,
+    replace: bool = False,
+    staging: str | Path | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> PushResult:
+    """Upload sequences of a dataset as Parquet files with a card.
+
+    Files that are there with equal size and SHA-256 are skipped, so that the same call resumes. In a repository of the Hub, all
+    files appear at once, when the last one is uploaded.
+
+    Parameters
+    ----------
+    path : str or Path
+        Dataset folder.
+    target : str
+        ``USER/NAME`` for a dataset repository of the Hub, which is created; ``s3://BUCKET/PREFIX`` for a bucket, which exists.
+    splits, variants, where, workers, progress
+        As for :func:`posegen.exchange.export.export`.
+    private : bool, optional
+        Whether a new repository is private.
+    replace : bool, optional
+        Whether to replace a card and Parquet files that are there and differ.
+    staging : str or Path, optional
+        Folder for the files to upload, which is kept. By default it lies beside the dataset and is removed after the upload.
+
+    Raises
+    ------
+    UsageError
+        If `target` is none, a package is missing, or files that differ are there and `replace` is not set.
+    PosegenError
+        If the dataset is incomplete, or the upload fails.
+    """
+    started = time.monotonic()
+    path, progress = Path(path), progress or Progress()
+    remote = find_remote(target, private=private)
+    if note := open_dataset(path).note:  # opening refuses missing shards
+        raise PosegenError(note)
+    folder = Path(staging) if staging is not None else path.with_name(f"{path.resolve().name}.push")
+    clips = export(path, "hf", folder, splits=splits, variants=variants, where=where, workers=workers, progress=progress).clips
+    files = _files(folder, remote, progress)
+    present = remote.compare(files)
+    differing = [name for name, equal in present.items() if not equal]
+    if differing and not replace:
+        if staging is None:
+            shutil.rmtree(folder)
+        more = f" and {len(differing) - _NAMED} more" if len(differing) > _NAMED else ""
+        raise UsageError(
+            f"{remote.url}: holds other files: {', '.join(differing[:_NAMED])}{more}. Choose another target, or replace them "
+            "with --replace"
+        )
+    missing = [file for file in files if not present.get(file.name)]
+    _send(missing, remote, progress)
+    removed = sorted({*differing} - {file.name for file in files})
+    remote.commit(removed)
+    if staging is None:
+        shutil.rmtree(folder)
+    size = sum(file.size for file in missing)
+    return PushResult(remote.url, clips, len(files), len(missing), len(removed), size, time.monotonic() - started)
+
+
+def find_remote(target: str, *, private: bool = False) -> Remote:
+    """Return what a target names, without connecting to it.
+
+    Raises
+    ------
+    UsageError
+        If it names nothing, or a package is missing.
+    """
+    if target.startswith("s3://"):
+        require_extra("cloud")
+        from posegen.exchange.bucket import Bucket
+
+        if private:
+            raise UsageError("--private is for repositories of the Hub; the policy of a bucket decides who may read it")
+        return Bucket(target)
+    if not _REPOSITORY.fullmatch(target):
+        raise UsageError(f"cannot push to {shown(target)}. Name a repository of the Hub, USER/NAME, or s3://BUCKET/PREFIX")
+    require_extra("hub")
+    from posegen.exchange.hub_repository import HubRepository
+
+    return HubRepository(target, private=private)
+
+
+def _files(folder: Path, remote: Remote, progress: Progress) -> list[PushedFile]:
+    """Return the files of an export with their hashes; the card is the last one and names the repository."""
+    # A copy, since the next call with the same staging folder may have another target.
+    card = folder / RECORDS / CARD
+    text = (folder / CARD).read_text(encoding="utf-8")
+    card.write_text(text.replace('load_dataset("FOLDER"', f'load_dataset("{remote.dataset_name}"'), encoding="utf-8")
+    paths = [*sorted((folder / "data").glob("*.parquet")), card]
+    files = []
+    progress.start("hash", len(paths), unit="files")
+    for done, path in enumerate(paths, 1):
+        digest = hashlib.sha256()
+        with path.open("rb") as file:
+            while block := file.read(_BLOCK):
+                digest.update(block)
+        name = CARD if path == card else f"data/{path.name}"
+        files.append(PushedFile(name, path, path.stat().st_size, digest.hexdigest()))
+        progress.update(done)
+    progress.stop()
+    return files
+
+
+def _send(files: Sequence[PushedFile], remote: Remote, progress: Progress) -> None:
+    """Upload files one after another."""
+    total, before = sum(file.size for file in files), 0
+    if not files:
+        return
+    progress.start("push", -(-total // 1000), unit="kB")
+    try:
+        for file in files:
+            progress.log(f"uploading {file.name} ({human_bytes(file.size)})")
+            remote.send(file, lambda sent, before=before: progress.update(-(-(before + sent) // 1000)))  # type: ignore[misc]
+            before += file.size
+    finally:
+        progress.stop()

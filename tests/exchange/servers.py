@@ -1,0 +1,221 @@
+"""Servers that uploads are tested against, run as processes of their own: ``python -m tests.exchange.servers hub|s3 FOLDER``.
+
+They speak the requests that huggingface_hub and obstore send, keep what they receive in FOLDER, and log each request to
+``FOLDER/log.txt``. The server of the Hub refuses requests without its token; that of S3 checks the key, not the signature. A
+file ``FOLDER/broken`` makes uploads fail, with an address that contains a signature.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import ClassVar
+from urllib.parse import parse_qs, unquote, urlsplit
+from xml.sax.saxutils import escape
+
+__all__ = ["KEY", "SECRET", "TOKEN", "serving"]
+
+TOKEN, KEY, SECRET = "hf_secretsecretsecret", "AKIDTHEKEYOFTESTS", "secret-of-tests"
+COMMIT = "0" * 40
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    folder: Path
+
+    def answer(self, code: int, content: object = b"", **headers: str) -> None:
+        data = content if isinstance(content, bytes) else json.dumps(content).encode()
+        self.send_response(code)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(data)
+
+    def body(self) -> bytes:
+        return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        with (self.folder / "log.txt").open("a") as file:
+            file.write(f"{self.command} {self.path}\n")
+
+    def do_GET(self) -> None:
+        self.handle_request(urlsplit(self.path).path, self.body())
+
+    do_POST = do_PUT = do_HEAD = do_DELETE = do_GET  # noqa: N815
+
+    def handle_request(self, path: str, body: bytes) -> None:
+        raise NotImplementedError
+
+
+class Hub(Handler):
+    """Repositories as folders ``repos/USER/NAME``, uploaded objects in ``objects``."""
+
+    def handle_request(self, path: str, body: bytes) -> None:
+        objects = self.folder / "objects"
+        own = f"http://{self.headers['Host']}"
+        if path.startswith("/upload/"):  # an address with a signature, as that of a bucket
+            if (self.folder / "broken").exists():
+                self.answer(403, b"SignatureDoesNotMatch")
+                return
+            (objects / path.rpartition("/")[2]).write_bytes(body)
+            self.answer(200)
+        elif self.headers.get("Authorization") != f"Bearer {TOKEN}":
+            self.answer(401, {"error": f"Invalid token {self.headers.get('Authorization')}"})
+        elif path == "/api/repos/create":
+            asked = json.loads(body)
+            name = f"{asked['organization']}/{asked['name']}"
+            (self.folder / "repos" / name).mkdir(parents=True, exist_ok=True)
+            self.answer(200, {"url": f"{own}/datasets/{name}", "name": name})
+        elif path == "/api/validate-yaml":
+            self.answer(200, {"errors": [], "warnings": []})
+        elif path.endswith("/info/lfs/objects/batch"):
+            self.answer(
+                200, {"transfer": "basic", "objects": [self.batch(entry, own) for entry in json.loads(body)["objects"]]}
+            )
+        elif found := re.fullmatch(r"/api/datasets/([^/]+/[^/]+)/(\w+)(/.*)?", path):
+            repository = self.folder / "repos" / found[1]
+            if not repository.exists():
+                self.answer(404, {"error": "Repository not found"}, X_Error_Code="RepoNotFound")
+            else:
+                self.answer(200, getattr(self, found[2])(repository, body))
+        else:
+            self.answer(404, {"error": f"not spoken: {path}"})
+
+    def batch(self, entry: dict[str, object], own: str) -> dict[str, object]:
+        if (self.folder / "objects" / str(entry["oid"])).exists():
+            return entry
+        return {**entry, "actions": {"upload": {"href": f"{own}/upload/{entry['oid']}?X-Amz-Signature=f00d"}}}
+
+    def tree(self, repository: Path, body: bytes) -> list[dict[str, object]]:
+        found: list[dict[str, object]] = []
+        for path in sorted(path for path in repository.rglob("*") if path.is_file()):
+            data = path.read_bytes()
+            oid = hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+            entry = {"type": "file", "path": path.relative_to(repository).as_posix(), "size": len(data), "oid": oid}
+            lfs = {"oid": hashlib.sha256(data).hexdigest(), "size": len(data), "pointerSize": 130}
+            found.append(entry | ({"lfs": lfs} if path.suffix == ".parquet" else {}))
+        return found
+
+    def preupload(self, repository: Path, body: bytes) -> dict[str, object]:
+        names = [file["path"] for file in json.loads(body)["files"]]
+        modes = {True: "lfs", False: "regular"}
+        return {"files": [{"path": n, "uploadMode": modes[n.endswith(".parquet")], "shouldIgnore": False} for n in names]}
+
+    def commit(self, repository: Path, body: bytes) -> dict[str, object]:
+        for line in body.splitlines():
+            kind, value = (entry := json.loads(line))["key"], entry["value"]
+            path = repository / value.get("path", "")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if kind == "lfsFile":
+                path.write_bytes((self.folder / "objects" / value["oid"]).read_bytes())
+            elif kind == "file":
+                path.write_bytes(base64.b64decode(value["content"]))
+            elif kind == "deletedFile":
+                path.unlink()
+        return {
+            "commitUrl": f"http://{self.headers['Host']}/datasets/me/motion/commit/{COMMIT}",
+            "commitOid": COMMIT,
+            "pullRequestUrl": None,
+        }
+
+
+class S3(Handler):
+    """One bucket: objects as files of ``objects`` with quoted names, and their metadata beside them."""
+
+    parts: ClassVar[dict[str, dict[int, bytes]]] = {}
+
+    def handle_request(self, path: str, body: bytes) -> None:
+        query = parse_qs(urlsplit(self.path).query, keep_blank_values=True)
+        bucket, _, name = unquote(path).lstrip("/").partition("/")
+        file = self.folder / "objects" / name.replace("/", "%")
+        about = file.with_name(file.name + "~")
+        if f"Credential={KEY}/" not in self.headers.get("Authorization", ""):
+            self.answer(403, f"<Error><Code>InvalidAccessKeyId</Code>{self.headers.get('Authorization')}</Error>".encode())
+        elif bucket != "bucket":
+            self.answer(404, b"<Error><Code>NoSuchBucket</Code></Error>")
+        elif not name and self.command == "GET":
+            self.answer(200, self.listing(query.get("prefix", [""])[0]))
+        elif self.command == "PUT" and "uploadId" in query:
+            self.parts[query["uploadId"][0]][int(query["partNumber"][0])] = body
+            self.answer(200, ETag='"part"')
+        elif self.command == "POST" and "uploads" in query:
+            self.parts[name] = {}
+            about.write_text(json.dumps(self.metadata()))
+            self.answer(
+                200,
+                f"<InitiateMultipartUploadResult><UploadId>{escape(name)}</UploadId></InitiateMultipartUploadResult>".encode(),
+            )
+        elif self.command == "POST" and "delete" in query:
+            keys = re.findall(r"<Key>(.*?)</Key>", body.decode())
+            for key in keys:
+                (self.folder / "objects" / key.replace("/", "%")).unlink()
+            deleted = "".join(f"<Deleted><Key>{key}</Key></Deleted>" for key in keys)
+            self.answer(200, f"<DeleteResult>{deleted}</DeleteResult>".encode())
+        elif self.command == "POST":
+            if (self.folder / "broken").exists():
+                self.answer(400, b"<Error><Code>InvalidPart</Code></Error>")
+                return
+            parts = self.parts[query["uploadId"][0]]
+            file.write_bytes(b"".join(parts[number] for number in sorted(parts)))
+            self.answer(200, b"<CompleteMultipartUploadResult><ETag>whole</ETag></CompleteMultipartUploadResult>")
+        elif self.command == "PUT":
+            file.write_bytes(body)
+            about.write_text(json.dumps(self.metadata()))
+            self.answer(200, ETag='"whole"')
+        elif self.command in ("GET", "HEAD") and file.exists():
+            data, modified = file.read_bytes(), "Mon, 23 Nov 2026 00:00:00 GMT"
+            self.answer(200, data, ETag='"whole"', Last_Modified=modified, **json.loads(about.read_text()))
+        else:
+            self.answer(404, b"<Error><Code>NoSuchKey</Code></Error>")
+
+    def metadata(self) -> dict[str, str]:
+        return {name: value for name, value in self.headers.items() if name.lower().startswith("x-amz-meta-")}
+
+    def listing(self, prefix: str) -> bytes:
+        files = sorted(file for file in (self.folder / "objects").iterdir() if not file.name.endswith("~"))
+        names = {file.name.replace("%", "/"): file.stat().st_size for file in files}
+        entries = "".join(
+            f"<Contents><Key>{escape(name)}</Key><Size>{size}</Size><LastModified>2026-11-23T00:00:00.000Z</LastModified></Contents>"
+            for name, size in names.items()
+            if name.startswith(prefix)
+        )
+        return f"<ListBucketResult><IsTruncated>false</IsTruncated>{entries}</ListBucketResult>".encode()
+
+
+@contextmanager
+def serving(kind: str, folder: Path) -> Iterator[str]:
+    """Run a server, and yield its address."""
+    (folder / "objects").mkdir(parents=True)
+    command = [sys.executable, "-m", "tests.exchange.servers", kind, str(folder)]
+    root = Path(__file__).parents[2]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, cwd=root, env={**os.environ, "PYTHONPATH": str(root)}
+    ) as run:
+        assert run.stdout is not None
+        try:
+            yield f"http://127.0.0.1:{int(run.stdout.readline())}"
+        finally:
+            run.kill()
+
+
+def main(kind: str, folder: str) -> None:
+    handler = {"hub": Hub, "s3": S3}[kind]
+    handler.folder = Path(folder)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    print(server.server_address[1], flush=True)
+    server.serve_forever()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,171 @@
+"""Uploads to servers in other processes: what is there, what a second push sends, and what errors reveal."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import posegen
+from posegen.errors import UsageError
+from posegen.exchange.push import find_remote
+from posegen.exchange.remote import without_secrets
+from tests.exchange.servers import KEY, SECRET, TOKEN, serving
+from tests.once import made_once
+
+pytestmark = pytest.mark.slow  # each push is a command of its own
+
+ROOT = Path(__file__).parents[2]
+SAMPLES, VARIANTS = 20, 5
+
+
+@dataclass(frozen=True)
+class Place:
+    """A target on a server of this machine, the folder of the server, and the environment of the command."""
+
+    target: str
+    folder: Path
+    environment: dict[str, str]
+
+    def push(self, dataset: Path, *options: str, code: int = 0, **environment: str) -> tuple[dict[str, object], str]:
+        command = [sys.executable, "-m", "posegen", "push", str(dataset), self.target, "--json", *options]
+        variables = {**os.environ, "PYTHONPATH": str(ROOT), **self.environment, **environment}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
+        assert done.returncode == code, done.stderr
+        return json.loads(done.stdout) if code == 0 else {}, done.stderr
+
+    def names(self) -> set[str]:
+        if self.target.startswith("s3:"):
+            names = {path.name.replace("%", "/") for path in (self.folder / "objects").iterdir() if path.name[-1] != "~"}
+            assert all(name.startswith("some/motion/") for name in names)
+            return {name.removeprefix("some/motion/") for name in names}
+        repository = self.folder / "repos" / self.target
+        return {path.relative_to(repository).as_posix() for path in repository.rglob("*") if path.is_file()}
+
+    def file(self, name: str) -> Path:
+        in_bucket = self.folder / "objects" / f"some/motion/{name}".replace("/", "%")
+        return in_bucket if self.target.startswith("s3:") else self.folder / "repos" / self.target / name
+
+    def requests(self) -> list[str]:
+        lines = (self.folder / "log.txt").read_text().splitlines()
+        return [line for line in lines if line.startswith(("PUT", "POST /bucket/some"))]
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    def make(folder: Path) -> None:
+        config = posegen.load_config("smoke", ["frames=60", "store.shard=10", "store.chunk=10"])
+        posegen.generate(config, samples=SAMPLES, workers=1, out=folder / "motion")
+
+    return made_once(tmp_path_factory, "push", make) / "motion"
+
+
+@pytest.fixture(params=["hub", "s3"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    pytest.importorskip({"hub": "huggingface_hub", "s3": "obstore"}[request.param])
+    folder = tmp_path / "server"
+    with serving(request.param, folder) as address:
+        if request.param == "hub":
+            variables = {
+                "HF_ENDPOINT": address,
+                "HF_TOKEN": TOKEN,
+                "HF_HUB_DISABLE_XET": "1",
+                "HF_HOME": str(tmp_path / "home"),
+            }
+            yield Place("me/motion", folder, variables)
+        else:
+            keys = {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_REGION": "us-east-1"}
+            yield Place("s3://bucket/some/motion", folder, {**keys, "AWS_ENDPOINT_URL": address})
+
+
+FILES = {"README.md", *(f"data/{split}-00000.parquet" for split in ("train", "validation", "test"))}
+
+
+def test_a_push_is_complete_and_a_second_one_sends_nothing(place: Place, dataset: Path) -> None:
+    result, shown = place.push(dataset)
+    assert (result["clips"], result["files"], result["sent"]) == (SAMPLES * VARIANTS, 4, 4)
+    assert place.names() == FILES
+    rows = [pq.read_table(place.file(name)).num_rows for name in FILES if name.endswith(".parquet")]
+    assert sum(rows) == SAMPLES * VARIANTS
+    card = place.file("README.md").read_text(encoding="utf-8")
+    assert f'load_dataset("{place.target}"' in card
+    assert "uploading data/train-00000.parquet (" in shown
+    assert not dataset.with_name("motion.push").exists()
+    before = place.requests()
+    again, _ = place.push(dataset)
+    assert (again["files"], again["sent"], again["bytes_sent"]) == (4, 0, 0)
+    assert place.requests() == before
+
+
+def test_other_files_are_replaced_only_on_demand(place: Place, dataset: Path, tmp_path: Path) -> None:
+    place.push(dataset)
+    _, shown = place.push(dataset, "--split", "test", code=2)
+    assert "holds other files: README.md, data/train-00000.parquet, data/validation-00000.parquet. Choose another" in shown
+    assert place.names() == FILES
+    result, _ = place.push(dataset, "--split", "test", "--replace", "--staging", str(tmp_path / "staging"))
+    assert (result["sent"], result["removed"]) == (1, 2)
+    assert place.names() == {"README.md", "data/test-00000.parquet"}
+    assert "| train |" not in place.file("README.md").read_text(encoding="utf-8")
+
+
+def test_an_interrupted_push_resumes_and_shows_no_secret(place: Place, dataset: Path) -> None:
+    broken = place.folder / "broken"
+    broken.touch()
+    _, shown = place.push(dataset, code=1)
+    assert "files that are there are skipped" in shown or "set HF_TOKEN" in shown
+    for secret in (TOKEN, SECRET, KEY, "f00d", "Signature="):
+        assert secret not in shown
+    assert not place.names() - {"README.md"}
+    broken.unlink()
+    (place.file("data/test-00000.parquet")).parent.mkdir(exist_ok=True)
+    result, _ = place.push(dataset)
+    assert place.names() == FILES
+    assert result["sent"] == 4
+
+
+def test_a_wrong_key_is_refused_in_one_line(place: Place, dataset: Path) -> None:
+    wrong = "another-secret-of-mine"
+    _, shown = place.push(dataset, code=1, HF_TOKEN=wrong, AWS_ACCESS_KEY_ID=wrong)
+    errors = [line for line in shown.splitlines() if line.startswith("posegen: error: ")]
+    assert len(errors) == 1
+    assert wrong not in shown
+    assert "HF_TOKEN" in errors[0] or "keys in the environment" in errors[0]
+    assert not place.names()
+
+
+def test_incomplete_datasets_are_not_pushed(place: Place, dataset: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    subprocess.run(["cp", "-r", str(dataset), str(copy)], check=True)
+    next((copy / "receipts").glob("*1.json")).unlink()
+    _, shown = place.push(copy, code=1)
+    assert "receipts/00001.json: the receipt is missing, so the shard is not complete" in shown
+    assert not (place.folder / "log.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("motion", "Name a repository of the Hub, USER/NAME, or s3://BUCKET/PREFIX"),
+        ("https://hub/me/motion", "Name a repository of the Hub"),
+        ("s3://", "a bucket is named s3://BUCKET/PREFIX"),
+        ("s3://key:word@bucket/motion", "a bucket is named s3://BUCKET/PREFIX"),
+    ],
+)
+def test_other_targets_are_refused(target: str, message: str) -> None:
+    pytest.importorskip("obstore")
+    with pytest.raises(UsageError, match=message) as caught:
+        find_remote(target)
+    assert "word" not in str(caught.value)
+
+
+def test_messages_lose_signatures_and_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "abc123xyz")
+    text = "Client error '403' for url 'https://bucket.example/a?X-Amz-Signature=12&b=c' with abc123xyz\nsecond"
+    assert without_secrets(text) == "Client error '403' for url 'https://bucket.example/a' with ***"
