@@ -67,16 +67,20 @@ def _texts(words: object) -> Iterable[str]:
 
 
 def verb_of_label(label: str) -> str:
-    """Return the verb of a label; what does not begin with a known verb is something that a person performs.
+    """Return the verb of a label: that of posegen's action with this name, as it has an object where one is needed.
+
+    What does not begin with a known verb is something that a person performs.
 
     Examples
     --------
     >>> verb_of_label("pick_up"), verb_of_label("waving")
-    ('picks|picking|picked|pick up', 'waves|waving|waved|wave')
+    ('picks|picking|picked|pick something up', 'waves|waving|waved|wave')
     >>> verb_of_label("tai_chi")
     'performs|performing|performed|perform tai chi'
     """
     words = label_words(label)
+    if own := load_library().words["actions"].get("_".join(words)):
+        return str(own["verbs"][0])
     first, rest = (words[0], words[1:]) if words else ("", [])
     forms = known_verbs().get(first)
     if forms is None:

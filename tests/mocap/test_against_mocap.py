@@ -20,6 +20,8 @@ from posegen.library.load import Library, load_library
 from posegen.mocap.library import Import, import_clips
 from tests.mocap.bvh_of_joints import write_bvh
 
+pytestmark = pytest.mark.slow
+
 FPS = 25
 CLASSES = ("crouch", "exercise", "kick", "pick_up", "reach", "throw")
 MOST_SKATE = 0.03
