@@ -16,7 +16,7 @@ from posegen.errors import UsageError
 from posegen.plugins import EXTRAS, install_hint, require_extra
 
 ROOT = Path(__file__).parents[2]
-NOT_FOR_USERS = {"peers", "dev", "all"}
+NOT_FOR_USERS = {"peers", "readers", "dev", "all"}
 """Extras that no command needs."""
 MODULES = {"faiss-cpu": "faiss", "pillow": "PIL", "scikit-learn": "sklearn"}
 """Modules whose name differs from that of their distribution."""
