@@ -38,6 +38,8 @@ from tests.exchange.features263_oracle import matrix
 from tests.once import made_once
 
 SAMPLES, VARIANTS = 45, 5
+MERGED = ("humanml3d", "hf", "webdataset", "pyskl", "bvh")
+"""Formats that two workers write: of each kind of file that several shards share, and of files of single clips."""
 
 
 @pytest.fixture(scope="module")
@@ -55,19 +57,21 @@ def contents(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("form", EXPORTS.built_in)
-def test_two_workers_write_the_same_as_one(form: str, dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_one_worker_or_two_write_the_same_of_the_estimated_size(form: str, dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     if form == "tmr":
         pytest.importorskip("torch")
     one = export(dataset.path, form, tmp_path / "one", workers=1)
-    two = export(dataset.path, form, tmp_path / "two", workers=2)
-    assert one.clips == two.clips > SAMPLES
-    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    assert one.clips > SAMPLES
     written = sum(path.stat().st_size for path in (tmp_path / "one").rglob("*") if path.is_file())
     selection = select_sequences(dataset, find_format(form), tuple(SPLITS), (), "", None)
     estimate = estimate_bytes(dataset, find_format(form), selection, range(3))
     assert 0.3 < written / estimate < 2  # formats with one file at the end are written twice
-    again = export(dataset.path, form, tmp_path / "two", workers=1)
+    again = export(dataset.path, form, tmp_path / "one", workers=1)
     assert (again.nothing_to_do, again.clips) == (True, one.clips)
+    if form in MERGED:
+        two = export(dataset.path, form, tmp_path / "two", workers=2)
+        assert two.clips == one.clips
+        assert contents(tmp_path / "one") == contents(tmp_path / "two")
 
 
 def test_a_reader_of_humanml3d_finds_every_clip(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
