@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -35,8 +36,9 @@ class Place:
     environment: dict[str, str]
 
     def push(self, dataset: Path, *options: str, code: int = 0, **environment: str) -> tuple[dict[str, object], str]:
-        command = [sys.executable, "-m", "posegen", "push", str(dataset), self.target, "--json", *options]
-        variables = {**os.environ, "PYTHONPATH": str(ROOT), **self.environment, **environment}
+        command = [sys.executable, "-m", "posegen", "push", str(dataset), self.target, "--json", "--workers", "1", *options]
+        # Other tests forbid huggingface_hub to connect, in this process.
+        variables = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "0", **self.environment, **environment}
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
         assert done.returncode == code, done.stderr
         return json.loads(done.stdout) if code == 0 else {}, done.stderr
@@ -64,7 +66,9 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
         config = posegen.load_config("smoke", ["frames=60", "store.shard=10", "store.chunk=10"])
         posegen.generate(config, samples=SAMPLES, workers=1, out=folder / "motion")
 
-    return made_once(tmp_path_factory, "push", make) / "motion"
+    # A push writes beside the dataset: each process of the tests has a copy.
+    made = made_once(tmp_path_factory, "push", make)
+    return Path(shutil.copytree(made, tmp_path_factory.mktemp("push") / "own")) / "motion"
 
 
 @pytest.fixture(params=["hub", "s3"])
