@@ -404,7 +404,8 @@ def _of_few_words(verbs: list[str], more: int = 0) -> list[str]:
     return [verb for verb in verbs if len(verb.split()) <= _MOST_VERB_WORDS + more] or verbs
 
 
-def join_verbs(prefix: str, verb: str, forms: Sequence[str]) -> tuple[str, ...]:
+@cache
+def join_verbs(prefix: str, verb: str, forms: tuple[str, ...]) -> tuple[str, ...]:
     """Return the forms of a verb after another one.
 
     Examples
@@ -412,11 +413,12 @@ def join_verbs(prefix: str, verb: str, forms: Sequence[str]) -> tuple[str, ...]:
     >>> join_verbs("starts|starting to {do}", "nods|nod", ("does", "do"))
     ('starts to nod', 'starting to nod')
     """
-    start, form, _ = _placeholder(tuple(forms)).split(prefix)
+    start, form, _ = _placeholder(forms).split(prefix)
     return tuple(own + verb_forms(verb, forms)[forms.index(form)] for own in verb_forms(start, forms))
 
 
-def verb_forms(pattern: str, forms: Sequence[str]) -> tuple[str, ...]:
+@cache
+def verb_forms(pattern: str, forms: tuple[str, ...]) -> tuple[str, ...]:
     """Return the forms of a verb.
 
     Examples

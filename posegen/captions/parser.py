@@ -451,7 +451,7 @@ def _action_phrases(words: Mapping[str, Any], name: str, action: Mapping[str, An
 
 def _verbs(words: Mapping[str, Any], verbs: Iterable[str], meaning: Meaning) -> _Phrases:
     for verb in verbs:
-        yield from ((form, meaning) for form in verb_forms(verb, words["forms"]))
+        yield from ((form, meaning) for form in verb_forms(verb, tuple(words["forms"])))
 
 
 def _count_phrases(words: Mapping[str, Any]) -> _Phrases:

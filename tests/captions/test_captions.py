@@ -420,5 +420,5 @@ def test_no_two_actions_share_a_wording():
         own = {*words["verbs"], *words.get("together", []), *words.get("once", []), *words.get("finished", [])}
         own |= {*words.get("stopped", [])}
         own |= {verb for key in ("speed_verbs", "side_verbs") for kind in words.get(key, {}).values() for verb in kind}
-        verbs.update({form for verb in own for form in verb_forms(verb, LIBRARY.words["forms"])})
+        verbs.update({form for verb in own for form in verb_forms(verb, tuple(LIBRARY.words["forms"]))})
     assert [form for form, count in verbs.items() if count > 1] == []
