@@ -38,6 +38,8 @@ from tests.exchange.features263_oracle import matrix
 from tests.once import made_once
 
 SAMPLES, VARIANTS = 45, 5
+QUICK = ("humanml3d", "bvh", "hf")
+"""Formats of the default tests; the others are slow tests."""
 MERGED = ("humanml3d", "hf", "webdataset", "pyskl", "bvh")
 """Formats that two workers write: of each kind of file that several shards share, and of files of single clips."""
 
@@ -56,7 +58,9 @@ def contents(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-@pytest.mark.parametrize("form", EXPORTS.built_in)
+@pytest.mark.parametrize(
+    "form", [form if form in QUICK else pytest.param(form, marks=pytest.mark.slow) for form in EXPORTS.built_in]
+)
 def test_one_worker_or_two_write_the_same_of_the_estimated_size(form: str, dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     if form == "tmr":
         pytest.importorskip("torch")
