@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -110,10 +109,10 @@ def test_the_page_has_no_external_resources(profiled: dict[str, Any]) -> None:
     assert page.count("<") == 2 * page.count("</") + empty
 
 
-def wait_for(folder: Path, pattern: str, is_over: Callable[[], bool]) -> None:
+def wait_for(folder: Path, pattern: str, process: subprocess.Popen[str]) -> None:
     limit = time.monotonic() + PATIENCE
     while not [*folder.glob(pattern)]:
-        assert not is_over()
+        assert process.poll() is None, process.communicate()[1]
         assert time.monotonic() < limit
         time.sleep(0.005)
 
@@ -121,13 +120,14 @@ def wait_for(folder: Path, pattern: str, is_over: Callable[[], bool]) -> None:
 def test_an_interrupted_profile_leaves_nothing(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
-    command = [sys.executable, "-m", "posegen", *PROFILE[:-1], "--samples=100000", "--out", str(disk / "dataset")]
+    # Half a minute of samples, and few enough for a disk with little room: a run refuses to fill it.
+    command = [sys.executable, "-m", "posegen", *PROFILE[:-1], "--samples=5000", "--out", str(disk / "dataset")]
     # Tests started in the background may inherit that interrupts are ignored, which processes pass on.
     usual = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
             # Within a run: after the first complete shard.
-            wait_for(disk, ".posegen-profile~*/dataset/receipts/*.json", lambda: process.poll() is not None)
+            wait_for(disk, ".posegen-profile~*/dataset/receipts/*.json", process)
             process.send_signal(signal.SIGINT)
             _, printed = process.communicate()
     finally:
@@ -141,8 +141,8 @@ def test_the_next_profile_removes_what_a_killed_one_left(tmp_path: Path) -> None
     disk, elsewhere = tmp_path / "disk", tmp_path / "elsewhere"
     disk.mkdir()
     command = [sys.executable, "-m", "posegen", *PROFILE, "--out", str(disk / "dataset")]
-    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as process:
-        wait_for(disk, ".posegen-profile~*", lambda: process.poll() is not None)
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
+        wait_for(disk, ".posegen-profile~*", process)
         process.kill()
     (left,) = disk.iterdir()
     shutil.copytree(left, elsewhere / "copy")  # other names stay
