@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.bodies import body_offsets
 from posegen.library.channels import CHANNELS
 from posegen.library.load import load_library
 from posegen.motion.channels import gait_series
@@ -24,7 +25,7 @@ from posegen.motion.gait.steps import WALK, gait_tables, stride_rate
 from posegen.motion.library_tables import style_tables
 from posegen.motion.scene_arrays import person_arrays
 from posegen.scene import Scenes, empty_scenes
-from posegen.skeleton import JOINTS, body_offsets, sole_points
+from posegen.skeleton import JOINTS, sole_points
 
 Array = NDArray[Any]
 

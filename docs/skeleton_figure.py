@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
+from posegen.bodies import body_offsets
 from posegen.scene import empty_scenes
-from posegen.skeleton import CONTACTS, JOINTS, PARENTS, body_offsets, sole_points
+from posegen.skeleton import CONTACTS, JOINTS, PARENTS, sole_points
 from posegen.viewing.canvas import COLOURS, Placement, draw_figures, draw_floor, view_from
 from posegen.viewing.pictures import INK, typeface
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from posegen.arrays import Array
+from posegen.bodies import leg_height, seat_height
 from posegen.captions.captions import KINDS_OF_PEOPLE, kinds_of_people, label_segments, write_captions
 from posegen.captions.parser import ParsedCaption, explain_unknown, parse_caption
 from posegen.captions.segments import find_segments, segment_rows
@@ -25,7 +26,7 @@ from posegen.library.load import Library, load_library
 from posegen.library.schema import Style
 from posegen.motion.engine import animate
 from posegen.planning.paths import path_seconds, path_speeds, split_paths
-from posegen.planning.population import leg_height, persons, seat_height
+from posegen.planning.population import persons
 from posegen.planning.repertoire import STANDING, repertoire, seconds_of
 from posegen.planning.scenes import plan_scenes
 from posegen.planning.track import AFTER, BEFORE

@@ -64,6 +64,7 @@ class Stream(IntEnum):
     HABIT = 36
     ORDER = 48
     SKELETON = 49
+    PLACEMENT = 50
 
 
 @kernel

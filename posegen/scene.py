@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from posegen.arrays import Array
 from posegen.constants import GRID
+from posegen.skeleton import ANATOMICAL
 
 LEFT, RIGHT, BOTH = 0, 1, 2
 """Values of :attr:`Scenes.side`."""
@@ -38,7 +39,7 @@ _SAMPLE, _ACTOR, _SEGMENT = 1, 2, 3
 """Number of leading axes of an array: samples, actors, segments."""
 
 
-def _array(axes: int, kind: type, *inner: int, empty: float = 0) -> dict[str, Any]:
+def _array(axes: int, kind: type, *inner: int, empty: float | Array = 0) -> dict[str, Any]:
     """Describe an array: its leading axes, type, further axes, and its value in an empty scene."""
     return {"axes": axes, "kind": kind, "inner": inner, "empty": empty}
 
@@ -79,6 +80,8 @@ class Persons:
         Index into the library's styles; 0 is neutral.
     habits : float32 [..., HABITS]
         Standard normal; the person's own way of moving.
+    rest : float64 [..., 22, 3]
+        Joint placement: offsets in the rest pose as fractions of stature, before the factors on legs, arms and breadths.
     """
 
     index: Array = field(metadata=_array(_ACTOR, np.int64))
@@ -93,6 +96,7 @@ class Persons:
     energy: Array = field(metadata=_array(_ACTOR, np.float32))
     style: Array = field(metadata=_array(_ACTOR, np.int16))
     habits: Array = field(metadata=_array(_ACTOR, np.float32, HABITS))
+    rest: Array = field(metadata=_array(_ACTOR, np.float64, *ANATOMICAL.shape, empty=ANATOMICAL))
 
     def select(self, where: Any) -> Persons:
         """Return the persons at an index of the arrays."""

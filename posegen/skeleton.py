@@ -28,12 +28,11 @@ Limbs combine as flexion . abduction . rotation, the trunk as rotation . flexion
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from posegen.arrays import Array
-from posegen.scene import Persons
 
 JOINTS = (
     "pelvis",
@@ -114,7 +113,7 @@ BALL_BEFORE_ANKLE = 0.72 * PROPORTIONS["foot"] - HEEL_BEHIND_ANKLE
 BALL_JOINT_HEIGHT = 0.012
 
 # x, y, z of each joint from its parent in the rest pose, as fractions of stature; left side only where there are two.
-_REST = {
+_ANATOMICAL = {
     "left_hip": (PROPORTIONS["hip_spacing"] / 2, -0.047, 0.0),
     "left_knee": (0.0, -PROPORTIONS["thigh"], 0.0),
     "left_ankle": (0.0, -PROPORTIONS["shank"], 0.0),
@@ -129,6 +128,59 @@ _REST = {
     "left_elbow": (0.0, -PROPORTIONS["upper_arm"], 0.0),
     "left_wrist": (0.0, -PROPORTIONS["forearm"], 0.0),
 }
+
+T_POSE = {
+    "left_hip": (0.0686, -0.0910, -0.0056), "left_knee": (0.0363, -0.3789, -0.0067), "left_ankle": (-0.0147, -0.3982, -0.0430),
+    "left_foot": (0.0259, -0.0520, 0.1213), "spine1": (0.0, 0.1090, -0.0267), "spine2": (0.0, 0.1352, 0.0011),
+    "spine3": (0.0, 0.0529, 0.0254), "neck": (0.0, 0.2139, -0.0429), "head": (0.0, 0.0650, 0.0513),
+    "left_collar": (0.0803, 0.1203, -0.0364), "left_shoulder": (0.0935, 0.0316, -0.0090),
+    "left_elbow": (0.2596, -0.0128, -0.0275), "left_wrist": (0.2492, 0.0090, -0.0012),
+}  # fmt: skip
+"""Offsets of SMPL's joints from their parents in its T-pose, metres: the regressed joints of the neutral body (Loper et al.
+2015) as in ProtoMotions' ``smpl_humanoid.xml``, means of left and right."""
+AVERAGE_STATURE = 1.70
+"""Metres; that of SMPL's neutral body and of the skeleton of Human3.6M."""
+
+_H36M = {
+    "left_hip": (0.1329, 0.0, 0.0), "left_knee": (0.0, -0.4429, 0.0), "left_ankle": (0.0, -0.4542, 0.0),
+    "spine1": (0.0, 0.1167, 0.0), "spine2": (0.0, 0.1167, 0.0), "spine3": (0.0, 0.0600, 0.0), "neck": (0.0, 0.1971, 0.0),
+    "head": (0.0, 0.1211, 0.0), "left_collar": (0.0500, 0.1971, 0.0), "left_shoulder": (0.1010, 0.0, 0.0),
+    "left_elbow": (0.0, -0.2789, 0.0), "left_wrist": (0.0, -0.2517, 0.0),
+}  # fmt: skip
+"""The offsets of Human3.6M that published models of motion prediction use (Martinez et al. 2017), metres. Its spine, thorax and
+nose are `spine2`, `neck` and `head`. `spine1`, `spine3` and the collars, which it lacks, are put between its joints."""
+
+
+def rest_offsets(left: Mapping[str, tuple[float, float, float]]) -> Array:
+    """Return offsets of all joints, float64 [22, 3], zeros for the pelvis.
+
+    Parameters
+    ----------
+    left : mapping of str to (float, float, float)
+        Offsets x, y, z of the joints in the middle and on the left side.
+    """
+    rest = np.zeros((len(JOINTS), 3))
+    for joint, name in enumerate(JOINTS):
+        rest[joint] = left.get(name.replace("right_", "left_"), (0.0, 0.0, 0.0))
+        rest[joint, 0] *= -1 if name.startswith("right_") else 1
+    return rest
+
+
+def _standing(metres: Mapping[str, tuple[float, float, float]]) -> Array:
+    """Return fractions of stature: limbs hang straight down with their lengths, and feet are the anatomical ones."""
+    rest = rest_offsets(metres) / AVERAGE_STATURE
+    for limb in ("knee", "ankle", "elbow", "wrist"):
+        for side in ("left_", "right_"):
+            x, y, z = rest[JOINTS.index(side + limb)]
+            rest[JOINTS.index(side + limb)] = 0.0, -np.sqrt(x * x + y * y + z * z), 0.0
+    for foot in ("left_foot", "right_foot"):
+        rest[JOINTS.index(foot)] = rest_offsets(_ANATOMICAL)[JOINTS.index(foot)]
+    return rest
+
+
+SKELETONS = {"anatomical": rest_offsets(_ANATOMICAL), "smpl": _standing(T_POSE), "h36m": _standing(_H36M)}
+"""Joint placement: offset of each joint of an average adult from its parent in the rest pose, fractions of stature [22, 3]."""
+ANATOMICAL = SKELETONS["anatomical"]
 
 CAPSULES = {
     "trunk": ("spine1", "spine3", 0.055),
@@ -161,42 +213,6 @@ JOINT_LIMITS = {
     "neck_rotation": (-80.0, 80.0),
 }
 """Range of motion of each anatomical angle in degrees: the wider of the AAOS' and a second published source's."""
-
-
-def body_offsets(persons: Persons, scale: float | Array = 1.0) -> Array:
-    """Return the bone offsets of each person.
-
-    Parameters
-    ----------
-    persons : Persons
-        Arrays [n, actors].
-    scale : float or array that broadcasts against [n, actors]
-        Factor on the whole body.
-
-    Returns
-    -------
-    float32 [n, actors, 22, 3]
-        Offset of each joint from its parent in the rest pose, in metres; zeros for the pelvis.
-    """
-    rest = np.zeros((len(JOINTS), 3), np.float32)
-    for j, name in enumerate(JOINTS):
-        right = name.replace("right_", "left_")
-        if right in _REST:
-            rest[j] = _REST[right]
-            rest[j, 0] *= -1 if name.startswith("right_") else 1
-    stature = np.asarray(persons.stature * scale, np.float32)
-    offsets = rest * stature[..., None, None]
-    everywhere, sideways = slice(None), slice(0, 1)
-    for factor, axes, joints in (
-        (persons.legs, everywhere, ("knee", "ankle")),
-        (persons.arms, everywhere, ("elbow", "wrist")),
-        (persons.hips, sideways, ("hip",)),
-        (persons.shoulders, sideways, ("collar", "shoulder")),
-    ):
-        for joint in joints:
-            for side in ("left_", "right_"):
-                offsets[..., JOINTS.index(side + joint), axes] *= np.asarray(factor, np.float32)[..., None]
-    return offsets.astype(np.float32)
 
 
 def sole_points(joints: Array) -> Array:

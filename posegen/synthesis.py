@@ -199,7 +199,16 @@ def _attempt(config: Config, library: Library, samples: Array, attempt: int) -> 
         failed = np.zeros(n, bool)
         failed[checked.segments.owner[checked.false.any(axis=1)] // checked.actors % max(n, 1)] = True
         failures = [
-            check_limits(motion.joints, motion.action, v, scenes[name].actors, scenes[name].length, library, config.fps)
+            check_limits(
+                motion.joints,
+                motion.action,
+                v,
+                scenes[name].actors,
+                scenes[name].length,
+                library,
+                config.fps,
+                config.skeleton,
+            )
             for v, name in enumerate(names)
             if name in animated
         ]

@@ -110,7 +110,7 @@ def take_down(recording: Recording, found: Found, held: frozenset[str] = frozens
     falls = flight_errors(joints, fps, touching)
     found.flights += len(falls)
     farthest = 0.0
-    for name, values in range_excess(joint_angles(joints), recording.ranges).items():
+    for name, values in range_excess(joint_angles(joints, recording.skeleton), recording.ranges).items():
         values = np.nan_to_num(values)
         frame = int(values.argmax())
         farthest = max(farthest, float(values[frame]))

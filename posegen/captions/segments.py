@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from posegen.arrays import Array
+from posegen.bodies import leg_height
 from posegen.constants import AROUND, AVERAGE_LEG, DEGREES, SPEED_BOUNDS
 from posegen.library.load import Library
-from posegen.planning.population import leg_height
 from posegen.planning.repertoire import NO_GAIT, RUN, STEP, WALK, Repertoire, parts_of, repertoire
 from posegen.scene import BOTH, CONTINUED, LEFT, NOTHING, RIGHT, UNUSED, Scenes
 

@@ -90,7 +90,14 @@ def fill_limits(
 
 
 def check_limits(
-    joints: Array, labels: Array, variant: int, actors: Array, length: Array, library: Library, fps: float
+    joints: Array,
+    labels: Array,
+    variant: int,
+    actors: Array,
+    length: Array,
+    library: Library,
+    fps: float,
+    skeleton: str = "anatomical",
 ) -> LimitFailures:
     """Check one variant of samples against all limits.
 
@@ -111,6 +118,8 @@ def check_limits(
         Of the actions, some of which widen ranges.
     fps : float
         Frames per second.
+    skeleton : str
+        One of :data:`posegen.skeleton.SKELETONS`.
 
     Returns
     -------
@@ -122,5 +131,5 @@ def check_limits(
     )
     work = _Work(columns, pelvis, chest, directions, aside, np.empty(BLOCK, np.bool_))
     failures = np.empty((len(joints), joints.shape[2]), np.uint8)
-    fill_limits(joints, labels, variant, cast, int(PASSING_SECONDS * fps), ranges_of(library), work, failures)
+    fill_limits(joints, labels, variant, cast, int(PASSING_SECONDS * fps), ranges_of(library, skeleton), work, failures)
     return LimitFailures(failures, overlapping(joints, variant, actors, length))

@@ -29,9 +29,13 @@ ANGLES = (
 )
 """Angles that positions determine. They do not determine the rotation of a limb about its own length, or of the head."""
 
-REST = {"neck_flexion": 20.2, "hip_flexion": -4.05, "shoulder_flexion": -4.57}
-"""Degrees in the rest pose, where they are not 0: the line from neck to head leans further forward than that from chest to
-neck; those from hips to spine1 and from spine3 to neck lean back."""
+REST = {
+    "anatomical": {"neck_flexion": 20.2, "hip_flexion": -4.05, "shoulder_flexion": -4.57},
+    "smpl": {"trunk_flexion": -5.32, "neck_flexion": 49.62, "hip_flexion": -6.02, "shoulder_flexion": -11.34},
+    "h36m": {"neck_flexion": 0.0, "hip_flexion": 0.0, "shoulder_flexion": 0.0},
+}
+"""Degrees in the rest pose of each skeleton, where they are not 0: the line from neck to head leans further forward than that
+from chest to neck; those from hips to spine1 and from spine3 to neck lean back."""
 BENT = 0.02
 """Distance of the hip from the line of the shank, in thigh lengths, from which the side to which the knee bends is known."""
 
@@ -172,7 +176,7 @@ def fill_angles(columns: Array, pelvis: Array, chest: Array, out: Array) -> None
     pelvis, chest : float32 [AXES]
         Filled with their axes.
     out : float32 [DIRECTIONS]
-        x, y and r of each of :data:`ANGLES`, measured from :data:`REST`; r is positive.
+        x, y and r of each of :data:`ANGLES`, from which :data:`REST` is not yet subtracted; r is positive.
     """
     neck, right_hip = joint_column(columns, NECK), joint_column(columns, LEGS[1, 0])
     fill_axes(joint_column(columns, LEGS[0, 0]), right_hip, right_hip, joint_column(columns, SPINE1), pelvis)
@@ -315,27 +319,30 @@ def angles_of(channel: str) -> list[tuple[str, int]]:
 
 
 @lru_cache(maxsize=8)
-def ranges_of(library: Library) -> Ranges:
-    """Return the usual ranges of all angles, and those that the actions of a library widen."""
+def ranges_of(library: Library, skeleton: str = "anatomical") -> Ranges:
+    """Return the usual ranges of all angles on a skeleton, and those that the actions of a library widen."""
+    rest = REST[skeleton]
     usual, part = np.empty((len(ANGLES), 3), np.float32), np.empty(len(ANGLES), np.int64)
     for channel, (low, high) in JOINT_LIMITS.items():
         for angle, of_part in angles_of(channel):
             if angle in ANGLES:
-                usual[ANGLES.index(angle)], part[ANGLES.index(angle)] = _as_cosines(channel, low, high), of_part
+                index = ANGLES.index(angle)
+                usual[index], part[index] = _as_cosines(channel, low, high, rest.get(channel, 0.0)), of_part
     wider = np.repeat(usual[None], len(library.actions), axis=0)
     widens = np.zeros(wider.shape[:2], np.bool_)
     for number, name in enumerate(library.actions):
         for channel, range_ in library.action(name).ranges.items():
+            cosines = _as_cosines(channel, *widest(channel, range_.min, range_.max), rest.get(channel, 0.0))
             for angle, _ in angles_of(channel):
                 if angle in ANGLES:
-                    index = number, ANGLES.index(angle)
-                    wider[index], widens[index] = _as_cosines(channel, *widest(channel, range_.min, range_.max)), True
+                    at = number, ANGLES.index(angle)
+                    wider[at], widens[at] = cosines, True
     return Ranges(usual, wider, widens, part)
 
 
-def _as_cosines(channel: str, low: float, high: float) -> tuple[float, float, float]:
+def _as_cosines(channel: str, low: float, high: float, rest: float) -> tuple[float, float, float]:
     """Return cosine and sine of the middle of a range in degrees, and cosine of half its width, with tolerance."""
-    rest, slack = REST.get(channel, 0.0), TOLERANCE - STRICTER
+    slack = TOLERANCE - STRICTER
     least, most = -HALF_TURN - rest, HALF_TURN - rest
     if channel == "shoulder_flexion":
         least, most, high = BEHIND_HEAD - 2 * HALF_TURN + STRICTER, BEHIND_HEAD - STRICTER, BEHIND_HEAD

@@ -37,6 +37,9 @@ CONTENT_VERSION = 7
 NOT_IDENTITY = ("name", "samples", "workers", "story.library", "store")
 """Keys that do not decide what a sample contains. The library counts by its content, not by its path."""
 
+_WITHOUT_EFFECT = {"skeleton": "anatomical", "population.skeleton_spread": 0.0}
+"""Keys that are younger than the content version, with the value at which samples are those of configs without the key."""
+
 
 def decides_content(key: str) -> bool:
     """Return whether a key, a dotted path, decides what a sample contains."""
@@ -99,6 +102,7 @@ Share = Annotated[Number, Field(ge=0, le=1)]
 Weight = Annotated[Number, Field(ge=0, le=1000)]
 Years = Annotated[Number, Field(ge=6, le=100)]
 Frames = Annotated[Integer, Field(ge=SHORTEST, le=10_000)]
+SkeletonName = Literal["anatomical", "smpl", "h36m"]
 FieldName = Annotated[str, AfterValidator(_known_field)]
 """A stored array of the motion, or a derived field."""
 Names = Annotated[tuple[str, ...], AfterValidator(_distinct)]
@@ -188,6 +192,7 @@ class Population(StrictModel):
     female, left_handed : shares of them
     age : range of ages
     styles : weight of each style that may occur; the weight of a style of later life grows with the years above its lower limit
+    skeleton_spread : by how many metres joint placement differs between people, as a standard deviation along each axis
     """
 
     persons: Annotated[Integer, Field(ge=1, le=10_000_000)] = 1000
@@ -203,6 +208,7 @@ class Population(StrictModel):
         "happy": 0.08,
         "sad": 0.06,
     }
+    skeleton_spread: Annotated[Number, Field(ge=0, le=0.05)] = 0.0
 
 
 class ActorRange(_Range):
@@ -414,6 +420,7 @@ class Config(StrictModel):
     workers : number of processes; null: one per core
     frames, fps : length of the arrays and frames per second
     length : range of clip lengths; null: clips fill the arrays
+    skeleton : joint placement of the average adult: anatomical, smpl (the neutral body of SMPL) or h36m (Human3.6M)
     variants, population, story, captions, store : groups of settings
     quotas : exact numbers and caps; null: everything is drawn by the weights
     """
@@ -425,6 +432,7 @@ class Config(StrictModel):
     frames: Frames = 250
     fps: Annotated[Literal[20, 25, 30, 60, 120], BeforeValidator(_integer)] = 25
     length: Length | None = None
+    skeleton: SkeletonName = "anatomical"
     variants: SerializeAsAny[Variants] = Variants()
     population: Population = Population()
     story: Story = Story()
@@ -461,4 +469,9 @@ class Config(StrictModel):
         for key in NOT_IDENTITY:
             group, _, name = key.rpartition(".")
             del (data[group] if group else data)[name]
+        for key, without in _WITHOUT_EFFECT.items():
+            group, _, name = key.rpartition(".")
+            holder = data[group] if group else data
+            if holder[name] == without:
+                del holder[name]
         return digest({"content_version": CONTENT_VERSION, "config": data, "library": library.as_data()})

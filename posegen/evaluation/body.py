@@ -94,13 +94,15 @@ def longest_present(joints: ArrayLike) -> slice:
     return max(intervals, key=lambda interval: interval.stop - interval.start, default=slice(0, 0))
 
 
-def joint_angles(joints: ArrayLike) -> dict[str, Array]:
+def joint_angles(joints: ArrayLike, skeleton: str = "anatomical") -> dict[str, Array]:
     """Return anatomical angles.
 
     Parameters
     ----------
     joints : float [..., 22, 3]
         Metres.
+    skeleton : str
+        One of :data:`posegen.skeleton.SKELETONS`, whose rest pose has the angles 0.
 
     Returns
     -------
@@ -108,25 +110,26 @@ def joint_angles(joints: ArrayLike) -> dict[str, Array]:
         Degrees, with the signs of :mod:`posegen.skeleton`, by ``side_joint_angle``. Shoulder flexion is NaN where the upper
         arm is lifted sideways by 60 degrees or more.
     """
-    positions = np.asarray(joints, np.float64)
+    positions, rest = np.asarray(joints, np.float64), REST[skeleton]
     hips = (point(positions, "left_hip") + point(positions, "right_hip")) / 2
     pelvis = _frame(point(positions, "left_hip") - point(positions, "right_hip"), point(positions, "spine1") - hips)
     collars = point(positions, "left_collar") - point(positions, "right_collar")
     chest = _frame(collars, point(positions, "neck") - point(positions, "spine3"))
     angles = _trunk(pelvis, chest)
+    angles["trunk_flexion"] = angles["trunk_flexion"] - rest.get("trunk_flexion", 0.0)
     head = _seen_from(chest, unit(point(positions, "head") - point(positions, "neck")))
-    angles["neck_flexion"] = np.degrees(np.arctan2(head[..., 2], head[..., 1])) - REST["neck_flexion"]
+    angles["neck_flexion"] = np.degrees(np.arctan2(head[..., 2], head[..., 1])) - rest["neck_flexion"]
     angles["neck_lateral"] = np.degrees(np.arcsin(np.clip(head[..., 0], -1, 1)))
     soles = sole_points(positions)
     for side, outward, heel in (("left", 1.0, 0), ("right", -1.0, 2)):
         hip, knee, ankle, foot = (point(positions, f"{side}_{name}") for name in ("hip", "knee", "ankle", "foot"))
         shoulder, elbow, wrist = (point(positions, f"{side}_{name}") for name in ("shoulder", "elbow", "wrist"))
         thigh, upper_arm = _seen_from(pelvis, unit(knee - hip)), _seen_from(chest, unit(elbow - shoulder))
-        angles[f"{side}_hip_flexion"] = np.degrees(np.arctan2(thigh[..., 2], -thigh[..., 1])) - REST["hip_flexion"]
+        angles[f"{side}_hip_flexion"] = np.degrees(np.arctan2(thigh[..., 2], -thigh[..., 1])) - rest["hip_flexion"]
         angles[f"{side}_hip_abduction"] = np.degrees(np.arcsin(np.clip(outward * thigh[..., 0], -1, 1)))
         angles[f"{side}_knee_flexion"] = _knee(hip, knee, ankle, foot)
         angles[f"{side}_ankle_dorsiflexion"] = 90 - _bend(knee - ankle, soles[..., heel + 1, :] - soles[..., heel, :])
-        flexion = np.degrees(np.arctan2(upper_arm[..., 2], -upper_arm[..., 1])) - REST["shoulder_flexion"]
+        flexion = np.degrees(np.arctan2(upper_arm[..., 2], -upper_arm[..., 1])) - rest["shoulder_flexion"]
         # An arm behind the head is flexed far, not extended far.
         flexion = np.where(flexion < -90, flexion + 360, flexion)
         angles[f"{side}_shoulder_flexion"] = np.where(np.abs(upper_arm[..., 0]) < np.sin(np.radians(60)), flexion, np.nan)

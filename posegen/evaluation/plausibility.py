@@ -433,7 +433,7 @@ def measure_clip(recording: Recording) -> dict[str, float]:
         By the names of :data:`MEASURES`; NaN for what does not occur in the clip (no flight, no standing, no labels).
     """
     joints, fps = recording.joints, recording.fps
-    angles = range_excess(joint_angles(joints), recording.ranges)
+    angles = range_excess(joint_angles(joints, recording.skeleton), recording.ranges)
     excess = np.stack([np.nan_to_num(values) for values in angles.values()]).max(0)
     overlap = body_overlap(joints)
     flight = flight_errors(joints, fps, recording.contact, round(LONGEST_FLIGHT * fps))

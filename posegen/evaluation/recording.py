@@ -52,6 +52,8 @@ class Recording:
         Library of a generated clip.
     ranges : mapping of str to float [2, frame]
         Ranges of the angles that a shown action widens; see :func:`posegen.evaluation.body.frame_ranges`.
+    skeleton : str
+        Joint placement of a generated clip.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Recording:
     style: str = ""
     library: Library | None = None
     ranges: Mapping[str, Array] = field(default_factory=dict)
+    skeleton: str = "anatomical"
 
     def shown_at(self, frame: int) -> str:
         """Return what is shown at a frame: the family of a mocap clip, or the action of the legs."""
@@ -151,6 +154,7 @@ def block_recordings(dataset: Dataset, block: Block) -> Iterator[Recording]:
                     style=str(actor["style"]),
                     library=library,
                     ranges=ranges,
+                    skeleton=str(dataset.header.config.get("skeleton", "anatomical")),
                 )
 
 

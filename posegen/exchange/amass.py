@@ -3,8 +3,7 @@
 z is up. The body is the neutral one with all `betas` 0, which has bones of its own: directions of bones are those of the clip,
 and the path is scaled by the length of the legs. Both names of the frame rate are written, since readers differ.
 
-No body model is needed. ``REST`` are offsets from the parent in SMPL's T-pose, metres, x to the left, y up, z forward: the
-regressed joints of the neutral body (Loper et al. 2015) as in ProtoMotions' ``smpl_humanoid.xml``, means of left and right.
+No body model is needed: ``REST`` are the offsets of :data:`posegen.skeleton.T_POSE`, metres [22, 3].
 """
 
 from __future__ import annotations
@@ -17,31 +16,11 @@ from posegen.arrays import Array
 from posegen.exchange.clip import Clip
 from posegen.exchange.export_format import one_file_each
 from posegen.exchange.joint_rotations import in_parent, in_world, local_rotations, rotation_vectors, shortest
-from posegen.skeleton import JOINTS, PARENTS
+from posegen.skeleton import JOINTS, PARENTS, T_POSE, rest_offsets
 
 PELVIS = np.array([-0.0018, -0.2233, 0.0282])
 """The pelvis in the axes of the model, to which `trans` is added."""
-_SIDE = {
-    "hip": (0.0686, -0.0910, -0.0056), "knee": (0.0363, -0.3789, -0.0067), "ankle": (-0.0147, -0.3982, -0.0430),
-    "foot": (0.0259, -0.0520, 0.1213), "collar": (0.0803, 0.1203, -0.0364), "shoulder": (0.0935, 0.0316, -0.0090),
-    "elbow": (0.2596, -0.0128, -0.0275), "wrist": (0.2492, 0.0090, -0.0012),
-}  # fmt: skip
-_MIDDLE = {
-    "pelvis": (0.0, 0.0, 0.0), "spine1": (0.0, 0.1090, -0.0267), "spine2": (0.0, 0.1352, 0.0011),
-    "spine3": (0.0, 0.0529, 0.0254), "neck": (0.0, 0.2139, -0.0429), "head": (0.0, 0.0650, 0.0513),
-}  # fmt: skip
-
-
-def _rest() -> Array:
-    places = []
-    for name in JOINTS:
-        side, _, part = name.rpartition("_")
-        offset = np.array(_SIDE[part] if side else _MIDDLE[part])
-        places.append(offset * (-1 if side == "right" else 1, 1, 1))
-    return np.array(places)
-
-
-REST = _rest()
+REST = rest_offsets(T_POSE)
 _BODY, _HANDS = 21, 30
 _UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
 """From y up to z up."""

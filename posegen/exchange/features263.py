@@ -26,10 +26,11 @@ from functools import cache
 import numpy as np
 
 from posegen.arrays import Array
+from posegen.bodies import body_offsets
 from posegen.errors import UsageError
 from posegen.exchange.kernels.features263 import face_ahead, fill_features, fill_headings, set_lengths
 from posegen.scene import empty_scenes
-from posegen.skeleton import JOINTS, PARENTS, body_offsets
+from posegen.skeleton import JOINTS, PARENTS
 
 FPS = 20
 WIDTH = 263

@@ -22,6 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from posegen.arrays import Array
+from posegen.bodies import body_offsets
 from posegen.fields.field import DerivedField, FieldArray, Sequences
 from posegen.fields.vectors import (
     Rotation,
@@ -40,7 +41,7 @@ from posegen.fields.vectors import (
 )
 from posegen.planning.population import persons
 from posegen.scene import Persons
-from posegen.skeleton import JOINTS, PARENTS, body_offsets
+from posegen.skeleton import JOINTS, PARENTS
 
 Places = dict[str, Vector]
 

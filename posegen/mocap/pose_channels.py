@@ -16,9 +16,10 @@ from posegen.evaluation.body import point, unit
 from posegen.motion.scene_arrays import NEUTRAL
 from posegen.skeleton import JOINT_LIMITS, PROPORTIONS
 
-CHEST_LEAN = -4.57
-"""Degrees by which the line from spine3 to neck leans back in the rest pose; see :data:`posegen.checks.ranges.REST`."""
-HEAD_LEAN = REST["neck_flexion"] + CHEST_LEAN
+ZERO = REST["anatomical"]
+CHEST_LEAN = ZERO["shoulder_flexion"]
+"""Degrees by which the line from spine3 to neck leans back in the rest pose."""
+HEAD_LEAN = ZERO["neck_flexion"] + CHEST_LEAN
 LEG = PROPORTIONS["thigh"] + PROPORTIONS["shank"]
 HIP_BELOW_PELVIS = 0.047 / LEG
 UPRIGHT = 0.93
@@ -96,7 +97,7 @@ def body_channels(joints: Array, ground: Ground) -> dict[str, Array]:
     hips = (point(body, "left_hip") + point(body, "right_hip")) / 2
     ankles = (point(body, "left_ankle") + point(body, "right_ankle")) / 2
     pelvis = _axes(point(body, "left_hip") - point(body, "right_hip"), point(body, "spine1") - hips) @ _about_x(
-        -REST["hip_flexion"]
+        -ZERO["hip_flexion"]
     )
     chest = _axes(
         point(body, "left_collar") - point(body, "right_collar"), point(body, "neck") - point(body, "spine3")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from posegen.bodies import body_offsets
 from posegen.kernels import Array, kernel
 from posegen.library.channels import CENTRAL_CHANNELS, CHANNELS, channels_named
 from posegen.motion import rows
@@ -16,7 +17,7 @@ from posegen.motion.gait.steps import STEP
 from posegen.motion.library_tables import PLANTED, ActionTables, StyleTables, channel_row
 from posegen.motion.workspace import SEGMENT, Person, Role
 from posegen.scene import BOTH, DRAWS, HABITS, LEFT, RIGHT, Habit, Persons, Scenes
-from posegen.skeleton import BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, HEEL_BEHIND_ANKLE, PARTS, PROPORTIONS, body_offsets
+from posegen.skeleton import ANATOMICAL, BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, HEEL_BEHIND_ANKLE, JOINTS, PARTS, PROPORTIONS
 
 NEUTRAL = {
     "pelvis_tilt": 9.0,
@@ -172,6 +173,27 @@ def _soft_knees(own: Array) -> Array:
     return legs
 
 
+def _hanging_arms(rest: Array) -> Array:
+    """Return by how many turns arms hang further ahead and outward where shoulders lie further back or inward: [..., channels].
+
+    So elbows are where those of the anatomical skeleton are, and forearms do not touch the trunk. The arc sine is a series,
+    since the last bit of NumPy's depends on the machine.
+    """
+    elbow = JOINTS.index("left_elbow")
+    arms = np.zeros((*rest.shape[:-2], len(CHANNELS)))
+    away = _shoulder(rest) - _shoulder(ANATOMICAL)
+    for name, axis in (("shoulder_flexion", 2), ("shoulder_abduction", 0)):
+        sine = away[..., axis] / rest[..., elbow, 1]
+        arms[..., channels_named(name)] = ((sine + sine * sine * sine / 6) / (2 * np.pi))[..., None]
+    return arms
+
+
+def _shoulder(rest: Array) -> Array:
+    """Return the place of the left shoulder relative to the pelvis in the rest pose."""
+    chain = ("spine1", "spine2", "spine3", "left_collar", "left_shoulder")
+    return np.asarray(sum(rest[..., JOINTS.index(name), :] for name in chain))
+
+
 def person_arrays(scenes: Scenes, styles: StyleTables) -> Person:
     """Return body, posture and habits of all actors: a :class:`Person` of arrays [n, actors, ...]."""
     persons = scenes.persons
@@ -188,7 +210,7 @@ def person_arrays(scenes: Scenes, styles: StyleTables) -> Person:
         offsets=body_offsets(persons),
         foot=np.stack([p * stature for p in foot], -1),
         widths=np.stack([0.0625 * leg, stance, toe_out, stagger], -1),
-        neutral=(_NEUTRAL_ROW + posture + _soft_knees(own)).astype(np.float32),
+        neutral=(_NEUTRAL_ROW + posture + _soft_knees(own) + _hanging_arms(persons.rest)).astype(np.float32),
         sway=sway,
         stature=stature,
         energy=persons.energy.astype(np.float64),

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from posegen.arrays import Array
+from posegen.bodies import leg_height
 from posegen.config.schema import Config
 from posegen.constants import RADIANS
 from posegen.library.load import Library
 from posegen.library.schema import Beat, Interaction
 from posegen.planning.age_curves import WALKING, of_age
-from posegen.planning.population import leg_height
 from posegen.planning.repertoire import Repertoire
 from posegen.planning.track import Columns, needed_seconds, speed_of
 from posegen.randomness import Stream, choose, uniform

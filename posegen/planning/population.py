@@ -16,7 +16,7 @@ from posegen.library.load import Library
 from posegen.planning.repertoire import check_names
 from posegen.randomness import Stream, choose, integers, normal, uniform
 from posegen.scene import HABITS, Persons
-from posegen.skeleton import PROPORTIONS
+from posegen.skeleton import AVERAGE_STATURE, JOINTS, SKELETONS
 
 Candidates = list[tuple[Array, Array, Array]]
 """Rows of samples, and the numbers of the persons who may be the first actor, and any actor, in ascending order."""
@@ -36,6 +36,15 @@ _SHORT_LEGS = (12.0, 0.0085)
 """Age from which the legs have their adult share of the stature, and the share by which they are shorter per year before."""
 _LIMIT = 2.5
 _VARIATION = {"legs": 0.02, "arms": 0.025, "shoulders": 0.035, "hips": 0.04}
+_MOST_MOVED = 0.4
+"""Largest displacement of a joint along each axis as a fraction of the length of its bone, so that no bone vanishes."""
+_PELVIS = 0.07
+"""What counts as the length of the pelvis, as a fraction of stature."""
+_MOVED = (
+    (("left_collar", "left_shoulder"), True),
+    (("spine1", "spine2", "spine3", "neck", "head", "left_knee", "left_ankle", "left_elbow", "left_wrist"), False),
+)
+"""Joints whose placement varies: freely, or along their bone, so that angles are measured from the same directions."""
 _ENERGY_SPREAD = 0.45
 _ENERGY_LOST_PER_YEAR = 0.006
 _MIDDLE_AGE = 45.0
@@ -82,8 +91,38 @@ def persons(config: Config, library: Library, index: ArrayLike) -> Persons:
         energy=single(energy),
         style=_styles(config, library, age, draws[:, 3]).astype(np.int16).reshape(number.shape),
         habits=habits.astype(np.float32).reshape(*number.shape, HABITS),
+        rest=_placement(config, number),
         **factors,
     )
+
+
+def _placement(config: Config, number: Array) -> Array:
+    """Return the rest offsets of persons, fractions of stature [..., 22, 3]; symmetric."""
+    rest, spread = SKELETONS[config.skeleton], config.population.skeleton_spread / AVERAGE_STATURE
+    if not spread:
+        return np.broadcast_to(rest, (*number.shape, *rest.shape))
+    drawn = np.clip(normal(config.seed, number.ravel(), Stream.PLACEMENT, 3 * len(JOINTS)), -_LIMIT, _LIMIT)
+    bones = rest.copy()
+    # The pelvis is known by its hips and spine1, whose direction from the hips is kept.
+    bones[JOINTS.index("spine1"), 1:] -= rest[JOINTS.index("left_hip"), 1:]
+    lengths = np.sqrt((bones * bones).sum(-1, keepdims=True))
+    most = _MOST_MOVED * np.where(lengths > 0, lengths, _PELVIS) * np.ones(3)
+    # Nor do left and right change places.
+    most[:, 0] = np.where(rest[:, 0] != 0, _MOST_MOVED * np.abs(rest[:, 0]), most[:, 0])
+    moves = np.clip(spread * drawn.reshape(*number.shape, len(JOINTS), 3), -most, most)
+    moved = np.broadcast_to(rest, moves.shape).copy()
+    for names, freely in _MOVED:
+        for name in names:
+            joint = JOINTS.index(name)
+            along = moves[..., joint, 1:2] * bones[joint] / lengths[joint]
+            moved[..., joint, :] += moves[..., joint, :] if freely else along
+    for joint in map(JOINTS.index, ("left_hip", "spine1")):
+        # The pelvis is displaced against both, so that the line between them keeps its direction.
+        moved[..., joint, 1:] -= moves[..., 0, 1:]
+    for joint, name in enumerate(JOINTS):
+        if name.startswith("right_"):
+            moved[..., joint, :] = moved[..., JOINTS.index(name.replace("right", "left")), :] * np.array([-1.0, 1.0, 1.0])
+    return moved
 
 
 def _grown(age: Array, male: Array) -> Array:
@@ -105,18 +144,6 @@ def _styles(config: Config, library: Library, age: Array, draws: Array) -> Array
     weights = np.array([float(styles.get(name, 0.0)) for name in library.styles]) * np.where(begins > 0, years, 1.0)
     cumulative = np.cumsum(weights, axis=1)
     return np.where(cumulative[:, -1] > 0, choose(draws, cumulative), 0)
-
-
-def leg_height(people: Persons) -> Array:
-    """Return the height of the hip joint above the ground in standing, in metres; about 0.9 for an average adult."""
-    limb = (PROPORTIONS["thigh"] + PROPORTIONS["shank"]) * people.legs.astype(np.float64) + PROPORTIONS["ankle_height"]
-    return np.asarray(people.stature * limb)
-
-
-def seat_height(people: Persons, draws: Array) -> Array:
-    """Return the height of a seat for each person, 0.95 to 1.08 of the knee height, for draws on [0, 1)."""
-    knee = (PROPORTIONS["shank"] + PROPORTIONS["ankle_height"]) * people.stature * people.legs
-    return np.asarray(((0.95 + 0.13 * draws) * knee).astype(np.float32))
 
 
 def cast(config: Config, samples: Array, attempt: int, candidates: Candidates | None) -> Array:

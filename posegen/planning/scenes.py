@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from posegen.arrays import Array
+from posegen.bodies import seat_height
 from posegen.config.schema import Config
 from posegen.errors import UsageError
 from posegen.library.load import Library
 from posegen.planning.age_curves import TEMPO, of_age
 from posegen.planning.interactions import add_interactions
-from posegen.planning.population import cast, persons, seat_height
+from posegen.planning.population import cast, persons
 from posegen.planning.quotas import Allotment, allot
 from posegen.planning.repertoire import Repertoire, action_weights, repertoire, theme_weights
 from posegen.planning.track import Actor, Columns, Requirement, needed_seconds, plan_track

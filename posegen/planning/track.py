@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from posegen.arrays import Array
+from posegen.bodies import leg_height
 from posegen.config.schema import Config
 from posegen.constants import AVERAGE_LEG, RADIANS
 from posegen.planning.age_curves import JUMP, RANGE, RUNNING, TOP_SPEED, WALKING, of_age
 from posegen.planning.paths import SPEED_OF_ROOM, path_of, path_speeds, seconds_of_ends, split_paths
-from posegen.planning.population import leg_height
 from posegen.planning.repertoire import NO_GAIT, RUN, STEP, WALK, Repertoire
 from posegen.randomness import Stream, choose, integers, uniform
 from posegen.scene import BOTH, LEFT, NOTHING, RIGHT, UNUSED, Persons

@@ -358,6 +358,8 @@ def test_identity_does_not_depend_on_spelling(one: str, other: str) -> None:
 
 CONTENT = [
     "seed=1",
+    "skeleton=h36m",
+    "population.skeleton_spread=.01",
     "captions.identity=0.5",
     "quotas={samples: 9}",
     "quotas={exact: [{samples: 9}]}",

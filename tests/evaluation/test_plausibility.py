@@ -5,9 +5,10 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks.generate.realism import frozen_frames
+from posegen.bodies import body_offsets
 from posegen.evaluation.plausibility import bone_length_error, contact_speeds, floor_depth, sole_depth
 from posegen.scene import empty_scenes
-from posegen.skeleton import JOINTS, PARENTS, body_offsets, sole_points
+from posegen.skeleton import JOINTS, PARENTS, sole_points
 
 FPS = 25.0
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from posegen.bodies import body_offsets
 from posegen.constants import GRAVITY
 from posegen.library.channels import CHANNELS
 from posegen.motion.gait.curves import run_rise
@@ -42,7 +43,6 @@ from posegen.motion.rows import (
 )
 from posegen.motion.trunk import fill_pelvis_height, pelvis_path, pelvis_rotation, place_hips, soften_steps
 from posegen.scene import empty_scenes
-from posegen.skeleton import body_offsets
 from tests.naive import about_x, about_y, about_z
 
 Array = NDArray[Any]

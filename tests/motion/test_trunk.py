@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from posegen.bodies import body_offsets
 from posegen.library.channels import CHANNELS
 from posegen.motion.trunk import compose_rotations, limb_rotation, place_child, place_upper_body, trunk_rotation
 from posegen.scene import empty_scenes
-from posegen.skeleton import JOINTS, PARENTS, body_offsets
+from posegen.skeleton import JOINTS, PARENTS
 from tests import naive
 from tests.naive import about_x, about_y, about_z
 

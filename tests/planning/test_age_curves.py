@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from posegen.bodies import leg_height
 from posegen.config.schema import Config
 from posegen.constants import AVERAGE_LEG
 from posegen.library.load import load_library
 from posegen.planning.age_curves import JUMP, RANGE, RUNNING, TEMPO, TOP_SPEED, WALKING, of_age
-from posegen.planning.population import leg_height
 from posegen.planning.repertoire import RUN, WALK, repertoire
 from posegen.planning.scenes import plan_scenes
 

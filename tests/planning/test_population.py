@@ -8,9 +8,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from posegen.bodies import leg_height, seat_height
 from posegen.config.schema import Config
 from posegen.library.load import load_library
-from posegen.planning.population import leg_height, persons, seat_height
+from posegen.planning.population import persons
 from posegen.scene import Persons
 
 CONFIG = Config()

@@ -9,6 +9,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
+from posegen.bodies import leg_height
 from posegen.captions.captions import write_captions
 from posegen.captions.segments import BEGUN, find_segments
 from posegen.config.schema import Config
@@ -16,7 +17,7 @@ from posegen.constants import SPEEDS
 from posegen.errors import UsageError
 from posegen.library.load import load_library
 from posegen.planning.age_curves import JUMP, RANGE, RUNNING, of_age
-from posegen.planning.population import leg_height, persons
+from posegen.planning.population import persons
 from posegen.planning.repertoire import NO_GAIT, RUN, WALK, repertoire
 from posegen.planning.scenes import plan_scenes
 from posegen.scene import NOTHING, Persons, Scenes

@@ -11,12 +11,13 @@ import torch
 from numpy.typing import NDArray
 
 from posegen import load_config, synthesize
+from posegen.bodies import body_offsets
 from posegen.cli.animate import animate
 from posegen.evaluation.plausibility import floor_depth, foot_skate
 from posegen.fields.rotation import rotations
 from posegen.fields.vectors import stacked
 from posegen.planning.population import persons
-from posegen.skeleton import BALL_JOINT_HEIGHT, JOINTS, PARENTS, body_offsets
+from posegen.skeleton import BALL_JOINT_HEIGHT, JOINTS, PARENTS
 from posegen.synthesis import Batch
 from posegen.training.animation.animate import GUIDANCE, generate_sequence, interpolate
 from posegen.training.animation.feet import lock_feet, runs_of

@@ -24,10 +24,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from posegen.arrays import Array
+from posegen.bodies import body_offsets
 from posegen.fields.rotation import rotations
 from posegen.fields.vectors import Rotation, inverse, product, stacked
 from posegen.scene import HABITS, Persons
-from posegen.skeleton import JOINTS, PARENTS, PROPORTIONS, body_offsets
+from posegen.skeleton import ANATOMICAL, JOINTS, PARENTS, PROPORTIONS
 from posegen.training.data.features import FEATURES, Recipe, View, features_of
 
 BODY_MEASURES = ("stature", "legs", "arms", "shoulders", "hips")
@@ -78,6 +79,7 @@ def offsets_of(body: Array) -> Array:
             energy=none,
             style=none,
             habits=np.zeros((*none.shape, HABITS), np.float32),
+            rest=ANATOMICAL,
             **named,
         )
     )
