@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from posegen.cli.options import PATH, WHOLE, Output, command, table
+from posegen.cli.options import PATH, WHOLE, Number, Output, command, table
 from posegen.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from posegen.evaluation.gait import Curve, Run, Walk
     from posegen.evaluation.people import People
     from posegen.evaluation.realism import Realism, Reference
-    from posegen.evaluation.recording import Recording
     from posegen.evaluation.variety import Variety as MotionVariety
     from posegen.progress import Progress
     from posegen.training.animation.animate import MotionClip
@@ -47,14 +46,18 @@ _POSES = {
 }
 
 
-@command("posegen evaluate data/default-0", "posegen evaluate data/default-0 --samples 200 --json")
-@click.argument("dataset", type=PATH)
-@click.option(
-    "--reference", type=PATH, metavar="PATH", help="Mocap to compare with: .npz file, dataset, or folder of .bvh files."
+@command(
+    "posegen evaluate data/default-0",
+    "posegen evaluate data/default-0 --samples 200 --json",
+    "posegen evaluate HumanML3D/new_joints --reference mocap.npz",
 )
+@click.argument("dataset", type=PATH, metavar="PATH")
+@click.option("--reference", type=PATH, metavar="PATH", help="Mocap to compare with: a dataset, or files of clips.")
 @click.option("--encoder", "run", type=PATH, metavar="RUN", help="Run of a retrieval model to also measure with.")
-@click.option("--animated", "model", type=PATH, metavar="RUN", help="Run of a motion model to evaluate instead of DATASET.")
-@click.option("--samples", type=WHOLE, metavar="N", help="Evaluate only the first N samples.  [default: all]")
+@click.option("--animated", "model", type=PATH, metavar="RUN", help="Run of a motion model to evaluate instead of the dataset.")
+@click.option("--samples", type=WHOLE, metavar="N", help="Evaluate only the first N samples or clips.  [default: all]")
+@click.option("--fps", type=Number(1, 1000), metavar="N", help="Frames per second of clips.  [default: those of the file]")
+@click.option("--names", type=PATH, metavar="YAML", help="Names of the joints of clips.  [default: worked out]")
 @click.option("--figure", type=PATH, metavar="FILE.png", help="Also draw the main measures.")
 def evaluate(
     dataset: Path,
@@ -62,18 +65,22 @@ def evaluate(
     run: Path | None,
     model: Path | None,
     samples: int | None,
+    fps: float | None,
+    names: Path | None,
     figure: Path | None,
     output: Output,
 ) -> None:
-    """Measure the motion in DATASET by its joints: feet, joint ranges, flight, balance, gait.
+    """Measure the motion at PATH by its joints: feet, joint ranges, flight, balance, gait.
 
-    The statements of captions (sides, counts, directions, speeds, order) are checked against the joints. The diversity of
-    captions and scenes is reported with the published values of HumanML3D.
+    PATH is a dataset, or a file or folder of clips in a format that `posegen import` reads or `posegen export` writes. Clips
+    are measured by their joints alone; those that cannot be read are listed.
+
+    In a dataset, the statements of captions (sides, counts, directions, speeds, order) are checked against the joints. The
+    diversity of captions and scenes is reported with the published values of HumanML3D.
 
     --reference also measures the distance to mocap, with the same measures of the reference split by subject, and of the
     reference with joints shifted by 5 mm. An .npz file has the arrays joints [frames, 22, 3] in metres with y up, offsets
-    [clips + 1], subjects [clips], fps and, if known, classes [clips]. The detected joint names and unit of each .bvh file are
-    printed.
+    [clips + 1], subjects [clips], fps and, if known, classes [clips]. What is detected in each other file is printed.
 
     --encoder also measures with a model of `posegen train --task retrieval`: R-precision in pools of 32, diversity, and with
     --reference the Fréchet distance (FID).
@@ -87,6 +94,15 @@ def evaluate(
         measures = measure_animation(model, dataset, run, samples, output.note)
         output.result({"path": dataset, "run": model, "encoder": run} | asdict(measures), measures.text(model))
         return
+    from posegen.mocap.sources import holds_clips
+
+    if holds_clips(dataset):
+        if run is not None or figure is not None:
+            raise UsageError(f"--encoder and --figure need a dataset, and {dataset} holds clips; leave them out")
+        measure_clips(dataset, reference, samples, fps, names, output)
+        return
+    if fps is not None or names is not None:
+        raise UsageError("--fps and --names belong to clips, not to a dataset; leave them out")
     from posegen.dataset.read import open_dataset
     from posegen.evaluation.captions import HUMANML3D
     from posegen.evaluation.chart import draw_chart
@@ -112,6 +128,40 @@ def evaluate(
     }
     sections = [*_sections(dataset, found), *([by_encoder.text()] if by_encoder else [])]
     output.result(document, "\n\n".join(sections))
+
+
+_REFUSED_SHOWN = 20
+
+
+def measure_clips(
+    path: Path, reference: Path | None, most: int | None, fps: float | None, names: Path | None, output: Output
+) -> None:
+    """Measure a file or folder of clips, and print the result.
+
+    Raises
+    ------
+    UsageError
+        If no clip can be read.
+    """
+    from posegen.evaluation.evaluate import evaluate_clips
+    from posegen.evaluation.plausibility import MEASURES
+    from posegen.mocap.recordings import read_recordings
+
+    if most is not None and most < 1:
+        raise UsageError(f"--samples must be at least 1 (got {most})")
+    refused: list[str] = []
+    clips = read_recordings(path, fps=fps, names=names, log=output.note, refuse=refused.append)
+    mocap = reference_at(reference, None, output.note) if reference else None
+    found = evaluate_clips(islice(clips, most), str(path), mocap)
+    shown = [f"refused: {reason}" for reason in refused[:_REFUSED_SHOWN]]
+    if found.clips == 0:
+        raise UsageError("\n".join([f"{path}: none of the clips can be read", *shown]))
+    if len(refused) > len(shown):
+        shown.append(f"and {len(refused) - len(shown):,} more are refused")
+    sections = [f"{path}: {found.clips:,} clips", *_measures(found), *(_realism(found.realism) if found.realism else ())]
+    document = {"path": path, "reference_path": reference, "clips": found.clips, "refused": refused}
+    measures = {"measures": found.measures, "meanings": MEASURES, "reference": found.reference, "realism": found.realism}
+    output.result(document | measures, "\n\n".join([*sections, *(["\n".join(shown)] if shown else [])]))
 
 
 def _sections(path: Path, found: Evaluation) -> Iterator[str]:
@@ -501,19 +551,16 @@ def _figures(figures: list[MotionClip], fps: float) -> dict[str, float]:
     return {name: float(np.nanmean(values)) for name, values in columns.items() if np.isfinite(values).any()}
 
 
-MOST_FILES = 10_000
-
-
-def reference_at(path: Path, fps: float, log: Callable[[str], None]) -> Reference:
+def reference_at(path: Path, fps: float | None, log: Callable[[str], None]) -> Reference:
     """Open the mocap at a path.
 
     Parameters
     ----------
     path : Path
-    fps : float
-        Frame rate to which .bvh files are resampled.
+    fps : float, optional
+        Frame rate to which files of clips are resampled; an .npz file and a dataset must have it. By default, rates stay.
     log : callable
-        Called with the detected joint names and unit of each .bvh file.
+        Called with what was worked out of each file of clips.
 
     Raises
     ------
@@ -522,28 +569,8 @@ def reference_at(path: Path, fps: float, log: Callable[[str], None]) -> Referenc
     """
     from posegen.evaluation.realism import Reference
     from posegen.evaluation.recording import read_reference
+    from posegen.mocap.recordings import read_recordings
 
-    files = _bvh_files(path)
-    return Reference(str(path), _recordings(path, files, fps, log) if files else read_reference(path))
-
-
-def _bvh_files(path: Path) -> list[Path]:
-    if not path.is_dir() or (path / "dataset.json").exists():
-        return []
-    files = list(islice((file for file in path.rglob("*") if file.suffix.lower() == ".bvh"), MOST_FILES + 1))
-    if len(files) > MOST_FILES:
-        raise UsageError(f"{path}: contains more than {MOST_FILES:,} .bvh files; choose a folder with fewer")
-    return sorted(files)
-
-
-def _recordings(path: Path, files: list[Path], fps: float, log: Callable[[str], None]) -> Iterator[Recording]:
-    from posegen.dataset.clip_files import resample
-    from posegen.evaluation.recording import Recording
-    from posegen.exchange.bvh import read_bvh_figure
-
-    for file in files:
-        figure = read_bvh_figure(file)
-        log(f"{file}: {figure.convention}, {figure.unit}, {len(figure.joints):,} frames at {figure.fps:.4g} FPS")
-        # The subject is the folder, or the prefix of the file name, as in 07_01.bvh.
-        person = file.stem.partition("_")[0] if file.parent == path else str(file.parent.relative_to(path))
-        yield Recording(str(file.relative_to(path)), person, resample(figure.joints, figure.fps, fps), fps)
+    if path.suffix.lower() == ".npz" or (path / "dataset.json").exists():
+        return Reference(str(path), read_reference(path))
+    return Reference(str(path), read_recordings(path, target_fps=fps, floor_within=0.0, log=log))

@@ -44,6 +44,7 @@ FARTHEST = 10_000
 LOWEST_FPS, HIGHEST_FPS = 1.0, 1000.0
 FOLDER_FPS = 25.0
 _ARRAYS = ("joints", "offsets", "fps")
+_PLAIN = ("joints", "posed_joints", "global_joint_positions")
 _LABELS = {"classes": "the action of each", "subjects": "one subject for each", "actions": "what is done in each"}
 
 
@@ -93,21 +94,18 @@ def read_clip_archive(path: Path, required: Sequence[str]) -> Clips:
             raise _fault(path, f"has no array {missing}", f"Store {', '.join(needed)} with numpy.savez")
         arrays = {name: _read_member(path, packed, name) for name in present}
     joints, offsets, fps = (arrays[name] for name in _ARRAYS)
-    _check_joints(path, joints)
+    _check_shape(path, joints)
     whole = offsets.ndim == 1 and 2 <= len(offsets) <= MOST_CLIPS + 1 and offsets.dtype.kind in "iu"
     if not whole or offsets[0] != 0 or offsets[-1] != len(joints) or (offsets[1:] < offsets[:-1]).any():
         limits = f"integers that increase from 0 to the number of frames, {len(joints):,}, for at most {MOST_CLIPS:,} clips"
         raise _fault(path, f"offsets must be {limits}", "Clip i is joints[offsets[i]:offsets[i + 1]]", offsets)
-    # The comparison is false for NaN too.
-    if fps.size != 1 or fps.dtype.kind not in "iuf" or not LOWEST_FPS <= float(fps.item()) <= HIGHEST_FPS:
-        limits = f"{LOWEST_FPS:g} to {HIGHEST_FPS:g}"
-        raise _fault(path, f"fps must be one number from {limits}", "Store the frames per second of the clips", fps)
+    rate = _checked_rate(path, fps)
     clips = [joints[start:stop] for start, stop in pairwise(offsets.tolist())]
     names = [f"clip {i}" for i in range(len(clips))]
     _check_clips(path, names, clips)
     absent = np.full(len(clips), "")
     classes, subjects, actions = (_checked_labels(path, name, arrays.get(name, absent), len(clips)) for name in _LABELS)
-    return Clips(names, clips, float(fps.item()), classes, subjects, actions)
+    return Clips(names, clips, rate, classes, subjects, actions)
 
 
 def members(path: Path) -> set[str]:
@@ -131,24 +129,35 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Array]:
         return {name: _read_member(path, packed, name) for name in names if name in present}
 
 
-def read_plain_archive(path: Path) -> tuple[Array, float]:
-    """Read one clip from an ``.npz`` archive: ``joints`` or Kimodo's ``posed_joints`` [frame, 22, 3], and ``fps``.
+def read_plain_archive(path: Path, fps: float | None = None) -> tuple[Array, float]:
+    """Read one clip from an ``.npz`` archive: joints [frame, 22, 3], and ``fps``.
+
+    Parameters
+    ----------
+    path : Path
+        Joints are named ``joints``, or as Kimodo and holosoma name them.
+    fps : float, optional
+        Frames per second of an archive that does not state them.
 
     Raises
     ------
     UsageError
         If an array is missing or does not fit.
     """
-    arrays = read_arrays(path, ("joints", "posed_joints", "fps"))
-    joints, fps = arrays.get("joints", arrays.get("posed_joints")), arrays.get("fps")
-    if joints is None or fps is None:
-        raise _fault(path, "has no arrays joints and fps", "Store both with numpy.savez")
-    _check_joints(path, joints)
-    _check_clips(path, [str(path)], [joints])
+    arrays = read_arrays(path, (*_PLAIN, "fps"))
+    joints, rate = next((arrays[name] for name in _PLAIN if name in arrays), None), arrays.get("fps", fps)
+    if joints is None or rate is None:
+        raise _fault(path, "has no arrays joints and fps", "Store both with numpy.savez, or give --fps")
+    check_joints(path, joints)
+    return joints, _checked_rate(path, np.asarray(rate))
+
+
+def _checked_rate(path: Path, fps: Array) -> float:
+    # The comparison is false for NaN too.
     if fps.size != 1 or fps.dtype.kind not in "iuf" or not LOWEST_FPS <= float(fps.item()) <= HIGHEST_FPS:
         limits = f"{LOWEST_FPS:g} to {HIGHEST_FPS:g}"
-        raise _fault(path, f"fps must be one number from {limits}", "Store the frames per second of the clip", fps)
-    return joints, float(fps.item())
+        raise _fault(path, f"fps must be one number from {limits}", "Store the frames per second of the clips", fps)
+    return float(fps.item())
 
 
 def read_joint_file(path: Path) -> Array:
@@ -159,14 +168,18 @@ def read_joint_file(path: Path) -> Array:
     UsageError
         If it cannot be read, is larger than :data:`MOST_BYTES`, or holds something else.
     """
-    size = path.stat().st_size
-    if size > MOST_BYTES:
-        raise _fault(path, f"has {size:,} bytes; at most {MOST_BYTES:,} are read", "Cut it into shorter clips")
-    with _readable(path, "cannot be read as an .npy file of a plain array"), path.open("rb") as stream:
-        joints = _read_array(path, stream, "joints", size)
-    _check_joints(path, joints)
-    _check_clips(path, [str(path)], [joints])
+    joints = read_array_file(path)
+    check_joints(path, joints)
     return joints
+
+
+def read_array_file(path: Path) -> Array:
+    """Read a plain array of at most :data:`MOST_BYTES` from an ``.npy`` file; UsageError if that is not possible."""
+    with _readable(path, "cannot be read as an .npy file of a plain array"), path.open("rb") as stream:
+        size = path.stat().st_size
+        if size > MOST_BYTES:
+            raise _fault(path, f"has {size:,} bytes; at most {MOST_BYTES:,} are read", "Cut it into shorter clips")
+        return read_array(path, stream, "joints", size)
 
 
 def read_clip_folder(path: Path) -> Clips:
@@ -227,11 +240,28 @@ def _read_member(path: Path, packed: zipfile.ZipFile, name: str) -> Array:
     if size > most:
         raise _fault(path, f"{name} unpacks to {size:,} bytes; at most {most:,} are read", "Use fewer clips")
     with _readable(path, f"{name} cannot be read as a plain array"), packed.open(f"{name}.npy") as stream:
-        return _read_array(path, stream, name, size)
+        return read_array(path, stream, name, size)
 
 
-def _read_array(path: Path, stream: IO[bytes], name: str, size: int) -> Array:
-    """Read an array after checking that its header declares no more bytes than the file or member has."""
+def read_array(path: Path, stream: IO[bytes], name: str, size: int) -> Array:
+    """Read an array in NumPy's format after checking that its header declares no more bytes than the file or member has.
+
+    Parameters
+    ----------
+    path : Path
+        For messages.
+    stream : binary file
+        Can seek.
+    name : str
+        For messages.
+    size : int
+        Bytes of the file or member.
+
+    Raises
+    ------
+    UsageError
+        If it declares more, or holds Python objects.
+    """
     read_header = npy.read_array_header_1_0 if npy.read_magic(stream) == (1, 0) else npy.read_array_header_2_0
     shape, _, dtype = read_header(stream)
     declared = math.prod(shape) * dtype.itemsize
@@ -244,7 +274,13 @@ def _read_array(path: Path, stream: IO[bytes], name: str, size: int) -> Array:
     return np.asarray(npy.read_array(stream, allow_pickle=False))
 
 
-def _check_joints(path: Path, joints: Array) -> None:
+def check_joints(path: Path, joints: Array) -> None:
+    """Raise UsageError unless an array is one clip: float [frame, 22, 3], not too long, within :data:`FARTHEST`."""
+    _check_shape(path, joints)
+    _check_clips(path, [str(path)], [joints])
+
+
+def _check_shape(path: Path, joints: Array) -> None:
     if joints.ndim != 3 or joints.shape[1:] != (len(JOINTS), 3) or joints.dtype.kind != "f":
         fix = "Store the positions of SMPL's first 22 joints in metres, y up"
         raise _fault(path, f"joints must be float [frames, {len(JOINTS)}, 3]", fix, joints)

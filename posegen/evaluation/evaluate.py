@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, islice
 from pathlib import Path
 
+from posegen.dataset.clip_files import resample
 from posegen.dataset.read import content_errors, open_dataset
 from posegen.errors import PosegenError, UsageError
 from posegen.evaluation.captions import StatementCounts, StatementTally, Variety, VarietyTally, library_of_dataset
 from posegen.evaluation.gait import Curve, GaitTally, Run, Walk
 from posegen.evaluation.people import People, PeopleTally
 from posegen.evaluation.plausibility import LOWER_IS_WORSE, MEASURES, measure_clip
-from posegen.evaluation.realism import Realism, Reference, Windows, compare_with_reference, describe_windows, measure_reference
-from posegen.evaluation.recording import SAMPLES_PER_BLOCK, Block, block_recordings, read_blocks
+from posegen.evaluation.realism import (
+    MAX_REFERENCE_WINDOWS,
+    Realism,
+    Reference,
+    Windows,
+    compare_with_reference,
+    describe_windows,
+    measure_reference,
+)
+from posegen.evaluation.recording import SAMPLES_PER_BLOCK, Block, Recording, block_recordings, read_blocks
 from posegen.evaluation.spread import Spread, SpreadTally
 from posegen.evaluation.uncaptioned import Uncaptioned, UncaptionedTally
-from posegen.evaluation.variety import MotionTally
+from posegen.evaluation.variety import Evenly, MotionTally
 from posegen.progress import Progress
 
 MAX_COMPARED_SAMPLES = 2000
@@ -105,6 +115,59 @@ def evaluate(
         uncaptioned=uncaptioned.uncaptioned(),
         reference=mocap.spread if mocap else None,
         realism=compare_with_reference(mocap, windows, motions, path) if mocap else None,
+    )
+
+
+def evaluate_clips(clips: Iterable[Recording], name: str, reference: Reference | None = None) -> Evaluation:
+    """Evaluate clips that have joints alone, of any frame rates.
+
+    Parameters
+    ----------
+    clips : iterable of Recording
+        Read once.
+    name : str
+        For messages.
+    reference : Reference, optional
+        Mocap to compare with. Clips are resampled to the rate of its first clip.
+
+    Returns
+    -------
+    Evaluation
+        `samples` is the number of clips. Measures of contact labels are NaN, and those of captions and people None or empty.
+
+    Raises
+    ------
+    UsageError
+        If the reference cannot be read, or it or the clips are too short.
+    """
+    mocap, fps = None, 0.0
+    if reference is not None:
+        recordings = iter(reference.recordings)
+        for first in islice(recordings, 1):
+            fps = first.fps
+            mocap = measure_reference(Reference(reference.name, chain([first], recordings)), fps)
+    tally, windows = SpreadTally(tuple(MEASURES), LOWER_IS_WORSE), Evenly[Windows](MAX_REFERENCE_WINDOWS)
+    motions = MotionTally(mocap.motions.performances if mocap else ())
+    for clip in clips:
+        tally.add(clip.name, measure_clip(clip))
+        if mocap:
+            same = replace(clip, joints=resample(clip.joints, clip.fps, fps), fps=fps)
+            for window in describe_windows(same):
+                windows.add(window)
+            motions.add(same)
+    return Evaluation(
+        samples=len(tally),
+        clips=len(tally),
+        measures=tally.spreads(),
+        walks=[],
+        runs=[],
+        curves=[],
+        statements=None,
+        people=PeopleTally(None).people(),
+        variety=None,
+        uncaptioned=None,
+        reference=mocap.spread if mocap else None,
+        realism=compare_with_reference(mocap, windows.items, motions, Path(name)) if mocap else None,
     )
 
 

@@ -9,7 +9,7 @@ length at which posegen's skeleton has them. A foot without a toe joint ends at 
 as in ASF files, is moved a third of the way to the shoulder.
 
 The unit is detected by the length of the legs, .45 to 1.3 m in people: metres, centimetres, or the unit of CMU's ASF files
-(5.644 cm). The floor is set to the lowest percentile of the feet.
+(5.644 cm).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.errors import UsageError
-from posegen.skeleton import JOINTS, sole_points
+from posegen.skeleton import JOINTS
 from posegen.wording import shown
 from posegen.yaml_files import read_yaml
 
@@ -259,7 +259,7 @@ _CENTRE = ("pelvis", "neck", "head")
 
 @dataclass(frozen=True)
 class BvhFigure:
-    """The figure of a file: float64 joints [frame, 22, 3] in metres, y up, floor at 0, and the detected convention and unit."""
+    """The figure of a file: float64 joints [frame, 22, 3], metres, axes of the file, and the detected convention and unit."""
 
     joints: Array
     fps: float
@@ -293,11 +293,7 @@ def read_bvh_figure(path: Path, names: Path | None = None) -> BvhFigure:
     for first in range(0, len(motion.values), FRAMES_AT_ONCE):
         values = motion.values[first : first + FRAMES_AT_ONCE]
         parts.append(_figure(UNITS[unit] * joint_positions(motion.joints, values), numbers, spine))
-    joints = np.concatenate(parts)
-    feet = joints[:, [JOINTS.index("left_foot"), JOINTS.index("right_foot")]]
-    lowest = np.concatenate([feet, sole_points(joints)], axis=1)[..., 1].min(axis=1)
-    joints[..., 1] -= np.percentile(lowest, 1)
-    return BvhFigure(joints, motion.fps, convention, unit)
+    return BvhFigure(np.concatenate(parts), motion.fps, convention, unit)
 
 
 def map_points(path: Path, names: Sequence[str], positions: Array, joint_names: Path | None = None) -> Array:

@@ -28,6 +28,7 @@ from posegen.exchange.clip import Clip
 from posegen.exchange.export_format import ExportFormat, Shard
 from posegen.exchange.joint_rotations import in_parent
 from posegen.exchange.text_motion import write_lists, write_mean, write_texts
+from posegen.skeleton import JOINTS
 
 FPS, WIDTH = 30, 272
 _FEATURES = "motion_data"
@@ -63,6 +64,17 @@ def features_of(joints: Array, world: Array) -> Array:
     out[1:, 74:140] = np.diff(around, axis=0).reshape(frames - 1, -1)
     out[:, 140:] = np.moveaxis(local[:, :, :2], 0, 1).reshape(frames, -1)
     return out
+
+
+def joints_of(features: Array) -> Array:
+    """Recover joints from features [frame, 272], as readers do, from the first 140 columns: float64 [frame, 22, 3], metres."""
+    values = features.astype(np.float64)
+    back = np.cumsum(np.arctan2(values[:, 4], values[:, 2]))
+    undo = _about_y(-np.sin(back), np.cos(back))
+    step = np.stack([values[:, 0], np.zeros(len(values)), values[:, 1]], axis=-1)
+    step[1:] = np.einsum("tyx,ty->tx", undo[:-1], step[1:])
+    around = np.einsum("tyx,tjy->tjx", undo, values[:, 8:74].reshape(-1, len(JOINTS), 3))
+    return np.asarray(around + np.cumsum(step, axis=0)[:, None])
 
 
 def _about_y(x: Array, z: Array) -> Array:

@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from posegen.arrays import Array
-from posegen.errors import UsageError
+from posegen.dataset.clip_files import HIGHEST_FPS, LOWEST_FPS
+from posegen.errors import PosegenError, UsageError
 from posegen.evaluation.body import longest_present, point
+from posegen.exchange.exported_files import (
+    is_table,
+    listed_rate,
+    read_array_of_joints,
+    read_glb,
+    read_parquet,
+    read_table,
+    read_tar,
+)
+from posegen.exchange.kimodo import FPS as KIMODO_FPS
 from posegen.skeleton import JOINTS, sole_points
 
-SUFFIXES = (".bvh", ".npz", ".npy", ".c3d")
+SUFFIXES = (".bvh", ".npz", ".npy", ".c3d", ".csv", ".glb", ".parquet", ".tar")
+_NO_CLIPS = {"texts", "Mean.npy", "Std.npy"}
+"""Names of folders and files of exports that hold no clips."""
 MOST_FILES = 100_000
-HUMANML3D_FPS = 20.0
-UNITS = {"metres": 1.0, "centimetres": 0.01, "millimetres": 0.001}
+METRES = "metres"
+UNITS = {METRES: 1.0, "centimetres": 0.01, "millimetres": 0.001}
 SHORTEST_LEG, LONGEST_LEG = 0.45, 1.3
 Y_UP, Z_UP = "y", "z"
+FLOOR_NEAR = 0.06
+"""Metres from 0 at which the lowest joint of a clip is at the floor."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +53,8 @@ class SourceClip:
         What was worked out.
     label : str
         What the file calls it; empty if it does not.
+    subject : str
+        Who moves; empty if unknown.
     """
 
     file: Path
@@ -47,6 +65,7 @@ class SourceClip:
     unit: str
     up: str
     label: str = ""
+    subject: str = ""
 
 
 def clip_files(paths: list[Path]) -> list[Path]:
@@ -60,8 +79,7 @@ def clip_files(paths: list[Path]) -> list[Path]:
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
-            inside = sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
-            found += [file for file in inside if not {"new_joint_vecs", "texts"} & set(file.relative_to(path).parts)]
+            found += sorted(islice(_clip_files_in(path), MOST_FILES + 1))
         elif not path.is_file():
             raise UsageError(f"{path}: there is no such file or folder; check the path")
         elif path.suffix.lower() not in SUFFIXES:
@@ -75,7 +93,26 @@ def clip_files(paths: list[Path]) -> list[Path]:
     return found
 
 
-def read_source(file: Path, fps: float | None = None, names: Path | None = None) -> Iterator[SourceClip]:
+def _clip_files_in(folder: Path) -> Iterator[Path]:
+    for file in folder.rglob("*"):
+        suffix, parts = file.suffix.lower(), {*file.relative_to(folder).parts}
+        # HumanML3D has the joints of its features in another folder; a table may hold labels.
+        known = suffix in SUFFIXES and file.is_file() and not parts & _NO_CLIPS
+        doubled = "new_joint_vecs" in parts and (folder / "new_joints").is_dir()
+        if known and not doubled and (suffix != ".csv" or is_table(file)):
+            yield file
+
+
+def holds_clips(path: Path) -> bool:
+    """Return whether a path is a file of clips, or a folder with some that is no dataset."""
+    if path.is_dir():
+        return not (path / "dataset.json").exists() and any(True for _ in _clip_files_in(path))
+    return path.is_file() and path.suffix.lower() in SUFFIXES
+
+
+def read_source(
+    file: Path, fps: float | None = None, names: Path | None = None, floor_within: float = 0.0
+) -> Iterator[SourceClip]:
     """Read the clips of a file.
 
     Parameters
@@ -85,12 +122,29 @@ def read_source(file: Path, fps: float | None = None, names: Path | None = None)
         Replaces the frame rate of the file; needed where it has none.
     names : Path, optional
         YAML file that gives the names of joints in BVH and C3D files.
+    floor_within : float
+        Heights are those of the file if its floor, below the lowest percent of the soles, is this near to 0, in metres.
 
     Raises
     ------
     UsageError
         If the file is invalid or not of a person.
     """
+    try:
+        for clip in _read(file, fps, names):
+            if not LOWEST_FPS <= clip.fps <= HIGHEST_FPS:
+                raise UsageError(
+                    f"{clip.name}: has {clip.fps:g} frames per second; {LOWEST_FPS:g} to {HIGHEST_FPS:g} are read: give --fps"
+                )
+            yield _on_floor(clip, floor_within)
+    except PosegenError:
+        raise
+    except Exception as error:  # damaged files raise errors of many modules
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise UsageError(f"{file}: cannot be read ({reason:.200}); write the file again") from error
+
+
+def _read(file: Path, fps: float | None, names: Path | None) -> Iterator[SourceClip]:
     suffix = file.suffix.lower()
     if suffix == ".bvh":
         from posegen.exchange.bvh import read_bvh_figure
@@ -98,14 +152,20 @@ def read_source(file: Path, fps: float | None = None, names: Path | None = None)
         figure = read_bvh_figure(file, names)
         yield _clip(file, str(file), figure.joints, fps or figure.fps, f"BVH, names of {figure.convention}", figure.unit)
     elif suffix == ".npy":
-        from posegen.dataset.clip_files import read_joint_file
-
-        yield _clip(file, str(file), read_joint_file(file), fps or HUMANML3D_FPS, "joints as in HumanML3D")
+        found = read_array_of_joints(file)
+        yield _clip(file, str(file), found.joints, fps or found.fps, "joints or features as in HumanML3D")
     elif suffix == ".c3d":
         from posegen.exchange.c3d import read_c3d
 
         joints, rate = read_c3d(file, names)
         yield _clip(file, str(file), joints, fps or rate, "C3D")
+    elif suffix in (".csv", ".glb"):
+        found = read_table(file) if suffix == ".csv" else read_glb(file)
+        yield _clip(file, str(file), found.joints, fps or found.fps, suffix[1:].upper(), METRES, Y_UP)
+    elif suffix in (".parquet", ".tar"):
+        for found in read_parquet(file) if suffix == ".parquet" else read_tar(file):
+            name = f"{file}, {found.name}"
+            yield _clip(file, name, found.joints, fps or found.fps, f"joints in {suffix[1:]}", METRES, Y_UP, found.action)
     else:
         yield from _archive(file, fps)
 
@@ -123,24 +183,34 @@ def _archive(file: Path, fps: float | None) -> Iterator[SourceClip]:
         clips = read_clip_archive(file, [])
         for number, joints in enumerate(clips.joints):
             label = clips.classes[number] or clips.actions[number]
-            yield _clip(file, f"{file}, {clips.names[number]}", joints, fps or clips.fps, "joints of many clips", label=label)
+            name, subject = f"{file}, {clips.names[number]}", clips.subjects[number]
+            clip = _clip(file, name, joints, fps or clips.fps, "joints of many clips", METRES, Y_UP, label)
+            yield replace(clip, subject=subject)
     else:
-        joints, rate = read_plain_archive(file)
+        known = fps or listed_rate(file) or (float(KIMODO_FPS) if "posed_joints" in held else None)
+        joints, rate = read_plain_archive(file, known)
         yield _clip(file, str(file), joints, fps or rate, "joints")
 
 
-def _clip(file: Path, name: str, joints: Array, fps: float, form: str, unit: str | None = None, label: str = "") -> SourceClip:
+def _clip(
+    file: Path, name: str, joints: Array, fps: float, form: str, unit: str = "", up: str = "", label: str = ""
+) -> SourceClip:
+    """Return a clip with y up in metres; what the format does not define of `unit` and `up` is worked out by the body."""
     joints = np.asarray(joints, np.float64)
     present = longest_present(joints)
     joints = joints[present]
     if len(joints) < 2:
         raise UsageError(f"{name}: has fewer than two frames in which all joints are known; leave it out")
     scale, known = (1.0, unit) if unit else _unit(name, joints)
-    joints, up = _upright(name, joints * scale)
-    feet = joints[:, [JOINTS.index("left_foot"), JOINTS.index("right_foot")]]
-    lowest = np.concatenate([feet, sole_points(joints)], axis=1)[..., 1].min(axis=1)
-    joints[..., 1] -= np.percentile(lowest, 1)
+    joints, up = (joints, up) if up else _upright(name, joints * scale)
     return SourceClip(file, name, joints, fps, form, known, up, label)
+
+
+def _on_floor(clip: SourceClip, within: float) -> SourceClip:
+    feet = clip.joints[:, [JOINTS.index("left_foot"), JOINTS.index("right_foot")]]
+    lowest = np.concatenate([feet, sole_points(clip.joints)], axis=1)[..., 1].min(axis=1)
+    floor = float(np.percentile(lowest, 1))
+    return clip if abs(floor) <= within else replace(clip, joints=clip.joints - np.array([0.0, floor, 0.0]))
 
 
 def _unit(name: str, joints: Array) -> tuple[float, str]:
@@ -159,8 +229,11 @@ def _unit(name: str, joints: Array) -> tuple[float, str]:
 def _upright(name: str, joints: Array) -> tuple[Array, str]:
     """Return joints with y up, and which axis was up."""
     body = (point(joints, "neck") - point(joints, "left_ankle") / 2 - point(joints, "right_ankle") / 2).mean(axis=0)
-    if abs(body[1]) >= abs(body[2]):
-        if body[1] < 0:
+    floors = np.abs(np.percentile(joints.min(axis=1), 1, axis=0)) < FLOOR_NEAR
+    # In lying, the body is longest along another axis than the one of height, in which its floor is at 0.
+    lies = floors[1] and not floors[2]
+    if abs(body[1]) >= abs(body[2]) or lies:
+        if body[1] < 0 and not lies:
             raise UsageError(f"{name}: the head is below the feet; give a file with y or z up")
         return joints, Y_UP
     if body[2] < 0:

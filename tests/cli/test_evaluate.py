@@ -99,7 +99,7 @@ def test_a_folder_of_bvh_files(dataset: Path, tmp_path: Path, capsys: pytest.Cap
         (folder / f"{name}.bvh").write_text(bvh_text(wave), encoding="utf-8")
     assert main(["evaluate", str(dataset), "--reference", str(folder), "--json", "--samples", "2"]) == 0
     printed = capsys.readouterr()
-    assert "07_02.bvh: CMU, Mixamo or LAFAN1, centimetres, 200 frames at 50 FPS" in printed.err
+    assert "07_02.bvh: BVH, names of CMU, Mixamo or LAFAN1, centimetres, y up, 200 frames at 50 FPS" in printed.err
     realism = json.loads(printed.out)["realism"]
     # 200 frames at 50 FPS are 100 at 25, two windows of 40 each; two persons.
     assert (realism["dataset"]["windows"], realism["split"]["windows"]) == (6, 4)
