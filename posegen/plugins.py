@@ -82,9 +82,9 @@ TASKS: Registry[Any] = Registry("posegen.tasks", {name: f"posegen.training.tasks
 
 MODEL_FORMATS: Registry[Any] = Registry(
     "posegen.model_formats",
-    {"onnx": "posegen.training.trained_models:ONNX", "safetensors": "posegen.training.trained_models:SAFETENSORS"},
+    {"onnx": "posegen.training.model_formats:ONNX", "safetensors": "posegen.training.model_formats:SAFETENSORS"},
 )
-"""A :class:`posegen.training.trained_models.ModelFormat` by name, for ``posegen export-model``."""
+"""A :class:`posegen.training.model_formats.ModelFormat` by name, for ``posegen export-model``."""
 
 _EXPORTS = {
     "humanml3d": "humanml3d:FORMAT", "bvh": "bvh_file:FORMAT", "holosoma": "holosoma:FORMAT", "csv": "csv:FORMAT",

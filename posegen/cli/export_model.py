@@ -17,10 +17,11 @@ from posegen.plugins import MODEL_FORMATS
 def export_model(run: Path, form: str, out: Path | None, output: Output) -> None:
     """Export the trained model of RUN in another format, and compare the outputs of the exported model with the original.
 
-    The inputs are motion [clip, frame, 69], as posegen.training.data.features.features_of computes it from joints, and length
-    [clip]. The file's metadata holds the class names and the frame rate.
+    Models of every task can be exported. Most take motion [clip, frame, 69], as posegen.training.data.features.features_of
+    computes it from joints, and length [clip]; docs/training.md lists the inputs of the others, and docs/animate.md a sampler
+    for the task motion. The file's metadata holds inputs, output, class names and frame rate.
     """
-    from posegen.training.trained_models import export_model as export
+    from posegen.training.model_formats import export_model as export
 
     path = run / f"export.{form}" if out is None else out
     difference = export(run, form, path)

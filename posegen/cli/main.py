@@ -53,6 +53,7 @@ COMMANDS = {
     "runs": "List and compare training runs.",
     "animate": "Generate motion for a text with a trained model.",
     "predict": "Run a trained model and save its predictions.",
+    "compare": "Decide whether two clips show the same person.",
     "export-model": "Export a trained model to ONNX or safetensors.",
     "paraphrase": "Reword captions with a language model and check them.",
     "actions": "List and draw actions.",

@@ -1,25 +1,68 @@
-"""``posegen predict``: save the predictions of a trained model for a dataset."""
+"""``posegen predict``: save the predictions of a trained model for a dataset, clips or texts."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from posegen.cli.options import PATH, Output, command, file_option
+from posegen.errors import UsageError
+
+if TYPE_CHECKING:
+    from posegen.training.predictions import NamedClip
 
 
-@command("posegen predict runs/action-default-0-quick data/default-0 -o predictions.parquet")
+@command(
+    "posegen predict runs/action-default-0-quick data/default-0 -o predictions.parquet",
+    "posegen predict runs/action-default-0-quick walk.bvh -o predictions.parquet",
+)
 @click.argument("run", type=PATH)
-@click.argument("dataset", type=PATH)
+@click.argument("source", type=PATH, metavar="DATASET|CLIPS|TEXTS.csv")
 @file_option("Table to write.", metavar="FILE.parquet")
-def predict(run: Path, dataset: Path, out: Path, output: Output) -> None:
-    """Run the trained model of RUN on each sequence of DATASET and save its predictions as a Parquet table.
+def predict(run: Path, source: Path, out: Path, output: Output) -> None:
+    """Run the trained model of RUN on a dataset, clips or texts, and save its predictions as a Parquet table.
 
-    Only the joints are read. The table has a row for each sequence, in order, with its sample and variant. For the task action,
-    it has the predicted action, the share of frames with that action, and the action of each frame of the model's input.
+    For a DATASET, the table has a row for each sequence, in order, with its sample and variant; for a model that reads texts, a
+    row for each caption. CLIPS is a .bvh, .npz, .npy or .c3d file, or a folder of them: the table has a row for each clip, or
+    for each stretch of a long one. TEXTS.csv (or .parquet) has a column text: the table has a row for each text.
+
+    For the task action, the table has the predicted action, the share of frames with that action, and the action of each frame
+    of the model's input.
     """
-    from posegen.training.trained_models import predict as write_predictions
+    from posegen.dataset.layout import HEADER_FILE
+    from posegen.training import predictions
 
-    clips = write_predictions(run, dataset, out, output.progress())
-    output.summary({"path": out, "clips": clips}, f"Wrote {out}: {clips:,} clips.")
+    progress, refused = output.progress(), list[str]()
+    if (source / HEADER_FILE).is_file():
+        rows = predictions.predict(run, source, out, progress)
+    elif source.suffix.lower() in predictions.TABLES:
+        rows = predictions.predict_texts(run, predictions.read_texts(source), out, progress)
+    else:
+        rows = predictions.predict_clips(run, named_clips(source, refused.append), out, progress)
+        for message in refused:
+            output.note(f"left out: {message}")
+    output.summary({"path": out, "rows": rows, "refused": refused}, f"Wrote {out}: {rows:,} rows.")
+
+
+def named_clips(source: Path, refuse: Callable[[str], object]) -> Iterator[NamedClip]:
+    """Yield the clips of a file or folder; `refuse` is called with the message for each file that cannot be read.
+
+    Raises
+    ------
+    UsageError
+        If there are no files of clips, or a single file cannot be read.
+    """
+    from posegen.mocap.sources import clip_files, read_source
+    from posegen.training.predictions import NamedClip
+
+    for file in clip_files([source]):
+        try:
+            for clip in read_source(file):
+                yield NamedClip(clip.name, clip.joints, clip.fps)
+        except UsageError as error:
+            if file == source:
+                raise
+            refuse(str(error))

@@ -7,18 +7,20 @@ and reports are the same for all tasks and are not part of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
 from torch import Tensor, nn
 
 from posegen.arrays import Array
 from posegen.errors import UsageError
 from posegen.plugins import TASKS
+from posegen.randomness import Stream, normal
 from posegen.training.data.captions import CaptionSampler
-from posegen.training.data.features import Recipe, View
+from posegen.training.data.features import FEATURES, Recipe, View
 from posegen.training.settings import Model, Settings
 from posegen.wording import did_you_mean, shown
 
@@ -30,6 +32,47 @@ def apply_to_motion(model: nn.Module, clips: Clips, array: str = "motion") -> Te
     """Return the outputs of a model whose inputs are an array of motion and the lengths."""
     outputs: Tensor = model(clips[array], clips["length"])
     return outputs
+
+
+@dataclass(frozen=True)
+class Network:
+    """A model as other programs run it: arrays by name in, one array out.
+
+    Attributes
+    ----------
+    module : Module
+        Takes the inputs by name, in this order.
+    shapes : dict of str to tuple
+        Shape of each input; a name is a size that may differ from call to call.
+    example : callable
+        Returns random inputs for a number of rows and a length.
+    length : int
+        The usual length.
+    output : str
+        Describes the output.
+    metadata : dict
+        What else a program needs to use the model, as plain data.
+    """
+
+    module: nn.Module
+    shapes: Mapping[str, tuple[str | int, ...]]
+    example: Callable[[int, int], dict[str, Array]]
+    length: int
+    output: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+def motion_network(model: nn.Module, view: View, output: str = "") -> Network:
+    """Return a model of motion features [clip, frame, FEATURES] and lengths [clip]."""
+    encoder: Any = model.encoder
+
+    def example(clips: int, frames: int) -> dict[str, Array]:
+        """Return clips of different lengths whose features are distributed as in training."""
+        drawn = normal(0, np.arange(clips), Stream.AUGMENT, frames * FEATURES).reshape(clips, frames, FEATURES)
+        motion = drawn * encoder.spread.cpu().numpy() + encoder.mean.cpu().numpy()
+        return {"motion": motion.astype(np.float32), "length": np.array([frames - 3 * i for i in range(clips)], np.int64)}
+
+    return Network(model, {"motion": ("clip", "frame", FEATURES), "length": ("clip",)}, example, view.frames, output)
 
 
 class Tally(Protocol):
@@ -90,6 +133,12 @@ class Task:
         Name of the measure that selects the best model; higher is better.
     describe : callable or None
         Returns the predictions for each clip as columns of a table. None: the model predicts nothing about clips.
+    describe_texts : callable or None
+        Returns the predictions for each row of a table with a column ``text``, as columns. None: the model reads no texts.
+    network : callable
+        Returns the model as it is exported.
+    calibrate : callable or None
+        Returns the error rates of decisions by the model from the tallies of validation and test. None: it decides nothing.
     takes_captions : bool
         Whether clips come with text embeddings of their captions.
     needs_whole_batch : bool
@@ -134,6 +183,9 @@ class Task:
     tally: Callable[[View], Tally]
     monitor: str
     describe: Callable[[Tensor, Clips, View], dict[str, list[Any]]] | None = None
+    describe_texts: Callable[[nn.Module, pa.Table, View], dict[str, list[Any]]] | None = None
+    network: Callable[[nn.Module, View], Network] = motion_network
+    calibrate: Callable[[Any, Any], dict[str, Any]] | None = None
     takes_captions: bool = False
     needs_whole_batch: bool = False
     normalised_array: str = "motion"

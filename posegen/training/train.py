@@ -28,6 +28,7 @@ from posegen.training.hardware import Choices, Estimate, Reason, check_budget, c
 from posegen.training.run_folder import RESULT, RUN, RunProgress, read_checkpoint, read_document, write_document, write_report
 from posegen.training.settings import NOT_CONTENT, Settings
 from posegen.training.setup import Request, Setup, open_setup
+from posegen.training.task import Tally
 from posegen.training.trained_models import evaluate_model, save_model
 
 _MOST_TESTED = 10_000
@@ -254,9 +255,14 @@ def _finish(run: Path, record: _Record, setup: Setup, progress: RunProgress, tim
     best = progress.step if progress.best_step is None else progress.best_step
     weights = read_checkpoint(run, best).tensors["average"]
     model = setup.make_trained_model(weights, run)
-    source = data.source(task.recipes, "test")
-    tally = evaluate_model(task, model.to(record.choices.device), source, settings.data.variants, most=_MOST_TESTED)
+    model = model.to(record.choices.device)
+
+    def tally_of(split: str) -> Tally:
+        return evaluate_model(task, model, data.source(task.recipes, split), settings.data.variants, most=_MOST_TESTED)
+
+    tally = tally_of("test")
     measures = tally.measures()
+    calibrated = {} if task.calibrate is None else task.calibrate(tally_of("validation"), tally)
     save_model(run, task, data.view, settings.model, model.state_dict())
     if task.save_extras is not None:
         task.save_extras(model, run)
@@ -269,7 +275,7 @@ def _finish(run: Path, record: _Record, setup: Setup, progress: RunProgress, tim
         "measures": measures,
         "times": times,
         "checks": progress.checks,
-        "table": tally.table(),
+        "table": (tally.table() or {}) | calibrated,
         "conditions": {name: getattr(record.choices, name) for name in _CONDITIONS} | {"torch": torch.__version__},
     }
     write_report(run, record.model_dump(mode="json"), result, task.monitor)

@@ -1,40 +1,29 @@
-"""Trained models: store them, build them again, run them on clips, and export them for other programs.
+"""Trained models: store them, build them again, and run them on clips.
 
 A model is stored as safetensors with a JSON document from which it is built again, in the folder of its run; see
-:mod:`posegen.training.run_folder`. It is run on a source of clips, on a dataset into a table, and on motion and captions into
-vectors.
+:mod:`posegen.training.run_folder`. It is run on a source of clips, and on motion and captions into vectors. Tables of
+predictions are written by :mod:`posegen.training.predictions`, files for other programs by
+:mod:`posegen.training.model_formats`.
 """
 
 from __future__ import annotations
 
-import io
-import json
-import logging
-import os
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import torch
 from pydantic import TypeAdapter
-from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from posegen.arrays import Array
-from posegen.dataset.files import sync_folder, write_durably
-from posegen.dataset.read import Dataset, open_dataset
+from posegen.dataset.read import open_dataset
 from posegen.errors import PosegenError, UsageError
-from posegen.plugins import MODEL_FORMATS, require_extra
 from posegen.progress import Progress
-from posegen.randomness import Stream, normal
 from posegen.training.data.captions import open_captions
-from posegen.training.data.features import FEATURES, View, features_of
+from posegen.training.data.features import View, features_of
 from posegen.training.data.feed import batches_of, to_clips
 from posegen.training.data.sources import ClipSource, dataset_origin, view_of
 from posegen.training.measures import Ranking, rank_pairs
@@ -42,19 +31,18 @@ from posegen.training.run_folder import MODEL, RESULT, WEIGHTS, read_document, r
 from posegen.training.settings import Model
 from posegen.training.task import Tally, Task, find_task
 
-_CLIPS = 3
-_TOLERANCE = 1e-4
 EVALUATION_BATCH = 64
 """Clips per batch of inference by default."""
 PRECISION_POOL = 32
 """Motions in a pool for R-precision as it is published (Guo et al., HumanML3D, 2022)."""
-_INPUTS = 2
-"""Number of a task's recipes that are model inputs; the rest are labels, which predictions do not need."""
 _POOLS_PER_MOTION = 3
-_SHORTEST = 8
+SHORTEST = 8
+"""Least number of frames of a clip, at the rate of the model."""
 
 ABILITIES = {
-    "takes_motion": "reads text, not motion. `posegen runs` lists its measures",
+    "takes_motion": "reads texts, not motion. Give a dataset, or a table of texts: texts.csv",
+    "describe_texts": "reads motion, not texts. Give a dataset or clips",
+    "calibrate": "does not recognise persons. Train one with --task identity",
     "describe": "generates motion and predicts nothing about clips. Run: posegen animate RUN TEXT -o FILE",
     "generates_motion": "generates no motion. Train one with --task motion",
     "embeds_captions": "does not compare motion with captions. Train one with --task retrieval",
@@ -171,70 +159,6 @@ def evaluate_model(task: Task, model: nn.Module, source: ClipSource, variants: S
     return tally
 
 
-def predict(run: Path, source: Path, out: Path, progress: Progress | None = None) -> int:
-    """Write the predictions of a trained model for each sequence of a dataset.
-
-    Parameters
-    ----------
-    run : Path
-        Folder of the training run.
-    source : Path
-        The dataset; labels and captions are not read.
-    out : Path
-        Parquet file with the columns ``sample``, ``variant`` and those of the task.
-    progress : Progress, optional
-
-    Returns
-    -------
-    int
-        Number of clips.
-
-    Raises
-    ------
-    UsageError
-        If the frame rate differs from that of the training, or `out` does not end in .parquet.
-    """
-    if out.suffix != ".parquet":
-        raise UsageError(f"{out}: the file name must end in .parquet")
-    trained = load_model(run, "takes_motion", "describe")
-    dataset = open_dataset(source)
-    check_rate(trained, dataset.header.fps, source)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    temporary = out.with_name(f".{out.name}~{os.getpid()}.temporary")
-    progress = progress or Progress()
-    progress.start("predict", len(dataset) * len(dataset.header.variants), unit="clips")
-    done, writer = 0, None
-    try:
-        for table in _prediction_tables(trained, dataset):
-            writer = writer or pq.ParquetWriter(temporary, table.schema, compression="zstd")
-            writer.write_table(table)
-            done += len(table)
-            progress.update(done)
-        if writer is not None:
-            writer.close()
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        temporary.replace(out)
-        sync_folder(out.parent)
-    finally:
-        progress.stop()
-        temporary.unlink(missing_ok=True)
-    return done
-
-
-def _prediction_tables(trained: TrainedModel, dataset: Dataset) -> Iterator[pa.Table]:
-    """Yield the predictions for the clips of each chunk, in order of sample and variant."""
-    describe, variants = trained.task.describe, dataset.header.variants
-    assert describe is not None, "checked by predict"
-    task, view = replace(trained.task, first_variant_only=False), view_of(dataset, trained.view.stride)
-    for numbers in np.split(np.arange(len(dataset)), range(dataset.header.chunk, len(dataset), dataset.header.chunk)):
-        source = ClipSource(dataset_origin(dataset), task.recipes[:_INPUTS], view, numbers)
-        for outputs, clips in model_outputs(task, trained.model, source, None, size=len(numbers) * len(variants)):
-            names = [variants[i] for i in clips["variant"].tolist()]
-            columns = {"sample": clips["sample"].numpy(), "variant": names} | describe(outputs, clips, trained.view)
-            yield pa.table(columns).take(np.lexsort((clips["variant"], clips["sample"])))
-
-
 @dataclass(frozen=True)
 class Encoded:
     """Vectors of a dataset's motions, one of each sample, and of their captions.
@@ -329,12 +253,12 @@ def encode_clips(run: Path, clips: Iterable[tuple[Array, float]], name: str) -> 
     for joints, fps in clips:
         check_rate(trained, fps, name)
         for stretch in np.array_split(joints, max(1, -(-len(joints) // most))):
-            if len(stretch) >= _SHORTEST * view.stride:
+            if len(stretch) >= SHORTEST * view.stride:
                 motion = features_of(np.asarray(stretch[:: view.stride], np.float32), view.fps)
                 with torch.inference_mode():
                     vectors.append(trained.model(torch.from_numpy(motion)[None], torch.tensor([len(motion)])).numpy()[0])
     if not vectors:
-        raise UsageError(f"{name}: no clip has {_SHORTEST} frames at the rate of the model, the least that it can encode")
+        raise UsageError(f"{name}: no clip has {SHORTEST} frames at the rate of the model, the least that it can encode")
     return np.stack(vectors)
 
 
@@ -343,119 +267,3 @@ def check_rate(trained: TrainedModel, fps: float, name: str | Path) -> None:
     expected = trained.view.fps * trained.view.stride
     if abs(fps - expected) > 1e-3 * expected:
         raise UsageError(f"{name}: {fps:g} frames per second; the model was trained on {expected:g}")
-
-
-@dataclass(frozen=True)
-class ModelFormat:
-    """A file format for trained models.
-
-    Attributes
-    ----------
-    serialize : callable
-        Returns the bytes of a file for a :class:`TrainedModel` and its metadata, a JSON text.
-    run : callable
-        Returns the outputs of the exported model for motion [clip, frame, FEATURES] and length [clip]; its first two arguments
-        are the original model and the bytes of the file.
-    """
-
-    serialize: Callable[[TrainedModel, str], bytes]
-    run: Callable[[TrainedModel, bytes, Array, Array], Array]
-
-
-def export_model(run: Path, format: str, out: Path) -> float:
-    """Write the model of a run in another format, load it again, and compare the outputs for random clips.
-
-    Parameters
-    ----------
-    run : Path
-    format : str
-        A name in :data:`posegen.plugins.MODEL_FORMATS`. The inputs are ``motion`` [clip, frame, FEATURES], as
-        :func:`posegen.training.data.features.features_of` returns it (of joints on one body for the task identity with
-        ``identity.by=style``), and ``length`` [clip]. The file's metadata holds task, actions and frame rate under ``posegen``.
-    out : Path
-
-    Returns
-    -------
-    float
-        Largest difference between the outputs of the exported model and those of the original.
-
-    Raises
-    ------
-    UsageError
-        If the format is unknown, or a package that it needs is not installed.
-    PosegenError
-        If the outputs differ.
-    """
-    if format not in MODEL_FORMATS:
-        raise UsageError(f"unknown format {format!r}; choose one of: {', '.join(MODEL_FORMATS.names())}")
-    # A model that generates motion does so from noise, in steps.
-    trained = load_model(run, "takes_motion", "describe")
-    metadata = json.dumps(
-        {"task": trained.task.name, **asdict(trained.view), "model": trained.settings.model_dump(mode="json")}
-    )
-    record: ModelFormat = MODEL_FORMATS.load(format)
-    data = record.serialize(trained, metadata)
-    difference = 0.0
-    # The second shape differs from the one that the model was exported with.
-    for clips, frames in ((_CLIPS, trained.view.frames), (1, max(8, trained.view.frames // 2))):
-        motion, length = _random_clips(trained, clips, frames)
-        with torch.inference_mode():
-            expected = trained.model(torch.from_numpy(motion), torch.from_numpy(length)).numpy()
-        difference = max(difference, float(np.abs(expected - record.run(trained, data, motion, length)).max()))
-    if not difference <= _TOLERANCE:
-        raise PosegenError(f"{out}: not written, because the outputs of the exported model differ by {difference:g}")
-    write_durably(out, data)
-    return difference
-
-
-def _random_clips(trained: TrainedModel, clips: int, frames: int) -> tuple[Array, Array]:
-    """Return clips of different lengths whose features are distributed as in training."""
-    encoder: Any = trained.model.encoder
-    drawn = normal(0, np.arange(clips), Stream.AUGMENT, frames * FEATURES).reshape(clips, frames, FEATURES)
-    motion = drawn * encoder.spread.numpy() + encoder.mean.numpy()
-    return motion.astype(np.float32), np.array([frames - 3 * i for i in range(clips)], np.int64)
-
-
-def _to_safetensors(trained: TrainedModel, metadata: str) -> bytes:
-    tensors = {name: value.contiguous() for name, value in trained.model.state_dict().items()}
-    return save(tensors, metadata={"posegen": metadata})
-
-
-def _run_safetensors(trained: TrainedModel, data: bytes, motion: Array, length: Array) -> Array:
-    model = build_model(trained.task, trained.view, trained.settings, 1).eval()
-    model.load_state_dict(load(data))
-    with torch.inference_mode():
-        return np.asarray(model(torch.from_numpy(motion), torch.from_numpy(length)).numpy())
-
-
-def _to_onnx(trained: TrainedModel, metadata: str) -> bytes:
-    require_extra("export")
-    import onnx
-
-    motion, length = (torch.from_numpy(values) for values in _random_clips(trained, _CLIPS, trained.view.frames))
-    shapes = {"motion": {0: torch.export.Dim("clip"), 1: torch.export.Dim("frame")}, "length": {0: torch.export.Dim("clip")}}
-    # It warns about packages that this model does not need.
-    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
-    output = io.StringIO()
-    # torch prints progress to standard output, which is reserved for the document of --json.
-    with redirect_stdout(output), redirect_stderr(output), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        program: Any = torch.onnx.export(
-            trained.model, (motion, length), dynamo=True, dynamic_shapes=shapes, output_names=["output"], verbose=False
-        )
-    proto = program.model_proto
-    onnx.helper.set_model_props(proto, {"posegen": metadata})
-    return bytes(proto.SerializeToString())
-
-
-def _run_onnx(trained: TrainedModel, data: bytes, motion: Array, length: Array) -> Array:
-    del trained
-    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
-    import onnxruntime
-
-    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
-    return np.asarray(session.run(None, {"motion": motion, "length": length})[0])
-
-
-ONNX = ModelFormat(_to_onnx, _run_onnx)
-SAFETENSORS = ModelFormat(_to_safetensors, _run_safetensors)

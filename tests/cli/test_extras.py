@@ -26,6 +26,7 @@ COMMANDS = {
     "profile --config smoke --samples 1 --through train": "train",
     "animate nowhere walk -o made.npz": "train",
     "predict nowhere nowhere -o made.parquet": "train",
+    "compare nowhere nowhere nowhere": "train",
     "export-model nowhere --format onnx -o made": "train",
     "export nowhere --to tmr -o made": "train",
     "push nowhere me/motion": "hub",

@@ -48,7 +48,8 @@ def _made(folder: Path) -> dict[str, Any]:
     from posegen.errors import UsageError
     from posegen.training.animation import animate as animation
     from posegen.training.animation.animate import animate, load_text_encoder
-    from posegen.training.trained_models import export_model, load_model, predict
+    from posegen.training.predictions import predict
+    from posegen.training.trained_models import load_model
 
     trained = load_model(folder / "whole", "generates_motion")
     encoder = load_text_encoder(trained)
@@ -57,7 +58,6 @@ def _made(folder: Path) -> dict[str, Any]:
     refused = []
     for refuse in (
         lambda: predict(folder / "whole", folder / "dataset", folder / "out.parquet"),
-        lambda: export_model(folder / "whole", "onnx", folder / "out.onnx"),
         lambda: load_model(folder / "judge", "generates_motion"),
         lambda: animate(trained, encoder, [" "]),
         lambda: animate(trained, encoder, TEXTS, seconds=1e3),

@@ -35,7 +35,7 @@ def identity(run: Callable[..., Reported], folder: Path) -> Reported:
     found["style"] = run("style", tiny.Recorder(), "identity.by=style", "steps=2")
     found["otherwise"] = run("style", tiny.Recorder(), "steps=2")
     found["vectors by style"] = _predicted(folder, "vector", "style")
-    return found | {"vectors": _predicted(folder, "vector"), "exported": _exported(folder)}
+    return found | _verified(folder) | {"vectors": _predicted(folder, "vector"), "exported": _exported(folder)}
 
 
 def attribute(run: Callable[..., Reported], folder: Path) -> Reported:
@@ -49,7 +49,7 @@ def attribute(run: Callable[..., Reported], folder: Path) -> Reported:
     found["older"] = run("captions", tiny.Recorder(), *words)
     found["cut"] = run("none", tiny.Recorder(), "data.frames=40")
     found["hard"] = run("none", tiny.Recorder(), *words, "contrast.hard=1")
-    found["refused"] = _refused(folder)
+    found |= _stated(folder)
     return found | {"speeds": _predicted(folder, "speed"), "exported": _exported(folder)}
 
 
@@ -84,27 +84,51 @@ def _forget_form(run: Path) -> None:
 def _predicted(folder: Path, column: str, run: str = "whole") -> list[Any]:
     import pyarrow.parquet as pq
 
-    from posegen.training.trained_models import predict
+    from posegen.training.predictions import predict
 
     predict(folder / run, folder / "dataset", folder / "said.parquet")
     return list(pq.read_table(folder / "said.parquet").column(column).to_pylist())
 
 
 def _exported(folder: Path) -> float:
-    from posegen.training.trained_models import export_model
+    from posegen.training.model_formats import export_model
 
     return export_model(folder / "whole", "safetensors", folder / "model.safetensors")
 
 
-def _refused(folder: Path) -> str:
-    from posegen.errors import UsageError
-    from posegen.training.trained_models import predict
+def _stated(folder: Path) -> Reported:
+    """Return the speeds that are predicted from the first clip's captions, and those by the model for all captions at once."""
+    import numpy as np
+    import torch
 
-    try:
-        predict(folder / "captions", folder / "dataset", folder / "none.parquet")
-    except UsageError as error:
-        return str(error)
-    return ""
+    from posegen.dataset.read import open_dataset
+    from posegen.training.data.captions import SPELLED
+    from posegen.training.data.features import View
+    from posegen.training.tasks.attribute import KNOWN
+    from posegen.training.trained_models import load_model
+
+    row = np.array([open_dataset(folder / "dataset").rows(0)[0]], object)
+    view, model = View(1, 6.25, 4, ()), load_model(folder / "captions").model
+    spelled, known = (torch.from_numpy(recipe.compute({"rows": row}, view)) for recipe in (SPELLED, KNOWN))
+    with torch.inference_mode():
+        by_model = model(spelled, known)[0, : len(row[0]["captions"]), 0].exp().tolist()
+    return {"stated speeds": _predicted(folder, "speed", "captions")[: len(by_model)], "speeds by model": by_model}
+
+
+def _verified(folder: Path) -> Reported:
+    """Return the calibrated rates, and decisions about the clips of two samples."""
+    import numpy as np
+
+    from posegen.dataset.read import open_dataset
+    from posegen.training.predictions import NamedClip
+    from posegen.training.run_folder import RESULT
+    from posegen.training.verification import compare_clips
+
+    rates = (read_document(folder / "whole", RESULT) or {})["table"]["rates"]
+    joints = open_dataset(folder / "dataset").arrays("joints", slice(0, 2))[:, 0, 0]
+    one, two = ([NamedClip("clip", clip[~np.isnan(clip[:, 0, 0])], 25.0)] for clip in joints)
+    decisions = [compare_clips(folder / "whole", one, other, rates[-1]["far"]) for other in (one, two)]
+    return {"rates": rates, "similarity": [decision.similarity for decision in decisions], "same": decisions[0].same}
 
 
 if __name__ == "__main__":

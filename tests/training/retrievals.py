@@ -65,7 +65,8 @@ def _said(folder: Path) -> dict[str, Any]:
     import posegen
     from posegen.cli.evaluate import measure_by_encoder
     from posegen.progress import Progress
-    from posegen.training.trained_models import encode_clips, encode_dataset, predict
+    from posegen.training.predictions import predict
+    from posegen.training.trained_models import encode_clips, encode_dataset
 
     run, dataset = folder / "whole", folder / "dataset"
     predict(run, dataset, folder / "said.parquet")

@@ -26,6 +26,7 @@ from posegen.training.models.losses import supervised  # noqa: E402
 from posegen.training.settings import load_settings  # noqa: E402
 from posegen.training.setup import TrainingData, open_training_data  # noqa: E402
 from posegen.training.tasks.identity import TASK  # noqa: E402
+from posegen.training.verification import ScoredPairs, calibrated_rates  # noqa: E402
 from tests.once import made_once  # noqa: E402
 from tests.running import Programs  # noqa: E402
 from tests.training import tiny  # noqa: E402
@@ -250,3 +251,40 @@ def test_training_without_two_clips_of_a_person_raises(tmp_path: Path) -> None:
         open_training_data(str(path), settings.data, 0).with_identities(settings).prepare(
             TASK.recipes, lambda done, total: None
         )
+
+
+def test_the_threshold_holds_its_promise_for_unseen_persons() -> None:
+    """Scores with an effect of each person: 95 % intervals contain the rate of other persons in at least 45 of 50 draws."""
+    drawn = np.random.default_rng(1)
+    held, accepted = 0, []
+    for _ in range(50):
+        (same, other), (unseen, strangers) = (_scored_pairs(drawn) for _ in range(2))
+        rate = next(rate for rate in calibrated_rates(same, other) if rate.far == 0.01)
+        assert (other.score > rate.threshold).mean() <= 0.01
+        accepted.append((strangers.score > rate.threshold).mean())
+        held += rate.tar_low <= (unseen.score > rate.threshold).mean() <= rate.tar_high
+    assert held >= 45
+    assert np.mean(accepted) == pytest.approx(0.01, abs=0.003)
+
+
+def _scored_pairs(drawn: np.random.Generator, persons: int = 60) -> tuple[ScoredPairs, ScoredPairs]:
+    """Return pairs of one person and of two, whose scores share an effect of the first person."""
+    effect = drawn.normal(0, 0.05, persons)
+    own = np.repeat(np.arange(persons), 15)
+    two = (own + drawn.integers(1, persons, len(own))) % persons
+    same = ScoredPairs(0.5 + effect[own] + drawn.normal(0, 0.1, len(own)), np.stack([own, own], axis=1))
+    return same, ScoredPairs(drawn.normal(0.1, 0.1, len(own)), np.stack([own, two], axis=1))
+
+
+def test_rates_that_the_pairs_do_not_determine_are_absent() -> None:
+    same, other = _scored_pairs(np.random.default_rng(0))
+    few = ScoredPairs(other.score[:60], other.person[:60])
+    assert [rate.far for rate in calibrated_rates(same, few)] == [0.02, 0.05, 0.1]
+
+
+def test_clips_are_compared_at_the_calibrated_threshold(results: dict[str, Any]) -> None:
+    rates = results["rates"]
+    assert [rate["far"] for rate in rates] == sorted(rate["far"] for rate in rates)
+    assert all(rate["tar_low"] <= rate["tar"] <= rate["tar_high"] for rate in rates)
+    assert results["similarity"][0] == pytest.approx(1, abs=1e-5)
+    assert results["same"]

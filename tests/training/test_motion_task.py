@@ -57,7 +57,7 @@ def test_motion_is_a_function_of_texts_and_seed(results: dict[str, Any]) -> None
 
 
 def test_impossible_requests_raise(results: dict[str, Any]) -> None:
-    wanted = ("posegen animate", "generates motion", "--task motion", "there is no text", "seconds of a text")
+    wanted = ("posegen animate", "--task motion", "there is no text", "seconds of a text")
     assert len(results["refused"]) == len(wanted)
     assert all(part in said for part, said in zip(wanted, results["refused"], strict=True))
 

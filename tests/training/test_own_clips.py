@@ -15,10 +15,12 @@ from posegen.cli.main import main
 from posegen.errors import PosegenError, UsageError
 from posegen.training.data.features import FEATURES
 from posegen.training.data.sources import read_own_clips, view_of
+from posegen.training.model_formats import export_model
 from posegen.training.models.encoder import add_adapters, merge_adapters, trainable_weights
+from posegen.training.predictions import predict
 from posegen.training.settings import Model
 from posegen.training.tasks.action import TASK
-from posegen.training.trained_models import build_model, export_model, load_model, predict, save_model
+from posegen.training.trained_models import build_model, load_model, save_model
 from tests.dataset.clip_archives import archive_of
 from tests.training import tiny
 

@@ -20,7 +20,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from posegen.training.trained_models import ModelFormat
+from posegen.training.model_formats import ModelFormat
 from posegen.training.tasks.action import TASK as ACTION
 
 MOVES = replace(ACTION, name="moves")
@@ -32,14 +32,14 @@ def serialize(trained, metadata):
     return file.getvalue()
 
 
-def run(trained, data, motion, length):
+def run(trained, data, inputs):
     import torch
 
     arrays = dict(np.load(io.BytesIO(data)))
     arrays.pop("metadata")
     trained.model.load_state_dict({name: torch.from_numpy(value) for name, value in arrays.items()})
     with torch.inference_mode():
-        return trained.model(torch.from_numpy(motion), torch.from_numpy(length)).numpy()
+        return trained.model(*map(torch.from_numpy, inputs.values())).numpy()
 
 
 NPZ = ModelFormat(serialize, run)

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -21,13 +22,14 @@ from posegen.arrays import Array
 from posegen.constants import SPEEDS
 from posegen.dataset.layout import ROWS
 from posegen.errors import PosegenError, UsageError
+from posegen.randomness import Stream, integers, normal, uniform
 from posegen.skeleton import JOINTS
-from posegen.training.data.captions import MOST_CAPTIONS, SPELLED, VOCABULARY, word_hash
+from posegen.training.data.captions import MOST_CAPTIONS, SPELLED, VOCABULARY, spell, word_hash
 from posegen.training.data.features import LENGTH, MOTION, Recipe, View
 from posegen.training.measures import best_constant, entropy_floor, errors_of, smape
 from posegen.training.models.encoder import ANY_SKELETON_SPREAD, MotionEncoder, frame_mask, pooled, projection
 from posegen.training.settings import Model, Settings
-from posegen.training.task import Clips, CollectedOutputs, Task, apply_to_motion
+from posegen.training.task import Clips, CollectedOutputs, Network, Task, apply_to_motion, motion_network
 
 MEASURES = ("speed", "cadence", "energy", "duration")
 """Metres per second, steps per minute, joules per kilogram, seconds."""
@@ -39,6 +41,8 @@ _FEWEST_STEPS = 3
 _TYPICAL = (1.2, 110.0, 1.0, 4.0)
 """Measures that an untrained model predicts, approximately."""
 _KNOWN_MEANS, _KNOWN_SPREADS = (1.7, 45.0, 0.5, 10.0), (0.1, 15.0, 0.5, 5.0)
+_KNOWN_NAMES = ("stature", "age", "male", "seconds")
+_EXAMPLE_WORDS = 24
 _HIDDEN = 512
 _ACTION, _STYLE, _PACE = range(3)
 _GROUPINGS = ((_ACTION, _STYLE, _PACE), (_ACTION, _PACE), (_ACTION,))
@@ -276,11 +280,15 @@ class CaptionModel(nn.Module):
         clip, caption = torch.nonzero(spelled[..., 0], as_tuple=True)
         words = spelled[clip, caption].long()
         words = words[:, : max(1, int((words > 0).sum(dim=1).max()))] if len(words) else words
-        known = (numbers - numbers.new_tensor(_KNOWN_MEANS)) / numbers.new_tensor(_KNOWN_SPREADS)
-        predicted = _from_typical(self.answer(torch.cat([self.stated(self.reader(words)), known[clip]], dim=1)))
+        predicted = self.of_captions(words, numbers[clip])
         outputs = predicted.new_full((*spelled.shape[:2], len(MEASURES)), math.nan)
         outputs[clip, caption] = predicted
         return outputs
+
+    def of_captions(self, words: Tensor, numbers: Tensor) -> Tensor:
+        """Predict from captions [caption, word] of at least one word, and the known numbers beside each: [caption, measure]."""
+        known = (numbers - numbers.new_tensor(_KNOWN_MEANS)) / numbers.new_tensor(_KNOWN_SPREADS)
+        return _from_typical(self.answer(torch.cat([self.stated(self.reader(words)), known], dim=1)))
 
 
 def _from_typical(outputs: Tensor) -> Tensor:
@@ -363,6 +371,61 @@ def _describe(outputs: Tensor, clips: Clips, view: View) -> dict[str, list[Any]]
     return {name: measures[:, column].tolist() for column, name in enumerate(MEASURES)}
 
 
+def caption_inputs(table: pa.Table) -> dict[str, Array]:
+    """Return ``words`` int64 [text, word] and ``numbers`` float32 [text, number] for the texts of a table.
+
+    Parameters
+    ----------
+    table : Table
+        With ``text``. The known numbers are ``stature`` in metres, ``age`` in years, ``male`` (0 or 1) and ``seconds`` of the
+        clip; the mean of the training replaces absent ones.
+    """
+    spelled = [spell(text) for text in table["text"].to_pylist()]
+    words = np.zeros((len(spelled), max(map(len, spelled))), np.int64)
+    for row, own in enumerate(spelled):
+        words[row, : len(own)] = own
+    numbers = np.tile(np.array(_KNOWN_MEANS, np.float32), (len(spelled), 1))
+    for column, name in enumerate(_KNOWN_NAMES):
+        if name in table.column_names:
+            given = np.array([np.nan if value is None else float(value) for value in table[name].to_pylist()], np.float32)
+            numbers[:, column] = np.where(np.isfinite(given), given, numbers[:, column])
+    return {"words": words, "numbers": numbers}
+
+
+class _ByCaption(nn.Module):
+    """A :class:`CaptionModel` for one caption per row."""
+
+    def __init__(self, model: CaptionModel) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, words: Tensor, numbers: Tensor) -> Tensor:
+        return self.model.of_captions(words, numbers)
+
+
+def _describe_texts(model: nn.Module, table: pa.Table, view: View) -> dict[str, list[Any]]:
+    """Return each measure that each text describes, in its unit."""
+    assert isinstance(model, CaptionModel)
+    inputs = {name: torch.from_numpy(values) for name, values in caption_inputs(table).items()}
+    measures = model.of_captions(**inputs).exp()
+    return {name: measures[:, column].tolist() for column, name in enumerate(MEASURES)}
+
+
+def _network(model: nn.Module, view: View) -> Network:
+    output = f"natural logarithms of {', '.join(MEASURES)}: m/s, steps per minute, J/kg, s"
+    if not isinstance(model, CaptionModel):
+        return motion_network(model, view, output)
+
+    def example(texts: int, words: int) -> dict[str, Array]:
+        drawn = integers(uniform(0, np.arange(texts), Stream.AUGMENT, words), 1, VOCABULARY - 1)
+        drawn[np.arange(words) >= words - 3 * np.arange(texts)[:, None]] = 0
+        numbers = np.array(_KNOWN_MEANS) + np.array(_KNOWN_SPREADS) * normal(0, np.arange(texts), Stream.AUGMENT, 4)
+        return {"words": drawn.astype(np.int64), "numbers": numbers.astype(np.float32)}
+
+    shapes: dict[str, tuple[str | int, ...]] = {"words": ("text", "word"), "numbers": ("text", len(_KNOWN_MEANS))}
+    return Network(_ByCaption(model), shapes, example, _EXAMPLE_WORDS, output, {"numbers": list(_KNOWN_NAMES)})
+
+
 def _task(given: str) -> Task:
     by_motion = given == "motion"
     return Task(
@@ -374,7 +437,9 @@ def _task(given: str) -> Task:
         loss=_loss,
         tally=partial(_Errors, given),
         monitor="agreement",
-        describe=_describe,
+        describe=_describe if by_motion else None,
+        describe_texts=None if by_motion else _describe_texts,
+        network=_network,
         takes_motion=by_motion,
         first_variant_only=True,
         form="" if by_motion else "words",

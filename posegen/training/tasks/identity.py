@@ -8,6 +8,7 @@ body and the movement, or the movement alone (``identity.by=style``).
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -25,6 +26,7 @@ from posegen.training.models.losses import supervised
 from posegen.training.models.poses import STYLE_MOTION
 from posegen.training.settings import Identity, Model
 from posegen.training.task import Clips, CollectedOutputs, Task, apply_to_motion
+from posegen.training.verification import ScoredPairs, calibrated_rates
 
 _DIMENSION = 128
 _KINDS = {"same": SAME, "other": OTHER, "alike": ALIKE}
@@ -65,8 +67,8 @@ class _Pairs(CollectedOutputs):
         Measures that end in ``size_auc`` are those of a baseline that compares bone lengths only. The true accept rate is at a
         false accept rate of 1 %.
         """
-        vectors, sample, person, size, partner = self.collected()
-        scores, sizes = _scores(vectors, size, sample, partner)
+        _, sample, person, _, _ = self.collected()
+        scores, sizes, _ = self.pairs()
         measures: dict[str, float] = {}
         for kind, name in (("other", ""), ("alike", "alike_")):
             # With few identities there are no look-alikes.
@@ -78,23 +80,42 @@ class _Pairs(CollectedOutputs):
         pairs = {f"{kind}_pairs": float(len(scores[kind])) for kind in _KINDS}
         return {**measures, **pairs, "persons": float(len(np.unique(person))), "clips": float(len(sample))}
 
+    def pairs(self) -> tuple[dict[str, Array], dict[str, Array], dict[str, Array]]:
+        """Return for pairs of each kind the cosines, the negative distances of bone lengths, and both persons [pair, 2]."""
+        vectors, sample, person, size, partner = self.collected()
+        return _scores(vectors, size, sample, partner, person)
 
-def _scores(vectors: Array, size: Array, sample: Array, partner: Array) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Return for pairs of each kind the cosines, and the negative distances of their bone lengths."""
+
+def _scores(
+    vectors: Array, size: Array, sample: Array, partner: Array, person: Array
+) -> tuple[dict[str, Array], dict[str, Array], dict[str, Array]]:
     order = np.argsort(sample)
     position = np.minimum(np.searchsorted(sample, partner, sorter=order), len(sample) - 1)
     other = order[position]
     present = sample[other] == partner
-    cosines, distances = {}, {}
+    cosines, distances, persons = {}, {}, {}
     for kind, columns in _KINDS.items():
         one, column = np.nonzero(present[:, columns])
         two = other[:, columns][one, column]
         cosines[kind] = np.einsum("pd,pd->p", vectors[one], vectors[two])
         distances[kind] = -np.sqrt(((size[one] - size[two]) ** 2).sum(axis=1))
+        persons[kind] = np.stack([person[one], person[two]], axis=1)
     if not len(cosines["same"]) or not len(cosines["other"]):
         problem = "have no two clips of one identity, or no two identities"
         raise PosegenError(f"the {len(sample)} validation clips {problem}. Use more: --set checks.clips=10000")
-    return cosines, distances
+    return cosines, distances, persons
+
+
+def _calibrate(validation: _Pairs, test: _Pairs) -> dict[str, Any]:
+    """Return the thresholds of the validation split, and the error rates that the test split, with other persons, has there."""
+    (scores, _, persons), (unseen, _, _) = validation.pairs(), test.pairs()
+    rates = calibrated_rates(*(ScoredPairs(scores[kind], persons[kind]) for kind in ("same", "other")))
+
+    def accepted(kind: str, limit: float) -> float:
+        return float((unseen[kind] > limit).mean())
+
+    own = [{"test_tar": accepted("same", rate.threshold), "test_far": accepted("other", rate.threshold)} for rate in rates]
+    return {"rates": [asdict(rate) | measured for rate, measured in zip(rates, own, strict=True)]}
 
 
 def _describe(outputs: Tensor, clips: Clips, view: View) -> dict[str, list[Any]]:
@@ -115,6 +136,7 @@ def _task(settings: Identity) -> Task:
         tally=_Pairs,
         monitor="auc",
         describe=_describe,
+        calibrate=_calibrate,
         needs_whole_batch=True,
         first_variant_only=True,
         by_identity=True,

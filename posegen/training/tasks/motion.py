@@ -28,11 +28,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from posegen.arrays import Array
+from posegen.randomness import Stream, normal
 from posegen.training.data.features import LENGTH, Draw, View, clip_draws
 from posegen.training.models.encoder import LEAST_SPREAD, NormalisedEncoder, frame_mask
 from posegen.training.models.poses import CONTACTS, POSE, POSE_NUMBERS, ROTATIONS
 from posegen.training.settings import Model
-from posegen.training.task import Clips, CollectedOutputs, Task
+from posegen.training.task import Clips, CollectedOutputs, Network, Task
 
 Predict = Callable[[Tensor, float], Tensor]
 """Predicts the motion from a noisy motion and its time."""
@@ -281,7 +282,7 @@ def _waves(values: Tensor, longest: float) -> Tensor:
 def _position_encoding(count: int, length: Tensor, seconds: float) -> Tensor:
     """Encode the distance of each token from the first and from the last one: Tensor [clip, count, 4 _WAVES]."""
     number = torch.arange(count, device=length.device)[None, :]
-    after, before = number.expand(len(length), -1) * seconds, (length[:, None] - number) * seconds
+    after, before = number.expand(length.shape[0], -1) * seconds, (length[:, None] - number) * seconds
     half_second = 2 * math.pi * 2  # the shortest period is half a second
     periods = _LONGEST_SECONDS * 4
     return torch.cat([_waves(half_second * after, periods), _waves(half_second * before, periods)], dim=-1)
@@ -373,6 +374,27 @@ class _Explained(CollectedOutputs):
         return {"explained": 1 - own / mean, "explained_by_others": 1 - other / mean, "clips": float(len(length))}
 
 
+def _network(model: nn.Module, view: View) -> Network:
+    encoder: Any = model.encoder
+
+    def example(clips: int, frames: int) -> dict[str, Array]:
+        drawn = normal(0, np.arange(clips), Stream.AUGMENT, frames * POSE_NUMBERS + view.text_dimension).astype(np.float32)
+        return {
+            "noisy": drawn[:, view.text_dimension :].reshape(clips, frames, POSE_NUMBERS),
+            "time": (np.arange(clips) / clips).astype(np.float32),
+            "length": np.array([frames - 3 * i for i in range(clips)], np.int64),
+            "text": np.ascontiguousarray(drawn[:, : view.text_dimension]),
+            "has_caption": np.arange(clips) % 2 == 0,
+        }
+
+    shapes: dict[str, tuple[str | int, ...]] = {
+        "noisy": ("clip", "frame", POSE_NUMBERS), "time": ("clip",), "length": ("clip",),
+        "text": ("clip", view.text_dimension), "has_caption": ("clip",),
+    }  # fmt: skip
+    pose = {"mean": encoder.mean.tolist(), "spread": encoder.spread.tolist(), "density": DENSITY, "guided_from": GUIDED_FROM}
+    return Network(model, shapes, example, view.frames, "predicted poses, normalised: (pose - mean) / spread", pose)
+
+
 def _task(seed: int, dropped: float) -> Task:
     return Task(
         name="motion",
@@ -383,6 +405,7 @@ def _task(seed: int, dropped: float) -> Task:
         loss=_loss,
         tally=_Explained,
         monitor="explained",
+        network=_network,
         takes_captions=True,
         generates_motion=True,
         normalised_array=POSE.name,

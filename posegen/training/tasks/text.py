@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import torch
 import xxhash
 from torch import Tensor, nn
@@ -27,12 +28,13 @@ from posegen.embedding.models import find_encoder
 from posegen.embedding.transformer import is_transformer, model_prompts, pad_tokens
 from posegen.embedding.transformer import load_model as load_transformer
 from posegen.errors import PosegenError, UsageError
+from posegen.randomness import Stream, integers, uniform
 from posegen.training.data.captions import CHANGED, FAMILY_RECIPES, PAIR_RECIPES, CaptionSampler, family_names, texts_of
-from posegen.training.data.features import Recipe
+from posegen.training.data.features import Recipe, View
 from posegen.training.measures import pools, ranking_of, ranks_of
 from posegen.training.models.losses import info_nce
 from posegen.training.settings import Model, Settings, Text
-from posegen.training.task import Clips, CollectedOutputs, Task
+from posegen.training.task import Clips, CollectedOutputs, Network, Task
 from posegen.training.trained_models import load_model
 
 _POOL = 256
@@ -50,6 +52,7 @@ _ENCODER = "encoder"
 _AT_ONCE = 32
 """Texts that are encoded at once. They have similar lengths, so that there is little padding."""
 _MOST_TOKENS = 512
+_EXAMPLE_TOKENS = 16
 _SCORE_GAIN = 10.0
 """Factor on class scores. AdamW moves every weight by about the learning rate, which suits pre-trained weights; the factor
 makes the scores move further."""
@@ -84,7 +87,7 @@ class TextModel(nn.Module):
         if self.answer is not None:
             nn.init.zeros_(self.answer.weight)
             nn.init.zeros_(self.answer.bias)
-        self._prompt, self._limit = prompts[0], min(int(model.max_seq_length or _MOST_TOKENS), _MOST_TOKENS)
+        self.prompt, self._limit = prompts[0], min(int(model.max_seq_length or _MOST_TOKENS), _MOST_TOKENS)
         for module in model.modules():
             if isinstance(module, nn.Dropout):
                 module.p = settings.dropout
@@ -94,7 +97,10 @@ class TextModel(nn.Module):
 
     def forward(self, texts: Sequence[str]) -> Tensor:
         """Encode texts: Tensor [text, dimension] of unit length, or scores [text, class]."""
-        vectors = functional.normalize(self._vectors(texts).float(), dim=-1)
+        return self._answers(self._vectors(texts))
+
+    def _answers(self, vectors: Tensor) -> Tensor:
+        vectors = functional.normalize(vectors.float(), dim=-1)
         if self.answer is None:
             return vectors
         # Rescaled to the usual magnitude of a linear layer's input.
@@ -103,7 +109,7 @@ class TextModel(nn.Module):
 
     def _vectors(self, texts: Sequence[str]) -> Tensor:
         distinct = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-        prompted = [self._prompt + text for text in distinct]
+        prompted = [self.prompt + text for text in distinct]
         tokens = self.encoder.tokenizer(prompted, truncation=True, max_length=self._limit, padding=False)["input_ids"]
         order = np.argsort([len(own) for own in tokens], kind="stable")
         # Weights with adapters are computed once for all texts.
@@ -117,11 +123,52 @@ class TextModel(nn.Module):
 
     def _encoded(self, tokens: Sequence[Sequence[int]]) -> Tensor:
         device = next(self.encoder.parameters()).device
-        features = {name: values.to(device) for name, values in pad_tokens(self.encoder.tokenizer, tokens).items()}
+        padded = pad_tokens(self.encoder.tokenizer, tokens)
+        return self._embeddings({name: values.to(device) for name, values in padded.items()})
+
+    def _embeddings(self, features: dict[str, Tensor]) -> Tensor:
         for module in self.encoder:
             features = module(features)
-        vectors: Tensor = features["sentence_embedding"]
-        return vectors
+        return features["sentence_embedding"]
+
+    def of_tokens(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """Encode token numbers [text, token] with their mask, as the encoder's tokenizer returns them; see :meth:`forward`."""
+        return self._answers(self._embeddings({"input_ids": input_ids, "attention_mask": attention_mask}))
+
+
+class _ByTokens(nn.Module):
+    """A :class:`TextModel` without its tokenizer."""
+
+    def __init__(self, model: TextModel) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        return self.model.of_tokens(input_ids, attention_mask)
+
+
+def _network(model: nn.Module, view: View) -> Network:
+    encoder: Any = model.encoder
+
+    def example(texts: int, tokens: int) -> dict[str, Array]:
+        drawn = integers(uniform(0, np.arange(texts), Stream.AUGMENT, tokens), 0, len(encoder.tokenizer) - 1)
+        mask = np.arange(tokens) < tokens - 2 * np.arange(texts)[:, None]
+        return {"input_ids": np.where(mask, drawn, 0).astype(np.int64), "attention_mask": mask.astype(np.int64)}
+
+    assert isinstance(model, TextModel)
+    output = f"logits of {', '.join(view.answers)}" if view.answers else "embeddings of unit length"
+    shapes: dict[str, tuple[str | int, ...]] = dict.fromkeys(("input_ids", "attention_mask"), ("text", "token"))
+    return Network(_ByTokens(model), shapes, example, _EXAMPLE_TOKENS, output, {"tokenizer": _ENCODER, "prompt": model.prompt})
+
+
+def _describe_texts(model: nn.Module, table: pa.Table, view: View) -> dict[str, list[Any]]:
+    """Return the embedding of each text, or the probability of each family and the families above .5."""
+    outputs: Tensor = model(table["text"].to_pylist())
+    if not view.answers:
+        return {"vector": outputs.tolist()}
+    rows = torch.sigmoid(outputs).tolist()
+    stated = [[name for name, share in zip(view.answers, row, strict=True) if share > 0.5] for row in rows]
+    return {"families": stated} | {name: [row[i] for row in rows] for i, name in enumerate(view.answers)}
 
 
 def _save_encoder(model: nn.Module, run: Path) -> None:
@@ -386,6 +433,8 @@ def _task(recipes: tuple[Recipe, ...], **own: Any) -> Task:
         build=lambda view, settings: TextModel(view.text_encoder, len(view.answers), settings),
         first_variant_only=True,
         takes_motion=False,
+        describe_texts=_describe_texts,
+        network=_network,
         configure=_configured,
         restore=lambda form: _families(Text()) if form == _FAMILIES else _pairs(Text()),
         adapter_gain=_ADAPTER_GAIN,

@@ -1,0 +1,168 @@
+"""Every task's model is exported, run by ONNX Runtime, and gives what ``predict`` gives."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from posegen.cli.main import main
+from posegen.dataset.read import open_dataset
+from posegen.errors import UsageError
+from posegen.training.animation.animate import generate_poses
+from posegen.training.data.features import MOTION, View
+from posegen.training.model_formats import export_model
+from posegen.training.models.poses import POSE_NUMBERS
+from posegen.training.predictions import NamedClip, predict, predict_clips, predict_texts, read_texts
+from posegen.training.settings import Model
+from posegen.training.task import Task, find_task
+from posegen.training.tasks.attribute import MEASURES, caption_inputs
+from posegen.training.trained_models import build_model, load_model, save_model
+from tests.embedding import tiny_encoder
+from tests.training import tiny
+
+onnxruntime = pytest.importorskip("onnxruntime")
+pytest.importorskip("onnxscript")
+
+TEXTS = ("a person walks slowly", "a man jumps, then sits", "someone turns")
+
+
+def run_of(folder: Path, task: Task, **view: Any) -> Path:
+    """Save a model with random weights: what is tested does not depend on what it has learned."""
+    own = View(**({"frames": 63, "fps": 6.25, "stride": 4, "actions": ("walk", "jump", "sit")} | view))
+    model = build_model(task, own, Model(), 0)
+    generator = torch.Generator().manual_seed(0)
+    for parameter in model.parameters():
+        parameter.data += 0.02 * torch.randn(parameter.shape, generator=generator)
+    save_model(folder, task, own, Model(), model.state_dict())
+    return folder
+
+
+def onnx_session(run: Path) -> Any:
+    for form in ("safetensors", "onnx"):
+        assert export_model(run, form, run / f"export.{form}") < 1e-4
+    return onnxruntime.InferenceSession(run / "export.onnx", providers=["CPUExecutionProvider"])
+
+
+def clip_of(dataset: Path, sample: int) -> NamedClip:
+    joints = open_dataset(dataset).arrays("joints", slice(sample, sample + 1))[0, 0, 0]
+    return NamedClip(f"sample {sample}", joints[~np.isnan(joints[:, 0, 0])], 25.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["action", "identity", "retrieval", "attribute"])
+def test_models_of_motion(name: str, dataset: Path, tmp_path: Path) -> None:
+    """Rows for a dataset, rows for the same clips as files, and the exported model agree."""
+    run = run_of(tmp_path, find_task(name), text_encoder="hashing-for-tests", text_dimension=64)
+    session = onnx_session(run)
+    predict(run, dataset, tmp_path / "dataset.parquet")
+    clips = [clip_of(dataset, sample) for sample in range(3)]
+    assert predict_clips(run, clips, tmp_path / "clips.parquet") == 3
+    stored = [row for row in pq.read_table(tmp_path / "dataset.parquet").to_pylist() if row["variant"] == "base"][:3]
+    for clip, own, row in zip(clips, pq.read_table(tmp_path / "clips.parquet").to_pylist(), stored, strict=True):
+        motion = MOTION.compute({"joints": clip.joints[None, None]}, load_model(run).view).astype(np.float32)
+        output = session.run(None, {"motion": motion, "length": np.array([motion.shape[1]])})[0][0]
+        assert own["clip"] == clip.name
+        for predicted in (own, row):
+            if name == "action":
+                names = [load_model(run).view.actions[i] for i in output.argmax(axis=1)]
+                assert predicted["frames"] == names
+            elif name == "attribute":
+                assert [predicted[measure] for measure in MEASURES] == pytest.approx(np.exp(output).tolist(), rel=1e-4)
+            else:
+                assert predicted["vector"] == pytest.approx(output.tolist(), abs=1e-5)
+
+
+def test_attribute_from_captions(dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = run_of(tmp_path / "run", find_task("attribute").restored("words"))
+    session = onnx_session(run)
+    table = tmp_path / "texts.csv"
+    table.write_text("text,stature,seconds\n" + "\n".join(f'"{text}",1.8,{i + 3}' for i, text in enumerate(TEXTS)))
+    assert main(["predict", str(run), str(table), "-o", str(tmp_path / "out.parquet")]) == 0
+    rows = pq.read_table(tmp_path / "out.parquet").to_pylist()
+    assert [row["text"] for row in rows] == list(TEXTS)
+    output = np.exp(session.run(None, caption_inputs(read_texts(table)))[0])
+    assert [[row[name] for name in MEASURES] for row in rows] == [pytest.approx(own, rel=1e-4) for own in output.tolist()]
+    assert main(["predict", str(run), str(dataset), "-o", str(tmp_path / "captions.parquet")]) == 0
+    rows = pq.read_table(tmp_path / "captions.parquet").to_pylist()
+    stored = open_dataset(dataset).rows(0)
+    captions = [caption["text"] for row in stored for caption in row["captions"]]
+    assert [row["text"] for row in rows if row["sample"] == 0] == captions
+    # The model gives the same for all captions of a clip at once, as in training.
+    clip = load_model(run).model(*_of_clip(stored[0]))[0]
+    assert [rows[i]["speed"] for i in range(len(stored[0]["captions"]))] == pytest.approx(clip[:, 0].exp().tolist(), rel=1e-5)
+    assert main(["predict", str(run), str(tmp_path / "clips.npz"), "-o", str(tmp_path / "none.parquet")]) == 2
+    table.write_text("words\na person walks")
+    assert main(["predict", str(run), str(table), "-o", str(tmp_path / "none.parquet")]) == 2
+    assert "has no column text" in capsys.readouterr().err
+
+
+def _of_clip(row: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    import pyarrow as pa
+
+    inputs = caption_inputs(pa.table({"text": [caption["text"] for caption in row["captions"]]}))
+    actor = row["actors"][0]
+    known = torch.tensor([[actor["stature"], actor["age"], actor["male"], row["length"] / 25]], dtype=torch.float32)
+    return torch.from_numpy(inputs["words"])[None], known
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("goal", ["pairs", "families"])
+def test_models_of_texts(goal: str, tmp_path: Path) -> None:
+    encoder = tiny_encoder.make(tmp_path, " ".join(TEXTS).replace(",", " ,").split())
+    task = find_task("text").configured(tiny.settings(f"text.goal={goal}"))
+    run = run_of(tmp_path / "run", task, text_encoder=str(encoder), answers=task.class_names)
+    session = onnx_session(run)
+    table = tmp_path / "texts.csv"
+    table.write_text("text\n" + "\n".join(f'"{text}"' for text in TEXTS))
+    predict_texts(run, read_texts(table), tmp_path / "out.parquet")
+    rows = pq.read_table(tmp_path / "out.parquet").to_pylist()
+    tokens = load_model(run).model.encoder.tokenizer(list(TEXTS), padding=True, return_tensors="np")
+    output = session.run(None, {name: tokens[name].astype(np.int64) for name in ("input_ids", "attention_mask")})[0]
+    for row, own in zip(rows, output, strict=True):
+        if goal == "pairs":
+            assert row["vector"] == pytest.approx(own.tolist(), abs=1e-5)
+        else:
+            assert [row[name] for name in task.class_names] == pytest.approx((1 / (1 + np.exp(-own))).tolist(), abs=1e-5)
+            assert row["families"] == [name for name in task.class_names if row[name] > 0.5]
+
+
+@pytest.mark.slow
+def test_the_documented_sampler_gives_the_motion_of_animate(tmp_path: Path) -> None:
+    run = run_of(tmp_path, find_task("motion"), text_encoder="hashing-for-tests", text_dimension=16)
+    onnx_session(run)
+    page = (Path(__file__).parents[2] / "docs" / "animate.md").read_text(encoding="utf-8")
+    code = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0]
+    names: dict[str, Any] = {}
+    exec(code.replace("motion.onnx", str(tmp_path / "export.onnx")), names)
+    drawn = np.random.default_rng(0)
+    text = drawn.standard_normal((2, 16), np.float32)
+    noise = drawn.standard_normal((2, 40, POSE_NUMBERS), np.float32)
+    model, length = load_model(run).model, torch.tensor([40, 40])
+    expected = generate_poses(model, torch.from_numpy(text), length, torch.from_numpy(noise), 4.0, 4)
+    assert np.abs(names["sample"](text, noise, steps=4) - expected.numpy()).max() < 1e-4
+    assert names["about"]["task"] == "motion"
+
+
+def test_bad_clips_are_left_out_by_name(dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, folder = run_of(tmp_path / "run", find_task("action")), tmp_path / "clips"
+    folder.mkdir()
+    np.savez(folder / "right.npz", joints=clip_of(dataset, 0).joints, fps=25.0)
+    np.savez(folder / "short.npz", joints=clip_of(dataset, 0).joints[:6], fps=25.0)
+    (folder / "wrong.bvh").write_text("HIERARCHY")
+    assert main(["predict", str(run), str(folder), "-o", str(tmp_path / "out.parquet"), "--json"]) == 0
+    printed = capsys.readouterr()
+    document = json.loads(printed.out)
+    assert document["rows"] == 1
+    assert "wrong.bvh" in document["refused"][0]
+    assert "short.npz: left out" in printed.err
+    assert main(["predict", str(run), str(folder / "wrong.bvh"), "-o", str(tmp_path / "none.parquet")]) == 2
+    with pytest.raises(UsageError, match="no clip has"):
+        predict_clips(run, [], tmp_path / "none.parquet")
+    assert not (tmp_path / "none.parquet").exists()
