@@ -15,11 +15,11 @@ import numpy as np
 from posegen.arrays import Array
 from posegen.dataset.clip_files import resample
 from posegen.errors import UsageError
-from posegen.evaluation.body import true_intervals
+from posegen.evaluation.body import point, true_intervals
 from posegen.mocap.key_poses import thinned
 from posegen.mocap.pose_channels import Ground, body_channels, facing, leg_length
 from posegen.mocap.repetitions import Cycle, find_cycle
-from posegen.mocap.steps import CLEAR_UP, STEP_UP, FootTrack, contacts, flat_ankle_height, foot_track
+from posegen.mocap.steps import CLEAR_UP, STEP_UP, FootTrack, contacts, flat_ankle_height, foot_track, longest_flight
 from posegen.motion.scene_arrays import NEUTRAL
 from posegen.skeleton import JOINT_LIMITS, PARTS
 
@@ -33,6 +33,8 @@ SHORTEST, LONGEST = 0.3, 8.0
 """Seconds of the movement. Arms of different people lag by a share of it, which in longer ones would be another movement."""
 LONGEST_FLIGHT = 0.14
 """Seconds without a foot on the ground. Free fall takes the same time at any tempo, and key poses of feet do not."""
+LYING_HEIGHT, LYING_SLOPE = 0.4, 0.5
+"""Leg lengths of the pelvis above the floor, and sine of the slope of the trunk, below which a body lies."""
 MOST_TURN = 60.0
 """Degrees that the hips may turn from their first direction: an action stands on feet that keep theirs."""
 MOST_TRAVEL = 0.95
@@ -63,6 +65,10 @@ BENT_ANKLES = -0.3
 """Height of the pelvis in leg lengths below which a flat foot bends the ankle further than its usual range."""
 FLAT_FOOT = {"max": 40, "source": "a flat foot under the body's weight, 40.6 +- 5.2 degrees (Calatayud et al. 2015)"}
 STEP_SECONDS = 0.65
+
+
+class SeveralActionsError(UsageError):
+    """A clip is longer, or travels or turns further, than one action on the spot."""
 
 
 @dataclass(frozen=True)
@@ -114,16 +120,17 @@ def clip_action(joints: Array, fps: float, name: str) -> ClipAction:
     """
     joints, begin = _trimmed(_smooth(resample(joints, fps, FPS)), name)
     contact = contacts(joints, FPS)
-    flight = max((run.stop - run.start for run in true_intervals(~np.any(contact, axis=0))), default=0) / FPS
+    flight = longest_flight(contact, FPS)
     if flight > LONGEST_FLIGHT:
         raise UsageError(
-            f"{name}: has no foot on the ground for {flight:.2f} s; jumps and lying are not imported: use posegen's own, or "
-            "cut the clip"
+            f"{name}: has no foot on the ground for {flight:.2f} s; jumps are not imported: use posegen's own, or cut the clip"
         )
     ground = _ground(joints, contact)
+    if _lies(joints, ground.leg):
+        raise UsageError(f"{name}: lies on the floor; lying is not imported: use posegen's own, or cut the clip")
     turned = np.degrees(np.abs(facing(joints) - ground.facing)).max()
     if turned > MOST_TURN:
-        raise UsageError(
+        raise SeveralActionsError(
             f"{name}: turns by {turned:.0f} degrees; an action on the spot turns by at most {MOST_TURN:g}: cut the clip"
         )
     channels = _with_room(_within_ranges(body_channels(joints, ground), name, begin))
@@ -134,14 +141,14 @@ def clip_action(joints: Array, fps: float, name: str) -> ClipAction:
     travel = max(abs(float(v[-1])) for foot in feet for v in (foot.forward, foot.aside))
     away = max(float(np.abs(v).max()) for foot in feet for v in (foot.forward, foot.aside))
     if away > FARTHEST:
-        raise UsageError(
+        raise SeveralActionsError(
             f"{name}: moves {away * ground.leg:.1f} m away; an action on the spot moves at most "
             f"{FARTHEST * ground.leg:.1f} m: cut the clip"
         )
     if travel > MOST_TRAVEL:
         far = travel * ground.leg
         most = MOST_TRAVEL * ground.leg
-        raise UsageError(
+        raise SeveralActionsError(
             f"{name}: ends {far:.1f} m from where it begins; an action on the spot may end {most:.1f} m away: cut the clip"
         )
     return _assembled(channels, feet, cycle, joints[cycle.first : cycle.last + 1])
@@ -207,7 +214,8 @@ def _trimmed(joints: Array, name: str) -> tuple[Array, float]:
         raise UsageError(f"{name}: nothing moves in it; leave it out")
     first, last = max(0, int(moving[0] - PAUSE * FPS)), min(len(joints), int(moving[-1] + PAUSE * FPS) + 1)
     if not SHORTEST * FPS <= last - first <= LONGEST * FPS:
-        raise UsageError(
+        kind = SeveralActionsError if last - first > LONGEST * FPS else UsageError
+        raise kind(
             f"{name}: moves for {(last - first) / FPS:.1f} s; an action lasts {SHORTEST:g} to {LONGEST:g} s: cut the clip"
         )
     return joints[first:last], first / FPS
@@ -220,6 +228,13 @@ def _ground(joints: Array, contact: Array) -> Ground:
     forward = (begin + end) / 2 if abs(end - begin) < np.radians(30) else begin
     ankles = (joints[0, 7] + joints[0, 8]) / 2
     return Ground(ankles * (1, 0, 1), float(forward), leg_length(joints), flat_ankle_height(joints, contact))
+
+
+def _lies(joints: Array, leg: float) -> bool:
+    """Return whether the trunk lies more than it stands near the floor, where other points than the feet carry the body."""
+    trunk = point(joints, "neck") - point(joints, "pelvis")
+    flat = trunk[:, 1] < LYING_SLOPE * np.sqrt((trunk**2).sum(-1))
+    return bool((flat & (point(joints, "pelvis")[:, 1] < LYING_HEIGHT * leg)).any())
 
 
 def _settled(foot: FootTrack) -> FootTrack:
@@ -279,7 +294,7 @@ def _assembled(channels: dict[str, Array], feet: list[FootTrack], cycle: Cycle, 
     layered = layered and any("_arm" in part for part in _parts(tracks))
     side = _side(channels, feet)
     near = side or "right"
-    lifts, extra = _lifts(feet, near)
+    lifts, extra = ([], {}) if layered else _lifts(feet, near)  # a layer leaves the feet where they are
     at = np.arange(frames) / (frames - 1)
     keys: dict[int, dict[str, float]] = {}
     pose: dict[str, float] = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,9 @@ from posegen.errors import UsageError
 from posegen.library.load import read_library
 from posegen.library.schema import MOST_STRATEGIES
 from posegen.machine import free_disk
-from posegen.mocap.actions import ClipAction, clip_action
+from posegen.mocap.actions import ClipAction
 from posegen.mocap.labels import Label, label_of, read_label_table
+from posegen.mocap.pieces import clip_actions
 from posegen.mocap.signs import count_sign, side_sign
 from posegen.mocap.sources import SourceClip, clip_files, read_source
 from posegen.mocap.words import action_words
@@ -119,12 +120,13 @@ def import_clips(
         for clip in _clips_of(file, fps, names, refused):
             label = label_of(file, table, clip.label)
             try:
-                action = clip_action(clip.joints, clip.fps, clip.name)
+                pieces = clip_actions(clip.joints, clip.fps, clip.name)
             except UsageError as error:
                 refused.append(str(error))
                 continue
-            clips.append(_Labelled(clip.name, label, action))
-            sources.append(_worked_out(clip, label, action))
+            refused += pieces.refused
+            clips += [_Labelled(name, label, action) for name, action in pieces.actions]
+            sources += [_worked_out(replace(clip, name=name), label, action) for name, action in pieces.actions]
         if progress is not None:
             progress(number + 1, len(files))
     if not clips:

@@ -92,6 +92,11 @@ def contacts(joints: Array, fps: float) -> Array:
     return np.array(found)
 
 
+def longest_flight(contact: Array, fps: float) -> float:
+    """Return the longest time without a foot on the ground in seconds; `contact` is bool [2, frame]."""
+    return max((run.stop - run.start for run in true_intervals(~np.any(contact, axis=0))), default=0) / fps
+
+
 def flat_ankle_height(joints: Array, contact: Array) -> float:
     """Return the height of the ankles of feet that stand flat, in metres; `contact` is bool [2, frame]."""
     heights = [point(joints, f"{side}_ankle")[on, 1] for side, on in zip(("left", "right"), contact, strict=True)]

@@ -1,0 +1,136 @@
+"""Pieces of a clip that no single action can show, because it is long, travels or turns: cut where both feet stand.
+
+A clip is cut where the body is slowest between two movements with both feet in contact. Of a long clip, the pieces are kept
+that move about as much as the most active one, and in which each foot ends near where it began, which excludes walking. Of a
+clip that travels or turns, only the piece is kept that holds most of the movement: the others lead to it and away from it, and
+do not show what the label states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from posegen.arrays import Array
+from posegen.dataset.clip_files import resample
+from posegen.errors import UsageError
+from posegen.evaluation.body import point
+from posegen.mocap.actions import (
+    FPS,
+    LONGEST,
+    LONGEST_FLIGHT,
+    MOST_TRAVEL,
+    MOST_TURN,
+    ClipAction,
+    SeveralActionsError,
+    clip_action,
+)
+from posegen.mocap.pose_channels import facing, leg_length
+from posegen.mocap.steps import contacts, longest_flight
+
+SHORTEST = 1.0
+"""Seconds of a piece: in less, little but a step is seen."""
+SLOWEST_WITHIN = 0.25
+"""Seconds before and behind a cut in which the body is nowhere slower."""
+NEAR = 0.35
+"""Leg lengths that a foot may end away from where it began in a piece of a long clip."""
+MOST_OF_IT = 0.5
+"""Share of the movement of a clip that the only piece of it holds."""
+AS_ACTIVE = 0.5
+"""Movement in a second of a piece, relative to that of the most active one, below which it is left out."""
+
+
+class Pieces(NamedTuple):
+    """The actions of a clip with the names of their pieces, and messages for pieces that are refused."""
+
+    actions: list[tuple[str, ClipAction]]
+    refused: list[str]
+
+
+def clip_actions(joints: Array, fps: float, name: str) -> Pieces:
+    """Return the action that a clip shows, or those of its pieces.
+
+    Parameters
+    ----------
+    joints, fps, name
+        See :func:`posegen.mocap.actions.clip_action`.
+
+    Raises
+    ------
+    UsageError
+        If neither the clip nor a piece of it can be an action.
+    """
+    try:
+        return Pieces([(name, clip_action(joints, fps, name))], [])
+    except SeveralActionsError as error:
+        found, refused = Pieces([], []), error
+    body = resample(joints, fps, FPS)
+    contact = contacts(body, FPS)
+    if longest_flight(contact, FPS) > LONGEST_FLIGHT:
+        raise refused  # what a jump or a climb is named after is not in the pieces
+    activity = _activity(body)
+    long = len(body) > LONGEST * FPS
+    spans = list(_spans(body, cut_frames(body, contact, activity), NEAR if long else MOST_TRAVEL))
+    moved = np.array([activity[span].sum() for span in spans])
+    rates = np.array([activity[span].mean() for span in spans])
+    kept = rates >= AS_ACTIVE * rates.max(initial=0.0) if long else moved >= MOST_OF_IT * activity.sum()
+    for span in (span for span, keep in zip(spans, kept, strict=True) if keep):
+        begin, end = span.start / FPS, span.stop / FPS
+        piece = f"{name}, {begin:.1f} to {end:.1f} s"
+        try:
+            found.actions.append((piece, clip_action(joints[round(begin * fps) : round(end * fps)], fps, piece)))
+        except UsageError as error:
+            found.refused.append(str(error))
+    if not found.actions:
+        raise refused
+    return found
+
+
+def cut_frames(joints: Array, contact: Array, activity: Array) -> Array:
+    """Return the frames at which a clip may be cut, with its first and last one.
+
+    Parameters
+    ----------
+    joints : float64 [frame, 22, 3]
+    contact : bool [2, frame]
+        Of the feet.
+    activity : float64 [frame]
+        Speed of the body.
+
+    Returns
+    -------
+    int64 [cut]
+    """
+    reach = round(SLOWEST_WITHIN * FPS)
+    padded = np.pad(activity, reach, mode="edge")
+    slowest = np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1).min(axis=1)
+    inner = np.flatnonzero((activity <= slowest) & contact.all(axis=0))
+    return np.unique(np.concatenate([[0], inner, [len(joints) - 1]]))
+
+
+def _activity(joints: Array) -> Array:
+    """Return the mean speed of the joints around the pelvis, smoothed over a fifth of a second: float64 [frame]."""
+    around = joints - point(joints, "pelvis")[:, None]
+    speed = np.sqrt((np.gradient(around, axis=0) ** 2).sum(-1)).mean(axis=1) * FPS
+    width = round(0.2 * FPS)
+    return np.asarray(np.convolve(np.pad(speed, width // 2, mode="edge"), np.full(width, 1 / width), "valid")[: len(joints)])
+
+
+def _spans(joints: Array, cuts: Array, near: float) -> Iterator[slice]:
+    """Yield the frames of pieces that do not overlap, each as long as possible, in which no foot ends farther than `near`."""
+    heading = np.degrees(np.unwrap(facing(joints)))
+    feet = np.stack([point(joints, f"{side}_ankle")[:, [0, 2]] for side in ("left", "right")], axis=1) / leg_length(joints)
+    first = 0
+    while first < len(cuts) - 1:
+        for last in range(len(cuts) - 1, first, -1):
+            span = slice(int(cuts[first]), int(cuts[last]) + 1)
+            away = np.sqrt(((feet[span.stop - 1] - feet[span.start]) ** 2).sum(-1)).max()
+            fits = SHORTEST * FPS <= span.stop - span.start <= LONGEST * FPS and away <= near
+            if fits and np.ptp(heading[span]) <= MOST_TURN:
+                yield span
+                first = last
+                break
+        else:
+            first += 1

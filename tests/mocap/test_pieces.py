@@ -1,0 +1,54 @@
+"""Clips that no single action can show: pieces of long ones; lying is refused; the disk is checked before an import writes."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from posegen.errors import UsageError
+from posegen.mocap.actions import clip_action
+from posegen.mocap.library import import_clips
+from posegen.mocap.pieces import clip_actions
+from tests.mocap.bvh_of_joints import write_bvh
+from tests.mocap.test_import import FPS, PELVIS, clips_of
+
+
+def test_a_long_clip_becomes_pieces(tmp_path: Path) -> None:
+    (joints,) = clips_of("squat")
+    still = joints[:1].repeat(10, 0)
+    long = np.concatenate([np.concatenate([joints, still]) for _ in range(1 + 9 * FPS // len(joints))])
+    pieces = clip_actions(long, FPS, "long.bvh")
+    assert len(pieces.actions) >= 2
+    spans = [tuple(map(float, re.findall(r"long.bvh, ([\d.]+) to ([\d.]+) s", name)[0])) for name, _ in pieces.actions]
+    assert all(1 <= end - begin <= 8.1 for begin, end in spans)
+    assert all(before[1] - after[0] < 0.15 for before, after in pairwise(spans))
+    heights = [long[round(end * FPS) - 1, PELVIS, 1] for _, end in spans]
+    np.testing.assert_allclose(heights, joints[0, PELVIS, 1], atol=0.05)  # cut between squats
+    write_bvh(tmp_path / "squat.bvh", long, FPS)
+    result = import_clips([tmp_path], tmp_path / "own")
+    assert [source["clip"].rpartition(".bvh, ")[2] for source in result.sources] == [
+        f"{begin:.1f} to {end:.1f} s" for begin, end in spans
+    ]
+    assert [*result.actions] == ["own_squat"]
+
+
+def test_walking_is_not_cut_into_steps_and_lying_is_refused() -> None:
+    (walk,) = clips_of("walk")
+    with pytest.raises(UsageError, match="an action on the spot"):
+        clip_actions(walk, FPS, "walk.bvh")
+    (lying,) = clips_of("lie_down")
+    with pytest.raises(UsageError, match="lies on the floor; lying is not imported"):
+        clip_action(lying[:150], FPS, "lying")
+
+
+def test_a_full_disk_is_noticed_before_an_import_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    np.savez(tmp_path / "squat.npz", joints=clips_of("squat")[0], fps=FPS)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(1 << 40, 1 << 40, 1 << 20))
+    with pytest.raises(UsageError, match=r"own: needs about 10,040,000 bytes, and 1,048,576 are free; choose another disk"):
+        import_clips([tmp_path], tmp_path / "own")
+    assert not (tmp_path / "own").exists()
