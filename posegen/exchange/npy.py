@@ -1,7 +1,11 @@
-"""Files in NumPy's format ``.npy``, written faster than by :func:`numpy.save`: headers of equal arrays are made once."""
+"""Small files written with few calls of the system, which take most of the time of an export to many files.
+
+Files in NumPy's format ``.npy`` are written faster than by :func:`numpy.save`: headers of equal arrays are made once.
+"""
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 from io import BytesIO
 
@@ -19,9 +23,18 @@ def write_npy(path: str, values: Array) -> None:
     values : ndarray
         In C order.
     """
-    with open(path, "wb") as file:
-        file.write(_header(values.shape, values.dtype.str))
-        file.write(values.data)
+    write_bytes(path, _header(values.shape, values.dtype.str), values.data)
+
+
+def write_bytes(path: str, *parts: bytes | memoryview) -> None:
+    """Write parts to a file at once: a buffered file of Python takes about twice as many calls of the system."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    try:
+        left = memoryview(b"".join(parts))
+        while left:
+            left = left[os.write(descriptor, left) :]
+    finally:
+        os.close(descriptor)
 
 
 @lru_cache(1024)

@@ -14,7 +14,7 @@ from posegen.arrays import Array
 from posegen.exchange.clip import Clip
 from posegen.exchange.export_format import Shard
 from posegen.exchange.moments import Moments, mean_and_deviation
-from posegen.exchange.npy import write_npy
+from posegen.exchange.npy import write_bytes, write_npy
 from posegen.exchange.word_classes import library_tagger
 
 LISTS = {"training": "train", "validation": "val", "test": "test"}
@@ -50,8 +50,7 @@ def write_texts(
             write_npy(f"{shard.folder}/{name}/{clip.name}.npy", values)
         moments.add(arrays[folder])
         lines = "".join(f"{text}#{tagged(text)}#0.0#0.0\n" for text in clip.captions)
-        with open(f"{shard.folder}/texts/{clip.name}.txt", "wb") as file:
-            file.write(lines.encode())
+        write_bytes(f"{shard.folder}/texts/{clip.name}.txt", lines.encode())
         names.setdefault(clip.split, []).append(clip.name)
     return {"names": names, **moments.as_data()}
 
