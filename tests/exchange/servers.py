@@ -83,12 +83,14 @@ class Hub(Handler):
             self.answer(
                 200, {"transfer": "basic", "objects": [self.batch(entry, own) for entry in json.loads(body)["objects"]]}
             )
-        elif found := re.fullmatch(r"/api/datasets/([^/]+/[^/]+)/(\w+)(/.*)?", path):
+        elif found := re.fullmatch(r"/datasets/([^/]+/[^/]+)/resolve/[^/]+/(.+)", path):
+            self.resolve(self.folder / "repos" / found[1] / found[2])
+        elif found := re.fullmatch(r"/api/datasets/([^/]+/[^/]+?)(?:/(?:([\w-]+)(?:/.*)?))?", path):
             repository = self.folder / "repos" / found[1]
             if not repository.exists():
                 self.answer(404, {"error": "Repository not found"}, X_Error_Code="RepoNotFound")
             else:
-                self.answer(200, getattr(self, found[2])(repository, body))
+                self.answer(200, getattr(self, (found[2] or "revision").replace("-", "_"))(repository, body))
         else:
             self.answer(404, {"error": f"not spoken: {path}"})
 
@@ -97,9 +99,35 @@ class Hub(Handler):
             return entry
         return {**entry, "actions": {"upload": {"href": f"{own}/upload/{entry['oid']}?X-Amz-Signature=f00d"}}}
 
+    def resolve(self, file: Path) -> None:
+        """Answer with a file."""
+        if not file.is_file():
+            self.answer(404, {"error": "Entry not found"}, X_Error_Code="EntryNotFound", X_Repo_Commit=COMMIT)
+            return
+        data = file.read_bytes()
+        self.answer(200, data, X_Repo_Commit=COMMIT, ETag=f'"{hashlib.sha256(data).hexdigest()}"', Accept_Ranges="bytes")
+
+    def revision(self, repository: Path, body: bytes) -> dict[str, object]:
+        files = [{"rfilename": entry["path"]} for entry in self.tree(repository, body) if entry["type"] == "file"]
+        return {"id": "me/motion", "sha": COMMIT, "siblings": files, "private": False, "tags": [], "downloads": 0, "likes": 0}
+
+    def paths_info(self, repository: Path, body: bytes) -> list[dict[str, object]]:
+        asked = body.decode()
+        return [
+            entry
+            for entry in self.tree(repository, body)
+            if f'"{entry["path"]}"' in asked or entry["path"] in parse_qs(asked).get("paths", [])
+        ]
+
     def tree(self, repository: Path, body: bytes) -> list[dict[str, object]]:
         found: list[dict[str, object]] = []
-        for path in sorted(path for path in repository.rglob("*") if path.is_file()):
+        address = urlsplit(self.path)
+        folder = repository / address.path.partition("/tree/")[2].partition("/")[2]
+        whole = "/tree/" not in address.path or "true" in address.query.lower() or "recursive=1" in address.query
+        for path in sorted(folder.rglob("*") if whole else folder.glob("*")):
+            if path.is_dir():
+                found.append({"type": "directory", "path": path.relative_to(repository).as_posix(), "oid": COMMIT})
+                continue
             data = path.read_bytes()
             oid = hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
             entry = {"type": "file", "path": path.relative_to(repository).as_posix(), "size": len(data), "oid": oid}

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -173,3 +174,29 @@ def test_messages_lose_signatures_and_secrets(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "abc123xyz")
     text = "Client error '403' for url 'https://bucket.example/a?X-Amz-Signature=12&b=c' with abc123xyz\nsecond"
     assert without_secrets(text) == "Client error '403' for url 'https://bucket.example/a' with ***"
+
+
+LOAD = """
+import json, sys
+import datasets
+found = datasets.load_dataset(sys.argv[1])
+row = found["test"][0]
+print(json.dumps({"rows": {split: len(rows) for split, rows in found.items()}, "name": row["name"], "joints": row["joints"]}))
+"""
+
+
+@pytest.mark.parametrize("place", ["hub"], indirect=True)
+def test_a_pushed_dataset_is_loaded_by_its_name(place: Place, dataset: Path, tmp_path: Path) -> None:
+    pytest.importorskip("datasets")
+    place.push(dataset)
+    variables = {**os.environ, **place.environment, "HF_HUB_OFFLINE": "0", "HF_DATASETS_OFFLINE": "0"}
+    variables |= {"HF_HOME": str(tmp_path / "another"), "HF_HUB_DISABLE_TELEMETRY": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", LOAD, place.target], capture_output=True, text=True, check=False, env=variables
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert sum(found["rows"].values()) == SAMPLES * VARIANTS
+    assert set(found["rows"]) == {"train", "validation", "test"}
+    stored = posegen.open(dataset)[int(found["name"])].joints[0, 0]
+    np.testing.assert_array_equal(np.array(found["joints"], np.float32), stored.reshape(len(stored), -1))

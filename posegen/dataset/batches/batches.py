@@ -103,29 +103,28 @@ class Source(Protocol):
 
     A source can be pickled and holds no thread and no open file, so that other processes can use it. Its methods are functions
     of their arguments.
-
-    Attributes
-    ----------
-    samples, chunk : int
-        Number of samples, and of samples in a chunk; the last chunk may have fewer.
-    seed : int or None
-        Seed of the samples, which decides on their split; None for samples without splits.
-    variants : tuple of str
-        Names of the variants in order.
-    most_threads : int
-        Number of threads that may load at the same time.
     """
 
     @property
-    def samples(self) -> int: ...  # noqa: D102
+    def samples(self) -> int:
+        """Number of samples."""
+
     @property
-    def chunk(self) -> int: ...  # noqa: D102
+    def chunk(self) -> int:
+        """Number of samples in a chunk; the last one may have fewer."""
+
     @property
-    def seed(self) -> int | None: ...  # noqa: D102
+    def seed(self) -> int | None:
+        """Seed of the samples, which decides on their split; None for samples without splits."""
+
     @property
-    def variants(self) -> tuple[str, ...]: ...  # noqa: D102
+    def variants(self) -> tuple[str, ...]:
+        """Names of the variants in order."""
+
     @property
-    def most_threads(self) -> int: ...  # noqa: D102
+    def most_threads(self) -> int:
+        """Number of threads that may load at the same time."""
+
     @property
     def name(self) -> str:
         """Name for messages."""
@@ -169,9 +168,11 @@ class MixedSource(Protocol):
     """A source of several datasets; see :class:`posegen.dataset.mix.MixSource`."""
 
     @property
-    def parts(self) -> tuple[tuple[int, int, int], ...]: ...  # noqa: D102
+    def parts(self) -> tuple[tuple[int, int, int], ...]:
+        """Seed, samples, and chunks in an epoch of each source."""
 
-    def locate(self, samples: Array) -> Mapping[str, Array]: ...  # noqa: D102
+    def locate(self, samples: Array) -> Mapping[str, Array]:
+        """Return ``dataset``, the number of the dataset, and ``sample``, the sample in it, of positions in an epoch."""
 
 
 class Windows:
