@@ -42,7 +42,16 @@ def body_offsets(persons: Persons, scale: float | Array = 1.0) -> Array:
 
 
 def leg_height(people: Persons) -> Array:
-    """Return the height of the hip joint above the ground in standing, in metres; about 0.9 for an average adult."""
+    """Return the height of the hips in standing, in metres; about 0.9 for an average adult.
+
+    It is that of the anatomical skeleton, whatever the joint placement, so that the same people walk equally fast on all.
+    """
+    limb = (PROPORTIONS["thigh"] + PROPORTIONS["shank"]) * people.legs.astype(np.float64) + PROPORTIONS["ankle_height"]
+    return np.asarray(people.stature * limb)
+
+
+def hip_height(people: Persons) -> Array:
+    """Return the height of the hip joints in standing, in metres, as the stored joints show it."""
     straight = -(people.rest[..., _KNEE, 1] + people.rest[..., _ANKLE, 1])
     return np.asarray(people.stature * (straight * people.legs.astype(np.float64) + PROPORTIONS["ankle_height"]))
 

@@ -7,7 +7,7 @@ import pytest
 
 import posegen
 from posegen.arrays import Array
-from posegen.bodies import body_offsets, leg_height
+from posegen.bodies import body_offsets, hip_height, leg_height
 from posegen.config.load import load_config
 from posegen.config.schema import Config, Population
 from posegen.evaluation.body import joint_angles
@@ -15,6 +15,7 @@ from posegen.fields.field import Sequences
 from posegen.fields.rotation import bone_offsets
 from posegen.library.load import load_library
 from posegen.planning.population import persons
+from posegen.planning.scenes import plan_scenes
 from posegen.skeleton import AVERAGE_STATURE, JOINTS, MIRROR_JOINTS, PARENTS, SKELETONS, T_POSE, rest_offsets
 
 PEOPLE = np.arange(2000)
@@ -82,7 +83,15 @@ def test_legs_are_measured_on_the_skeleton() -> None:
         people = persons(Config(skeleton=skeleton), LIBRARY, PEOPLE)
         offsets = body_offsets(people)
         hanging = -(offsets[:, [JOINTS.index(name) for name in ("left_knee", "left_ankle")], 1].sum(1))
-        np.testing.assert_allclose(leg_height(people), hanging + 0.039 * people.stature, rtol=1e-5)
+        np.testing.assert_allclose(hip_height(people), hanging + 0.039 * people.stature, rtol=1e-5)
+
+
+def test_the_same_people_are_as_large_on_all_skeletons() -> None:
+    heights = [leg_height(persons(Config(skeleton=skeleton), LIBRARY, PEOPLE)) for skeleton in SKELETONS]
+    assert all(np.array_equal(heights[0], height) for height in heights)
+    # Scenes are planned by size, so that they are equal: who walks how far, and how fast.
+    plans = [plan_scenes(Config(skeleton=skeleton), LIBRARY, np.arange(50)) for skeleton in SKELETONS]
+    assert all(np.array_equal(plans[0].speed, plan.speed) for plan in plans)
 
 
 def test_samples_have_the_bones_of_their_people() -> None:

@@ -93,9 +93,9 @@ def test_every_coordinate_matters():
 
 def test_stream_numbers_are_kept():
     names = "PERSON BODY THEME ACTORS CAST POSITION LENGTH SEGMENT_COUNT SEGMENT LAYER SEAT MOTION VARIANT CAPTION SPLIT"
-    names += " AUGMENT QUOTA MEETING CAMERA DETECTOR FACE OBJECT HABIT ORDER SKELETON"
+    names += " AUGMENT QUOTA MEETING CAMERA DETECTOR FACE OBJECT HABIT ORDER SKELETON PLACEMENT"
     assert " ".join(stream.name for stream in Stream) == names
-    assert [stream.value for stream in Stream] == [*range(1, 17), 18, 24, 32, 33, 34, 35, 36, 48, 49]
+    assert [stream.value for stream in Stream] == [*range(1, 17), 18, 24, 32, 33, 34, 35, 36, 48, 49, 50]
 
 
 def test_moments():

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from posegen.arrays import Array
-from posegen.bodies import leg_height
+from posegen.bodies import hip_height
 from posegen.constants import AROUND, AVERAGE_LEG, DEGREES, SPEED_BOUNDS
 from posegen.library.load import Library
 from posegen.planning.repertoire import NO_GAIT, RUN, STEP, WALK, Repertoire, parts_of, repertoire
@@ -129,7 +129,7 @@ def find_segments(scenes: Scenes, library: Library, fps: int) -> Segments:
     seconds = np.minimum(end, shown) - start
     finished = end <= shown + _SLACK
     completed, exact = _completed(actions, scenes, seconds)
-    leg = leg_height(scenes.persons)[..., None]
+    leg = hip_height(scenes.persons)[..., None]
     whole = _is_visible(actions, scenes, seconds, finished, completed, leg)
     begun = ~whole & ~finished & (seconds >= _MIN_BEGUN - _SLACK) & (scenes.action != actions.standing)
     visible = used & (whole | begun)
