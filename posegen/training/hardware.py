@@ -32,6 +32,7 @@ from posegen.training.setup import Setup
 from posegen.training.trained_models import EVALUATION_BATCH
 
 _GB = 10**9
+_DTYPES = {"bf16-mixed": torch.bfloat16, "16-mixed": torch.float16}
 _STANDARD, _QUICK = (2, 4, 8), (4, 8, 16)
 _QUICK_STEPS = 1000
 _GAIN = 1.05
@@ -246,15 +247,16 @@ def _choose(setup: Setup, first: dict[str, Any], loading: float) -> tuple[Choice
 
     device: str = choose("device", lambda: ("cuda", "a GPU is present") if gpus else ("cpu", "no GPU is present"))
     devices: int = choose("devices", lambda: (1, "one unless several are requested"))
-    _check_devices(device, devices, gpus)
+    check_devices(device, devices, gpus, mps=torch.backends.mps.is_available(), precision=settings.machine.precision)
     split_batch(settings.batch, devices, 1)
     total, free = (gpu.total_memory, gpu.total_memory) if gpu and device == "cuda" else (memory.total, memory.free)
     share, room = settings.batch // devices, _room(settings, device, free) // devices
     trials = _Trials(setup, first, device)
+    half = half_precision(device, bf16=device != "cuda" or torch.cuda.is_bf16_supported(including_emulation=False))
     small = _first_micro_batch(settings, total)
     own_cores = max(1, cores // devices) if device == "cpu" else cores
     trials.threads = threads = choose("threads", lambda: trials.compare("threads", own_cores, 1, small))
-    trials.precision = choose("precision", lambda: trials.compare("precision", "32-true", "bf16-mixed", small))
+    trials.precision = choose("precision", lambda: trials.compare("precision", "32-true", half, small))
     # A batch that needs several passes is computed twice, so a smaller micro-batch must be much faster.
     whole = setup.task.needs_whole_batch
     gain = _RECOMPUTATION_GAIN if whole else _GAIN
@@ -280,8 +282,24 @@ def _yes(value: bool) -> str:
     return "yes" if value else "no"
 
 
-def _check_devices(device: str, devices: int, gpus: int) -> None:
-    """Raise UsageError if there are fewer GPUs than requested."""
+def half_precision(device: str, *, bf16: bool) -> str:
+    """Return the faster precision that is compared with float32: bf16, or fp16 on GPUs that do not compute in bf16.
+
+    Examples
+    --------
+    >>> half_precision("cuda", bf16=False), half_precision("cpu", bf16=True)
+    ('16-mixed', 'bf16-mixed')
+    """
+    return "16-mixed" if device == "mps" or not bf16 else "bf16-mixed"
+
+
+def check_devices(device: str, devices: int, gpus: int, *, mps: bool, precision: str | None) -> None:
+    """Raise UsageError if there are fewer devices than requested, or the device does not compute in the precision."""
+    if device == "mps" and (not mps or devices > 1):
+        problem = "there is one such device" if mps else "torch finds no Apple GPU"
+        raise UsageError(f"machine.device is mps and machine.devices {devices}, but {problem}. Use --set machine.device=cpu")
+    if device == "cpu" and precision == "16-mixed":
+        raise UsageError("machine.precision is 16-mixed, which needs a GPU. Use --set machine.precision=bf16-mixed or 32-true")
     if device == "cuda" and devices > gpus:
         hint = f"--set machine.devices={gpus}" if gpus else "--set machine.device=cpu"
         raise UsageError(f"machine.device is cuda and machine.devices {devices}, but torch finds {gpus} GPUs. {hint}")
@@ -369,7 +387,7 @@ class _Trials:
         for _ in range(repeats):
             begin = time.perf_counter()
             with matrix_attention(self._device.type):
-                with torch.autocast(self._device.type, torch.bfloat16, enabled=self.precision == "bf16-mixed"):
+                with torch.autocast(self._device.type, _DTYPES.get(self.precision), enabled=self.precision in _DTYPES):
                     loss = self._task.loss(self._task.apply(self._model, clips), clips)
                 used = self._used() - before
                 loss.backward()  # type: ignore[no-untyped-call]

@@ -105,18 +105,18 @@ class Machine(StrictModel):
 
     Attributes
     ----------
-    device : cpu or cuda
+    device : cpu, cuda or mps
     devices : number of devices that train together; all: every GPU; null: one
-    precision : arithmetic precision
+    precision : 32-true, bf16-mixed, or 16-mixed with scaled gradients for GPUs without bf16
     threads : CPU threads
     micro_batch : clips per forward pass; gradients of micro-batches are accumulated to those of a batch
     workers : processes that load data
     compile, checkpointing : compile the model; recompute activations instead of storing them
     """
 
-    device: Literal["cpu", "cuda"] | None = None
+    device: Literal["cpu", "cuda", "mps"] | None = None
     devices: Annotated[Integer, Field(ge=1, le=64)] | Literal["all"] | None = None
-    precision: Literal["32-true", "bf16-mixed"] | None = None
+    precision: Literal["32-true", "bf16-mixed", "16-mixed"] | None = None
     threads: Annotated[Integer, Field(ge=1, le=1024)] | None = None
     micro_batch: Annotated[Integer, Field(ge=1)] | None = None
     workers: Annotated[Integer, Field(ge=0, le=256)] | None = None

@@ -33,7 +33,9 @@ from posegen.training.data.captions import (  # noqa: E402  # noqa: E402
     family_names,
     texts_of,
 )
+from posegen.training.data.features import View  # noqa: E402
 from posegen.training.data.sources import cached_array, fill_cache, view_of  # noqa: E402
+from posegen.training.models.encoder import add_adapters, set_checkpointing, trainable_weights  # noqa: E402
 from posegen.training.settings import Model, load_settings  # noqa: E402
 from posegen.training.setup import Request, open_setup  # noqa: E402
 from posegen.training.tasks.text import (  # noqa: E402
@@ -337,3 +339,34 @@ def test_impossible_requests_raise(folder: Path, reported: dict[str, Any]) -> No
     settings = load_settings("quick", [f"text.encoder={folder / 'tiny'}"], "text")
     with pytest.raises(UsageError, match=r"--set text\.encoder=some/run"):
         open_setup(Request(str(folder / "dataset"), "text", "quick", settings, init=Path("some/run")))
+
+
+@pytest.mark.parametrize("rank", [None, 4])
+def test_checkpointing_stores_less_and_changes_no_gradient(folder: Path, rank: int | None) -> None:
+    """At least 30 % less is stored for the backward pass, with and without adapters."""
+    view, texts = View(1, 1, 1, (), str(folder / "tiny")), [f"a person walks {'and turns ' * 5}"] * 2 + ["someone sits"]
+    stored, gradients, losses = [], [], []
+    for on in (False, True):
+        torch.manual_seed(0)
+        model = TASK.build(view, Model()).train()
+        if rank is not None:
+            add_adapters(model.encoder, rank)
+        set_checkpointing(model, on=on)
+        sizes = {}
+
+        def store(tensor: Any, sizes: dict[int, int] = sizes) -> Any:
+            sizes[tensor.data_ptr()] = tensor.untyped_storage().nbytes()
+            return tensor
+
+        torch.manual_seed(1)
+        with torch.autograd.graph.saved_tensors_hooks(store, lambda tensor: tensor):
+            loss = model(texts)[:, 0].sum()
+        own = {parameter.data_ptr() for parameter in model.parameters()}
+        stored.append(sum(size for pointer, size in sizes.items() if pointer not in own))
+        loss.backward()
+        losses.append(loss.item())
+        gradients.append([weight.grad for weight in trainable_weights(model).values() if weight.grad is not None])
+    assert losses[0] == losses[1]
+    assert len(gradients[0]) > 3
+    assert all((one == other).all() for one, other in zip(*gradients, strict=True))
+    assert stored[1] < 0.7 * stored[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import torch
 from safetensors.torch import load_file
 
 from posegen.errors import UsageError
-from posegen.training.hardware import Estimate, check_budget, clearly_faster, split_batch
+from posegen.training.hardware import Estimate, check_budget, check_devices, clearly_faster, split_batch
 from posegen.training.settings import load_settings, training_presets
 from tests.once import made_once
 from tests.running import Programs
@@ -216,7 +217,7 @@ def test_presets_are_valid(preset: str) -> None:
     ("override", "message"),
     [
         ("model.size=huge", "model.size"),
-        ("machine.precision=16-mixed", "machine.precision"),
+        ("machine.precision=16-true", "machine.precision"),
         ("memory.limit=much", "amount of memory such as"),
         ("stepz=3", "steps"),
     ],
@@ -224,3 +225,23 @@ def test_presets_are_valid(preset: str) -> None:
 def test_an_invalid_setting_is_reported_with_its_key(override: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         load_settings("quick", [override])
+
+
+@pytest.mark.parametrize(
+    ("device", "devices", "mps", "precision", "problem"),
+    [
+        ("mps", 1, False, None, "no Apple GPU"),
+        ("mps", 2, True, None, "one such device"),
+        ("cuda", 2, False, None, "torch finds 1 GPUs"),
+        ("cpu", 1, False, "16-mixed", "needs a GPU"),
+        ("mps", 1, True, "16-mixed", None),
+        ("cuda", 1, False, "16-mixed", None),
+        ("cpu", 2, False, "bf16-mixed", None),
+    ],
+)
+def test_devices_that_are_absent_or_lack_the_precision_are_refused(
+    device: str, devices: int, mps: bool, precision: str | None, problem: str | None
+) -> None:
+    expected = nullcontext() if problem is None else pytest.raises(UsageError, match=problem)
+    with expected:
+        check_devices(device, devices, 1, mps=mps, precision=precision)

@@ -34,6 +34,7 @@ from posegen.errors import PosegenError
 from posegen.machine import private_folder, user_cache
 from posegen.training.data.feed import Feed, Loader, batches_of, statistics
 from posegen.training.hardware import Choices, is_out_of_memory, matrix_attention, split_batch
+from posegen.training.models.encoder import set_checkpointing
 from posegen.training.run_folder import RunProgress, State, read_checkpoint
 from posegen.training.settings import learning_rate
 from posegen.training.setup import Request, Setup, open_setup
@@ -82,6 +83,8 @@ class Learner(lightning.LightningModule):
     progress : RunProgress
     micro_batch : int
         Clips per forward pass.
+    scaler : dict of str to float
+        State of the gradient scaler of 16-mixed in the checkpoint.
     inside_step : bool
         Whether the optimiser is changing the weights. If an error occurs then, the weights belong to no step.
     """
@@ -95,10 +98,12 @@ class Learner(lightning.LightningModule):
         self.inside_step = False
         self.average = {name: value.detach().clone() for name, value in model.state_dict().items()}
         self._optimiser: dict[str, Tensor] = {}
+        self.scaler: dict[str, float] = {}
         if state is not None:
             model.load_state_dict(dict(state.tensors["weights"]))
             self.average = {name: value.clone() for name, value in state.tensors["average"].items()}
             self._optimiser = dict(state.tensors.get("optimiser", {}))
+            self.scaler = {name: value.item() for name, value in state.tensors.get("scaler", {}).items()}
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Return the optimiser, in the state of the checkpoint."""
@@ -142,7 +147,14 @@ class Learner(lightning.LightningModule):
         optimiser: Any = self.optimizers(use_pl_optimizer=False)
         moments = optimiser.state_dict()["state"] if optimiser else {}
         flat = {f"{index}.{key}": value for index, values in moments.items() for key, value in values.items()}
-        tensors = {"weights": self.model.state_dict(), "average": self.average, "optimiser": flat or self._optimiser}
+        scaler: Any = getattr(self.trainer.precision_plugin, "scaler", None) if self._trainer else None
+        scale = self.scaler if scaler is None else scaler.state_dict()
+        tensors = {
+            "weights": self.model.state_dict(),
+            "average": self.average,
+            "optimiser": flat or self._optimiser,
+            "scaler": {name: torch.tensor(value, dtype=torch.float64) for name, value in scale.items()},
+        }
         return State(tensors, self.progress)
 
 
@@ -188,8 +200,7 @@ def run_steps(session: Session, learner: Learner, callback: StepCallback, rank: 
     feed = _feed(session, learner.progress.step, rank)
     learner.model.train()
     learner.micro_batch, learner.inside_step = choices.micro_batch, False
-    if setup.task.takes_motion:
-        learner.model.encoder.checkpointing = choices.checkpointing  # type: ignore[union-attr]
+    set_checkpointing(learner.model, on=choices.checkpointing)
     on_gpu = choices.device == "cuda"
     if on_gpu:
         torch.set_float32_matmul_precision("high")
@@ -203,13 +214,17 @@ def run_steps(session: Session, learner: Learner, callback: StepCallback, rank: 
         # Lightning advises on loading processes and the logging interval, which posegen chooses and reports.
         warnings.filterwarnings("ignore", module="lightning")
         trainer = lightning.Trainer(
-            accelerator="gpu" if on_gpu else "cpu", devices=choices.devices, strategy="ddp" if choices.devices > 1 else "auto",
+            accelerator="gpu" if on_gpu else choices.device, devices=choices.devices,
+            strategy="ddp" if choices.devices > 1 else "auto",
             precision=choices.precision, benchmark=on_gpu,  # type: ignore[arg-type]
             max_epochs=-1, max_steps=session.last - learner.progress.step, callbacks=[callback],
             accumulate_grad_batches=feed.parts, gradient_clip_val=setup.settings.optimiser.clip or None,
             logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
             limit_val_batches=0, num_sanity_val_steps=0, use_distributed_sampler=False,
         )  # fmt: skip
+        scaler: Any = getattr(trainer.precision_plugin, "scaler", None)
+        if scaler is not None and learner.scaler:
+            scaler.load_state_dict(learner.scaler)
         try:
             trainer.fit(learner, Loader(feed, choices.workers, pinned=on_gpu, log=log))
         except SystemExit:

@@ -8,6 +8,8 @@ learned actions faster than a transformer with as many weights: 95 % of clips ag
 from __future__ import annotations
 
 import math
+import warnings
+from typing import Any
 
 import numpy as np
 import torch
@@ -200,6 +202,19 @@ def merge_adapters(module: nn.Module) -> None:
     for layer in list(module.modules()):
         if parametrize.is_parametrized(layer, "weight"):
             parametrize.remove_parametrizations(layer, "weight", leave_parametrized=True)
+
+
+def set_checkpointing(model: nn.Module, *, on: bool) -> None:
+    """Recompute the activations of each block of a new model in the backward pass instead of storing them."""
+    module: Any
+    for module in model.modules():
+        if isinstance(module, NormalisedEncoder):
+            module.checkpointing = on
+        elif on and getattr(module, "supports_gradient_checkpointing", False):  # a transformer of Hugging Face
+            with warnings.catch_warnings():
+                # Version 5 has another name for it.
+                warnings.simplefilter("ignore", FutureWarning)
+                module.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
 
 
 def trainable_weights(model: nn.Module) -> dict[str, Tensor]:

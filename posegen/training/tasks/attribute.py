@@ -454,6 +454,10 @@ def _configured(settings: Settings) -> Task:
         raise UsageError("data.frames is set, but the task attribute needs whole clips. Remove it")
     if given == "captions" and (settings.contrast.hard or settings.adapter.rank is not None):
         raise UsageError("attribute.given=captions has no hard negatives and no encoder: remove contrast.hard and adapter.rank")
+    if given == "captions" and settings.machine.checkpointing:
+        raise UsageError(
+            "attribute.given=captions has no blocks whose activations could be recomputed. Remove machine.checkpointing"
+        )
     return _task(given)
 
 

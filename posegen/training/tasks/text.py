@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -112,8 +113,9 @@ class TextModel(nn.Module):
         prompted = [self.prompt + text for text in distinct]
         tokens = self.encoder.tokenizer(prompted, truncation=True, max_length=self._limit, padding=False)["input_ids"]
         order = np.argsort([len(own) for own in tokens], kind="stable")
-        # Weights with adapters are computed once for all texts.
-        with parametrize.cached():
+        # Weights with adapters are computed once for all texts, except where the backward pass recomputes them.
+        recomputed = any(getattr(module, "gradient_checkpointing", False) for module in self.encoder.modules())
+        with nullcontext() if recomputed and self.training else parametrize.cached():
             parts = [self._encoded([tokens[i] for i in order[at : at + _AT_ONCE]]) for at in range(0, len(order), _AT_ONCE)]
         position = np.empty(len(order), np.int64)
         position[order] = np.arange(len(order))
