@@ -12,9 +12,9 @@ from typing import Any
 
 from posegen.arrays import Array
 from posegen.exchange.clip import Clip
-from posegen.exchange.export_format import ExportFormat, Shard
-from posegen.exchange.features263 import FPS, GROUPS, WIDTH, features_of, standard_skeleton
-from posegen.exchange.text_motion import write_lists, write_mean, write_texts
+from posegen.exchange.export_format import Shard
+from posegen.exchange.features263 import GROUPS, WIDTH, features_of, standard_skeleton
+from posegen.exchange.text_motion import features_format, write_lists, write_mean, write_texts
 
 _FEATURES = "new_joint_vecs"
 
@@ -39,13 +39,11 @@ def finish(folder: Path, parts: Iterator[Mapping[str, Any]]) -> None:
     write_mean(folder, records, GROUPS)
 
 
-FORMAT = ExportFormat(
+FORMAT = features_format(
     "humanml3d",
     "folder of HumanML3D: 263 features, joints, texts with word classes; 20 frames per second",
     write,
     finish,
-    fps=FPS,
-    most_actors=1,
     frames=(41, 200),
     frame_bytes=1320,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,8 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.exchange.clip import Clip
-from posegen.exchange.export_format import Shard
+from posegen.exchange.export_format import ExportFormat, Shard
+from posegen.exchange.features263 import FPS
 from posegen.exchange.moments import Moments, mean_and_deviation
 from posegen.exchange.npy import write_bytes, write_npy
 from posegen.exchange.word_classes import library_tagger
@@ -21,6 +22,10 @@ LISTS = {"training": "train", "validation": "val", "test": "test"}
 """Names of the lists of the clips of each split."""
 _TEXTS = 1000
 """Captions whose words are kept with their classes."""
+
+
+features_format = partial(ExportFormat, fps=FPS, most_actors=1)
+"""Record of a format with HumanML3D's features, whose captions describe one person."""
 
 
 def write_texts(

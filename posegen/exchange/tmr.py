@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from posegen.exchange.clip import Clip
-from posegen.exchange.export_format import ExportFormat, Shard
+from posegen.exchange.export_format import Shard
 from posegen.exchange.features263 import FPS, WIDTH, features_of, standard_skeleton
 from posegen.exchange.moments import Moments, mean_and_deviation
 from posegen.exchange.npy import write_npy
-from posegen.exchange.text_motion import write_lists
+from posegen.exchange.text_motion import features_format, write_lists
 
 _FEATURES = "guoh3dfeats"
 _ANNOTATIONS, _MOTIONS, _STATS = "annotations/posegen", f"motions/{_FEATURES}", f"stats/posegen/{_FEATURES}"
@@ -54,13 +54,11 @@ def finish(folder: Path, parts: Iterator[Mapping[str, Any]]) -> None:
         torch.save(torch.from_numpy(values), folder / _STATS / f"{name}.pt")
 
 
-FORMAT = ExportFormat(
+FORMAT = features_format(
     "tmr",
     "folders of TMR: HumanML3D's features, annotations and splits; 20 frames per second",
     write,
     finish,
-    fps=FPS,
-    most_actors=1,
     frames=(41, 201),
     frame_bytes=1060,
     modules=("torch",),

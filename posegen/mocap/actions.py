@@ -274,50 +274,14 @@ def _below(name: str) -> bool:
 
 
 def _assembled(channels: dict[str, Array], feet: list[FootTrack], cycle: Cycle, joints: Array) -> ClipAction:
-    frames = len(channels["root_height"])
-    stays = all(foot.contact.all() and abs(foot.forward[0]) + abs(foot.aside[0]) == 0 for foot in feet)
-    tracks = dict(channels)
-    for side, foot in zip(("left", "right"), feet, strict=True):
-        if not stays:
-            tracks |= {f"{side}_foot_{n}": v for n, v in zip(("forward", "aside", "up", "pitch"), foot[1:], strict=True)}
-        elif np.abs(foot.pitch).max() > STILL_DEGREES:
-            tracks[f"{side}_foot_pitch"] = foot.pitch
-    layered = _is_layered(channels, feet)
-    if layered:
-        tracks = {name: values for name, values in tracks.items() if not _below(name) and "_foot_" not in name}
-        tracks = {
-            name: values
-            for name, values in tracks.items()
-            if not name.startswith("trunk") or np.abs(values).max() > 2 * STILL_DEGREES
-        }
-    tracks = {name: values for name, values in tracks.items() if not _is_still(name, values)}
-    layered = layered and any("_arm" in part for part in _parts(tracks))
+    tracks, layered = _moved(channels, feet)
     side = _side(channels, feet)
     near = side or "right"
     lifts, extra = ([], {}) if layered else _lifts(feet, near)  # a layer leaves the feet where they are
-    at = np.arange(frames) / (frames - 1)
-    keys: dict[int, dict[str, float]] = {}
-    pose: dict[str, float] = {}
-    for name in sorted(tracks):
-        values, written = tracks[name], _written(name, near)
-        if name in _FLIPPED and near == "right":
-            values = -values
-        begin = _rounded(name, float(values[0]))
-        if begin != 0:
-            pose[written] = begin
-        limb = name.partition("_foot_")[0] if "_foot_" in name else ""
-        forced = _edges(feet[("left", "right").index(limb)].contact) if limb else np.zeros(0, np.int64)
-        for i in thinned(at, values, _tolerance(name), forced):
-            if i > 0:
-                keys.setdefault(int(i), {})[written] = _rounded(name, float(values[i]))
-    cycle_keys = [{"at": round(float(at[i]), 4), "through": True, "pose": keys[i]} for i in sorted(keys)]
-    if not cycle_keys:
-        cycle_keys = [{"at": 1.0, "pose": {}}]
-    seconds = (frames - 1) / FPS
+    pose, cycle_keys = _key_poses(tracks, feet, near)
+    seconds = (len(joints) - 1) / FPS
     enter, leave = (_blend_seconds(tracks, i, feet) for i in (0, -1))
-    parts = _parts(tracks) if layered else list(PARTS)
-    if layered:
-        parts = [_written(part, near) if side else part for part in parts]
+    parts = [_written(part, near) if side else part for part in _parts(tracks)] if layered else list(PARTS)
     entry: dict[str, Any] = {
         "parts": parts,
         "layered": layered,
@@ -333,6 +297,49 @@ def _assembled(channels: dict[str, Array], feet: list[FootTrack], cycle: Cycle, 
     if not layered and float(channels["root_height"].min()) < BENT_ANKLES:
         entry["ranges"] = {"ankle_dorsiflexion": FLAT_FOOT}
     return ClipAction(entry, side, seconds, cycle.repeated, len(cycle_keys), layered, joints)
+
+
+def _moved(channels: Mapping[str, Array], feet: list[FootTrack]) -> tuple[dict[str, Array], bool]:
+    """Return the channels of body and feet that move, and whether they can be performed over another action."""
+    stays = all(foot.contact.all() and abs(foot.forward[0]) + abs(foot.aside[0]) == 0 for foot in feet)
+    tracks = dict(channels)
+    for side, foot in zip(("left", "right"), feet, strict=True):
+        if not stays:
+            tracks |= {f"{side}_foot_{n}": v for n, v in zip(("forward", "aside", "up", "pitch"), foot[1:], strict=True)}
+        elif np.abs(foot.pitch).max() > STILL_DEGREES:
+            tracks[f"{side}_foot_pitch"] = foot.pitch
+    layered = _is_layered(channels, feet)
+    if layered:
+        tracks = {
+            name: values
+            for name, values in tracks.items()
+            if not _below(name)
+            and "_foot_" not in name
+            and (not name.startswith("trunk") or np.abs(values).max() > 2 * STILL_DEGREES)
+        }
+    tracks = {name: values for name, values in tracks.items() if not _is_still(name, values)}
+    return tracks, layered and any("_arm" in part for part in _parts(tracks))
+
+
+def _key_poses(tracks: Mapping[str, Array], feet: list[FootTrack], near: str) -> tuple[dict[str, float], list[dict[str, Any]]]:
+    """Return the first pose, and the key poses behind it."""
+    at = np.arange(len(feet[0].contact)) / (len(feet[0].contact) - 1)
+    keys: dict[int, dict[str, float]] = {}
+    pose: dict[str, float] = {}
+    for name in sorted(tracks):
+        values, written = tracks[name], _written(name, near)
+        if name in _FLIPPED and near == "right":
+            values = -values
+        begin = _rounded(name, float(values[0]))
+        if begin != 0:
+            pose[written] = begin
+        limb = name.partition("_foot_")[0] if "_foot_" in name else ""
+        forced = _edges(feet[("left", "right").index(limb)].contact) if limb else np.zeros(0, np.int64)
+        for i in thinned(at, values, _tolerance(name), forced):
+            if i > 0:
+                keys.setdefault(int(i), {})[written] = _rounded(name, float(values[i]))
+    cycle_keys = [{"at": round(float(at[i]), 4), "through": True, "pose": keys[i]} for i in sorted(keys)]
+    return pose, cycle_keys or [{"at": 1.0, "pose": {}}]
 
 
 _FLIPPED = {

@@ -67,6 +67,15 @@ class _Labelled:
     action: ClipAction
 
 
+@dataclass
+class _Read:
+    """What has been read so far."""
+
+    clips: list[_Labelled] = field(default_factory=list)
+    sources: list[dict[str, Any]] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+
 def import_clips(
     paths: Sequence[Path],
     out: Path,
@@ -113,29 +122,30 @@ def import_clips(
     if free < needed:
         raise UsageError(f"{out}: needs about {needed:,} bytes, and {free:,} are free; choose another disk with --out")
     table = read_label_table(labels) if labels is not None else None
-    refused: list[str] = []
-    sources: list[dict[str, Any]] = []
-    clips: list[_Labelled] = []
+    read = _Read()
     for number, file in enumerate(files):
-        for clip in _clips_of(file, fps, names, refused):
-            label = label_of(file, table, clip.label)
-            try:
-                pieces = clip_actions(clip.joints, clip.fps, clip.name)
-            except UsageError as error:
-                refused.append(str(error))
-                continue
-            refused += pieces.refused
-            clips += [_Labelled(name, label, action) for name, action in pieces.actions]
-            sources += [_worked_out(replace(clip, name=name), label, action) for name, action in pieces.actions]
+        for clip in _clips_of(file, fps, names, read.refused):
+            _add_clip(clip, label_of(file, table, clip.label), read)
         if progress is not None:
             progress(number + 1, len(files))
-    if not clips:
-        reasons = "\n".join(refused[:20])
+    if not read.clips:
+        reasons = "\n".join(read.refused[:20])
         raise UsageError(f"none of the clips can be used:\n{reasons}")
-    groups = dict(_groups(clips))
+    groups = dict(_groups(read.clips))
     if names_taken := sorted(set(groups) & set(read_library(_BASE).actions)):
         raise UsageError(f"{names_taken[0]}: is an action of posegen; give the clips another label")
-    return _write(out, groups, refused, sources, {"licence": licence, "source": source})
+    return _write(out, groups, read.refused, read.sources, {"licence": licence, "source": source})
+
+
+def _add_clip(clip: SourceClip, label: Label, read: _Read) -> None:
+    try:
+        pieces = clip_actions(clip.joints, clip.fps, clip.name)
+    except UsageError as error:
+        read.refused.append(str(error))
+        return
+    read.refused += pieces.refused
+    read.clips += [_Labelled(name, label, action) for name, action in pieces.actions]
+    read.sources += [_worked_out(replace(clip, name=name), label, action) for name, action in pieces.actions]
 
 
 def _existing(path: Path) -> Path:
