@@ -56,8 +56,8 @@ def train(
     its last checkpoint. If the dataset has grown since, it trains as many steps again,
     on all samples.
 
-    With --init, DATASET may be your own clips: an .npz file with joints [frames, 22, 3], offsets, fps and classes, or a folder
-    with CLASS/NAME.npy.
+    For the task action, DATASET may be your own clips: an .npz file with joints [frames, 22, 3], offsets, fps and classes, or a
+    folder with CLASS/NAME.npy. --init starts from the model of another run.
     """
     from posegen.plugins import require_extra
     from posegen.training.settings import load_settings

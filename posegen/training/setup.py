@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from posegen.arrays import Array
 from posegen.config.identity import digest
 from posegen.config.load import load_config
+from posegen.dataset.clip_files import FOLDER_FPS
 from posegen.dataset.layout import HEADER_FILE, ROWS
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.splits import SPLITS, in_split
@@ -297,14 +298,13 @@ def open_setup(request: Request) -> Setup:
 
 
 def _open_data(request: Request) -> TrainingData:
-    """Open the training data; a user's clips are allowed only with a model that defines how motion is seen."""
+    """Open the training data; a trained model, if there is one, defines how a user's clips are seen."""
     path, settings = Path(request.source), request.settings
-    if request.init is None and path.suffix == ".npz":
-        raise UsageError(f"{path}: your own clips need a trained model, which defines how motion is seen. Pass --init RUN")
-    is_dataset = (path / HEADER_FILE).exists()
-    if request.init is None or is_dataset or not (path.is_dir() or path.suffix == ".npz"):
+    is_own = path.suffix == ".npz" or (not (path / HEADER_FILE).exists() and any(path.glob("*/*.npy")))
+    if not is_own and (request.init is None or (path / HEADER_FILE).exists() or not path.is_dir()):
         return open_training_data(request.source, settings.data, settings.steps * settings.batch)
-    model_view = load_model(request.init).view
+    stride = settings.data.stride
+    model_view = View(0, FOLDER_FPS / stride, stride, ()) if request.init is None else load_model(request.init).view
     clips = read_own_clips(path, model_view.fps * model_view.stride)
     frames = -(-max(len(clip) for clip in clips.joints) // model_view.stride)
     view = View(frames, model_view.fps, model_view.stride, tuple(sorted(set(clips.words))))

@@ -12,6 +12,7 @@ import torch
 
 import posegen
 from posegen.cli.main import main
+from posegen.dataset.read import open_dataset
 from posegen.errors import PosegenError, UsageError
 from posegen.training.data.features import FEATURES
 from posegen.training.data.sources import read_own_clips, view_of
@@ -19,7 +20,9 @@ from posegen.training.model_formats import export_model
 from posegen.training.models.encoder import add_adapters, merge_adapters, trainable_weights
 from posegen.training.predictions import predict
 from posegen.training.settings import Model
+from posegen.training.setup import Request
 from posegen.training.tasks.action import TASK
+from posegen.training.train import train
 from posegen.training.trained_models import build_model, load_model, save_model
 from tests.dataset.clip_archives import archive_of
 from tests.training import tiny
@@ -76,7 +79,24 @@ def test_the_command_reports_one_line(run: Path, tmp_path: Path, capsys: pytest.
     (line,) = capsys.readouterr().err.splitlines()
     assert f"{path}: fps must be one number from 1 to 1000 (got nan). Store the frames per second" in line
     assert main(["train", str(path), "--task", "action", "--out", str(tmp_path / "out")]) == 2
-    assert "Pass --init RUN" in capsys.readouterr().err
+    assert "fps must be one number" in capsys.readouterr().err
+
+
+def test_own_clips_train_a_model_without_another_one(dataset: Path, tmp_path: Path) -> None:
+    """The model then reads 25 frames per second, at the stride of the settings."""
+    drawn = np.random.default_rng(0)
+    joints = open_dataset(dataset).arrays("joints", slice(0, 40))[:, 0, 0, :60]
+    joints = joints + drawn.normal(0, 0.01, (len(joints), 1, 1, 3)).astype(np.float32)
+    classes = np.array(["walk", "sit"] * (len(joints) // 2))
+    offsets = np.arange(len(joints) + 1) * 60
+    np.savez(tmp_path / "own.npz", joints=joints.reshape(-1, 22, 3), offsets=offsets, fps=25.0, classes=classes)
+    request = Request(str(tmp_path / "own.npz"), "action", "quick", tiny.settings("steps=2"), tmp_path / "run")
+    assert train(request).steps == 2
+    view = load_model(tmp_path / "run").view
+    assert (view.actions, view.fps, view.stride, view.frames) == (("sit", "walk"), 6.25, 4, 15)
+    assert train(
+        Request(str(tmp_path / "own.npz"), "action", "quick", tiny.settings("steps=2"), tmp_path / "run")
+    ).nothing_to_do
 
 
 def test_adapters_start_at_zero_and_keep_the_weights(dataset: Path) -> None:
