@@ -27,19 +27,21 @@ def predict(run: Path, source: Path, out: Path, output: Output) -> None:
 
     For a DATASET, the table has a row for each sequence, in order, with its sample and variant; for a model that reads texts, a
     row for each caption. CLIPS is a .bvh, .npz, .npy or .c3d file, or a folder of them: the table has a row for each clip, or
-    for each stretch of a long one. TEXTS.csv (or .parquet) has a column text: the table has a row for each text.
+    for each stretch of a long one. TEXTS.csv (or .parquet) has a column text, or the columns that a model trained with --label
+    reads: the table has a row for each row.
 
     For the task action, the table has the predicted action, the share of frames with that action, and the action of each frame
     of the model's input.
     """
     from posegen.dataset.layout import HEADER_FILE
+    from posegen.dataset.table_files import TABLES
     from posegen.training import predictions
 
     progress, refused = output.progress(), list[str]()
     if (source / HEADER_FILE).is_file():
         rows = predictions.predict(run, source, out, progress)
-    elif source.suffix.lower() in predictions.TABLES:
-        rows = predictions.predict_texts(run, predictions.read_texts(source), out, progress)
+    elif source.suffix.lower() in TABLES:
+        rows = predictions.predict_table(run, source, out, progress)
     else:
         rows = predictions.predict_clips(run, named_clips(source, refused.append), out, progress)
         for message in refused:

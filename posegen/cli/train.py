@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -20,11 +21,13 @@ if TYPE_CHECKING:
     "posegen train data/default-0 --task action --preset quick",
     "posegen train default --task action --set steps=200 --out runs/first",
     "posegen train clips.npz --task action --init runs/first --lora 8 --out runs/own",
+    "posegen train prices.csv --task text --label price",
 )
-@click.argument("source", metavar="DATASET|CONFIG")
+@click.argument("source", metavar="DATASET|CONFIG|CLIPS|TABLE")
 @click.option(
     "--task", required=True, metavar="NAME", help="Task: action, retrieval, motion, identity, attribute, text or a plug-in's."
 )
+@click.option("--label", metavar="COLUMN", help="Column of TABLE that is predicted, a number or a category.")
 @preset_option("Training preset, or the path of a YAML file.")
 @folder_option("Folder of the run.  [default: runs/TASK-NAME-PRESET]")
 @settings_option("Change a setting, such as steps=200")
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
 def train(
     source: str,
     task: str,
+    label: str | None,
     preset: str,
     out: Path | None,
     overrides: Sequence[str],
@@ -58,13 +62,17 @@ def train(
 
     For the task action, DATASET may be your own clips: an .npz file with joints [frames, 22, 3], offsets, fps and classes, or a
     folder with CLASS/NAME.npy. --init starts from the model of another run.
+
+    For the tasks text and attribute, TABLE.csv or TABLE.parquet with --label predicts one column from the others: texts,
+    numbers and vectors.
     """
     from posegen.plugins import require_extra
     from posegen.training.settings import load_settings
 
     require_extra("train")
     # The settings are checked before torch is imported, which takes seconds.
-    settings = load_settings(preset, _with_init(init, lora, overrides), task)
+    named = [] if label is None else [f"table.label={json.dumps(label)}"]
+    settings = load_settings(preset, [*_with_init(init, lora, overrides), *named], task if label is None else "label")
     from posegen.training.setup import Request
     from posegen.training.train import default_run
     from posegen.training.train import train as run_training
@@ -100,11 +108,12 @@ def _summary(result: Result, *, only_estimate: bool) -> str:
         first = f"Nothing to do: {result.run} is complete, {result.steps:,} steps."
     else:
         first = f"Trained {result.steps:,} steps in {human_time(result.seconds)}, in {result.run}."
-    measures = _measures({name: value for name, value in result.measures.items() if name != "clips"})
+    samples = "rows" if "rows" in result.measures else "clips"
+    measures = _measures({name: value for name, value in result.measures.items() if name != samples})
     return "\n".join(
         [
             first,
-            f"On {result.measures['clips']:,.0f} clips of the test split: {measures}",
+            f"On {result.measures[samples]:,.0f} {samples} of the test split: {measures}",
             "Next:",
             "  posegen runs",
             f"  posegen {_next_command(result)}",
@@ -117,6 +126,8 @@ def _next_command(result: Result) -> str:
     from posegen.training.task import find_task
 
     task, run = find_task(result.task), shlex.quote(str(result.run))
+    if "rows" in result.measures:
+        return f"predict {run} TABLE -o predictions.parquet"
     if task.generates_motion:
         return f"animate {run} 'a person walks forward' -o out.gif"
     return f"predict {run} DATASET -o predictions.parquet" if task.takes_motion else f"embed DATASET --encoder {run}"

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import torch
 
@@ -22,14 +21,12 @@ from posegen.dataset.clip_files import resample
 from posegen.dataset.files import sync_folder
 from posegen.dataset.layout import ROWS
 from posegen.dataset.read import Dataset, open_dataset
+from posegen.dataset.table_files import read_table, read_texts
 from posegen.errors import UsageError
 from posegen.progress import Progress
 from posegen.training.data.sources import ClipSource, dataset_origin, read_field, view_of
 from posegen.training.trained_models import SHORTEST, TrainedModel, check_rate, load_model, model_outputs
 
-TABLES = (".csv", ".parquet")
-"""Endings of the names of tables."""
-MOST_TABLE_BYTES = 2 * 2**30
 _INPUTS = 2
 """Number of a task's recipes that are model inputs; the rest are labels, which predictions do not need."""
 _TEXTS_AT_ONCE = 1000
@@ -108,8 +105,20 @@ def predict_clips(run: Path, clips: Iterable[NamedClip], out: Path, progress: Pr
     return done
 
 
+def predict_table(run: Path, path: Path, out: Path, progress: Progress | None = None) -> int:
+    """Write the predictions of a trained model for the table of a file; see :func:`predict_texts`.
+
+    Raises
+    ------
+    UsageError
+        If the model does not read texts, or the file lacks a column that it reads.
+    """
+    columns = load_model(run, "describe_texts").view.columns
+    return predict_texts(run, read_texts(path) if columns is None else read_table(path), out, progress)
+
+
 def predict_texts(run: Path, table: pa.Table, out: Path, progress: Progress | None = None) -> int:
-    """Write the predictions of a trained model for texts.
+    """Write the predictions of a trained model for texts, or for the rows of a table.
 
     Parameters
     ----------
@@ -117,7 +126,8 @@ def predict_texts(run: Path, table: pa.Table, out: Path, progress: Progress | No
     table : Table
         See :func:`read_texts`.
     out : Path
-        Parquet file with a row for each text: ``row``, its number from 0, ``text``, and the columns of the task.
+        Parquet file with a row for each text: ``row``, its number from 0, ``text``, and the columns of the task. For a model
+        with a label, the columns that the model reads replace ``text``, without vectors, and the label is the predicted one.
     progress : Progress, optional
 
     Returns
@@ -132,46 +142,6 @@ def predict_texts(run: Path, table: pa.Table, out: Path, progress: Progress | No
     """
     trained = load_model(run, "describe_texts")
     return _write(_text_tables(trained, table), out, len(table), progress)
-
-
-def read_table(path: Path) -> pa.Table:
-    """Read a CSV or Parquet file.
-
-    Raises
-    ------
-    UsageError
-        If it is absent, too large, invalid or empty.
-    """
-    if not path.is_file():
-        raise UsageError(f"{path}: there is no such file. Give a table that ends in {' or '.join(TABLES)}")
-    if path.stat().st_size > MOST_TABLE_BYTES:
-        raise UsageError(f"{path}: has {path.stat().st_size:,} bytes; at most {MOST_TABLE_BYTES:,} are read. Split it")
-    try:
-        table = pc.read_csv(path) if path.suffix.lower() == ".csv" else pq.read_table(path)
-    except (pa.ArrowException, OSError) as error:
-        raise UsageError(f"{path}: is no valid table ({str(error).splitlines()[0]}). Save it again as UTF-8 CSV") from error
-    if not len(table):
-        raise UsageError(f"{path}: the table has no rows")
-    return table
-
-
-def read_texts(path: Path) -> pa.Table:
-    """Read a table with a column ``text``, and optionally known numbers such as ``stature``.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be read, there is no such column, or a text is empty.
-    """
-    table = read_table(path)
-    if "text" not in table.column_names:
-        raise UsageError(f"{path}: has no column text, but {', '.join(table.column_names)}. Rename the column of the texts")
-    if not (pa.types.is_string(table.schema.field("text").type) or pa.types.is_large_string(table.schema.field("text").type)):
-        raise UsageError(f"{path}: the column text has the type {table.schema.field('text').type}; it must hold texts")
-    for row, text in enumerate(table["text"].to_pylist()):
-        if not (text or "").strip():
-            raise UsageError(f"{path}: row {row} has no text. Remove the row")
-    return table
 
 
 def _write(tables: Iterator[pa.Table], out: Path, total: int | None, progress: Progress | None) -> int:
@@ -247,9 +217,11 @@ def _known(row: dict[str, Any], dataset: Dataset) -> dict[str, float]:
 
 
 def _text_tables(trained: TrainedModel, table: pa.Table) -> Iterator[pa.Table]:
-    numbered = table.append_column("row", pa.array(range(len(table)))) if "row" not in table.column_names else table
+    columns, numbers = trained.view.columns, pa.array(range(len(table)))
+    kept = ["row", "text"] if columns is None else ["row", *columns.texts, *columns.numbers]
+    numbered = table.append_column("row", numbers) if "row" not in table.column_names else table
     for start in range(0, len(table), _TEXTS_AT_ONCE):
-        yield _described(trained, numbered.slice(start, _TEXTS_AT_ONCE), ["row", "text"])
+        yield _described(trained, numbered.slice(start, _TEXTS_AT_ONCE), kept)
 
 
 def _described(trained: TrainedModel, table: pa.Table, kept: list[str]) -> pa.Table:

@@ -210,6 +210,23 @@ class Text(StrictModel):
     hard: Annotated[Integer, Field(ge=0, le=2)] = 1
 
 
+class Table(StrictModel):
+    """Columns of a user's table.
+
+    Attributes
+    ----------
+    label : column that is predicted (--label)
+    inputs : columns that the model reads; null: all texts, numbers and vectors beside the label
+    target : number or category; null: category if the label is text or a truth value
+    group : rows with equal values in this column share a split; null: rows with equal inputs do
+    """
+
+    label: str | None = None
+    inputs: tuple[str, ...] | None = None
+    target: Literal["number", "category"] | None = None
+    group: str | None = None
+
+
 class Settings(StrictModel):
     """Settings of a training run.
 
@@ -236,6 +253,7 @@ class Settings(StrictModel):
     attribute: Attribute = Attribute()
     motion: Motion = Motion()
     text: Text = Text()
+    table: Table = Table()
     log: tuple[Literal["tensorboard", "wandb"], ...] = ("tensorboard",)
 
 

@@ -21,20 +21,28 @@ from posegen.dataset.clip_files import FOLDER_FPS
 from posegen.dataset.layout import HEADER_FILE, ROWS
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.splits import SPLITS, in_split
+from posegen.dataset.table_files import TABLES
 from posegen.embedding.models import DEFAULT, find_encoder
 from posegen.errors import UsageError
 from posegen.library.load import load_library
+from posegen.plugins import TASKS
 from posegen.quantities import human_bytes
+from posegen.randomness import Stream, uniform
 from posegen.training.data.captions import Captions, CaptionSampler, FreshCaptions, encoder_of, open_captions
 from posegen.training.data.features import Recipe, View
 from posegen.training.data.identities import EVALUATED, IDENTITY_RECIPES, TRAINED_VARIANTS, Identities, open_identities
 from posegen.training.data.sources import ClipSource, Origin, cached_origin, config_origin, fill_cache, read_own_clips, view_of
+from posegen.training.data.tables import read_labelled_rows
 from posegen.training.models.encoder import add_adapters, merge_adapters, trainable_weights
 from posegen.training.run_folder import write_tensors
 from posegen.training.settings import Contrast, Data, Settings
 from posegen.training.task import Task, find_task
 from posegen.training.trained_models import build_model, load_model
 
+FEWEST_EVALUATED = 10
+"""Least number of a user's samples in the validation and in the test split, where there are as many."""
+_ENOUGH_EVALUATED = 50
+_SHARE_OF_FEW = 0.2
 _EVALUATED_SAMPLES = 5000
 """Samples of a config from which validation and test are taken."""
 
@@ -64,6 +72,8 @@ class TrainingData:
         Settings of a task that compares identities; None for all other tasks.
     caption_sampler : CaptionSampler or None
         For tasks that train a text encoder.
+    notes : tuple of str
+        What the user should know about the data, such as rows that are left out.
     """
 
     name: str
@@ -77,6 +87,7 @@ class TrainingData:
     captions: Captions | FreshCaptions | None = None
     by_identity: Settings | None = None
     caption_sampler: CaptionSampler | None = None
+    notes: tuple[str, ...] = ()
 
     def with_identities(self, settings: Settings) -> TrainingData:
         """Return the same data divided by identity, with clips of one identity in groups.
@@ -154,7 +165,7 @@ class TrainingData:
 
     def _samples_in(self, split: str) -> Array:
         if self.groups is not None:
-            return np.flatnonzero(np.isin(self.groups, in_split(self.seed, np.arange(self.groups.max() + 1), split)))
+            return split_groups(self.groups, self.seed)[split]
         limited = self.dataset is None and split != "training"
         return in_split(self.seed, np.arange(min(self.samples, _EVALUATED_SAMPLES) if limited else self.samples), split)
 
@@ -275,6 +286,64 @@ class Setup:
         return f"adapters: {trained:,} of {total:,} weights are trained ({share:.0f} %), {size} in {ADAPTER}"
 
 
+def split_groups(groups: Array, seed: int) -> dict[str, Array]:
+    """Divide a user's own data into splits; equal groups share a split.
+
+    Parameters
+    ----------
+    groups : int64 [sample]
+        Group of each sample, from 0.
+    seed : int
+
+    Returns
+    -------
+    dict of str to int64 [n]
+        Samples of each split: those that :func:`posegen.dataset.splits.in_split` assigns to it. If validation or test then has
+        fewer than ten samples, each gets groups with at least a fifth of the samples instead, or a third of few groups.
+
+    Examples
+    --------
+    >>> {split: len(samples) for split, samples in split_groups(np.arange(30), 0).items()}
+    {'test': 6, 'validation': 6, 'training': 18}
+    """
+    numbers = np.unique(groups)
+    splits = {split: np.flatnonzero(np.isin(groups, in_split(seed, numbers, split))) for split in SPLITS}
+    if min(len(splits[split]) for split in ("validation", "test")) >= FEWEST_EVALUATED:
+        return splits
+    drawn = uniform(seed, numbers, Stream.SPLIT, 1)[:, 0]
+    order = numbers[np.argsort(drawn, kind="stable")]
+    sizes = np.cumsum([(groups == number).sum() for number in order])
+    share, third = _SHARE_OF_FEW * len(groups), max(1, len(order) // 3)
+    first = min(int(np.searchsorted(sizes, share)) + 1, third)
+    second = min(max(int(np.searchsorted(sizes, sizes[first - 1] + share)), first) + 1, first + third)
+    own = dict(zip(SPLITS, np.split(order, [first, second]), strict=True))
+    return {split: np.flatnonzero(np.isin(groups, own[split])) for split in SPLITS}
+
+
+def _small_data_notes(name: str, groups: Array, seed: int, batch: int, kind: str) -> tuple[str, ...]:
+    """Return warnings about a user's data that are too few for the usual splits or batches.
+
+    Raises
+    ------
+    UsageError
+        If a split would have no sample.
+    """
+    splits = split_groups(groups, seed)
+    if not all(len(samples) for samples in splits.values()):
+        problem = f"has {len(np.unique(groups))} groups of {kind}, and each of the three splits needs one"
+        raise UsageError(f"{name}: {problem}. Add {kind}, or another table.group")
+    test, validation, training = (len(splits[split]) for split in SPLITS)
+    notes = []
+    if min(test, validation) < _ENOUGH_EVALUATED:
+        notes.append(
+            f"warning: {name} has {len(groups):,} {kind}: {training:,} train, {validation:,} select the weights, and {test:,} "
+            f"test the model. One {kind.removesuffix('s')} is {100 / test:.1f} % of the test, so small differences are chance"
+        )
+    if training < batch:
+        notes.append(f"warning: batches of {training} instead of {batch}, since only {training} {kind} train")
+    return tuple(notes)
+
+
 def open_setup(request: Request) -> Setup:
     """Open the dataset, config or clips of a request, for its task.
 
@@ -284,6 +353,10 @@ def open_setup(request: Request) -> Setup:
         If the parts of the request do not fit each other.
     """
     settings = request.settings
+    if settings.table.label is not None:
+        return _open_labelled(request)
+    if Path(request.source).suffix.lower() in TABLES:
+        raise UsageError(f"{request.source}: a table needs the column that is predicted. Name it with --label COLUMN")
     task = find_task(request.task).configured(settings)
     data = _open_data(request)
     if data.groups is not None and (task.takes_captions or any(ROWS in recipe.fields for recipe in task.recipes)):
@@ -295,6 +368,27 @@ def open_setup(request: Request) -> Setup:
     if task.caption_sampler is not None:
         data = _with_sentences(data, task, settings)
     return Setup(task, data, settings, _initial_weights(task, settings, request.init))
+
+
+def _open_labelled(request: Request) -> Setup:
+    """Open a user's table with a label."""
+    settings, path, task = request.settings, Path(request.source), find_task(request.task)
+    if task.labelled is None:
+        names = ", ".join(name for name in TASKS.names() if find_task(name).labelled is not None)
+        raise UsageError(f"the task {task.name} does not take --label. Tasks that do: {names}")
+    if path.suffix.lower() not in TABLES:
+        raise UsageError(f"{path}: --label names a column of a table. Give a file that ends in {' or '.join(TABLES)}")
+    if request.init is not None or settings.adapter.rank is not None or settings.data.frames is not None:
+        raise UsageError("a model of a table starts afresh: remove --init, --lora, adapter.rank and data.frames")
+    rows = read_labelled_rows(path, settings.table, settings.data.samples)
+    groups = rows.arrays["groups"]
+    notes = (*rows.notes, *_small_data_notes(str(path), groups, 0, settings.batch, "rows"))
+    training = split_groups(groups, 0)["training"]
+    columns = rows.fitted(training)
+    view = View(0, FOLDER_FPS, 1, (), answers=rows.categories, columns=columns)
+    data = TrainingData(str(path), rows.identity, 0, len(rows), view, rows.origin(columns), groups=groups, notes=notes)
+    settings = settings.model_copy(update={"batch": min(settings.batch, len(training))})
+    return Setup(task.labelled(view), data, settings, None)
 
 
 def _open_data(request: Request) -> TrainingData:

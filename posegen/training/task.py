@@ -172,6 +172,8 @@ class Task:
         Names one of several models of the task. A run is resumed, and a model loaded, only with the form it was trained with.
     restore : callable or None
         Returns the task for a form. None: the task has one form.
+    labelled : callable or None
+        Returns the task for the label of a user's table, as a view describes it. None: the task takes no such label.
     """
 
     name: str
@@ -202,6 +204,7 @@ class Task:
     configure: Callable[[Settings], Task] | None = None
     form: str = ""
     restore: Callable[[str], Task] | None = None
+    labelled: Callable[[View], Task] | None = None
 
     def configured(self, settings: Settings) -> Task:
         """Return the task for given settings."""

@@ -138,6 +138,8 @@ def train(request: Request, progress: Progress | None = None) -> Result:
     require_extra("train")
     progress = progress or Progress()
     setup = open_setup(request)
+    for note in setup.data.notes:
+        progress.log(note)
     if setup.data.dataset is not None and setup.data.dataset.note:
         progress.log(setup.data.dataset.note)
     if isinstance(setup.data.captions, Captions) and setup.data.captions.unfit is not None:

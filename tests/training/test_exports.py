@@ -14,12 +14,13 @@ import torch
 
 from posegen.cli.main import main
 from posegen.dataset.read import open_dataset
+from posegen.dataset.table_files import read_texts
 from posegen.errors import UsageError
 from posegen.training.animation.animate import generate_poses
 from posegen.training.data.features import MOTION, View
 from posegen.training.model_formats import export_model
 from posegen.training.models.poses import POSE_NUMBERS
-from posegen.training.predictions import NamedClip, predict, predict_clips, predict_texts, read_texts
+from posegen.training.predictions import NamedClip, predict, predict_clips, predict_texts
 from posegen.training.settings import Model
 from posegen.training.task import Task, find_task
 from posegen.training.tasks.attribute import MEASURES, caption_inputs

@@ -405,13 +405,13 @@ def texts_of(letters: Array) -> list[str]:
     return [bytes(row).rstrip(b"\0").decode("utf-8", "ignore") for row in np.ascontiguousarray(letters)]
 
 
-def spell(text: str) -> list[int]:
-    """Return a number from 1 for each word and punctuation mark of a text, up to a fixed length.
+def spell(text: str, most: int = _LONGEST_SPELLING) -> list[int]:
+    """Return a number from 1 for each word and punctuation mark of a text, `most` at most.
 
     >>> spell("A man walks.") == spell("a  man walks .")
     True
     """
-    return [word_hash(word, VOCABULARY - 1) for word in _WORD.findall(text.lower())[:_LONGEST_SPELLING]]
+    return [word_hash(word, VOCABULARY - 1) for word in _WORD.findall(text.lower())[:most]]
 
 
 @lru_cache(100_000)

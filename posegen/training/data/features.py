@@ -20,6 +20,7 @@ from posegen.arrays import Array
 from posegen.constants import ABSENT_ACTION
 from posegen.randomness import Stream, uniform
 from posegen.skeleton import JOINTS, PARTS
+from posegen.training.data.columns import Columns
 
 ABSENT = -1
 """Value of labels in frames behind the end of a clip."""
@@ -104,6 +105,8 @@ class View:
         Length of these embeddings.
     answers : tuple of str
         Names of the classes that the model predicts, where these are not actions.
+    columns : Columns or None
+        Columns of a user's table, where the model reads one.
     """
 
     frames: int
@@ -113,6 +116,7 @@ class View:
     text_encoder: str = ""
     text_dimension: int = 0
     answers: tuple[str, ...] = ()
+    columns: Columns | None = None
 
 
 @dataclass(frozen=True)
@@ -128,7 +132,8 @@ class Recipe:
         Dataset arrays that are read; ``rows`` means the metadata rows of the sequences.
     dtype : str
     inner : tuple of int or str
-        Shape of the values of one clip; ``"frame"`` means the number of frames of the view.
+        Shape of the values of one clip; ``"frame"`` means the number of frames of the view; other names are
+        sizes of its columns.
     compute : callable
         Takes the fields [clip, actor, ...] by name and the view; returns the values [clip, ...].
     """
@@ -142,7 +147,8 @@ class Recipe:
 
     def shape(self, view: View) -> tuple[int, ...]:
         """Return the shape of the values of one clip."""
-        return tuple(view.frames if size == "frame" else int(size) for size in self.inner)
+        sizes = {"frame": view.frames, **({} if view.columns is None else view.columns.sizes())}
+        return tuple(size if isinstance(size, int) else sizes[size] for size in self.inner)
 
 
 def features_of(joints: Array, fps: float) -> Array:

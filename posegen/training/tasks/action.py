@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from posegen.arrays import Array
 from posegen.training.data.features import ABSENT, ACTION, LENGTH, MOTION, View
+from posegen.training.measures import balanced_accuracy, macro_f1
 from posegen.training.models.encoder import ANY_SKELETON_SPREAD, MotionEncoder
 from posegen.training.settings import Model
 from posegen.training.task import Clips, Tally, Task, apply_to_motion
@@ -72,11 +72,11 @@ class _Confusion(Tally):
         """Return top-1 accuracy and macro-F1 of clips and frames, and the accuracy of predicting the commonest action."""
         return {
             "clip_top1": _ratio(np.trace(self._clips), self._clips.sum()),
-            "clip_macro_f1": _macro_f1(self._clips),
-            "clip_balanced": _balanced_accuracy(self._clips),
+            "clip_macro_f1": macro_f1(self._clips),
+            "clip_balanced": balanced_accuracy(self._clips),
             "clip_top1_of_half": _ratio(self._majority[1], self._majority[0]),
             "frame_top1": _ratio(np.trace(self._frames), self._frames.sum()),
-            "frame_macro_f1": _macro_f1(self._frames),
+            "frame_macro_f1": macro_f1(self._frames),
             "commonest": _ratio(self._clips.sum(axis=1).max(), self._clips.sum()),
             "clips": float(self._clips.sum()),
         }
@@ -96,19 +96,6 @@ def _most_common(actions: Tensor, known: Tensor, count: int) -> tuple[Tensor, Te
 
 def _ratio(part: Any, whole: Any) -> float:
     return float(part) / float(whole) if whole else 0.0
-
-
-def _macro_f1(confusion: Array) -> float:
-    """Return the mean F1 of the actions that occur."""
-    hits, true, predicted = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
-    occurs = true > 0
-    return float((2 * hits[occurs] / (true + predicted)[occurs]).mean()) if occurs.any() else 0.0
-
-
-def _balanced_accuracy(confusion: Array) -> float:
-    true = confusion.sum(axis=1)
-    occurs = true > 0
-    return float((np.diag(confusion)[occurs] / true[occurs]).mean()) if occurs.any() else 0.0
 
 
 def _describe(outputs: Tensor, clips: Clips, view: View) -> dict[str, list[Any]]:

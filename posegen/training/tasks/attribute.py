@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from posegen.arrays import Array
 from posegen.constants import SPEEDS
@@ -28,8 +27,10 @@ from posegen.training.data.captions import MOST_CAPTIONS, SPELLED, VOCABULARY, s
 from posegen.training.data.features import LENGTH, MOTION, Recipe, View
 from posegen.training.measures import best_constant, entropy_floor, errors_of, smape
 from posegen.training.models.encoder import ANY_SKELETON_SPREAD, MotionEncoder, frame_mask, pooled, projection
+from posegen.training.models.words import WordReader
 from posegen.training.settings import Model, Settings
 from posegen.training.task import Clips, CollectedOutputs, Network, Task, apply_to_motion, motion_network
+from posegen.training.tasks.labels import LABEL_FORMS, label_task, task_of_label
 
 MEASURES = ("speed", "cadence", "energy", "duration")
 """Metres per second, steps per minute, joules per kilogram, seconds."""
@@ -46,9 +47,6 @@ _EXAMPLE_WORDS = 24
 _HIDDEN = 512
 _ACTION, _STYLE, _PACE = range(3)
 _GROUPINGS = ((_ACTION, _STYLE, _PACE), (_ACTION, _PACE), (_ACTION,))
-_WIDTH = 96
-_DILATIONS = (1, 2, 4)
-_HEADS = 4
 
 
 def mean_speed(pelvis: Array, fps: float) -> float:
@@ -194,55 +192,6 @@ class MotionModel(nn.Module):
         return _from_typical(self.answer(torch.cat([pooled(frames, mask), locomotion, torch.log1p(count)], dim=1)))
 
 
-class CaptionReader(nn.Module):
-    """Computes a vector for each caption from its word numbers; it is not pre-trained.
-
-    Convolutions mix each word with its neighbours. The words are then pooled by learned attention and by the maximum.
-
-    Parameters
-    ----------
-    dropout : float
-
-    Attributes
-    ----------
-    width : int
-        Length of a vector.
-    """
-
-    def __init__(self, dropout: float) -> None:
-        super().__init__()
-        self.width, self.dropout = _WIDTH * (_HEADS + 1), dropout
-        self.words = nn.Embedding(VOCABULARY, _WIDTH)
-        nn.init.normal_(self.words.weight, std=0.1)
-        self.normalise = nn.ModuleList(nn.LayerNorm(_WIDTH) for _ in _DILATIONS)
-        self.mix = nn.ModuleList(nn.Conv1d(_WIDTH, _WIDTH, 3, padding=far, dilation=far) for far in _DILATIONS)
-        self.look = nn.Linear(_WIDTH, _HEADS)
-
-    def forward(self, words: Tensor) -> Tensor:
-        """Read captions.
-
-        Parameters
-        ----------
-        words : Tensor [caption, word]
-            Word numbers; 0 behind the last word. A caption has at least one word.
-
-        Returns
-        -------
-        Tensor [caption, width]
-        """
-        mask = (words > 0)[..., None]
-        x = self._dropped(self.words(words)) * mask
-        for normalise, mix in zip(self.normalise, self.mix, strict=True):
-            inner = mix((normalise(x) * mask).transpose(1, 2)).transpose(1, 2)
-            x = x + self._dropped(functional.gelu(inner)) * mask
-        attention = self.look(x).masked_fill(~mask, -math.inf).softmax(dim=1)
-        attended = torch.einsum("cwl,cwn->cln", attention, x).flatten(1)
-        return torch.cat([attended, x.masked_fill(~mask, -math.inf).amax(dim=1)], dim=1)
-
-    def _dropped(self, x: Tensor) -> Tensor:
-        return functional.dropout(x, self.dropout, self.training)
-
-
 class CaptionModel(nn.Module):
     """Predicts the measures from the words of a caption and known numbers.
 
@@ -256,7 +205,7 @@ class CaptionModel(nn.Module):
 
     def __init__(self, settings: Model) -> None:
         super().__init__()
-        self.reader = CaptionReader(settings.dropout)
+        self.reader = WordReader(settings.dropout)
         self.stated = projection(self.reader.width, settings.dropout, _HIDDEN)
         self.answer = nn.Sequential(
             nn.GELU(), nn.Linear(_HIDDEN + len(_KNOWN_MEANS), _HIDDEN), nn.GELU(), nn.Dropout(settings.dropout),
@@ -444,8 +393,15 @@ def _task(given: str) -> Task:
         first_variant_only=True,
         form="" if by_motion else "words",
         configure=_configured,
-        restore=lambda form: _task("captions" if form else "motion"),
+        restore=_restored,
+        labelled=partial(task_of_label, "attribute"),
     )
+
+
+def _restored(form: str) -> Task:
+    if form in LABEL_FORMS:
+        return label_task("attribute", form)
+    return _task("captions" if form else "motion")
 
 
 def _configured(settings: Settings) -> Task:

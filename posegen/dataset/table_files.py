@@ -1,0 +1,59 @@
+"""Read a user's tables: CSV and Parquet files, which are untrusted.
+
+What the columns mean is the matter of the callers.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+
+from posegen.errors import UsageError
+
+TABLES = (".csv", ".parquet")
+"""Endings of the names of tables."""
+MOST_TABLE_BYTES = 2 * 2**30
+_LINES = pc.ParseOptions(newlines_in_values=True)
+
+
+def read_table(path: Path) -> pa.Table:
+    """Read a CSV or Parquet file.
+
+    Raises
+    ------
+    UsageError
+        If it is absent, too large, invalid or empty.
+    """
+    if not path.is_file():
+        raise UsageError(f"{path}: there is no such file. Give a table that ends in {' or '.join(TABLES)}")
+    if path.stat().st_size > MOST_TABLE_BYTES:
+        raise UsageError(f"{path}: has {path.stat().st_size:,} bytes; at most {MOST_TABLE_BYTES:,} are read. Split it")
+    try:
+        table = pc.read_csv(path, parse_options=_LINES) if path.suffix.lower() == ".csv" else pq.read_table(path)
+    except (pa.ArrowException, OSError) as error:
+        raise UsageError(f"{path}: is no valid table ({str(error).splitlines()[0]}). Save it again as UTF-8 CSV") from error
+    if not len(table):
+        raise UsageError(f"{path}: the table has no rows")
+    return table
+
+
+def read_texts(path: Path) -> pa.Table:
+    """Read a table with a column ``text``, and optionally known numbers such as ``stature``.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be read, there is no such column, or a text is empty.
+    """
+    table = read_table(path)
+    if "text" not in table.column_names:
+        raise UsageError(f"{path}: has no column text, but {', '.join(table.column_names)}. Rename the column of the texts")
+    if not (pa.types.is_string(table.schema.field("text").type) or pa.types.is_large_string(table.schema.field("text").type)):
+        raise UsageError(f"{path}: the column text has the type {table.schema.field('text').type}; it must hold texts")
+    for row, text in enumerate(table["text"].to_pylist()):
+        if not (text or "").strip():
+            raise UsageError(f"{path}: row {row} has no text. Remove the row")
+    return table

@@ -1,0 +1,357 @@
+"""A user's table as training data: rows of texts, numbers and vectors with a label.
+
+Rows are samples with one variant. The arrays of a row are
+
+======= ================================================================================
+words   word numbers of each text [text, word], 0 behind the last word
+values  numbers, then the components of the vectors [value]; NaN where there is none
+target  the label: the number of its category, or a number as the model is trained on it
+inputs  equal for rows with equal inputs
+======= ================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import xxhash
+
+from posegen.arrays import Array
+from posegen.config.identity import digest
+from posegen.dataset.table_files import read_table
+from posegen.errors import UsageError
+from posegen.training.data.captions import spell
+from posegen.training.data.columns import Columns
+from posegen.training.data.features import Recipe, View
+from posegen.training.data.sources import Origin, Query
+from posegen.training.settings import Table
+from posegen.wording import did_you_mean, shown
+
+MOST_WORDS = 256
+"""Words of a text that are read."""
+_MOST_TEXTS, _MOST_VALUES, _MOST_CATEGORIES = 8, 8192, 1000
+_NO_WORD = 1
+"""Word number of a text without words."""
+_LEAST_SPREAD = 1e-6
+
+
+def _stored(name: str) -> Any:
+    def field(fields: Mapping[str, Array], view: View) -> Array:
+        return fields[name]
+
+    return field
+
+
+WORDS = Recipe("words", 1, ("words",), "int64", ("text", "word"), _stored("words"))
+VALUES = Recipe("values", 1, ("values",), "float32", ("value",), _stored("values"))
+TARGET = Recipe("target", 1, ("target",), "float32", (), _stored("target"))
+INPUTS = Recipe("inputs", 1, ("inputs",), "int64", (), _stored("inputs"))
+WORD_COUNT = Recipe("length", 1, ("length",), "int32", (), _stored("length"))
+
+ROW_RECIPES = (WORDS, WORD_COUNT, VALUES, TARGET, INPUTS)
+"""Arrays of rows of a table; the length is the number of words."""
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Rows of a table with a known label.
+
+    Attributes
+    ----------
+    path : Path
+    columns : Columns
+        Without what is computed from the training split.
+    categories : tuple of str
+        Names of the categories; none for a numeric label.
+    arrays : dict of str to ndarray [row, ...]
+        ``words``, ``values``, ``label`` (a number, or the number of a category), ``inputs`` and ``groups``: rows with equal
+        groups share a split.
+    identity : str
+        Hash of all arrays.
+    notes : tuple of str
+        What was left out.
+    """
+
+    path: Path
+    columns: Columns
+    categories: tuple[str, ...]
+    arrays: dict[str, Array]
+    identity: str
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.arrays["label"])
+
+    def fitted(self, training: Array) -> Columns:
+        """Return the columns with the means and standard deviations of the rows of the training split.
+
+        Parameters
+        ----------
+        training : int64 [n]
+            Numbers of these rows.
+        """
+        values, label = self.arrays["values"][training].astype(np.float64), self.arrays["label"][training]
+        centre, spread = _moments(values)
+        log_centre, log_spread = _moments(signed_log(values[:, : len(self.columns.numbers)]))
+        columns = replace(self.columns, centre=centre, spread=spread, log_centre=log_centre, log_spread=log_spread)
+        if self.categories:
+            return columns
+        if self.arrays["label"].min() > 0:
+            return replace(columns, typical=float(np.median(np.log(label))), is_ratio=True)
+        return replace(columns, typical=float(np.median(label)), scale=max(float(label.std()), _LEAST_SPREAD))
+
+    def origin(self, columns: Columns) -> Origin:
+        """Return the rows as samples with one variant, with labels as the model is trained on them."""
+        label = self.arrays["label"]
+        target = label if self.categories else encode_label(label, columns)
+        length = (self.arrays["words"] > 0).sum(axis=(1, 2))
+        values = self.arrays["values"] if columns.values else np.zeros((len(self), 1), np.float32)
+        arrays = {**self.arrays, "values": values, "target": target.astype(np.float32), "length": length.astype(np.int32)}
+        return Origin(str(self.path), ("own",), 100, 1, partial(_load_rows, arrays))
+
+
+def _load_rows(arrays: Mapping[str, Array], query: Query) -> None:
+    query.compute({recipe.name: arrays[recipe.name][query.samples][:, None] for recipe in query.recipes})
+
+
+def _moments(values: Array) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return the mean and the standard deviation of each column without NaN; 0 and 1 for columns without values."""
+    present = np.isfinite(values)
+    count = np.maximum(present.sum(axis=0), 1)
+    mean = np.where(present, values, 0).sum(axis=0) / count
+    spread = np.sqrt((np.where(present, values - mean, 0) ** 2).sum(axis=0) / count)
+    return tuple(mean.tolist()), tuple(np.where(spread > _LEAST_SPREAD, spread, 1.0).tolist())
+
+
+def signed_log(values: Array) -> Array:
+    """Return sign(x) log(1 + |x|).
+
+    >>> signed_log(np.array([0.0, -1.0])).round(3).tolist()
+    [0.0, -0.693]
+    """
+    return np.asarray(np.sign(values) * np.log1p(np.abs(values)))
+
+
+def encode_label(label: Array, columns: Columns) -> Array:
+    """Return numeric labels as a model is trained on them: deviations from the typical label, or from its logarithm."""
+    return np.asarray(((np.log(label) if columns.is_ratio else label) - columns.typical) / columns.scale)
+
+
+def decode_label(output: Array, columns: Columns) -> Array:
+    """Return numeric labels in their unit; the inverse of :func:`encode_label`.
+
+    >>> columns = Columns("price", ("title",), typical=1.0, is_ratio=True)
+    >>> decode_label(encode_label(np.array([20.0, 0.5]), columns), columns).round(6).tolist()
+    [20.0, 0.5]
+    """
+    values = output.astype(np.float64) * columns.scale + columns.typical
+    return np.asarray(np.exp(values) if columns.is_ratio else values)
+
+
+def read_labelled_rows(path: Path, settings: Table, most: int | None = None) -> LabelledRows:
+    """Read a table with a label.
+
+    Parameters
+    ----------
+    path : Path
+        CSV or Parquet file.
+    settings : Table
+        Names the columns; its label is given.
+    most : int, optional
+        Number of rows that are read, from the first; all by default.
+
+    Returns
+    -------
+    LabelledRows
+        Rows without a label are left out and noted.
+
+    Raises
+    ------
+    UsageError
+        If the table cannot be read, lacks a column, or its label is constant.
+    """
+    table = read_table(path)
+    table = table if most is None else table.slice(0, most)
+    label = settings.label
+    assert label is not None, "checked by open_setup"
+    _check_columns(path, table, [label, *(settings.inputs or ()), *([settings.group] if settings.group else [])])
+    kind = settings.target or ("number" if _is_number(table.schema.field(label).type, truth=False) else "category")
+    labels, categories = _numbers_of(path, table, label) if kind == "number" else _categories_of(path, table, label)
+    known = np.isfinite(labels)
+    columns, ignored = _chosen_columns(path, table, settings)
+    if not known.any() or len(np.unique(labels[known])) < 2:
+        raise UsageError(f"{path}: all rows have the same {label}, or none. Choose another column with --label")
+    notes = [f"{path}: the column {name} is ignored: it has the type {why}" for name, why in ignored.items()]
+    if not known.all():
+        notes.append(f"{path}: {(~known).sum():,} of {len(known):,} rows have no {label} and are left out")
+        table = table.filter(pa.array(known))
+    arrays = row_arrays(table, columns, path)
+    columns = replace(columns, words=arrays["words"].shape[2])
+    inputs = _row_hashes(arrays)
+    groups = inputs if settings.group is None else np.unique(_texts(table, settings.group), return_inverse=True)[1]
+    arrays |= {"label": labels[known], "inputs": inputs, "groups": groups}
+    content = {name: xxhash.xxh3_128_hexdigest(np.ascontiguousarray(values).data) for name, values in arrays.items()}
+    identity = digest({"columns": list(columns.inputs), "categories": list(categories), **content})
+    return LabelledRows(path, columns, categories, arrays, identity, tuple(notes))
+
+
+def _check_columns(path: Path, table: pa.Table, names: list[str]) -> None:
+    for name in names:
+        if name not in table.column_names:
+            guess = did_you_mean(name, table.column_names)
+            raise UsageError(f"{path}: has no column {shown(name)}{guess}. Columns: {', '.join(table.column_names)}")
+
+
+def _is_number(kind: pa.DataType, *, truth: bool = True) -> bool:
+    types = pa.types
+    return bool(
+        types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or (truth and types.is_boolean(kind))
+    )
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(
+        types.is_string(kind) or types.is_large_string(kind) or (types.is_dictionary(kind) and _is_text(kind.value_type))
+    )
+
+
+def _is_vector(kind: pa.DataType) -> bool:
+    types = pa.types
+    is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    return bool(is_list and types.is_floating(kind.value_type))
+
+
+def _chosen_columns(path: Path, table: pa.Table, settings: Table) -> tuple[Columns, dict[str, str]]:
+    """Return the columns that are inputs, and the types of those that cannot be."""
+    kinds = {field.name: field.type for field in table.schema}
+    names = settings.inputs or tuple(name for name in kinds if name not in (settings.label, settings.group))
+    texts = tuple(name for name in names if _is_text(kinds[name]))
+    numbers = tuple(name for name in names if _is_number(kinds[name]))
+    vectors = tuple((name, len(table[name][0].as_py() or ())) for name in names if _is_vector(kinds[name]))
+    readable = {*texts, *numbers, *(name for name, _ in vectors)}
+    ignored = {name: str(kinds[name]) for name in names if name not in readable}
+    assert settings.label is not None
+    columns = Columns(settings.label, texts, numbers, vectors)
+    if settings.label in names:
+        raise UsageError(f"table.inputs: {settings.label} is the label and cannot be an input. Remove it")
+    if settings.inputs and ignored:
+        listed = ", ".join(f"{name} ({kind})" for name, kind in ignored.items())
+        raise UsageError(
+            f"{path}: columns that are neither texts, numbers nor vectors: {listed}. Remove them from table.inputs"
+        )
+    if not texts:
+        hint = "Store a column of texts, such as text, or name it in --set 'table.inputs=[COLUMN]'"
+        raise UsageError(f"{path}: has no column of texts beside {settings.label}. {hint}")
+    if len(texts) > _MOST_TEXTS or columns.values > _MOST_VALUES:
+        problem = f"{len(texts)} columns of texts and {columns.values:,} numbers per row"
+        limits = f"at most {_MOST_TEXTS} and {_MOST_VALUES:,}"
+        raise UsageError(f"{path}: has {problem}; {limits} are read. Choose with --set 'table.inputs=[COLUMN, ...]'")
+    return columns, ignored
+
+
+def _numbers_of(path: Path, table: pa.Table, label: str) -> tuple[Array, tuple[str, ...]]:
+    kind = table.schema.field(label).type
+    if not _is_number(kind):
+        fix = "Store numbers, or use --set table.target=category"
+        raise UsageError(f"{path}: the label {label} has the type {kind}, which is no number. {fix}")
+    labels = _floats(table, label)
+    if np.isinf(labels).any():
+        row = int(np.flatnonzero(np.isinf(labels))[0])
+        raise UsageError(f"{path}: row {row} has an infinite {label}. Remove the row")
+    return labels, ()
+
+
+def _categories_of(path: Path, table: pa.Table, label: str) -> tuple[Array, tuple[str, ...]]:
+    values = [None if value is None or value == "" else str(value) for value in table[label].to_pylist()]
+    names = tuple(sorted({value for value in values if value is not None}))
+    if len(names) > _MOST_CATEGORIES:
+        problem = f"the label {label} has {len(names):,} different values; at most {_MOST_CATEGORIES:,} categories are learned"
+        raise UsageError(f"{path}: {problem}. Use --set table.target=number for numbers, or merge rare values")
+    numbers = {name: number for number, name in enumerate(names)}
+    return np.array([np.nan if value is None else numbers[value] for value in values], np.float64), names
+
+
+def _floats(table: pa.Table, name: str) -> Array:
+    return np.array([np.nan if value is None else float(value) for value in table[name].to_pylist()], np.float64)
+
+
+def _texts(table: pa.Table, name: str) -> Array:
+    return np.array(["" if value is None else str(value) for value in table[name].to_pylist()], object).astype(str)
+
+
+def row_arrays(table: pa.Table, columns: Columns, path: Path | None = None) -> dict[str, Array]:
+    """Return the inputs of a model for the rows of a table.
+
+    Parameters
+    ----------
+    table : Table
+        With the columns that the model reads; a label is not needed.
+    columns : Columns
+        As in the training: ``trained.view.columns`` of a trained model.
+    path : Path, optional
+        For messages.
+
+    Returns
+    -------
+    dict of str to ndarray
+        ``words`` int64 [row, text, word] and ``values`` float32 [row, value], NaN where a number is missing.
+
+    Raises
+    ------
+    UsageError
+        If a column is missing or has another type.
+    """
+    name = "the table" if path is None else str(path)
+    absent = [column for column in columns.inputs if column not in table.column_names]
+    if absent:
+        raise UsageError(f"{name}: has no column {', '.join(absent)}, which the model reads. Add it")
+    spelled = [[spell(text or "", MOST_WORDS) or [_NO_WORD] for text in _strings(name, table, one)] for one in columns.texts]
+    words = np.zeros(
+        (len(table), len(columns.texts), max((len(own) for texts in spelled for own in texts), default=1)), np.int64
+    )
+    for column, texts in enumerate(spelled):
+        for row, own in enumerate(texts):
+            words[row, column, : len(own)] = own
+    parts = [_number_column(name, table, one)[:, None] for one in columns.numbers]
+    parts += [_vector_column(name, table, one, size) for one, size in columns.vectors]
+    values = np.concatenate([np.zeros((len(table), 0)), *parts], axis=1)
+    return {"words": words, "values": np.where(np.isfinite(values), values, np.nan).astype(np.float32)}
+
+
+def _strings(name: str, table: pa.Table, column: str) -> list[str | None]:
+    if not _is_text(table.schema.field(column).type):
+        raise UsageError(f"{name}: the column {column} has the type {table.schema.field(column).type}; it must hold texts")
+    strings: list[str | None] = table[column].to_pylist()
+    return strings
+
+
+def _number_column(name: str, table: pa.Table, column: str) -> Array:
+    kind = table.schema.field(column).type
+    if not _is_number(kind) and not pa.types.is_null(kind):
+        raise UsageError(f"{name}: the column {column} has the type {kind}; it must hold numbers")
+    return _floats(table, column)
+
+
+def _vector_column(name: str, table: pa.Table, column: str, size: int) -> Array:
+    rows = table[column].to_pylist()
+    for row, vector in enumerate(rows):
+        if vector is not None and len(vector) != size:
+            raise UsageError(f"{name}: row {row} has {len(vector)} numbers in {column}; the others have {size}. Embed it again")
+    return np.array([[np.nan] * size if vector is None else vector for vector in rows], np.float64).reshape(len(rows), size)
+
+
+def _row_hashes(arrays: Mapping[str, Array]) -> Array:
+    """Return a number per row, equal for rows with equal words and values."""
+    hashes = [
+        xxhash.xxh3_64_intdigest(words.tobytes() + values.tobytes()) >> 1
+        for words, values in zip(arrays["words"], arrays["values"], strict=True)
+    ]
+    return np.unique(np.array(hashes, np.int64), return_inverse=True)[1].astype(np.int64)
