@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from posegen.cli.options import PATH, WHOLE, Output, command
+from posegen.cli.options import PATH, WHOLE, Output, command, file_option
+from posegen.errors import UsageError
 
 if TYPE_CHECKING:
     from posegen.embedding.stage import EmbeddingResult
 
 
-@command("posegen embed data/default-0", "posegen embed data/default-0 --encoder BAAI/bge-large-en-v1.5")
-@click.argument("dataset", type=PATH)
+@command(
+    "posegen embed data/default-0",
+    "posegen embed data/default-0 --encoder BAAI/bge-large-en-v1.5",
+    "posegen embed texts.csv -o texts.parquet",
+)
+@click.argument("source", type=PATH, metavar="DATASET|TEXTS")
+@file_option("Table to write for TEXTS.  [default: TEXTS.embedded.parquet]", metavar="FILE.parquet", required=False)
+@click.option("--column", "columns", multiple=True, metavar="NAME", help="Column of TEXTS to embed; may be repeated.")
 @click.option("--encoder", metavar="NAME|PATH", help="Text encoder or training run.  [default: one that needs no download]")
 @click.option(
     "--workers", type=WHOLE, metavar="N", help="Number of batches encoded in parallel.  [default: from the number of cores]"
@@ -35,13 +43,71 @@ if TYPE_CHECKING:
 @click.option("--pairs", is_flag=True, help="Also mine near-duplicates and hard negatives.")
 @click.option("--report", is_flag=True, help="Also write an HTML page with a map of the texts.")
 def embed(
-    dataset: Path, encoder: str | None, no_cache: bool, pairs: bool, report: bool, output: Output, **options: Any
+    source: Path,
+    out: Path | None,
+    columns: Sequence[str],
+    encoder: str | None,
+    no_cache: bool,
+    pairs: bool,
+    report: bool,
+    output: Output,
+    **options: Any,
 ) -> None:
-    """Compute text embeddings of the captions of DATASET, once per distinct text.
+    """Compute text embeddings of the captions of DATASET, or of your own TEXTS, once per distinct text.
 
     They are stored in embeddings/ENCODER of the dataset, and joined to its sequences when it is read. The same command resumes
     an interrupted run, and embeds new captions after the dataset was extended.
+
+    TEXTS is a .csv or .parquet table, whose column text is embedded, or else all columns of texts; or a .txt file with a text
+    in each line. The table that is written has the same columns and the vectors, which `posegen train --label` and
+    `posegen search` read.
     """
+    from posegen.embedding.own_texts import ENDINGS
+
+    if source.suffix.lower() in ENDINGS:
+        given = [name for name in ("name", "tokens", "float16", "shard") if options[name]]
+        given += [name for name, is_given in (("pairs", pairs), ("report", report)) if is_given]
+        if given:
+            raise UsageError(f"--{given[0]} is for datasets, not for a table of texts. Remove it")
+        kept = {name: options[name] for name in ("workers", "precision", "max_tokens")}
+        _embed_own(source, out, encoder, tuple(columns), not no_cache, kept, output)
+        return
+    if out is not None or columns:
+        raise UsageError(f"{source}: -o and --column are for tables of texts ({', '.join(ENDINGS)}). Remove them")
+    _embed_dataset(source, encoder, no_cache, pairs, report, options, output)
+
+
+def _embed_own(
+    source: Path,
+    out: Path | None,
+    encoder: str | None,
+    columns: tuple[str, ...],
+    cached: bool,
+    options: dict[str, Any],
+    output: Output,
+) -> None:
+    from posegen.embedding.models import DEFAULT
+    from posegen.embedding.own_texts import embed_texts
+
+    path = source.with_suffix(".embedded.parquet") if out is None else out
+    result = embed_texts(
+        source, path, encoder or DEFAULT, columns=columns, cached=cached, progress=output.progress(), **options
+    )
+    known = result.distinct - result.embedded
+    lines = [
+        f"Embedded {result.embedded:,} texts{f', {known:,} from the cache' if known else ''}, in {path}: {result.rows:,} rows, "
+        f"columns {', '.join(result.columns)}, {result.dimension} dimensions.",
+        f"Encoder: {result.encoder}, {result.precision}.",
+        "Next:",
+        f'  posegen search {shlex.quote(str(path))} "a person waves"',
+        f"  posegen train {shlex.quote(str(path))} --task text --label COLUMN",
+    ]
+    output.summary(asdict(result), "\n".join(lines))
+
+
+def _embed_dataset(
+    dataset: Path, encoder: str | None, no_cache: bool, pairs: bool, report: bool, options: dict[str, Any], output: Output
+) -> None:
     from posegen.embedding.models import DEFAULT
     from posegen.embedding.stage import embed as embedded
 

@@ -10,8 +10,8 @@ import click
 from posegen.cli.options import PATH, WHOLE, Output, command
 
 
-@command('posegen search data/default-0 "someone kicks a ball"')
-@click.argument("dataset", type=PATH)
+@command('posegen search data/default-0 "someone kicks a ball"', 'posegen search texts.embedded.parquet "a person waves"')
+@click.argument("dataset", type=PATH, metavar="DATASET|TEXTS.parquet")
 @click.argument("text")
 @click.option("--encoder", metavar="NAME", help="Encoder whose embeddings are searched.  [default: the only one]")
 @click.option("--top", type=WHOLE, metavar="N", default=10, help="Number of samples.")
@@ -20,7 +20,12 @@ def search(dataset: Path, text: str, encoder: str | None, top: int, output: Outp
 
     The captions must have been embedded. The search compares meanings, not words. For each sample the closest caption and the
     action of the best segment are printed. Variants of a sample count as one result.
+
+    TEXTS.parquet is a table that `posegen embed` wrote of your own texts: the closest rows are printed.
     """
+    if dataset.suffix.lower() == ".parquet":
+        _search_own(dataset, text, top, output)
+        return
     from posegen.embedding.search import open_search
 
     output.note("opening the dataset and its encoder; the first search of a dataset takes up to a minute longer")
@@ -36,3 +41,12 @@ def search(dataset: Path, text: str, encoder: str | None, top: int, output: Outp
         variant = "" if one.variant == "base" else f" ({one.variant})"
         lines.append(f"{one.sample:>8}  {one.score:.3f}  {one.action:<{width}}  {one.caption}{variant}")
     output.result(document, "\n".join([*lines, "Next:", f"  posegen show {dataset} --sample {found[0].sample} -o found.gif"]))
+
+
+def _search_own(path: Path, text: str, top: int, output: Output) -> None:
+    from posegen.embedding.own_texts import search_texts
+
+    found = search_texts(path, text, top, output.note)
+    document = {"path": path, "text": text, "found": [one._asdict() for one in found]}
+    lines = [f"{one.row:>8}  {one.score:.3f}  {one.text}" for one in found]
+    output.result(document, "\n".join([f"{'row':>8}  score  text", *lines]))

@@ -40,6 +40,21 @@ def read_table(path: Path) -> pa.Table:
     return table
 
 
+def is_text(kind: pa.DataType) -> bool:
+    """Return whether a type of columns holds texts, plain or as numbers of a dictionary.
+
+    >>> is_text(pa.string()), is_text(pa.int32())
+    (True, False)
+    """
+    coded = pa.types.is_dictionary(kind) and is_text(kind.value_type)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or coded)
+
+
+def text_columns(table: pa.Table) -> tuple[str, ...]:
+    """Return the names of the columns of texts."""
+    return tuple(field.name for field in table.schema if is_text(field.type))
+
+
 def read_texts(path: Path) -> pa.Table:
     """Read a table with a column ``text``, and optionally known numbers such as ``stature``.
 

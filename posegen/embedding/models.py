@@ -113,6 +113,39 @@ def _print_to_stderr(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+def load_fingerprinted(name: str, source: str, fingerprint: str, limit: int | None, notify: Notify) -> Encoder:
+    """Load the encoder that computed vectors, in float32, which is exact and fast enough for single texts.
+
+    Parameters
+    ----------
+    name : str
+        Name of the vectors, for messages.
+    source : str
+        Name or folder of the encoder.
+    fingerprint : str
+        Fingerprint of the encoder, with its precision at the end.
+    limit : int or None
+        Most tokens of a text.
+    notify : callable
+        Receives a message when a model is downloaded.
+
+    Raises
+    ------
+    UsageError
+        If it is not available any more.
+    PosegenError
+        If another encoder has its name now.
+    """
+    model, _, precision = fingerprint.rpartition("-")
+    # The fingerprint includes a lower token limit, if one was requested.
+    for tokens in (None, limit):
+        found = find_encoder(source, max_tokens=tokens, notify=notify)
+        if found.fingerprint == model:
+            return found.load("float32" if "float32" in found.precisions else precision, 1)
+    hint = "Restore the encoder that it was made by, or embed again beside it with `posegen embed --name NAME`"
+    raise PosegenError(f"{name}: was made by another {source} than the current one. {hint}")
+
+
 def load_encoder(
     name_or_path: str = DEFAULT,
     *,

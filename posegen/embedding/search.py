@@ -28,9 +28,9 @@ from posegen.dataset.read import Dataset, content_errors, open_dataset
 from posegen.dataset.tables import encode_table
 from posegen.embedding.claims import field_of, owners
 from posegen.embedding.encoder import Encoder
-from posegen.embedding.models import find_encoder
+from posegen.embedding.models import load_fingerprinted
 from posegen.embedding.neighbours import DIGITS
-from posegen.errors import PosegenError, UsageError
+from posegen.errors import UsageError
 from posegen.hashing import byte_hash
 from posegen.library.load import load_library
 from posegen.yaml_files import read_yaml
@@ -463,27 +463,11 @@ def _mean_of_largest(values: Array, count: int) -> float | None:
 
 
 def _load_encoder_of(embeddings: Embeddings, notify: Callable[[str], None]) -> Encoder:
-    """Load the encoder that computed vectors, in float32, which is exact and fast enough for single texts.
-
-    Raises
-    ------
-    UsageError
-        If it is not available any more.
-    PosegenError
-        If another encoder has its name now.
-    """
-    description, (model, _, precision) = embeddings.header.details, embeddings.header.fingerprint.rpartition("-")
+    """Load the encoder that computed vectors; see :func:`posegen.embedding.models.load_fingerprinted`."""
+    description = embeddings.header.details
     source, limit = str(description.get("source", embeddings.encoder)), description.get("limit")
-    # The fingerprint includes a lower token limit, if one was requested.
-    for tokens in (None, limit if isinstance(limit, int) else None):
-        found = find_encoder(source, max_tokens=tokens, notify=notify)
-        if found.fingerprint == model:
-            return found.load("float32" if "float32" in found.precisions else precision, 1)
-    msg = (
-        f"{embeddings.folder}: was made by another {embeddings.encoder} than the current {source}. "
-        "Restore the encoder that it was made by, or embed again beside it with `posegen embed --name NAME`"
-    )
-    raise PosegenError(msg)
+    limit = limit if isinstance(limit, int) else None
+    return load_fingerprinted(str(embeddings.folder), source, embeddings.header.fingerprint, limit, notify)
 
 
 def open_search(path: str | Path, encoder: str | None = None, notify: Callable[[str], None] = print) -> Search:

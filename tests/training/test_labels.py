@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from posegen.cli.main import main
 from posegen.dataset.splits import SPLITS
+from posegen.embedding.own_texts import embed_texts
 from posegen.errors import UsageError
 from posegen.training.data.columns import Columns
 from posegen.training.data.tables import decode_label, encode_label, read_labelled_rows, row_arrays
@@ -267,3 +268,22 @@ def test_the_command_reports_what_does_not_fit(
 ) -> None:
     assert main(["train", str(prices), *arguments]) == 2
     assert reported in capsys.readouterr().err
+
+
+def test_embedded_pairs_of_texts_are_read(tmp_path: Path) -> None:
+    drawn = np.random.default_rng(0)
+    words = ("red coat", "blue shirt", "green boots", "grey scarf")
+    pairs = drawn.integers(len(words), size=(300, 2))
+    columns = {name: [f"a {words[i]}" for i in pairs[:, j].tolist()] for j, name in enumerate(("one", "other"))}
+    same = (pairs[:, 0] == pairs[:, 1]).tolist()
+    # Rows would have few different inputs, and so few groups, without the number.
+    pc.write_csv(pa.table({**columns, "id": drawn.normal(size=300), "same": same}), tmp_path / "pairs.csv")
+    embed_texts(tmp_path / "pairs.csv", tmp_path / "pairs.parquet", "hashing-for-tests", cached=False)
+    found = learn(tmp_path / "pairs.parquet", "same", tmp_path / "run", "steps=40", "optimiser.average=0.8")
+    assert found.measures["balanced_accuracy"] == 1
+    columns_read = load_model(tmp_path / "run").view.columns
+    assert columns_read is not None
+    assert columns_read.vectors == (("one_vector", 64), ("other_vector", 64))
+    with pytest.raises(UsageError, match="has no column one_vector, other_vector, which the model reads"):
+        predict_table(tmp_path / "run", tmp_path / "pairs.csv", tmp_path / "out.parquet")
+    assert predict_table(tmp_path / "run", tmp_path / "pairs.parquet", tmp_path / "out.parquet") == 300

@@ -20,11 +20,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import xxhash
 
 from posegen.arrays import Array
 from posegen.config.identity import digest
-from posegen.dataset.table_files import read_table
+from posegen.dataset.table_files import is_text, read_table
 from posegen.errors import UsageError
 from posegen.training.data.captions import spell
 from posegen.training.data.columns import Columns
@@ -216,13 +217,6 @@ def _is_number(kind: pa.DataType, *, truth: bool = True) -> bool:
     )
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    types = pa.types
-    return bool(
-        types.is_string(kind) or types.is_large_string(kind) or (types.is_dictionary(kind) and _is_text(kind.value_type))
-    )
-
-
 def _is_vector(kind: pa.DataType) -> bool:
     types = pa.types
     is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
@@ -233,7 +227,7 @@ def _chosen_columns(path: Path, table: pa.Table, settings: Table) -> tuple[Colum
     """Return the columns that are inputs, and the types of those that cannot be."""
     kinds = {field.name: field.type for field in table.schema}
     names = settings.inputs or tuple(name for name in kinds if name not in (settings.label, settings.group))
-    texts = tuple(name for name in names if _is_text(kinds[name]))
+    texts = tuple(name for name in names if is_text(kinds[name]))
     numbers = tuple(name for name in names if _is_number(kinds[name]))
     vectors = tuple((name, len(table[name][0].as_py() or ())) for name in names if _is_vector(kinds[name]))
     readable = {*texts, *numbers, *(name for name, _ in vectors)}
@@ -327,7 +321,7 @@ def row_arrays(table: pa.Table, columns: Columns, path: Path | None = None) -> d
 
 
 def _strings(name: str, table: pa.Table, column: str) -> list[str | None]:
-    if not _is_text(table.schema.field(column).type):
+    if not is_text(table.schema.field(column).type):
         raise UsageError(f"{name}: the column {column} has the type {table.schema.field(column).type}; it must hold texts")
     strings: list[str | None] = table[column].to_pylist()
     return strings
@@ -341,11 +335,18 @@ def _number_column(name: str, table: pa.Table, column: str) -> Array:
 
 
 def _vector_column(name: str, table: pa.Table, column: str, size: int) -> Array:
-    rows = table[column].to_pylist()
-    for row, vector in enumerate(rows):
-        if vector is not None and len(vector) != size:
-            raise UsageError(f"{name}: row {row} has {len(vector)} numbers in {column}; the others have {size}. Embed it again")
-    return np.array([[np.nan] * size if vector is None else vector for vector in rows], np.float64).reshape(len(rows), size)
+    if not _is_vector(table.schema.field(column).type):
+        raise UsageError(f"{name}: the column {column} has the type {table.schema.field(column).type}; it must hold vectors")
+    vectors = table[column].combine_chunks()
+    vectors = vectors.combine_chunks() if isinstance(vectors, pa.ChunkedArray) else vectors
+    lengths = np.array(pc.fill_null(pc.list_value_length(vectors), -1))
+    wrong = np.flatnonzero((lengths >= 0) & (lengths != size))
+    if len(wrong):
+        problem = f"row {wrong[0]} has {lengths[wrong[0]]} numbers in {column}; the others have {size}"
+        raise UsageError(f"{name}: {problem}. Embed it again")
+    values = np.full((len(vectors), size), np.nan, np.float32)
+    values[lengths >= 0] = np.array(vectors.drop_null().flatten(), np.float32).reshape(-1, size)
+    return values
 
 
 def _row_hashes(arrays: Mapping[str, Array]) -> Array:

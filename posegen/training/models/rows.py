@@ -20,7 +20,8 @@ class RowModel(nn.Module):
     """Predicts the label of rows.
 
     Each word adds a learned amount to the outputs, which is exact where effects of words add up. A network of the texts, in
-    which words meet their neighbours, and of the numbers adds the rest. Two texts are also compared with each other.
+    which words meet their neighbours, and of the numbers adds the rest. Two texts, and two vectors of one
+    dimension, are also compared with each other.
 
     Parameters
     ----------
@@ -43,7 +44,9 @@ class RowModel(nn.Module):
         for name in ("centre", "spread", "log_centre", "log_spread"):
             self.register_buffer(name, torch.tensor(getattr(columns, name), dtype=torch.float32))
         given = self.reader.width * (len(columns.texts) + 2 * self.is_pair) + self.is_pair
-        given += 2 * columns.values + self.numbers
+        sizes = [size for _, size in columns.vectors]
+        self.compared = sizes[0] if len(sizes) == 2 and sizes[0] == sizes[1] else 0
+        given += 2 * columns.values + self.numbers + (self.compared + 1 if self.compared else 0)
         width = _HIDDEN[settings.size]
         self.mix = nn.Sequential(
             nn.Linear(given, width), nn.GELU(), nn.Dropout(settings.dropout), nn.Linear(width, width), nn.GELU(),
@@ -74,6 +77,10 @@ class RowModel(nn.Module):
         if self.is_pair:
             one, other = read[:, 0], read[:, 1]
             parts += [(one - other).abs(), one * other, functional.cosine_similarity(one, other)[:, None]]
+        if self.compared:
+            vectors = torch.nan_to_num(values[:, self.numbers : self.numbers + 2 * self.compared])
+            one, other = vectors[:, : self.compared], vectors[:, self.compared :]
+            parts += [self.compared * one * other, functional.cosine_similarity(one, other)[:, None]]
         amounts = (self.amounts(words) * (words > 0)[..., None]).sum(dim=(1, 2))
         outputs: Tensor = self.answer(self.mix(torch.cat(parts, dim=1))) + amounts
         return outputs.float()

@@ -38,6 +38,8 @@ LABEL_FORMS = (RATIO, NUMBER, CATEGORY)
 """Forms of a task with a label."""
 
 _EXAMPLE_WORDS = 16
+_FEWEST_REPEATED = 20
+"""Least number of rows from which a floor is estimated."""
 
 
 def _columns(view: View) -> Columns:
@@ -86,7 +88,8 @@ class _Numbers(CollectedOutputs):
         name, measure = ("smape", smape) if columns.is_ratio else ("mae", _absolute_error)
         own, reference = measure(predicted, true), measure(np.full(len(true), constant), true)
         repeated = repeated_errors(predicted, true, inputs, is_ratio=columns.is_ratio)
-        floors = {f"{name}_{kind}": value for kind, value in repeated.items()}
+        is_known = repeated.get("repeated_rows", 0) >= _FEWEST_REPEATED
+        floors = {f"{name}_{kind}": value for kind, value in repeated.items()} if is_known else {}
         skill = 1 - own / reference if reference else 0.0
         constants = {f"{name}_constant": reference, "mae_median": _absolute_error(np.full(len(true), np.median(true)), true)}
         return {"skill": skill, **errors, **constants, **floors, "rows": float(len(true))}
