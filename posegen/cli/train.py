@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.option(
     "--task", required=True, metavar="NAME", help="Task: action, retrieval, motion, identity, attribute, text or a plug-in's."
 )
-@click.option("--label", metavar="COLUMN", help="Column of TABLE that is predicted, a number or a category.")
+@click.option("--label", metavar="COLUMN", help="Column that is predicted, of TABLE or of a table beside CLIPS.")
 @preset_option("Training preset, or the path of a YAML file.")
 @folder_option("Folder of the run.  [default: runs/TASK-NAME-PRESET]")
 @settings_option("Change a setting, such as steps=200")
@@ -60,19 +60,22 @@ def train(
     its last checkpoint. If the dataset has grown since, it trains as many steps again,
     on all samples.
 
-    For the task action, DATASET may be your own clips: an .npz file with joints [frames, 22, 3], offsets, fps and classes, or a
-    folder with CLASS/NAME.npy. --init starts from the model of another run.
+    CLIPS are your own clips for the tasks action and identity: an .npz file with joints [frames, 22, 3], offsets, fps and
+    classes or subjects, or a folder with CLASS/NAME.npy or SUBJECT/NAME.npy. --label takes classes or subjects from a column of
+    CLIPS/labels.csv, or of the .csv beside an .npz. --init starts from the model of another run.
 
     For the tasks text and attribute, TABLE.csv or TABLE.parquet with --label predicts one column from the others: texts,
     numbers and vectors.
     """
+    from posegen.dataset.table_files import TABLES
     from posegen.plugins import require_extra
     from posegen.training.settings import load_settings
 
     require_extra("train")
     # The settings are checked before torch is imported, which takes seconds.
     named = [] if label is None else [f"table.label={json.dumps(label)}"]
-    settings = load_settings(preset, [*_with_init(init, lora, overrides), *named], task if label is None else "label")
+    is_table = Path(source).suffix.lower() in TABLES
+    settings = load_settings(preset, [*_with_init(init, lora, overrides), *named], "label" if is_table else task)
     from posegen.training.setup import Request
     from posegen.training.train import default_run
     from posegen.training.train import train as run_training

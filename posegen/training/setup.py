@@ -30,7 +30,14 @@ from posegen.quantities import human_bytes
 from posegen.randomness import Stream, uniform
 from posegen.training.data.captions import Captions, CaptionSampler, FreshCaptions, encoder_of, open_captions
 from posegen.training.data.features import Recipe, View
-from posegen.training.data.identities import EVALUATED, IDENTITY_RECIPES, TRAINED_VARIANTS, Identities, open_identities
+from posegen.training.data.identities import (
+    EVALUATED,
+    IDENTITY_RECIPES,
+    TRAINED_VARIANTS,
+    Identities,
+    identities_of_clips,
+    open_identities,
+)
 from posegen.training.data.sources import ClipSource, Origin, cached_origin, config_origin, fill_cache, read_own_clips, view_of
 from posegen.training.data.tables import read_labelled_rows
 from posegen.training.models.encoder import add_adapters, merge_adapters, trainable_weights
@@ -72,6 +79,8 @@ class TrainingData:
         Settings of a task that compares identities; None for all other tasks.
     caption_sampler : CaptionSampler or None
         For tasks that train a text encoder.
+    people : Identities or None
+        Identities of a user's clips, where they are known.
     notes : tuple of str
         What the user should know about the data, such as rows that are left out.
     """
@@ -87,6 +96,7 @@ class TrainingData:
     captions: Captions | FreshCaptions | None = None
     by_identity: Settings | None = None
     caption_sampler: CaptionSampler | None = None
+    people: Identities | None = None
     notes: tuple[str, ...] = ()
 
     def with_identities(self, settings: Settings) -> TrainingData:
@@ -97,7 +107,7 @@ class TrainingData:
         UsageError
             If it is not a dataset: the identities of all samples must be known.
         """
-        if self.dataset is None:
+        if self.dataset is None and self.people is None:
             raise UsageError(f"{self.name}: the task needs the identities of all samples. Generate a dataset and train on that")
         return replace(self, by_identity=settings)
 
@@ -127,11 +137,10 @@ class TrainingData:
 
     def prepare(self, recipes: Sequence[Recipe], report: Callable[[int, int], None]) -> int:
         """Compute recipes that are not cached yet; see :func:`posegen.training.data.sources.fill_cache`."""
-        if self.dataset is None:
-            return 0
+        needed = (*recipes, *IDENTITY_RECIPES) if self.by_identity is not None else recipes
+        done = 0 if self.dataset is None else fill_cache(self.dataset, needed, self.view, report)
         if self.by_identity is None:
-            return fill_cache(self.dataset, recipes, self.view, report)
-        done = fill_cache(self.dataset, (*recipes, *IDENTITY_RECIPES), self.view, report)
+            return done
         for split in EVALUATED:
             self._identities(self.by_identity).check(split)
         return done
@@ -148,10 +157,8 @@ class TrainingData:
             identities = self._identities(self.by_identity)
             group = None if split in EVALUATED else self.by_identity.identity.clips
             samples = identities.in_split(split) if group is None else identities.groups(group)
-            own = identities.arrays_in(split)
-            return ClipSource(
-                self.origin, recipes, self.view, samples, identities=own, group=group, only_variants=TRAINED_VARIANTS
-            )
+            own, variants = identities.arrays_in(split), None if self.dataset is None else TRAINED_VARIANTS
+            return ClipSource(self.origin, recipes, self.view, samples, identities=own, group=group, only_variants=variants)
         samples = self._samples_in(split)
         if not len(samples):
             msg = f"{self.name}: none of its {self.samples:,} samples is in the {split} split. Generate a few hundred"
@@ -160,7 +167,9 @@ class TrainingData:
         return ClipSource(self.origin, recipes, self.view, samples, self.captions, caption_sampler=sampler)
 
     def _identities(self, settings: Settings) -> Identities:
-        assert self.dataset is not None
+        if self.people is not None:
+            return replace(self.people, shuffled=settings.data.shuffle_labels)
+        assert self.dataset is not None, "checked by with_identities"
         return open_identities(self.dataset, self.view, self.samples, shuffled=settings.data.shuffle_labels)
 
     def _samples_in(self, split: str) -> Array:
@@ -352,13 +361,15 @@ def open_setup(request: Request) -> Setup:
     UsageError
         If the parts of the request do not fit each other.
     """
-    settings = request.settings
-    if settings.table.label is not None:
-        return _open_labelled(request)
-    if Path(request.source).suffix.lower() in TABLES:
+    settings, is_table = request.settings, Path(request.source).suffix.lower() in TABLES
+    if is_table and settings.table.label is None:
         raise UsageError(f"{request.source}: a table needs the column that is predicted. Name it with --label COLUMN")
+    if is_table:
+        return _open_labelled(request)
     task = find_task(request.task).configured(settings)
-    data = _open_data(request)
+    data = _open_data(request, by_subject=task.by_identity)
+    if data.groups is None and settings.table.label is not None:
+        raise UsageError(f"{request.source}: --label names a column of your own table or clips. Remove it")
     if data.groups is not None and (task.takes_captions or any(ROWS in recipe.fields for recipe in task.recipes)):
         raise UsageError(f"{request.source}: the task {task.name} needs annotations that only datasets of posegen have")
     if task.by_identity:
@@ -367,7 +378,24 @@ def open_setup(request: Request) -> Setup:
         data = data.with_captions(settings.contrast)
     if task.caption_sampler is not None:
         data = _with_sentences(data, task, settings)
-    return Setup(task, data, settings, _initial_weights(task, settings, request.init))
+    setup = Setup(task, data, settings, _initial_weights(task, settings, request.init))
+    return setup if data.groups is None else _fit_to_few(setup)
+
+
+def _fit_to_few(setup: Setup) -> Setup:
+    """Return the setup with batches that a user's clips fill, and with warnings if they are few."""
+    data, settings = setup.data, setup.settings
+    assert data.groups is not None, "checked by open_setup"
+    if not setup.task.by_identity:
+        notes = _small_data_notes(data.name, data.groups, data.seed, settings.batch, "clips")
+        most = len(split_groups(data.groups, data.seed)["training"])
+    else:
+        most = data.source(setup.task.recipes, "training").samples // settings.identity.clips * settings.identity.clips
+        notes = ()
+        if most < settings.batch:
+            notes = (f"warning: batches of {most} instead of {settings.batch}, since only {most} clips train",)
+    fitted = settings.model_copy(update={"batch": min(settings.batch, most)})
+    return replace(setup, settings=fitted, data=replace(data, notes=(*data.notes, *notes)))
 
 
 def _open_labelled(request: Request) -> Setup:
@@ -376,8 +404,6 @@ def _open_labelled(request: Request) -> Setup:
     if task.labelled is None:
         names = ", ".join(name for name in TASKS.names() if find_task(name).labelled is not None)
         raise UsageError(f"the task {task.name} does not take --label. Tasks that do: {names}")
-    if path.suffix.lower() not in TABLES:
-        raise UsageError(f"{path}: --label names a column of a table. Give a file that ends in {' or '.join(TABLES)}")
     if request.init is not None or settings.adapter.rank is not None or settings.data.frames is not None:
         raise UsageError("a model of a table starts afresh: remove --init, --lora, adapter.rank and data.frames")
     rows = read_labelled_rows(path, settings.table, settings.data.samples)
@@ -391,7 +417,7 @@ def _open_labelled(request: Request) -> Setup:
     return Setup(task.labelled(view), data, settings, None)
 
 
-def _open_data(request: Request) -> TrainingData:
+def _open_data(request: Request, *, by_subject: bool) -> TrainingData:
     """Open the training data; a trained model, if there is one, defines how a user's clips are seen."""
     path, settings = Path(request.source), request.settings
     is_own = path.suffix == ".npz" or (not (path / HEADER_FILE).exists() and any(path.glob("*/*.npy")))
@@ -399,10 +425,15 @@ def _open_data(request: Request) -> TrainingData:
         return open_training_data(request.source, settings.data, settings.steps * settings.batch)
     stride = settings.data.stride
     model_view = View(0, FOLDER_FPS / stride, stride, ()) if request.init is None else load_model(request.init).view
-    clips = read_own_clips(path, model_view.fps * model_view.stride)
+    label = settings.table.label
+    clips = read_own_clips(path, model_view.fps * model_view.stride, by_subject=by_subject, label=label)
     frames = -(-max(len(clip) for clip in clips.joints) // model_view.stride)
     view = View(frames, model_view.fps, model_view.stride, tuple(sorted(set(clips.words))))
-    return TrainingData(str(path), clips.identity, 0, len(clips.words), view, clips.origin(), groups=clips.groups)
+    data = TrainingData(str(path), clips.identity, 0, len(clips.words), view, clips.origin(), groups=clips.groups)
+    if not by_subject:
+        return data
+    people, warning = identities_of_clips(path, clips.joints, clips.subjects)
+    return replace(data, people=people, notes=() if warning is None else (warning,))
 
 
 def _with_sentences(data: TrainingData, task: Task, settings: Settings) -> TrainingData:

@@ -6,7 +6,7 @@ split is trained on. The tables are computed from the rows and joints of a datas
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,7 +16,7 @@ import xxhash
 from posegen.arrays import Array
 from posegen.dataset.layout import ROWS
 from posegen.dataset.read import Dataset
-from posegen.dataset.splits import in_split
+from posegen.dataset.splits import SPLITS, in_split
 from posegen.errors import UsageError
 from posegen.randomness import Stream, uniform
 from posegen.skeleton import JOINTS
@@ -45,6 +45,8 @@ _NEAREST = 3
 _ROUNDS = 4
 _STYLES = 1 << 16
 _CANDIDATES = 4
+_FEWEST_PERSONS, _ENOUGH_PERSONS, _SHARE_OF_FEW, _TURNS = 6, 4, 0.2, 4
+"""Of a user's clips: persons that are needed for three splits and in an evaluated one, and the share of few persons in it."""
 
 _BONES = {
     "legs": (("hip", "knee"), ("knee", "ankle")),
@@ -56,24 +58,28 @@ def _person(fields: Mapping[str, Array], view: View) -> Array:
     return np.array([row["actors"][0]["person"] for row in fields[ROWS]], np.int64)
 
 
-def _look(fields: Mapping[str, Array], view: View) -> Array:
-    joints = fields["joints"][:, 0, :1].astype(np.float64)
-    position = {name: joints[:, 0, number] for number, name in enumerate(JOINTS)}
+def _bone_lengths(joints: Array) -> list[Array]:
+    """Return the lengths of legs and arms, and the widths of shoulders and hips, of poses float [pose, joint, 3]."""
+    position = {name: joints[:, number] for number, name in enumerate(JOINTS)}
     sides = ("left", "right")
 
     def distance(one: str, other: str) -> Array:
         return np.asarray(np.sqrt(((position[one] - position[other]) ** 2).sum(axis=-1)))
 
     limbs = [
-        sum(distance(f"{side}_{near}", f"{side}_{far}") for near, far in _BONES[limb] for side in sides) / 2
+        np.asarray(sum(distance(f"{side}_{near}", f"{side}_{far}") for near, far in _BONES[limb] for side in sides)) / 2
         for limb in ("legs", "arms")
     ]
-    widths = [distance("left_shoulder", "right_shoulder"), distance("left_hip", "right_hip")]
+    return [*limbs, distance("left_shoulder", "right_shoulder"), distance("left_hip", "right_hip")]
+
+
+def _look(fields: Mapping[str, Array], view: View) -> Array:
+    lengths = _bone_lengths(fields["joints"][:, 0, 0].astype(np.float64))
     actors = [row["actors"][0] for row in fields[ROWS]]
     styles = [xxhash.xxh3_64_intdigest(actor["style"].encode()) % _STYLES for actor in actors]
     known = [[actor["stature"], actor["age"], actor["male"], style] for actor, style in zip(actors, styles, strict=True)]
     stature, age, male, style = np.array(known, np.float64).reshape(-1, 4).T
-    return np.stack([stature, *limbs, *widths, age, male, style], axis=-1).astype(np.float32)
+    return np.stack([stature, *lengths, age, male, style], axis=-1).astype(np.float32)
 
 
 _PERSON = Recipe("person", 1, (ROWS,), "int64", (), _person)
@@ -97,6 +103,10 @@ class Identities:
         Seed of the dataset, which decides the split of each identity.
     shuffled : bool
         Whether each sample is assigned a random identity of its split: a control.
+    splits : dict of str to int64 [n], or None
+        Samples of each split, where they do not follow from the seed.
+    hint : str
+        What to do if there are too few clips.
     """
 
     dataset: Path
@@ -104,9 +114,13 @@ class Identities:
     look: Array = field(repr=False)
     seed: int
     shuffled: bool = False
+    splits: Mapping[str, Array] | None = field(default=None, repr=False)
+    hint: str = "Generate more samples, or fewer identities: --set population.persons=100"
 
     def in_split(self, split: str) -> Array:
         """Return the samples of the identities in a split, int64 [n], ascending."""
+        if self.splits is not None:
+            return self.splits[split]
         persons = in_split(self.seed, np.unique(self.person), split, identities=True)
         return np.flatnonzero(np.isin(self.person, persons))
 
@@ -162,7 +176,7 @@ class Identities:
     def _too_few(self, split: str) -> str:
         persons, samples = len(np.unique(self.person)), len(self.person)
         problem = f"{samples:,} samples of {persons:,} identities; its {split} split lacks two identities, one with two clips"
-        return f"{self.dataset}: has {problem}. Generate more samples, or fewer identities: --set population.persons=100"
+        return f"{self.dataset}: has {problem}. {self.hint}"
 
 
 def open_identities(dataset: Dataset, view: View, samples: int, *, shuffled: bool) -> Identities:
@@ -173,6 +187,60 @@ def open_identities(dataset: Dataset, view: View, samples: int, *, shuffled: boo
         return np.concatenate([cached_array(dataset.path, recipe, view, shard)[:, 0] for shard in shards])[:samples]
 
     return Identities(dataset.path, base(_PERSON), base(_LOOK), dataset.header.seed, shuffled)
+
+
+def identities_of_clips(path: Path, joints: Sequence[Array], subjects: Sequence[str]) -> tuple[Identities, str | None]:
+    """Return the identities of a user's clips, and a warning if they are few.
+
+    Persons with two clips or more are divided by a hash. If validation or test then has fewer than two persons, each gets a
+    fifth of the persons, two at least. If there are not six persons, clips are divided instead.
+
+    Parameters
+    ----------
+    path : Path
+        For messages.
+    joints : sequence of float [frame, 22, 3]
+        Metres; the clips.
+    subjects : sequence of str
+        Who moves in each clip.
+    """
+    lengths = np.array([np.median(_bone_lengths(clip.astype(np.float64)), axis=1) for clip in joints])
+    unknown = np.zeros((len(joints), 1))
+    look = np.concatenate([unknown, lengths, np.repeat(unknown, len(_LOOKS) - SIZES, axis=1)], axis=1).astype(np.float32)
+    names, person = np.unique(np.array(subjects), return_inverse=True)
+    splits, warning = _divided_persons(person.astype(np.int64), len(names))
+    hint = "Add clips: at least two persons with two clips each, and more in training"
+    return Identities(path, person.astype(np.int64), look, 0, splits=splits, hint=hint), warning
+
+
+def _divided_persons(person: Array, count: int) -> tuple[dict[str, Array], str | None]:
+    """Return the clips of each split, and a warning if there are few persons."""
+    clips = np.bincount(person, minlength=count)
+    several = np.flatnonzero(clips > 1)
+    drawn = uniform(0, several, Stream.SPLIT, 1, substream=1)[:, 0]
+    order = several[np.argsort(drawn, kind="stable")]
+    single = np.flatnonzero(clips == 1)
+    if len(several) < _FEWEST_PERSONS:
+        parts = np.arange(len(person)) % _TURNS
+        # Clips of each person alternate between the splits.
+        parts[np.argsort(person, kind="stable")] = np.arange(len(person)) % _TURNS
+        own = {"test": parts == 1, "validation": parts == 3, "training": parts % 2 == 0}
+        warning = (
+            f"warning: only {len(several)} persons have two clips or more, and six are needed to test on unseen persons. Clips "
+            "are divided instead, and the measures are those of known persons"
+        )
+        return {split: np.flatnonzero(chosen) for split, chosen in own.items()}, warning
+    splits = {split: in_split(0, order, split, identities=True) for split in SPLITS}
+    few: str | None = None
+    if min(len(splits[split]) for split in EVALUATED) < _ENOUGH_PERSONS:
+        each = max(2, round(_SHARE_OF_FEW * len(order)))
+        splits = dict(zip(SPLITS, np.split(order, [each, 2 * each]), strict=True))
+        few = (
+            f"warning: {len(order)} persons have two clips or more: {len(order) - 2 * each} train, {each} select the weights, "
+            f"and {each} test the model. Measures of so few persons vary much from person to person"
+        )
+    splits["training"] = np.concatenate([splits["training"], single])
+    return {split: np.flatnonzero(np.isin(person, persons)) for split, persons in splits.items()}, few
 
 
 def partners_of(samples: Array, person: Array, look: Array, seed: int) -> Array:

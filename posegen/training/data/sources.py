@@ -35,6 +35,7 @@ from posegen.dataset.files import write_durably
 from posegen.dataset.layout import ROWS
 from posegen.dataset.lock import locked
 from posegen.dataset.read import Dataset
+from posegen.dataset.table_files import read_table
 from posegen.errors import PosegenError, UsageError
 from posegen.machine import available_cores
 from posegen.skeleton import JOINTS, PARTS
@@ -215,18 +216,36 @@ class OwnClips:
         return {"joints": joints, "action": action}
 
 
-def read_own_clips(path: Path, fps: float) -> OwnClips:
+def read_own_clips(path: Path, fps: float, *, by_subject: bool = False, label: str | None = None) -> OwnClips:
     """Read clips and resample them to `fps` frames per second.
+
+    Parameters
+    ----------
+    path : Path
+        An archive, or a folder with ``CLASS/NAME.npy``.
+    fps : float
+    by_subject : bool
+        Whether subjects are learned, not classes: the folders of a folder are then named after subjects.
+    label : str, optional
+        Column of a table beside the clips that names the class or the subject of each; see :func:`labels_of_clips`.
 
     Raises
     ------
     UsageError
         If there are no clips, they are malformed, or too large at this rate.
     """
-    found = read_clip_folder(path) if path.is_dir() else read_clip_archive(path, ["classes"])
+    names = [] if label is not None else ["subjects" if by_subject else "classes"]
+    found = read_clip_folder(path) if path.is_dir() else read_clip_archive(path, names)
+    if by_subject and path.is_dir():
+        found = found._replace(subjects=found.classes)
+    if label is not None:
+        labels = labels_of_clips(path, found.names, label)
+        found = found._replace(subjects=labels) if by_subject else found._replace(classes=labels)
     kept = [i for i, clip in enumerate(found.joints) if len(clip) >= _SHORTEST]
-    if len({found.classes[i] for i in kept}) < 2:
-        raise UsageError(f"{path}: needs clips of at least two classes, each of {_SHORTEST} frames or more")
+    learned = found.subjects if by_subject else found.classes
+    if len({learned[i] for i in kept}) < 2:
+        kind = "subjects" if by_subject else "classes"
+        raise UsageError(f"{path}: needs clips of at least two {kind}, each of {_SHORTEST} frames or more")
     frames = [round(len(found.joints[i]) * fps / found.fps) for i in kept]
     if max(frames) > _LONGEST or sum(frames) > _MOST_FRAMES:
         limits = f"at most {_LONGEST:,} frames per clip and {_MOST_FRAMES:,} in all"
@@ -239,10 +258,45 @@ def read_own_clips(path: Path, fps: float) -> OwnClips:
     clips = [clip.astype(np.float32) for clip in joints]
     content = xxhash.xxh3_128()
     for i, clip in zip(kept, clips, strict=True):
-        content.update(found.classes[i].encode())
+        content.update(learned[i].encode())
         content.update(clip.tobytes())
     classes, subjects = (tuple(names[i] for i in kept) for names in (found.classes, found.subjects))
     return OwnClips(path, clips, classes, subjects, content.hexdigest())
+
+
+def labels_of_clips(path: Path, names: Sequence[str], label: str) -> list[str]:
+    """Read the label of each clip from a table beside the clips.
+
+    Parameters
+    ----------
+    path : Path
+        Of a folder of clips, the table is ``labels.csv`` in it, with a column ``clip``: the path of each file in the folder. Of
+        an archive ``NAME.npz`` it is ``NAME.csv``, with a row for each clip, in order.
+    names : sequence of str
+        Names of the clips, as :mod:`posegen.dataset.clip_files` returns them.
+    label : str
+        Name of the column.
+
+    Raises
+    ------
+    UsageError
+        If there is no such table or column, or a clip has no label.
+    """
+    file = path / "labels.csv" if path.is_dir() else path.with_suffix(".csv")
+    table = read_table(file)
+    for column in (label, *(["clip"] if path.is_dir() else [])):
+        if column not in table.column_names:
+            raise UsageError(f"{file}: has no column {column}, but {', '.join(table.column_names)}")
+    values = ["" if value is None else str(value) for value in table[label].to_pylist()]
+    if path.is_dir():
+        known = dict(zip(map(str, table["clip"].to_pylist()), values, strict=True))
+        values = [known.get(Path(name).relative_to(path).as_posix(), "") for name in names]
+    elif len(values) != len(names):
+        raise UsageError(f"{file}: has {len(values)} rows for {len(names)} clips. Write one for each clip, in order")
+    missing = [name for name, value in zip(names, values, strict=True) if not value]
+    if missing:
+        raise UsageError(f"{file}: has no {label} of {missing[0]} ({len(missing)} clips in all). Add it, or remove the clips")
+    return values
 
 
 @dataclass(frozen=True)

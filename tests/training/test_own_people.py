@@ -1,0 +1,121 @@
+"""A user's clips with identities, and labels of clips from a table beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from posegen.dataset.read import open_dataset
+from posegen.dataset.splits import SPLITS
+from posegen.errors import UsageError
+from posegen.training.data.identities import SIZES, identities_of_clips
+from posegen.training.data.sources import labels_of_clips, read_own_clips
+from posegen.training.predictions import NamedClip, predict_clips
+from posegen.training.setup import Request
+from posegen.training.train import Result, train
+from tests.training import tiny
+
+PERSONS, EACH, FRAMES = 8, 4, 60
+
+
+def learn(source: Path, out: Path, *overrides: str, task: str = "identity", progress: tiny.Recorder | None = None) -> Result:
+    return train(Request(str(source), task, "quick", tiny.settings("steps=2", *overrides), out), progress)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def joints(dataset: Path) -> np.ndarray:
+    """Clips of persons of different sizes, person by person."""
+    clips = open_dataset(dataset).arrays("joints", slice(0, PERSONS * EACH))[:, 0, 0, :FRAMES]
+    return clips * np.repeat(np.linspace(0.8, 1.2, PERSONS, dtype=np.float32), EACH)[:, None, None, None]
+
+
+@pytest.fixture
+def folder(joints: np.ndarray, tmp_path: Path) -> Path:
+    """The clips in a folder for each person."""
+    for number, clip in enumerate(joints):
+        path = tmp_path / "people" / f"person {number // EACH}"
+        path.mkdir(parents=True, exist_ok=True)
+        np.save(path / f"{number}.npy", clip)
+    return tmp_path / "people"
+
+
+@given(st.lists(st.integers(0, 25), min_size=1, max_size=120), st.integers(0, 3))
+@settings(deadline=None)
+def test_a_person_is_in_one_split_unless_there_are_few(persons: list[int], extra: int) -> None:
+    named = [*persons, *[100 + i for i in range(extra)]]
+    clip = np.random.default_rng(0).normal(size=(4, 22, 3))
+    found, warning = identities_of_clips(Path("clips.npz"), [clip] * len(named), [str(person) for person in named])
+    splits = {split: found.in_split(split) for split in SPLITS}
+    assert sorted(np.concatenate(list(splits.values())).tolist()) == list(range(len(named)))
+    several = sum(named.count(person) > 1 for person in set(named))
+    if several < 6:
+        assert warning is not None
+        assert "known persons" in warning
+        return
+    people = {split: set(found.person[samples].tolist()) for split, samples in splits.items()}
+    assert sum(map(len, people.values())) == len(set(named))
+    for split in ("validation", "test"):
+        assert len(people[split]) >= 2
+        found.check(split)
+
+
+def test_bodies_are_compared_by_their_bones(joints: np.ndarray) -> None:
+    subjects = [str(i // EACH) for i in range(len(joints))]
+    scales = np.linspace(0.8, 1.2, len(joints), dtype=np.float32)
+    found, warning = identities_of_clips(Path("clips.npz"), [joints[0] * scale for scale in scales], subjects)
+    assert found.look.shape == (len(joints), SIZES + 3)
+    by_size = found.look[:, 1:SIZES] / scales[:, None]
+    np.testing.assert_allclose(by_size, np.broadcast_to(by_size[0], by_size.shape), rtol=1e-5)
+    assert 0.5 < found.look[0, 1] < 1
+    assert warning is not None
+    assert "8 persons have two clips or more: 4 train, 2 select the weights, and 2 test the model" in warning
+
+
+def test_a_folder_for_each_person_trains_a_model_of_persons(folder: Path, joints: np.ndarray, tmp_path: Path) -> None:
+    recorder = tiny.Recorder()
+    measures = learn(folder, tmp_path / "run", progress=recorder).measures
+    assert (measures["persons"], measures["clips"]) == (2, 2 * EACH)
+    assert 0 <= measures["auc"] <= 1
+    assert any(line.startswith("warning: 8 persons") for line in recorder.said)
+    assert learn(folder, tmp_path / "run").nothing_to_do
+    clips = [NamedClip(f"clip {i}", joints[i], 25.0) for i in range(2)]
+    assert predict_clips(tmp_path / "run", clips, tmp_path / "out.parquet") == 2
+    vectors = np.array(pq.read_table(tmp_path / "out.parquet")["vector"].to_pylist())
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+
+
+def test_few_clips_shrink_the_batch(folder: Path, tmp_path: Path) -> None:
+    recorder = tiny.Recorder()
+    learn(folder, tmp_path / "run", "batch=512", progress=recorder)
+    assert any(line.startswith("warning: batches of 64 instead of 512") for line in recorder.said)
+
+
+def test_labels_come_from_a_table(folder: Path, joints: np.ndarray, tmp_path: Path) -> None:
+    names = sorted(path.relative_to(folder).as_posix() for path in folder.glob("*/*.npy"))
+    kinds = ["slow" if number % 2 else "fast" for number in range(len(names))]
+    pc.write_csv(pa.table({"clip": names, "kind": kinds, "who": [name[7] for name in names]}), folder / "labels.csv")
+    assert read_own_clips(folder, 25.0, label="kind").words == tuple(kinds)
+    assert set(read_own_clips(folder, 25.0, by_subject=True, label="who").subjects) == set("01234567")
+    assert learn(folder, tmp_path / "kinds", "table.label=kind", task="action").measures["clips"] > 0
+    assert learn(folder, tmp_path / "who", "table.label=who").measures["persons"] == 2
+    with pytest.raises(UsageError, match=r"labels\.csv: has no column whom, but clip, kind, who"):
+        read_own_clips(folder, 25.0, label="whom")
+    pc.write_csv(pa.table({"clip": names[1:], "kind": kinds[1:]}), folder / "labels.csv")
+    with pytest.raises(UsageError, match=r"has no kind of .*person 0/0.npy \(1 clips in all\)"):
+        read_own_clips(folder, 25.0, label="kind")
+    pc.write_csv(pa.table({"kind": kinds}), tmp_path / "clips.csv")
+    assert labels_of_clips(tmp_path / "clips.npz", names, "kind") == kinds
+    with pytest.raises(UsageError, match="has 32 rows for 3 clips"):
+        labels_of_clips(tmp_path / "clips.npz", names[:3], "kind")
+
+
+def test_labels_of_generated_data_are_refused(dataset: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--label names a column of your own table or clips"):
+        learn(dataset, tmp_path / "run", "table.label=kind", task="action")
