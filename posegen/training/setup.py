@@ -29,6 +29,7 @@ from posegen.plugins import TASKS
 from posegen.quantities import human_bytes
 from posegen.randomness import Stream, uniform
 from posegen.training.data.captions import Captions, CaptionSampler, FreshCaptions, encoder_of, open_captions
+from posegen.training.data.columns import Columns
 from posegen.training.data.features import Recipe, View
 from posegen.training.data.identities import (
     EVALUATED,
@@ -38,11 +39,20 @@ from posegen.training.data.identities import (
     identities_of_clips,
     open_identities,
 )
-from posegen.training.data.sources import ClipSource, Origin, cached_origin, config_origin, fill_cache, read_own_clips, view_of
-from posegen.training.data.tables import read_labelled_rows
+from posegen.training.data.sources import (
+    ClipSource,
+    Origin,
+    OwnClips,
+    cached_origin,
+    config_origin,
+    fill_cache,
+    read_own_clips,
+    view_of,
+)
+from posegen.training.data.tables import encode_label, fit_label, parse_labels, read_labelled_rows
 from posegen.training.models.encoder import add_adapters, merge_adapters, trainable_weights
 from posegen.training.run_folder import write_tensors
-from posegen.training.settings import Contrast, Data, Settings
+from posegen.training.settings import Contrast, Data, Settings, Table
 from posegen.training.task import Task, find_task
 from posegen.training.trained_models import build_model, load_model
 
@@ -367,9 +377,12 @@ def open_setup(request: Request) -> Setup:
     if is_table:
         return _open_labelled(request)
     task = find_task(request.task).configured(settings)
-    data = _open_data(request, by_subject=task.by_identity)
+    is_labelled = settings.table.label is not None and task.labelled is not None and task.takes_motion
+    data = _open_data(request, by_subject=task.by_identity, by_label=is_labelled)
     if data.groups is None and settings.table.label is not None:
         raise UsageError(f"{request.source}: --label names a column of your own table or clips. Remove it")
+    if is_labelled and task.labelled is not None:
+        task = task.labelled(data.view)
     if data.groups is not None and (task.takes_captions or any(ROWS in recipe.fields for recipe in task.recipes)):
         raise UsageError(f"{request.source}: the task {task.name} needs annotations that only datasets of posegen have")
     if task.by_identity:
@@ -417,7 +430,7 @@ def _open_labelled(request: Request) -> Setup:
     return Setup(task.labelled(view), data, settings, None)
 
 
-def _open_data(request: Request, *, by_subject: bool) -> TrainingData:
+def _open_data(request: Request, *, by_subject: bool, by_label: bool) -> TrainingData:
     """Open the training data; a trained model, if there is one, defines how a user's clips are seen."""
     path, settings = Path(request.source), request.settings
     is_own = path.suffix == ".npz" or (not (path / HEADER_FILE).exists() and any(path.glob("*/*.npy")))
@@ -430,10 +443,28 @@ def _open_data(request: Request, *, by_subject: bool) -> TrainingData:
     frames = -(-max(len(clip) for clip in clips.joints) // model_view.stride)
     view = View(frames, model_view.fps, model_view.stride, tuple(sorted(set(clips.words))))
     data = TrainingData(str(path), clips.identity, 0, len(clips.words), view, clips.origin(), groups=clips.groups)
+    if by_label:
+        return _with_label(data, clips, settings.table)
     if not by_subject:
         return data
     people, warning = identities_of_clips(path, clips.joints, clips.subjects)
     return replace(data, people=people, notes=() if warning is None else (warning,))
+
+
+def _with_label(data: TrainingData, clips: OwnClips, table: Table) -> TrainingData:
+    """Return a user's clips with the label of each, a number or a category."""
+    assert table.label is not None, "checked by open_setup"
+    try:
+        label, categories = parse_labels(clips.words, table.target)
+    except ValueError as error:
+        raise UsageError(f"{data.name}: {table.label}: {error}. Correct it, or use --set table.target=category") from error
+    columns = Columns(table.label, ())
+    if not categories:
+        columns = fit_label(columns, label, split_groups(clips.groups, data.seed)["training"])
+    target = (label if categories else encode_label(label, columns)).astype(np.float32)
+    labelled = replace(clips, arrays={"target": target, "inputs": np.arange(len(label))})
+    view = replace(data.view, actions=(), answers=categories, columns=columns)
+    return replace(data, view=view, origin=labelled.origin())
 
 
 def _with_sentences(data: TrainingData, task: Task, settings: Settings) -> TrainingData:

@@ -194,6 +194,15 @@ def test_a_stopped_run_resumes_with_the_same_weights(prices: Path, trained: Path
         learn(prices, "weight", tmp_path / "run", "steps=150")
 
 
+def test_loading_processes_give_the_same_weights(prices: Path, tmp_path: Path) -> None:
+    runs = [tmp_path / "own", tmp_path / "other"]
+    recorder = tiny.Recorder()
+    for workers, run in enumerate(runs):
+        learn(prices, "price", run, "steps=4", f"machine.workers={workers}", progress=recorder)
+    assert not [line for line in recorder.said if "loading processes failed" in line]
+    assert runs[0].joinpath("model.safetensors").read_bytes() == runs[1].joinpath("model.safetensors").read_bytes()
+
+
 def test_predictions_do_not_depend_on_the_label_or_the_other_rows(prices: Path, trained: Path, tmp_path: Path) -> None:
     assert predict_table(trained, prices, tmp_path / "all.parquet") == 600
     everything = pq.read_table(tmp_path / "all.parquet")

@@ -17,16 +17,18 @@ from posegen.dataset.splits import SPLITS
 from posegen.errors import UsageError
 from posegen.training.data.identities import SIZES, identities_of_clips
 from posegen.training.data.sources import labels_of_clips, read_own_clips
+from posegen.training.model_formats import export_model
 from posegen.training.predictions import NamedClip, predict_clips
 from posegen.training.setup import Request
 from posegen.training.train import Result, train
 from tests.training import tiny
 
 PERSONS, EACH, FRAMES = 8, 4, 60
+FEW = ("steps=2",)
 
 
 def learn(source: Path, out: Path, *overrides: str, task: str = "identity", progress: tiny.Recorder | None = None) -> Result:
-    return train(Request(str(source), task, "quick", tiny.settings("steps=2", *overrides), out), progress)  # type: ignore[arg-type]
+    return train(Request(str(source), task, "quick", tiny.settings(*FEW, *overrides), out), progress)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +116,28 @@ def test_labels_come_from_a_table(folder: Path, joints: np.ndarray, tmp_path: Pa
     assert labels_of_clips(tmp_path / "clips.npz", names, "kind") == kinds
     with pytest.raises(UsageError, match="has 32 rows for 3 clips"):
         labels_of_clips(tmp_path / "clips.npz", names[:3], "kind")
+
+
+def test_a_number_of_clips_is_estimated(folder: Path, joints: np.ndarray, tmp_path: Path) -> None:
+    """The scale of the bodies, which their heights show."""
+    files = sorted(folder.glob("*/*.npy"))
+    scales = np.random.default_rng(0).uniform(0.5, 2, len(files))
+    for file, scale in zip(files, scales, strict=True):
+        np.save(file, joints[0] * np.float32(scale))
+    names = [file.relative_to(folder).as_posix() for file in files]
+    table = pa.table({"clip": names, "size": scales, "signed": scales - 1, "kind": np.where(scales > 1, "tall", "short")})
+    pc.write_csv(table, folder / "labels.csv")
+    few = ("steps=120", "model.dropout=0", "optimiser.average=0.8")
+    measures = learn(folder, tmp_path / "run", "table.label=size", *few, task="attribute").measures
+    assert measures["skill"] > 0.5
+    assert measures["clips"] == 7
+    predict_clips(tmp_path / "run", [NamedClip("clip", joints[0] * 1.4, 25.0)], tmp_path / "out.parquet")
+    (found,) = pq.read_table(tmp_path / "out.parquet").to_pylist()
+    assert found["size"] == pytest.approx(1.4, rel=0.25)
+    assert export_model(tmp_path / "run", "safetensors", tmp_path / "model.safetensors") == 0
+    for label, measure in (("signed", "mae"), ("kind", "balanced_accuracy")):
+        assert measure in learn(folder, tmp_path / label, f"table.label={label}", task="attribute").measures
+        assert learn(folder, tmp_path / label, f"table.label={label}", task="attribute").nothing_to_do
 
 
 def test_labels_of_generated_data_are_refused(dataset: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
 from threading import Lock
@@ -185,6 +185,8 @@ class OwnClips:
         The subject of each clip; empty texts where subjects are not known.
     identity : str
         Hash of joints and classes.
+    arrays : dict of str to ndarray [clip]
+        Labels beside the class.
     """
 
     path: Path
@@ -192,6 +194,7 @@ class OwnClips:
     words: tuple[str, ...]
     subjects: tuple[str, ...]
     identity: str
+    arrays: Mapping[str, Array] = field(default_factory=dict)
 
     @property
     def groups(self) -> Array:
@@ -213,7 +216,7 @@ class OwnClips:
             length = len(self.joints[clip])
             joints[i, 0, :length] = self.joints[clip]
             action[i, 0, :length] = names.index(self.words[clip])
-        return {"joints": joints, "action": action}
+        return {"joints": joints, "action": action, **{name: values[which] for name, values in self.arrays.items()}}
 
 
 def read_own_clips(path: Path, fps: float, *, by_subject: bool = False, label: str | None = None) -> OwnClips:

@@ -12,11 +12,10 @@ inputs  equal for rows with equal inputs
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -42,18 +41,15 @@ _NO_WORD = 1
 _LEAST_SPREAD = 1e-6
 
 
-def _stored(name: str) -> Any:
-    def field(fields: Mapping[str, Array], view: View) -> Array:
-        return fields[name]
-
-    return field
+def _field(name: str, fields: Mapping[str, Array], view: View) -> Array:
+    return fields[name]
 
 
-WORDS = Recipe("words", 1, ("words",), "int64", ("text", "word"), _stored("words"))
-VALUES = Recipe("values", 1, ("values",), "float32", ("value",), _stored("values"))
-TARGET = Recipe("target", 1, ("target",), "float32", (), _stored("target"))
-INPUTS = Recipe("inputs", 1, ("inputs",), "int64", (), _stored("inputs"))
-WORD_COUNT = Recipe("length", 1, ("length",), "int32", (), _stored("length"))
+WORDS = Recipe("words", 1, ("words",), "int64", ("text", "word"), partial(_field, "words"))
+VALUES = Recipe("values", 1, ("values",), "float32", ("value",), partial(_field, "values"))
+TARGET = Recipe("target", 1, ("target",), "float32", (), partial(_field, "target"))
+INPUTS = Recipe("inputs", 1, ("inputs",), "int64", (), partial(_field, "inputs"))
+WORD_COUNT = Recipe("length", 1, ("length",), "int32", (), partial(_field, "length"))
 
 ROW_RECIPES = (WORDS, WORD_COUNT, VALUES, TARGET, INPUTS)
 """Arrays of rows of a table; the length is the number of words."""
@@ -98,15 +94,11 @@ class LabelledRows:
         training : int64 [n]
             Numbers of these rows.
         """
-        values, label = self.arrays["values"][training].astype(np.float64), self.arrays["label"][training]
+        values = self.arrays["values"][training].astype(np.float64)
         centre, spread = _moments(values)
         log_centre, log_spread = _moments(signed_log(values[:, : len(self.columns.numbers)]))
         columns = replace(self.columns, centre=centre, spread=spread, log_centre=log_centre, log_spread=log_spread)
-        if self.categories:
-            return columns
-        if self.arrays["label"].min() > 0:
-            return replace(columns, typical=float(np.median(np.log(label))), is_ratio=True)
-        return replace(columns, typical=float(np.median(label)), scale=max(float(label.std()), _LEAST_SPREAD))
+        return columns if self.categories else fit_label(columns, self.arrays["label"], training)
 
     def origin(self, columns: Columns) -> Origin:
         """Return the rows as samples with one variant, with labels as the model is trained on them."""
@@ -138,6 +130,46 @@ def signed_log(values: Array) -> Array:
     [0.0, -0.693]
     """
     return np.asarray(np.sign(values) * np.log1p(np.abs(values)))
+
+
+def fit_label(columns: Columns, label: Array, training: Array) -> Columns:
+    """Return columns with what is typical of a numeric label, float [n], in the training split, int64 [m]."""
+    own = label[training]
+    if label.min() > 0:
+        return replace(columns, typical=float(np.median(np.log(own))), is_ratio=True)
+    return replace(columns, typical=float(np.median(own)), scale=max(float(own.std()), _LEAST_SPREAD))
+
+
+def parse_labels(labels: Sequence[str], target: str | None) -> tuple[Array, tuple[str, ...]]:
+    """Return labels as numbers, or as numbers of categories and the names of these.
+
+    Parameters
+    ----------
+    labels : sequence of str
+    target : str or None
+        ``number`` or ``category``; None: numbers if all labels are finite numbers.
+
+    Raises
+    ------
+    ValueError
+        If numbers are required and a label is none.
+
+    Examples
+    --------
+    >>> parse_labels(["1", "2.5"], None)[0].tolist(), parse_labels(["b", "a"], None)[1]
+    ([1.0, 2.5], ('a', 'b'))
+    """
+    if target != "category":
+        try:
+            numbers = np.array([float(label) for label in labels])
+        except ValueError:
+            numbers = np.array([np.nan])
+        if np.isfinite(numbers).all():
+            return numbers, ()
+        if target == "number":
+            raise ValueError("a label is not a finite number")
+    names, which = np.unique(np.array(labels), return_inverse=True)
+    return which.astype(np.float64), tuple(names.tolist())
 
 
 def encode_label(label: Array, columns: Columns) -> Array:

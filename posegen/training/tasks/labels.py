@@ -1,4 +1,4 @@
-"""Models of a label column of a user's own data: a number or a category of the rows of a table.
+"""Models of a label of a user's own data: a number or a category of the rows of a table, or of clips.
 
 The tasks ``text`` and ``attribute`` use it where ``table.label`` is given. A positive number is trained as its logarithm with
 SMAPE as the loss, any other number with the Huber loss, a category with the cross entropy.
@@ -6,6 +6,7 @@ SMAPE as the loss, any other number with the Huber loss, a category with the cro
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,8 @@ from posegen.arrays import Array
 from posegen.randomness import Stream, integers, normal, uniform
 from posegen.training.data.captions import VOCABULARY
 from posegen.training.data.columns import Columns
-from posegen.training.data.features import View
-from posegen.training.data.tables import ROW_RECIPES, decode_label, row_arrays
+from posegen.training.data.features import LENGTH, MOTION, View
+from posegen.training.data.tables import INPUTS, ROW_RECIPES, TARGET, decode_label, row_arrays
 from posegen.training.measures import (
     balanced_accuracy,
     best_constant,
@@ -29,12 +30,15 @@ from posegen.training.measures import (
     repeated_errors,
     smape,
 )
+from posegen.training.models.encoder import ANY_SKELETON_SPREAD, MotionEncoder, frame_mask, pooled, projection
 from posegen.training.models.rows import RowModel
 from posegen.training.settings import Model
-from posegen.training.task import Clips, CollectedOutputs, Network, Task
+from posegen.training.task import Clips, CollectedOutputs, Network, Task, apply_to_motion, motion_network
 
 RATIO, NUMBER, CATEGORY = "label: positive number", "label: number", "label: category"
-LABEL_FORMS = (RATIO, NUMBER, CATEGORY)
+_KINDS = (RATIO, NUMBER, CATEGORY)
+_OF_MOTION = "motion, "
+LABEL_FORMS = (*_KINDS, *(_OF_MOTION + kind for kind in _KINDS))
 """Forms of a task with a label."""
 
 _EXAMPLE_WORDS = 16
@@ -47,8 +51,30 @@ def _columns(view: View) -> Columns:
     return view.columns
 
 
+class LabelledMotion(nn.Module):
+    """Predicts the label of clips.
+
+    Parameters
+    ----------
+    answers : int
+        Number of outputs.
+    settings : Model
+    """
+
+    def __init__(self, answers: int, settings: Model) -> None:
+        super().__init__()
+        self.encoder = MotionEncoder(settings.size, settings.dropout, least_spread=ANY_SKELETON_SPREAD)
+        self.answer = projection(2 * self.encoder.width, settings.dropout, answers)
+
+    def forward(self, motion: Tensor, length: Tensor) -> Tensor:
+        """Return scores of the categories, or one number as the label is encoded: Tensor [clip, answer]."""
+        outputs: Tensor = self.answer(pooled(self.encoder(motion, length), frame_mask(motion, length)))
+        return outputs.float()
+
+
 def _build(view: View, settings: Model) -> nn.Module:
-    return RowModel(_columns(view), len(view.answers) or 1, settings)
+    answers, columns = len(view.answers) or 1, _columns(view)
+    return RowModel(columns, answers, settings) if columns.texts else LabelledMotion(answers, settings)
 
 
 def _apply(model: nn.Module, clips: Clips) -> Tensor:
@@ -92,7 +118,7 @@ class _Numbers(CollectedOutputs):
         floors = {f"{name}_{kind}": value for kind, value in repeated.items()} if is_known else {}
         skill = 1 - own / reference if reference else 0.0
         constants = {f"{name}_constant": reference, "mae_median": _absolute_error(np.full(len(true), np.median(true)), true)}
-        return {"skill": skill, **errors, **constants, **floors, "rows": float(len(true))}
+        return {"skill": skill, **errors, **constants, **floors, _unit(self.view): float(len(true))}
 
 
 class _Categories(CollectedOutputs):
@@ -117,12 +143,16 @@ class _Categories(CollectedOutputs):
             "macro_f1": macro_f1(confusion),
             "accuracy": float(np.trace(confusion) / rows),
             "commonest": float(confusion.sum(axis=1).max() / rows),
-            "rows": float(rows),
+            _unit(self.view): float(rows),
         }
 
     def table(self) -> dict[str, Any]:
         """Return the confusion matrix: true category by predicted category."""
         return {"names": list(self.view.answers), "confusion": self._confusion().tolist()}
+
+
+def _unit(view: View) -> str:
+    return "rows" if _columns(view).texts else "clips"
 
 
 def _absolute_error(predicted: Array, true: Array) -> float:
@@ -131,9 +161,16 @@ def _absolute_error(predicted: Array, true: Array) -> float:
 
 def _describe_rows(model: nn.Module, table: pa.Table, view: View) -> dict[str, list[Any]]:
     """Return the predicted label of each row; of categories also the probability."""
+    inputs = {name: torch.from_numpy(values) for name, values in row_arrays(table, _columns(view)).items()}
+    return _described(model(**inputs), view)
+
+
+def _describe_clips(outputs: Tensor, clips: Clips, view: View) -> dict[str, list[Any]]:
+    return _described(outputs, view)
+
+
+def _described(outputs: Tensor, view: View) -> dict[str, list[Any]]:
     columns = _columns(view)
-    inputs = {name: torch.from_numpy(values) for name, values in row_arrays(table, columns).items()}
-    outputs: Tensor = model(**inputs)
     if not view.answers:
         return {columns.label: decode_label(outputs[:, 0].numpy(), columns).tolist()}
     probability, which = outputs.softmax(dim=1).max(dim=1)
@@ -150,14 +187,31 @@ class _InUnits(nn.Module):
     def forward(self, words: Tensor, values: Tensor | None = None) -> Tensor:
         given = words.new_zeros((words.shape[0], 0), dtype=torch.float32) if values is None else values
         outputs: Tensor = self.model(words, given)
-        if not self.decodes:
-            return outputs
-        numbers = outputs * self.columns.scale + self.columns.typical
-        return numbers.exp() if self.columns.is_ratio else numbers
+        return _in_units(outputs, self.columns) if self.decodes else outputs
+
+
+class _MotionInUnits(nn.Module):
+    """A :class:`LabelledMotion` whose outputs are in the unit of the label."""
+
+    def __init__(self, model: nn.Module, columns: Columns) -> None:
+        super().__init__()
+        self.model, self.columns = model, columns
+
+    def forward(self, motion: Tensor, length: Tensor) -> Tensor:
+        return _in_units(self.model(motion, length), self.columns)
+
+
+def _in_units(outputs: Tensor, columns: Columns) -> Tensor:
+    numbers = outputs * columns.scale + columns.typical
+    return numbers.exp() if columns.is_ratio else numbers
 
 
 def _network(model: nn.Module, view: View) -> Network:
     columns = _columns(view)
+    output = f"logits of {', '.join(view.answers)}" if view.answers else f"{columns.label}, in its unit"
+    if not columns.texts:
+        network = motion_network(model, view, output)
+        return network if view.answers else replace(network, module=_MotionInUnits(model, columns))
     texts = len(columns.texts)
 
     def example(rows: int, words: int) -> dict[str, Array]:
@@ -172,38 +226,40 @@ def _network(model: nn.Module, view: View) -> Network:
 
     shapes: dict[str, tuple[str | int, ...]] = {"words": ("row", texts, "word")}
     shapes |= {"values": ("row", columns.values)} if columns.values else {}
-    output = f"logits of {', '.join(view.answers)}" if view.answers else f"{columns.label}, in its unit"
     return Network(_InUnits(model, columns, decodes=not view.answers), shapes, example, _EXAMPLE_WORDS, output)
 
 
 def label_task(name: str, form: str) -> Task:
-    """Return the task that predicts a label of the rows of a table.
+    """Return the task that predicts a label of the rows of a table, or of clips.
 
     Parameters
     ----------
     name : str
         Name of the task that it belongs to.
     form : str
-        :data:`RATIO`, :data:`NUMBER` or :data:`CATEGORY`.
+        One of :data:`LABEL_FORMS`.
     """
-    is_category = form == CATEGORY
+    kind, of_motion = form.removeprefix(_OF_MOTION), form.startswith(_OF_MOTION)
+    is_category = kind == CATEGORY
     return Task(
         name=name,
-        recipes=ROW_RECIPES,
+        recipes=(MOTION, LENGTH, TARGET, INPUTS) if of_motion else ROW_RECIPES,
         labels=("target",),
         build=_build,
-        apply=_apply,
-        loss={RATIO: _ratio_loss, NUMBER: _number_loss, CATEGORY: _category_loss}[form],
+        apply=apply_to_motion if of_motion else _apply,
+        loss={RATIO: _ratio_loss, NUMBER: _number_loss, CATEGORY: _category_loss}[kind],
         tally=_Categories if is_category else _Numbers,
         monitor="balanced_accuracy" if is_category else "skill",
-        describe_texts=_describe_rows,
+        describe=_describe_clips if of_motion else None,
+        describe_texts=None if of_motion else _describe_rows,
         network=_network,
         first_variant_only=True,
-        takes_motion=False,
+        takes_motion=of_motion,
         form=form,
     )
 
 
 def task_of_label(name: str, view: View) -> Task:
     """Return the task of a name for the label of a view; see :attr:`posegen.training.task.Task.labelled`."""
-    return label_task(name, CATEGORY if view.answers else RATIO if _columns(view).is_ratio else NUMBER)
+    kind = CATEGORY if view.answers else RATIO if _columns(view).is_ratio else NUMBER
+    return label_task(name, kind if _columns(view).texts else _OF_MOTION + kind)
