@@ -142,10 +142,11 @@ def test_labels_are_decoded(labels: list[float], typical: float, scale: float, i
     np.testing.assert_allclose(decode_label(encode_label(np.array(labels), columns), columns), labels, rtol=1e-6)
 
 
-def test_padding_and_missing_numbers_do_not_change_other_rows() -> None:
+@pytest.mark.parametrize("answers", [3, 40])
+def test_padding_and_missing_numbers_do_not_change_other_rows(answers: int) -> None:
     columns = Columns("price", ("one", "other"), ("weight",), (("vector", 2),), 5, *[(0.5, 1.0, 2.0)] * 2, (0.0,), (1.0,))
     torch.manual_seed(0)
-    model = RowModel(columns, 3, Model()).eval()
+    model = RowModel(columns, answers, Model()).eval()
     torch.nn.init.normal_(model.answer.weight)
     words, values = torch.randint(1, 100, (4, 2, 5)), torch.randn(4, 3)
     expected = model(words, values)
@@ -214,6 +215,10 @@ def test_predictions_do_not_depend_on_the_label_or_the_other_rows(prices: Path, 
     two = pq.read_table(tmp_path / "two.parquet")
     assert two.column_names == ["row", "brand", "title", "condition", "weight", "age", "price"]
     np.testing.assert_allclose(two["price"], predicted[7:9], rtol=1e-5)
+    numeric = true.slice(0, 2).drop_columns(["brand", "age"]).append_column("brand", pa.array([501, None]))
+    pq.write_table(numeric.append_column("age", pa.nulls(2)), tmp_path / "numeric.parquet")
+    predict_table(trained, tmp_path / "numeric.parquet", tmp_path / "numbers.parquet")
+    assert np.isfinite(pq.read_table(tmp_path / "numbers.parquet")["price"]).all()
     pc.write_csv(true.drop_columns(["brand"]), tmp_path / "less.csv")
     with pytest.raises(UsageError, match="has no column brand, which the model reads"):
         predict_table(trained, tmp_path / "less.csv", tmp_path / "less.parquet")

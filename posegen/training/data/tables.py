@@ -353,8 +353,12 @@ def row_arrays(table: pa.Table, columns: Columns, path: Path | None = None) -> d
 
 
 def _strings(name: str, table: pa.Table, column: str) -> list[str | None]:
-    if not is_text(table.schema.field(column).type):
-        raise UsageError(f"{name}: the column {column} has the type {table.schema.field(column).type}; it must hold texts")
+    kind = table.schema.field(column).type
+    if _is_number(kind) or pa.types.is_null(kind):
+        # A CSV file of few rows may hold numbers only where the training had texts.
+        return [None if value is None else str(value) for value in table[column].to_pylist()]
+    if not is_text(kind):
+        raise UsageError(f"{name}: the column {column} has the type {kind}; it must hold texts")
     strings: list[str | None] = table[column].to_pylist()
     return strings
 

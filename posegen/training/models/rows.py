@@ -12,6 +12,8 @@ from posegen.training.models.words import WordReader
 from posegen.training.settings import Model
 
 _HIDDEN = {"small": 256, "medium": 512, "large": 1024}
+_MOST_AMOUNTS = 32
+"""Outputs that each word adds to. Updating these weights would take most of a step for more."""
 _LIMIT = 8.0
 """Largest deviation of a number, in standard deviations, that the model distinguishes."""
 
@@ -34,8 +36,9 @@ class RowModel(nn.Module):
     def __init__(self, columns: Columns, answers: int, settings: Model) -> None:
         super().__init__()
         self.reader = WordReader(settings.dropout)
-        self.amounts = nn.Embedding(VOCABULARY, answers)
-        nn.init.zeros_(self.amounts.weight)
+        self.amounts = nn.Embedding(VOCABULARY, answers) if answers <= _MOST_AMOUNTS else None
+        if self.amounts is not None:
+            nn.init.zeros_(self.amounts.weight)
         self.centre: Tensor
         self.spread: Tensor
         self.log_centre: Tensor
@@ -81,8 +84,9 @@ class RowModel(nn.Module):
             vectors = torch.nan_to_num(values[:, self.numbers : self.numbers + 2 * self.compared])
             one, other = vectors[:, : self.compared], vectors[:, self.compared :]
             parts += [self.compared * one * other, functional.cosine_similarity(one, other)[:, None]]
-        amounts = (self.amounts(words) * (words > 0)[..., None]).sum(dim=(1, 2))
-        outputs: Tensor = self.answer(self.mix(torch.cat(parts, dim=1))) + amounts
+        outputs: Tensor = self.answer(self.mix(torch.cat(parts, dim=1)))
+        if self.amounts is not None:
+            outputs = outputs + (self.amounts(words) * (words > 0)[..., None]).sum(dim=(1, 2))
         return outputs.float()
 
     def _described(self, values: Tensor) -> Tensor:
