@@ -20,7 +20,7 @@ LOCK = uv pip compile --quiet --universal --python-version 3.11 --generate-hashe
   -c constraints.txt $(addprefix --no-emit-package ,$(TORCH))
 RUN_TESTS = $(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal
 
-.PHONY: help dataset test test-all judge usefulness bench lint types locks clean
+.PHONY: help dataset test test-all judge usefulness bench lint types docs locks clean
 .DEFAULT_GOAL := help
 
 help:
@@ -32,6 +32,7 @@ help:
 	@echo "make bench       guards: ratios that must not get worse"
 	@echo "make judge       all measurements at full size, or SECTION=generate; results go to benchmarks/results/"
 	@echo "make usefulness  the measurements of docs/usefulness.md (needs POSEGEN_REFERENCE)"
+	@echo "make docs        the documentation site, into site/"
 	@echo "make locks       hashes of the packages of constraints.txt, into locks/ (needs uv)"
 	@echo "make clean       remove $(VENV) and caches; datasets stay"
 
@@ -60,6 +61,9 @@ lint: $(VENV)/ready-to-test
 
 types: $(VENV)/ready-to-test
 	$(BIN)/mypy
+
+docs: $(VENV)/ready-to-test
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 
 # Needs uv. Run it after a change of constraints.txt or of a dependency.
 locks:

@@ -22,7 +22,7 @@ def derive(dataset: Path, names: Sequence[str], workers: int | None, output: Out
     """Compute fields of all samples of DATASET and store them with the others.
 
     The same command resumes an interrupted run, and covers samples that were added since. Without --add, it updates all
-    fields that were added before. docs/fields.md describes the fields.
+    fields that were added before. `posegen docs fields` describes them.
     """
     from posegen.generation.derive import derive as compute
     from posegen.quantities import human_bytes, human_time

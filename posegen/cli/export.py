@@ -47,7 +47,7 @@ def export(
 ) -> None:
     """Export sequences of DATASET in the format of another program.
 
-    The same command resumes an interrupted export. docs/exchange.md describes the formats.
+    The same command resumes an interrupted export. `posegen docs exchange` describes the formats.
     """
     from posegen.exchange.export import export as write
     from posegen.quantities import human_time

@@ -18,8 +18,8 @@ def export_model(run: Path, form: str, out: Path | None, output: Output) -> None
     """Export the trained model of RUN in another format, and compare the outputs of the exported model with the original.
 
     Models of every task can be exported. Most take motion [clip, frame, 69], as posegen.training.data.features.features_of
-    computes it from joints, and length [clip]; docs/training.md lists the inputs of the others, and docs/animate.md a sampler
-    for the task motion. The file's metadata holds inputs, output, class names and frame rate.
+    computes it from joints, and length [clip]; `posegen docs training` lists the inputs of the others,
+    `posegen docs animate` a sampler for the task motion. The file's metadata holds inputs, output, class names and frame rate.
     """
     from posegen.training.model_formats import export_model as export
 

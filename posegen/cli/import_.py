@@ -33,7 +33,7 @@ def import_(
 ) -> None:
     """Import clips of mocap at PATHS as actions of a library.
 
-    Reads BVH, AMASS and SMPL npz, joints in npz and npy, and C3D. docs/own-clips.md leads from clips to a dataset.
+    Reads BVH, AMASS and SMPL npz, joints in npz and npy, and C3D. `posegen docs own-clips` leads from clips to a dataset.
     """
     from posegen.mocap.library import import_clips, theme_name
 

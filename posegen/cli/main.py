@@ -58,6 +58,7 @@ COMMANDS = {
     "paraphrase": "Reword captions with a language model and check them.",
     "actions": "List and draw actions.",
     "config": "Show and compare configs; list presets.",
+    "docs": "Print a page of the documentation.",
 }
 """The line of each command in the list of commands. The command is named like its module in this package."""
 

@@ -17,7 +17,7 @@ from posegen.cli.options import PATH, Output, command
 def mix(datasets: Sequence[Path], ratio: str | None, out: Path, output: Output) -> None:
     """Write a file that names DATASETS, to be read as one dataset with posegen.open_mix.
 
-    No motion is copied. docs/reading.md describes the order of batches.
+    No motion is copied. `posegen docs reading` describes the order of batches.
     """
     from posegen.dataset.mix import concat, write_mix
     from posegen.errors import UsageError

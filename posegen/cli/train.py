@@ -54,7 +54,7 @@ def train(
 
     The tasks are: action (classify actions), retrieval (match motion and captions), motion (generate motion from text),
     identity (recognise persons by their motion), attribute (estimate speed, cadence, energy and duration) and text (fine-tune
-    a text encoder). docs/training.md describes tasks, presets and settings.
+    a text encoder). `posegen docs training` describes tasks, presets and settings.
 
     The hardware, the choices made for it and the estimated duration are shown first. The same command resumes a stopped run at
     its last checkpoint. If the dataset has grown since, it trains as many steps again,

@@ -110,6 +110,14 @@ SomeWeights = Annotated[dict[str, Weight], AfterValidator(_some_weight)]
 
 
 class _Range(StrictModel):
+    """A range.
+
+    Attributes
+    ----------
+    min : smallest value
+    max : largest value
+    """
+
     min: float
     max: float
 
@@ -142,7 +150,12 @@ class ScaleRange(_Range):
 
 
 class Shift(StrictModel):
-    """Largest translation of the position variant along each horizontal axis, in metres."""
+    """Translation of the position variant.
+
+    Attributes
+    ----------
+    max : largest translation along each horizontal axis, in metres
+    """
 
     max: Annotated[Number, Field(gt=0, le=100)] = 2.0
 
@@ -151,6 +164,12 @@ class Variants(StrictModel):
     """Variants beside the base, with their ranges; null or false disables one.
 
     A variant that another package registers in the entry point group ``posegen.variants`` is a key like those below.
+
+    Attributes
+    ----------
+    speed : range of the factor on the speed
+    scale : range of the factor on the body size
+    mirror : whether left and right are exchanged
     """
 
     speed: SpeedRange | None = SpeedRange()
@@ -189,7 +208,8 @@ class Population(StrictModel):
     Attributes
     ----------
     persons : number of persons
-    female, left_handed : shares of them
+    female : share of women
+    left_handed : share of left-handed persons
     age : range of ages
     styles : weight of each style that may occur; the weight of a style of later life grows with the years above its lower limit
     skeleton_spread : by how many metres joint placement differs between people, as a standard deviation along each axis
@@ -243,11 +263,12 @@ class Story(StrictModel):
 
     Attributes
     ----------
-    actors, segments : ranges of their numbers
+    actors : number of actors of a sample
+    segments : number of consecutive actions of a sample
     layering : probability of a second action on top of one that leaves body parts free
     themes : weight of each theme that may occur; null: all themes with their own weights
     actions : factors on the weights of single actions; 0 excludes one
-    interactions : of two actors
+    interactions : interactions of two actors
     library : folder with additional action files
     """
 
@@ -287,10 +308,13 @@ class Quota(StrictModel):
     samples : number of samples, for each action or interaction if some are listed
     actions : each sample shows one of them, performed by its first actor
     interactions : the first two actors of each sample perform one of them
-    speed, side : of that action, whenever the first actor performs it
-    theme : of the sample
-    style, age : of the first actor
-    left_handed, female : exact share of the first actors
+    speed : speed of that action, whenever the first actor performs it
+    side : side of that action, whenever the first actor performs it
+    theme : theme of the sample
+    style : style of the first actor
+    age : age of the first actor
+    left_handed : exact share of left-handed first actors
+    female : exact share of women among the first actors
     """
 
     samples: Annotated[Integer, Field(ge=1, le=MOST_SAMPLES)]
@@ -330,7 +354,16 @@ class Quota(StrictModel):
 class Cap(StrictModel):
     """The largest number of samples that show one action, interaction or theme, or an actor of one kind.
 
-    `left_handed: true` caps the samples with a left-handed actor, `false` those with a right-handed one; `female` likewise.
+    Attributes
+    ----------
+    samples : largest number of samples
+    action : that show this action
+    interaction : that show this interaction
+    theme : of this theme
+    style : with an actor of this style
+    left_handed : true: with a left-handed actor; false: with a right-handed one
+    female : true: with a woman; false: with a man
+    age : with an actor of this age
     """
 
     samples: Annotated[Integer, Field(ge=0, le=MOST_SAMPLES)]
@@ -396,7 +429,14 @@ class Quotas(StrictModel):
 
 
 class Store(StrictModel):
-    """Layout of a dataset on disk: samples per shard, samples per chunk, and stored arrays."""
+    """Layout of a dataset on disk.
+
+    Attributes
+    ----------
+    shard : samples per shard, the unit of work; a multiple of `chunk`
+    chunk : samples per chunk, the unit of reading
+    fields : stored arrays, and derived fields
+    """
 
     shard: Annotated[Integer, Field(ge=1, le=100_000)] = 200
     chunk: Annotated[Integer, Field(ge=1, le=10_000)] = 20
@@ -414,14 +454,14 @@ class Config(StrictModel):
 
     Attributes
     ----------
-    name : of the preset or file; names the default output folder
+    name : name of the preset or file; it names the default output folder
     samples : number of samples
     seed : seed of all random numbers
     workers : number of processes; null: one per core
-    frames, fps : length of the arrays and frames per second
+    frames : number of frames of the arrays
+    fps : frames per second
     length : range of clip lengths; null: clips fill the arrays
     skeleton : joint placement of the average adult: anatomical, smpl (the neutral body of SMPL) or h36m (Human3.6M)
-    variants, population, story, captions, store : groups of settings
     quotas : exact numbers and caps; null: everything is drawn by the weights
     """
 

@@ -35,7 +35,13 @@ Share = Annotated[float, Field(ge=0, lt=1)]
 
 
 class Model(StrictModel):
-    """Size and dropout of the model."""
+    """The model.
+
+    Attributes
+    ----------
+    size : number of weights
+    dropout : share of activations that are dropped in training
+    """
 
     size: Literal["small", "medium", "large"] = "small"
     dropout: Share = 0.1
@@ -76,7 +82,16 @@ class Data(StrictModel):
 
 
 class Optimiser(StrictModel):
-    """AdamW: highest learning rate, weight decay, largest gradient norm, share of warm-up steps, decay of averaged weights."""
+    """The optimiser, AdamW.
+
+    Attributes
+    ----------
+    rate : highest learning rate
+    decay : weight decay
+    clip : largest norm of the gradient
+    warmup : share of the steps in which the learning rate rises
+    average : decay of the averaged weights
+    """
 
     rate: Number = 2e-3
     decay: Number = 0.01
@@ -111,7 +126,8 @@ class Machine(StrictModel):
     threads : CPU threads
     micro_batch : clips per forward pass; gradients of micro-batches are accumulated to those of a batch
     workers : processes that load data
-    compile, checkpointing : compile the model; recompute activations instead of storing them
+    compile : compile the model
+    checkpointing : recompute activations instead of storing them
     """
 
     device: Literal["cpu", "cuda", "mps"] | None = None
@@ -125,20 +141,36 @@ class Machine(StrictModel):
 
 
 class Memory(StrictModel):
-    """Largest amount of memory that a run may use, such as 4GB; null: what is available."""
+    """Memory.
+
+    Attributes
+    ----------
+    limit : largest amount that a run may use, such as 4GB; null: what is available
+    """
 
     limit: Annotated[str, AfterValidator(_check_bytes)] | None = None
 
 
 class Saving(StrictModel):
-    """Seconds between checkpoints, or steps between them if given."""
+    """Checkpoints.
+
+    Attributes
+    ----------
+    seconds : seconds between checkpoints
+    steps : steps between checkpoints, instead of seconds
+    """
 
     seconds: Number = 60.0
     steps: Annotated[Integer, Field(ge=1)] | None = None
 
 
 class Adapter(StrictModel):
-    """Rank of low-rank adapters that are trained instead of all weights; null: all weights are trained."""
+    """Low-rank adapters.
+
+    Attributes
+    ----------
+    rank : rank of adapters that are trained instead of all weights (--lora); null: all weights are trained
+    """
 
     rank: Annotated[Integer, Field(ge=1, le=256)] | None = None
 
@@ -180,13 +212,23 @@ class Identity(StrictModel):
 
 
 class Attribute(StrictModel):
-    """Input of the task `attribute`: motion or captions."""
+    """Task `attribute`.
+
+    Attributes
+    ----------
+    given : input, motion or captions
+    """
 
     given: Literal["motion", "captions"] = "motion"
 
 
 class Motion(StrictModel):
-    """Task `motion`: share of clips trained without their caption, which classifier-free guidance needs."""
+    """Task `motion`.
+
+    Attributes
+    ----------
+    caption_dropout : share of clips trained without their caption, which classifier-free guidance needs
+    """
 
     caption_dropout: Share = 0.1
 
@@ -235,6 +277,7 @@ class Settings(StrictModel):
     seed : random seed
     steps : number of steps
     batch : clips per step, on every machine
+    log : where curves are logged
     """
 
     seed: Annotated[Integer, Field(ge=0, le=2**63 - 1)] = 0

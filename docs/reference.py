@@ -1,0 +1,187 @@
+"""Write the reference of commands and of config keys from the code, when MkDocs builds the site (a hook of mkdocs.yml)."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import click
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+_COMMANDS = """# Commands
+
+This page is generated from the command line. `posegen COMMAND --help` prints the same. Exit codes: 0 success, 1 failure,
+2 wrong usage or invalid input, 130 interrupted. Results go to the standard output, progress and messages to the standard error.
+
+"""
+_CONFIG = """# Config keys
+
+This page is generated from the models that validate each file. Unknown keys and values outside their range are refused.
+
+"""
+_ENTRY = re.compile(r"^(\w+(?:, \w+)*) : (.+(?:\n +.*)*)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key of a file.
+
+    Attributes
+    ----------
+    path : dotted path
+    value : type and range
+    default : as YAML; empty if the key must be given
+    meaning : from the docstring of its model
+    """
+
+    path: str
+    value: str
+    default: str
+    meaning: str
+
+
+def meanings(model: type[BaseModel]) -> dict[str, str]:
+    """Return the meaning of each key of a model that its docstring, or that of a model it extends, lists under Attributes."""
+    found: dict[str, str] = {}
+    for kind in reversed(model.__mro__):
+        _, _, section = inspect.cleandoc(kind.__doc__ or "").partition("Attributes\n----------\n")
+        for names, text in _ENTRY.findall(section):
+            found |= dict.fromkeys(names.split(", "), " ".join(text.split()))
+    return found
+
+
+def keys(model: type[BaseModel], prefix: str = "") -> Iterator[Key]:
+    """Yield the keys of a model and of the models in it, each group before its members."""
+    known = meanings(model)
+    for name, field in model.model_fields.items():
+        label = field.alias or name
+        required = field.is_required()
+        default = "" if required else _as_yaml(field.get_default(call_default_factory=True))
+        group, many = _model_in(field.annotation)
+        value = "list of groups" if group and many else "group" if group else _described(field.annotation, field.metadata)
+        meaning = known.get(name) or (inspect.getdoc(group) or "").partition("\n\n")[0] if group else known.get(name, "")
+        yield Key(prefix + label, value, "" if group else default, meaning)
+        if group:
+            yield from keys(group, f"{prefix}{label}{'[]' if many else ''}.")
+
+
+def config_page() -> str:
+    """Return the page as Markdown."""
+    from posegen.config.schema import Config
+    from posegen.training.settings import Settings
+
+    text = _CONFIG
+    for title, introduction, model in (
+        (
+            "Datasets",
+            "Keys of the YAML file in `posegen generate --config FILE`, and of `--set KEY=VALUE`. "
+            "`posegen config show default` prints the values of a preset.",
+            Config,
+        ),
+        ("Training", "Keys of the YAML file in `posegen train --preset FILE`, and of `--set KEY=VALUE`.", Settings),
+    ):
+        rows = [f"| `{key.path}` | {key.value} | {key.default} | {key.meaning} |" for key in keys(model)]
+        table = "\n".join(["| key | value | default | meaning |", "|---|---|---|---|", *rows])
+        text += f"## {title}\n\n{introduction}\n\n{table}\n\n"
+    return text + "The keys of action files are described in [Motion](motion.md#how-to-write-an-action-file).\n"
+
+
+def commands(group: click.Group, context: click.Context) -> Iterator[click.Context]:
+    """Yield a context for each command of a group and of the groups in it."""
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        inner = click.Context(command, info_name=name, parent=context)
+        yield inner
+        if isinstance(command, click.Group):
+            yield from commands(command, inner)
+
+
+def commands_page() -> str:
+    """Return the page as Markdown."""
+    from posegen.cli.main import posegen
+
+    text = _COMMANDS
+    for context in commands(posegen, click.Context(posegen, info_name="posegen", show_default=True)):
+        command = context.command
+        usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
+        text += f"## {context.command_path}\n\n{_paragraphs(command.help)}\n\n```sh\n{usage}\n```\n\n"
+        options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
+        records = [record for option in options if (record := option.get_help_record(context))]
+        if records:
+            rows = [f"| `{names}` | {_cell(meaning)} |" for names, meaning in records]
+            text += "\n".join(["| option | meaning |", "|---|---|", *rows]) + "\n\n"
+        if command.epilog:
+            lines = [line.strip() for line in command.epilog.splitlines() if line.strip().startswith("posegen ")]
+            text += "\n".join(["```sh", *lines, "```", "", ""])
+    return text
+
+
+def _paragraphs(text: str | None) -> str:
+    return inspect.cleandoc(text or "").partition("\f")[0].replace("\b\n", "")
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the generated pages to those of the site."""
+    from mkdocs.structure.files import File
+
+    for name, page in (("commands.md", commands_page), ("config.md", config_page)):
+        files.append(File.generated(config, name, content=page()))
+    return files
+
+
+def _model_in(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
+    """Return the model in an annotation, if any, and whether it is in a list."""
+    if inspect.isclass(annotation) and issubclass(annotation, BaseModel):
+        return annotation, False
+    many = get_origin(annotation) is tuple
+    for part in get_args(annotation):
+        model, inner = _model_in(part)
+        if model:
+            return model, many or inner
+    return None, False
+
+
+def _described(annotation: Any, limits: Sequence[Any] = ()) -> str:
+    """Return the type and range that an annotation allows in words."""
+    kind, parts = get_origin(annotation), get_args(annotation)
+    if kind is Annotated:
+        inner = [limit for item in parts[1:] for limit in (item.metadata if isinstance(item, FieldInfo) else [item])]
+        return _described(parts[0], [*inner, *limits])
+    if kind in (Union, UnionType):
+        return " or ".join(_described(part) for part in parts)
+    if kind is Literal:
+        return ", ".join(f"`{value}`" for value in parts)
+    if kind is tuple:
+        return f"list of {_described(parts[0])}"
+    if kind is dict:
+        return f"name: {_described(parts[1])}"
+    if annotation in (int, float):
+        return _with_range("integer" if annotation is int else "number", limits)
+    return {bool: "true or false", NoneType: "null", str: "text", Path: "path"}.get(annotation, "group")
+
+
+def _with_range(word: str, limits: Sequence[Any]) -> str:
+    found = {name: getattr(limit, name) for limit in limits for name in ("ge", "gt", "le", "lt") if hasattr(limit, name)}
+    if "ge" in found and "le" in found:
+        return f"{word}, {found['ge']:,} to {found['le']:,}"
+    words = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
+    return ", ".join([word, *(f"{text} {found[name]:,}" for name, text in words.items() if name in found)])
+
+
+def _as_yaml(value: Any) -> str:
+    if value is None:
+        return "`null`"
+    if isinstance(value, BaseModel):
+        return ""
+    return f"`{json.dumps(value, default=str)}`"
