@@ -13,6 +13,8 @@ from tests.compiled import FOLDER
 
 ROOT = Path(__file__).parent
 
+# Datasets that are generated at different times have equal bytes.
+os.environ.setdefault("SOURCE_DATE_EPOCH", "1700000000")
 # All processes of the tests share compiled kernels.
 os.environ.setdefault("POSEGEN_KERNEL_CACHE", str(FOLDER))
 

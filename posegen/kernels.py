@@ -21,11 +21,13 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
 import numba
 import numpy as np
 from llvmlite import binding as llvm  # type: ignore[import-untyped]
+from numba.core import event
 from numpy.typing import DTypeLike, NDArray
 
 from posegen.errors import PosegenError
 from posegen.kernel_linking import is_supported, link_into_callers, without_reference_counts
 from posegen.machine import private_folder, user_cache
+from posegen.progress import compilation_display
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -39,6 +41,8 @@ LINE_BYTES = 64
 
 CACHE_VARIABLE = "POSEGEN_KERNEL_CACHE"
 """Environment variable that names the folder of compiled kernels."""
+COMPILING = "compile kernels, once per version"
+"""What the progress display shows while kernels are compiled."""
 KERNEL_PACKAGES = ("checks", "exchange/kernels", "library", "motion", "variants")
 """The only packages that kernels import from (a test checks that), so that editing others does not recompile kernels."""
 
@@ -59,6 +63,7 @@ def kernel(function: Callable[Parameters, Result]) -> Callable[Parameters, Resul
         The compiled function, with the type of the original.
     """
     compiled = _njit(function)
+    _compilation.declared.add(_name(function))
     if is_supported():
         link_into_callers(compiled, lambda **options: _njit(function, **options))
     # Without this check numba would fall back to another folder, whose name does not depend on the sources.
@@ -90,6 +95,51 @@ def inline_kernel(function: Callable[Parameters, Result]) -> Callable[Parameters
         The compiled function, with the type of the original.
     """
     return cast("Callable[Parameters, Result]", _njit(function, inline="always"))
+
+
+class _Compilation(event.Listener):
+    """Shows the compilation of kernels; loading them from the cache is no event.
+
+    Attributes
+    ----------
+    declared, compiled : set of str
+        Names of the kernels of all imported modules, and of those that this process has compiled.
+    """
+
+    def __init__(self) -> None:
+        self.declared: set[str] = set()
+        self.compiled: set[str] = set()
+        self._open: list[str] = []
+        self._is_shown = False
+
+    def on_start(self, started: Any) -> None:
+        """Show the bar for an outermost kernel, unless a task is shown: then one line reports why it takes long."""
+        display, name = compilation_display(), _name(started.data["dispatcher"].py_func)
+        self._open.append(name)
+        if len(self._open) > 1:
+            return
+        self._is_shown = name in self.declared and not display.is_counting
+        if self._is_shown:
+            display.start(COMPILING, len(self.declared), unit="kernels", done=len(self.compiled), keep=False)
+        elif name in self.declared and not self.compiled:
+            display.log(f"{COMPILING}; this takes a minute or two")
+
+    def on_end(self, ended: Any) -> None:
+        """Count the kernel; numba compiles the kernels that it calls before it."""
+        del ended
+        self.compiled |= {self._open.pop()} & self.declared
+        if self._is_shown:
+            compilation_display().update(len(self.compiled))
+            if not self._open:
+                compilation_display().stop()
+
+
+_compilation = _Compilation()
+event.register("numba:compile", _compilation)
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return f"{function.__module__}.{function.__qualname__}"
 
 
 def _njit(function: Callable[Parameters, Result], **options: Any) -> Any:

@@ -1,13 +1,17 @@
 """Progress display of long commands: a bar on a terminal, plain lines elsewhere, nothing with ``--quiet``.
 
 Every stage reports through :class:`Progress`. What a stage reports besides the count, such as the loss or the memory in use, it
-passes as text.
+passes as text. Between tasks, a terminal shows what is waited for.
 """
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TextIO
 
@@ -20,6 +24,52 @@ if TYPE_CHECKING:
 
 
 SECONDS_BETWEEN_LINES = 5.0
+SECONDS_UNTIL_WAITING = 0.7
+"""Time without any display after which a terminal shows that a command is at work."""
+
+_BAR = 24
+_SMALLEST_BAR = 8
+_AROUND_BAR = 9
+"""Characters of the spinner, the percentage and the spaces between columns."""
+
+
+@dataclass
+class _Task:
+    """A task that is counted, and when it was last counted. Rate and time left are those of this session."""
+
+    name: str
+    total: int
+    unit: str
+    done: int
+    details: str = ""
+    started: float = field(default_factory=lambda: time.monotonic())
+
+    def __post_init__(self) -> None:
+        self._first, self._counted = self.done, self.started
+
+    def count(self, done: int, details: str) -> None:
+        self.done, self.details, self._counted = done, details, time.monotonic()
+
+    @property
+    def rate(self) -> float | None:
+        """Units per second, once some are done."""
+        seconds = self._counted - self.started
+        return (self.done - self._first) / seconds if self.done > self._first and seconds > 0 else None
+
+    @property
+    def time(self) -> str:
+        """The time left, which passes between two counts; before the first one and at the end, the time since the start."""
+        now = time.monotonic()
+        if self.rate is None or self.done >= self.total:
+            return human_time(now - self.started)
+        return f"{human_time(max(0.0, (self.total - self.done) / self.rate - (now - self._counted)))} left"
+
+    @property
+    def figures(self) -> list[str]:
+        """Rate and details, the most important first."""
+        rate = self.rate
+        per_second = "" if rate is None else f"{rate:,.0f} {self.unit}/s" if rate >= 10 else f"{rate:.1f} {self.unit}/s"
+        return [figure for figure in (per_second, *self.details.split(", ")) if figure]
 
 
 class Progress:
@@ -28,10 +78,13 @@ class Progress:
     One task is shown at a time: ``start``, any number of ``update`` calls, ``stop``. Messages may be logged at any time.
     """
 
+    is_counting = False
+    """Whether a task is shown."""
+
     def log(self, text: str) -> None:
         """Print a message."""
 
-    def start(self, task: str, total: int, *, unit: str = "samples", done: int = 0) -> None:
+    def start(self, task: str, total: int, *, unit: str = "samples", done: int = 0, keep: bool = True) -> None:
         """Begin a task.
 
         Parameters
@@ -44,6 +97,8 @@ class Progress:
             Plural noun.
         done : int, optional
             Units that an earlier session completed. They do not count towards the rate.
+        keep : bool, optional
+            Whether the bar stays on the screen when the task has ended.
         """
 
     def update(self, done: int, details: str = "") -> None:
@@ -51,6 +106,9 @@ class Progress:
 
     def stop(self) -> None:
         """End the task, complete or not. Without a task, do nothing."""
+
+    def wait(self, work: str) -> None:
+        """Show from now on, whenever no task is shown, that `work` is done, such as "load the encoder"; empty: show nothing."""
 
 
 class LineProgress(Progress):
@@ -65,89 +123,173 @@ class LineProgress(Progress):
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._task: tuple[str, int, str] | None = None
-        self._first, self._started, self._last = 0, 0.0, 0.0
+        self._task: _Task | None = None
+        self._last, self._name = float("-inf"), ""
+
+    @property
+    def is_counting(self) -> bool:  # type: ignore[override]
+        """Whether a task is shown."""
+        return self._task is not None
 
     def log(self, text: str) -> None:
         """Print a message."""
         print(printable(text), file=self._stream, flush=True)
 
-    def start(self, task: str, total: int, *, unit: str = "samples", done: int = 0) -> None:
-        """Begin a task and print its size."""
-        self._task, self._first, self._started = (task, total, unit), done, time.monotonic()
-        self._print(done, "")
+    def start(self, task: str, total: int, *, unit: str = "samples", done: int = 0, keep: bool = True) -> None:
+        """Begin a task and print its size, unless it was shown a moment ago."""
+        del keep
+        self._task = _Task(task, total, unit, done)
+        if task != self._name or self._is_due():
+            self._print(self._task)
 
     def update(self, done: int, details: str = "") -> None:
         """Print the state of the task if the last line is old enough or the task is complete."""
-        if self._task and (time.monotonic() - self._last >= SECONDS_BETWEEN_LINES or done >= self._task[1]):
-            self._print(done, details)
+        if self._task:
+            self._task.count(done, details)
+            if self._is_due() or done >= self._task.total:
+                self._print(self._task)
 
     def stop(self) -> None:
         """End the task."""
         self._task = None
 
-    def _print(self, done: int, details: str) -> None:
-        """Print the state of the task, with the time left at the rate of this session, once something is complete."""
-        assert self._task
-        task, total, unit = self._task
-        self._last = time.monotonic()
-        seconds = self._last - self._started
-        parts = [f"{task}: {done:,} of {total:,} {unit} ({100 * done // max(total, 1)}%)", details]
-        if done > self._first and seconds > 0:
-            rate = (done - self._first) / seconds
-            parts.insert(1, f"{rate:,.0f} {unit}/s" if rate >= 10 else f"{rate:.1f} {unit}/s")
-            parts.append(f"{human_time((total - done) / rate)} left")
-        self.log(", ".join(part for part in parts if part))
+    def _is_due(self) -> bool:
+        return time.monotonic() - self._last >= SECONDS_BETWEEN_LINES
+
+    def _print(self, task: _Task) -> None:
+        """Print the state of the task, with the time left once something is complete."""
+        self._last, self._name = time.monotonic(), task.name
+        counted = f"{task.name}: {task.done:,} of {task.total:,} {task.unit} ({100 * task.done // max(task.total, 1)}%)"
+        left = [] if task.rate is None else [f"{human_time((task.total - task.done) / task.rate)} left"]
+        self.log(", ".join([counted, *task.figures, *left]))
 
 
 class TerminalProgress(Progress):
-    """A display with a moving bar, drawn by rich."""
+    """A display with a moving bar, drawn by rich. Of what a narrow terminal has no room for, the figures go first."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._bar: RichProgress | None = None
+        self._task: _Task | None = None
+        self._work = ""
+        self._timer: threading.Timer | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def is_counting(self) -> bool:  # type: ignore[override]
+        """Whether a task is shown."""
+        return self._task is not None
 
     def log(self, text: str) -> None:
         """Print a message above the bar."""
-        self._console.print(printable(text), highlight=False, markup=False, soft_wrap=True)
+        with self._lock:
+            self._console.print(printable(text), highlight=False, markup=False, soft_wrap=True)
 
-    def start(self, task: str, total: int, *, unit: str = "samples", done: int = 0) -> None:
+    def start(self, task: str, total: int, *, unit: str = "samples", done: int = 0, keep: bool = True) -> None:
         """Show the bar."""
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, TaskProgressColumn
 
-        self.stop()
-        self._bar = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=24),
-            TaskProgressColumn(),
-            TextColumn("{task.completed:,.0f}/{task.total:,.0f} {task.fields[figures]}", markup=False),
-            TimeRemainingColumn(compact=True, elapsed_when_finished=True),
-            console=self._console,
-        )
-        self._bar.add_task(printable(task), total=total, completed=done, unit=unit, figures=unit)
-        self._bar.start()
+        with self._lock:
+            self._remove()
+            self._task = counted = _Task(printable(task), total, unit, done)
+            bar = max(_SMALLEST_BAR, min(_BAR, self._console.width // 4))
+            columns = [
+                self._text("name"),
+                BarColumn(bar_width=bar),
+                TaskProgressColumn(),
+                self._text("time"),
+                self._text("room"),
+            ]
+            self._draw(columns, _Drawn(counted, self._console, bar), total, keep=keep)
 
     def update(self, done: int, details: str = "") -> None:
         """Move the bar."""
-        if self._bar is None:
-            return
-        task = self._bar.tasks[0]
-        self._bar.update(task.id, completed=done)
-        unit = task.fields["unit"]
-        rate = f"{unit}, {task.speed:,.1f} {unit}/s" if task.speed else unit
-        self._bar.update(task.id, figures=printable(f"{rate}, {details}" if details else rate))
+        with self._lock:
+            if self._bar is not None and self._task is not None:
+                self._task.count(done, printable(details))
+                self._bar.update(self._bar.tasks[0].id, completed=done)
 
     def stop(self) -> None:
         """Leave the bar as it is."""
+        with self._lock:
+            self._remove()
+            if self._work:
+                self._timer = threading.Timer(SECONDS_UNTIL_WAITING, self._show_waiting)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def wait(self, work: str) -> None:
+        """Show `work` after a moment without a task, with the time since then."""
+        with self._lock:
+            self._work = printable(work)
+            if self._task is None:
+                self.stop()
+
+    def _show_waiting(self) -> None:
+        with self._lock:
+            if self._bar is None and self._work:
+                waiting = _Drawn(_Task(self._work, 0, "", 0), self._console, 0)
+                self._draw([self._text("name"), self._text("time")], waiting, None, keep=False)
+
+    def _draw(self, columns: list[object], drawn: _Drawn, total: int | None, *, keep: bool) -> None:
+        from rich.progress import Progress, SpinnerColumn
+
+        shown = [SpinnerColumn("line", finished_text=" "), *columns]
+        # Results are written to another stream than the bar, which must not redirect them.
+        redirected = {"redirect_stdout": False, "redirect_stderr": False}
+        self._bar = Progress(*shown, console=self._console, transient=not keep, **redirected)  # type: ignore[arg-type]
+        self._bar.add_task("", total=total, completed=drawn.task.done, drawn=drawn)
+        self._bar.start()
+
+    def _remove(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         if self._bar is not None:
             self._bar.stop()
-            self._bar = None
+            self._bar = self._task = None
+
+    @staticmethod
+    def _text(name: str) -> object:
+        """Return a column that shows a property of the task, read each time that it is drawn."""
+        from rich.progress import TextColumn
+
+        return TextColumn(f"{{task.fields[drawn].{name}}}", markup=False)
 
     @cached_property
     def _console(self) -> Console:
         from rich.console import Console
 
         return Console(file=self._stream)
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """The texts of a task on a terminal."""
+
+    task: _Task
+    console: Console
+    bar: int
+
+    @property
+    def name(self) -> str:
+        return self.task.name
+
+    @property
+    def time(self) -> str:
+        return self.task.time
+
+    @property
+    def room(self) -> str:
+        """The count and as many figures as there is room for beside the bar."""
+        room = self.console.width - len(self.task.name) - self.bar - len(self.time) - _AROUND_BAR - 1
+        shown = ""
+        for figure in (f"{self.task.done:,}/{self.task.total:,} {self.task.unit}", *self.task.figures):
+            longer = f"{shown}, {figure}" if shown else figure
+            if len(longer) > room:
+                break
+            shown = longer
+        return shown
 
 
 def make_progress(*, quiet: bool = False, stream: TextIO | None = None) -> Progress:
@@ -164,3 +306,21 @@ def make_progress(*, quiet: bool = False, stream: TextIO | None = None) -> Progr
     if quiet:
         return Progress()
     return TerminalProgress(stream) if stream.isatty() else LineProgress(stream)
+
+
+_COMPILATION: list[Progress] = [Progress()]
+
+
+@contextmanager
+def compilation_shown(display: Progress) -> Iterator[None]:
+    """Show the compilation of kernels in a display inside this context: any call may compile, and a minute passes then."""
+    _COMPILATION.append(display)
+    try:
+        yield
+    finally:
+        _COMPILATION.remove(display)
+
+
+def compilation_display() -> Progress:
+    """Return the display of the innermost :func:`compilation_shown`; one that shows nothing outside of it."""
+    return _COMPILATION[-1]

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numba
@@ -16,7 +17,9 @@ import numpy as np
 import pytest
 
 import posegen.kernels
-from posegen.kernels import KERNEL_PACKAGES, LINE_BYTES, aligned_zeros, kernel
+from posegen.generation import shard
+from posegen.kernels import COMPILING, KERNEL_PACKAGES, LINE_BYTES, aligned_zeros, kernel
+from posegen.progress import Progress, compilation_shown
 
 
 def test_no_kernel_reads_a_package_that_the_cache_key_leaves_out() -> None:
@@ -186,3 +189,45 @@ def test_kernels_that_another_user_may_have_planted_are_not_run(tmp_path: Path) 
     folder.chmod(0o700)
     run()
     assert trace.exists()  # the planted index is one that numba runs
+
+
+class _Recorded(Progress):
+    def __init__(self) -> None:
+        self.events: list[tuple[object, ...]] = []
+
+    def start(self, task: str, total: int, *, unit: str = "samples", done: int = 0, keep: bool = True) -> None:
+        self.events.append((task, unit, done < total, keep))
+
+    def update(self, done: int, details: str = "") -> None:
+        self.events.append(("update", done))
+
+    def stop(self) -> None:
+        self.events.append(("stop",))
+
+
+def test_compilation_is_shown_with_what_it_is_for() -> None:
+    display, name = _Recorded(), f"_new_{os.getpid()}"
+    source = f"def {name}(x):\n    return x + 1\n"
+    made: dict[str, Any] = {}
+    exec(source, made)  # a function that no cache has
+    made[name].__module__ = __name__
+    compiled = numba.njit(made[name])
+    posegen.kernels._compilation.declared.add(f"{__name__}.{name}")  # what the decorator does
+    with compilation_shown(display):
+        assert compiled(1) == 2
+        assert compiled(2) == 3  # is compiled already
+    kind, unit, is_partial, keep = display.events[0]
+    assert (kind, unit, is_partial, keep) == (COMPILING, "kernels", True, False)
+    assert [event[0] for event in display.events] == [COMPILING, "update", "stop"]
+    assert compiled(1.0) == 2.0  # outside of the display
+    assert len(display.events) == 3
+
+
+def test_the_stamp_of_compiled_kernels_is_that_of_this_python_and_this_installation(monkeypatch: pytest.MonkeyPatch) -> None:
+    stamp = shard._stamp()
+    assert shard._stamp() == stamp
+    monkeypatch.setattr(shard, "__file__", "/elsewhere/posegen/generation/shard.py")
+    elsewhere = shard._stamp()
+    monkeypatch.undo()
+    monkeypatch.setattr(sys, "implementation", SimpleNamespace(cache_tag="cpython-399"))
+    assert len({stamp, elsewhere, shard._stamp()}) == 3

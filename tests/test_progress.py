@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import re
+import time
 
 import pytest
 
@@ -54,7 +56,8 @@ def test_before_the_first_unit_the_time_left_is_unknown(clock: list[float]) -> N
     assert "left" not in stream.getvalue()
 
 
-def test_a_terminal_shows_a_bar() -> None:
+def test_a_terminal_shows_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
     stream = Terminal()
     progress = make_progress(stream=stream)
     assert isinstance(progress, TerminalProgress)
@@ -90,3 +93,65 @@ def test_control_characters_are_escaped() -> None:
 def test_sizes_and_times_are_readable() -> None:
     assert [human_bytes(n) for n in (0, 999, 1500, 1.65e9, 5e15)] == ["0 B", "999 B", "1.5 kB", "1.65 GB", "5,000 TB"]
     assert [human_time(s) for s in (0.4, 59, 61, 3600, 7322)] == ["0s", "59s", "1m 01s", "1h 00m", "2h 02m"]
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_what_a_narrow_terminal_has_no_room_for_are_figures(
+    columns: int, clock: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    stream = Terminal()
+    progress = TerminalProgress(stream)
+    progress.start("generate", 1000)
+    clock[0] = 10.0
+    progress.update(250, "195 sequences/s, 12.3 MB, CPU 183%, 484 MB memory")
+    progress.stop()
+    last = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", stream.getvalue()).splitlines()[-1]
+    assert len(last.rstrip()) < columns
+    assert "━" * 8 in last.replace("╸", "━").replace("╺", "━")
+    assert re.search(r" 25% +30s left", last)
+    assert ("484 MB memory" in last) == (columns == 200)
+    assert ("250/1,000 samples" in last) == (columns >= 80)
+
+
+def test_the_rate_of_a_run_with_two_counts_is_that_of_the_whole_run(
+    clock: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two workers complete their only shards at almost the same time: the time between them is no measure."""
+    monkeypatch.setenv("COLUMNS", "120")
+    stream = Terminal()
+    progress = TerminalProgress(stream)
+    progress.start("generate", 40)
+    for clock[0], done in ((10.0, 20), (10.1, 40)):
+        progress.update(done)
+    progress.stop()
+    assert "40/40 samples, 4.0 samples/s" in stream.getvalue().rpartition("generate")[2]
+
+
+def test_a_terminal_shows_what_is_waited_for_until_there_is_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("posegen.progress.SECONDS_UNTIL_WAITING", 0.0)
+    stream = Terminal()
+    progress = TerminalProgress(stream)
+    progress.wait("load the encoder")
+    deadline = time.monotonic() + 30
+    while "load the encoder" not in stream.getvalue() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert "load the encoder" in stream.getvalue()
+    progress.wait("")
+    progress.stop()
+    shown = stream.getvalue()
+    assert shown.endswith("\x1b[1A\x1b[2K") or "\x1b[2K" in shown.rpartition("load the encoder")[2]  # it is removed
+    time.sleep(0.05)
+    assert stream.getvalue() == shown
+
+
+def test_a_task_that_starts_again_soon_is_one_line(clock: list[float]) -> None:
+    stream = io.StringIO()
+    progress = LineProgress(stream)
+    for done in range(3):
+        progress.start("compile", 9, unit="kernels", done=done)
+        progress.stop()
+    assert stream.getvalue() == "compile: 0 of 9 kernels (0%)\n"
+    clock[0] = 6.0
+    progress.start("compile", 9, unit="kernels", done=3)
+    assert stream.getvalue().splitlines()[1:] == ["compile: 3 of 9 kernels (33%)"]

@@ -11,7 +11,6 @@ import click
 from posegen.cli.options import Number, Output, command, motion_file_option, write_motion
 from posegen.constants import MAX_SEED
 from posegen.errors import UsageError
-from posegen.wording import printable
 
 
 @command(
@@ -67,6 +66,6 @@ def compose(text: str, out: Path, seed: int, seconds: float | None, strict: bool
     report = {"not_understood": made.not_understood, "notes": made.notes}
     if not output.as_json:
         for line in made.notes:
-            click.echo(printable(line), err=True)
+            output.warn(line)
     document = {"path": out, "frames": made.joints.shape[1], "fps": made.fps, "segments": segments, **report}
     output.summary(document, f"Wrote {out}.")

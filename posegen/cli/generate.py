@@ -46,8 +46,11 @@ def generate(
     if result.nothing_to_do:
         lines = [f"Nothing to do: {result.path} is complete."]
     else:
-        made = f"{result.sequences_made:,} sequences in {human_time(result.seconds)}"
-        lines = [f"Generated {made}, {result.sequences_per_second:,.0f} per second, in {result.path}."]
+        seconds, rate = result.seconds - result.startup_seconds, result.sequences_per_second
+        made = f"{result.sequences_made:,} sequences in {f'{seconds:.1f}s' if seconds < 10 else human_time(seconds)}"
+        lines = [f"Generated {made}, {rate:,.0f} per second, in {result.path}."]
+        if result.startup_seconds >= 1:
+            lines.append(f"The start before that took {human_time(result.startup_seconds)}.")
     shown = shlex.quote(str(result.path))
     if result.incomplete_layers:
         lines.append(f"Incomplete fields: {', '.join(result.incomplete_layers)}. Run: posegen derive {shown}")

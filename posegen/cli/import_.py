@@ -38,7 +38,14 @@ def import_(
     from posegen.mocap.library import import_clips, theme_name
 
     result = import_clips(
-        paths, out, labels=labels, names=names, fps=fps, licence=licence, source=source, progress=output.counter("files read")
+        paths,
+        out,
+        labels=labels,
+        names=names,
+        fps=fps,
+        licence=licence,
+        source=source,
+        progress=output.counter("read", "files"),
     )
     for clip in result.sources:
         repeated = f", {clip['repetitions']} repetitions" if clip["repetitions"] > 1 else ""

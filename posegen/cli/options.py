@@ -7,24 +7,33 @@ import math
 import os
 import re
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import wraps
+from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from posegen.errors import UsageError
-from posegen.progress import SECONDS_BETWEEN_LINES, Progress, make_progress
+from posegen.errors import UsageError, require_local
+from posegen.progress import Progress, compilation_shown, make_progress
 from posegen.quantities import parse_duration
 from posegen.wording import printable, shown
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-PATH: click.Path = click.Path(path_type=Path)
+
+class _LocalPath(click.Path):
+    """A path on this machine."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path; UsageError if it is an address."""
+        require_local(value)
+        return super().convert(value, param, ctx)
+
+
+PATH = _LocalPath(path_type=Path)
 _ARRAYS = ".npz"
 _LONGEST_NAME = 255
 _WIDTH = 120
@@ -120,7 +129,7 @@ motion_file_option = click.option(
     metavar="FILE",
     required=True,
     callback=_check_motion_file,
-    help="Output file: .gif (animation), .png (poses over time) or .npz (arrays).",
+    help="Output file: .gif or .mp4 (animation), .png (poses over time) or .npz (arrays).",
 )
 
 
@@ -176,6 +185,7 @@ class Output:
         text : str
             Characters that a terminal would interpret are escaped.
         """
+        self._leave()
         if not self.as_json:
             click.echo(printable(text))
             return
@@ -189,24 +199,50 @@ class Output:
         if self.as_json or not self.quiet:
             self.result(document, text)
 
+    def warn(self, text: str) -> None:
+        """Print a line on standard error, even if ``--quiet`` is given."""
+        self._leave()
+        click.echo(printable(text), err=True)
+
     def note(self, text: str) -> None:
         """Print a line on standard error, unless ``--quiet`` is given."""
-        if not self.quiet:
-            click.echo(printable(text), err=True)
+        self.progress().log(text)
 
     def progress(self) -> Progress:
-        """Return the display of progress on standard error."""
+        """Return the display of progress on standard error, the same one each time."""
+        return self._display
+
+    @cached_property
+    def _display(self) -> Progress:
         return make_progress(quiet=self.quiet)
 
-    def counter(self, what: str) -> Callable[[int, int], None]:
-        """Return a function that notes every few seconds how much is done, such as "3 of 12 shards read"."""
-        last = time.monotonic()
+    @contextmanager
+    def waiting(self, work: str) -> Iterator[None]:
+        """Show `work` on a terminal, such as "load the encoder", whenever a command shows nothing else."""
+        self.progress().wait(work)
+        try:
+            with compilation_shown(self.progress()):
+                yield
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        """Show no progress any more."""
+        self.progress().wait("")
+        self.progress().stop()
+
+    def counter(self, task: str, unit: str = "shards") -> Callable[[int, int], None]:
+        """Return a function that shows how much of a task is done, such as 3 of 12 shards; it ends the task with the last."""
+        display, started = self.progress(), False
 
         def report(done: int, total: int) -> None:
-            nonlocal last
-            if time.monotonic() - last > SECONDS_BETWEEN_LINES:
-                last = time.monotonic()
-                self.note(f"{done:,} of {total:,} {what}")
+            nonlocal started
+            if not started:
+                display.start(task, total, unit=unit)
+            started = done < total
+            display.update(done)
+            if not started:
+                display.stop()
 
         return report
 
@@ -254,7 +290,9 @@ def command(
     def decorate(function: Callable[..., Any]) -> click.Command:
         @wraps(function)
         def with_output(*, as_json: bool, quiet: bool, **options: Any) -> Any:
-            return function(output=Output(as_json, quiet), **options)
+            output = Output(as_json, quiet)
+            with output.waiting(click.get_current_context().command_path):
+                return function(output=output, **options)
 
         make = click.command if group is None else group.command
         made = make(name, epilog=example(*examples))(with_output)

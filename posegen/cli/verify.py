@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from posegen.cli.options import PATH, Output, command
-from posegen.wording import printable
 
 if TYPE_CHECKING:
     from posegen.dataset.verify import Problem
@@ -31,7 +30,7 @@ def verify(dataset: Path, deep: bool, repairs: bool, output: Output) -> int:
     """
     found, done = _find(dataset, deep=deep, output=output), None
     if not output.as_json and (found or not output.quiet):
-        click.echo(printable("\n".join(_problem_lines(dataset, found, deep=deep))))
+        output.result(None, "\n".join(_problem_lines(dataset, found, deep=deep)))
     if repairs and any(problem.repairable for problem in found):
         from posegen.generation.repair import repair
 
@@ -56,7 +55,7 @@ def _find(dataset: Path, *, deep: bool, output: Output) -> list[Problem]:
     from posegen.dataset.verify import find_problems
 
     if not deep:
-        return list(find_problems(dataset, progress=output.counter("shards read")))
+        return list(find_problems(dataset, progress=output.counter("read")))
     from posegen.dataset.header import load_header
     from posegen.dataset.layout import check_folders
     from posegen.dataset.receipts import complete_shards
@@ -70,10 +69,10 @@ def _find(dataset: Path, *, deep: bool, output: Output) -> list[Problem]:
     except PosegenError:
         return list(find_problems(dataset))  # which reports the reason
     stored_config(dataset, header)  # raises an error before hours of reading
-    found = list(find_problems(dataset, progress=output.counter("shards read")))
+    found = list(find_problems(dataset, progress=output.counter("read")))
     damaged = {problem.shard for problem in found}
     intact = [shard for shard in complete_shards(dataset, header) if shard not in damaged]
-    return found + list(find_content_problems(dataset, intact, progress=output.counter("shards synthesized and compared")))
+    return found + list(find_content_problems(dataset, intact, progress=output.counter("synthesize and compare")))
 
 
 def _problem_lines(dataset: Path, found: Sequence[Problem], *, deep: bool) -> list[str]:

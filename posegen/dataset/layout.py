@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import field as dataclass_field
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -154,6 +155,22 @@ class Layer:
 
 
 @dataclass(frozen=True, config=STRICT)
+class Creation:
+    """What created a dataset.
+
+    Attributes
+    ----------
+    posegen : str
+        Version of the program.
+    date : str
+        Time in UTC, such as ``2026-11-25T20:15:00Z``.
+    """
+
+    posegen: Annotated[str, Field(pattern="^[0-9A-Za-z.+!-]{1,64}$")]
+    date: Annotated[str, Field(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$")]
+
+
+@dataclass(frozen=True, config=STRICT)
 class Header:
     """Content of `dataset.json`.
 
@@ -182,6 +199,8 @@ class Header:
         Fields that are made with the samples.
     layers : tuple of Layer
         Fields that were derived from them later.
+    created : Creation or None
+        A record for people: it is in no identity, and headers that differ in nothing else are equal.
     """
 
     format_version: Positive
@@ -200,6 +219,7 @@ class Header:
     variants: tuple[str, ...]
     fields: tuple[ArrayField, ...]
     layers: tuple[Layer, ...] = ()
+    created: Creation | None = dataclass_field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         """Raise ValueError if such a dataset cannot be stored, or cannot be read in a bounded amount of memory."""
@@ -258,10 +278,11 @@ class Header:
         return self.chunks_in_shard(field) * (self._chunk_bytes(field) + extra) + _CHECKSUM_BYTES
 
     def to_json(self) -> dict[str, Any]:
-        """Return the header as plain data; ``layers`` is left out if there are none."""
+        """Return the header as plain data; ``layers`` and ``created`` are left out if there are none."""
         data = plain_data(self)
-        if not self.layers:
-            del data["layers"]
+        for name in ("layers", "created"):
+            if not getattr(self, name):
+                del data[name]
         return data
 
     def to_bytes(self) -> bytes:

@@ -6,14 +6,17 @@ Reading and writing headers is left to :mod:`posegen.dataset`.
 from __future__ import annotations
 
 import json
+import os
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from posegen import __version__
 from posegen.config.identity import differences
 from posegen.config.schema import CONTENT_VERSION, Config, decides_content
 from posegen.constants import ABSENT_ACTION, ABSENT_CONTACT
 from posegen.dataset.header import read_config
-from posegen.dataset.layout import FORMAT_VERSION, ArrayField, Header, Layer
+from posegen.dataset.layout import FORMAT_VERSION, ArrayField, Creation, Header, Layer
 from posegen.errors import PosegenError, UsageError
 from posegen.fields.field import ABSENT, AXES, DerivedField, FieldArray, select_fields
 from posegen.library.load import Library, load_library
@@ -90,6 +93,13 @@ def new_header(config: Config, library: Library) -> Header:
         variants=config.variants.names,
         fields=array_fields(config, library),
     )
+
+
+def new_creation() -> Creation:
+    """Return this version of posegen and the time; ``SOURCE_DATE_EPOCH`` sets the time, so that datasets have equal bytes."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    time = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
+    return Creation(__version__, time.strftime("%Y-%m-%dT%H:%M:%SZ"))
 
 
 def bytes_per_sample(header: Header) -> int:

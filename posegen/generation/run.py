@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from posegen.dataset.receipts import Receipt, complete_prefix, complete_shards, 
 from posegen.dataset.runs import current_run
 from posegen.dataset.write import create, publish, unfinished_files
 from posegen.errors import PosegenError, UsageError
-from posegen.generation.header import bytes_per_sample, check_same_dataset, new_header, stored_config
+from posegen.generation.header import bytes_per_sample, check_same_dataset, new_creation, new_header, stored_config
 from posegen.generation.pool import DIED, SHORT_OF_MEMORY, TOO_SLOW, LostJob, TimeLimit, run_jobs
 from posegen.generation.session import write_session
 from posegen.generation.shard import ShardJob, ShardMeasures, make_shard, warm_up
@@ -153,10 +153,10 @@ class GenerationResult:
         In the dataset now.
     shards_made, sequences_made : int
         Made by this run.
-    seconds : float
-        Duration of this run.
+    seconds, startup_seconds : float
+        Duration of this run, and the part of it before the first shard, such as the compilation of kernels.
     sequences_per_second : float
-        Rate of this run after compiling.
+        Rate of this run after its start-up.
     bytes : int
         Size of the dataset on disk.
     nothing_to_do : bool
@@ -171,6 +171,7 @@ class GenerationResult:
     shards_made: int
     sequences_made: int
     seconds: float
+    startup_seconds: float
     sequences_per_second: float
     bytes: int
     nothing_to_do: bool
@@ -254,7 +255,7 @@ def generate(
             if run.plan.shards:
                 processes, limit = _parallelism(run, workers, shard_timeout)
                 warm_up(config, run.plan.first, progress, here=processes == 1 and limit is None)
-                run.started = time.monotonic()
+                run.started, run.usage = time.monotonic(), _ResourceUsage()
                 progress.start("generate", run.plan.samples_to_make)
                 missing = chain.from_iterable(run.plan.missing)
                 jobs = (ShardJob(path, run.plan.header, config, shard, name) for shard in missing)
@@ -277,7 +278,7 @@ def generate(
             progress.stop()
         run.publish()
     check_lost(path, run.lost, run.plan.shards)
-    return run.result(time.monotonic() - started)
+    return run.result(started)
 
 
 @dataclass
@@ -337,7 +338,9 @@ class _Run:
         if prefix >= self.header.samples:
             self.header = publish(self.path, self.header, prefix, self.name)
 
-    def result(self, seconds: float) -> GenerationResult:
+    def result(self, began: float) -> GenerationResult:
+        """Return the summary of a run that began at a time of the monotonic clock."""
+        now = time.monotonic()
         path, header, variants = self.path, self.header, len(self.header.variants)
         incomplete = [
             layer.name
@@ -350,8 +353,9 @@ class _Run:
             sequences=header.samples * variants,
             shards_made=self.shards,
             sequences_made=self.samples * variants,
-            seconds=seconds,
-            sequences_per_second=self.samples * variants / (time.monotonic() - self.started),
+            seconds=now - began,
+            startup_seconds=self.started - began,
+            sequences_per_second=self.samples * variants / max(now - self.started, 1e-9),
             bytes=sum(file.lstat().st_size for file in path.rglob("*") if file.is_file()),
             nothing_to_do=not self.plan.shards,
             incomplete_layers=tuple(incomplete),
@@ -359,23 +363,32 @@ class _Run:
 
 
 class _ResourceUsage:
-    """CPU and memory of this process and its workers, measured once a second at most."""
+    """CPU and memory of this process and its workers, measured once a second at most. The CPU time is that since the start."""
 
     def __init__(self) -> None:
-        self._processes: dict[int, psutil.Process] = {}
+        self._started, self._used = time.monotonic(), _cpu_seconds()
         self._measured = float("-inf")
         self._text = ""
 
     def describe(self) -> str:
-        if time.monotonic() - self._measured >= SECONDS_BETWEEN_MEASUREMENTS:
-            self._measured = time.monotonic()
-            parent, known, percent = psutil.Process(), self._processes, 0.0
-            self._processes = {p.pid: known.get(p.pid, p) for p in (parent, *parent.children(recursive=True))}
-            for process in self._processes.values():
-                with suppress(psutil.NoSuchProcess):
-                    percent += process.cpu_percent()  # 0 at the first call for a process
+        now = time.monotonic()
+        if now - self._measured >= SECONDS_BETWEEN_MEASUREMENTS:
+            self._measured = now
+            percent = 100 * (_cpu_seconds() - self._used) / max(now - self._started, 1e-9)
             self._text = f"CPU {percent:.0f}%, {human_bytes(process_memory())} memory"
         return self._text
+
+
+def _cpu_seconds() -> float:
+    """Return the processor time of this process, its children, and those of them that have ended."""
+    own = psutil.Process()
+    used = own.cpu_times()
+    seconds = float(used.user + used.system + used.children_user + used.children_system)
+    for child in own.children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            times = child.cpu_times()
+            seconds += times.user + times.system
+    return seconds
 
 
 def _check_arguments(config: Config, samples: int, workers: int, shard_timeout: float | None) -> None:
@@ -410,7 +423,7 @@ def _open_run(path: Path, expected: Header, samples: int, name: str, progress: P
     progress : Progress
     """
     repair_header(path, name, expected.identity)
-    exists, header = is_dataset(path), expected
+    exists, header = is_dataset(path), replace(expected, created=new_creation())
     if exists:
         header = load_header(path)
         check_same_dataset(header, expected, path)

@@ -18,7 +18,7 @@ from types import FrameType
 from posegen.dataset.files import remove_temporary_files, temporary_run
 from posegen.dataset.lock import locked
 from posegen.dataset.runs import current_run, has_ended
-from posegen.errors import PosegenError, UsageError
+from posegen.errors import PosegenError, UsageError, require_local
 
 _PREFIX = ".posegen-profile~"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -49,6 +49,8 @@ def write_session(path: Path, run: str, *, create: bool = False) -> Iterator[Cal
     PosegenError
         If another session writes the dataset, or the disk is full or fails.
     """
+    if create:
+        require_local(path)
     missing = [folder for folder in (path, *path.parents) if not folder.exists()] if create else []
     with interruptible() as check, explain_disk_errors(path, create=create):
         try:

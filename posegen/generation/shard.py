@@ -30,7 +30,7 @@ from posegen.fields.field import Sequences, compute_fields, fields_with_arrays
 from posegen.generation.header import bytes_per_sample
 from posegen.generation.pool import JobError
 from posegen.library.load import load_library
-from posegen.progress import Progress
+from posegen.progress import Progress, compilation_shown
 from posegen.stopwatch import Span, stage, timing
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ def warm_up(config: Config, sample: int, progress: Progress, *, here: bool = Tru
     config : Config
     sample : int
     progress : Progress
-        Reports that compiling takes long.
+        Shows the compilation.
     here : bool, optional
         Whether this process makes samples itself. Otherwise nothing is done if the kernels are known to be cached.
     """
@@ -231,10 +231,8 @@ def warm_up(config: Config, sample: int, progress: Progress, *, here: bool = Tru
         return
     from posegen.synthesis import synthesize
 
-    if not is_compiled():
-        progress.log("compiling kernels, once per version of posegen; this takes a minute or two")
     # If a sample cannot be made, its own shard reports it.
-    with suppress(Exception):
+    with suppress(Exception), compilation_shown(progress):
         synthesize(config, np.asarray([sample, max(sample - 1, 0)], np.int64))
     # Without a writable cache, each process compiles for itself.
     with suppress(OSError):
@@ -252,4 +250,6 @@ def _stamp(config: Config | None = None) -> Path:
     from posegen.kernels import cache_folder, processor
 
     keys = {} if config is None else {key: value for key, value in config.as_data().items() if key not in _NOT_KERNELS}
-    return cache_folder() / f"compiled-{digest([*processor(), keys])[:16]}"
+    # numba keeps machine code by the version of Python and by the path of the sources, too.
+    place = sys.implementation.cache_tag, str(Path(__file__).parents[1])
+    return cache_folder() / f"compiled-{digest([*processor(), *place, keys])[:16]}"

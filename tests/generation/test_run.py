@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 import posegen
+from posegen.cli.main import main
 from posegen.config.load import load_config
 from posegen.config.schema import Config
+from posegen.dataset.header import load_header
+from posegen.dataset.layout import Creation
 from posegen.errors import PosegenError, UsageError
+from posegen.generation import run
 from posegen.generation.run import default_path
+from posegen.progress import Progress
 
 SameContent = Callable[[Path, Path], None]
 
 
-class Recorder:
+class Recorder(Progress):
     """A progress display that records its calls."""
 
     def __init__(self) -> None:
@@ -29,7 +36,7 @@ class Recorder:
     def log(self, text: str) -> None:
         self.messages.append(text)
 
-    def start(self, task: str, total: int, *, unit: str = "samples", done: int = 0) -> None:
+    def start(self, task: str, total: int, *, unit: str = "samples", done: int = 0, keep: bool = True) -> None:
         self.started.append((task, total, unit))
 
     def update(self, done: int, details: str = "") -> None:
@@ -158,3 +165,37 @@ def test_invalid_numbers_are_refused(small: Config, tmp_path: Path, wrong: dict[
 
 def test_the_default_folder_is_named_after_the_config() -> None:
     assert default_path(load_config("smoke", seed=3)) == Path("data/smoke-3")
+
+
+def test_who_created_it_and_when_is_in_no_identity_and_no_comparison(
+    small: Config, fourteen: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    posegen.generate(small, samples=7, workers=1, out=tmp_path / "resumed")
+    monkeypatch.delenv("SOURCE_DATE_EPOCH")
+    posegen.generate(small, samples=14, workers=1, out=tmp_path / "resumed")
+    # The first run created it, whoever resumes it, and also where the header is restored from its copy.
+    created = Creation(posegen.__version__, "1970-01-02T00:00:00Z")
+    (tmp_path / "resumed" / "dataset.json").unlink()
+    assert main(["verify", str(tmp_path / "resumed"), "--repair"]) == 0
+    header, other = load_header(tmp_path / "resumed"), load_header(fourteen)
+    assert header.created == created != other.created
+    assert (header, header.identity) == (other, other.identity)
+    assert main(["diff", str(tmp_path / "resumed"), str(fourteen)]) == 0
+    capsys.readouterr()
+    files = {path.relative_to(fourteen).as_posix() for path in fourteen.rglob("*") if path.is_file()}
+    receipts = {name for name in files if name.startswith("receipts/")}  # which have the time that a shard took
+    differ = {name for name in files - receipts if (tmp_path / "resumed" / name).read_bytes() != (fourteen / name).read_bytes()}
+    assert differ == {"dataset.json", "dataset.copy.json"}
+    posegen.generate(small, samples=2, workers=1, out=tmp_path / "now")
+    now = load_header(tmp_path / "now").created
+    assert now is not None
+    assert abs(datetime.fromisoformat(now.date).timestamp() - time.time()) < 3600
+
+
+def test_the_share_of_the_processor_is_that_since_the_start() -> None:
+    usage, started = run._ResourceUsage(), time.process_time()
+    while time.process_time() - started < 0.3:
+        pass
+    percent = int(re.fullmatch(r"CPU (\d+)%, .*", usage.describe())[1])  # type: ignore[index]
+    assert 0 < percent <= 150  # one thread is busy; other processes may take its core
