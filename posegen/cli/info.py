@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from posegen.cli.options import PATH, Output, command
+from posegen.cli.options import PATH, WHOLE, Output, command
+
+if TYPE_CHECKING:
+    from posegen.dataset.layout import Header
 
 ACTIONS_SHOWN = 30
-_HEADER = ("name", "seed", "identity", "content_version", "licence", "frames", "fps", "variants")
+_HEADER = ("name", "seed", "identity", "content_version", "licence", "frames", "fps", "variants", "created")
 
 
-@command("posegen info data/default-0")
+@command("posegen info data/default-0", "posegen info data/default-0 --sample 7")
 @click.argument("dataset", type=PATH)
-def info(dataset: Path, output: Output) -> None:
+@click.option("--sample", type=WHOLE, metavar="I", help="Print what is needed to make this sample again, and nothing else.")
+def info(dataset: Path, sample: int | None, output: Output) -> None:
     """Describe DATASET: contents, size, actions, captions, and how to read it."""
+    if sample is not None:
+        _describe_sample(dataset, sample, output)
+        return
     from posegen.generation.describe import describe, reading_lines
     from posegen.quantities import human_bytes
 
@@ -30,6 +38,7 @@ def info(dataset: Path, output: Output) -> None:
     lines = [
         f"{found.path}: config {header.name}, seed {header.seed}, identity {header.identity}, "
         f"content version {header.content_version}, {header.licence}",
+        *_creation_lines(header),
         "",
         f"  {found.samples:,} samples in {len(header.variants)} variants ({variants}): {found.sequences:,} sequences",
         f"  up to {header.frames} frames at {header.fps} FPS, {found.hours:,.2f} hours of motion",
@@ -57,3 +66,44 @@ def info(dataset: Path, output: Output) -> None:
         lines += [f"  {caption.sample} {caption.variant:<9} {caption.text}" for caption in found.captions]
     lines += ["", "Read it in Python:", "", *(f"    {line}" for line in reading)]
     output.result(document, "\n".join(lines))
+
+
+def _creation_lines(header: Header) -> list[str]:
+    return [] if header.created is None else [f"created {header.created.date} by posegen {header.created.posegen}"]
+
+
+def _describe_sample(dataset: Path, sample: int, output: Output) -> None:
+    """Print what makes a sample."""
+    from posegen.generation.provenance import trace_sample
+
+    found = trace_sample(dataset, sample)
+    header = found.header
+    lines = [
+        f"{found.path}, sample {sample} of config {header.name}: {found.caption}",
+        "",
+        f"  content version  {header.content_version}"
+        + ("" if found.is_current else ": this posegen makes other samples; install one of that content version"),
+        f"  identity         {header.identity}",
+        f"  seed             {header.seed}",
+        f"  shard            {found.shard}",
+        *(f"  config           {override}" for override in found.overrides),
+        *(f"  hash of {name:<8} {digits}" for name, digits in found.content.items()),
+        *(f"  {line}" for line in _creation_lines(header)),
+        "",
+        "Sequences:",
+        *(f"  {_sequence_text(sequence)}" for sequence in found.sequences),
+        "",
+        "Make it again in Python, without the dataset:",
+        "",
+        *(f"    {line}" for line in found.python),
+    ]
+    document = {name: value for name, value in asdict(found).items() if name not in ("header", "python")}
+    document |= {name: getattr(header, name) for name in _HEADER} | {"python": found.python}
+    output.result(document, "\n".join(lines))
+
+
+def _sequence_text(sequence: dict[str, Any]) -> str:
+    parameters = ", ".join(f"{name} {value:g}" for name, value in (sequence.get("parameters") or {}).items())
+    texts = [f"{sequence['variant']:<9} {sequence['length']} frames", f"theme {sequence['theme']}" if sequence["theme"] else ""]
+    texts += [f"attempt {sequence['attempt']}", f"{len(sequence['dropped'])} statements dropped", parameters]
+    return ", ".join(text for text in texts if text)

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,3 +75,40 @@ def test_it_counts_resampled_samples_and_dropped_statements(tmp_path: Path, caps
 def test_a_folder_without_a_dataset_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["info", str(tmp_path)]) == 2
     assert "is not a dataset" in capsys.readouterr().err
+
+
+def test_a_sample_is_made_again_from_what_is_printed(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", str(dataset), "--sample", "5"]) == 0
+    out = capsys.readouterr().out
+    stored = posegen.open(dataset)
+    assert stored.rows(5)[0]["captions"][0]["text"] in out
+    assert f"identity         {stored.header.identity}" in out
+    assert "config           population.persons=50" in out
+    assert f"hash of joints   {stored.receipt(1).content['joints'][32:64]}" in out
+    assert "created 2023-11-14T22:13:20Z by posegen" in out
+    assert all(f"  {name:<9} " in out for name in ("base", "speed", "position", "scale", "mirror"))
+    lines = [line.strip() for line in out.partition("without the dataset:")[2].splitlines() if line.strip()]
+    made: dict[str, Any] = {}
+    exec("\n".join(lines), made)
+    assert made["joints"].tobytes() == stored[5].joints.tobytes()
+    assert made["rows"][0]["captions"] == stored.rows(5)[0]["captions"]
+
+
+def test_a_sample_of_an_own_library_and_changed_groups_is_made_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    library = library_folder(tmp_path / "it's mine", {"side": {"less": "hand_height"}})
+    changes = [f"story.library={json.dumps(str(library))}", "story.themes={yard: 1}", "variants.scale=null", "frames=60"]
+    posegen.generate(posegen.load_config("smoke", changes), samples=2, workers=1, out=tmp_path / "there")
+    assert main(["info", str(tmp_path / "there"), "--sample", "1", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    made: dict[str, Any] = {}
+    exec("\n".join(document["python"]), made)
+    assert made["joints"].tobytes() == posegen.open(tmp_path / "there")[1].joints.tobytes()
+    assert made["config"].story.library == library
+
+
+def test_a_sample_that_does_not_exist_is_refused(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for sample in ("6", "-1"):
+        assert main(["info", str(dataset), "--sample", sample]) == 2
+        assert f"has no sample {sample}; its samples are 0 to 5" in capsys.readouterr().err
