@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from posegen.captions.grammar import joint_verbs, pair_name, verb_forms
 from posegen.captions.segments import Statement, make_statement
 from posegen.library.load import Library
-from posegen.wording import nearest, shown
+from posegen.wording import nearest, printable, shown
 
 ANY = "*"
 """Any action, as :attr:`Meaning.action` of a detail."""
@@ -312,20 +312,41 @@ def explain_unknown(parsed: ParsedCaption, library: Library) -> list[str]:
     list of str
         A line for each part.
     """
-    vocabulary = {word for phrase in lexicon_of(library).phrases for word in phrase if word[0].isalpha()}
+    vocabulary = _vocabulary(library)
     lines = []
     for text in parsed.unknown:
-        words = split_words(text)
-        unknown = [word for word in words[:_MOST_SUGGESTED] if word not in vocabulary]
-        found = list(dict.fromkeys(near for word in unknown if (near := nearest(word, vocabulary))))
+        unknown = unknown_words(text, library)
+        found = list(dict.fromkeys(near for word in unknown[:_MOST_SUGGESTED] if (near := nearest(word, vocabulary))))
         if text in parsed.misplaced:
             reason = f" does not apply to {shown(parsed.misplaced[text])}"
-        elif all(word in vocabulary or not word[0].isalpha() for word in words):
+        elif not unknown:
             reason = "; the words are known, but not in this order"
         else:
-            reason = f"; the nearest known words: {', '.join(found)}" if found else "; no known word is similar"
+            similar = f"the nearest known words: {', '.join(found)}" if found else "no known word is similar"
+            reason = f"; {_unknown_text(unknown)}; {similar}"
         lines.append(f"not understood: {shown(text)}{reason}")
     return lines
+
+
+def unknown_words(text: str, library: Library) -> list[str]:
+    """Return the words of a text, in lower case and each once, that no phrase of the library's language contains.
+
+    Examples
+    --------
+    >>> from posegen.library.load import load_library
+    >>> unknown_words("A dog walks, then the dog barks 3 times", load_library())
+    ['dog', 'barks']
+    """
+    vocabulary = _vocabulary(library)
+    return list(dict.fromkeys(word for word in split_words(text) if word[0].isalpha() and word not in vocabulary))
+
+
+def _vocabulary(library: Library) -> frozenset[str]:
+    return frozenset(word for phrase in lexicon_of(library).phrases for word in phrase if word[0].isalpha())
+
+
+def _unknown_text(words: list[str]) -> str:
+    return f"unknown word{'s' if len(words) > 1 else ''}: {', '.join(map(printable, words))}"
 
 
 class Meaning(NamedTuple):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import Output, command, config_option, example, file_option
+from posegen.cli.options import Output, command, config_option, example, file_option, set_option
 
 if TYPE_CHECKING:
     from posegen.library.load import Library
@@ -20,9 +21,10 @@ def actions() -> None:
 
 @command("posegen actions list", group=actions, name="list")
 @config_option
-def list_actions(config: str | None, output: Output) -> None:
+@set_option
+def list_actions(config: str | None, overrides: Sequence[str], output: Output) -> None:
     """List all actions of a config's library by family."""
-    library = _library(config)
+    library = _library(config, overrides)
     width = max(map(len, library.actions))
     entries, lines = [], []
     for family, names in library.families.items():
@@ -47,14 +49,15 @@ def list_actions(config: str | None, output: Output) -> None:
 
 @command("posegen actions show wave -o wave.gif", group=actions)
 @click.argument("name", metavar="NAME")
-@file_option("Output file: .gif (animation) or .png (poses).  [default: NAME.gif]", required=False)
+@file_option("Output file: .gif or .mp4 (animation) or .png (poses).  [default: NAME.gif]", required=False)
 @config_option
-def show(name: str, out: Path | None, config: str | None, output: Output) -> None:
+@set_option
+def show(name: str, out: Path | None, config: str | None, overrides: Sequence[str], output: Output) -> None:
     """Draw one action, performed by a person of average build."""
     from posegen.library.channels import widest
     from posegen.viewing.render import check_path, render_all
 
-    library = _library(config)
+    library = _library(config, overrides)
     library.index(name)  # before it becomes part of a file name
     path = check_path(out or Path(f"{name}.gif"))
     # Imported after the checks, because kernels take a moment to load.
@@ -72,9 +75,10 @@ def show(name: str, out: Path | None, config: str | None, output: Output) -> Non
 @command("posegen actions page -o docs", group=actions)
 @file_option("Output folder.  [default: current folder]", metavar="FOLDER", required=False)
 @config_option
-def page(out: Path | None, config: str | None, output: Output) -> None:
+@set_option
+def page(out: Path | None, config: str | None, overrides: Sequence[str], output: Output) -> None:
     """Write the page actions.md with a picture of each action."""
-    library = _library(config)
+    library = _library(config, overrides)
     # Imported after the checks, because kernels take a moment to load.
     from posegen.viewing.gallery import write_gallery
 
@@ -83,8 +87,8 @@ def page(out: Path | None, config: str | None, output: Output) -> None:
     output.summary({"path": written[-1], "pictures": pictures}, f"Wrote {written[-1]} and {pictures} pictures.")
 
 
-def _library(config: str | None) -> Library:
+def _library(config: str | None, overrides: Sequence[str]) -> Library:
     from posegen.config.load import load_config
     from posegen.library.load import load_library
 
-    return load_library(load_config(config).story.library)
+    return load_library(load_config(config, overrides).story.library)

@@ -40,6 +40,8 @@ def animate(
 
     RUN is a run of `posegen train --task motion`. The same texts, seed and options give the same motion.
     """
+    from posegen.captions.parser import unknown_words
+    from posegen.library.load import load_library
     from posegen.pipeline import draw_animation
     from posegen.skeleton import CONTACTS
     from posegen.training.animation.animate import GUIDANCE, load_text_encoder
@@ -47,6 +49,9 @@ def animate(
     from posegen.training.trained_models import load_model
 
     trained = load_model(run, "generates_motion")
+    unknown = unknown_words(" ".join(texts), load_library())
+    if unknown:
+        output.note(f"not in any caption that posegen writes: {', '.join(unknown)}; the motion may not show what they mean")
     scale = GUIDANCE if guidance is None else guidance
     made = make(trained, load_text_encoder(trained, encoder), texts, seed=seed, guidance=scale, **options)
     arrays = {
@@ -63,5 +68,5 @@ def animate(
     parts = [
         {"text": text, "start": start, "end": end} for text, start, end in zip(made.texts, made.starts, made.ends, strict=True)
     ]
-    document = {"path": out, "frames": frames, "fps": made.fps, "seed": seed, "texts": parts}
+    document = {"path": out, "frames": frames, "fps": made.fps, "seed": seed, "texts": parts, "unknown_words": unknown}
     output.summary(document, f"Wrote {out}: {frames / made.fps:.1f} s.")

@@ -154,8 +154,9 @@ def run(command: click.Command, arguments: Sequence[str]) -> int:
     except PosegenError as error:
         return _report(str(error), FAILURE)
     except click.UsageError as error:
-        hint = f"; see {error.ctx.command_path} --help" if error.ctx else ""
-        return _report(error.format_message().rstrip(".") + hint, USAGE)
+        message, help_of = error.format_message().rstrip("."), f"{error.ctx.command_path} --help" if error.ctx else ""
+        joined = f"{message} See {help_of}" if message.endswith(("?", "?)")) else f"{message}; see {help_of}"
+        return _report(joined if help_of else message, USAGE)
     except click.ClickException as error:
         return _report(error.format_message(), FAILURE)
     except (click.Abort, KeyboardInterrupt):

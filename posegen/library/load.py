@@ -1,8 +1,9 @@
 """Read the library files, validate them, and combine them into one :class:`Library`.
 
 The folder of this package has ``actions/*.yaml``, ``themes.yaml``, ``styles.yaml``, ``interactions.yaml`` and
-``words/en.yaml``. A user's folder has action files ``*.yaml`` and optionally files with the other names; new entries are
-added, entries with the same name are replaced. A file with another name, such as ``words/de.yaml``, is another language.
+``words/en.yaml``. A user's folder has action files ``*.yaml``, in ``actions/`` or in the folder itself, and optionally files
+with the other names; new entries are added, entries with the same name are replaced. A file with another name, such as
+``words/de.yaml``, is another language.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from posegen.validation import StrictModel, validated
 from posegen.wording import did_you_mean, shown
 from posegen.yaml_files import read_yaml
 
+_ACTIONS = "actions"
 _THEMES = "themes.yaml"
 _STYLES = "styles.yaml"
 _INTERACTIONS = "interactions.yaml"
@@ -168,7 +170,7 @@ def read_library(base: Path, addition: Path | None = None) -> Library:
     -------
     Library
     """
-    actions, family_of, terms = _read_actions(base / "actions")
+    actions, family_of, terms = _read_actions(base / _ACTIONS)
     if addition is not None:
         more_actions, more_families, more_terms = _read_actions(addition)
         terms = {name: given for name, given in terms.items() if name not in more_actions} | more_terms
@@ -212,7 +214,9 @@ def _read_actions(folder: Path) -> tuple[dict[str, Action], dict[str, str], dict
     """Read all actions of a folder; return them, the family of each, and licence and source of those made from clips."""
     if not os.path.isdir(folder):
         raise UsageError(f"{folder}: there is no such folder of action files; check the path")
+    _refuse_unread(folder)
     files = [file for file in sorted(folder.glob("*.yaml")) if file.name not in (_THEMES, _STYLES, _INTERACTIONS)]
+    files += sorted((folder / _ACTIONS).glob("*.yaml"))
     if not files and not any(os.path.lexists(folder / name) for name in (_STYLES, _INTERACTIONS, "words")):
         raise UsageError(f"{folder}: has no action file; add one whose name ends in .yaml")
     if len(files) > _MOST_FILES:
@@ -231,6 +235,15 @@ def _read_actions(folder: Path) -> tuple[dict[str, Action], dict[str, str], dict
             if content.licence or content.source:
                 terms[name] = content.licence or _UNKNOWN, content.source or _UNKNOWN
     return actions, family_of, terms
+
+
+def _refuse_unread(folder: Path) -> None:
+    """Raise UsageError if a file lies in a library folder where it would not be read."""
+    for file in sorted(file for where in (folder, folder / _ACTIONS, folder / "words") for file in where.glob("*.yml")):
+        raise UsageError(f"{file}: is not read; rename it to {file.stem}.yaml")
+    for name in (_THEMES, _STYLES, _INTERACTIONS):
+        if os.path.lexists(folder / _ACTIONS / name):
+            raise UsageError(f"{folder / _ACTIONS / name}: is not read there; move it to {folder / name}")
 
 
 def _read_entries(file: Path, model: type[StrictModel], actions: Mapping[str, Action]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posegen.captions.captions import label_segments, write_captions
-from posegen.captions.parser import parse_caption
+from posegen.captions.parser import explain_unknown, parse_caption
 from posegen.captions.segments import find_segments, segment_rows
 from posegen.config.schema import Config
 from posegen.library.load import load_library
@@ -113,6 +113,17 @@ def test_unknown_words_are_quoted(text: str, unknown: list[str], misplaced: list
     parsed = parse_caption(text, LIBRARY)
     assert parsed.unknown == unknown
     assert list(parsed.misplaced) == misplaced
+
+
+def test_every_unknown_word_is_named() -> None:
+    text = "a chef stirs the soup, then a dog barks loudly while whistling"
+    lines = explain_unknown(parse_caption(text, LIBRARY), LIBRARY)
+    assert [line.partition("; the nearest")[0].partition("; no known")[0] for line in lines] == [
+        "not understood: 'a chef'; unknown word: chef",
+        "not understood: 'the soup'; unknown word: soup",
+        "not understood: 'a dog barks loudly'; unknown words: dog, barks",  # some talk loudly
+        "not understood: 'whistling'; unknown word: whistling",
+    ]
 
 
 PIECES = ["a man", "walks", ",", ".", ";", "then", "while", "and", "after", "left", "twice", "goes on", "in place", "they"]

@@ -81,7 +81,7 @@ def test_pictures(name: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ([TEXTS[0], "-o", "out.mp4"], "must end in .gif or .png or .npz"),
+        ([TEXTS[0], "-o", "out.avi"], "must end in .gif or .mp4 or .png or .npz"),
         ([TEXTS[0], "-o", "nowhere/out.npz"], "create it first"),
         ([TEXTS[0], "-o", "out.npz", "--seconds", "60"], "the seconds of a text must be 2 to 4"),
         ([TEXTS[0], "-o", "out.npz", "--seconds", "nan"], "the seconds of a text must be 2 to 4"),
@@ -108,3 +108,11 @@ def test_other_runs_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[st
     for run, reason in ((made("action", tmp_path / "action"), "which generates no motion"), (tmp_path, "no trained model")):
         assert main(["animate", str(run), TEXTS[0], "-o", str(tmp_path / "out.npz")]) == 2
         assert reason in capsys.readouterr().err
+
+
+def test_words_that_no_caption_has_are_named(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["animate", str(run), "a dog barks, then walks", "-o", str(tmp_path / "out.npz"), "--seconds", "2"]) == 0
+    line = "not in any caption that posegen writes: dog, barks; the motion may not show what they mean\n"
+    assert line in capsys.readouterr().err
+    assert main(["animate", str(run), "a dog barks", "-o", str(tmp_path / "out.npz"), "--seconds", "2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["unknown_words"] == ["dog", "barks"]

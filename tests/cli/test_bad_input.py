@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import resource
 import shutil
 import subprocess
@@ -14,13 +15,17 @@ from pathlib import Path
 
 import pytest
 
+from posegen import generate, load_config
 from posegen.cli.main import main
+from posegen.errors import UsageError
 
 Refused = Callable[..., str]
 
 GENERATE = ("generate", "--config", "smoke", "--workers", "1", "--out", "made")
 BOMB = "a: &a [x, x]\n" + "".join(f"{name}: &{name} [{f'*{before}, ' * 9}x]\n" for before, name in pairwise("abcdefgh"))
 LARGE = 10 << 30
+DOUBLED = re.compile(r"[.;:,?!]\)?[;:,!?](?!')|\.\. |; ;|\\t")
+"""Punctuation after punctuation, such as "?;", and tabs that are spelled out."""
 
 
 def tree(folder: Path) -> dict[str, tuple[int, int]]:
@@ -33,6 +38,7 @@ def assert_one_line(error: str) -> None:
     assert error.endswith("\n")
     assert error[:-1].isprintable()
     assert len(error) < 6000
+    assert not DOUBLED.search(error.replace("...", "").replace("!!", "").replace(" .:", "")), error  # of quoted text
 
 
 @pytest.fixture
@@ -122,6 +128,8 @@ def process(*arguments: str | bytes, folder: Path, **options: object) -> subproc
         ("--out=a\0b", r"'--out=a\x00b': must be one line"),
         ("--out=" + "x" * 300, "contains a name of more than 255 bytes; shorten it"),
         ("--out=new/" + "ü" * 128, "contains a name of more than 255 bytes; shorten it"),
+        ("--out=s3://bucket/motion", "s3://bucket/motion: is an address; name a local folder or file. posegen push uploads"),
+        ("--out=file:///tmp/motion", "is an address"),
         ("--out=/dev/null", "is a file or lies in one. Choose a folder with --out"),
     ],
 )  # fmt: skip
@@ -364,7 +372,7 @@ def test_paths_that_are_not_datasets(command: list[str], place: str, refused: Re
         (["--sample=-1"], "sample -1 does not exist; samples are numbered from 0"),
         (["--sample=" + "9" * 30], "a dataset has at most 1,000,000,000 samples"),
         (["--variant=\x1b[2J"], r"'--variant=\x1b[2J': must be one line"),
-        (["-o", "a.txt"], "the name must end in .gif or .png"),
+        (["-o", "a.txt"], "the name must end in .gif or .mp4 or .png"),
         (["-o", "nowhere/a.gif"], "the folder 'nowhere' does not exist; create it first"),
         (["-o", "x" * 300 + ".gif"], "cannot be used (File name too long)"),
     ],
@@ -427,5 +435,19 @@ def test_control_sequences_in_names_are_escaped(arguments: list[str], tmp_path: 
     os.close(theirs)
     printed = os.read(ours, 10_000).decode()
     os.close(ours)
-    assert printed.startswith("posegen: error: ")
+    # A terminal may have shown that the command is at work.
+    printed = printed[printed.index("posegen: error: ") :]
     assert printed.removesuffix("\r\n").isprintable()
+
+
+def test_a_source_of_training_that_is_nothing_is_named(refused: Refused) -> None:
+    pytest.importorskip("lightning")
+    assert "'nope': is neither a dataset, nor a file, nor one of the presets crowd, default" in refused(
+        "train", "nope", "--task", "action"
+    )
+
+
+def test_addresses_of_servers_are_no_folders(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is an address"):
+        generate(load_config("smoke"), samples=1, workers=1, out="s3://bucket/motion")
+    assert not Path("s3:").exists()

@@ -59,10 +59,10 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["generat"], "unknown command 'generat'; did you mean 'generate'?; see posegen --help"),
+        (["generat"], "unknown command 'generat'; did you mean 'generate'? See posegen --help"),
         (["--nothing"], "No such option '--nothing'"),
-        (["config", "shw"], "Did you mean 'show'?; see posegen config --help"),
-        (["config", "show", "--st", "a=1"], "see posegen config show --help"),
+        (["config", "shw"], "Did you mean 'show'? See posegen config --help"),
+        (["config", "show", "--st", "a=1"], "See posegen config show --help"),
         (["config", "show", "smok"], "did you mean 'smoke'?"),
         (["config", "show", "smoke", "--set", "fps=24"], "--set fps: must be 20, 25, 30, 60 or 120 (got 24)"),
         (["config", "diff", "smoke"], "Missing argument"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -421,3 +422,31 @@ def test_it_is_read_once(tmp_path: Path) -> None:
     assert load_library(tmp_path / "other/../mine") is first
     assert load_library() is load_library()
     assert set(first.actions) == {*load_library().actions, "nudge"}
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("more.yml", "more.yml: is not read; rename it to more.yaml"),
+        ("actions/more.yml", "more.yml: is not read; rename it to more.yaml"),
+        ("words/en.yml", "en.yml: is not read; rename it to en.yaml"),
+        ("actions/themes.yaml", "is not read there; move it to "),
+    ],
+)
+def test_files_that_would_not_be_read_are_refused(base: Path, tmp_path: Path, name: str, message: str) -> None:
+    own = tmp_path / "own"
+    own.mkdir(exist_ok=True)
+    write(own / "moves.yaml", "family: own\nactions: {}")
+    (own / name).parent.mkdir(exist_ok=True)
+    write(own / name, "{}")
+    assert message in message_of(base, own)
+
+
+def test_action_files_may_lie_in_a_subfolder(base: Path, tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    (own / "actions").mkdir(parents=True)
+    file = next((base / "actions").glob("*.yaml"))
+    shutil.copy(file, own / "actions" / "mine.yaml")
+    assert read_library(base, own).as_data() == read_library(base).as_data()
+    shutil.copy(file, own / "same.yaml")
+    assert "is already in" in message_of(base, own)
