@@ -239,7 +239,7 @@ def animate_once(request: Request, progress: Progress) -> StageResult:
 
 
 def draw_animation(animation: Animation, out: Path) -> None:
-    """Draw an animation as a .gif, or its poses over time as a .png, with its texts below."""
+    """Draw an animation as a .gif or .mp4, or its poses over time as a .png, with its texts below."""
     from posegen.skeleton import CONTACTS
     from posegen.viewing.clip import make_clip
     from posegen.viewing.render import render_all

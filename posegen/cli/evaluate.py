@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 
 _WORST_SHOWN = 3
-_LAWFUL_SPEEDS = (1.03, 1.8)
 _PUBLISHED = ("", "mean", "published")
 _VARIETY = {
     "apart": ("Distance of performances, cm", ("people", "pairs", "between", "within")),
@@ -59,6 +58,7 @@ _POSES = {
 @click.option("--fps", type=Number(1, 1000), metavar="N", help="Frames per second of clips.  [default: those of the file]")
 @click.option("--names", type=PATH, metavar="YAML", help="Names of the joints of clips.  [default: worked out]")
 @click.option("--figure", type=PATH, metavar="FILE.png", help="Also draw the main measures.")
+@click.option("--all", "everything", is_flag=True, help="Print all measures, not only the verdict.")
 def evaluate(
     dataset: Path,
     reference: Path | None,
@@ -68,9 +68,12 @@ def evaluate(
     fps: float | None,
     names: Path | None,
     figure: Path | None,
+    everything: bool,
     output: Output,
 ) -> None:
     """Measure the motion at PATH by its joints: feet, joint ranges, flight, balance, gait.
+
+    The verdict is printed first: each main measure with its target. --all and --json print all measures.
 
     PATH is a dataset, or a file or folder of clips in a format that `posegen import` reads or `posegen export` writes. Clips
     are measured by their joints alone; those that cannot be read are listed.
@@ -99,7 +102,7 @@ def evaluate(
     if holds_clips(dataset):
         if run is not None or figure is not None:
             raise UsageError(f"--encoder and --figure need a dataset, and {dataset} holds clips; leave them out")
-        measure_clips(dataset, reference, samples, fps, names, output)
+        measure_clips(dataset, reference, samples, fps, names, output, everything=everything)
         return
     if fps is not None or names is not None:
         raise UsageError("--fps and --names belong to clips, not to a dataset; leave them out")
@@ -108,6 +111,7 @@ def evaluate(
     from posegen.evaluation.chart import draw_chart
     from posegen.evaluation.evaluate import evaluate as measured
     from posegen.evaluation.plausibility import MEASURES
+    from posegen.evaluation.verdict import judge
 
     if figure is not None:
         from posegen.viewing.render import check_path
@@ -125,16 +129,40 @@ def evaluate(
         "path": dataset,
         "reference_path": reference,
         "encoder": by_encoder and by_encoder.document(),
+        "verdict": judge(found),
     }
-    sections = [*_sections(dataset, found), *([by_encoder.text()] if by_encoder else [])]
+    head = f"{dataset}: {found.samples:,} samples, {found.clips:,} clips"
+    sections = [head, _verdict(found), *([by_encoder.text()] if by_encoder else [])]
+    sections += _sections(found) if everything else [_MORE]
     output.result(document, "\n\n".join(sections))
+
+
+_MORE = "--all prints all measures, and the worst clips by each; docs/measures.md defines them."
+_OUTCOMES = {True: "pass", False: "fail", None: "none"}
+
+
+def _verdict(found: Evaluation) -> str:
+    from posegen.evaluation.verdict import judge
+
+    findings = judge(found)
+    rows = [(one.name, one.value, one.target, _OUTCOMES[one.passes]) for one in findings]
+    failed = sum(one.passes is False for one in findings)
+    title = f"Verdict: {failed} of {len(findings)} targets missed" if failed else f"Verdict: all {len(findings)} targets met"
+    return table(("", "measured", "target", "result"), rows, title)
 
 
 _REFUSED_SHOWN = 20
 
 
 def measure_clips(
-    path: Path, reference: Path | None, most: int | None, fps: float | None, names: Path | None, output: Output
+    path: Path,
+    reference: Path | None,
+    most: int | None,
+    fps: float | None,
+    names: Path | None,
+    output: Output,
+    *,
+    everything: bool = False,
 ) -> None:
     """Measure a file or folder of clips, and print the result.
 
@@ -145,6 +173,7 @@ def measure_clips(
     """
     from posegen.evaluation.evaluate import evaluate_clips
     from posegen.evaluation.plausibility import MEASURES
+    from posegen.evaluation.verdict import judge
     from posegen.mocap.recordings import read_recordings
 
     if most is not None and most < 1:
@@ -158,14 +187,18 @@ def measure_clips(
         raise UsageError("\n".join([f"{path}: none of the clips can be read", *shown]))
     if len(refused) > len(shown):
         shown.append(f"and {len(refused) - len(shown):,} more are refused")
-    sections = [f"{path}: {found.clips:,} clips", *_measures(found), *(_realism(found.realism) if found.realism else ())]
+    sections = [f"{path}: {found.clips:,} clips", _verdict(found)]
+    if everything:
+        sections += [*_measures(found), *(_realism(found.realism) if found.realism else ())]
+    else:
+        sections.append(_MORE)
     document = {"path": path, "reference_path": reference, "clips": found.clips, "refused": refused}
     measures = {"measures": found.measures, "meanings": MEASURES, "reference": found.reference, "realism": found.realism}
+    measures |= {"verdict": judge(found)}
     output.result(document | measures, "\n\n".join([*sections, *(["\n".join(shown)] if shown else [])]))
 
 
-def _sections(path: Path, found: Evaluation) -> Iterator[str]:
-    yield f"{path}: {found.samples:,} samples, {found.clips:,} clips"
+def _sections(found: Evaluation) -> Iterator[str]:
     yield from _measures(found)
     yield from _walks(found.walks)
     yield from _curves(found.curves)
@@ -200,7 +233,9 @@ def _measures(found: Evaluation) -> Iterator[str]:
 
 
 def _walks(walks: Sequence[Walk]) -> Iterator[str]:
-    low, high = _LAWFUL_SPEEDS
+    from posegen.evaluation.verdict import LAWFUL_SPEEDS
+
+    low, high = LAWFUL_SPEEDS
     lawful = [walk for walk in walks if low <= walk.speed <= high]
     head = f"Steady straight walking: {len(walks):,} intervals, {len(lawful):,} at {low} to {high} m/s"
     yield table(_PUBLISHED, _walk_rows(lawful), head) if lawful else head

@@ -11,7 +11,11 @@ from posegen.cli.options import PATH, WHOLE, Output, command, file_option, seed_
 from posegen.errors import UsageError
 
 
-@command("posegen show --config default --sample 7 -o sample.gif", "posegen show data/default-0 --sample 3 -o sample.png")
+@command(
+    "posegen show --config default --sample 7 -o sample.gif",
+    "posegen show data/default-0 --sample 3 -o sample.png",
+    "posegen show data/default-0 -o sample.mp4",
+)
 @click.argument("dataset", metavar="[DATASET]", required=False, type=PATH)
 @click.option("--config", metavar="NAME|PATH", help="Draw samples of this preset or YAML file, without a dataset.")
 @click.option(
@@ -28,7 +32,7 @@ from posegen.errors import UsageError
     default="base",
     help="Name of the variant, or 'all' for a .png of every variant.",
 )
-@file_option("Output file: .gif (animation) or .png (poses over time).")
+@file_option("Output file: .gif or .mp4 (animation) or .png (poses over time).")
 @seed_option
 @set_option
 def show(

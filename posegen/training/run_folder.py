@@ -254,17 +254,23 @@ def format_measure(value: float) -> str:
 
 
 def _confusion(names: Sequence[str], counts: Sequence[Sequence[int]]) -> dict[str, Any]:
-    """Return the number of classes, the counts of each class that occurs, and the largest counts of wrong predictions."""
+    """Return the classes that occur or are predicted, the counts of each that occurs, and the largest counts of wrong ones."""
+    shown = [i for i, row in enumerate(counts) if sum(row) or any(other[i] for other in counts)]
+    column = {i: position for position, i in enumerate(shown)}
     rows: list[dict[str, Any]] = [
-        {"true": names[i], "total": sum(row), "counts": [(j, names[j], count) for j, count in enumerate(row) if count]}
-        for i, row in enumerate(counts)
-        if sum(row)
+        {
+            "true": names[i],
+            "total": sum(counts[i]),
+            "counts": [(column[j], names[j], count) for j, count in enumerate(counts[i]) if count],
+        }
+        for i in shown
+        if sum(counts[i])
     ]
     errors = [
-        (count, 100 * count / row["total"], row["true"], shown)
+        (count, 100 * count / row["total"], row["true"], predicted)
         for row in rows
-        for _, shown, count in row["counts"]
-        if shown != row["true"]
+        for _, predicted, count in row["counts"]
+        if predicted != row["true"]
     ]
     errors.sort(key=lambda error: (-error[0], error[2], error[3]))
-    return {"classes": len(names), "rows": rows, "errors": errors[:_MOST_CONFUSED]}
+    return {"classes": [names[i] for i in shown], "rows": rows, "errors": errors[:_MOST_CONFUSED]}

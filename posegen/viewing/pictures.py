@@ -1,10 +1,10 @@
-"""Pictures of clips: an animated GIF with a camera that follows the actors, and contact sheets with poses, label bars and the
-path from above.
+"""Pictures of clips: an animated GIF or a video with a camera that follows the actors, and contact sheets with poses, label
+bars and the path from above.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import cycle, groupby
 from pathlib import Path
@@ -311,18 +311,40 @@ def shown_frames(frames: int, fps: float) -> tuple[Array, list[int]]:
 
 def save_gif(clip: Clip, path: Path) -> None:
     """Write a sequence as a looping animated GIF."""
+    shown, durations = shown_frames(clip.frames, clip.fps)
+    palette = _palette()
+    small = [picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in _film(clip, shown)]
+    small[0].save(path, format="GIF", save_all=True, append_images=small[1:], duration=durations, loop=0, optimize=False)
+
+
+def save_mp4(clip: Clip, path: Path) -> None:
+    """Write all frames of a sequence as a video in H.264, which browsers and presentations play."""
+    from imageio_ffmpeg import write_frames
+
+    video = None
+    for picture in _film(clip, range(clip.frames)):
+        size = picture.width + picture.width % 2, picture.height + picture.height % 2  # the encoder wants even ones
+        if video is None:
+            # ffmpeg takes the format from the name, which may end in .MP4.
+            options = {"fps": clip.fps, "codec": "libx264", "macro_block_size": 2, "output_params": ["-f", "mp4"]}
+            video = write_frames(str(path), size, pix_fmt_in="rgb24", quality=8, ffmpeg_log_level="error", **options)
+            video.send(None)
+        even = Image.new("RGB", size, PAPER)
+        even.paste(picture)
+        video.send(even.tobytes())
+    if video is not None:
+        video.close()
+
+
+def _film(clip: Clip, shown: Iterable[int]) -> Iterator[Image.Image]:
+    """Yield pictures of frames, with a camera that follows the actors."""
     placement, centre, reach = _camera(clip)
     page, top = _page(clip, GIF_SIZE, GIF_SIZE)
-    shown, durations = shown_frames(clip.frames, clip.fps)
-    pictures = []
     for frame in shown:
         whole = page.copy()
         whole.paste(draw_frame(clip, frame, placement, centre[frame], (GIF_SIZE, GIF_SIZE), reach), (0, top))
         _write_time(whole, clip, int(frame), top)
-        pictures.append(whole)
-    palette = _palette()
-    small = [picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures]
-    small[0].save(path, format="GIF", save_all=True, append_images=small[1:], duration=durations, loop=0, optimize=False)
+        yield whole
 
 
 def _camera(clip: Clip) -> tuple[Placement, Array, tuple[float, float]]:

@@ -9,7 +9,7 @@ from posegen.errors import UsageError
 from posegen.plugins import require_extra
 from posegen.viewing.clip import Clip
 
-SUFFIXES = (".gif", ".png")
+SUFFIXES = (".gif", ".mp4", ".png")
 
 
 def check_path(path: str | Path, suffixes: Sequence[str] = SUFFIXES) -> Path:
@@ -31,14 +31,14 @@ def check_path(path: str | Path, suffixes: Sequence[str] = SUFFIXES) -> Path:
 
 
 def render_all(clips: Sequence[Clip], path: str | Path) -> Path:
-    """Draw one sequence as an animated GIF, or one or several as contact sheets below each other (PNG).
+    """Draw one sequence as an animated GIF or a video (MP4), or one or several as contact sheets below each other (PNG).
 
     Parameters
     ----------
     clips : sequence of Clip
         See :func:`posegen.viewing.clip.make_clip`.
     path : str or Path
-        Ends in ``.gif`` or ``.png``; an existing file is replaced.
+        Ends in ``.gif``, ``.mp4`` or ``.png``; an existing file is replaced.
 
     Returns
     -------
@@ -48,19 +48,22 @@ def render_all(clips: Sequence[Clip], path: str | Path) -> Path:
     Raises
     ------
     UsageError
-        If there is no sequence, several are given for a GIF, the path is not writable, or Pillow is missing.
+        If there is no sequence, several are given for a GIF or a video, the path is not writable, or a package of the extra
+        ``view`` is missing.
     """
     path = check_path(path)
     if not clips:
         raise UsageError("there is no sequence to draw")
-    animated = path.suffix.lower() == ".gif"
-    if animated and len(clips) > 1:
-        raise UsageError(f"a GIF shows one sequence, and {len(clips)} were asked for: write a .png, or choose one")
+    suffix = path.suffix.lower()
+    if suffix != ".png" and len(clips) > 1:
+        raise UsageError(f"a {suffix} file shows one sequence, and {len(clips)} were asked for: write a .png, or choose one")
     # Only here, because Pillow may not be installed.
-    from posegen.viewing.pictures import save_gif, sheet_of_clip, sheet_of_samples
+    from posegen.viewing.pictures import save_gif, save_mp4, sheet_of_clip, sheet_of_samples
 
-    if animated:
+    if suffix == ".gif":
         save_gif(clips[0], path)
+    elif suffix == ".mp4":
+        save_mp4(clips[0], path)
     else:
         sheet = sheet_of_clip(clips[0]) if len(clips) == 1 else sheet_of_samples(clips)
         sheet.save(path, format="PNG")

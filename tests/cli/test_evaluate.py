@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import io
 import json
 import math
+import re
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -16,7 +18,9 @@ import pytest
 
 import posegen
 from posegen.cli.main import main
+from posegen.evaluation import chart
 from posegen.evaluation import evaluate as evaluation
+from posegen.evaluation.verdict import judge
 from posegen.progress import Progress
 from tests.evaluation.figures import wandering
 from tests.exchange.bvh_files import bvh_text
@@ -85,7 +89,7 @@ def test_variety_beside_that_of_a_reference(dataset: Path, capsys: pytest.Captur
     family = next(iter(variety["generated"]["families"].values()))
     assert {"apart", "coverage", "asymmetry", "components", "jerk"} == set(family)
     assert document["uncaptioned"]["clips"] == 20
-    assert main(["evaluate", str(dataset), "--reference", str(dataset), "--quiet"]) == 0
+    assert main(["evaluate", str(dataset), "--reference", str(dataset), "--quiet", "--all"]) == 0
     _, _, tables = capsys.readouterr().out.partition("Distance of performances, cm (generated | reference)")
     assert "transitions near the standing pose" in tables
     assert max(map(len, tables.splitlines())) <= 80
@@ -149,7 +153,7 @@ def test_memory_does_not_grow_with_the_dataset(tmp_path: Path) -> None:
 
 def test_table_and_figure(dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")
-    assert main(["evaluate", str(dataset), "--samples", "1", "--figure", str(tmp_path / "a.png")]) == 0
+    assert main(["evaluate", str(dataset), "--samples", "1", "--all", "--figure", str(tmp_path / "a.png")]) == 0
     out = capsys.readouterr().out
     assert "1 samples, 5 clips" in out
     assert "Steady straight walking:" in out
@@ -194,3 +198,45 @@ def test_paths_that_are_not_references(dataset: Path, tmp_path: Path, capsys: py
         assert message in capsys.readouterr().err
     assert main(["evaluate", str(dataset), "--samples", "0"]) == 2
     assert main(["evaluate", str(dataset), "--figure", str(tmp_path / "a.txt")]) == 2
+
+
+def test_the_verdict_comes_first_and_everything_on_request(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", str(dataset), "--quiet"]) == 0
+    short = capsys.readouterr().out
+    assert main(["evaluate", str(dataset), "--quiet", "--all"]) == 0
+    whole = capsys.readouterr().out
+    verdict = evaluated(capsys, dataset)["verdict"]
+    assert len(short.splitlines()) < 20
+    assert whole.startswith(short.partition("--all prints")[0])
+    assert "Worst clips:" in whole
+    assert "Worst clips:" not in short
+    assert f"Verdict: all {len(verdict)} targets met" in short
+    assert all(finding["name"] in short and finding["passes"] is not False for finding in verdict)
+    assert max(map(len, short.splitlines())) <= 80
+
+
+def test_a_fault_fails_the_verdict(dataset: Path) -> None:
+    found = evaluation.evaluate(dataset)
+    contacts = dataclasses.replace(found.measures["skate of contacts"], high=0.02)
+    wrong = dataclasses.replace(found, measures=found.measures | {"skate of contacts": contacts})
+    failed = [finding.name for finding in judge(wrong) if finding.passes is False]
+    assert failed == ["foot contacts that slide, 95 % of clips"]
+
+
+def test_the_chart_has_a_panel_with_title_and_units_for_each_group_of_measures(dataset: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure
+
+    found = evaluation.evaluate(dataset)
+    for evaluated, least in ((found, 1), (dataclasses.replace(found, walks=[], runs=[], curves=[]), 1)):
+        panels = [*chart._panels(evaluated)]
+        assert len(panels) >= least
+        for draw in panels:
+            axes = Figure().add_subplot()
+            draw(axes, evaluated)
+            assert axes.get_title()
+            assert re.search(r"%|m/s", axes.get_xlabel())
+            assert axes.lines or axes.patches or axes.collections
+    assert [*chart._panels(dataclasses.replace(found, walks=[], runs=[], curves=[]))] == [chart._draw_faults]
+    chart.draw_chart(found, tmp_path / "chart.png")
+    assert (tmp_path / "chart.png").stat().st_size > 10_000

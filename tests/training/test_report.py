@@ -33,12 +33,18 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_the_matrix_has_a_cell_for_each_prediction(page: str) -> None:
     cells = re.findall(r'<rect x="(\d+)" y="(\d+)"[^>]*fill-opacity="([\d.]+)"><title>([^<]*)</title>', page)
     assert cells == [
-        ("110", "0", "0.79", "bow predicted as bow: 3 of 4"),
-        ("120", "0", "0.36", "bow predicted as wave &amp; nod: 1 of 4"),
+        ("140", "140", "0.79", "bow predicted as bow: 3 of 4"),
+        ("156", "140", "0.36", "bow predicted as wave &amp; nod: 1 of 4"),
         # No clip shows waving, so there is no row.
-        ("120", "10", "0.32", "walk predicted as wave &amp; nod: 2 of 10"),
-        ("130", "10", "0.83", "walk predicted as walk: 8 of 10"),
+        ("156", "156", "0.32", "walk predicted as wave &amp; nod: 2 of 10"),
+        ("172", "156", "0.83", "walk predicted as walk: 8 of 10"),
     ]
+
+
+def test_columns_are_named_and_those_of_classes_that_do_not_occur_are_left_out(page: str) -> None:
+    names = re.findall(r'<text transform="translate\((\d+) [^>]*>([^<]*)</text>', page)
+    assert names == [("152", "bow"), ("168", "wave &amp; nod"), ("184", "walk")]
+    assert min(map(int, re.findall(r'font-size="(\d+)"', page))) >= 12
 
 
 def test_the_most_frequent_confusion_comes_first(page: str) -> None:

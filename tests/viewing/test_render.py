@@ -199,9 +199,9 @@ class TestSamples:
 
 
 class TestMistakes:
-    @pytest.mark.parametrize("name", ["a.mp4", "a", "a.gif.txt"])
+    @pytest.mark.parametrize("name", ["a.avi", "a", "a.gif.txt"])
     def test_suffix(self, tmp_path, name):
-        with pytest.raises(UsageError, match=r"must end in \.gif or \.png"):
+        with pytest.raises(UsageError, match=r"must end in \.gif or \.mp4 or \.png"):
             render(gliding(), CAPTION, 25, tmp_path / name)
         assert list(tmp_path.iterdir()) == []
 
@@ -221,7 +221,7 @@ class TestMistakes:
 
     def test_a_gif_of_several(self, tmp_path):
         clips = [make_clip(gliding(3), CAPTION, 25)] * 2
-        with pytest.raises(UsageError, match=r"a GIF shows one sequence, and 2 were asked for: write a \.png"):
+        with pytest.raises(UsageError, match=r"a \.gif file shows one sequence, and 2 were asked for: write a \.png"):
             render_all(clips, tmp_path / "a.gif")
         with pytest.raises(UsageError, match="no sequence"):
             render_all([], tmp_path / "a.png")
@@ -241,3 +241,18 @@ except UsageError as error:
 """
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
         assert "pip install 'posegen[view]'" in done.stdout, done.stderr
+
+
+def test_a_video_has_every_frame(tmp_path):
+    imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
+    path = render_all([make_clip(gliding(50), CAPTION, 25)], tmp_path / "a.MP4")
+    assert imageio_ffmpeg.count_frames_and_secs(str(path)) == (50, pytest.approx(2.0, abs=0.1))
+    reader = imageio_ffmpeg.read_frames(str(path))
+    width, height = next(reader)["size"]
+    first = np.frombuffer(next(reader), np.uint8).reshape(height, width, 3).astype(int)
+    render_all([make_clip(gliding(50), CAPTION, 25)], tmp_path / "a.gif")
+    with Image.open(tmp_path / "a.gif") as picture:
+        still = np.asarray(picture.convert("RGB")).astype(int)
+    assert (width - still.shape[1], height - still.shape[0]) in {(0, 0), (0, 1), (1, 0), (1, 1)}
+    # The same picture but for what compression and the palette change.
+    assert np.abs(first[: still.shape[0], : still.shape[1]] - still).mean() < 4
