@@ -6,12 +6,17 @@ records itself, so that the config can validate names without importing what the
 
 from __future__ import annotations
 
+import json
+import shlex
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Generic, TypeVar
+from urllib.parse import unquote, urlsplit
 
 from posegen.errors import UsageError
 
@@ -96,7 +101,7 @@ EXPORTS: Registry[Any] = Registry("posegen.exports", {name: f"posegen.exchange.{
 """A :class:`posegen.exchange.export_format.ExportFormat` by name, for ``posegen export``."""
 
 EXTRAS = {
-    "view": ("matplotlib", "PIL"),
+    "view": ("imageio_ffmpeg", "matplotlib", "PIL"),
     "train": ("torch", "lightning", "pytorch_lightning", "safetensors", "tensorboard"),
     "export": ("onnx", "onnxruntime", "onnxscript"),
     "embed": (
@@ -146,7 +151,7 @@ def install_hint(error: ModuleNotFoundError) -> str | None:
     Examples
     --------
     >>> install_hint(ModuleNotFoundError(name="torch.nn"))
-    "torch is not installed. Run: pip install 'posegen[train]'"
+    "torch is not installed. Run: ...python... -m pip install ...[train]'"
     """
     module = (error.name or "").partition(".")[0]
     extra = next((extra for extra, modules in EXTRAS.items() if module in modules), None)
@@ -154,4 +159,19 @@ def install_hint(error: ModuleNotFoundError) -> str | None:
 
 
 def _message(modules: list[str], extra: str) -> str:
-    return f"{', '.join(modules)} {'is' if len(modules) == 1 else 'are'} not installed. Run: pip install 'posegen[{extra}]'"
+    options, source = _installed_from()
+    command = f"{shlex.quote(sys.executable)} -m pip install {options}{shlex.quote(f'{source}[{extra}]')}"
+    return f"{', '.join(modules)} {'is' if len(modules) == 1 else 'are'} not installed. Run: {command}"
+
+
+def _installed_from() -> tuple[str, str]:
+    """Return options of pip and what it installs posegen from: a clone, a wheel, or the name where an index had it."""
+    clone = Path(__file__).parents[1]
+    if (clone / "pyproject.toml").is_file():
+        return "-e ", str(clone)
+    try:
+        source = json.loads(distribution("posegen").read_text("direct_url.json") or "{}")
+    except PackageNotFoundError:
+        source = {}
+    url = urlsplit(source.get("url", ""))
+    return "", unquote(url.path) if url.scheme == "file" else "posegen"

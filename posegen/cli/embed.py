@@ -109,6 +109,7 @@ def _embed_dataset(
     dataset: Path, encoder: str | None, no_cache: bool, pairs: bool, report: bool, options: dict[str, Any], output: Output
 ) -> None:
     from posegen.embedding.models import DEFAULT
+    from posegen.embedding.search import prepare_search
     from posegen.embedding.stage import embed as embedded
 
     progress = output.progress()
@@ -117,6 +118,8 @@ def _embed_dataset(
         with output.resumable(dataset):
             result = embedded(dataset, encoder or DEFAULT, cached=not no_cache, progress=progress, **options)
             document = asdict(result) | {"nothing_to_do": result.nothing_to_do}
+            progress.wait("prepare the search")
+            prepare_search(dataset, result.path.name, progress.log)
             if pairs:
                 from posegen.embedding.pairs import mine_pairs
 

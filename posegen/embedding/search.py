@@ -470,6 +470,13 @@ def _load_encoder_of(embeddings: Embeddings, notify: Callable[[str], None]) -> E
     return load_fingerprinted(str(embeddings.folder), source, embeddings.header.fingerprint, limit, notify)
 
 
+def prepare_search(path: str | Path, encoder: str, notify: Callable[[str], None] = print) -> None:
+    """Compute the search index of a dataset and its embeddings unless it exists; parameters as of :func:`open_search`."""
+    dataset = open_dataset(path, encoder)
+    if len(dataset):
+        open_search(path, encoder, notify)
+
+
 def open_search(path: str | Path, encoder: str | None = None, notify: Callable[[str], None] = print) -> Search:
     """Open a dataset for search, and prepare its search index if necessary.
 

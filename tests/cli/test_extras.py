@@ -80,7 +80,7 @@ def test_a_missing_package_is_one_line_with_its_command(hidden: list[str], comma
     for (words, extra), line in zip(commands.items(), lines[::2], strict=True):
         assert line.startswith("posegen: error: "), words
         assert "not installed" in line, words
-        assert line.endswith(f"pip install 'posegen[{extra}]'"), words
+        assert line.endswith(f" Run: {sys.executable} -m pip install -e '{ROOT}[{extra}]'"), words
     assert list(tmp_path.iterdir()) == []
 
 
@@ -91,5 +91,27 @@ def test_other_missing_modules_are_no_usage_error() -> None:
 
 def test_a_missing_extra_is_refused_before_anything_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(EXTRAS, "view", ("matplotlib_of_nobody",))
-    with pytest.raises(UsageError, match=r"matplotlib_of_nobody is not installed\. Run: pip install 'posegen\[view\]'"):
+    with pytest.raises(UsageError, match=r"matplotlib_of_nobody is not installed\. Run: .* -m pip install -e .*\[view\]'"):
         require_extra("view")
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ('{"url": "file:///wheels/my%20own/posegen-0.1.0-py3-none-any.whl", "archive_info": {}}',
+         "'/wheels/my own/posegen-0.1.0-py3-none-any.whl[train]'"),
+        (None, "'posegen[train]'"),  # from an index
+    ],
+)  # fmt: skip
+def test_the_command_names_the_wheel_that_posegen_was_installed_from(
+    source: str | None, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "posegen-0.1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.4\nName: posegen\nVersion: 0.1.0\n")
+    if source is not None:
+        (folder / "direct_url.json").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("posegen.plugins.__file__", str(tmp_path / "posegen" / "plugins.py"))
+    hint = install_hint(ModuleNotFoundError(name="torch"))
+    assert hint == f"torch is not installed. Run: {sys.executable} -m pip install {expected}"
