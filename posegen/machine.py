@@ -8,8 +8,11 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event, Lock, Thread
 
 import psutil
 
@@ -18,6 +21,8 @@ from posegen.errors import PosegenError
 _CGROUP = Path("/sys/fs/cgroup")
 _UNLIMITED = 1 << 60
 """Control groups of version 1 report a number of about this size where there is no limit."""
+_SAMPLED_EVERY, _SAMPLES_PER_LISTING = 0.05, 20
+"""Seconds between two samples of the memory, and samples between two listings of the child processes."""
 
 
 @dataclass(frozen=True)
@@ -68,15 +73,67 @@ def available_memory(cgroup: Path = _CGROUP) -> Memory:
 
 
 def process_memory() -> int:
-    """Return the bytes of memory that this process and its children hold now."""
+    """Return the bytes of memory that this process and its children hold now; see :func:`held_memory`."""
     own = psutil.Process()
+    return held_memory(own, own.children(recursive=True))
+
+
+def held_memory(own: psutil.Process, children: Sequence[psutil.Process]) -> int:
+    """Return the bytes that a process and its children hold.
+
+    Files that are mapped, such as libraries, count for the process only: its children map the same ones. Only Linux reports
+    these bytes; elsewhere they count each time.
+    """
     held = 0
-    for process in (own, *own.children(recursive=True)):
-        try:
-            held += process.memory_info().rss
-        except psutil.NoSuchProcess:
-            continue
+    for process in (own, *children):
+        with suppress(psutil.NoSuchProcess):
+            memory = process.memory_info()
+            held += memory.rss - (0 if process is own else getattr(memory, "shared", 0))
     return held
+
+
+class PeakMemory(Thread):
+    """Measure the most memory that this process and its children hold inside a context.
+
+    Samples it, because the peak that systems record is that of the whole life of a process. Memory that is held for less
+    than a twentieth of a second may be missed.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(name="posegen-memory", daemon=True)
+        self._ended = Event()
+        self._lock = Lock()
+        self._own = psutil.Process()
+        self._children: list[psutil.Process] = []
+        self._peak = 0
+
+    @property
+    def peak(self) -> int:
+        """Bytes, so far."""
+        self._sample()
+        return self._peak
+
+    def run(self) -> None:
+        """Sample until the context ends."""
+        turn = 0
+        while not self._ended.wait(_SAMPLED_EVERY):
+            if turn % _SAMPLES_PER_LISTING == 0:
+                self._children = self._own.children(recursive=True)
+            turn += 1
+            self._sample()
+
+    def _sample(self) -> None:
+        held = held_memory(self._own, self._children)
+        with self._lock:
+            self._peak = max(self._peak, held)
+
+    def __enter__(self) -> PeakMemory:
+        self.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._ended.set()
+        self.join()
 
 
 def free_disk(folder: Path) -> int:

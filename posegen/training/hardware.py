@@ -1,4 +1,4 @@
-"""Hardware of a run: choose device, precision, threads, micro-batch and loading, estimate the time, and measure what is used.
+"""Hardware of a run: choose device, precision, threads, micro-batch and loading, and measure what is used.
 
 Trial steps of the run's own model decide threads, precision and micro-batch; the devices that are present decide the rest. Each
 choice is reported with its reason and stored with the run, so that a resumed run makes the same choices.
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import math
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from statistics import median
 from typing import Any
 
@@ -23,10 +23,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from posegen.dataset.batches import WINDOW, make_batches
 from posegen.errors import PosegenError, UsageError
 from posegen.machine import available_cores, available_memory, process_memory
-from posegen.quantities import human_bytes, human_time, parse_bytes
+from posegen.quantities import human_bytes, parse_bytes
 from posegen.training.data.feed import batches_of, to_clips
 from posegen.training.data.sources import ClipSource
-from posegen.training.models.encoder import trainable_weights
 from posegen.training.settings import Settings
 from posegen.training.setup import Setup
 from posegen.training.trained_models import EVALUATION_BATCH
@@ -49,8 +48,6 @@ _COMPILE_GAIN = 0.2
 _LOADING_SHARE = 0.05
 _WORKERS = 2
 _REPEATS = 3
-_INFERENCE_SPEEDUP = 3
-"""Clips per second of inference, relative to training."""
 _MIN_UTILISATION = 0.8
 _MIN_SWAPPED = 64 * 2**20
 """Bytes read back between two calls. Every system writes out rarely used memory once, which slows nothing down."""
@@ -97,52 +94,6 @@ class Reason:
     why: str
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """Estimated size and time of a run.
-
-    Attributes
-    ----------
-    step_seconds : float
-        Measured duration of a step.
-    check_seconds : float
-        Duration of a check, derived from that of a step.
-    steps, checks : int
-    epoch_steps : int
-        Steps in which each training sequence is shown once.
-    sequences : int
-        Training sequences.
-    parameters : int
-        Trained parameters.
-    """
-
-    step_seconds: float
-    check_seconds: float
-    steps: int
-    checks: int
-    epoch_steps: int
-    sequences: int
-    parameters: int
-
-    @property
-    def seconds(self) -> float:
-        """Duration of the whole run, without computing the features."""
-        return self.step_seconds * self.steps + self.check_seconds * (self.checks + 1)
-
-
-def check_budget(estimate: Estimate, budget: float | None, settings: Settings) -> None:
-    """Raise UsageError if a run is estimated to exceed its budget in seconds; the message says how many steps fit."""
-    if budget is None or estimate.seconds <= budget:
-        return
-    steps = math.floor((budget - estimate.check_seconds * (estimate.checks + 1)) / estimate.step_seconds)
-    hint = f"--set steps={steps} would fit" if steps > 0 else "Raise the budget"
-    msg = (
-        f"{settings.steps:,} steps take an estimated {human_time(estimate.seconds)} "
-        f"({1000 * estimate.step_seconds:.0f} ms each), and the budget is {human_time(budget)}. {hint}"
-    )
-    raise UsageError(msg)
-
-
 def evaluation_batch(device: str, micro_batch: int) -> int:
     """Return the batch size of evaluation, which stores no activations and so fits more clips than training."""
     return max(EVALUATION_BATCH, 2 * micro_batch) if device == "cuda" else EVALUATION_BATCH
@@ -171,8 +122,8 @@ def split_batch(batch: int, devices: int, micro_batch: int) -> int:
     return next(parts for parts in range(-(-share // micro_batch), share + 1) if share % parts == 0)
 
 
-def choose_for_run(setup: Setup) -> tuple[Choices, list[Reason], Estimate]:
-    """Choose what the settings leave open under `machine`, and estimate the run.
+def choose_for_run(setup: Setup) -> tuple[Choices, list[Reason]]:
+    """Choose what the settings leave open under `machine`.
 
     Parameters
     ----------
@@ -183,7 +134,6 @@ def choose_for_run(setup: Setup) -> tuple[Choices, list[Reason], Estimate]:
     choices : Choices
     reasons : list of Reason
         The hardware and each choice.
-    estimate : Estimate
 
     Raises
     ------
@@ -195,22 +145,7 @@ def choose_for_run(setup: Setup) -> tuple[Choices, list[Reason], Estimate]:
     batches = batches_of(source, settings.batch, settings.seed, settings.data.variants)
     first = to_clips(batches.batch(0), source, settings.seed)
     loading = _loading_seconds(source, settings)
-    begin = time.perf_counter()
-    choices, reasons, seconds = _choose(setup, first, loading)
-    reasons.append(Reason("measured in", f"{time.perf_counter() - begin:.1f} s", "before the first step"))
-    validation = data.source(task.recipes, "validation")
-    variants = len(settings.data.variants or source.variants)
-    checked = min(settings.checks.clips, validation.samples * variants)
-    estimate = Estimate(
-        step_seconds=seconds,
-        check_seconds=seconds / settings.batch / _INFERENCE_SPEEDUP * checked,
-        steps=settings.steps,
-        checks=settings.checks.times,
-        epoch_steps=batches.per_epoch,
-        sequences=source.samples * variants,
-        parameters=sum(weights.numel() for weights in trainable_weights(setup.make_model()).values()),
-    )
-    return choices, reasons, estimate
+    return _choose(setup, first, loading)
 
 
 def _loading_seconds(source: ClipSource, settings: Settings) -> float:
@@ -228,8 +163,8 @@ def _loading_seconds(source: ClipSource, settings: Settings) -> float:
     return best
 
 
-def _choose(setup: Setup, first: dict[str, Any], loading: float) -> tuple[Choices, list[Reason], float]:
-    """Return the choices, their reasons, and the seconds of a step, for a first batch and the seconds to load one."""
+def _choose(setup: Setup, first: dict[str, Any], loading: float) -> tuple[Choices, list[Reason]]:
+    """Return the choices and their reasons, for a first batch and the seconds to load one."""
     settings, given = setup.settings, given_choices(setup.settings)
     cores, memory, gpus = available_cores(), available_memory(), torch.cuda.device_count()
     gpu = torch.cuda.get_device_properties(0) if gpus else None
@@ -272,10 +207,7 @@ def _choose(setup: Setup, first: dict[str, Any], loading: float) -> tuple[Choice
     rows.append(Reason("validation batch", str(evaluation_batch(device, micro)), "no activations are stored"))
     why = "on GPUs" if device == "cuda" else "never on a CPU"
     rows.append(Reason("TF32, cudnn autotuning, pinned memory", _yes(device == "cuda"), why))
-    choices = Choices(device, trials.precision, threads, micro, workers, compiled, checkpointing, devices)
-    # A step waits for its loader; or both share the cores.
-    shared = (loading + seconds * threads * devices) / cores
-    return choices, rows, max(seconds, loading / max(1, workers), shared)
+    return Choices(device, trials.precision, threads, micro, workers, compiled, checkpointing, devices), rows
 
 
 def _yes(value: bool) -> str:
@@ -433,12 +365,30 @@ class _Trials:
         return best, f"measured: time per clip by micro-batch: {', '.join(measured)}"
 
 
-def gpu_use() -> tuple[dict[str, float], str]:
-    """Return the shares of the GPU that are in use, by the names of their curves, and a line for the log."""
+def gpu_peak(device: str, *, reset: bool = False) -> int | None:
+    """Return the most bytes that tensors took on the GPU since the last reset; None on other devices."""
+    if device != "cuda":
+        return None
+    peak = int(torch.cuda.max_memory_allocated())
+    if reset:
+        torch.cuda.reset_peak_memory_stats()
+    return peak
+
+
+def gpu_utilisation() -> float | None:
+    """Return the share of the last moment in which the GPU computed; None if its driver or NVML does not report it."""
+    if find_spec("pynvml") is None:
+        return None
+    from pynvml import NVMLError
+
     try:
-        utilisation: float | None = torch.cuda.utilization() / 100
-    except (ModuleNotFoundError, RuntimeError):
-        utilisation = None  # the Python package of its driver is missing
+        return float(torch.cuda.utilization() / 100)
+    except (NVMLError, RuntimeError):
+        return None  # parts of a GPU (MIG), and old drivers
+
+
+def gpu_use(utilisation: float | None) -> tuple[dict[str, float], str]:
+    """Return the shares of the GPU that are in use, by the names of their curves, and a line for the log."""
     return describe_gpu_use(utilisation, torch.cuda.max_memory_allocated(), torch.cuda.get_device_properties(0).total_memory)
 
 
@@ -448,7 +398,7 @@ def describe_gpu_use(utilisation: float | None, peak: int, memory: int) -> tuple
     Parameters
     ----------
     utilisation : float or None
-        Share of the last moment in which the GPU computed.
+        Share of the time in which the GPU computed.
     peak, memory : int
         Highest number of bytes that training used so far, and bytes in total.
     """

@@ -1,4 +1,4 @@
-"""The folder of a training run: its JSON documents, its checkpoints and its report.
+"""The folder of a training run: its JSON documents and its checkpoints.
 
 ::
 
@@ -19,7 +19,7 @@ that each of them refers to. A damaged checkpoint is skipped in favour of the on
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,8 +32,6 @@ from torch import Tensor
 from posegen.dataset.documents import STRICT, Origin, read_sealed, seal, unseal
 from posegen.dataset.files import remove_durably, write_durably
 from posegen.errors import PosegenError
-from posegen.quantities import human_time
-from posegen.templates import fill_template
 
 _LISTED = {"task", "form", "source", "settings", "rounds"}
 RUN, RESULT, MODEL, WEIGHTS = "run.json", "result.json", "model.json", "model.safetensors"
@@ -41,7 +39,6 @@ _CHECKPOINTS = "checkpoints"
 _NAME = re.compile(r"([0-9]{8})\.json")
 _KEPT = 2
 _HINT = "Remove it to resume from the checkpoint before"
-_MOST_CONFUSED = 12
 
 
 def write_document(run: Path, name: str, content: Mapping[str, Any]) -> None:
@@ -98,6 +95,12 @@ class RunProgress:
         Step and measures of each check.
     seconds : float
         Training time of all sessions.
+    losses : list of (int, float)
+        Points of the curve of the training loss: the mean since the point before, by step.
+    memory, gpu_memory : int or None
+        Most bytes of memory that a session used, and most bytes that tensors took on a GPU.
+    utilisation : float or None
+        Mean share of the time in which the GPU computed.
     """
 
     step: int = 0
@@ -105,6 +108,10 @@ class RunProgress:
     best: float | None = None
     checks: list[dict[str, float]] = field(default_factory=list)
     seconds: float = 0.0
+    losses: list[tuple[int, float]] = field(default_factory=list)
+    memory: int | None = None
+    gpu_memory: int | None = None
+    utilisation: float | None = None
 
 
 @dataclass(frozen=True)
@@ -215,62 +222,6 @@ def _steps(run: Path) -> list[int]:
     return sorted(int(match[1]) for match in names if match)
 
 
-def write_report(run: Path, record: dict[str, Any], result: dict[str, Any], monitor: str) -> Path:
-    """Write the page of a complete run.
-
-    Parameters
-    ----------
-    run : Path
-    record, result : dict
-        Content of ``run.json`` and ``result.json``.
-    monitor : str
-        Name of the measure that selected the weights.
-
-    Returns
-    -------
-    Path
-    """
-    table = result["table"]
-    page = fill_template(
-        Path(__file__).with_name("report.html.j2"),
-        name=run.name,
-        data=record["data"]["name"],
-        result=result,
-        time=human_time(result["seconds"]),
-        monitor=monitor,
-        measures=[(name, format_measure(value)) for name, value in result["measures"].items()],
-        confusion=_confusion(table["names"], table["confusion"]) if "confusion" in table else None,
-        reasons=record["reasons"],
-        settings=[(key, value) for key, value in flatten_settings(record["settings"]) if value is not None],
-    )
-    path = run / "report.html"
-    write_durably(path, page.encode())
-    return path
-
-
 def format_measure(value: float) -> str:
     """Return counts as whole numbers, shares and errors with three decimals."""
     return f"{value:,.0f}" if value > 1 and float(value).is_integer() else f"{value:.3f}"
-
-
-def _confusion(names: Sequence[str], counts: Sequence[Sequence[int]]) -> dict[str, Any]:
-    """Return the classes that occur or are predicted, the counts of each that occurs, and the largest counts of wrong ones."""
-    shown = [i for i, row in enumerate(counts) if sum(row) or any(other[i] for other in counts)]
-    column = {i: position for position, i in enumerate(shown)}
-    rows: list[dict[str, Any]] = [
-        {
-            "true": names[i],
-            "total": sum(counts[i]),
-            "counts": [(column[j], names[j], count) for j, count in enumerate(counts[i]) if count],
-        }
-        for i in shown
-        if sum(counts[i])
-    ]
-    errors = [
-        (count, 100 * count / row["total"], row["true"], predicted)
-        for row in rows
-        for _, predicted, count in row["counts"]
-        if predicted != row["true"]
-    ]
-    errors.sort(key=lambda error: (-error[0], error[2], error[3]))
-    return {"classes": [names[i] for i in shown], "rows": rows, "errors": errors[:_MOST_CONFUSED]}

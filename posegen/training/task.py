@@ -131,6 +131,11 @@ class Task:
         Returns an empty tally.
     monitor : str
         Name of the measure that selects the best model; higher is better.
+    chance : str, float or None
+        What `monitor` is for a model that learned nothing, or the name of the measure that is that. None: not known.
+    accuracy : callable or None
+        Returns the share of a training batch that the outputs have right, for the progress line. None: the task has no right
+        and wrong.
     describe : callable or None
         Returns the predictions for each clip as columns of a table. None: the model predicts nothing about clips.
     describe_texts : callable or None
@@ -184,6 +189,8 @@ class Task:
     loss: Callable[[Tensor, Clips], Tensor]
     tally: Callable[[View], Tally]
     monitor: str
+    chance: str | float | None = None
+    accuracy: Callable[[Tensor, Clips], Tensor] | None = None
     describe: Callable[[Tensor, Clips, View], dict[str, list[Any]]] | None = None
     describe_texts: Callable[[nn.Module, pa.Table, View], dict[str, list[Any]]] | None = None
     network: Callable[[nn.Module, View], Network] = motion_network

@@ -20,12 +20,15 @@ from posegen.config.identity import differences
 from posegen.config.schema import CONTENT_VERSION
 from posegen.dataset.lock import locked
 from posegen.errors import UsageError
+from posegen.machine import PeakMemory
 from posegen.plugins import require_extra
 from posegen.progress import Progress
-from posegen.quantities import human_time
+from posegen.training.cautions import chance_warning, validation_warning
 from posegen.training.data.captions import Captions
-from posegen.training.hardware import Choices, Estimate, Reason, check_budget, choose_for_run, given_choices
-from posegen.training.run_folder import RESULT, RUN, RunProgress, read_checkpoint, read_document, write_document, write_report
+from posegen.training.estimate import Estimate, check_budget
+from posegen.training.hardware import Choices, Reason, choose_for_run, given_choices
+from posegen.training.report import write_report
+from posegen.training.run_folder import RESULT, RUN, RunProgress, read_checkpoint, read_document, write_document
 from posegen.training.settings import NOT_CONTENT, Settings
 from posegen.training.setup import Request, Setup, open_setup
 from posegen.training.task import Tally
@@ -59,6 +62,8 @@ class Result:
         If only that was requested, or if this request started the run.
     reasons : list of Reason
         The hardware and the choices made for it.
+    warnings : list of str
+        Why the measures may be worth little.
     """
 
     run: Path
@@ -70,6 +75,7 @@ class Result:
     seconds: float = 0.0
     estimate: Estimate | None = None
     reasons: list[Reason] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
 class _TrainingData(BaseModel):
@@ -100,6 +106,7 @@ class _Record(BaseModel):
     settings: Settings
     choices: Choices
     reasons: list[Reason]
+    estimate: Estimate
     rounds: list[_Round]
     started: float
 
@@ -146,13 +153,13 @@ def train(request: Request, progress: Progress | None = None) -> Result:
         progress.log(f"hard negatives are not verified: {setup.data.captions.unfit}")
     run = default_run(request) if request.out is None else request.out
     try:
-        with restored_torch_settings():
+        with restored_torch_settings(), PeakMemory() as memory:
             if request.only_estimate:
                 _prepare(setup, progress)
-                _, reasons, estimate = _choose(setup, progress)
+                _, reasons, estimate = _choose(request, run, setup, memory, progress)
                 return Result(run, setup.task.name, 0, estimate=estimate, reasons=reasons)
             with _run_folder(run), locked(run):
-                return _train_run(request, run, setup, progress)
+                return _train_run(request, run, setup, memory, progress)
     finally:
         progress.stop()
 
@@ -185,7 +192,7 @@ def _run_folder(run: Path) -> Iterator[None]:
         raise
 
 
-def _train_run(request: Request, run: Path, setup: Setup, progress: Progress) -> Result:
+def _train_run(request: Request, run: Path, setup: Setup, memory: PeakMemory, progress: Progress) -> Result:
     begun = time.monotonic()
     record, estimate = _read_record(run), None
     if record is not None:
@@ -197,13 +204,22 @@ def _train_run(request: Request, run: Path, setup: Setup, progress: Progress) ->
             return Result(run, setup.task.name, steps, None, True, measures, seconds, reasons=record.reasons)
     _prepare(setup, progress)
     if record is None:
-        record, estimate = _start_run(request, run, setup, progress)
+        record, estimate = _start_run(request, run, setup, memory, progress)
     else:
         _log_table(record.reasons, progress)
-    return replace(_train_round(request, run, record, setup, progress, begun), estimate=estimate)
+    deadline = None if request.budget is None else begun + request.budget
+    return replace(_train_round(request, run, record, setup, memory, progress, deadline), estimate=estimate)
 
 
-def _train_round(request: Request, run: Path, record: _Record, setup: Setup, progress: Progress, begun: float) -> Result:
+def _train_round(
+    request: Request,
+    run: Path,
+    record: _Record,
+    setup: Setup,
+    memory: PeakMemory,
+    progress: Progress,
+    deadline: float | None,
+) -> Result:
     """Train the latest round of a run, from its last checkpoint."""
     from posegen.training.loop.learner import Session
     from posegen.training.loop.session import train_session
@@ -213,28 +229,31 @@ def _train_round(request: Request, run: Path, record: _Record, setup: Setup, pro
     setup = replace(setup, data=replace(setup.data, samples=latest.samples))
     record.choices = replace(record.choices, **given_choices(settings))
     session = Session(run, request, setup, latest.first, latest.first + settings.steps, record.choices)
-    deadline = None if request.budget is None else begun + request.budget
 
     def store_choices(choices: Choices) -> None:
         record.choices = choices
         record.write(run)
 
-    learner, stopped, times = train_session(session, progress, deadline, store_choices)
+    learner, stopped, times = train_session(session, progress, memory, deadline, store_choices)
     progress.stop()
     done = learner.progress
     if stopped:
         return Result(run, setup.task.name, done.step, stopped, seconds=done.seconds, reasons=record.reasons)
     if done.step < session.last:
         progress.log(f"stopped early: {learner.early_stop_reason()}")
-    measures = _finish(run, record, setup, done, None if times is None else asdict(times))
-    return Result(run, setup.task.name, done.step, None, False, measures, done.seconds, reasons=record.reasons)
+    measures, warnings = _finish(run, record, setup, done, memory, None if times is None else asdict(times))
+    for warning in warnings:
+        progress.log(warning)
+    return Result(
+        run, setup.task.name, done.step, None, False, measures, done.seconds, reasons=record.reasons, warnings=warnings
+    )
 
 
-def _start_run(request: Request, run: Path, setup: Setup, progress: Progress) -> tuple[_Record, Estimate]:
+def _start_run(request: Request, run: Path, setup: Setup, memory: PeakMemory, progress: Progress) -> tuple[_Record, Estimate]:
     """Choose for the machine, check the budget, and write the record of a new run."""
     settings, data = request.settings, setup.data
-    choices, reasons, estimate = _choose(setup, progress)
-    check_budget(estimate, request.budget, settings)
+    choices, reasons, estimate = _choose(request, run, setup, memory, progress)
+    check_budget(estimate, request.budget)
     record = _Record(
         task=setup.task.name,
         form=setup.task.form,
@@ -244,6 +263,7 @@ def _start_run(request: Request, run: Path, setup: Setup, progress: Progress) ->
         settings=settings,
         choices=choices,
         reasons=reasons,
+        estimate=estimate,
         rounds=[_Round(samples=data.samples, first=0)],
         started=time.time(),
     )
@@ -251,7 +271,9 @@ def _start_run(request: Request, run: Path, setup: Setup, progress: Progress) ->
     return record, estimate
 
 
-def _finish(run: Path, record: _Record, setup: Setup, progress: RunProgress, times: dict[str, Any] | None) -> dict[str, float]:
+def _finish(
+    run: Path, record: _Record, setup: Setup, progress: RunProgress, memory: PeakMemory, times: dict[str, Any] | None
+) -> tuple[dict[str, float], list[str]]:
     """Evaluate the averaged weights of the best check on the test split; write model, report and result."""
     task, data, settings = setup.task, setup.data, record.settings
     best = progress.step if progress.best_step is None else progress.best_step
@@ -268,6 +290,9 @@ def _finish(run: Path, record: _Record, setup: Setup, progress: RunProgress, tim
     save_model(run, task, data.view, settings.model, model.state_dict())
     if task.save_extras is not None:
         task.save_extras(model, run)
+    tested = data.source(task.recipes, "test").samples
+    found = (_validation_warning(setup), chance_warning(task, measures, min(tested, _MOST_TESTED)))
+    warnings = [warning for warning in found if warning is not None]
     result = {
         "task": task.name,
         "steps": progress.step,
@@ -276,13 +301,29 @@ def _finish(run: Path, record: _Record, setup: Setup, progress: RunProgress, tim
         "seconds": progress.seconds,
         "measures": measures,
         "times": times,
+        "memory": {
+            "peak": max(progress.memory or 0, memory.peak),
+            "gpu_peak": progress.gpu_memory,
+            "gpu_utilisation": progress.utilisation,
+        },
+        "losses": progress.losses,
         "checks": progress.checks,
+        "warnings": warnings,
         "table": (tally.table() or {}) | calibrated,
         "conditions": {name: getattr(record.choices, name) for name in _CONDITIONS} | {"torch": torch.__version__},
     }
     write_report(run, record.model_dump(mode="json"), result, task.monitor)
     write_document(run, RESULT, result)
-    return measures
+    return measures, warnings
+
+
+def _validation_warning(setup: Setup) -> str | None:
+    """Return a warning if the validation split is too small. Of a user's own data the setup warns."""
+    if setup.data.groups is not None:
+        return None
+    samples = setup.data.source(setup.task.recipes, "validation").samples
+    checked = min(samples, setup.settings.checks.clips)
+    return validation_warning(checked, "clips" if setup.task.by_identity else "samples")
 
 
 def _prepare(setup: Setup, progress: Progress) -> None:
@@ -297,18 +338,26 @@ def _log_table(reasons: list[Reason], progress: Progress) -> None:
         progress.log(f"{reason.name:{name}}  {reason.value:{value}}  {reason.why}".rstrip())
 
 
-def _choose(setup: Setup, progress: Progress) -> tuple[Choices, list[Reason], Estimate]:
-    """Choose for the machine, and log the choices and the size and time of the run."""
-    choices, reasons, estimate = choose_for_run(setup)
+def _choose(
+    request: Request, run: Path, setup: Setup, memory: PeakMemory, progress: Progress
+) -> tuple[Choices, list[Reason], Estimate]:
+    """Choose for the machine, estimate the run, and log both."""
+    from posegen.training.loop.learner import Session
+    from posegen.training.pilot import estimate_run
+
+    begin = time.perf_counter()
+    warning = _validation_warning(setup)
+    if warning is not None:
+        progress.log(warning)
+    choices, reasons = choose_for_run(setup)
+    session = Session(run, request, setup, 0, setup.settings.steps, choices)
+    choices, estimate = estimate_run(session, memory, time.perf_counter() - begin, _MOST_TESTED, progress)
+    reasons.append(Reason("measured in", f"{estimate.choosing_seconds:.1f} s", "before the first step"))
     _log_table(reasons, progress)
     if setup.settings.adapter.rank is not None:
         progress.log(setup.adapter_summary())
-    epochs = estimate.steps / estimate.epoch_steps
-    epoch = human_time(estimate.epoch_steps * estimate.step_seconds)
-    progress.log(
-        f"{estimate.steps:,} steps of {1000 * estimate.step_seconds:.0f} ms, {estimate.sequences:,} sequences ({epochs:.1f} "
-        f"epochs of {epoch}), {estimate.parameters:,} weights: about {human_time(estimate.seconds)}"
-    )
+    for line in estimate.summary():
+        progress.log(line)
     return choices, reasons, estimate
 
 

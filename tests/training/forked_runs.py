@@ -129,9 +129,9 @@ def _record_losses(losses: list[float]) -> None:
     """Append the loss of each step of this process to a list."""
     original = Logs.step
 
-    def step(self: Logs, number: int, loss: float, times: Any) -> None:
+    def step(self: Logs, number: int, loss: float, times: Any, **values: float) -> None:
         losses.append(loss)
-        original(self, number, loss, times)
+        original(self, number, loss, times, **values)
 
     Logs.step = step  # type: ignore[method-assign]
 

@@ -1,4 +1,4 @@
-"""The report of a run shows its measures."""
+"""The report of a run shows its measures, curves, times and memory, and what they are worth."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from posegen.training.run_folder import write_report
+from posegen.training.cautions import chance_warning, validation_warning
+from posegen.training.report import draw_curves, write_report
+from posegen.training.settings import learning_rate, load_settings
+from posegen.training.task import find_task
 
 NAMES = ["bow", "wave & nod", "walk"]
 CONFUSION = [[3, 1, 0], [0, 0, 0], [0, 2, 8]]
@@ -16,14 +19,25 @@ CONFUSION = [[3, 1, 0], [0, 0, 0], [0, 2, 8]]
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     run = tmp_path_factory.mktemp("run <b>")
-    record = {"data": {"name": "data"}, "reasons": [], "settings": {"steps": 4}}
+    estimate = {"epoch_steps": 3, "sequences": 24, "parameters": 1000, "choosing_seconds": 9.0, "step_seconds": 0.2}
+    record = {
+        "data": {"name": "data"},
+        "reasons": [],
+        "settings": {"steps": 4},
+        "estimate": {**estimate, "memory_bytes": 2 * 10**9},
+        "rounds": [{"samples": 60, "first": 0}],
+    }
     result = {
         "task": "action",
         "steps": 4,
         "best_step": 4,
         "seconds": 2.0,
         "measures": {"clip_top1": 11 / 14, "clips": 14.0},
-        "checks": [{"step": 2.0, "clip_top1": 0.5}, {"step": 4.0, "clip_top1": 1.0}],
+        "losses": [(1, 4.0), (2, 3.0), (4, 1.0)],
+        "checks": [{"step": 2.0, "clip_top1": 0.5, "loss": 2.0}, {"step": 4.0, "clip_top1": 1.0, "loss": 3.0}],
+        "times": {"seconds": 0.25, "shares": {"data": 0.1, "forward": 0.5, "backward": 0.3, "optimiser": 0.1}},
+        "memory": {"peak": 1_900_000_000, "gpu_peak": 4 * 10**9, "gpu_utilisation": 0.75},
+        "warnings": ["warning: it <learned> nothing"],
         "conditions": {"precision": "32-true", "threads": 2},
         "table": {"names": NAMES, "confusion": CONFUSION},
     }
@@ -61,9 +75,78 @@ def test_scripts_and_foreign_content_are_refused_by_the_page(page: str) -> None:
 
 
 def test_the_curve_passes_through_the_checks(page: str) -> None:
-    (points,) = re.findall(r'<polyline points="([^"]*)"', page)
-    (first, last) = (tuple(map(float, point.split(","))) for point in points.split())
+    curves = re.findall(r'<polyline points="([^"]*)"', page)
+    measure, training, validation, rate = ([tuple(map(float, at.split(","))) for at in curve.split()] for curve in curves)
     # Half of the width and height, then the right end at the top.
-    assert first == (320.0, 120.0)
-    assert last == (596.0, 44.0)
+    assert measure == [(320.0, 120.0), (588.0, 52.0)]
+    assert (training[0], training[-1]) == ((186.0, 52.0), (588.0, 154.0))
+    assert validation == [(320.0, 120.0), (588.0, 86.0)]
+    assert [x for x, _ in rate] == [186.0, 320.0, 454.0, 588.0]
     assert "<b>" not in page
+
+
+def test_times_epochs_and_memory_are_stated(page: str) -> None:
+    rows = dict(re.findall(r"<tr><td>([^<]*)</td><td>([^<]*)</td></tr>", page))
+    assert rows["epochs"] == "1.3 of 24 training sequences"
+    assert rows["step"] == "250 ms, estimated 200 ms"
+    assert rows["memory at most"] == "1.9 GB, estimated 2 GB"
+    assert (rows["GPU memory at most"], rows["GPU utilised"]) == ("4 GB", "75 %")
+    assert re.findall(r'<td>(\w[^<]*)</td><td class="number">(\d+) %</td>', page) == [
+        ("waiting for data", "10"),
+        ("forward", "50"),
+        ("backward", "30"),
+        ("optimiser", "10"),
+    ]
+
+
+def test_classes_have_their_true_and_predicted_counts(page: str) -> None:
+    rows = re.findall(
+        r'<td>(\w[^<]*)</td><td class="number">(\d+)</td><td><svg[^>]*>.*?</svg></td><td class="number">(\d+)</td>', page
+    )
+    assert rows == [("walk", "10", "8"), ("bow", "4", "3"), ("wave &amp; nod", "0", "3")]
+
+
+def test_warnings_are_shown(page: str) -> None:
+    assert '<p class="warning">warning: it &lt;learned&gt; nothing</p>' in page
+
+
+def test_negative_values_and_constants_are_drawn() -> None:
+    (curve,) = draw_curves({"skill": [(5, -1.0), (10, 1.0)]})["curves"]
+    assert [float(y) for _, y, _ in curve["points"]] == [188.0, 52.0]
+    assert draw_curves({"zero": [(1, 0.0)]})["curves"][0]["points"][0][1] == "188.0"
+    assert draw_curves({})["curves"] == []
+
+
+def test_the_learning_rate_starts_again_in_each_round() -> None:
+    settings = load_settings("quick", ["steps=100"])
+    assert learning_rate(0, settings) < learning_rate(4, settings) > learning_rate(99, settings)
+
+
+@pytest.mark.parametrize(
+    ("task", "measures", "samples", "warns"),
+    [
+        ("action", {"clip_top1": 0.2, "commonest": 0.14}, 60, True),
+        ("action", {"clip_top1": 0.2, "commonest": 0.14}, 600, False),
+        ("retrieval", {"r3": 0.03, "chance_r3": 0.012}, 600, False),
+        ("identity", {"auc": 0.52}, 600, True),
+        ("attribute", {"agreement": 0.81, "agreement_constant": 0.80}, 10**6, True),
+        ("attribute", {"agreement": 0.97, "agreement_constant": 0.80}, 50, False),
+        ("text", {"r1": 0.6, "chance_r1": 0.004}, 600, False),
+    ],
+)
+def test_results_within_chance_are_reported(task: str, measures: dict[str, float], samples: int, warns: bool) -> None:
+    warning = chance_warning(find_task(task), measures, samples)
+    assert (warning is not None) == warns
+
+
+def test_motion_that_does_not_follow_its_text_is_reported() -> None:
+    task = find_task("motion")
+    warning = chance_warning(task, {"explained": 0.41, "explained_by_others": 0.40}, 600)
+    assert warning is not None
+    assert "hardly follows its text" in warning
+    assert chance_warning(task, {"explained": 0.6, "explained_by_others": 0.4}, 600) is None
+
+
+def test_a_small_validation_split_is_reported() -> None:
+    assert validation_warning(100, "samples") is None
+    assert "less than 16 %" in str(validation_warning(39, "clips"))

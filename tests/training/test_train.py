@@ -16,7 +16,8 @@ import torch
 from safetensors.torch import load_file
 
 from posegen.errors import UsageError
-from posegen.training.hardware import Estimate, check_budget, check_devices, clearly_faster, split_batch
+from posegen.training.estimate import Estimate, check_budget
+from posegen.training.hardware import check_devices, clearly_faster, split_batch
 from posegen.training.settings import load_settings, training_presets
 from tests.once import made_once
 from tests.running import Programs
@@ -202,10 +203,13 @@ def test_one_slow_step_does_not_change_the_precision() -> None:
 
 
 def test_a_budget_is_refused_with_the_number_of_steps_that_fit() -> None:
-    estimate = Estimate(0.5, 1.0, 1000, 9, 100, 3200, 10)
-    check_budget(estimate, 510, load_settings("quick"))
-    with pytest.raises(UsageError, match="--set steps=180 would fit"):
-        check_budget(estimate, 100, load_settings("quick"))
+    estimate = Estimate(20.0, 5.0, 0.5, 1.0, 6.0, 1000, 9, 100, 3200, 10, 10**9)
+    assert estimate.seconds == 20 + 5 + 500 + 9 + 6
+    check_budget(estimate, 540)
+    with pytest.raises(UsageError, match="--set steps=120 would fit"):
+        check_budget(estimate, 100)
+    with pytest.raises(UsageError, match="Raise the budget"):
+        check_budget(estimate, 40)
 
 
 @pytest.mark.parametrize("preset", training_presets())

@@ -117,13 +117,13 @@ class Learner(lightning.LightningModule):
             optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
         return optimiser
 
-    def training_step(self, batch: dict[str, Any], index: int) -> Tensor:
-        """Return the loss of a micro-batch."""
+    def training_step(self, batch: dict[str, Any], index: int) -> dict[str, Tensor]:
+        """Return the loss of a micro-batch, and its accuracy if the task has one."""
         del index
         # Random numbers depend on the number of the micro-batch only.
         torch.manual_seed((self.settings.seed * 1_000_003 + batch["number"] * 1009 + batch["part"]) % _LARGEST_SEED)
         if not self.task.needs_whole_batch:
-            return self.task.loss(apply_in_micro_batches(self.task, self.model, batch, self.micro_batch), batch)
+            return self._scored(apply_in_micro_batches(self.task, self.model, batch, self.micro_batch), batch)
         processes = self.trainer.world_size
         share = _share(batch, self.global_rank, processes)
         outputs = apply_in_micro_batches(self.task, self.model, share, self.micro_batch)
@@ -132,7 +132,13 @@ class Learner(lightning.LightningModule):
             # processes, which compute the same loss, so the result is the gradient of a single process.
             gathered: Any = self.all_gather(outputs, sync_grads=True)
             outputs = gathered.flatten(0, 1)
-        return self.task.loss(outputs, batch)
+        return self._scored(outputs, batch)
+
+    def _scored(self, outputs: Tensor, batch: Clips) -> dict[str, Tensor]:
+        scored = {"loss": self.task.loss(outputs, batch)}
+        if self.task.accuracy is not None:
+            scored["accuracy"] = self.task.accuracy(outputs.detach(), batch)
+        return scored
 
     def early_stop_reason(self) -> str | None:
         """Return why training ends before its last step; None if it does not."""

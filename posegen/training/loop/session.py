@@ -14,21 +14,39 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 import lightning.pytorch as lightning
 import torch
 from torch import Tensor
 
-from posegen.machine import process_memory
+from posegen.machine import PeakMemory, process_memory
 from posegen.plugins import require_extra
 from posegen.progress import Progress
-from posegen.quantities import parse_bytes
-from posegen.training.hardware import Choices, SwapMonitor, evaluation_batch, gpu_use, is_out_of_memory, release_memory
-from posegen.training.loop.learner import Learner, Session, StepCallback, make_learner, other_processes, run_steps
-from posegen.training.run_folder import latest_checkpoint, remove_old_checkpoints, write_checkpoint
-from posegen.training.settings import Settings
+from posegen.quantities import human_bytes, parse_bytes
+from posegen.training.data.feed import batches_of, to_clips
+from posegen.training.hardware import (
+    Choices,
+    SwapMonitor,
+    evaluation_batch,
+    gpu_peak,
+    gpu_use,
+    gpu_utilisation,
+    is_out_of_memory,
+    release_memory,
+)
+from posegen.training.loop.learner import (
+    Learner,
+    Session,
+    StepCallback,
+    apply_in_micro_batches,
+    make_learner,
+    other_processes,
+    run_steps,
+)
+from posegen.training.run_folder import RunProgress, latest_checkpoint, remove_old_checkpoints, write_checkpoint
+from posegen.training.settings import Settings, learning_rate
 from posegen.training.trained_models import evaluate_model
 
 _MOST_POINTS = 1000
@@ -41,6 +59,12 @@ _MOST_WAITING = 0.05
 _CHECK_MEMORY_EVERY = 10
 """Steps between two checks of memory use and swapping."""
 _LIMIT_SHARE = 0.95
+_LOSS_POINTS = 200
+"""Points of the curve of the training loss in the report."""
+_LOSS_BATCHES = 4
+"""Batches of the validation loss: a check of 600 steps with ten checks takes some two per cent longer."""
+_RECENT_SHARE = 0.05
+"""Weight of the last step in the accuracy that the progress line shows."""
 
 
 @dataclass(frozen=True)
@@ -107,11 +131,11 @@ class Logs(ExitStack):
         if "wandb" in settings.log:
             self._wandb = self.enter_context(_start_wandb(run, settings))
 
-    def step(self, step: int, loss: float, times: StepTimes | None) -> None:
-        """Log a step if it is at the interval of logging."""
+    def step(self, step: int, loss: float, times: StepTimes | None, **values: float) -> None:
+        """Log a step, with further values, if it is at the interval of logging."""
         if step % self._every == 0:
             shares = {f"time/{phase}": share for phase, share in times.shares.items()} if times else {}
-            self.values(step, {"loss": loss, **shares})
+            self.values(step, {"loss": loss, **shares, **values})
 
     def values(self, step: int, values: Mapping[str, float]) -> None:
         """Log values by name."""
@@ -137,7 +161,11 @@ def _start_wandb(run: Path, settings: Settings) -> Any:
 
 
 def train_session(
-    session: Session, progress: Progress, deadline: float | None, store_choices: Callable[[Choices], None]
+    session: Session,
+    progress: Progress,
+    memory: PeakMemory,
+    deadline: float | None,
+    store_choices: Callable[[Choices], None],
 ) -> tuple[Learner, str | None, StepTimes | None]:
     """Train from the last checkpoint to the last step.
 
@@ -145,6 +173,8 @@ def train_session(
     ----------
     session : Session
     progress : Progress
+    memory : PeakMemory
+        Measures the memory of this process.
     deadline : float or None
         Time of ``time.monotonic`` at which training stops.
     store_choices : callable
@@ -164,7 +194,7 @@ def train_session(
     progress.start("train", session.last, unit="steps", done=learner.progress.step)
     with Logs(session.run, session.setup.settings, learner.progress.step) as logs:
         while learner.progress.step < session.last and learner.early_stop_reason() is None:
-            callback = _SessionCallback(session, progress, logs, deadline)
+            callback = _SessionCallback(session, progress, memory, logs, deadline)
             try:
                 with other_processes(session, learner.progress.step):
                     run_steps(session, learner, callback, 0, progress.log)
@@ -207,22 +237,16 @@ def _resume(session: Session, progress: Progress) -> Learner:
     return make_learner(session, state)
 
 
-class _SessionCallback(StepCallback):
-    """Average the weights, check, save, log and report between the steps, and measure their time."""
+class TimedCallback(StepCallback):
+    """Average the weights after each step, and measure the time of its phases."""
 
-    def __init__(self, session: Session, progress: Progress, logs: Logs, deadline: float | None) -> None:
+    def __init__(self) -> None:
         self.timer = StepTimer()
-        self.stopped: str | None = None
-        self._session, self._progress, self._logs = session, progress, logs
-        self._deadline, self._swap = deadline, SwapMonitor()
-        self._saved = self._begun = time.monotonic()
-        self._loss = self._seconds_before = 0.0
 
     def on_train_start(self, trainer: lightning.Trainer, pl_module: Any) -> None:
         """Begin to measure time."""
         pl_module.average = {name: value.to(pl_module.device) for name, value in pl_module.average.items()}
         self.timer.end_phase(None)
-        self._seconds_before = pl_module.progress.seconds
 
     def on_train_batch_start(self, trainer: lightning.Trainer, pl_module: Any, batch: Any, batch_idx: int) -> None:
         """End the phase of loading."""
@@ -237,13 +261,9 @@ class _SessionCallback(StepCallback):
         """End the backward pass."""
         self.timer.end_phase("backward")
 
-    def on_before_optimizer_step(self, trainer: lightning.Trainer, pl_module: Any, optimizer: Any) -> None:
-        """Mark that the weights are about to change."""
-        pl_module.inside_step = True
-
     def on_train_batch_end(self, trainer: lightning.Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         """Complete a micro-batch, and a step after its last micro-batch."""
-        self._loss += float(outputs["loss"])  # Lightning has divided it by the number of micro-batches
+        self.after_micro_batch(outputs)
         if (batch_idx + 1) % trainer.accumulate_grad_batches:
             self.timer.end_phase("optimiser")
             return
@@ -251,18 +271,57 @@ class _SessionCallback(StepCallback):
         self.timer.end_phase("optimiser")
         self.timer.end_step()
         super().on_train_batch_end(trainer, pl_module, outputs, batch, batch_idx)
-        seconds = self._seconds_before + time.monotonic() - self._begun
-        pl_module.progress = replace(pl_module.progress, seconds=seconds)
         pl_module.inside_step = False
-        self._after_step(trainer, pl_module)
+        self.after_step(trainer, pl_module)
         self.timer.end_phase(None)
 
-    def _after_step(self, trainer: lightning.Trainer, learner: Learner) -> None:
+    def after_micro_batch(self, outputs: Any) -> None:
+        """Use the loss of a micro-batch."""
+
+    def after_step(self, trainer: lightning.Trainer, learner: Learner) -> None:
+        """Do what belongs to no step."""
+
+
+class _SessionCallback(TimedCallback):
+    """Check, save, log and report between the steps."""
+
+    def __init__(self, session: Session, progress: Progress, memory: PeakMemory, logs: Logs, deadline: float | None) -> None:
+        super().__init__()
+        self.stopped: str | None = None
+        self._session, self._progress, self._memory, self._logs = session, progress, memory, logs
+        self._deadline, self._swap = deadline, SwapMonitor()
+        self._saved = self._begun = time.monotonic()
+        self._loss = self._seconds_before = 0.0
+        self._accuracy: float | None = None
+        self._losses: list[float] = []
+        self._utilisations: list[float] = []
+
+    def on_train_start(self, trainer: lightning.Trainer, pl_module: Any) -> None:
+        """Begin to measure time."""
+        super().on_train_start(trainer, pl_module)
+        self._seconds_before = pl_module.progress.seconds
+
+    def on_before_optimizer_step(self, trainer: lightning.Trainer, pl_module: Any, optimizer: Any) -> None:
+        """Mark that the weights are about to change."""
+        pl_module.inside_step = True
+
+    def after_micro_batch(self, outputs: Any) -> None:
+        """Add up the loss of a step, and average the accuracy of recent ones."""
+        self._loss += float(outputs["loss"])  # Lightning has divided it by the number of micro-batches
+        if "accuracy" in outputs:
+            latest = float(outputs["accuracy"])
+            before = latest if self._accuracy is None else self._accuracy
+            self._accuracy = before + _RECENT_SHARE * (latest - before)
+
+    def after_step(self, trainer: lightning.Trainer, learner: Learner) -> None:
+        """Show, log, check and save."""
         settings, step = learner.settings, learner.progress.step
         in_round = step - learner.first
         times = self.timer.times()
-        self._progress.update(step, _details(self._loss, times))
-        self._logs.step(step, self._loss, times)
+        self._record(learner, in_round)
+        self._progress.update(step, _details(self._loss, self._accuracy, times, learner.progress))
+        shown = {} if self._accuracy is None else {"accuracy": self._accuracy}
+        self._logs.step(step, self._loss, times, rate=learning_rate(in_round - 1, settings), **shown)
         self._loss = 0.0
         last = in_round == settings.steps
         if last or in_round % max(1, settings.steps // settings.checks.times) == 0:
@@ -277,6 +336,21 @@ class _SessionCallback(StepCallback):
             self._saved = time.monotonic()
         trainer.should_stop = over or bool(self.stopped)
 
+    def _record(self, learner: Learner, in_round: int) -> None:
+        """Add time, loss and memory to the progress of the run."""
+        done, settings = learner.progress, learner.settings
+        self._losses.append(self._loss)
+        if in_round % -(-settings.steps // _LOSS_POINTS) == 0 or in_round == settings.steps:
+            done = replace(done, losses=[*done.losses, (done.step, fmean(self._losses))])
+            self._losses = []
+        learner.progress = replace(
+            done,
+            seconds=self._seconds_before + time.monotonic() - self._begun,
+            memory=max(done.memory or 0, self._memory.peak),
+            gpu_memory=gpu_peak(self._session.choices.device),
+            utilisation=fmean(self._utilisations) if self._utilisations else done.utilisation,
+        )
+
     def _is_time_to_save(self, step: int) -> bool:
         saving = self._session.setup.settings.saving
         if saving.steps is not None:
@@ -288,12 +362,14 @@ class _SessionCallback(StepCallback):
         settings, setup, step = learner.settings, self._session.setup, learner.progress.step
         choices = self._session.choices
         # Before the evaluation, so that only training is measured.
-        use = gpu_use() if choices.device == "cuda" else None
+        use = gpu_use(fmean(self._utilisations) if self._utilisations else None) if choices.device == "cuda" else None
         averaged = copy.deepcopy(learner.model)
         averaged.load_state_dict(learner.average)
+        loss = validation_loss(self._session, averaged)
         validation = setup.data.source(setup.task.recipes, "validation")
         limits = {"most": settings.checks.clips, "size": evaluation_batch(choices.device, choices.micro_batch)}
         measures = evaluate_model(setup.task, averaged, validation, settings.data.variants, **limits).measures()
+        measures |= {} if loss is None else {"loss": loss}
         watched = measures[setup.task.monitor]
         self._logs.values(step, {f"validation/{name}": value for name, value in measures.items()})
         self._progress.log(f"step {step:,}: {setup.task.monitor} {watched:.3f} on the validation split")
@@ -307,6 +383,8 @@ class _SessionCallback(StepCallback):
         """Warn if the machine swaps; raise MemoryError if the run uses more memory than its limit."""
         if step % _CHECK_MEMORY_EVERY or step >= self._session.last:
             return
+        if self._session.choices.device == "cuda" and (utilisation := gpu_utilisation()) is not None:
+            self._utilisations.append(utilisation)
         limit = self._session.setup.settings.memory.limit
         warning = self._swap.warning(limit=limit, micro_batch=self._session.choices.micro_batch)
         if warning is not None:
@@ -315,12 +393,42 @@ class _SessionCallback(StepCallback):
             raise MemoryError(f"the run uses {process_memory() / 10**9:.2f} GB, and memory.limit is {limit}")
 
 
-def _details(loss: float, times: StepTimes | None) -> str:
-    """Return loss, step time and the share of each phase as text."""
-    if times is None:
-        return f"loss {loss:.3f}"
-    shares = ", ".join(f"{phase} {100 * share:.0f}%" for phase, share in times.shares.items())
-    return f"loss {loss:.3f}, {1000 * times.seconds:.0f} ms/step ({shares})"
+def validation_loss(session: Session, model: torch.nn.Module) -> float | None:
+    """Return the loss of a model on some batches of the validation split, the same ones in each check.
+
+    They have captions and noise as in training, but no dropout and no variation of skeletons. None for a task that compares
+    identities: its loss needs several clips of each, which only batches of the training split are sure to hold.
+    """
+    setup, choices = session.setup, session.choices
+    task, settings = setup.task, setup.settings
+    if task.by_identity:
+        return None
+    source = setup.data.source(task.recipes, "validation")
+    variants = (settings.data.variants or source.variants)[: 1 if task.first_variant_only else None]
+    batches = batches_of(source, settings.batch, settings.seed, variants, epochs=1)
+    device, size = next(model.parameters()).device, evaluation_batch(choices.device, choices.micro_batch)
+    total, count, training = 0.0, 0, model.training
+    model.eval()
+    with torch.inference_mode():
+        for batch in batches.at(0, min(_LOSS_BATCHES, len(batches))):
+            clips = to_clips(batch, source, settings.seed)
+            tensors = {name: torch.from_numpy(values).to(device) for name, values in clips.items()}
+            loss = task.loss(apply_in_micro_batches(task, model, tensors, size), tensors)
+            total, count = total + float(loss) * len(clips["length"]), count + len(clips["length"])
+    model.train(training)
+    return total / count
+
+
+def _details(loss: float, accuracy: float | None, times: StepTimes | None, done: RunProgress) -> str:
+    """Return loss, accuracy, memory, step time and the share of each phase as text."""
+    shown = [f"loss {loss:.3f}"]
+    shown += [] if accuracy is None else [f"accuracy {accuracy:.2f}"]
+    shown += [] if not done.memory else [human_bytes(done.memory)]
+    shown += [] if done.gpu_memory is None else [f"GPU {human_bytes(done.gpu_memory)}"]
+    if times is not None:
+        shares = ", ".join(f"{phase} {100 * share:.0f}%" for phase, share in times.shares.items())
+        shown.append(f"{1000 * times.seconds:.0f} ms/step ({shares})")
+    return ", ".join(shown)
 
 
 def _update_average(learner: Learner) -> None:

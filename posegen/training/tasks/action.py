@@ -47,6 +47,12 @@ def _loss(scores: Tensor, clips: Clips) -> Tensor:
     return (each.sum(dim=1) / (truth != ABSENT).sum(dim=1).clamp(min=1)).mean()
 
 
+def _accuracy(scores: Tensor, clips: Clips) -> Tensor:
+    """Return the share of frames whose action is right."""
+    known = clips["action"] != ABSENT
+    return ((scores.argmax(dim=-1) == clips["action"]) & known).sum() / known.sum().clamp(min=1)
+
+
 class _Confusion(Tally):
     """Confusion matrices of frames and of clips."""
 
@@ -120,6 +126,8 @@ TASK = Task(
     loss=_loss,
     tally=_Confusion,
     monitor="clip_top1",
+    chance="commonest",
+    accuracy=_accuracy,
     describe=_describe,
     vary_skeleton=True,
 )

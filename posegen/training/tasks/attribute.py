@@ -295,9 +295,10 @@ class _Errors(CollectedOutputs):
             errors[f"{name}_constant"] = smape(best_constant(right), right)
             if self._by_captions:
                 errors[f"{name}_floor"] = entropy_floor(right, stated[finite], clips[finite], _GROUPINGS)
-        smapes = [value for name, value in errors.items() if name.endswith("_smape")]
+        own, constant = ([value for name, value in errors.items() if name.endswith(end)] for end in ("_smape", "_constant"))
         return {
-            "agreement": 1 - sum(smapes) / len(smapes) / 200,
+            "agreement": 1 - sum(own) / len(own) / 200,
+            "agreement_constant": 1 - sum(constant) / len(constant) / 200,
             **errors,
             **(self._by_statement(predicted[:, 0], true[:, 0], stated, clips) if self._by_captions else {}),
             "answers": float(len(true)),
@@ -386,6 +387,7 @@ def _task(given: str) -> Task:
         loss=_loss,
         tally=partial(_Errors, given),
         monitor="agreement",
+        chance="agreement_constant",
         describe=_describe if by_motion else None,
         describe_texts=None if by_motion else _describe_texts,
         network=_network,

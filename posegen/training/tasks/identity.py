@@ -56,6 +56,12 @@ def _loss(settings: Identity, vectors: Tensor, clips: Clips) -> Tensor:
     return supervised(vectors.float(), clips["person"], clips["sample"], 1 / settings.temperature)
 
 
+def _accuracy(vectors: Tensor, clips: Clips) -> Tensor:
+    """Return the share of clips whose closest other clip of the batch shows the same person."""
+    closest = (vectors @ vectors.T).fill_diagonal_(-1).argmax(dim=1)
+    return (clips["person"][closest] == clips["person"]).float().mean()
+
+
 class _Pairs(CollectedOutputs):
     """Measures pairs of clips by their vectors."""
 
@@ -135,6 +141,8 @@ def _task(settings: Identity) -> Task:
         loss=partial(_loss, settings),
         tally=_Pairs,
         monitor="auc",
+        chance=0.5,
+        accuracy=_accuracy,
         describe=_describe,
         calibrate=_calibrate,
         needs_whole_batch=True,

@@ -95,6 +95,10 @@ def _category_loss(outputs: Tensor, clips: Clips) -> Tensor:
     return functional.cross_entropy(outputs.float(), clips["target"].long())
 
 
+def _category_accuracy(outputs: Tensor, clips: Clips) -> Tensor:
+    return (outputs.argmax(dim=1) == clips["target"]).float().mean()
+
+
 class _Numbers(CollectedOutputs):
     """Compares predicted and true numbers."""
 
@@ -250,6 +254,8 @@ def label_task(name: str, form: str) -> Task:
         loss={RATIO: _ratio_loss, NUMBER: _number_loss, CATEGORY: _category_loss}[kind],
         tally=_Categories if is_category else _Numbers,
         monitor="balanced_accuracy" if is_category else "skill",
+        chance="chance" if is_category else 0.0,
+        accuracy=_category_accuracy if is_category else None,
         describe=_describe_clips if of_motion else None,
         describe_texts=None if of_motion else _describe_rows,
         network=_network,

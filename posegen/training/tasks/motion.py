@@ -405,6 +405,7 @@ def _task(seed: int, dropped: float) -> Task:
         loss=_loss,
         tally=_Explained,
         monitor="explained",
+        chance="explained_by_others",
         network=_network,
         takes_captions=True,
         generates_motion=True,

@@ -81,6 +81,12 @@ def _loss(contrast: Contrast, vectors: Tensor, clips: Clips) -> Tensor:
     return info_nce(motion, texts, 1 / contrast.temperature, valid)
 
 
+def _accuracy(vectors: Tensor, clips: Clips) -> Tensor:
+    """Return the share of motions whose own caption is the closest of those of the batch."""
+    closest = (vectors[:, 0] @ vectors[:, 1].T).argmax(dim=1)
+    return (clips["row"][closest, 0] == clips["row"][:, 0]).float().mean()
+
+
 class _Pairs(CollectedOutputs):
     """Ranks the vectors of motions and captions."""
 
@@ -158,6 +164,8 @@ def _task(contrast: Contrast) -> Task:
         loss=partial(_loss, contrast),
         tally=_Pairs,
         monitor="r3",
+        chance="chance_r3",
+        accuracy=_accuracy,
         describe=_describe,
         takes_captions=True,
         embeds_captions=True,

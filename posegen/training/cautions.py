@@ -1,0 +1,69 @@
+"""Warnings about a trained model: results within chance, and too few samples to select the weights by.
+
+What the data themselves call for, such as small batches, is the matter of :mod:`posegen.training.setup`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from posegen.training.task import Task
+
+_ENOUGH_SAMPLES = 100
+"""Fewer samples measure a share with a standard error of more than 5 %."""
+_ERRORS = 2
+"""Standard errors within which a share equals that of chance."""
+_LEAST_SKILL = 0.05
+"""Least share of the error of chance that a model removes. Only shares of right answers have a standard error."""
+
+
+def validation_warning(samples: int, unit: str) -> str | None:
+    """Return a warning if a validation split is too small to select the weights by.
+
+    Parameters
+    ----------
+    samples : int
+        Independent samples of the split.
+    unit : str
+        Plural noun.
+
+    Examples
+    --------
+    >>> validation_warning(25, "samples")
+    'warning: only 25 samples select the weights, so checks that differ by less than 20 % may differ by chance. Generate more'
+    """
+    if samples >= _ENOUGH_SAMPLES:
+        return None
+    apart = 100 * _ERRORS * math.sqrt(0.25 / max(1, samples))
+    return (
+        f"warning: only {samples} {unit} select the weights, so checks that differ by less than {apart:.0f} % may differ by "
+        "chance. Generate more"
+    )
+
+
+def chance_warning(task: Task, measures: Mapping[str, float], samples: int) -> str | None:
+    """Return a warning if the monitored measure of a model is that of a model that learned nothing.
+
+    Parameters
+    ----------
+    task : Task
+    measures : dict of str to float
+        Of the test split.
+    samples : int
+        Independent samples of it.
+    """
+    chance = measures.get(task.chance) if isinstance(task.chance, str) else task.chance
+    if chance is None:
+        return None
+    is_share = task.accuracy is not None
+    margin = _ERRORS * math.sqrt(chance * (1 - chance) / max(1, samples)) if is_share else _LEAST_SKILL * (1 - chance)
+    value, hint = measures[task.monitor], "Train longer, --preset balanced, or on more samples"
+    if value > chance + margin:
+        return None
+    if task.generates_motion:
+        return (
+            f"warning: generated motion hardly follows its text: {task.monitor} is {value:.3f} with the own caption of a clip "
+            f"and {chance:.3f} with that of another clip. {hint}"
+        )
+    return f"warning: {task.monitor} is {value:.3f}, and {chance:.3f} by chance: the difference may be chance. {hint}"
