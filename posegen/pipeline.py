@@ -14,10 +14,11 @@ no more than the running stage would lose alone.
 
 from __future__ import annotations
 
+import json
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ from posegen.config.schema import Config
 from posegen.dataset.documents import Origin, seal, unseal
 from posegen.dataset.files import write_durably
 from posegen.dataset.read import open_dataset
+from posegen.embedding.models import DEFAULT, find_encoder, relative_cost
 from posegen.embedding.stage import embed
 from posegen.errors import PosegenError, UsageError
 from posegen.generation.profile.profile import Profile
@@ -81,6 +83,14 @@ class Request:
     workers : int or None
     texts : tuple of str
         Consecutive texts that the model of the task motion animates.
+    encoder : str or None
+        Text encoder of the captions; None for the default.
+    presets : mapping of str to str
+        Presets of tasks that have another one.
+    overrides : mapping of str to tuple of str
+        Changed settings of tasks, each ``KEY=VALUE``.
+    deadline : float or None
+        Time of ``time.monotonic`` after which no stage begins and training stops.
     """
 
     config: Config
@@ -89,6 +99,15 @@ class Request:
     preset: str = "quick"
     workers: int | None = None
     texts: tuple[str, ...] = ()
+    encoder: str | None = None
+    presets: Mapping[str, str] = field(default_factory=dict)
+    overrides: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    deadline: float | None = None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the deadline."""
+        return None if self.deadline is None else self.deadline - time.monotonic()
 
     @property
     def dataset(self) -> Path:
@@ -96,9 +115,27 @@ class Request:
         return self.out / "dataset"
 
     @property
-    def encoder(self) -> Path | None:
+    def retrieval(self) -> Path | None:
         """Run of the retrieval model, if one is trained."""
         return self.out / "retrieval" if "retrieval" in self.tasks else None
+
+    def preset_of(self, task: str) -> str:
+        """Return the preset of a task."""
+        return self.presets.get(task, self.preset)
+
+    def settings_of(self, task: str, *more: str) -> Settings:
+        """Return the settings of a task, with more changed ones."""
+        from posegen.training.settings import load_settings
+
+        return load_settings(self.preset_of(task), [*self.overrides.get(task, ()), *more], task)
+
+    def select_embeddings(self, task: str) -> tuple[str, ...]:
+        """Return the setting by which a task reads the embeddings of the encoder, of which a dataset may have several."""
+        from posegen.training.task import find_task
+
+        if self.encoder is None or not find_task(task).takes_captions:
+            return ()
+        return (f"contrast.encoder={json.dumps(find_encoder(self.encoder).name)}",)
 
 
 StageResult = tuple[bool, str]
@@ -130,14 +167,17 @@ def list_stages(request: Request) -> dict[str, Stage]:
     from posegen.plugins import require_extra
 
     require_extra("train")
-    from posegen.training.settings import load_settings
     from posegen.training.task import find_task
 
     if len(set(request.tasks)) < len(request.tasks):
         raise UsageError(f"--task repeats a name: {', '.join(request.tasks)}")
     tasks = [find_task(name) for name in request.tasks]
+    for kind, named in (("--preset", request.presets), ("--set", request.overrides)):
+        for name in named:
+            if name not in request.tasks:
+                raise UsageError(f"{kind} {name}: is for a task that is not trained. Add --task {name}, or remove it")
     for name in request.tasks:
-        load_settings(request.preset, task=name)
+        request.settings_of(name)
     stages: dict[str, Stage] = {"generate": partial(_generate, request)}
     if any(task.takes_captions for task in tasks):
         stages["embed"] = partial(_embed, request)
@@ -154,12 +194,16 @@ def run_pipeline(request: Request, progress: Progress) -> Iterator[CompletedStag
     Raises
     ------
     UsageError, PosegenError
-        If a stage fails. Complete results are kept.
+        If a stage fails, or the deadline has passed. Complete results are kept.
     """
     stages = list_stages(request)
+    if request.encoder is not None:
+        find_encoder(request.encoder, notify=progress.log)
     for number, (name, run) in enumerate(stages.items(), 1):
         progress.log(f"[{number}/{len(stages)}] {name}")
         started = time.monotonic()
+        if request.seconds_left is not None and request.seconds_left <= 0:
+            raise PosegenError(f"{name}: the budget is used up. The same command resumes there")
         try:
             was_complete, summary = run(progress)
         finally:
@@ -173,18 +217,24 @@ def _generate(request: Request, progress: Progress) -> StageResult:
 
 
 def _embed(request: Request, progress: Progress) -> StageResult:
-    result = embed(request.dataset, progress=progress)
+    result = embed(request.dataset, request.encoder or DEFAULT, progress=progress)
     return result.nothing_to_do, f"{result.distinct:,} distinct texts by {result.encoder} in {result.path}"
 
 
 def _train(request: Request, task: str, progress: Progress) -> StageResult:
-    from posegen.training.settings import load_settings
     from posegen.training.setup import Request as TrainingRequest
     from posegen.training.task import find_task
     from posegen.training.train import train
 
-    settings = load_settings(request.preset, task=task)
-    result = train(TrainingRequest(str(request.dataset), task, request.preset, settings, request.out / task), progress)
+    settings, preset = request.settings_of(task, *request.select_embeddings(task)), request.preset_of(task)
+    own = TrainingRequest(str(request.dataset), task, preset, settings, request.out / task, request.seconds_left)
+    try:
+        result = train(own, progress)
+    except UsageError as error:
+        # Here, --set without a task changes the config.
+        raise UsageError(f"train {task}: {error}".replace("--set ", f"--set {task}:")) from error
+    if result.stopped is not None:
+        raise PosegenError(f"train {task}: stopped after {result.steps:,} steps: {result.stopped}")
     monitor = find_task(task).configured(settings).monitor
     return result.nothing_to_do, f"{monitor} {result.measures[monitor]:.3f} on samples not used in training, in {result.run}"
 
@@ -193,7 +243,7 @@ def evaluate_once(request: Request, progress: Progress) -> StageResult:
     """Evaluate the dataset, unless the evaluation is complete: its document is undamaged, and its inputs are unchanged."""
     from posegen.evaluation.evaluate import evaluate
 
-    dataset, encoder, out = open_dataset(request.dataset), request.encoder, request.out / "evaluation.json"
+    dataset, encoder, out = open_dataset(request.dataset), request.retrieval, request.out / "evaluation.json"
     model = None if encoder is None else _model_hash(encoder)
     inputs = {"identity": dataset.header.identity, "samples": min(MOST_SAMPLES, len(dataset)), "model": model}
     document = _read(out, progress)
@@ -278,6 +328,7 @@ class Cost:
     low: float
     high: float
     bytes: float
+    note: str = ""
 
     @classmethod
     def measured_once(cls, name: str, seconds: float, stored: float) -> Cost:
@@ -304,6 +355,10 @@ class PipelineEstimate:
     stages: tuple[Cost, ...]
     pilot_samples: int
     disk_free: int
+
+    def through(self, stages: int) -> PipelineEstimate:
+        """Return the estimate of the first stages."""
+        return replace(self, stages=self.stages[:stages])
 
     @property
     def total(self) -> Cost:
@@ -337,16 +392,18 @@ def select_stages(request: Request, last: str) -> list[str]:
     return names[: positions[-1] + 1]
 
 
-def estimate_pipeline(request: Request, profile: Profile, names: Sequence[str], progress: Progress) -> list[PipelineEstimate]:
-    """Estimate a pipeline for each target of a profile: the dataset by the profile, other stages by a pilot run.
+def measure_pipeline(
+    request: Request, names: Sequence[str], profile: Profile, progress: Progress
+) -> Callable[[int], PipelineEstimate]:
+    """Return a function that estimates a pipeline by its samples: the dataset by a profile, other stages by a pilot run.
 
     Parameters
     ----------
     request : Request
-    profile : Profile
-        Of the dataset.
     names : sequence of str
         Stages; see :func:`select_stages`.
+    profile : Profile
+        Of the dataset.
     progress : Progress
 
     Raises
@@ -363,17 +420,19 @@ def estimate_pipeline(request: Request, profile: Profile, names: Sequence[str], 
         samples = min(max(target.samples for target in profile.targets), fewest)
         config = request.config.model_copy(update={"samples": samples})
         costs = _run_pilot(replace(request, config=config, out=folder / "pipeline"), names, progress)
-    estimates = []
-    for target in profile.targets:
-        generation = Cost("generate", target.seconds, target.seconds_low, target.seconds_high, target.bytes)
-        stages = (generation, *(cost(target.samples) for cost in costs))
-        estimates.append(PipelineEstimate(target.samples, stages, samples, disk_free))
-    return estimates
+
+    def estimate(target: int) -> PipelineEstimate:
+        made = profile.estimate(target)
+        generation = Cost("generate", made.seconds, made.seconds_low, made.seconds_high, made.bytes)
+        return PipelineEstimate(target, (generation, *(cost(target) for cost in costs)), samples, disk_free)
+
+    return estimate
 
 
 def _run_pilot(request: Request, names: Sequence[str], progress: Progress) -> list[Callable[[int], Cost]]:
     """Run the stages behind the first; return for each a function from the number of samples to its cost."""
     costs: list[Callable[[int], Cost]] = []
+    available = replace(request, encoder=None) if missing_encoder(request) is not None else request
     if len(names) > 1:
         progress.log(f"measuring the pipeline with {request.config.samples:,} samples")
         generate(request.config, out=request.dataset, workers=request.workers)
@@ -381,8 +440,27 @@ def _run_pilot(request: Request, names: Sequence[str], progress: Progress) -> li
         progress.log(f"measuring {name}")
         stage, _, task = name.partition(" ")
         measure = {"embed": _measure_embedding, "evaluate": _measure_evaluation, "animate": _measure_animation}
-        costs.append(_measure_training(request, task) if stage == "train" else measure[stage](request))
+        costs.append(_measure_training(available, task) if stage == "train" else measure[stage](request))
     return costs
+
+
+def missing_encoder(request: Request) -> tuple[float, float] | None:
+    """Return the relative costs of an encoder that is not on this machine; None for one that is.
+
+    Raises
+    ------
+    UsageError
+        If it is not on this machine, and its size is not known.
+    """
+    if request.encoder is None:
+        return None
+    try:
+        find_encoder(request.encoder, download=False)
+    except UsageError:
+        if (relative := relative_cost(request.encoder)) is None:
+            raise
+        return relative
+    return None
 
 
 def distinct_texts(of_half: int, of_all: int, samples: int, target: int) -> float:
@@ -400,9 +478,20 @@ def distinct_texts(of_half: int, of_all: int, samples: int, target: int) -> floa
 
 
 def _measure_embedding(request: Request) -> Callable[[int], Cost]:
-    """Embed the captions without the user's cache of vectors."""
+    """Embed the captions without the user's cache of vectors.
+
+    An encoder that is not on this machine is not downloaded. If its size is known, it is estimated from the default encoder.
+    """
+    encoder, operations, numbers, note = request.encoder or DEFAULT, 1.0, 1.0, ""
+    if (relative := missing_encoder(request)) is not None:
+        operations, numbers = relative
+        note = (
+            f"{encoder} is not on this machine: estimated from {DEFAULT}, {operations:.3g} times the operations for a token "
+            f"and {numbers:.3g} times the numbers of a vector, without its download"
+        )
+        encoder = DEFAULT
     started = time.monotonic()
-    result = embed(request.dataset, cached=False)
+    result = embed(request.dataset, encoder, cached=False)
     seconds, dataset = time.monotonic() - started, open_dataset(request.dataset)
     samples = len(dataset)
     half = {caption["text"] for sample in range(samples // 2) for row in dataset.rows(sample) for caption in row["captions"]}
@@ -410,7 +499,8 @@ def _measure_embedding(request: Request) -> Callable[[int], Cost]:
 
     def cost(target: int) -> Cost:
         texts = distinct_texts(len(half), result.distinct, samples, target)
-        return Cost.measured_once("embed", fixed + texts / result.texts_per_second, stored * texts / result.distinct)
+        seconds = fixed + operations * texts / result.texts_per_second
+        return replace(Cost.measured_once("embed", seconds, numbers * stored * texts / result.distinct), note=note)
 
     return cost
 
@@ -462,19 +552,19 @@ class TrainingMeasures:
 def _measure_training(request: Request, name: str) -> Callable[[int], Cost]:
     """Compute the features of a task, and train a few steps."""
     from posegen.training.run_folder import RESULT, read_document
-    from posegen.training.settings import load_settings
     from posegen.training.setup import Request as TrainingRequest
     from posegen.training.setup import open_setup
     from posegen.training.train import train
 
-    settings, out = load_settings(request.preset, task=name), request.out / name
+    chosen, out, preset = request.select_embeddings(name), request.out / name, request.preset_of(name)
+    settings = request.settings_of(name, *chosen)
     bytes_before, started = _folder_bytes(request.dataset / "training"), time.monotonic()
-    setup = open_setup(TrainingRequest(str(request.dataset), name, request.preset, settings))
+    setup = open_setup(TrainingRequest(str(request.dataset), name, preset, settings))
     setup.data.prepare(setup.task.recipes, lambda done, total: None)
     prepared = time.monotonic()
     features = _folder_bytes(request.dataset / "training") - bytes_before
-    few = load_settings(request.preset, [f"steps={min(STEPS, settings.steps)}", "checks.times=1", "log=[]"], task=name)
-    estimate = train(TrainingRequest(str(request.dataset), name, request.preset, few, out)).estimate
+    few = request.settings_of(name, *chosen, f"steps={min(STEPS, settings.steps)}", "checks.times=1", "log=[]")
+    estimate = train(TrainingRequest(str(request.dataset), name, preset, few, out)).estimate
     assert estimate is not None
     seconds = time.monotonic() - prepared
     times = (read_document(out, RESULT) or {}).get("times")

@@ -152,9 +152,50 @@ def tasks_option(text: str) -> Callable[[Command], Command]:
     return click.option("--task", "tasks", multiple=True, default=default, metavar="NAME", help=text)
 
 
+def split_by_task(values: Sequence[str]) -> tuple[list[str], dict[str, tuple[str, ...]]]:
+    """Separate values such as ``steps=100`` from those for a task, such as ``motion:steps=100``.
+
+    Examples
+    --------
+    >>> split_by_task(["frames=100", "motion:steps=9"])
+    (['frames=100'], {'motion': ('steps=9',)})
+    """
+    common: list[str] = []
+    own: dict[str, tuple[str, ...]] = {}
+    for value in values:
+        task, colon, rest = value.partition(":")
+        if colon and task.isidentifier():
+            own[task] = (*own.get(task, ()), rest)
+        else:
+            common.append(value)
+    return common, own
+
+
+def presets_option(text: str) -> Callable[[Command], Command]:
+    """Add ``--preset`` for the models of a pipeline, which may be repeated; the command takes `presets`."""
+    return click.option("--preset", "presets", multiple=True, default=("quick",), metavar="[TASK:]NAME|PATH", help=text)
+
+
+def split_presets(presets: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """Return the preset of all tasks, and those of single ones; the last one given counts.
+
+    Examples
+    --------
+    >>> split_presets(["motion:balanced"]), split_presets(["fast", "motion:best"])
+    (('quick', {'motion': 'balanced'}), ('fast', {'motion': 'best'}))
+    """
+    common, own = split_by_task(presets)
+    return (common or ["quick"])[-1], {task: given[-1] for task, given in own.items()}
+
+
 def preset_option(text: str) -> Callable[[Command], Command]:
     """Add ``--preset`` of a training; the command takes `preset`."""
     return click.option("--preset", default="quick", metavar="NAME|PATH", help=text)
+
+
+encoder_option = click.option(
+    "--encoder", metavar="NAME|PATH", help="Text encoder of the captions.  [default: one that needs no download]"
+)
 
 
 def budget_option(text: str) -> Callable[[Command], Command]:

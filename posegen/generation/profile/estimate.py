@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -350,6 +350,27 @@ def estimate_target(costs: Costs, samples: int, disk_free: int, limited_by: str,
         memory_bytes=round(costs.memory_bytes(used)),
         limited_by=limited_by,
     )
+
+
+def most_samples(fits: Callable[[int], bool], most: int) -> int:
+    """Return the largest number of samples, at most `most`, that fits; 0 if not even one does.
+
+    Parameters
+    ----------
+    fits : callable
+        True up to some number of samples, and false above it.
+    most : int
+
+    Examples
+    --------
+    >>> most_samples(lambda samples: samples <= 1234, 10**9), most_samples(lambda samples: False, 10)
+    (1234, 0)
+    """
+    low, high = 0, most + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,10 @@ class Profile:
         The last run with the most workers.
     disk_free : int
         Bytes.
+    limited_by : str
+        What limits the rate.
+    recommended : bool
+        Whether the number of workers is the recommended one, because none was requested.
     targets : tuple of Target
     """
 
@@ -68,7 +72,13 @@ class Profile:
     stages: tuple[StageTime, ...]
     run: Run
     disk_free: int
-    targets: tuple[Target, ...]
+    limited_by: str
+    recommended: bool
+    targets: tuple[Target, ...] = ()
+
+    def estimate(self, samples: int) -> Target:
+        """Estimate a dataset of another number of samples."""
+        return estimate_target(self.costs, samples, self.disk_free, self.limited_by, recommended=self.recommended)
 
     @property
     def shard_seconds(self) -> float:
@@ -184,7 +194,7 @@ def profile(
         disk_free = free_disk(folder)
     largest = [run for run in runs if run.workers == costs.rates[-1].workers]
     stages, limited_by = measure_stages(largest, fits_memory=costs.fits(costs.rates[-1]))
-    return Profile(
+    found = Profile(
         config=config,
         folder=folder.parent,
         samples=samples,
@@ -194,10 +204,10 @@ def profile(
         stages=stages,
         run=largest[-1],
         disk_free=disk_free,
-        targets=tuple(
-            estimate_target(costs, target, disk_free, limited_by, recommended=requested is None) for target in targets
-        ),
+        limited_by=limited_by,
+        recommended=requested is None,
     )
+    return replace(found, targets=tuple(map(found.estimate, targets)))
 
 
 def _measure_costs(config: Config, runs: Sequence[Run], commands: tuple[float, float]) -> Costs:
