@@ -243,6 +243,7 @@ class Text(StrictModel):
     temperature : temperature of the loss
     pairs : largest number of captions per clip; null: all
     hard : hard negatives, which differ in one statement, per caption of a pair
+    max_tokens : largest number of tokens of a caption; the rest is cut off
     """
 
     goal: Literal["pairs", "families"] = "pairs"
@@ -250,6 +251,7 @@ class Text(StrictModel):
     temperature: Annotated[float, Field(gt=0, le=10)] = 0.05
     pairs: Annotated[Integer, Field(ge=1)] | None = None
     hard: Annotated[Integer, Field(ge=0, le=2)] = 1
+    max_tokens: Annotated[Integer, Field(ge=8, le=512)] = 96
 
 
 class Table(StrictModel):

@@ -50,6 +50,7 @@ from posegen.training.data.sources import (
     view_of,
 )
 from posegen.training.data.tables import encode_label, fit_label, parse_labels, read_labelled_rows
+from posegen.training.data.tokens import caption_tokens
 from posegen.training.models.encoder import add_adapters, merge_adapters, trainable_weights
 from posegen.training.run_folder import write_tensors
 from posegen.training.settings import Contrast, Data, Settings, Table
@@ -396,7 +397,7 @@ def open_setup(request: Request) -> Setup:
     if task.takes_captions:
         data = data.with_captions(settings.contrast)
     if task.caption_sampler is not None:
-        data = _with_sentences(data, task, settings)
+        task, data = _with_tokens(task, data, settings)
     setup = Setup(task, data, settings, _initial_weights(task, settings, request.init))
     return setup if data.groups is None else _fit_to_few(setup)
 
@@ -473,8 +474,8 @@ def _with_label(data: TrainingData, clips: OwnClips, table: Table) -> TrainingDa
     return replace(data, view=view, origin=labelled.origin())
 
 
-def _with_sentences(data: TrainingData, task: Task, settings: Settings) -> TrainingData:
-    """Return the data with captions as text, for the sentence encoder that the task trains."""
+def _with_tokens(task: Task, data: TrainingData, settings: Settings) -> tuple[Task, TrainingData]:
+    """Return task and data with captions as tokens of the sentence encoder that the task trains."""
     encoder = find_encoder(settings.text.encoder)
     if encoder.folder is None:
         hint = "Use all-MiniLM-L6-v2, or the folder of a sentence-transformers transformer"
@@ -484,7 +485,8 @@ def _with_sentences(data: TrainingData, task: Task, settings: Settings) -> Train
     view = replace(data.view, text_encoder=name, answers=task.class_names)
     # A run with another initial encoder must not be resumed.
     identity = digest({"data": data.identity, "encoder": encoder.fingerprint})
-    return replace(data, caption_sampler=task.caption_sampler, view=view, identity=identity)
+    data = replace(data, caption_sampler=task.caption_sampler, view=view, identity=identity)
+    return replace(task, recipes=(caption_tokens(encoder, settings.text.max_tokens), *task.recipes)), data
 
 
 def _initial_weights(task: Task, settings: Settings, init: Path | None) -> dict[str, Tensor] | None:

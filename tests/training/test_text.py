@@ -20,21 +20,22 @@ pytest.importorskip("sentence_transformers")
 from posegen.captions.parser import parse_caption  # noqa: E402
 from posegen.dataset.read import Dataset, open_dataset  # noqa: E402
 from posegen.embedding import load_encoder  # noqa: E402
+from posegen.embedding.models import find_encoder  # noqa: E402
+from posegen.embedding.transformer import load_model as load_transformer  # noqa: E402
 from posegen.errors import UsageError  # noqa: E402
 from posegen.library.load import load_library  # noqa: E402
 from posegen.training.data.captions import (  # noqa: E402  # noqa: E402
     CHANGED,
     CHANGES,
     FAMILIES,
-    SENTENCE,
     STATED_ACTIONS,
     CaptionSampler,
     alternatives_of,
     family_names,
-    texts_of,
 )
 from posegen.training.data.features import View  # noqa: E402
 from posegen.training.data.sources import cached_array, fill_cache, view_of  # noqa: E402
+from posegen.training.data.tokens import caption_tokens, numbers_of  # noqa: E402
 from posegen.training.models.encoder import add_adapters, set_checkpointing, trainable_weights  # noqa: E402
 from posegen.training.settings import Model, load_settings  # noqa: E402
 from posegen.training.setup import Request, open_setup  # noqa: E402
@@ -137,13 +138,14 @@ def test_statements_that_may_stay_true_are_not_changed() -> None:
     assert others("a person walks", walk, done=("walk",)) == {"action"}
 
 
-def test_recipes_keep_texts_and_stated_actions(folder: Path) -> None:
+@pytest.mark.parametrize("most", [8, 64])
+def test_recipes_keep_tokens_and_stated_actions(folder: Path, most: int) -> None:
     dataset = open_dataset(folder / "dataset")
     view = view_of(dataset, 4)
-    fill_cache(dataset, (SENTENCE, CHANGES, STATED_ACTIONS, FAMILIES), view, lambda done, total: None)
-    letters, changes, reported, families = (
-        cached_array(dataset.path, recipe, view, 0) for recipe in (SENTENCE, CHANGES, STATED_ACTIONS, FAMILIES)
-    )
+    recipes = (caption_tokens(find_encoder(str(folder / "tiny")), most), CHANGES, STATED_ACTIONS, FAMILIES)
+    fill_cache(dataset, recipes, view, lambda done, total: None)
+    tokens, changes, reported, families = (cached_array(dataset.path, recipe, view, 0) for recipe in recipes)
+    tokenizer = load_transformer(folder / "tiny", "cpu").tokenizer
     names, of = family_names(), {action: family for family, own in load_library().families.items() for action in own}
     for sample in range(8):
         for variant, row in enumerate(dataset.rows(sample)):
@@ -151,9 +153,10 @@ def test_recipes_keep_texts_and_stated_actions(folder: Path) -> None:
             done = {segment["action"] for segment in row["actors"][0]["segments"]}
             assert np.count_nonzero(reported[place][0]) == len(done)
             for number, caption in enumerate(row["captions"]):
-                texts = texts_of(letters[place][number])
                 others = _others(caption, row, 2)
-                assert texts == [caption["text"], *(other.text for other in others)] + [""] * (2 - len(others))
+                texts = [caption["text"], *(other.text for other in others)]
+                expected = tokenizer(texts, truncation=True, max_length=most)["input_ids"]
+                assert numbers_of(tokens[place][number]) == expected + [[]] * (2 - len(others))
                 kinds = [CHANGED[kind] for kind in changes[place][number] if kind >= 0]
                 assert kinds == [other.kind for other in others]
                 claimed = {said["action"] for said in caption["statements"] if said["kind"] == "action"}
@@ -171,9 +174,9 @@ def test_a_clip_is_shown_with_two_captions_and_their_hard_negatives() -> None:
             for other in range(3 - (clip // 3) % 3):
                 letters[clip, caption, other] = 1 + caption * 10 + other
     reported = np.arange(4)[None, :, None].repeat(count, 0)
-    clips = {"sentence": letters, "stated_actions": reported, "sample": np.arange(count), "variant": np.zeros(count, np.int64)}
+    clips = {"tokens": letters, "stated_actions": reported, "sample": np.arange(count), "variant": np.zeros(count, np.int64)}
     shown = CaptionSampler(None, 1)(clips, 3, 7)
-    first, second = ((shown[name][:, 0, 0] - 1) // 10 for name in ("sentence", "other"))
+    first, second = ((shown[name][:, 0, 0] - 1) // 10 for name in ("tokens", "other"))
     several = np.arange(count) % 3 > 0
     assert (first != second).tolist() == several.tolist()
     assert {(int(a), int(b)) for a, b in zip(first[2::3], second[2::3], strict=True)} == {
@@ -183,7 +186,7 @@ def test_a_clip_is_shown_with_two_captions_and_their_hard_negatives() -> None:
     assert shown["second_actions"][:, 0].tolist() == (1 + second).tolist()
     known = 2 - (np.arange(count) // 3) % 3
     both = CaptionSampler(None, 2)(clips, 3, 7)
-    for name, own in (("sentence", first), ("other", second)):
+    for name, own in (("tokens", first), ("other", second)):
         assert (shown[name][:, 0, 0] % 10 == 1).all()
         hard = shown[name][:, 1, 0]
         assert ((hard > 0) == (known > 0)).all()
@@ -195,14 +198,14 @@ def test_a_clip_is_shown_with_two_captions_and_their_hard_negatives() -> None:
         assert (both[name][known == 2, 1] != both[name][known == 2, 2]).all()
     again, other = CaptionSampler(None, 1)(clips, 3, 7), CaptionSampler(None, 1)(clips, 3, 8)
     assert all(np.array_equal(shown[name], again[name]) for name in shown)
-    assert not np.array_equal(shown["sentence"], other["sentence"])
+    assert not np.array_equal(shown["tokens"], other["tokens"])
     # With one pair only, the third caption is not shown.
     capped = CaptionSampler(1, 0)(clips, 3, 7)
-    assert max(capped["sentence"].max(), capped["other"].max()) == 11
+    assert max(capped["tokens"].max(), capped["other"].max()) == 11
     # Families are learned from one caption.
     families = clips | {"families": np.arange(count * 6).reshape(count, 3, 2)}
     one = CaptionSampler(None, 0)(families, 3, 7)
-    assert np.array_equal(one["sentence"], letters[np.arange(count), first, 0])
+    assert np.array_equal(one["tokens"], letters[np.arange(count), first, 0])
     assert np.array_equal(one["families"], families["families"][np.arange(count), first])
 
 
@@ -248,8 +251,8 @@ def test_the_loss_compares_both_captions_with_false_captions() -> None:
     said = torch.nn.functional.normalize(torch.from_numpy(np.random.default_rng(0).normal(size=(3, 2, 2, 5))), dim=-1)
     scene = torch.tensor([[4, 5, 0], [4, 0, 0], [6, 0, 0]])
     claimed, asked_of = torch.tensor([[4, 0, 0], [4, 0, 0], [6, 0, 0]]), torch.tensor([[5, 0, 0], [4, 0, 0], [6, 0, 0]])
-    shown = {name: torch.ones(3, 2, 8, dtype=torch.uint8) for name in ("sentence", "other")}
-    shown["sentence"][1, 1] = shown["other"][2, 1] = 0
+    shown = {name: torch.ones(3, 2, 8, dtype=torch.uint8) for name in ("tokens", "other")}
+    shown["tokens"][1, 1] = shown["other"][2, 1] = 0
     own = {"scene_actions": scene, "second_actions": claimed, "first_actions": asked_of, "sample": torch.arange(3)}
     loss = TASK.loss(said, {**shown, **own})
     vectors = said.numpy()

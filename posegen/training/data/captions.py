@@ -1,4 +1,4 @@
-"""Captions of clips as model input: embeddings of a text encoder, UTF-8 bytes beside hard negatives, or word numbers.
+"""Captions of clips as model input: embeddings of a text encoder, tokens beside hard negatives, or word numbers.
 
 In training a clip is shown with one of its captions, or with a pair; the choice depends on the seed, the batch, the sample and
 the variant only. In validation and test a clip has all its captions. Captions are written by :mod:`posegen.captions` and
@@ -42,12 +42,10 @@ VOCABULARY = 8192
 _LONGEST_SPELLING = 96
 _WORD = re.compile(r"\w+|[.,;:!?]")
 
-_CAPTIONS = 3
-"""Captions of a clip that are kept as bytes: as many as posegen writes."""
-_HARD = 2
+PAIRED_CAPTIONS = 3
+"""Captions of a clip of which pairs are learned: as many as posegen writes."""
+MOST_ALTERNATIVES = 2
 """Hard negatives that are kept for each of them."""
-_LETTERS = 384
-"""Bytes of a caption that are kept; the longest caption of the default config has 312."""
 _FAMILIES = 24
 _ACTIONS = 16
 _ACTION_NUMBERS = 1 << 30
@@ -393,18 +391,6 @@ def _embed(encoder: str, texts: Sequence[Sequence[str]]) -> dict[str, Array]:
 _embed_cached = lru_cache(_CACHED_BATCHES)(_embed)
 
 
-def texts_of(letters: Array) -> list[str]:
-    r"""Decode texts from UTF-8 bytes, uint8 [text, letter].
-
-    Examples
-    --------
-    >>> texts_of(np.frombuffer(b"a jump\0\0\0\0", np.uint8)[None])
-    ['a jump']
-    """
-    # A long text may be cut within a character.
-    return [bytes(row).rstrip(b"\0").decode("utf-8", "ignore") for row in np.ascontiguousarray(letters)]
-
-
 def spell(text: str, most: int = _LONGEST_SPELLING) -> list[int]:
     """Return a number from 1 for each word and punctuation mark of a text, `most` at most.
 
@@ -432,7 +418,7 @@ def _family_of() -> dict[str, int]:
     return {action: names.index(family) for family, actions in load_library().families.items() for action in actions}
 
 
-def _captions(rows: Array, most: int = _CAPTIONS) -> Iterator[tuple[int, int, Mapping[str, Any], Mapping[str, Any]]]:
+def _captions(rows: Array, most: int = PAIRED_CAPTIONS) -> Iterator[tuple[int, int, Mapping[str, Any], Mapping[str, Any]]]:
     """Iterate over the first captions of metadata rows: clip, caption number, caption and row."""
     for clip, row in enumerate(rows):
         for number, caption in enumerate(row["captions"][:most]):
@@ -441,7 +427,7 @@ def _captions(rows: Array, most: int = _CAPTIONS) -> Iterator[tuple[int, int, Ma
 
 def _hard_negatives(caption: Mapping[str, Any], row: Mapping[str, Any]) -> tuple[Alternative, ...]:
     statements = tuple((statement["kind"], statement["action"], statement["value"]) for statement in caption["statements"])
-    return alternatives_of(caption["text"], statements, _scene_actions(row), _HARD)
+    return alternatives_of(caption["text"], statements, _scene_actions(row), MOST_ALTERNATIVES)
 
 
 def _scene_actions(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -452,17 +438,22 @@ def _caption_actions(caption: Mapping[str, Any]) -> set[str]:
     return {statement["action"] for statement in caption["statements"] if statement["kind"] == "action"}
 
 
-def _sentence(fields: Mapping[str, Array], view: View) -> Array:
-    sentences = np.zeros((len(fields[ROWS]), _CAPTIONS, 1 + _HARD, _LETTERS), np.uint8)
-    for clip, number, caption, row in _captions(fields[ROWS]):
+def alternatives_in(rows: Array) -> Iterator[tuple[int, int, int, str]]:
+    """Iterate over the first captions of metadata rows and their hard negatives.
+
+    Yields
+    ------
+    clip, caption, alternative : int
+        Alternative 0 is the caption itself.
+    text : str
+    """
+    for clip, number, caption, row in _captions(rows):
         for i, text in enumerate((caption["text"], *(other.text for other in _hard_negatives(caption, row)))):
-            letters = np.frombuffer(text.encode("utf-8")[:_LETTERS], np.uint8)
-            sentences[clip, number, i, : len(letters)] = letters
-    return sentences
+            yield clip, number, i, text
 
 
 def _changes(fields: Mapping[str, Array], view: View) -> Array:
-    changes = np.full((len(fields[ROWS]), _CAPTIONS, _HARD), -1, np.int8)
+    changes = np.full((len(fields[ROWS]), PAIRED_CAPTIONS, MOST_ALTERNATIVES), -1, np.int8)
     for clip, number, caption, row in _captions(fields[ROWS]):
         for i, other in enumerate(_hard_negatives(caption, row)):
             changes[clip, number, i] = CHANGED.index(other.kind)
@@ -470,9 +461,9 @@ def _changes(fields: Mapping[str, Array], view: View) -> Array:
 
 
 def _stated_actions(fields: Mapping[str, Array], view: View) -> Array:
-    stated = np.zeros((len(fields[ROWS]), 1 + _CAPTIONS, _ACTIONS), np.int32)
+    stated = np.zeros((len(fields[ROWS]), 1 + PAIRED_CAPTIONS, _ACTIONS), np.int32)
     for clip, row in enumerate(fields[ROWS]):
-        captions = [_caption_actions(caption) for caption in row["captions"][:_CAPTIONS]]
+        captions = [_caption_actions(caption) for caption in row["captions"][:PAIRED_CAPTIONS]]
         for i, actions in enumerate((set(_scene_actions(row)), *captions)):
             numbers = sorted(word_hash(action, _ACTION_NUMBERS) for action in actions)[:_ACTIONS]
             stated[clip, i, : len(numbers)] = numbers
@@ -480,7 +471,7 @@ def _stated_actions(fields: Mapping[str, Array], view: View) -> Array:
 
 
 def _families(fields: Mapping[str, Array], view: View) -> Array:
-    numbers, families = _family_of(), np.zeros((len(fields[ROWS]), _CAPTIONS, _FAMILIES), np.uint8)
+    numbers, families = _family_of(), np.zeros((len(fields[ROWS]), PAIRED_CAPTIONS, _FAMILIES), np.uint8)
     other = family_names().index(_OTHER)
     for clip, number, caption, _ in _captions(fields[ROWS]):
         families[clip, number, [numbers.get(action, other) for action in _caption_actions(caption)]] = 1
@@ -502,23 +493,22 @@ def _length(fields: Mapping[str, Array], view: View) -> Array:
 TEXT_LENGTH = Recipe("length", 2, (ROWS,), "int32", (), _length)
 """Number of frames of the clip, from the metadata: for tasks that read no motion."""
 
-SENTENCE = Recipe("sentence", 1, (ROWS,), "uint8", (_CAPTIONS, 1 + _HARD, _LETTERS), _sentence)
-"""UTF-8 bytes of each caption and of its hard negatives, padded with zeros. One cache serves every encoder."""
-
-CHANGES = Recipe("changes", 1, (ROWS,), "int8", (_CAPTIONS, _HARD), _changes)
+CHANGES = Recipe("changes", 1, (ROWS,), "int8", (PAIRED_CAPTIONS, MOST_ALTERNATIVES), _changes)
 """Kind of the changed statement of each hard negative, an index into
 :data:`posegen.training.data.captions.CHANGED`; -1 where there is none.
 """
 
-STATED_ACTIONS = Recipe("stated_actions", 1, (ROWS,), "int32", (1 + _CAPTIONS, _ACTIONS), _stated_actions)
+STATED_ACTIONS = Recipe("stated_actions", 1, (ROWS,), "int32", (1 + PAIRED_CAPTIONS, _ACTIONS), _stated_actions)
 """Hashes of the actions of the scene, then of the actions that each caption states; 0 behind them."""
 
-FAMILIES = Recipe("families", 1, (ROWS,), "uint8", (_CAPTIONS, _FAMILIES), _families)
+FAMILIES = Recipe("families", 1, (ROWS,), "uint8", (PAIRED_CAPTIONS, _FAMILIES), _families)
 """Whether each caption states an action of each of :func:`family_names`."""
 
-PAIR_RECIPES = (SENTENCE, TEXT_LENGTH, CHANGES, STATED_ACTIONS)
-FAMILY_RECIPES = (SENTENCE, TEXT_LENGTH, FAMILIES)
-"""Recipes from which pairs of captions, and the families of their actions, are learned."""
+PAIR_RECIPES = (TEXT_LENGTH, CHANGES, STATED_ACTIONS)
+FAMILY_RECIPES = (TEXT_LENGTH, FAMILIES)
+"""Recipes from which pairs of captions, and the families of their actions, are learned, beside the tokens of the captions
+(:mod:`posegen.training.data.tokens`).
+"""
 
 SPELLED = Recipe("spelled", 1, (ROWS,), "int16", (MOST_CAPTIONS, _LONGEST_SPELLING), _spelled)
 """Word numbers of each caption, in order; 0 behind them.
@@ -551,19 +541,19 @@ class CaptionSampler:
         Returns
         -------
         dict of str to ndarray
-            For pairs: ``sentence`` and ``other`` [clip, 1 + hard, letter], each followed by its hard negatives (the same
+            For pairs: ``tokens`` and ``other`` [clip, 1 + hard, token], each followed by its hard negatives (the same
             caption twice if a clip has one only); ``scene_actions``, ``first_actions`` and ``second_actions`` [clip, action]:
-            the actions of the scene and those stated by the two captions. For families: ``sentence`` [clip, letter] and its
+            the actions of the scene and those stated by the two captions. For families: ``tokens`` [clip, token] and its
             ``families`` [clip, family].
         """
-        every, rows = clips["sentence"], np.arange(len(clips["sentence"]))
+        every, rows = clips["tokens"], np.arange(len(clips["tokens"]))
         draws = clip_draws(clips["sample"], clips["variant"], seed, number, Draw.CAPTION, 4)
         first, second = _draw_pairs(every[:, :, 0].any(axis=-1).sum(axis=1), draws, self.pairs)
         if "families" in clips:
-            return {**clips, "sentence": every[rows, first, 0], "families": clips["families"][rows, first]}
+            return {**clips, "tokens": every[rows, first, 0], "families": clips["families"][rows, first]}
         stated = clips["stated_actions"]
-        return {name: values for name, values in clips.items() if name not in ("sentence", "stated_actions")} | {
-            "sentence": self._with_negatives(every[rows, first], draws[:, 2]),
+        return {name: values for name, values in clips.items() if name not in ("tokens", "stated_actions")} | {
+            "tokens": self._with_negatives(every[rows, first], draws[:, 2]),
             "other": self._with_negatives(every[rows, second], draws[:, 3]),
             "scene_actions": stated[:, 0],
             "first_actions": stated[rows, 1 + first],
@@ -571,18 +561,18 @@ class CaptionSampler:
         }
 
     def _with_negatives(self, texts: Array, drawn: Array) -> Array:
-        """Keep the caption of texts [clip, 1 + _HARD, letter] and `hard` of its hard negatives, starting at a drawn one."""
+        """Keep the captions, the first of texts [clip, text, token], and `hard` hard negatives of each from a drawn one on."""
         known = np.maximum(texts[:, 1:].any(axis=-1).sum(axis=1), 1)
         chosen = (integers(drawn, 0, known - 1)[:, None] + np.arange(self.hard)) % known[:, None]
         # A hard negative is not shown twice.
-        chosen = np.where(np.arange(self.hard) < known[:, None], chosen, _HARD - 1)
+        chosen = np.where(np.arange(self.hard) < known[:, None], chosen, MOST_ALTERNATIVES - 1)
         rows = np.arange(len(texts))[:, None]
         return np.concatenate([texts[:, :1], texts[rows, 1 + chosen]], axis=1)
 
 
 def _draw_pairs(count: Array, draws: Array, most: int | None) -> tuple[Array, Array]:
     """Draw one of the first `most` pairs of `count` captions, and which of the two comes first."""
-    pairs: Sequence[tuple[int, int]] = [(i, j) for j in range(1, _CAPTIONS) for i in range(j)]
+    pairs: Sequence[tuple[int, int]] = [(i, j) for j in range(1, PAIRED_CAPTIONS) for i in range(j)]
     available = np.array([max(1, n * (n - 1) // 2) for n in count.tolist()])
     drawn = integers(draws[:, 0], 0, np.minimum(available, most or len(pairs)) - 1)
     both = np.where((count > 1)[:, None], np.array(pairs)[drawn], 0)

@@ -30,8 +30,9 @@ from posegen.embedding.transformer import is_transformer, model_prompts, pad_tok
 from posegen.embedding.transformer import load_model as load_transformer
 from posegen.errors import PosegenError, UsageError
 from posegen.randomness import Stream, integers, uniform
-from posegen.training.data.captions import CHANGED, FAMILY_RECIPES, PAIR_RECIPES, CaptionSampler, family_names, texts_of
+from posegen.training.data.captions import CHANGED, FAMILY_RECIPES, PAIR_RECIPES, CaptionSampler, family_names
 from posegen.training.data.features import Recipe, View
+from posegen.training.data.tokens import Tokeniser, numbers_of
 from posegen.training.measures import pools, ranking_of, ranks_of
 from posegen.training.models.losses import info_nce
 from posegen.training.settings import Model, Settings, Text
@@ -53,7 +54,6 @@ _ENCODER = "encoder"
 """Folder of a run that holds its text encoder, as sentence-transformers saves it."""
 _AT_ONCE = 32
 """Texts that are encoded at once. They have similar lengths, so that there is little padding."""
-_MOST_TOKENS = 512
 _EXAMPLE_TOKENS = 16
 _SCORE_GAIN = 10.0
 """Factor on class scores. AdamW moves every weight by about the learning rate, which suits pre-trained weights; the factor
@@ -89,7 +89,7 @@ class TextModel(nn.Module):
         if self.answer is not None:
             nn.init.zeros_(self.answer.weight)
             nn.init.zeros_(self.answer.bias)
-        self.prompt, self._limit = prompts[0], min(int(model.max_seq_length or _MOST_TOKENS), _MOST_TOKENS)
+        self._tokenise, self.prompt = Tokeniser.of_model(model, found.name), prompts[0]
         for module in model.modules():
             if isinstance(module, nn.Dropout):
                 module.p = settings.dropout
@@ -99,7 +99,11 @@ class TextModel(nn.Module):
 
     def forward(self, texts: Sequence[str]) -> Tensor:
         """Encode texts: Tensor [text, dimension] of unit length, or scores [text, class]."""
-        return self._answers(self._vectors(texts))
+        return self.of_numbers(self._tokenise(texts))
+
+    def of_numbers(self, texts: Sequence[Sequence[int]]) -> Tensor:
+        """Encode texts from their token numbers, each distinct one once; see :meth:`forward`."""
+        return self._answers(self._vectors([tuple(text) for text in texts]))
 
     def _answers(self, vectors: Tensor) -> Tensor:
         vectors = functional.normalize(vectors.float(), dim=-1)
@@ -109,10 +113,9 @@ class TextModel(nn.Module):
         scores: Tensor = _SCORE_GAIN * self.answer(vectors * vectors.shape[1] ** 0.5)
         return scores
 
-    def _vectors(self, texts: Sequence[str]) -> Tensor:
+    def _vectors(self, texts: Sequence[tuple[int, ...]]) -> Tensor:
         distinct = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-        prompted = [self.prompt + text for text in distinct]
-        tokens = self.encoder.tokenizer(prompted, truncation=True, max_length=self._limit, padding=False)["input_ids"]
+        tokens = [list(text) for text in distinct]
         order = np.argsort([len(own) for own in tokens], kind="stable")
         # Weights with adapters are computed once for all texts, except where the backward pass recomputes them.
         recomputed = any(getattr(module, "gradient_checkpointing", False) for module in self.encoder.modules())
@@ -183,33 +186,34 @@ def _save_encoder(model: nn.Module, run: Path) -> None:
             write_durably(run / _ENCODER / path.relative_to(folder), path.read_bytes())
 
 
-def _encoded(model: nn.Module, letters: Tensor) -> Tensor:
-    """Encode texts [..., letter]; zeros where there is none."""
-    flat = letters.reshape(-1, letters.shape[-1]).cpu().numpy()
+def _encoded(model: nn.Module, tokens: Tensor) -> Tensor:
+    """Encode texts [..., token]; zeros where there is none."""
+    flat = tokens.reshape(-1, tokens.shape[-1]).cpu().numpy()
     present = flat.any(axis=1)
-    outputs = model(texts_of(flat[present]))
+    assert isinstance(model, TextModel)
+    outputs = model.of_numbers(numbers_of(flat[present]))
     every = outputs.new_zeros(len(flat), outputs.shape[1])
     every[torch.from_numpy(present).to(outputs.device)] = outputs
-    shaped: Tensor = every.reshape(*letters.shape[:-1], -1)
+    shaped: Tensor = every.reshape(*tokens.shape[:-1], -1)
     return shaped
 
 
 def _apply_pairs(model: nn.Module, clips: Clips) -> Tensor:
     """Return vectors [clip, caption, alternative, dimension] of the two captions of a training clip, or of all captions."""
-    letters = clips["sentence"]
-    return _encoded(model, torch.stack([letters, clips["other"]], dim=1) if "other" in clips else letters)
+    tokens = clips["tokens"]
+    return _encoded(model, torch.stack([tokens, clips["other"]], dim=1) if "other" in clips else tokens)
 
 
 def _apply_families(model: nn.Module, clips: Clips) -> Tensor:
     """Return scores [clip, family] of the caption of a training clip, or [clip, caption, family] of all captions."""
-    letters = clips["sentence"]
-    return _encoded(model, letters if letters.dim() == 2 else letters[:, :, 0])
+    tokens = clips["tokens"]
+    return _encoded(model, tokens if tokens.dim() == 2 else tokens[:, :, 0])
 
 
 def _pair_loss(settings: Text, outputs: Tensor, clips: Clips) -> Tensor:
     """Compare each caption of a pair with the other one, with false captions of other scenes, and with hard negatives."""
     vectors, count = outputs.float(), len(outputs)
-    present = (torch.stack([clips["sentence"], clips["other"]], dim=1)[:, :, 1:] != 0).any(dim=-1)
+    present = (torch.stack([clips["tokens"], clips["other"]], dim=1)[:, :, 1:] != 0).any(dim=-1)
     number = torch.arange(count, device=outputs.device)
     own = number[:, None] == number
     apart = clips["sample"][:, None] != clips["sample"]
@@ -246,19 +250,31 @@ def _family_loss(outputs: Tensor, clips: Clips) -> Tensor:
     return functional.binary_cross_entropy_with_logits(outputs.float(), truth.float())
 
 
+def _pair_accuracy(outputs: Tensor, clips: Clips) -> Tensor:
+    """Return the share of captions whose other caption is the closest of those of the batch."""
+    closest = (outputs[:, 0, 0] @ outputs[:, 1, 0].T).argmax(dim=1)
+    return (closest == torch.arange(len(outputs), device=outputs.device)).float().mean()
+
+
+def _family_accuracy(outputs: Tensor, clips: Clips) -> Tensor:
+    """Return the share of captions with all families right."""
+    truth = clips["families"][:, : outputs.shape[1]].bool()
+    return ((outputs > 0) == truth).all(dim=1).float().mean()
+
+
 class _Paraphrases(CollectedOutputs):
     """Measures how well captions of the same scene are found by their vectors."""
 
-    names = ("sentence", "changes", "sample")
+    names = ("tokens", "changes", "sample")
 
     def measures(self) -> dict[str, float]:
         """Return recall in pools of scenes and among hard negatives."""
         *collected, sample = self.collected()
-        outputs, sentences, changes = (values[np.argsort(sample, kind="stable")] for values in collected)
-        letters = sentences[:, :, 0]
-        words = np.full(letters.shape[:2], -1, np.int64)
-        for clip, caption in np.argwhere(letters.any(axis=-1)):
-            words[clip, caption] = xxhash.xxh3_64_intdigest(letters[clip, caption].tobytes()) >> 1
+        outputs, tokens, changes = (values[np.argsort(sample, kind="stable")] for values in collected)
+        first = tokens[:, :, 0]
+        words = np.full(first.shape[:2], -1, np.int64)
+        for clip, caption in np.argwhere(first.any(axis=-1)):
+            words[clip, caption] = xxhash.xxh3_64_intdigest(first[clip, caption].tobytes()) >> 1
         vectors, hard = outputs[:, :, 0], outputs[:, :, 1:]
         recall = recall_in_pools(vectors, words)
         if not recall:
@@ -269,7 +285,7 @@ class _Paraphrases(CollectedOutputs):
 class _Families(CollectedOutputs):
     """Compares predicted and true families of captions."""
 
-    names = ("sentence", "families")
+    names = ("tokens", "families")
 
     def measures(self) -> dict[str, float]:
         """Return the mean F1 of the families that occur, and the share of captions with all families right.
@@ -294,8 +310,8 @@ class _Families(CollectedOutputs):
 
     def _answers(self) -> tuple[Array, Array]:
         """Return the predicted and the true families of all captions, bool [caption, family]."""
-        outputs, sentences, families = self.collected()
-        present = sentences[:, :, 0].any(axis=-1)
+        outputs, tokens, families = self.collected()
+        present = tokens[:, :, 0].any(axis=-1)
         return outputs[present] > 0, families[present][:, : len(self.view.answers)].astype(bool)
 
     def _counts(self) -> Array:
@@ -455,6 +471,8 @@ def _pairs(settings: Text) -> Task:
         loss=partial(_pair_loss, settings),
         tally=_Paraphrases,
         monitor="r1",
+        chance="chance_r1",
+        accuracy=_pair_accuracy,
         needs_whole_batch=True,
         caption_sampler=CaptionSampler(settings.pairs, settings.hard),
         form="both ways",
@@ -469,6 +487,7 @@ def _families(settings: Text) -> Task:
         loss=_family_loss,
         tally=_Families,
         monitor="macro_f1",
+        accuracy=_family_accuracy,
         class_names=family_names(),
         caption_sampler=CaptionSampler(settings.pairs, 0),
         form=_FAMILIES,
