@@ -146,6 +146,8 @@ def run(command: click.Command, arguments: Sequence[str]) -> int:
     int
         As for :func:`main`. A command may return an exit code itself.
     """
+    if sys.platform == "win32":
+        return _report("Windows is not supported. Run posegen in WSL 2, https://learn.microsoft.com/windows/wsl", FAILURE)
     try:
         _check_text(arguments)
         result = command.main(list(arguments) or ["--help"], prog_name="posegen", standalone_mode=False)

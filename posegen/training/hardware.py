@@ -180,7 +180,7 @@ def _choose(setup: Setup, first: dict[str, Any], loading: float) -> tuple[Choice
         rows.append(Reason(name, _yes(value) if isinstance(value, bool) else str(value), why))
         return value
 
-    device: str = choose("device", lambda: ("cuda", "a GPU is present") if gpus else ("cpu", "no GPU is present"))
+    device: str = choose("device", lambda: choose_device(gpus, mps=torch.backends.mps.is_available()))
     devices: int = choose("devices", lambda: (1, "one unless several are requested"))
     check_devices(device, devices, gpus, mps=torch.backends.mps.is_available(), precision=settings.machine.precision)
     split_batch(settings.batch, devices, 1)
@@ -212,6 +212,20 @@ def _choose(setup: Setup, first: dict[str, Any], loading: float) -> tuple[Choice
 
 def _yes(value: bool) -> str:
     return "yes" if value else "no"
+
+
+def choose_device(gpus: int, *, mps: bool) -> tuple[str, str]:
+    """Return the device of a run and the reason: a GPU if torch finds one. The GPU of an Apple computer must be requested.
+
+    Examples
+    --------
+    >>> choose_device(1, mps=False), choose_device(0, mps=False)
+    (('cuda', 'a GPU is present'), ('cpu', 'no GPU is present'))
+    """
+    if gpus:
+        return "cuda", "a GPU is present"
+    hint = "an Apple GPU is present, but not tried by the project. Use it with --set machine.device=mps"
+    return "cpu", hint if mps else "no GPU is present"
 
 
 def half_precision(device: str, *, bf16: bool) -> str:

@@ -51,6 +51,12 @@ def test_help_of_every_command_ends_with_an_example(name: str, capsys: pytest.Ca
     assert f"posegen {name}" in lines
 
 
+def test_windows_is_refused_up_front(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert main(["--version"]) == 1
+    assert "Windows is not supported. Run posegen in WSL 2" in capsys.readouterr().err
+
+
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"posegen {__version__}\n"

@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 
 from posegen.errors import UsageError
 from posegen.training.estimate import Estimate, check_budget
-from posegen.training.hardware import check_devices, clearly_faster, split_batch
+from posegen.training.hardware import check_devices, choose_device, clearly_faster, split_batch
 from posegen.training.settings import load_settings, training_presets
 from tests.once import made_once
 from tests.running import Programs
@@ -210,6 +210,13 @@ def test_a_budget_is_refused_with_the_number_of_steps_that_fit() -> None:
         check_budget(estimate, 100)
     with pytest.raises(UsageError, match="Raise the budget"):
         check_budget(estimate, 40)
+
+
+def test_an_apple_gpu_is_used_on_request_only() -> None:
+    device, why = choose_device(0, mps=True)
+    assert device == "cpu"
+    assert "machine.device=mps" in why
+    assert choose_device(2, mps=True)[0] == "cuda"
 
 
 @pytest.mark.parametrize("preset", training_presets())
