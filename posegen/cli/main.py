@@ -44,6 +44,8 @@ COMMANDS = {
     "mix": "Combine datasets into one for reading, in a ratio.",
     "derive": "Compute fields from the motion, such as velocity.",
     "show": "Draw a sample as a picture or an animation.",
+    "view": "Look at sequences in the browser.",
+    "report": "Write a dataset as one page, with its evaluation.",
     "compose": "Generate motion for a text, without a model.",
     "evaluate": "Measure plausibility of motion and truth of captions.",
     "embed": "Compute text embeddings of the captions.",

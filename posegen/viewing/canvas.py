@@ -15,7 +15,7 @@ from PIL import Image, ImageDraw
 
 from posegen.arrays import Array
 from posegen.skeleton import CONTACTS, JOINTS, PARENTS, sole_points
-from posegen.viewing.clip import Clip, Seat
+from posegen.viewing.clip import CONTACT_JOINTS, Clip, Seat
 
 
 @dataclass(frozen=True)
@@ -141,9 +141,6 @@ LIMB_WIDTH = 0.05
 ACTOR_SHADES = (0.0, 0.45, 0.25, 0.6)
 """Share by which the colours of each actor are lightened."""
 
-# Joints at which the hand and seat contacts are drawn; the first four contact points are those of the soles.
-_CONTACT_JOINTS = {"left_hand": "left_wrist", "right_hand": "right_wrist", "seat": "pelvis"}
-
 
 def draw_floor(canvas: ImageDraw.ImageDraw, placement: Placement, centre: Array, reach: tuple[float, float]) -> None:
     """Draw the floor's grid around `centre`, `reach` metres wide (across the picture, into it)."""
@@ -226,7 +223,7 @@ def draw_figures(
 
 def contact_points(figure: Array) -> Array:
     """Return where the points of :data:`posegen.skeleton.CONTACTS` are drawn [9, 3] on a figure [22, 3]."""
-    others = [figure[JOINTS.index(_CONTACT_JOINTS.get(name, name))] for name in CONTACTS[4:]]
+    others = [figure[JOINTS.index(CONTACT_JOINTS.get(name, name))] for name in CONTACTS[4:]]
     return np.concatenate([sole_points(figure), np.stack(others)])
 
 

@@ -14,6 +14,9 @@ from posegen.errors import UsageError
 from posegen.skeleton import CONTACTS, JOINTS, PARTS
 from posegen.wording import did_you_mean, shown
 
+CONTACT_JOINTS = {"left_hand": "left_wrist", "right_hand": "right_wrist", "seat": "pelvis"}
+"""Joints at which hand and seat contacts are drawn; other contacts are drawn where they are."""
+
 
 @dataclass(frozen=True)
 class Seat:
