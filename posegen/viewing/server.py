@@ -13,14 +13,13 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock
 from typing import Any
-from urllib.parse import urlsplit
 
 from posegen.errors import PosegenError
 from posegen.viewing.collection import Collection
 from posegen.viewing.page import MODULES, STYLE, read_asset, served_page
 
 ADDRESS = "127.0.0.1"
-_OWN_NAMES = {ADDRESS, "localhost"}
+_OWN_NAME = re.compile(r"(?:127\.0\.0\.1|localhost)(?::[0-9]{1,5})?")  # any port, as ssh forwards another one
 _NUMBERED = re.compile(r"/(rows|samples)/([0-9]{1,15})")
 _SCRIPT, _JSON, _BYTES = "text/javascript; charset=utf-8", "application/json", "application/octet-stream"
 
@@ -80,13 +79,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer a request."""
-        host = urlsplit(f"//{self.headers.get('Host', '')}").hostname
-        if host not in _OWN_NAMES:
+        if not _OWN_NAME.fullmatch(self.headers.get("Host", "")):
             self._answer(HTTPStatus.FORBIDDEN, "text/plain", b"this address is served to its own machine only\n")
         elif self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin") and self.path != "/":
             self._answer(HTTPStatus.FORBIDDEN, "text/plain", b"this page is not served to other pages\n")
         else:
-            self._guarded(lambda: self.server.read(urlsplit(self.path).path))
+            self._guarded(lambda: self.server.read(self.path.partition("?")[0]))
 
     def _guarded(self, read: Callable[[], tuple[str, bytes] | None]) -> None:
         try:

@@ -70,7 +70,7 @@ async function open(number, { variant = state.all ? ALL : state.variant, frame =
 
 function showVariants(variants) {
   const buttons = variants.map((variant) => element("button", { type: "button", "data-variant": variant.name, title: variant.label, text: variant.name, click: () => choose(variant.name) }));
-  if (variants.length > 1) buttons.push(element("button", { type: "button", "data-variant": ALL, text: "side by side", title: "All variants side by side (a)", click: () => choose(ALL) }));
+  if (variants.length > 1) buttons.push(element("button", { type: "button", "data-variant": ALL, text: "all", title: "All variants side by side (a)", click: () => choose(ALL) }));
   byId("variants").replaceChildren(...(variants.length > 1 ? buttons : []));
 }
 

@@ -9,12 +9,11 @@ export function showOverview(container, about, overview) {
   const { evaluation } = overview;
   if (evaluation) grid.append(...checks(evaluation));
   if (overview.samples) {
-    const of = `of ${count(overview.samples)} samples, without variants`;
     grid.append(
-      card("Actions", bars(overview.actions), `segments ${of}`),
+      card("Actions", bars(overview.actions), `segments of ${count(overview.samples)} samples, without variants`),
       card("Speeds", histogram(overview.speeds, "m/s"), "segments that travel, by metres per second"),
       card("Lengths", histogram(overview.seconds, "s"), "samples, by seconds"),
-      card("Themes", bars(overview.themes), `samples ${of}`),
+      card("Themes", bars(overview.themes), "samples"),
       card("Styles", bars(overview.styles), "actors"),
       card("People", bars(overview.people.map(([people, number]) => [people === "1" ? "1 person" : `${people} people`, number])), "samples"),
     );
@@ -55,7 +54,7 @@ function histogram(bins, unit) {
   if (first < 0) return element("p", { class: "muted", text: "none" });
   const shown = bins.slice(first);
   const most = Math.max(...shown.map(([, , number]) => number));
-  return element("table", { class: "columns", "aria-label": `by ${unit}` }, element("tbody", {}, element("tr", {}, ...shown.map(([low, high, number], at) => {
+  const table = element("table", { class: "columns", "aria-label": `by ${unit}` }, element("tbody", {}, element("tr", {}, ...shown.map(([low, high, number], at) => {
     const bar = element("span");
     bar.style.height = `${(100 * number) / most}%`;
     const label = at % Math.ceil(shown.length / 6) ? "" : String(low);
@@ -63,6 +62,8 @@ function histogram(bins, unit) {
     made.append(element("span", { class: "visually-hidden", text: `${low} to ${high} ${unit}: ${count(number)}` }));
     return made;
   }))));
+  table.style.width = `min(100%, ${shown.length * 3}rem)`;
+  return table;
 }
 
 function checks({ clips, verdict, statements }) {

@@ -78,6 +78,7 @@ export class Stage {
   resize() {
     const { clientWidth: width, clientHeight: height } = this.canvas.parentElement;
     if (!width || !height) return;
+    Object.assign(this, { width, height }); // to ask the page in each frame would take a millisecond
     this.renderer.setSize(width, height, false);
     this.dirty = true;
   }
@@ -165,7 +166,7 @@ export class Stage {
 
   /** Return the tiles of the variants shown, in pixels from the lower left. */
   tiles() {
-    const { clientWidth: width, clientHeight: height } = this.canvas.parentElement;
+    const { width, height } = this;
     const number = this.shown.length;
     let best = { columns: 1, size: 0 };
     for (let columns = 1; columns <= number; columns++) {
@@ -227,8 +228,8 @@ export class Stage {
 
   /** Put the labels of a tile in their places. */
   place(at, figure, tile, box, frame) {
-    const height = this.canvas.parentElement.clientHeight;
-    this.tileLabels[at].style.transform = `translate(${tile.x + 10}px, ${height - tile.y - tile.height + 8}px)`;
+    const { height } = this;
+    this.tileLabels[at].style.transform = `translate(${tile.x + 10}px, ${height - tile.y - 8}px) translateY(-100%)`;
     const over = new THREE.Vector3();
     this.personLabels[at].forEach((label, actor) => {
       const { metres, size } = figure.actors[actor];
