@@ -27,6 +27,9 @@ _OBJECT_ARRAYS = ("object", "object_state", "object_position")
 _CAMERA_ARRAYS = ("extrinsics", "intrinsics")
 _PAGE_OF_CONFIG = 20
 _PAGES_KEPT = 4
+_LARGEST_PAGE = 500
+"""Samples of a page of a dataset, at most: a larger shard is read by chunks."""
+_TABLES_KEPT = 2
 
 
 @dataclass(frozen=True)
@@ -115,9 +118,15 @@ def collection_of_dataset(path: Path) -> Collection:
     names = header.field("action").attributes["names"] if "action" in shown else ()
     size = header.field("intrinsics").attributes["size"] if "intrinsics" in shown else (1, 1)
 
+    page_size = header.shard if header.shard <= _LARGEST_PAGE else header.chunk
+    table_of = lru_cache(_TABLES_KEPT)(dataset.table)
+
     def read_rows(page: int) -> list[dict[str, Any]]:
+        shard, first = divmod(page * page_size, header.shard)
+        variants = len(header.variants)
         with content_errors(path):
-            return [describe_row(row) for row in dataset.table(page)[:: len(header.variants)].to_pylist()]
+            rows = table_of(shard).slice(first * variants, page_size * variants)
+            return [describe_row(row) for row in rows.take(np.arange(0, len(rows), variants)).to_pylist()]
 
     def read_sample(sample: int) -> bytes:
         with content_errors(path):
@@ -140,7 +149,7 @@ def collection_of_dataset(path: Path) -> Collection:
         "licence": header.licence,
     }
     return Collection(
-        path.name, "dataset", len(dataset), header.shard, header.variants, provenance, read_rows, read_sample, read_overview
+        path.name, "dataset", len(dataset), page_size, header.variants, provenance, read_rows, read_sample, read_overview
     )
 
 

@@ -62,19 +62,15 @@ def _counted(column: Any) -> dict[str, int]:
 
 
 def _speed_bins(values: Array) -> list[tuple[float, float, int]]:
-    if not len(values):
-        return []
-    most = min(float(values.max()), _LONGEST_SPEED)
-    return _bins(np.minimum(values, most), np.arange(0, most + _SPEED_STEP, _SPEED_STEP))
+    return _bins(np.minimum(values, _LONGEST_SPEED), _SPEED_STEP)
 
 
 def _length_bins(values: Array) -> list[tuple[float, float, int]]:
-    if not len(values):
-        return []
-    step = max(0.5, float(np.ceil(values.max() / _LENGTH_BINS * 2) / 2))
-    return _bins(values, np.arange(0, float(values.max()) + step, step))
+    longest = float(values.max()) if len(values) else 0.0
+    return _bins(values, max(0.5, float(np.ceil(longest / _LENGTH_BINS * 2) / 2)))
 
 
-def _bins(values: Array, edges: Array) -> list[tuple[float, float, int]]:
-    counts, _ = np.histogram(values, edges)
-    return [(float(low), float(high), int(count)) for low, high, count in zip(edges, edges[1:], counts, strict=False)]
+def _bins(values: Array, step: float) -> list[tuple[float, float, int]]:
+    """Count values in intervals of a step, from 0 to beyond the largest; each contains its lower bound."""
+    counts = np.bincount((values / step).astype(np.int64)).tolist() if len(values) else []
+    return [(number * step, (number + 1) * step, count) for number, count in enumerate(counts)]

@@ -53,7 +53,7 @@ export function showFacts(container, variant) {
 }
 
 function personText({ person, stature, age, male, left_handed: leftHanded, style }) {
-  const texts = [person === null || person === "" || person === undefined ? "" : `no. ${person}`];
+  const texts = [typeof person === "number" ? `no. ${person}` : person];
   if (typeof stature === "number") texts.push(`${stature.toFixed(2)} m`);
   if (typeof age === "number") texts.push(`${Math.round(age)} years`);
   if (typeof male === "boolean") texts.push(male ? "male" : "female");

@@ -62,6 +62,7 @@ async function open(number, { variant = state.all ? ALL : state.variant, frame =
   list.mark(number);
   showVariants(sample.variants);
   choose(variant);
+  if (variant && variant !== ALL && variant !== state.variant) complain(new Error(`Sample ${number} has no variant ${variant}.`));
   if (first) stage?.reset();
   seek(frame ?? 0);
   play(frame === null && !still);
@@ -84,6 +85,7 @@ function choose(name) {
   state.variant = variant.name;
   for (const button of byId("variants").children) button.setAttribute("aria-pressed", String(button.dataset.variant === (state.all ? ALL : variant.name)));
   stage?.show(state.all ? variants.map((_, at) => at) : [number]);
+  byId("marks").hidden = !variant.actors.some((actor) => actor.contacts.length);
   byId("look").hidden = !variant.camera;
   if (!variant.camera) toggle("look", false);
   parts = [showTimeline(byId("timeline"), variant, source.about.contacts, jump), showCaptions(byId("captions"), variant, jump)];

@@ -29,7 +29,7 @@ function embedded(data) {
 
 async function request(path) {
   const response = await fetch(path).catch(() => null);
-  if (!response) throw new Error("posegen has ended. Start it again to go on looking.");
+  if (!response) throw new Error("posegen view has ended. Run it again, and reload this page.");
   if (!response.ok) throw new Error(await response.text());
   return response;
 }
