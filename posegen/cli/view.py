@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -39,8 +39,9 @@ def view(
 ) -> None:
     """Look at sequences in the browser: orbit, play, scrub, filter, compare variants.
 
-    PATH is a dataset, or a file or folder of clips in a format that `posegen evaluate` reads. The page is served to this
-    machine only, until Ctrl-C.
+    PATH is a dataset; a file or folder of clips in a format that `posegen evaluate` reads; or a run of `posegen train --task
+    motion`, whose model generates motion for captions of the test split, shown beside the motion of the dataset. The page is
+    served to this machine only, until Ctrl-C.
     """
     if path is not None:
         if config is not None or overrides or seed is not None:
@@ -56,7 +57,7 @@ def view(
 
 
 def open_path(path: Path, fps: float | None, names: Path | None, output: Output) -> Collection:
-    """Open a dataset, or clips.
+    """Open a dataset, clips, or the run of a motion model.
 
     Raises
     ------
@@ -67,10 +68,7 @@ def open_path(path: Path, fps: float | None, names: Path | None, output: Output)
     from posegen.viewing.collection import NamedClip, collection_of_clips, collection_of_dataset
 
     if (path / "run.json").exists():
-        raise UsageError(
-            f"{path}: is a training run, which stores a model and no motion. To see motion of the model, run: "
-            f"posegen animate {path} TEXT -o out.gif"
-        )
+        return open_run(path)
     if not holds_clips(path):
         if fps is not None or names is not None:
             raise UsageError("--fps and --names belong to clips, not to a dataset; leave them out")
@@ -86,6 +84,62 @@ def open_path(path: Path, fps: float | None, names: Path | None, output: Output)
     clips = [NamedClip(r.name, r.joints, r.fps, r.family or r.description, r.person) for r in recordings]
     rates = ", ".join(f"{rate:.4g}" for rate in sorted({clip.fps for clip in clips}))
     return collection_of_clips(path.name, clips, {"file": str(path), "clips": f"{len(clips):,}", "frames per second": rates})
+
+
+def open_run(run: Path) -> Collection:
+    """Show the motion that a model generates for captions of the test split beside the motion that they describe.
+
+    Raises
+    ------
+    UsageError
+        If the run is not of a complete motion model, or the dataset that it was trained on is not there.
+    """
+    import numpy as np
+
+    from posegen.dataset.read import open_dataset
+    from posegen.dataset.splits import in_split
+    from posegen.training.animation.animate import animate, load_text_encoder
+    from posegen.training.run_folder import RUN, read_document
+    from posegen.training.trained_models import load_model
+    from posegen.viewing.collection import Collection, describe_row, library_of, sequences_of_rows
+    from posegen.viewing.sequence import encode_sample
+
+    trained = load_model(run, "generates_motion")
+    record = read_document(run, RUN) or {}
+    source = Path(str(record.get("source", "")))
+    if not (source / "dataset.json").exists():
+        hint = f"Run the command in the folder where it was trained, or draw one text: posegen animate {run} TEXT -o out.gif"
+        raise UsageError(f"{run}: the dataset that it was trained on is not at {source}, and its captions are needed. {hint}")
+    dataset, encoder = open_dataset(source), load_text_encoder(trained)
+    header, library = dataset.header, library_of(dataset.header.config)
+    if record["data"]["identity"] != header.identity:
+        raise UsageError(f"{run}: {source} is another dataset than the one it was trained on. Restore that one")
+    tested = in_split(header.seed, np.arange(len(dataset)), "test")
+    if not len(tested):
+        raise UsageError(f"{run}: {source} has no sample in its test split; generate more samples")
+
+    def read_rows(page: int) -> list[dict[str, Any]]:
+        del page
+        return [describe_row(dataset.rows(sample)[0]) | {"sample": n} for n, sample in enumerate(tested.tolist())]
+
+    def read_sample(number: int) -> bytes:
+        sample = int(tested[number])
+        arrays = {name: dataset.arrays(name, slice(sample, sample + 1))[0, :1] for name in ("joints", "action", "contact")}
+        row = dataset.rows(sample)[0]
+        caption = row["captions"][min(1, len(row["captions"]) - 1)]
+        made = animate(trained, encoder, [caption["text"]], whole=True)
+        contact = np.zeros((1, 1, len(made.clip.joints), arrays["contact"].shape[-1]), np.uint8)
+        contact[0, 0, :, : made.clip.contact.shape[1]] = made.clip.contact
+        actor = {"seat_height": 0.0, "segments": []}
+        asked = {"sample": sample, "variant": "model", "captions": [caption | {"statements": []}], "actors": [actor]}
+        motion = {"joints": made.clip.joints[None, None], "contact": contact}
+        shown = sequences_of_rows([asked], motion, made.fps, ())
+        names = header.field("action").attributes["names"]
+        real = sequences_of_rows([row | {"variant": "data"}], arrays, float(header.fps), names)
+        return encode_sample(number, [*shown, *real], library)
+
+    provenance = {"run": str(run), "dataset": str(source), "captions": f"{len(tested):,} of the test split"}
+    return Collection(run.name, "run", len(tested), len(tested), ("model", "data"), provenance, read_rows, read_sample)
 
 
 def open_config(config: str, overrides: Sequence[str], seed: int | None, output: Output) -> Collection:

@@ -114,7 +114,7 @@ def collection_of_dataset(path: Path) -> Collection:
     if not len(dataset):
         raise UsageError(f"{path}: has no samples yet. Run the same `posegen generate` command again")
     shown = [name for name in ("joints", "action", "contact", *_OBJECT_ARRAYS, *_CAMERA_ARRAYS) if name in dataset.fields]
-    library = _library_of(header.config)
+    library = library_of(header.config)
     names = header.field("action").attributes["names"] if "action" in shown else ()
     size = header.field("intrinsics").attributes["size"] if "intrinsics" in shown else (1, 1)
 
@@ -132,7 +132,7 @@ def collection_of_dataset(path: Path) -> Collection:
         with content_errors(path):
             arrays = {name: dataset.arrays(name, slice(sample, sample + 1))[0] for name in shown}
             rows = dataset.rows(sample)
-            return encode_sample(sample, _sequences(rows, arrays, float(header.fps), names, size), library)
+            return encode_sample(sample, sequences_of_rows(rows, arrays, float(header.fps), names, size), library)
 
     def read_overview() -> dict[str, Any]:
         with content_errors(path):
@@ -175,7 +175,7 @@ def collection_of_config(config: Config) -> Collection:
         batch, variants = batch_of(page), len(config.variants.names)
         rows = batch.rows[position * variants : (position + 1) * variants]
         arrays = {"joints": batch.joints[position], "action": batch.action[position], "contact": batch.contact[position]}
-        return encode_sample(sample, _sequences(rows, arrays, float(config.fps), library.actions), library)
+        return encode_sample(sample, sequences_of_rows(rows, arrays, float(config.fps), library.actions), library)
 
     provenance = {
         "config": config.name,
@@ -230,20 +230,33 @@ def collection_of_clips(title: str, clips: Sequence[NamedClip], provenance: Mapp
     return Collection(title, "clips", len(clips), len(clips), ("clip",), provenance, read_rows, read_sample)
 
 
-def _library_of(config: Mapping[str, Any]) -> Library:
+def library_of(config: Mapping[str, Any]) -> Library:
     """Return the library of a dataset's config; the built-in one where the user's folder of actions is absent."""
     folder = config.get("story", {}).get("library")
     return load_library(Path(folder) if isinstance(folder, str) and Path(folder).is_dir() else None)
 
 
-def _sequences(
+def sequences_of_rows(
     rows: Sequence[Mapping[str, Any]],
     arrays: Mapping[str, Array],
     fps: float,
     names: Sequence[str],
     size: tuple[float, float] = (1, 1),
 ) -> list[Sequence3D]:
-    """Return the variants of a sample; `arrays` are [variant, ...]."""
+    """Return the variants of a sample.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        Row of each variant.
+    arrays : mapping of str to array [variant, ...]
+        Joints, and those of other fields that are known.
+    fps : float
+    names : sequence of str
+        Names of the actions.
+    size : (float, float)
+        Width and height of the image of the camera in pixels.
+    """
     sequences = []
     for v, row in enumerate(rows):
         own = {name: values[v] for name, values in arrays.items()}

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import urllib.request
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,8 @@ import posegen
 from docs.skeleton_figure import posed
 from posegen.cli.main import main
 from posegen.config.load import load_config
+from posegen.dataset.splits import in_split
+from posegen.errors import UsageError
 
 
 @pytest.fixture(scope="module")
@@ -27,9 +30,6 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_mistakes_are_explained(dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = tmp_path / "run"
-    run.mkdir()
-    (run / "run.json").write_text("{}")
     page = str(tmp_path / "page.html")
     for arguments, message in (
         (["view"], "pass a dataset, a file of clips, or a config"),
@@ -37,7 +37,6 @@ def test_mistakes_are_explained(dataset: Path, tmp_path: Path, capsys: pytest.Ca
         (["view", str(dataset), "--fps", "30"], "--fps and --names belong to clips"),
         (["view", "--config", "smoke", "--fps", "30"], "--fps and --names belong to clips"),
         (["view", "--config", "smok"], "did you mean 'smoke'?"),
-        (["view", str(run)], "is a training run, which stores a model and no motion"),
         (["view", str(tmp_path / "absent")], "is not a dataset"),
         (["report", str(dataset), "-o", str(tmp_path / "page.pdf")], "must end in .html"),
         (["report", str(dataset), "--samples", "0", "-o", page], "--samples must be at least 1 (got 0)"),
@@ -71,6 +70,47 @@ def test_a_signal_ends_it_with_success(number: signal.Signals, tmp_path: Path) -
         assert process.wait() == 0
         assert process.stderr is not None
         assert "ended" in process.stderr.read()
+
+
+def test_a_model_is_shown_beside_the_data(dataset: Path, tmp_path: Path) -> None:
+    """The model has learned nothing, which is as good for what is tested."""
+    pytest.importorskip("torch")
+    pytest.importorskip("safetensors")
+    from posegen.cli.view import open_run
+    from posegen.training.data.features import View
+    from posegen.training.run_folder import RUN, write_document
+    from posegen.training.settings import Model
+    from posegen.training.task import find_task
+    from posegen.training.trained_models import build_model, save_model
+
+    def save(task: str, source: Path, identity: str) -> Path:
+        run = tmp_path / f"{task}-{identity[:4]}-{source.name}"
+        view = View(25, 6.25, 4, ("walk",), "hashing-for-tests", 64)
+        save_model(run, find_task(task), view, Model(), build_model(find_task(task), view, Model(), 0).state_dict())
+        write_document(run, RUN, {"source": str(source), "data": {"identity": identity}})
+        return run
+
+    identity = posegen.open(dataset).header.identity
+    tested = in_split(0, np.arange(3), "test").tolist()
+    assert tested == [1]
+    collection = open_run(save("motion", dataset, identity))
+    assert (collection.samples, collection.variants) == (1, ("model", "data"))
+    row = posegen.open(dataset).rows(1)[0]
+    assert collection.read_rows(0)[0]["texts"] == [caption["text"] for caption in row["captions"]]
+    data = zlib.decompress(collection.read_sample(0))
+    sample = json.loads(data[4 : 4 + int.from_bytes(data[:4], "little")])
+    model, real = sample["variants"]
+    assert (model["name"], real["name"]) == ("model", "data")
+    assert model["frames"] == 97  # 25 frames, every fourth
+    assert "".join(text for text, _ in model["captions"][0]["pieces"]) == row["captions"][1]["text"]
+    assert real["frames"] == row["length"]
+    for run, message in (
+        (save("motion", tmp_path / "gone", identity), "the dataset that it was trained on is not at"),
+        (save("motion", dataset, "0" * 32), "is another dataset than the one it was trained on"),
+        (save("action", dataset, identity), "generates no motion"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            open_run(run)
 
 
 def test_a_taken_port_is_refused(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,6 +22,12 @@ function complain(problem) {
   byId("message").hidden = false;
 }
 
+/** Remove the message about what is not shown any more. */
+function calm() {
+  if (stage) byId("message").hidden = true;
+  else complain(new Error("This browser has no WebGL, so there is no picture; captions and labels are below."));
+}
+
 function remember(key, value) {
   try {
     if (value !== undefined) localStorage.setItem(`posegen-${key}`, value);
@@ -53,7 +59,7 @@ async function open(number, { variant = state.all ? ALL : state.variant, frame =
     return;
   }
   if (wanted !== number) return;
-  byId("message").hidden = true;
+  calm();
   for (const own of sample.variants) own.label = [own.name, parameterText(own)].filter(Boolean).join(" · ");
   const first = state.sample === null;
   Object.assign(state, { sample, frame: 0 });
@@ -300,7 +306,7 @@ async function start() {
   try {
     stage = new Stage(byId("canvas"), byId("labels"), source.about, (number) => choose(state.all ? state.sample.variants[number].name : ALL));
   } catch {
-    complain(new Error("This browser has no WebGL, so there is no picture; captions and labels are below."));
+    calm();
   }
   list = openList(source, complain);
   connect();
