@@ -91,7 +91,8 @@ def test_a_command_on_a_page_is_valid(page: str, command: str) -> None:
 def test_the_tutorial_leads_from_nothing_to_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
     monkeypatch.chdir(tmp_path)
-    typed = commands(PAGES["docs/tutorial.md"])
+    # `view` serves until it is interrupted.
+    typed = [command for command in commands(PAGES["docs/tutorial.md"]) if not command.startswith("posegen view")]
     assert len(typed) >= 12
     for command in typed:
         arguments = [part.replace("200", "60") for part in shlex.split(command)[1:]]
