@@ -1,4 +1,4 @@
-"""Read joint centres from C3D files with the library ezc3d, the extra ``c3d``.
+"""Read joint centres from C3D files with the library ezc3d, the extra ``c3d``, in a process of its own.
 
 C3D files hold points. Those that are named as joints, such as the outputs of a skeleton solver, are read; markers on the skin
 are not, since joint centres cannot be computed from them without a model of the body.
@@ -6,13 +6,17 @@ are not, since joint centres cannot be computed from them without a model of the
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from posegen.arrays import Array
 from posegen.errors import UsageError
 from posegen.exchange.bvh import map_points
+from posegen.plugins import require_extra
 
 MOST_BYTES = 512 * 2**20
 MOST_POINTS, MOST_FRAMES = 1000, 500_000
@@ -42,15 +46,8 @@ def read_c3d(path: Path, names: Path | None = None) -> tuple[Array, float]:
         If the file is invalid, or its points are not joints.
     """
     _check_size(path)
-    import ezc3d
-
-    try:
-        content = ezc3d.c3d(str(path))
-        labels = [str(label).strip() for label in content["parameters"]["POINT"]["LABELS"]["value"]]
-        points = np.asarray(content["data"]["points"], np.float64)
-        fps = float(content["header"]["points"]["frame_rate"])
-    except Exception as error:  # ezc3d raises errors of several kinds for damaged files
-        raise UsageError(f"{path}: cannot be read as C3D ({str(error)[:200]}); export it again") from error
+    require_extra("c3d")
+    labels, points, fps = _points(path)
     if points.ndim != 3 or points.shape[1] < len(labels) or not LOWEST_FPS <= fps <= HIGHEST_FPS:
         raise UsageError(
             f"{path}: holds no points with names at {LOWEST_FPS:g} to {HIGHEST_FPS:g} frames per second; export it again"
@@ -60,6 +57,24 @@ def read_c3d(path: Path, names: Path | None = None) -> tuple[Array, float]:
         raise UsageError(f"{path}: has points farther than {FARTHEST:,.0f} units from the origin; export it again")
     # A program may prefix the name of the subject, as in `Ann:LeftKnee`.
     return map_points(path, labels, positions, names), fps
+
+
+def _points(path: Path) -> tuple[list[str], Array, float]:
+    """Return the names of the points, the points, and the frames per second that the library reads."""
+    with TemporaryDirectory() as folder:
+        out = Path(folder) / "points.npz"
+        command = [sys.executable, "-m", "posegen.exchange.c3d_points", str(path.resolve()), str(out)]
+        done = subprocess.run(command, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if done.returncode:
+            # A negative code is the signal that ended the process.
+            reason = done.stderr.strip().rpartition("\n")[2] if done.returncode > 0 else "the reader crashed"
+            raise UsageError(f"{path}: cannot be read as C3D ({reason:.200}); export it again")
+        # A stored point takes 8 bytes at least, and 32 here.
+        if out.stat().st_size > 8 * path.stat().st_size + 2**20:
+            raise UsageError(f"{path}: unpacks to {out.stat().st_size:,} bytes; export it again")
+        with np.load(out, allow_pickle=False) as found:
+            labels = [str(label).strip() for label in found["labels"]]
+            return labels, np.asarray(found["points"], np.float64), float(found["fps"])
 
 
 def _check_size(path: Path) -> None:

@@ -111,6 +111,13 @@ def test_deep_wide_and_cut_trees_are_refused(tmp_path: Path) -> None:
     for text in (root + joint * 10_000, root + (joint + "}\n") * 10_000):
         with pytest.raises(UsageError, match="more than 500 joints, or more than 100 below"):
             read_bvh(write(tmp_path, text))
+    million = write(tmp_path, root + (joint + "}\n") * 1_000_000)
+    assert million.stat().st_size > 30e6
+    tracemalloc.start()
+    with pytest.raises(UsageError, match="more than 500 joints"):
+        read_bvh(million)
+    assert tracemalloc.get_traced_memory()[1] < 5e6
+    tracemalloc.stop()
     for cut in range(10, len(GOOD) - 30, 37):
         with pytest.raises(UsageError, match="line"):
             read_bvh(write(tmp_path, GOOD[:cut]))

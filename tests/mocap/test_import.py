@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -212,8 +213,11 @@ def test_a_c3d_file_whose_sizes_lie_is_refused(tmp_path: Path) -> None:
     head[:4] = bytes([2, 0x50, 200, 0])
     head[6:10] = (1).to_bytes(2, "little") + (60000).to_bytes(2, "little")
     (tmp_path / "lies.c3d").write_bytes(head)
+    tracemalloc.start()
     with pytest.raises(UsageError, match="cannot hold"):
         list(read_source(tmp_path / "lies.c3d"))
+    assert tracemalloc.get_traced_memory()[1] < 5e6
+    tracemalloc.stop()
 
 
 # faiss, which other tests import, and ezc3d share tables of types of SWIG: beside it, ezc3d reads files but writes none.
@@ -241,6 +245,15 @@ def test_joint_centres_of_c3d_are_read(tmp_path: Path) -> None:
     np.testing.assert_allclose(
         clip.joints[:, PELVIS] - clip.joints[0, PELVIS], joints[:, PELVIS] - joints[0, PELVIS], atol=1e-3
     )
+    # The library crashes, or asks for gigabytes, where the sizes of parameters lie.
+    content = (tmp_path / "squat.c3d").read_bytes()
+    messages = []
+    for at in (525, 549, 861):
+        (tmp_path / "lies.c3d").write_bytes(content[:at] + b"\xff\x7f" + content[at + 2 :])
+        with pytest.raises(UsageError, match=r"lies\.c3d: ") as refused:
+            list(read_source(tmp_path / "lies.c3d"))
+        messages.append(str(refused.value))
+    assert any("the reader crashed" in message for message in messages), messages
 
 
 def test_the_card_names_the_terms_of_clips(tmp_path: Path) -> None:
