@@ -21,7 +21,6 @@ from posegen.arrays import Array
 from posegen.dataset.batches import make_batches
 from posegen.dataset.read import Dataset as StoredDataset
 from posegen.dataset.read import open_dataset
-from posegen.dataset.splits import in_split
 
 _CACHED_CHUNKS = 64
 
@@ -42,6 +41,8 @@ class Dataset(TorchDataset[dict[str, Any]]):
         All unless given.
     split : str, optional
         ``training``, ``validation`` or ``test``; all samples unless given.
+    where : str
+        SQL condition on the columns of the table of sequences (needs DuckDB); all sequences unless given.
 
     Raises
     ------
@@ -69,24 +70,23 @@ class Dataset(TorchDataset[dict[str, Any]]):
         *,
         variants: Sequence[str] | str | None = None,
         split: str | None = None,
+        where: str = "",
     ) -> None:
         stored = dataset if isinstance(dataset, StoredDataset) else open_dataset(dataset)
         # Batches check the options and hold what is to be read.
-        batches = make_batches(stored, 1, fields=fields, variants=variants, split=split)
-        self._source, self._selection = batches.source, batches.selection
-        samples = np.arange(len(stored))
-        self.samples: Array = samples if split is None else in_split(stored.header.seed, samples, split)
+        batches = make_batches(stored, 1, fields=fields, variants=variants, split=split, where=where)
+        self._source, self._selection, self._sequences = batches.source, batches.selection, batches.order.listed()
         self._process, self._cached = os.getpid(), lru_cache(_CACHED_CHUNKS)(self._load)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_source": self._source, "_selection": self._selection, "samples": self.samples}
+        return {"_source": self._source, "_selection": self._selection, "_sequences": self._sequences}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._process, self._cached = os.getpid(), lru_cache(_CACHED_CHUNKS)(self._load)
 
     def __len__(self) -> int:
-        return len(self.samples) * len(self._selection.variants)
+        return len(self._sequences)
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         if not -len(self) <= index < len(self):
@@ -94,8 +94,8 @@ class Dataset(TorchDataset[dict[str, Any]]):
         if os.getpid() != self._process:
             # A fork copies locks that a thread may have held, and that thread does not exist here to release them.
             self.__setstate__(deepcopy(self.__getstate__()))
-        position, number = divmod(index % len(self), len(self._selection.variants))
-        sample, variant = int(self.samples[position]), self._selection.variants[number]
+        sample, number = divmod(int(self._sequences[index]), len(self._selection.variants))
+        variant = self._selection.variants[number]
         chunk, row = divmod(sample, self._source.chunk)
         arrays, rows = self._cached(chunk, variant)
         item: dict[str, Any] = {"sample": sample, "variant": self._source.variants[variant]}

@@ -10,11 +10,15 @@ import click
 from posegen.cli.options import PATH, Output, command
 
 
-@command("posegen mix data/default-0 data/default-1 --ratio 1:4 -o data/mix.json")
+@command(
+    "posegen mix data/default-0 data/default-1 --ratio 1:4 -o data/mix.json",
+    "posegen mix data/default-0 data/default-1 --filter 'duration > 4' -o data/long.json",
+)
 @click.argument("datasets", type=PATH, nargs=-1, required=True)
 @click.option("--ratio", metavar="A:B", help="Share of each dataset in an epoch.  [default: each sequence once]")
+@click.option("--filter", "where", metavar="SQL", default="", help="Condition on the columns of the tables.  [default: all]")
 @click.option("-o", "--out", type=PATH, metavar="FILE", required=True, help="File to write.")
-def mix(datasets: Sequence[Path], ratio: str | None, out: Path, output: Output) -> None:
+def mix(datasets: Sequence[Path], ratio: str | None, where: str, out: Path, output: Output) -> None:
     """Write a file that names DATASETS, to be read as one dataset with posegen.open_mix.
 
     No motion is copied. `posegen docs reading` describes the order of batches.
@@ -26,7 +30,7 @@ def mix(datasets: Sequence[Path], ratio: str | None, out: Path, output: Output) 
         weights = None if ratio is None else [float(share) for share in ratio.split(":")]
     except ValueError:
         raise UsageError(f"--ratio must be numbers with colons between them, such as 1:4 (got {ratio!r})") from None
-    mixed = concat(datasets, weights)
+    mixed = concat(datasets, weights, where)
     source = mixed.batch_source([])
     shares = [chunks * source.chunk for chunks in source.chunks]
     write_mix(out, mixed)

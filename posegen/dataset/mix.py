@@ -21,7 +21,7 @@ from posegen.arrays import Array
 from posegen.dataset.batches import ArrayShape, Source, make_batches
 from posegen.dataset.documents import Count, Document, Origin, read_sealed, seal
 from posegen.dataset.files import write_durably
-from posegen.dataset.read import Dataset, Sample, open_dataset
+from posegen.dataset.read import Dataset, Sample, StoredSource, open_dataset
 from posegen.errors import PosegenError, UsageError
 
 _VERSION = 1
@@ -38,10 +38,13 @@ class MixSource:
     sources : tuple of Source
     chunks : tuple of int
         Chunks of each source in an epoch; more than it has if some are repeated.
+    where : str
+        SQL condition on the sequences of all batches.
     """
 
-    sources: tuple[Source, ...]
+    sources: tuple[StoredSource, ...]
     chunks: tuple[int, ...]
+    where: str = ""
 
     @property
     def samples(self) -> int:
@@ -99,6 +102,17 @@ class MixSource:
         samples = len(table) // len(source.variants)
         return table.take((np.arange(samples)[:, None] * len(source.variants) + np.array(own)).ravel())
 
+    def match(self, where: str) -> Array:
+        """Return the sequences of an epoch for which an SQL condition holds: bool [position, variant]."""
+        found = []
+        for source, chunks in zip(self.sources, self.chunks, strict=True):
+            own = source.match(where)[:, [source.variants.index(name) for name in self.variants]]
+            padded = np.zeros((-(-len(own) // self.chunk) * self.chunk, own.shape[1]), bool)
+            padded[: len(own)] = own
+            held = padded.reshape(-1, self.chunk, own.shape[1])
+            found.append(held[np.arange(chunks) % len(held)].reshape(-1, own.shape[1]))
+        return np.concatenate(found)
+
     def locate(self, samples: Array) -> dict[str, Array]:
         """Return ``dataset``, the number of the dataset, and ``sample``, the sample in it, of positions in an epoch."""
         number, chunk = self._find(samples // self.chunk)
@@ -123,10 +137,12 @@ class Mix:
     datasets : tuple of Dataset
     weights : tuple of float or None
         Shares of the sequences of an epoch; None for each sequence once.
+    where : str
+        SQL condition on the sequences of batches; samples that are read by their number are not selected.
     """
 
-    def __init__(self, datasets: Sequence[Dataset], weights: Sequence[float] | None) -> None:
-        self.datasets = tuple(datasets)
+    def __init__(self, datasets: Sequence[Dataset], weights: Sequence[float] | None, where: str = "") -> None:
+        self.datasets, self.where = tuple(datasets), where
         self.weights = None if weights is None else tuple(weights)
 
     def __repr__(self) -> str:
@@ -154,7 +170,7 @@ class Mix:
     def batch_source(self, fields: Sequence[str] | str | None) -> MixSource:
         """Return the source of batches with these fields; see :func:`posegen.dataset.batches.make_batches`."""
         sources = tuple(dataset.batch_source(fields) for dataset in self.datasets)
-        return MixSource(sources, _chunks(sources, self.weights))
+        return MixSource(sources, _chunks(sources, self.weights), self.where)
 
 
 def _chunks(sources: Sequence[Source], weights: Sequence[float] | None) -> tuple[int, ...]:
@@ -172,7 +188,7 @@ def _chunks(sources: Sequence[Source], weights: Sequence[float] | None) -> tuple
     return tuple(map(round, chunks))
 
 
-def concat(datasets: Sequence[str | Path | Dataset], weights: Sequence[float] | None = None) -> Mix:
+def concat(datasets: Sequence[str | Path | Dataset], weights: Sequence[float] | None = None, where: str = "") -> Mix:
     """Read several datasets as one.
 
     Parameters
@@ -181,6 +197,9 @@ def concat(datasets: Sequence[str | Path | Dataset], weights: Sequence[float] | 
         At least one, with the same frame rate and the same number of samples in a chunk.
     weights : sequence of float, optional
         Share of each dataset in the sequences of an epoch, in any unit; by default each sequence occurs once.
+    where : str
+        SQL condition on the columns of the table of sequences: batches have the sequences for which it holds (needs DuckDB).
+        Weights are shares before this selection.
 
     Returns
     -------
@@ -189,7 +208,7 @@ def concat(datasets: Sequence[str | Path | Dataset], weights: Sequence[float] | 
     Raises
     ------
     UsageError
-        If datasets cannot be read together, or weights are not positive.
+        If datasets cannot be read together, weights are not positive, or DuckDB does not accept the condition.
     PosegenError
         If a dataset is missing or damaged.
 
@@ -220,7 +239,10 @@ def concat(datasets: Sequence[str | Path | Dataset], weights: Sequence[float] | 
             raise UsageError(f"{dataset.path}: has no samples. Leave it out")
     if weights is not None and (len(weights) != len(opened) or not all(0 < weight < float("inf") for weight in weights)):
         raise UsageError(f"weights must be {len(opened)} positive numbers, one for each dataset (got {list(weights)})")
-    return Mix(opened, weights)
+    if where:
+        for dataset in opened:
+            dataset.matching(0, where)
+    return Mix(opened, weights, where)
 
 
 @dataclass(frozen=True)
@@ -239,6 +261,7 @@ class _MixDocument(Document):
     format_version: Annotated[int, Field(ge=1, le=_VERSION)]
     datasets: list[_Part]
     weights: list[float] | None
+    where: str = ""
 
 
 def write_mix(path: str | Path, mix: Mix) -> None:
@@ -263,7 +286,7 @@ def write_mix(path: str | Path, mix: Mix) -> None:
         for dataset in mix.datasets
     ]
     weights = None if mix.weights is None else [float(weight) for weight in mix.weights]
-    write_durably(path, seal(_MixDocument(_VERSION, parts, weights), indent=2))
+    write_durably(path, seal(_MixDocument(_VERSION, parts, weights, mix.where), indent=2))
 
 
 def open_mix(path: str | Path) -> Mix:
@@ -292,4 +315,4 @@ def open_mix(path: str | Path) -> Mix:
     for part, dataset in zip(document.datasets, datasets, strict=True):
         if (dataset.header.identity, len(dataset)) != (part.identity, part.samples):
             raise PosegenError(f"{path}: {dataset.path} is not the dataset of {part.samples:,} samples that was mixed. {_HINT}")
-    return concat(datasets, document.weights)
+    return concat(datasets, document.weights, document.where)

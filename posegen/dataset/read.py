@@ -24,6 +24,7 @@ from posegen.config.schema import Config
 from posegen.dataset.batches import make_batches
 from posegen.dataset.batches.batches import CAPTIONS, ArrayShape
 from posegen.dataset.checked_files import CheckedFiles, CheckedStore, open_files
+from posegen.dataset.conditions import QUALITY, matching_rows
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.header import header_metadata, read_config
 from posegen.dataset.layout import ROWS, SEQUENCES, ArrayField, Header, rows_path, shard_path
@@ -111,6 +112,15 @@ class StoredSource:
         chunk_rows = self._header.chunk * len(self._header.variants)
         rows = min(chunk_rows, self._header.samples * len(self._header.variants) - chunk * chunk_rows)
         return self._table(shard, columns).slice(position * chunk_rows, rows)
+
+    def match(self, where: str) -> Array:
+        """Return the sequences for which an SQL condition holds; see :meth:`posegen.dataset.batches.batches.Source.match`."""
+        dataset, found = Dataset(self._files), np.zeros((self.samples, len(self.variants)), bool)
+        for shard in range(self._header.shards()):
+            rows = dataset.matching(shard, where)
+            names = rows.column("variant").to_pylist()
+            found[rows.column("sample").to_numpy(), [self.variants.index(name) for name in names]] = True
+        return found
 
     def _table(self, shard: int, columns: tuple[str, ...]) -> pa.Table:
         """Return columns of a shard's table, from a cache of bounded size."""
@@ -362,6 +372,29 @@ class Dataset:
     def table(self, shard: int) -> pa.Table:
         """Read the table of the sequences of a shard."""
         return read_table(self._files, shard)
+
+    def matching(self, shard: int, where: str) -> pa.Table:
+        """Read the rows of a shard for which an SQL condition holds.
+
+        Parameters
+        ----------
+        shard : int
+        where : str
+            Expression on the columns of the table of sequences, and on ``quality`` if that field was derived: the lowest of
+            the actors (needs DuckDB).
+
+        Raises
+        ------
+        UsageError
+            If DuckDB is not installed, or does not accept the condition.
+        """
+        table = self.table(shard)
+        if QUALITY in where and QUALITY in self.fields:
+            first, variants = shard * self.header.shard, len(self.header.variants)
+            values = self.arrays(QUALITY, slice(first, first + len(table) // variants))
+            lowest = np.where(np.isnan(values), np.inf, values).reshape(len(table), -1).min(axis=1)
+            table = table.append_column(QUALITY, pa.array(lowest))
+        return matching_rows(table, where)
 
     def sample_embedding(self, sample: int) -> Array:
         """Read the embeddings of a sample's captions: float32 [variant, caption, dimension], NaN where there is no caption."""

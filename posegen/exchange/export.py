@@ -238,7 +238,7 @@ def _shard_clips(
 ) -> Iterator[list[Clip]]:
     """Yield the selected clips of a shard in blocks, and count sequences that the format cannot hold."""
     header = dataset.header
-    chosen = choose(dataset.table(job.shard), job.selection, dataset.config.seed)
+    chosen = choose(dataset, job.shard, job.selection)
     samples = np.array(sorted({sample for sample, _ in chosen}), np.int64)
     # Whole chunks, so that each is decoded once.
     for numbers in _split_at(samples, header.chunk * max(1, _BLOCK // header.chunk)):

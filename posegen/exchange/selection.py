@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from posegen.dataset.read import Dataset
 from posegen.dataset.splits import SPLITS, in_split
 from posegen.errors import PosegenError, UsageError
 from posegen.exchange.export_format import ExportFormat
-from posegen.plugins import require_extra
 from posegen.wording import did_you_mean, shown
 
 _MEASURED_SHARDS = 8
@@ -67,7 +65,7 @@ def select_sequences(
         if variant not in known:
             raise UsageError(f"{dataset.path}: has no variant {variant!r}{did_you_mean(variant, known)}")
     if where:
-        filtered(dataset.table(0).slice(0, 0), where)  # refuses conditions that cannot be evaluated
+        dataset.matching(0, where)  # refuses conditions that cannot be evaluated
     return Selection(
         identity=dataset.header.identity,
         samples=len(dataset),
@@ -84,36 +82,13 @@ def scale_frames(frames: int, fps: int, to: int) -> int:
     return max(1, (frames * to + fps // 2) // fps)
 
 
-def choose(table: pa.Table, selection: Selection, seed: int) -> dict[tuple[int, str], str]:
+def choose(dataset: Dataset, shard: int, selection: Selection) -> dict[tuple[int, str], str]:
     """Return the split of each selected sequence of a shard by sample and variant."""
-    if selection.where:
-        table = filtered(table, selection.where)
-    samples = np.unique(table.column("sample").to_numpy())
+    table = dataset.matching(shard, selection.where) if selection.where else dataset.table(shard)
+    samples, seed = np.unique(table.column("sample").to_numpy()), dataset.config.seed
     splits = {int(sample): split for split in selection.splits for sample in in_split(seed, samples, split)}
     pairs = zip(table.column("sample").to_pylist(), table.column("variant").to_pylist(), strict=True)
     return {(sample, name): splits[sample] for sample, name in pairs if sample in splits and name in selection.variants}
-
-
-def filtered(table: pa.Table, where: str) -> pa.Table:
-    """Return the rows of a table for which an SQL condition holds.
-
-    Raises
-    ------
-    UsageError
-        If DuckDB is not installed, or does not accept the condition.
-    """
-    require_extra("filter")
-    import duckdb
-
-    # A condition may come from elsewhere: it reads the table and nothing else.
-    with duckdb.connect(config={"enable_external_access": "false"}) as connection:
-        connection.register("sequences", table)
-        try:
-            # Only an expression is accepted here; in the text of a query, a condition could end the query and begin another.
-            return connection.view("sequences").filter(where).to_arrow_table()
-        except duckdb.Error as error:
-            reason, columns = str(error).splitlines()[0].rstrip("!."), ", ".join(table.column_names)
-            raise UsageError(f"the condition {shown(where)} cannot be used: {reason}. Columns: {columns}") from error
 
 
 def why_unfit(form: ExportFormat, row: Mapping[str, Any]) -> str:
@@ -146,9 +121,8 @@ def estimate_bytes(dataset: Dataset, form: ExportFormat, selection: Selection, s
     """
     frames, left_out, read = 0, Counter[str](), 0
     for read, shard in enumerate(shards, 1):
-        table = dataset.table(shard)
-        chosen = choose(table, selection, dataset.config.seed)
-        for row in table.select(["sample", "variant", "length", "actors"]).to_pylist():
+        chosen = choose(dataset, shard, selection)
+        for row in dataset.table(shard).select(["sample", "variant", "length", "actors"]).to_pylist():
             if (row["sample"], row["variant"]) in chosen:
                 row["length"] = scale_frames(row["length"], dataset.header.fps, selection.fps)
                 reason = why_unfit(form, row)

@@ -156,6 +156,14 @@ class Source(Protocol):
 
 
 @runtime_checkable
+class SelectableSource(Protocol):
+    """A source with a table of sequences that is stored, so that conditions on it can be evaluated."""
+
+    def match(self, where: str) -> Array:
+        """Return the sequences for which an SQL condition holds: bool [sample, variant]."""
+
+
+@runtime_checkable
 class SourceOwner(Protocol):
     """An object with a method that returns a source, such as an open dataset."""
 
@@ -170,6 +178,10 @@ class MixedSource(Protocol):
     @property
     def parts(self) -> tuple[tuple[int, int, int], ...]:
         """Seed, samples, and chunks in an epoch of each source."""
+
+    @property
+    def where(self) -> str:
+        """SQL condition on the sequences of all batches; empty for none."""
 
     def locate(self, samples: Array) -> Mapping[str, Array]:
         """Return ``dataset``, the number of the dataset, and ``sample``, the sample in it, of positions in an epoch."""
@@ -460,6 +472,7 @@ def make_batches(
     fields: Sequence[str] | str | None = None,
     variants: Sequence[str] | str | None = None,
     split: str | None = None,
+    where: str = "",
     window: int = WINDOW,
     epochs: int | None = 1,
     start: int = 0,
@@ -470,8 +483,8 @@ def make_batches(
 ) -> Batches:
     """Return shuffled batches of sequences.
 
-    The sequences of batch k depend only on k, seed, size, window, lanes, drop_last, the split, the selected variants, and the
-    number of samples and the chunk size of the source.
+    The sequences of batch k depend only on k, seed, size, window, lanes, drop_last, the split, the selected variants, the
+    sequences for which the condition holds, and the number of samples and the chunk size of the source.
 
     Parameters
     ----------
@@ -488,6 +501,9 @@ def make_batches(
         All unless given.
     split : str, optional
         ``training``, ``validation`` or ``test``: batches of the samples in this split alone; see :mod:`posegen.dataset.splits`.
+    where : str
+        SQL condition on the columns of the table of sequences, such as ``duration > 4``: batches of the sequences for which it
+        holds alone (needs DuckDB and a dataset on disk).
     window : int
         Number of sequences that are shuffled together: whole chunks of samples with their variants, at least one chunk.
     epochs : int or None
@@ -519,6 +535,7 @@ def make_batches(
     if source.samples < 1:
         raise UsageError(f"{source.name} has no samples yet, so there are no batches")
     indices = _select_variants(source, variants)
+    conditions = [text for text in (where, source.where if isinstance(source, MixedSource) else "") if text]
     order = Order(
         seed=_check_integer("seed", seed, below=_SEEDS),
         samples=source.samples,
@@ -530,9 +547,11 @@ def make_batches(
         drop_last=bool(drop_last),
         split=None if split is None else _check_split(source, split),
         parts=source.parts if isinstance(source, MixedSource) else (),
+        chosen=_matching(source, conditions, indices),
     )
     if order.total == 0:
-        raise UsageError(f"{source.name} has no sample in the split {split} among {source.samples:,}")
+        lacks = [f"in the split {split}"] * (split is not None) + [f"for which {text} holds" for text in conditions]
+        raise UsageError(f"{source.name} has no sample {' '.join(lacks)} among {source.samples:,}")
     if order.per_epoch == 0:
         msg = f"{source.name} has {order.total} sequences, fewer than a batch of {size}, and drop_last leaves out such a batch"
         raise UsageError(msg)
@@ -544,6 +563,15 @@ def make_batches(
         _check_integer("threads", threads),
     )
     return Batches(source, order, selection, first, stop, 1, workers, noise)
+
+
+def _matching(source: Source, conditions: Sequence[str], variants: tuple[int, ...]) -> bytes:
+    """Return the bits of the sequences for which conditions hold; see :class:`posegen.dataset.batches.order.Order`."""
+    if not conditions:
+        return b""
+    if not isinstance(source, SelectableSource):
+        raise UsageError(f"{source.name} has no stored table of sequences, so where cannot be used. Generate a dataset")
+    return np.packbits(np.logical_and.reduce([source.match(where)[:, variants] for where in conditions])).tobytes()
 
 
 def _check_split(source: Source, split: str) -> tuple[int, str]:

@@ -73,6 +73,8 @@ class Order:
         Seed of the samples and the split that they must be in; None for all samples.
     parts : tuple of (int, int, int)
         Seed, samples and chunks of each of several datasets whose chunks follow one another; see :mod:`posegen.dataset.mix`.
+    chosen : bytes
+        Bits of the sequences [sample, variant] that may occur, as packed by NumPy; empty for all.
 
     Examples
     --------
@@ -91,11 +93,12 @@ class Order:
     drop_last: bool = False
     split: tuple[int, str] | None = None
     parts: tuple[tuple[int, int, int], ...] = ()
+    chosen: bytes = b""
 
     @property
     def total(self) -> int:
         """Number of sequences in an epoch."""
-        return int(_chunk_sizes(self.samples, self.chunk, self.split, self.parts).sum()) * self.variants
+        return int(_chunk_sizes(self).sum())
 
     @property
     def per_epoch(self) -> int:
@@ -111,6 +114,13 @@ class Order:
     def chunks_in_window(self) -> int:
         """Number of chunks in a full window."""
         return min(max(1, self.window // (self.chunk * self.variants)), self.chunks)
+
+    def listed(self) -> Array:
+        """Return all sequences of an epoch, not shuffled: sample * variants + variant, int64 [total]."""
+        if self.chosen:
+            return np.flatnonzero(_chosen(self))
+        used = _used(self.samples, self.chunk, self.split, self.parts)
+        return np.flatnonzero(np.repeat(used, self.variants))
 
     def pieces(self, number: int) -> list[Piece]:
         """Return the parts of windows that form a batch.
@@ -196,12 +206,23 @@ def _used(samples: int, chunk: int, split: tuple[int, str] | None, parts: Parts)
 
 
 @lru_cache(4)
-def _chunk_sizes(samples: int, chunk: int, split: tuple[int, str] | None, parts: Parts) -> Array:
-    """Return the number of samples of each chunk that are used."""
-    chunks = -(-samples // chunk)
-    if split is None and not parts:
-        return np.minimum(samples - np.arange(chunks) * chunk, chunk)
-    return np.bincount(np.flatnonzero(_used(samples, chunk, split, parts)) // chunk, minlength=chunks)
+def _chosen(order: Order) -> Array:
+    """Return whether each sequence is used, of an order with a condition: bool [sample, variant]."""
+    bits = np.unpackbits(np.frombuffer(order.chosen, np.uint8), count=order.samples * order.variants)
+    used = _used(order.samples, order.chunk, order.split, order.parts)
+    return bits.reshape(order.samples, order.variants).astype(bool) & used[:, None]
+
+
+@lru_cache(4)
+def _chunk_sizes(order: Order) -> Array:
+    """Return the number of sequences of each chunk that are used."""
+    samples, chunk = order.samples, order.chunk
+    if order.chosen:
+        return np.add.reduceat(_chosen(order).sum(axis=1), np.arange(0, samples, chunk))
+    if order.split is None and not order.parts:
+        return np.minimum(samples - np.arange(order.chunks) * chunk, chunk) * order.variants
+    used = np.flatnonzero(_used(samples, chunk, order.split, order.parts))
+    return np.bincount(used // chunk, minlength=order.chunks) * order.variants
 
 
 @lru_cache(4)
@@ -213,9 +234,9 @@ def _chunk_order(seed: int, epoch: int, chunks: int) -> Array:
 @lru_cache(4)
 def _window_ends(order: Order, epoch: int) -> Array:
     """Return the number of sequences of an epoch up to the end of each window."""
-    sizes = _chunk_sizes(order.samples, order.chunk, order.split, order.parts)[_chunk_order(order.seed, epoch, order.chunks)]
+    sizes = _chunk_sizes(order)[_chunk_order(order.seed, epoch, order.chunks)]
     firsts = np.arange(0, order.chunks, order.chunks_in_window)
-    return np.cumsum(np.add.reduceat(sizes, firsts)) * order.variants
+    return np.cumsum(np.add.reduceat(sizes, firsts))
 
 
 @lru_cache(_CACHED_WINDOWS)
@@ -226,7 +247,10 @@ def _window_order(order: Order, epoch: int, window: int) -> Window:
     used = samples < order.samples
     if order.split is not None or order.parts:
         used &= _used(order.samples, order.chunk, order.split, order.parts)[np.minimum(samples, order.samples - 1)]
-    present = np.flatnonzero(np.repeat(used, order.variants, axis=0))
+    sequences = np.repeat(used[:, None], order.variants, axis=1)  # [chunk, variant, sample]
+    if order.chosen:
+        sequences &= _chosen(order)[np.minimum(samples, order.samples - 1)].transpose(0, 2, 1)
+    present = np.flatnonzero(sequences)
     return Window(chunks, present[_shuffled(order.seed, epoch, window, len(present))])
 
 
