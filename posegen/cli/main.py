@@ -158,9 +158,10 @@ def run(command: click.Command, arguments: Sequence[str]) -> int:
     except PosegenError as error:
         return _report(str(error), FAILURE)
     except click.UsageError as error:
-        message, help_of = error.format_message().rstrip("."), f"{error.ctx.command_path} --help" if error.ctx else ""
-        joined = f"{message} See {help_of}" if message.endswith(("?", "?)")) else f"{message}; see {help_of}"
-        return _report(joined if help_of else message, USAGE)
+        message = error.format_message().rstrip(".")
+        if error.ctx:
+            message += f"{' See' if message.endswith(('?', '?)')) else '; see'} {error.ctx.command_path} --help"
+        return _report(message, USAGE)
     except click.ClickException as error:
         return _report(error.format_message(), FAILURE)
     except (click.Abort, KeyboardInterrupt):
@@ -176,10 +177,10 @@ def run(command: click.Command, arguments: Sequence[str]) -> int:
     except ModuleNotFoundError as error:
         from posegen.plugins import install_hint
 
-        message = install_hint(error)
-        if message is None:
+        hint = install_hint(error)
+        if hint is None:
             raise
-        return _report(message, USAGE)
+        return _report(hint, USAGE)
     return result if isinstance(result, int) else SUCCESS
 
 
