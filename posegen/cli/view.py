@@ -68,6 +68,7 @@ def open_path(path: Path, fps: float | None, names: Path | None, output: Output)
     from posegen.viewing.collection import NamedClip, collection_of_clips, collection_of_dataset
 
     if (path / "run.json").exists():
+        output.note("loading the model ...")
         return open_run(path)
     if not holds_clips(path):
         if fps is not None or names is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -47,6 +48,11 @@ class Server(ThreadingHTTPServer):
         # Arrays are read and samples synthesized one at a time: neither is made for many threads.
         self.reading = Lock()
         super().__init__((ADDRESS, port), _Handler)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print what went wrong, unless the browser has only left the page."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
 
     @property
     def url(self) -> str:
@@ -89,7 +95,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _guarded(self, read: Callable[[], tuple[str, bytes] | None]) -> None:
         try:
             found = read()
-        except PosegenError as error:
+        except (PosegenError, OSError) as error:
             self._answer(HTTPStatus.INTERNAL_SERVER_ERROR, "text/plain; charset=utf-8", str(error).encode())
             return
         if found is None:

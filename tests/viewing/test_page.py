@@ -131,12 +131,12 @@ def test_filters_and_the_next_match(opened: Opened, collection: Collection) -> N
     matching = [row["sample"] for row in rows if action in row["actions"]]
     page.locator("#action").select_option(action)
     wait_until(page, "document.querySelector('#found').textContent.includes(' of ')")
-    shown = [int(text) for text in page.locator("#rows .number").all_inner_texts()]
+    shown = [int(text) for text in page.locator("#rows .number").all_text_contents()]
     assert shown[: len(matching)] == matching
     word = rows[matching[0]]["texts"][0].split()[-1]
     page.locator("#words").fill(word.upper())
     wait_until(page, f"document.querySelector('#rows a').dataset.sample === '{matching[0]}'")
-    assert all(word in text.lower() for text in page.locator("#rows .text").all_inner_texts()[:1])
+    assert all(word in text.lower() for text in page.locator("#rows .text").all_text_contents()[:1])
     page.locator("#words").fill("")
     following = next((sample for sample in shown if sample > 0), None)
     wait_until(page, f"document.querySelectorAll('#rows a').length >= {len(shown)}")
@@ -144,6 +144,27 @@ def test_filters_and_the_next_match(opened: Opened, collection: Collection) -> N
     wait_until(page, f"document.querySelector('#number').value === '{following}'")
     page.locator("#clear").click()
     wait_until(page, "document.querySelectorAll('#rows a').length >= 20")
+
+
+def test_speeds_are_filtered(opened: Opened, collection: Collection) -> None:
+    page = opened("#sample=0&frame=0")
+    wait_for_frame(page, 0)
+    rows = collection.read_rows(0)
+    low = sorted(speed for row in rows for speed in row["speeds"])[1]
+    page.locator("#slowest").fill(str(low))
+    page.locator("#fastest").fill(str(low + 1))
+    expected = [row["sample"] for row in rows if any(low <= speed <= low + 1 for speed in row["speeds"])]
+    wait_until(page, "document.querySelector('#found').textContent.includes(' of ')")
+    shown = [int(text) for text in page.locator("#rows .number").all_text_contents()]
+    assert [sample for sample in shown if sample < len(rows)] == expected
+
+
+def test_an_address_that_names_nothing_is_explained(opened: Opened) -> None:
+    page = opened("#sample=4&variant=mirrored&frame=2")
+    wait_for_frame(page, 2)
+    assert page.locator("#message").inner_text() == "Sample 4 has no variant mirrored."
+    page.evaluate("location.hash = '#sample=five'")
+    wait_until(page, "document.querySelector('#message').textContent.startsWith('There is no sample five')")
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -125,3 +125,17 @@ def test_one_file_holds_its_data_and_no_address(collection: Collection, tmp_path
     assert policy
     assert "connect-src" not in policy[1]  # as default-src: nothing
     assert "default-src &#39;none&#39;" in policy[1]
+
+
+def test_a_browser_that_leaves_prints_nothing(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    for error in (BrokenPipeError(), ConnectionResetError(), TimeoutError()):
+        try:
+            raise error
+        except OSError:
+            server.handle_error(None, ("127.0.0.1", 1))
+    assert capsys.readouterr().err == ""
+    try:
+        raise ValueError("a bug")
+    except ValueError:
+        server.handle_error(None, ("127.0.0.1", 1))
+    assert "a bug" in capsys.readouterr().err

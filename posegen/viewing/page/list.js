@@ -3,8 +3,9 @@ import { byId, count, element } from "elements";
 
 const WANTED = 60;
 const MOST_KEPT = 400;
+const MOST_SYNTHESIZED = 10; // pages of a config that are searched at once, since its samples have no end
 
-/** Returns { next(sample, step), mark(sample), filtered() }; `error` is called with what went wrong. */
+/** Returns { next(sample, step), mark(sample) }; `error` is called with what went wrong. */
 export function openList(source, error) {
   const { about } = source;
   const pages = Math.ceil(about.samples / about.page);
@@ -45,9 +46,10 @@ export function openList(source, error) {
   const search = async (more) => {
     const own = ++run;
     const goal = matches.length + more;
+    const end = about.kind === "config" ? Math.min(pages, page + MOST_SYNTHESIZED) : pages;
     const fits = matcher(...filters.map((field) => field.value));
     try {
-      while (page < pages && matches.length < goal) {
+      while (page < end && matches.length < goal) {
         const rows = await readPage(page);
         if (own !== run) return;
         page += 1;
@@ -66,8 +68,7 @@ export function openList(source, error) {
     byId("found").textContent = filtered() ? `${count(matches.length)} of ${of} samples` :
       about.kind === "config" ? "synthesized as you scroll" : `${count(about.samples)} samples`;
     byId("clear").hidden = !filtered();
-    // A rare word in a large dataset is searched to its end; more of a frequent one when the list is scrolled to its end.
-    byId("rows").classList.toggle("complete", all);
+    byId("more").hidden = all;
   };
   const restart = () => {
     [matches, page, searched] = [[], 0, 0];
@@ -85,11 +86,10 @@ export function openList(source, error) {
     const { scrollTop, clientHeight, scrollHeight } = event.target;
     if (page < pages && scrollTop + clientHeight > scrollHeight - 400) search(WANTED);
   });
-  const ready = restart();
+  byId("more").addEventListener("click", () => search(WANTED));
+  restart();
 
   return {
-    ready,
-    filtered,
     /** Return the matching sample before or after another; null if there is none. */
     async next(sample, step) {
       if (!filtered()) {

@@ -292,7 +292,9 @@ function followAddress() {
     complain(new Error(`There is no sample ${place.get("sample")}; there are ${count(source.about.samples)}, numbered from 0.`));
     return state.sample ? undefined : open(0);
   }
-  return open(number, { variant: place.get("variant") ?? undefined, frame: place.has("frame") ? Math.trunc(Number(place.get("frame"))) || 0 : null });
+  // A model is compared with the data at first.
+  const variant = place.get("variant") ?? (source.about.kind === "run" && !state.sample ? ALL : undefined);
+  return open(number, { variant, frame: place.has("frame") ? Math.trunc(Number(place.get("frame"))) || 0 : null });
 }
 
 async function start() {
