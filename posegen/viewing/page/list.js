@@ -73,6 +73,7 @@ export function openList(source, error) {
   const restart = () => {
     [matches, page, searched] = [[], 0, 0];
     byId("rows").replaceChildren();
+    byId("rows").scrollTop = 0;
     return search(WANTED);
   };
   let timer = 0;

@@ -229,6 +229,7 @@ export class Stage {
   /** Put the labels of a tile in their places. */
   place(at, figure, tile, box, frame) {
     const { height } = this;
+    this.tileLabels[at].style.maxWidth = `${tile.width - 20}px`;
     this.tileLabels[at].style.transform = `translate(${tile.x + 10}px, ${height - tile.y - 8}px) translateY(-100%)`;
     const over = new THREE.Vector3();
     this.personLabels[at].forEach((label, actor) => {
