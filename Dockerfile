@@ -2,14 +2,14 @@
 #   docker build -t posegen .
 #   docker run --rm -v "$PWD/data:/data" posegen generate --config smoke --out /data/first
 FROM python:3.13-slim
-WORKDIR /opt/posegen
+WORKDIR /posegen
 COPY . .
 RUN pip install --no-cache-dir --require-hashes --no-deps -r locks/run.txt \
  && pip install --no-cache-dir --no-deps --no-build-isolation . \
  && useradd --create-home posegen
 USER posegen
 # Kernels are compiled here, once, for the kind of processor that builds the image; another kind compiles its own when it runs.
-RUN posegen generate --config smoke --samples 2 --out /tmp/warm && rm -r /tmp/warm
+RUN cd && posegen generate --config smoke --samples 2 --out first && rm -r first
 WORKDIR /data
 ENTRYPOINT ["posegen"]
 CMD ["--help"]

@@ -174,7 +174,7 @@ def test_who_created_it_and_when_is_in_no_identity_and_no_comparison(
     posegen.generate(small, samples=7, workers=1, out=tmp_path / "resumed")
     monkeypatch.delenv("SOURCE_DATE_EPOCH")
     posegen.generate(small, samples=14, workers=1, out=tmp_path / "resumed")
-    # The first run created it, also if another one resumes it, and where the header is restored from its copy.
+    # The record is that of the first run, also after the header is restored from its copy.
     created = Creation(posegen.__version__, "1970-01-02T00:00:00Z")
     (tmp_path / "resumed" / "dataset.json").unlink()
     assert main(["verify", str(tmp_path / "resumed"), "--repair"]) == 0
