@@ -15,11 +15,11 @@ from typing import Any
 import torch
 
 from benchmarks.datasets import generate
-from benchmarks.usefulness import action, lifting
+from benchmarks.usefulness import action, amplification, lifting
 from benchmarks.usefulness.clips import Clips, shared_clips
-from benchmarks.usefulness.definitions import PRETRAINING_SAMPLES, REPETITIONS
-from benchmarks.usefulness.results import Result, have, read, write
-from benchmarks.usefulness.trials import Trial, trials
+from benchmarks.usefulness.definitions import AMPLIFIED_REPETITIONS, PRETRAINING_SAMPLES, REPETITIONS
+from benchmarks.usefulness.results import AMPLIFICATION, PRETRAINING, Result, have, read, write
+from benchmarks.usefulness.trials import Trial, amplified_trials, trials
 from posegen.errors import UsageError
 
 
@@ -27,47 +27,73 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.usefulness", description=__doc__)
     made = f"{PRETRAINING_SAMPLES:,} samples of the default config, where they are there already; generated again unless given"
     parser.add_argument("--dataset", type=Path, help=made)
-    times = "of each way on each count, each with clips, draws and weights of its own (default: %(default)s)"
-    parser.add_argument("--repetitions", type=int, default=REPETITIONS, help=times)
+    times = "of each way on each count, each with clips, draws and weights of its own"
+    usual = f"(default: {REPETITIONS}; of own clips {AMPLIFIED_REPETITIONS})"
+    parser.add_argument("--repetitions", type=int, help=f"{times} {usual}")
+    parser.add_argument("--only", choices=(PRETRAINING, AMPLIFICATION), help="one of the two comparisons (default: both)")
     parser.add_argument("--missing", action="store_true", help="measure only what the kept results lack, and add it to them")
     options = parser.parse_args()
+    sections = (options.only,) if options.only else (PRETRAINING, AMPLIFICATION)
     try:
         clips = shared_clips()
-        results, before = _kept(_facts(clips)) if options.missing else ([], 0.0)
+        kept = {section: _kept(_facts(clips), section) if options.missing else ([], 0.0) for section in sections}
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     # Sums over several threads differ in their last bits.
     torch.set_num_threads(1)
-    start = time.monotonic()
-    lacking = {
-        task: [t for t in trials(task, options.repetitions) if (t.way, t.count, t.repetition) not in have(results, task)]
-        for task in (lifting.TASK, action.TASK)
-    }
+    start, spent = time.monotonic(), 0.0
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         samples = ("--samples", str(PRETRAINING_SAMPLES))
         dataset = options.dataset or generate(folder / "dataset", *samples)
-        for result in _measured(clips, lacking, dataset, folder):
-            results.append(result)
-            _tell(result, start)
-            write(results, _facts(clips), before + sum(os.times()[:4]))
+        for section in sections:
+            results, before = kept[section]
+            for result in _MEASURED[section](clips, results, options.repetitions, dataset, folder):
+                results.append(result)
+                _tell(result, start)
+                write(section, results, _facts(clips), before + sum(os.times()[:4]) - spent)
+            spent = sum(os.times()[:4])
     from benchmarks.usefulness import page
 
     print(*page.write(), sep="\n")
     return 0
 
 
-def _measured(clips: Clips, lacking: Mapping[str, Sequence[Trial]], dataset: Path, folder: Path) -> Iterator[Result]:
-    if lacking[lifting.TASK]:
-        yield from lifting.measure(clips, lifting.pretrained(dataset), lacking[lifting.TASK])
-    if lacking[action.TASK]:
-        yield from action.measure(clips, action.pretrained(dataset, folder), lacking[action.TASK])
+def _pretraining(
+    clips: Clips, results: Sequence[Result], repetitions: int | None, dataset: Path, folder: Path
+) -> Iterator[Result]:
+    def lacking(task: str) -> list[Trial]:
+        return _lacking(trials(task, repetitions or REPETITIONS), results, task)
+
+    if own := lacking(lifting.TASK):
+        yield from lifting.measure(clips, lifting.pretrained(dataset), own)
+    if own := lacking(action.TASK):
+        yield from action.measure(clips, action.pretrained(dataset, folder), own)
 
 
-def _kept(facts: Mapping[str, Any]) -> tuple[list[Result], float]:
+def _amplification(
+    clips: Clips, results: Sequence[Result], repetitions: int | None, dataset: Path, folder: Path
+) -> Iterator[Result]:
+    own = _lacking(amplified_trials(repetitions or AMPLIFIED_REPETITIONS), results, amplification.LIFTING)
+    if own:
+        yield from amplification.measure(clips, dataset, own, folder)
+
+
+_MEASURED = {PRETRAINING: _pretraining, AMPLIFICATION: _amplification}
+
+
+def _lacking(every: Iterator[Trial], results: Sequence[Result], task: str) -> list[Trial]:
+    there = have(results, task)
+    return [trial for trial in every if (trial.way, trial.count, trial.repetition) not in there]
+
+
+def _kept(facts: Mapping[str, Any], section: str) -> tuple[list[Result], float]:
     """Return the saved results and their processor seconds."""
-    document, results = read()
+    try:
+        document, results = read(section)
+    except FileNotFoundError:
+        return [], 0.0
     if document["facts"] != facts:
         msg = "the kept results are of other mocap clips; measure all of it anew, without --missing"
         raise UsageError(msg)

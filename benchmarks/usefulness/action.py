@@ -35,7 +35,7 @@ from posegen.training.task import find_task
 from posegen.training.tasks.action import ActionModel
 from posegen.training.trained_models import TrainedModel, load_model
 
-__all__ = ["TASK", "FamilyScores", "measure", "pretrained"]
+__all__ = ["TASK", "FamilyScores", "judge", "learn", "measure", "pretrained"]
 
 Array = NDArray[Any]
 
@@ -81,8 +81,9 @@ def measure(clips: Clips, generated: TrainedModel, trials: Iterable[Trial]) -> I
             times, slower = TRAINING[trial.way]
             settings = settings_of(times * STEPS, RATE * slower, BATCH).model_copy(update={"seed": trial.repetition})
             model = _begun(trial.way, generated, clips, [motion[clip] for clip in own], settings)
-            _learn(model, motion, clips, own, settings)
-        judged = _judged(model, motion, clips.numbers, clips.held_out(trial.repetition))
+            learn(model, [motion[clip] for clip in own], clips.numbers[own], own, settings)
+        held = clips.held_out(trial.repetition)
+        judged = judge(model, [motion[clip] for clip in held], clips.numbers[held])
         yield Result(TASK, trial.way, trial.count, len(own), trial.repetition, judged)
 
 
@@ -109,13 +110,25 @@ def _begun(way: str, generated: TrainedModel, clips: Clips, motion: Sequence[Arr
     return model
 
 
-def _learn(model: nn.Module, motion: Sequence[Array], clips: Clips, own: Array, settings: Settings) -> None:
-    weights = shares(clips.numbers[own])
+def learn(model: nn.Module, motion: Sequence[Array], families: Array, numbers: Array, settings: Settings) -> None:
+    """Train a model on clips, families drawn equally often.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Scores families, or families and more, in each frame.
+    motion : sequence of float32 [frame, feature]
+    families : int64 [clip]
+    numbers : int64 [clip]
+        Decide how the skeletons of the clips vary.
+    settings : Settings
+    """
+    weights = shares(families)
     task = find_task(TASK)
 
     def loss_at(step: int) -> Tensor:
-        which = own[chosen_at(step, settings.seed, weights, settings.batch)]
-        batch = _shown([motion[clip] for clip in which], clips.numbers[which], which, settings, step)
+        which = chosen_at(step, settings.seed, weights, settings.batch)
+        batch = _shown([motion[clip] for clip in which], families[which], numbers[which], settings, step)
         return task.loss(task.apply(model, batch), batch)
 
     train(model, loss_at, settings)
@@ -141,10 +154,10 @@ def _shown(motion: Sequence[Array], families: Array, which: Array, settings: Set
     }
 
 
-def _judged(model: nn.Module, motion: Sequence[Array], families: Array, held: Array) -> dict[str, float]:
+def judge(model: nn.Module, motion: Sequence[Array], families: Array) -> dict[str, float]:
     """Return the accuracy on test clips by majority of frames: mean over families, and over clips."""
-    right = np.array([_said(model, motion[clip]) == families[clip] for clip in held], np.float64)
-    return {"balanced": balanced(right, families[held]), "top1": float(right.mean())}
+    right = np.array([_said(model, clip) for clip in motion]) == families
+    return {"balanced": balanced(right.astype(np.float64), families), "top1": float(right.mean())}
 
 
 def _said(model: nn.Module, motion: Array) -> int:

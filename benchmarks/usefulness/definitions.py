@@ -46,3 +46,18 @@ LIFTING_STRIDE = 5
 """Every n-th frame is used, five per second."""
 CAMERAS = 4
 """Cameras per real clip; a generated clip has one."""
+
+CLIPS, AUGMENTED, FROM_CLIPS = "the clips", "augmented clips", "generated from the clips"
+FROM_CLIPS_THEN_CLIPS, DEFAULT_THEN_CLIPS = "generated from the clips, then the clips", "generated default, then the clips"
+"""Own clips amplified. Each method takes PHASES times the steps of REAL_ONLY from new weights; those of two phases take half of
+them on each source, the second phase at FINE_TUNING of the rate."""
+AMPLIFIED_COUNTS = (1, 5, 10)
+AMPLIFIED_REPETITIONS = 3
+"""One per fold."""
+IMPORTED = ("crouch", "dance", "exercise", "kick", "pick_up", "reach", "throw")
+"""Families whose clips ``posegen import`` takes. It refuses those of walk, run and sneak, which travel, of jump and of lie."""
+PHASES = 2
+AMPLIFIED_SAMPLES = 300
+"""Samples, in all variants, of each dataset that is generated from clips; other keys are those of the default config."""
+AMPLIFIED_COPIES = 40
+"""Augmented copies of each clip."""

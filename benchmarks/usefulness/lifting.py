@@ -39,7 +39,7 @@ from posegen.dataset.splits import in_split
 from posegen.skeleton import JOINTS
 from posegen.training.settings import Settings
 
-__all__ = ["TASK", "Lifter", "aligned", "distances", "measure", "pretrained"]
+__all__ = ["TASK", "Lifter", "aligned", "answer", "distances", "judge", "learn", "measure", "pretrained"]
 
 Array = NDArray[Any]
 
@@ -83,7 +83,7 @@ def pretrained(dataset: Path) -> Lifter:
             there = joints[~np.isnan(joints[:, 0, 0])]
             poses.append(seen(there, int(sample), _draws(_GENERATED, int(sample), 0)))
     every = joined(poses)
-    return _learnt(None, every, np.ones(len(every.clip)), settings_of(PRETRAINING_STEPS, LIFTING_RATE, LIFTING_BATCH))
+    return learn(None, every, np.ones(len(every.clip)), settings_of(PRETRAINING_STEPS, LIFTING_RATE, LIFTING_BATCH))
 
 
 def _draws(whose: int, clip: int, camera: int) -> Array:
@@ -100,10 +100,10 @@ def measure(clips: Clips, generated: Lifter, trials: Iterable[Trial]) -> Iterato
         held = joined([views[clip] for clip in clips.held_out(trial.repetition)])
         own = clips.trained_on(trial.repetition, trial.count)
         if trial.way == GENERATED_ONLY:
-            answers = _answers(generated, held)
+            answers = answer(generated, held)
         else:
             answers = _by_real(trial, generated, joined([views[clip] for clip in own]), held, clips)
-        yield Result(TASK, trial.way, trial.count, len(own), trial.repetition, _judged(answers, held, clips))
+        yield Result(TASK, trial.way, trial.count, len(own), trial.repetition, judge(answers, held, clips.numbers))
 
 
 def _by_real(trial: Trial, generated: Lifter, poses: Poses, held: Poses, clips: Clips) -> Array:
@@ -114,11 +114,11 @@ def _by_real(trial: Trial, generated: Lifter, poses: Poses, held: Poses, clips: 
     times, slower = TRAINING[trial.way]
     settings = settings_of(times * LIFTING_STEPS, LIFTING_RATE * slower, LIFTING_BATCH)
     begun = generated if trial.way in (PRETRAINED, PRETRAINED_LONGER) else None
-    return _answers(_learnt(begun, poses, weights, settings.model_copy(update={"seed": trial.repetition})), held)
+    return answer(learn(begun, poses, weights, settings.model_copy(update={"seed": trial.repetition})), held)
 
 
-def _learnt(begun: Lifter | None, poses: Poses, weights: Array, settings: Settings) -> Lifter:
-    """Train on poses from new weights or a copy of a model."""
+def learn(begun: Lifter | None, poses: Poses, weights: Array, settings: Settings) -> Lifter:
+    """Train on poses, drawn by weights [frame], from new weights or a copy of a model."""
     torch.manual_seed(settings.seed)
     model = Lifter() if begun is None else deepcopy(begun)
     picture, body = torch.from_numpy(poses.picture), torch.from_numpy(poses.body)
@@ -132,23 +132,25 @@ def _learnt(begun: Lifter | None, poses: Poses, weights: Array, settings: Settin
     return model
 
 
-def _answers(model: Lifter, poses: Poses) -> Array:
+def answer(model: Lifter, poses: Poses) -> Array:
+    """Return the joints that a model predicts, as in :class:`Poses`."""
     with torch.inference_mode():
         answers: Array = model(torch.from_numpy(poses.picture)).numpy()
     return answers
 
 
-def _judged(answers: Array, held: Poses, clips: Clips) -> dict[str, float]:
-    """Return the mean error of joints in mm, plain and aligned: over frames, then a family's clips, then families."""
+def judge(answers: Array, held: Poses, families: Array) -> dict[str, float]:
+    """Return the mean error of joints in mm, plain and aligned: over frames, then a family's clips, then families.
+
+    `families` [clip] are those of all clips, to whose numbers `held` refers.
+    """
     found, true = (np.asarray(values, np.float64).reshape(-1, len(JOINTS), 3) for values in (answers, held.body))
     found = found - found[:, :1]
     # Clips are in order, so the frames of each are consecutive.
     which, first = np.unique(held.clip, return_index=True)
     counts = np.diff([*first, len(held.clip)])
     errors = {"mpjpe": distances(found, true), "pa_mpjpe": distances(aligned(found, true), true)}
-    return {
-        name: 1000 * balanced(np.add.reduceat(values, first) / counts, clips.numbers[which]) for name, values in errors.items()
-    }
+    return {name: 1000 * balanced(np.add.reduceat(values, first) / counts, families[which]) for name, values in errors.items()}
 
 
 def distances(found: Array, true: Array) -> Array:

@@ -26,9 +26,10 @@ class Measure:
     gained: str
 
     def reported(self, values: Iterable[float]) -> str:
-        """Format mean and standard deviation."""
-        mean, spread = summed_up([self.times * value for value in values])
-        return f"{mean:.1f} ± {spread:.1f} {self.unit}"
+        """Format mean and standard deviation; one value has none."""
+        scaled = [self.times * value for value in values]
+        mean, spread = summed_up(scaled)
+        return f"{mean:.1f} ± {spread:.1f} {self.unit}" if len(scaled) > 1 else f"{mean:.1f} {self.unit}"
 
     def stated_gain(self, values: Sequence[float]) -> str:
         """Format mean and standard deviation of gains."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.figures import RESULTS, machine_sentence
-from benchmarks.usefulness import definitions, lifting
+from benchmarks.usefulness import amplification_page, definitions, lifting
 from benchmarks.usefulness.chart import draw
 from benchmarks.usefulness.definitions import (
     COUNTS,
@@ -20,21 +20,24 @@ from benchmarks.usefulness.definitions import (
     REAL_ONLY,
 )
 from benchmarks.usefulness.measured import MEASURES, Measure
-from benchmarks.usefulness.results import Result, paired, read, summed_up, values_of
+from benchmarks.usefulness.results import AMPLIFICATION, PRETRAINING, Result, paired, read, summed_up, values_of
 
 __all__ = ["PAGE", "PICTURE", "page", "write"]
 
 PAGE = Path(__file__).parents[2] / "docs" / "usefulness.md"
 PICTURE = PAGE.with_suffix(".png")
-TEMPLATE = Path(__file__).with_name("usefulness.template.md")
 UNMEASURED = "not measured yet: `make usefulness`"
+TEMPLATE = Path(__file__).with_name("usefulness.template.md")
 
 
 def page(folder: Path = RESULTS) -> str:
     """Return the page with the measured values."""
-    document, results = read(folder)
+    document, results = read(PRETRAINING, folder)
+    amplified = read(AMPLIFICATION, folder)
     parts = {
-        "machine": _took(document, results),
+        "machine": _took("python -m benchmarks.usefulness --only usefulness", document, results),
+        "amplified_machine": _took("python -m benchmarks.usefulness --only amplification", *amplified),
+        **amplification_page.parts(amplified[0]["facts"], amplified[1]),
         "verdict": "\n".join(f"- {_verdict(results, measure)}" for measure in MEASURES[:2]),
         **{name: _table(results, measure) for name, measure in zip(("action", "mpjpe", "pa_mpjpe"), MEASURES, strict=True)},
         **_facts(document["facts"]),
@@ -55,15 +58,15 @@ def page(folder: Path = RESULTS) -> str:
 def write() -> list[Path]:
     """Write the page and its chart and return their paths."""
     PAGE.write_text(page(), encoding="utf-8")
-    draw(read()[1], PICTURE)
+    draw(read(PRETRAINING)[1], PICTURE)
     return [PAGE, PICTURE]
 
 
-def _took(document: Mapping[str, Any], results: Sequence[Result]) -> str:
+def _took(command: str, document: Mapping[str, Any], results: Sequence[Result]) -> str:
     repetitions = len({result.repetition for result in results})
     machine = f"{machine_sentence(document['machine'])}, torch {document['machine']['torch']}"
-    took = f"`make usefulness` took {document['seconds'] / 60:.0f} minutes of one core's time"
-    return f"{took} for {repetitions} repetitions; {machine}."
+    took = f"`{command}` took {document['seconds'] / 60:.0f} minutes of one core's time"
+    return f"{took} for {repetitions} repetition{'s' * (repetitions > 1)}; {machine}."
 
 
 def _facts(facts: Mapping[str, Any]) -> dict[str, str]:

@@ -12,9 +12,10 @@ from typing import Any
 
 from benchmarks.figures import RESULTS, described_machine
 
-__all__ = ["Result", "have", "paired", "read", "summed_up", "values_of", "write"]
+__all__ = ["AMPLIFICATION", "PRETRAINING", "Result", "have", "paired", "read", "summed_up", "values_of", "write"]
 
-SECTION = "usefulness"
+PRETRAINING, AMPLIFICATION = "usefulness", "amplification"
+"""Names of the files of results: of generated motion, then real clips; and of datasets generated from clips."""
 
 
 @dataclass(frozen=True)
@@ -32,23 +33,23 @@ class Result:
     measures: Mapping[str, float]
 
 
-def write(results: Sequence[Result], facts: Mapping[str, Any], seconds: float, folder: Path = RESULTS) -> Path:
+def write(section: str, results: Sequence[Result], facts: Mapping[str, Any], seconds: float, folder: Path = RESULTS) -> Path:
     """Save results as JSON; `seconds` is processor time."""
     document = {
-        "section": SECTION,
+        "section": section,
         "machine": {**described_machine(), "torch": version("torch")},
         "seconds": round(seconds),
         "facts": dict(facts),
         "results": [asdict(result) for result in results],
     }
-    path = folder / f"{SECTION}.json"
+    path = folder / f"{section}.json"
     path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     return path
 
 
-def read(folder: Path = RESULTS) -> tuple[dict[str, Any], list[Result]]:
+def read(section: str, folder: Path = RESULTS) -> tuple[dict[str, Any], list[Result]]:
     """Return the saved document and its results."""
-    document = json.loads((folder / f"{SECTION}.json").read_text("utf-8"))
+    document = json.loads((folder / f"{section}.json").read_text("utf-8"))
     return document, [Result(**result) for result in document["results"]]
 
 

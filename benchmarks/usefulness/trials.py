@@ -6,9 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from benchmarks.usefulness.definitions import (
+    AMPLIFIED_COUNTS,
+    AUGMENTED,
+    CLIPS,
     COUNTS,
+    DEFAULT_THEN_CLIPS,
     FEWER_REPETITIONS,
     FINE_TUNING,
+    FROM_CLIPS,
+    FROM_CLIPS_THEN_CLIPS,
     GENERATED_ONLY,
     LONGER,
     MEAN_POSE,
@@ -19,7 +25,7 @@ from benchmarks.usefulness.definitions import (
     REAL_ONLY,
 )
 
-__all__ = ["TRAINING", "Trial", "trials"]
+__all__ = ["TRAINING", "Trial", "amplified_trials", "trials"]
 
 TRAINING = {
     REAL_ONLY: (1, 1.0),
@@ -53,3 +59,11 @@ def trials(task: str, repetitions: int) -> Iterator[Trial]:
         for count in COUNTS:
             yield Trial(REAL_LONGER, count, repetition)
             yield Trial(PRETRAINED_LONGER if task == "lifting" else NEW_CLASSIFIER, count, repetition)
+
+
+def amplified_trials(repetitions: int) -> Iterator[Trial]:
+    """Return all trials of own clips, those with the same clips in succession."""
+    for repetition in range(repetitions):
+        for count in AMPLIFIED_COUNTS:
+            for way in (CLIPS, AUGMENTED, FROM_CLIPS, FROM_CLIPS_THEN_CLIPS, DEFAULT_THEN_CLIPS):
+                yield Trial(way, count, repetition)

@@ -15,12 +15,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+import posegen
 from benchmarks.usefulness import __main__ as command
-from benchmarks.usefulness import action, lifting, page
+from benchmarks.usefulness import action, amplification, lifting, page
 from benchmarks.usefulness.action import FamilyScores
 from benchmarks.usefulness.cameras import FOCAL, camera_at, seen
 from benchmarks.usefulness.clips import Clips, balanced
 from benchmarks.usefulness.definitions import (
+    AMPLIFIED_COPIES,
     COUNTS,
     FOLDS,
     GENERATED_ONLY,
@@ -33,8 +35,9 @@ from benchmarks.usefulness.definitions import (
 from benchmarks.usefulness.learning import chosen_at, settings_of, shares, train
 from benchmarks.usefulness.lifting import Lifter, aligned, distances
 from benchmarks.usefulness.people import drawn, parts_of
-from benchmarks.usefulness.results import Result, have, write
-from benchmarks.usefulness.trials import Trial, trials
+from benchmarks.usefulness.results import AMPLIFICATION, PRETRAINING, Result, have, write
+from benchmarks.usefulness.trials import Trial, amplified_trials, trials
+from posegen.evaluation.families import family_of
 from posegen.skeleton import JOINTS
 from posegen.training.data.features import View
 from posegen.training.settings import Model
@@ -243,9 +246,20 @@ def results() -> list[Result]:
     return made
 
 
+def amplified_results() -> list[Result]:
+    return [
+        Result(
+            amplification.ACTION, way, 1, 7, repetition, {"balanced": 0.35 + 0.05 * number + 0.1 * repetition, "imported": 0.5}
+        )
+        for repetition in range(2)
+        for number, way in enumerate(amplification.SOURCES)
+    ]
+
+
 def test_the_page_shows_the_results(tmp_path: Path) -> None:
     facts = {"families": {"walk": 7, "run": 3}, "persons": 5, "parts": [{"persons": 2, "clips": 4}, {"persons": 3, "clips": 6}]}
-    write(results(), facts, 1260, tmp_path)
+    write(PRETRAINING, results(), facts, 1260, tmp_path)
+    write(AMPLIFICATION, amplified_results(), facts, 300, tmp_path)
     made = page.page(tmp_path)
     assert "took 21 minutes of one core's time for 2 repetitions" in made
     assert "| 1 (12 to 13) | 52.5 ± 3.5 % | 62.5 ± 3.5 % | +10.0 ± 0.0 points | 2 of 2 |" in made
@@ -254,10 +268,16 @@ def test_the_page_shows_the_results(tmp_path: Path) -> None:
     assert "| 1 (12 to 13) | 105.0 ± 7.1 mm | 125.0 ± 7.1 mm | -20.0 ± 0.0 mm | 0 of 2 |" in made
     assert "+10.0 points with 1 clip a class (better in 2 of 2)" in made
     assert "| generated only | none | 25.0 ± 0.0 % |" in made
-    assert "| the mean pose | all (48) | 321.0 ± 0.0 mm |" in made
-    assert "| real only, longer | all (48) | 12.5 ± 0.0 %; real only in the same 1 repetitions 50.0 ± 0.0 % |" in made
+    assert "| the mean pose | all (48) | 321.0 mm |" in made
+    assert "| real only, longer | all (48) | 12.5 %; real only in the same 1 repetitions 50.0 % |" in made
     assert "run 3, walk 7" in made
     assert "chance is 50.0 %" in made
+    assert "took 5 minutes of one core's time for 2 repetitions" in made
+    assert "| augmented clips | 45.0 ± 7.1 % |  |  |" in made
+    gains = "+10.0 points (2 of 2) | +5.0 points (2 of 2) | +15.0 points (2 of 2) | +10.0 points (2 of 2)"
+    assert f"| Action, balanced accuracy | 1 | {gains} | first two above 0: pass |" in made
+    assert "| Lifting, MPJPE | 1 |" not in made
+    assert "it takes 50 % with 1 clip a class" in made
     assert "{{" not in made
 
 
@@ -266,8 +286,9 @@ def test_the_committed_page_is_up_to_date() -> None:
     assert page.PICTURE.stat().st_size < 60_000
 
 
-def test_results_contain_no_clips() -> None:
-    document = json.loads((page.RESULTS / "usefulness.json").read_text("utf-8"))
+@pytest.mark.parametrize("section", [PRETRAINING, AMPLIFICATION])
+def test_results_contain_no_clips(section: str) -> None:
+    document = json.loads((page.RESULTS / f"{section}.json").read_text("utf-8"))
     assert all(isinstance(value, float) for result in document["results"] for value in result["measures"].values())
 
 
@@ -290,3 +311,42 @@ def test_every_trial_uses_its_own_clips(clips: Clips, monkeypatch: pytest.Monkey
         assert all(r.clips == len(own.trained_on(0, r.count)) for r in results)
         assert all(math.isfinite(value) for r in results for value in r.measures.values())
         assert have(results, name) == {(t.way, t.count, t.repetition) for t in trials(name, 1)}
+
+
+def test_copies_keep_their_family_and_body() -> None:
+    clip = np.cumsum(np.random.default_rng(6).normal(0, 0.01, (40, len(JOINTS), 3)), axis=1).astype(np.float32)
+    copies, families = amplification.augmented([clip, clip + 1], np.array([4, 2]))
+    assert families.tolist() == [4] * AMPLIFIED_COPIES + [2] * AMPLIFIED_COPIES
+    lengths = {len(copy) for copy in copies}
+    assert min(lengths) >= 32
+    assert max(lengths) <= 50
+    assert len(lengths) > 5
+    sizes = np.array([np.ptp(copy[0, :, 1]) / np.ptp(clip[0, :, 1]) for copy in copies])
+    assert np.ptp(sizes) > 0.1
+    assert np.abs(sizes - 1).max() < 0.1001
+
+
+@pytest.mark.slow
+def test_a_dataset_from_clips_trains_on_no_test_subject(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = posegen.load_config("default", ["story.actions={squat: 40, kick: 40}"])
+    dataset = posegen.generate(config, samples=12, workers=1, out=tmp_path / "default").path
+    made, shown = amplification.excerpts(dataset, family_of)
+    names = [amplification.IMPORTED[family] for family in shown]
+    assert {"crouch", "kick"} <= set(names)
+    squats = [clip for clip, name in zip(made, names, strict=True) if name == "crouch"]
+    kicks = [clip for clip, name in zip(made, names, strict=True) if name == "kick"]
+    joints = [*squats[:6], *kicks[:6]]
+    persons = tuple("abc"[i % 3] for i in range(len(joints)))
+    families = ("crouch",) * len(squats[:6]) + ("kick",) * len(kicks[:6])
+    clips = Clips(joints, families, persons, 25.0, np.array(["abc".index(person) for person in persons]))
+    monkeypatch.setattr(amplification, "AMPLIFIED_SAMPLES", 6)
+    monkeypatch.setattr(amplification, "STEPS", 2)
+    monkeypatch.setattr(amplification, "LIFTING_STEPS", 2)
+    own = [trial for trial in amplified_trials(1) if trial.count == 1]
+    found = list(amplification.measure(clips, dataset, own, tmp_path / "work"))
+    assert [(r.task, r.way) for r in found] == [
+        (task, trial.way) for trial in own for task in (amplification.ACTION, amplification.LIFTING)
+    ]
+    assert all(r.clips == 2 and math.isfinite(value) for r in found for value in r.measures.values())
+    taken = {path.name.partition("_")[0] for path in (tmp_path / "work").rglob("*_0*.npz")}
+    assert taken == {"crouch", "kick"}
