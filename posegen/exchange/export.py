@@ -36,6 +36,7 @@ from posegen.generation.header import stored_config
 from posegen.generation.pool import JobError, LostJob, run_jobs
 from posegen.generation.run import MARGIN
 from posegen.generation.session import write_session
+from posegen.generation.shard import pause_garbage_collection
 from posegen.library.load import Library, load_library
 from posegen.machine import available_cores, free_disk
 from posegen.plugins import STORED_ARRAYS
@@ -225,7 +226,8 @@ def _export_shard(job: _Job) -> int:
             yield clips
 
     try:
-        content = form.write(blocks(), Shard(job.out, job.shard, library))
+        with pause_garbage_collection():
+            content = form.write(blocks(), Shard(job.out, job.shard, library))
     except PosegenError as error:
         raise JobError(str(error)) from error
     record = {"clips": count, "left_out": left_out, "content": content}

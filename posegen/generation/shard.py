@@ -126,7 +126,7 @@ def make_shard(job: ShardJob) -> tuple[Receipt, ShardMeasures]:
     arrays: dict[str, Array] = {}
     rows: list[dict[str, Any]] = []
     inject_shard_fault()
-    with timing() as spans, _pause_garbage_collection():
+    with timing() as spans, pause_garbage_collection():
         for start, stop in blocks(job.header, first, job.stop):
             batch = make_samples(job.config, start, stop)
             with stage("fields"):
@@ -202,8 +202,11 @@ def _peak_bytes() -> int:
 
 
 @contextmanager
-def _pause_garbage_collection() -> Iterator[None]:
-    """Search for no reference cycles: the rows of a shard are a million objects without any. Saves 6 to 12 % of the time."""
+def pause_garbage_collection() -> Iterator[None]:
+    """Search for no reference cycles: the rows of a shard are a million objects without any.
+
+    Saves 6 to 12 % of the time of generation, and about 10 % of that of an export.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
