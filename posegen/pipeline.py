@@ -294,9 +294,9 @@ def draw_animation(animation: Animation, out: Path) -> None:
     from posegen.viewing.clip import make_clip
     from posegen.viewing.render import render_all
 
-    clip = animation.clip
-    contact = np.pad(clip.contact.astype(np.uint8), ((0, 0), (0, len(CONTACTS) - clip.contact.shape[1])))
-    drawn = make_clip(clip.joints[None], "\n".join(animation.texts), animation.fps, contact=contact[None], title="animated")
+    joints, contact = (np.stack([getattr(clip, name) for clip in animation.clips]) for name in ("joints", "contact"))
+    contact = np.pad(contact.astype(np.uint8), ((0, 0), (0, 0), (0, len(CONTACTS) - contact.shape[2])))
+    drawn = make_clip(joints, "\n".join(animation.texts), animation.fps, contact=contact, title="animated")
     render_all([drawn], out)
 
 

@@ -1,6 +1,6 @@
 """Benchmarks of the training tasks: each learns with `quick` within minutes, and its control learns nothing."""
 
-from benchmarks.tasks import attribute, identity, kills, motion, own_table, pipeline, text
+from benchmarks.tasks import attribute, identity, kills, motion, own_table, people, pipeline, text, use
 
 TITLE = "Tasks"
-MEASURES = [identity, attribute, text, own_table, pipeline, kills, motion]
+MEASURES = [use, identity, attribute, text, own_table, pipeline, kills, motion, people]

@@ -42,7 +42,7 @@ def figures_of_turns(name: str, run: Path, watcher: Path, pairs: Sequence[tuple[
         for (number, (one, other)), seed in product(enumerate(pairs), SEEDS):
             text = f"a person {WORDS[one]}, then {WORDS[other]}"
             made = animate(trained, encoder, [text], seed=seed + number, whole=whole)
-            frames = _frames(seer, made.clip.joints)
+            frames = _frames(seer, made.clips[0].joints)
             first, second = (_when(frames, action, seer.view.fps) for action in (one, other))
             ordered += first < second
         value = f"{ordered} of {len(pairs) * len(SEEDS)}"

@@ -34,7 +34,7 @@ def figures_of_joins(name: str, run: Path) -> Iterator[Figure]:
     inside, outside = [], []
     for seed, texts in enumerate(pairwise(SENTENCES)):
         made = animate(trained, encoder, texts, seed=seed)
-        changes = _changes(made.clip.joints, made.fps)
+        changes = _changes(made.clips[0].joints, made.fps)
         shared = np.zeros(len(changes), bool)
         for start, end in zip(made.starts[1:], made.ends[:-1], strict=True):
             shared[start:end] = True

@@ -38,8 +38,11 @@ def animate(
 
     A text that describes several actions one after another, such as "walks, then waves", is split into one text per action.
 
-    RUN is a run of `posegen train --task motion`. The same texts, seed and options give the same motion.
+    RUN is a run of `posegen train --task motion`. If it was trained on scenes of several people, such as those of the config
+    pairs, it generates several. The same texts, seed and options give the same motion.
     """
+    import numpy as np
+
     from posegen.captions.parser import unknown_words
     from posegen.library.load import load_library
     from posegen.pipeline import draw_animation
@@ -54,19 +57,29 @@ def animate(
         output.note(f"not in any caption that posegen writes: {', '.join(unknown)}; the motion may not show what they mean")
     scale = GUIDANCE if guidance is None else guidance
     made = make(trained, load_text_encoder(trained, encoder), texts, seed=seed, guidance=scale, **options)
+    joints, contact = (np.stack([getattr(clip, name) for clip in made.clips]) for name in ("joints", "contact"))
+    people, frames = joints.shape[:2]
     arrays = {
-        "joints": made.clip.joints,
-        "contact": made.clip.contact,
+        "joints": joints[0] if people == 1 else joints,
+        "contact": contact[0] if people == 1 else contact,
         "fps": made.fps,
-        "contact_names": CONTACTS[: made.clip.contact.shape[1]],
+        "contact_names": CONTACTS[: contact.shape[2]],
         "texts": made.texts,
         "text_start": made.starts,
         "text_end": made.ends,
     }
     write_motion(out, arrays, partial(draw_animation, made))
-    frames = len(made.clip.joints)
     parts = [
         {"text": text, "start": start, "end": end} for text, start, end in zip(made.texts, made.starts, made.ends, strict=True)
     ]
-    document = {"path": out, "frames": frames, "fps": made.fps, "seed": seed, "texts": parts, "unknown_words": unknown}
-    output.summary(document, f"Wrote {out}: {frames / made.fps:.1f} s.")
+    document = {
+        "path": out,
+        "people": people,
+        "frames": frames,
+        "fps": made.fps,
+        "seed": seed,
+        "texts": parts,
+        "unknown_words": unknown,
+    }
+    several = f", {people} people" if people > 1 else ""
+    output.summary(document, f"Wrote {out}: {frames / made.fps:.1f} s{several}.")

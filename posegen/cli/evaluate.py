@@ -572,7 +572,7 @@ def measure_animation(
     )
 
 
-def _figures(figures: list[MotionClip], fps: float) -> dict[str, float]:
+def _figures(scenes: list[tuple[MotionClip, ...]], fps: float) -> dict[str, float]:
     import numpy as np
 
     from posegen.evaluation.plausibility import MEASURES, measure_clip
@@ -580,7 +580,8 @@ def _figures(figures: list[MotionClip], fps: float) -> dict[str, float]:
 
     found = [
         measure_clip(Recording("", "", figure.joints.astype(np.float64), fps, figure.contact.astype(np.uint8)))
-        for figure in figures[:_MEASURED]
+        for figures in scenes[:_MEASURED]
+        for figure in figures
     ]
     columns = {name: np.array([clip[name] for clip in found]) for name in MEASURES}
     return {name: float(np.nanmean(values)) for name, values in columns.items() if np.isfinite(values).any()}

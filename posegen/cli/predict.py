@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from posegen.cli.options import PATH, Output, command, file_option
-from posegen.errors import UsageError
 
 if TYPE_CHECKING:
     from posegen.training.predictions import NamedClip
@@ -30,8 +29,8 @@ def predict(run: Path, source: Path, out: Path, output: Output) -> None:
     for each stretch of a long one. TEXTS.csv (or .parquet) has a column text, or the columns that a model trained with --label
     reads: the table has a row for each row.
 
-    For the task action, the table has the predicted action, the share of frames with that action, and the action of each frame
-    of the model's input.
+    For the task action, the table has a row for each actor of a sequence with several. A row has the predicted action, the
+    share of frames with that action, and the action of each frame of the model's input.
     """
     from posegen.dataset.layout import HEADER_FILE
     from posegen.dataset.table_files import TABLES
@@ -57,14 +56,8 @@ def named_clips(source: Path, refuse: Callable[[str], object]) -> Iterator[Named
     UsageError
         If there are no files of clips, or a single file cannot be read.
     """
-    from posegen.mocap.sources import clip_files, read_source
+    from posegen.mocap.sources import read_clips
     from posegen.training.predictions import NamedClip
 
-    for file in clip_files([source]):
-        try:
-            for clip in read_source(file):
-                yield NamedClip(clip.name, clip.joints, clip.fps)
-        except UsageError as error:
-            if file == source:
-                raise
-            refuse(str(error))
+    for clip in read_clips(source, refuse):
+        yield NamedClip(clip.name, clip.joints, clip.fps)

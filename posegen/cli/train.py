@@ -61,9 +61,9 @@ def train(
     on all samples.
 
     CLIPS are your own clips, for the tasks action, identity and attribute: an .npz file with joints [frames, 22, 3], offsets,
-    fps and classes or subjects, or a folder with CLASS/NAME.npy or SUBJECT/NAME.npy. --label takes classes, subjects or, for
-    attribute, numbers from a column of CLIPS/labels.csv, or of the .csv beside an .npz. --init starts from the model of another
-    run.
+    fps and classes or subjects, or a folder with CLASS/NAME or SUBJECT/NAME as .npy, .bvh, .c3d or others. --label takes
+    classes, subjects or, for attribute, numbers from a column of CLIPS/labels.csv, or of the .csv beside an .npz. --init starts
+    from the model of another run.
 
     For the tasks text and attribute, TABLE.csv or TABLE.parquet with --label predicts one column from the others: texts,
     numbers and vectors.

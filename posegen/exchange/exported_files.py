@@ -101,14 +101,14 @@ def read_tar(path: Path) -> Iterator[ExportedClip]:
                 check_joints(path, joints)
 
 
-def read_array_of_joints(path: Path) -> ExportedClip:
-    """Read an ``.npy`` file with joints [frame, 22, 3], or with HumanML3D's 263 or MotionStreamer's 272 features."""
-    values, fps = read_array_file(path), float(features263.FPS)
+def read_array_of_joints(path: Path, fps: float = features263.FPS) -> ExportedClip:
+    """Read an ``.npy`` file with joints [frame, 22, 3] at `fps`, or with HumanML3D's 263 or MotionStreamer's 272 features."""
+    values, fps = read_array_file(path), float(fps)
     if values.ndim == 2 and values.dtype.kind == "f" and values.shape[1] in (features263.WIDTH, hml272.WIDTH):
         if values.shape[1] == hml272.WIDTH:
             values, fps = hml272.joints_of(values), float(hml272.FPS)
         else:
-            values = features263.joints_of(values)
+            values, fps = features263.joints_of(values), float(features263.FPS)
     check_joints(path, values)
     return ExportedClip("", values, fps, "")
 

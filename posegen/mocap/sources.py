@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from posegen.arrays import Array
-from posegen.dataset.clip_files import HIGHEST_FPS, LOWEST_FPS
+from posegen.dataset.clip_files import FOLDER_FPS, HIGHEST_FPS, LOWEST_FPS
 from posegen.errors import PosegenError, UsageError
 from posegen.evaluation.body import longest_present, point
+from posegen.exchange import features263
 from posegen.exchange.exported_files import (
     is_table,
     listed_rate,
@@ -110,8 +111,36 @@ def holds_clips(path: Path) -> bool:
     return path.is_file() and path.suffix.lower() in SUFFIXES
 
 
+def read_clips(path: Path, refuse: Callable[[str], object]) -> Iterator[SourceClip]:
+    """Read the clips of a file or a folder for a model.
+
+    Parameters
+    ----------
+    path : Path
+        Joints in ``.npy`` files have the frame rate of :mod:`posegen.dataset.clip_files`.
+    refuse : callable
+        Called with the message for each file of a folder that cannot be read.
+
+    Raises
+    ------
+    UsageError
+        If there are no files of clips, or a single file cannot be read.
+    """
+    for file in clip_files([path]):
+        try:
+            yield from read_source(file, joints_fps=FOLDER_FPS)
+        except UsageError as error:
+            if file == path:
+                raise
+            refuse(str(error))
+
+
 def read_source(
-    file: Path, fps: float | None = None, names: Path | None = None, floor_within: float = 0.0
+    file: Path,
+    fps: float | None = None,
+    names: Path | None = None,
+    floor_within: float = 0.0,
+    joints_fps: float = features263.FPS,
 ) -> Iterator[SourceClip]:
     """Read the clips of a file.
 
@@ -124,6 +153,8 @@ def read_source(
         YAML file that gives the names of joints in BVH and C3D files.
     floor_within : float
         Heights are those of the file if its floor, below the lowest percent of the soles, is this near to 0, in metres.
+    joints_fps : float
+        Frame rate of joints in an ``.npy`` file, which states none.
 
     Raises
     ------
@@ -131,7 +162,7 @@ def read_source(
         If the file is invalid or not of a person.
     """
     try:
-        for clip in _read(file, fps, names):
+        for clip in _read(file, fps, names, joints_fps):
             if not LOWEST_FPS <= clip.fps <= HIGHEST_FPS:
                 raise UsageError(
                     f"{clip.name}: has {clip.fps:g} frames per second; {LOWEST_FPS:g} to {HIGHEST_FPS:g} are read: give --fps"
@@ -144,7 +175,7 @@ def read_source(
         raise UsageError(f"{file}: cannot be read ({reason:.200}); write the file again") from error
 
 
-def _read(file: Path, fps: float | None, names: Path | None) -> Iterator[SourceClip]:
+def _read(file: Path, fps: float | None, names: Path | None, joints_fps: float) -> Iterator[SourceClip]:
     suffix = file.suffix.lower()
     if suffix == ".bvh":
         from posegen.exchange.bvh import read_bvh_figure
@@ -152,7 +183,7 @@ def _read(file: Path, fps: float | None, names: Path | None) -> Iterator[SourceC
         figure = read_bvh_figure(file, names)
         yield _clip(file, str(file), figure.joints, fps or figure.fps, f"BVH, names of {figure.convention}", figure.unit)
     elif suffix == ".npy":
-        found = read_array_of_joints(file)
+        found = read_array_of_joints(file, joints_fps)
         yield _clip(file, str(file), found.joints, fps or found.fps, "joints or features as in HumanML3D")
     elif suffix == ".c3d":
         from posegen.exchange.c3d import read_c3d

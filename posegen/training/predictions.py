@@ -24,8 +24,8 @@ from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.table_files import read_table, read_texts
 from posegen.errors import UsageError
 from posegen.progress import Progress
-from posegen.training.data.sources import ClipSource, dataset_origin, read_field, view_of
-from posegen.training.trained_models import SHORTEST, TrainedModel, check_rate, load_model, model_outputs
+from posegen.training.data.sources import ClipSource, dataset_origin, read_field
+from posegen.training.trained_models import SHORTEST, TrainedModel, load_model, model_outputs, view_for
 
 _INPUTS = 2
 """Number of a task's recipes that are model inputs; the rest are labels, which predictions do not need."""
@@ -51,8 +51,8 @@ def predict(run: Path, source: Path, out: Path, progress: Progress | None = None
     source : Path
         The dataset. Labels are not read.
     out : Path
-        Parquet file with the columns ``sample``, ``variant`` and those of the task; for a model that reads texts also
-        ``caption``, the number of the caption, and ``text``.
+        Parquet file with the columns ``sample``, ``variant`` and those of the task; for a model of single actors on a dataset
+        with several also ``actor``; for a model that reads texts also ``caption``, the number of the caption, and ``text``.
     progress : Progress, optional
 
     Returns
@@ -69,8 +69,8 @@ def predict(run: Path, source: Path, out: Path, progress: Progress | None = None
     if trained.task.describe_texts is not None:
         return _write(_caption_tables(trained, dataset), out, None, progress)
     load_model(run, "describe")
-    check_rate(trained, dataset.header.fps, source)
-    return _write(_sequence_tables(trained, dataset), out, len(dataset) * len(dataset.header.variants), progress)
+    rows = len(dataset) * len(dataset.header.variants) * (view_for(trained, dataset)[1].actors if trained.task.by_actor else 1)
+    return _write(_sequence_tables(trained, dataset), out, rows, progress)
 
 
 def predict_clips(run: Path, clips: Iterable[NamedClip], out: Path, progress: Progress | None = None) -> int:
@@ -183,13 +183,16 @@ def _sequence_tables(trained: TrainedModel, dataset: Dataset) -> Iterator[pa.Tab
     """Yield the predictions for the clips of each chunk, in order of sample and variant."""
     describe, variants = trained.task.describe, dataset.header.variants
     assert describe is not None, "checked by predict"
-    task, view = replace(trained.task, first_variant_only=False), view_of(dataset, trained.view.stride)
+    task, view = view_for(trained, dataset)
+    task = replace(task, first_variant_only=False)
     for numbers in _chunks(dataset):
         source = ClipSource(dataset_origin(dataset), task.recipes[:_INPUTS], view, numbers)
         for outputs, clips in model_outputs(task, trained.model, source, None, size=len(numbers) * len(variants)):
             names = [variants[i] for i in clips["variant"].tolist()]
-            columns = {"sample": clips["sample"].numpy(), "variant": names} | describe(outputs, clips, trained.view)
-            yield pa.table(columns).take(np.lexsort((clips["variant"], clips["sample"])))
+            order = [clips[name] for name in ("actor", "variant", "sample") if name in clips]
+            columns = {"sample": clips["sample"].numpy(), "variant": names}
+            columns |= {"actor": clips["actor"].numpy()} if "actor" in clips else {}
+            yield pa.table(columns | describe(outputs, clips, trained.view)).take(np.lexsort(order))
 
 
 def _caption_tables(trained: TrainedModel, dataset: Dataset) -> Iterator[pa.Table]:

@@ -25,6 +25,7 @@ from posegen.dataset.table_files import TABLES
 from posegen.embedding.models import DEFAULT, find_encoder
 from posegen.errors import UsageError
 from posegen.library.load import load_library
+from posegen.mocap.sources import holds_clips
 from posegen.plugins import TASKS
 from posegen.quantities import human_bytes
 from posegen.randomness import Stream, uniform
@@ -220,7 +221,8 @@ def open_training_data(source: str | Path, data: Data, sequences: int) -> Traini
         )
     config = load_config(str(source))
     library = load_library(config.story.library)
-    view = View(-(-config.frames // data.stride), config.fps / data.stride, data.stride, tuple(library.actions))
+    frames, actors = -(-config.frames // data.stride), config.story.actors.max
+    view = View(frames, config.fps / data.stride, data.stride, tuple(library.actions), actors=actors)
     low, high = SPLITS["training"]
     variants = len(data.variants or config.variants.names)
     # A tenth more than the share of the split, as each sample's split is drawn by itself.
@@ -392,6 +394,9 @@ def open_setup(request: Request) -> Setup:
         task = task.labelled(data.view)
     if data.groups is not None and (task.takes_captions or any(ROWS in recipe.fields for recipe in task.recipes)):
         raise UsageError(f"{request.source}: the task {task.name} needs annotations that only datasets of posegen have")
+    if not task.by_actor and not task.scene_recipes:
+        data = replace(data, view=replace(data.view, actors=1))
+    task = task.reading_actors(data.view.actors)
     if task.by_identity:
         data = data.with_identities(settings)
     if task.takes_captions:
@@ -440,7 +445,7 @@ def _open_labelled(request: Request) -> Setup:
 def _open_data(request: Request, *, by_subject: bool, by_label: bool) -> TrainingData:
     """Open the training data; a trained model, if there is one, defines how a user's clips are seen."""
     path, settings = Path(request.source), request.settings
-    is_own = path.suffix == ".npz" or (not (path / HEADER_FILE).exists() and any(path.glob("*/*.npy")))
+    is_own = path.suffix == ".npz" or holds_clips(path)
     if not is_own and (request.init is None or (path / HEADER_FILE).exists() or not path.is_dir()):
         return open_training_data(request.source, settings.data, settings.steps * settings.batch)
     stride = settings.data.stride
@@ -449,13 +454,14 @@ def _open_data(request: Request, *, by_subject: bool, by_label: bool) -> Trainin
     clips = read_own_clips(path, model_view.fps * model_view.stride, by_subject=by_subject, label=label)
     frames = -(-max(len(clip) for clip in clips.joints) // model_view.stride)
     view = View(frames, model_view.fps, model_view.stride, tuple(sorted(set(clips.words))))
-    data = TrainingData(str(path), clips.identity, 0, len(clips.words), view, clips.origin(), groups=clips.groups)
+    samples, groups = len(clips.words), clips.groups
+    data = TrainingData(str(path), clips.identity, 0, samples, view, clips.origin(), groups=groups, notes=clips.notes)
     if by_label:
         return _with_label(data, clips, settings.table)
     if not by_subject:
         return data
     people, warning = identities_of_clips(path, clips.joints, clips.subjects)
-    return replace(data, people=people, notes=() if warning is None else (warning,))
+    return replace(data, people=people, notes=data.notes if warning is None else (*data.notes, warning))
 
 
 def _with_label(data: TrainingData, clips: OwnClips, table: Table) -> TrainingData:

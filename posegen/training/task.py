@@ -7,7 +7,7 @@ and reports are the same for all tasks and are not part of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,7 +20,7 @@ from posegen.errors import UsageError
 from posegen.plugins import TASKS
 from posegen.randomness import Stream, normal
 from posegen.training.data.captions import CaptionSampler
-from posegen.training.data.features import FEATURES, Recipe, View
+from posegen.training.data.features import FEATURES, Recipe, View, by_actor
 from posegen.training.settings import Model, Settings
 from posegen.wording import did_you_mean, shown
 
@@ -63,16 +63,18 @@ class Network:
 
 
 def motion_network(model: nn.Module, view: View, output: str = "") -> Network:
-    """Return a model of motion features [clip, frame, FEATURES] and lengths [clip]."""
+    """Return a model of motion features and lengths [clip]: features [clip, frame, FEATURES], or those of all actors."""
     encoder: Any = model.encoder
+    mean, spread = encoder.mean.cpu().numpy(), encoder.spread.cpu().numpy()
+    inner = (FEATURES,) if len(mean) == FEATURES else (view.actors, len(mean) // view.actors)
 
     def example(clips: int, frames: int) -> dict[str, Array]:
         """Return clips of different lengths whose features are distributed as in training."""
-        drawn = normal(0, np.arange(clips), Stream.AUGMENT, frames * FEATURES).reshape(clips, frames, FEATURES)
-        motion = drawn * encoder.spread.cpu().numpy() + encoder.mean.cpu().numpy()
+        drawn = normal(0, np.arange(clips), Stream.AUGMENT, frames * len(mean)).reshape(clips, frames, len(mean))
+        motion = (drawn * spread + mean).reshape(clips, frames, *inner)
         return {"motion": motion.astype(np.float32), "length": np.array([frames - 3 * i for i in range(clips)], np.int64)}
 
-    return Network(model, {"motion": ("clip", "frame", FEATURES), "length": ("clip",)}, example, view.frames, output)
+    return Network(model, {"motion": ("clip", "frame", *inner), "length": ("clip",)}, example, view.frames, output)
 
 
 class Tally(Protocol):
@@ -155,6 +157,10 @@ class Task:
         Whether validation and test use only the first variant of each sample.
     vary_skeleton : bool
         Whether the task does not depend on the skeleton, so that training varies it from clip to clip.
+    by_actor : bool
+        Whether each actor of a sample is a clip of its own.
+    scene_recipes : tuple of Recipe
+        The recipes where samples have several actors and the model takes all of them at once; empty: it takes the first one.
     by_identity : bool
         Whether the task compares identities: splits then separate identities, and a batch holds several clips of each.
     takes_motion : bool
@@ -200,6 +206,8 @@ class Task:
     normalised_array: str = "motion"
     first_variant_only: bool = False
     vary_skeleton: bool = False
+    by_actor: bool = False
+    scene_recipes: tuple[Recipe, ...] = ()
     by_identity: bool = False
     takes_motion: bool = True
     generates_motion: bool = False
@@ -216,6 +224,12 @@ class Task:
     def configured(self, settings: Settings) -> Task:
         """Return the task for given settings."""
         return self if self.configure is None else self.configure(settings)
+
+    def reading_actors(self, actors: int) -> Task:
+        """Return the task for samples with a number of actors."""
+        if actors > 1 and self.by_actor:
+            return replace(self, recipes=tuple(map(by_actor, self.recipes)))
+        return self if actors == 1 or not self.scene_recipes else replace(self, recipes=self.scene_recipes)
 
     def restored(self, form: str) -> Task:
         """Return the task of a trained model."""

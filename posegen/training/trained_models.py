@@ -19,11 +19,11 @@ from pydantic import TypeAdapter
 from torch import Tensor, nn
 
 from posegen.arrays import Array
-from posegen.dataset.read import open_dataset
+from posegen.dataset.read import Dataset, open_dataset
 from posegen.errors import PosegenError, UsageError
 from posegen.progress import Progress
 from posegen.training.data.captions import open_captions
-from posegen.training.data.features import View, features_of
+from posegen.training.data.features import View
 from posegen.training.data.feed import batches_of, to_clips
 from posegen.training.data.sources import ClipSource, dataset_origin, view_of
 from posegen.training.measures import Ranking, rank_pairs
@@ -96,6 +96,8 @@ def load_model(run: Path, *abilities: str) -> TrainedModel:
     weights = read_tensors(path, document["xxh3"], f"Remove {run / RESULT} and run the training command again to write it anew")
     view = TypeAdapter(View).validate_python(document["view"])
     task = find_task(document["task"]).restored(document["form"])
+    # A model of single actors takes each of them, however many a clip has.
+    task = task if task.by_actor else task.reading_actors(view.actors)
     for ability in abilities:
         if not getattr(task, ability):
             raise UsageError(f"{run}: is a model of the task {task.name}, which {ABILITIES[ability]}")
@@ -206,11 +208,10 @@ def encode_dataset(run: Path, path: Path, samples: int | None, progress: Progres
         If the run has no retrieval model, the frame rates differ, or the captions are not embedded by that encoder.
     """
     trained, dataset = load_model(run, "embeds_captions"), open_dataset(path)
-    check_rate(trained, dataset.header.fps, path)
     captions = replace(open_captions(path, dataset.header.shard, trained.view.text_encoder), pairs=None)
     numbers = np.arange(len(dataset) if samples is None else min(samples, len(dataset)))
-    view = view_of(dataset, trained.view.stride)
-    source = ClipSource(dataset_origin(dataset), trained.task.recipes, view, numbers, captions)
+    task, view = view_for(trained, dataset)
+    source = ClipSource(dataset_origin(dataset), task.recipes, view, numbers, captions)
     encoded: list[tuple[Array, Array, Array]] = []
     progress = progress or Progress()
     progress.start("encode", len(numbers), unit="clips")
@@ -232,7 +233,7 @@ def encode_clips(run: Path, clips: Iterable[tuple[Array, float]], name: str) -> 
     ----------
     run : Path
         Training run of a retrieval model.
-    clips : iterable of (float [frame, 22, 3], float)
+    clips : iterable of (float [frame, 22, 3] or [actor, frame, 22, 3], float)
         Joints in metres, y up, and frames per second.
     name : str
         Name of the clips, for messages.
@@ -250,16 +251,42 @@ def encode_clips(run: Path, clips: Iterable[tuple[Array, float]], name: str) -> 
     trained = load_model(run, "embeds_captions")
     view, vectors = trained.view, []
     most = view.frames * view.stride
+    recipe = trained.task.recipes[0]
     for joints, fps in clips:
         check_rate(trained, fps, name)
-        for stretch in np.array_split(joints, max(1, -(-len(joints) // most))):
-            if len(stretch) >= SHORTEST * view.stride:
-                motion = features_of(np.asarray(stretch[:: view.stride], np.float32), view.fps)
+        scene = np.asarray(joints if joints.ndim == 4 else joints[None], np.float32)
+        for stretch in np.array_split(scene, max(1, -(-scene.shape[1] // most)), axis=1):
+            if stretch.shape[1] >= SHORTEST * view.stride:
+                motion = torch.from_numpy(recipe.compute({"joints": stretch[None]}, view)).float()
                 with torch.inference_mode():
-                    vectors.append(trained.model(torch.from_numpy(motion)[None], torch.tensor([len(motion)])).numpy()[0])
+                    vectors.append(trained.model(motion, torch.tensor([motion.shape[1]])).numpy()[0])
     if not vectors:
         raise UsageError(f"{name}: no clip has {SHORTEST} frames at the rate of the model, the least that it can encode")
     return np.stack(vectors)
+
+
+def view_for(trained: TrainedModel, dataset: Dataset) -> tuple[Task, View]:
+    """Return the task and the view with which a model reads a dataset.
+
+    Raises
+    ------
+    UsageError
+        If the frame rates differ, or the model takes whole scenes and the dataset has scenes of more actors.
+    """
+    check_rate(trained, dataset.header.fps, dataset.path)
+    view, task = view_of(dataset, trained.view.stride), trained.task
+    if task.by_actor or not task.scene_recipes:
+        return task.reading_actors(view.actors if task.by_actor else 1), view
+    if view.actors > trained.view.actors:
+        problem = f"has clips of up to {view.actors} people; the model was trained on clips of {people(trained.view.actors)}"
+        hint = f"Train one on such clips: posegen train {dataset.path} --task {task.name}"
+        raise UsageError(f"{dataset.path}: {problem}. {hint}")
+    return task, replace(view, actors=trained.view.actors)
+
+
+def people(most: int) -> str:
+    """Return a number of people in words: ``one person``, ``up to 2 people``."""
+    return "one person" if most == 1 else f"up to {most} people"
 
 
 def check_rate(trained: TrainedModel, fps: float, name: str | Path) -> None:

@@ -53,7 +53,7 @@ def _made(folder: Path) -> dict[str, Any]:
 
     trained = load_model(folder / "whole", "generates_motion")
     encoder = load_text_encoder(trained)
-    one, again, other = (animate(trained, encoder, TEXTS, seed=seed).clip for seed in (1, 1, 2))
+    one, again, other = (animate(trained, encoder, TEXTS, seed=seed).clips[0] for seed in (1, 1, 2))
     short = animate(trained, encoder, TEXTS[:1], seconds=4)
     refused = []
     for refuse in (
@@ -71,7 +71,7 @@ def _made(folder: Path) -> dict[str, Any]:
     return {
         "again": bool((one.joints == again.joints).all()),
         "other": float(np.abs(one.joints - other.joints).max()),
-        "frames": [len(one.joints), len(short.clip.joints)],
+        "frames": [len(one.joints), len(short.clips[0].joints)],
         "finite": bool(np.isfinite(one.joints).all()),
         "refused": refused,
         "judged": asdict(judged),

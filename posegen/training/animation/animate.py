@@ -31,9 +31,20 @@ from posegen.randomness import Stream, uniform
 from posegen.training.animation.feet import lock_feet
 from posegen.training.data.captions import open_captions
 from posegen.training.data.features import Draw
-from posegen.training.models.poses import AVERAGE_BODY, CONTACTS, body_of, leg_length, pose_body, root_of
+from posegen.training.models.poses import (
+    AVERAGE_BODY,
+    CONTACTS,
+    POSE_NUMBERS,
+    SCENE_NUMBERS,
+    body_of,
+    leg_length,
+    place_beside,
+    pose_body,
+    root_of,
+)
 from posegen.training.tasks.motion import EVALUATION, draw_noise, guided, integrate, noise_from
-from posegen.training.trained_models import TrainedModel, check_rate, encode_clips, load_model
+from posegen.training.trained_models import TrainedModel, encode_clips, load_model, people, view_for
+from posegen.wording import shown
 
 GUIDANCE, STEPS = 4.0, 10
 """Default scale of classifier-free guidance, and default number of integration steps."""
@@ -43,6 +54,7 @@ OVERLAP_SECONDS = 1.5
 MOST_PARTS = 100
 _AT_ONCE = 64
 _SHORTEST_SECONDS = 2.0
+_LEAST_PRESENCE = 0.5
 
 SAMPLES = 600
 """Default number of samples of the test split."""
@@ -75,7 +87,8 @@ class Animation:
 
     Attributes
     ----------
-    clip : MotionClip
+    clips : tuple of MotionClip
+        The motion of each person, in the same axes.
     fps : float
     texts : tuple of str
         The text of each part.
@@ -83,7 +96,7 @@ class Animation:
         Frames of each part; neighbours overlap.
     """
 
-    clip: MotionClip
+    clips: tuple[MotionClip, ...]
     fps: float
     texts: tuple[str, ...]
     starts: tuple[int, ...]
@@ -144,7 +157,8 @@ def animate(
     Raises
     ------
     UsageError
-        If a text is empty, there are too many parts, or the duration is out of range.
+        If a text is empty or describes more people than clips of the training have, there are too many parts, or the duration
+        is out of range.
     """
     view = trained.view
     if not texts or not all(text.strip() for text in texts):
@@ -153,18 +167,30 @@ def animate(
     if seconds is not None and not _SHORTEST_SECONDS <= seconds <= longest:
         limits = f"{_SHORTEST_SECONDS:g} to {longest:g}, the duration of the training clips"
         raise UsageError(f"the seconds of a text must be {limits} (got {seconds:g})")
+    _check_people(texts, view.actors)
     parts = tuple(texts) if whole else _split(texts)
     frames = view.frames if seconds is None else round(seconds * view.fps)
     overlap = min(round(OVERLAP_SECONDS * view.fps), frames // 2)
     starts = [i * (frames - overlap) for i in range(len(parts))]
     vectors = torch.from_numpy(np.ascontiguousarray(encoder.encode(list(parts)), np.float32))
     draws = uniform(seed % 2**64, np.zeros(1, np.int64), Stream.AUGMENT, 2, substream=Draw.NOISE)[0]
-    noise = noise_from(draws, starts[-1] + frames)
+    noise = noise_from(draws, starts[-1] + frames, numbers_of(trained.model))
     poses = generate_sequence(trained.model, vectors, starts, frames, noise, guidance, steps)
-    clip = to_clip(poses, np.array(body), view.fps, view.stride)
+    clips = to_scene(poses, np.tile(body, (view.actors, 1)), view.fps, view.stride)
     begins = tuple(start * view.stride for start in starts)
-    ends = tuple(min((start + frames) * view.stride, len(clip.joints)) for start in starts)
-    return Animation(clip, view.fps * view.stride, parts, begins, ends)
+    ends = tuple(min((start + frames) * view.stride, len(clips[0].joints)) for start in starts)
+    return Animation(clips, view.fps * view.stride, parts, begins, ends)
+
+
+def _check_people(texts: Sequence[str], most: int) -> None:
+    """Raise UsageError if a text describes more people than a model can generate."""
+    library = load_library()
+    for text in texts:
+        count = people_in(text, library)
+        if count > most:
+            problem = f"describes {count} people, and the model was trained on clips of {people(most)}"
+            hint = "Train one on clips of several: posegen generate --config pairs, then embed and train --task motion"
+            raise UsageError(f"{shown(text)}: {problem}. {hint}")
 
 
 def _split(texts: Sequence[str]) -> tuple[str, ...]:
@@ -186,13 +212,13 @@ def generate_poses(model: nn.Module, text: Tensor, length: Tensor, noise: Tensor
         Embeddings of texts.
     length : Tensor [clip]
         Number of frames of each clip.
-    noise : Tensor [clip, frame, POSE_NUMBERS]
+    noise : Tensor [clip, frame, number]
     guidance : float
     steps : int
 
     Returns
     -------
-    Tensor [clip, frame, POSE_NUMBERS]
+    Tensor [clip, frame, number]
         Frames behind the length of a clip are meaningless.
     """
     clips = []
@@ -219,13 +245,13 @@ def generate_sequence(
         First frame of each part.
     frames : int
         Frames per part.
-    noise : Tensor [frame, POSE_NUMBERS]
+    noise : Tensor [frame, number]
     guidance : float
     steps : int
 
     Returns
     -------
-    Tensor [frame, POSE_NUMBERS]
+    Tensor [frame, number]
     """
     weights = _overlap_weights(starts, frames, len(noise))
     predict_parts = guided(model, text, torch.full((len(text),), frames), guidance)
@@ -255,6 +281,44 @@ def _denormalised(model: nn.Module, normalised: Tensor) -> Tensor:
     encoder: Any = model.encoder
     poses: Tensor = normalised * encoder.spread + encoder.mean
     return poses
+
+
+def numbers_of(model: nn.Module) -> int:
+    """Return the numbers per frame of a model of the task motion."""
+    encoder: Any = model.encoder
+    return len(encoder.mean)
+
+
+def to_scene(poses: Tensor, bodies: Array, fps: float, times: int) -> tuple[MotionClip, ...]:
+    """Convert the poses of all actors to their motion, in the axes of the first one.
+
+    Parameters
+    ----------
+    poses : Tensor [frame, number]
+        Of one actor, or of each actor in turn with its relation to the first one.
+    bodies : float [actor, 5]
+    fps, times
+        As :func:`to_clip` takes them.
+
+    Returns
+    -------
+    tuple of MotionClip
+        Without actors that the model generated as absent.
+    """
+    if len(bodies) == 1:
+        return (to_clip(poses, bodies[0], fps, times),)
+    each = poses.reshape(len(poses), len(bodies), SCENE_NUMBERS)
+    related = each[..., POSE_NUMBERS:].to(torch.float64).numpy()
+    leg = leg_length(bodies)
+    first = to_clip(each[:, 0, :POSE_NUMBERS], bodies[0], fps, times)
+    clips = [first]
+    for i in range(1, len(bodies)):
+        if related[:, i, -1].mean() > _LEAST_PRESENCE:
+            own = to_clip(each[:, i, :POSE_NUMBERS], bodies[i], fps, times)
+            unit = float(leg[0] + leg[i]) / 2
+            moved = place_beside(first.joints, own.joints, interpolate(torch.from_numpy(related[:, i]), times).numpy(), unit)
+            clips.append(MotionClip(moved.astype(np.float32), own.contact))
+    return tuple(clips)
 
 
 def to_clip(poses: Tensor, body: Array, fps: float, times: int) -> MotionClip:
@@ -330,7 +394,7 @@ def split_clauses(text: str, library: Library) -> tuple[str, ...]:
     ('a person walks and waves',)
     """
     clauses, subject = _clauses(text, library)
-    if len(clauses) < 2 or _has_several_people(text, library):
+    if len(clauses) < 2 or people_in(text, library) > 1:
         return (text,)
     words = [own.words if own.has_subject else [*subject, *own.words] for own in clauses]
     texts = tuple(" ".join(own).replace(" ,", ",") for own in words)
@@ -338,10 +402,13 @@ def split_clauses(text: str, library: Library) -> tuple[str, ...]:
     return texts if all(acts) else (text,)
 
 
-def _has_several_people(text: str, library: Library) -> bool:
+def people_in(text: str, library: Library) -> int:
+    """Return the number of people that a text describes, at least 1."""
     claims = parse_caption(text, library).statements
-    counts = (str(claim["value"]) for claim in claims if claim["kind"] == "people")
-    return any(value.isdigit() and int(value) > 1 for value in counts) or any(int(claim["actor"]) > 0 for claim in claims)
+    stated = [int(claim["value"]) for claim in claims if claim["kind"] == "people" and str(claim["value"]).isdigit()]
+    named = [1 + int(claim["actor"]) for claim in claims]
+    partners = [1 + int(claim["value"]) for claim in claims if claim["kind"] == "partner"]
+    return max([1, *stated, *named, *partners])
 
 
 @dataclass
@@ -394,8 +461,8 @@ class GeneratedSet:
 
     Attributes
     ----------
-    real, generated : list of MotionClip
-        The real clips, and the motion generated for a caption of each.
+    real, generated : list of tuple of MotionClip
+        The people of each real clip, and those generated for a caption of each.
     fps : float
     real_vectors, generated_vectors, mean_vectors : float32 [n, d]
         The last ones are those of the mean pose, for each body.
@@ -409,8 +476,8 @@ class GeneratedSet:
         Motion generated for the first captions with other noise each time.
     """
 
-    real: list[MotionClip]
-    generated: list[MotionClip]
+    real: list[tuple[MotionClip, ...]]
+    generated: list[tuple[MotionClip, ...]]
     fps: float
     real_vectors: Array
     generated_vectors: Array
@@ -455,7 +522,8 @@ def generate_for_test_captions(
     """
     trained, retrieval = load_model(run, "generates_motion"), load_model(retrieval_run, "embeds_captions")
     dataset = open_dataset(path)
-    check_rate(trained, dataset.header.fps, path)
+    actors = view_for(trained, dataset)[1].actors
+    view_for(retrieval, dataset)
     _check_encoders(run, trained, retrieval_run, retrieval)
     chosen = in_split(dataset.header.seed, np.arange(len(dataset)), "test")[: samples or SAMPLES]
     if len(chosen) < REPEATED:
@@ -463,21 +531,22 @@ def generate_for_test_captions(
     words, vectors = _captions(dataset, trained, chosen)
     real = _real_clips(dataset, chosen)
     view, fps = trained.view, float(dataset.header.fps)
-    bodies = [body_of(clip.joints) for clip in real]
-    lengths = torch.tensor([min(-(-len(clip.joints) // view.stride), view.frames) for clip in real])
+    bodies = [_bodies_of(clips, actors) for clips in real]
+    lengths = torch.tensor([min(-(-len(clips[0].joints) // view.stride), view.frames) for clips in real])
 
-    def clip_of(number: int, poses: Tensor) -> MotionClip:
-        return to_clip(poses[: int(lengths[number])], bodies[number], view.fps, view.stride)
+    def clips_of(number: int, poses: Tensor) -> tuple[MotionClip, ...]:
+        return to_scene(poses[: int(lengths[number])], bodies[number], view.fps, view.stride)
 
-    def generate(count: int, turn: int) -> list[MotionClip]:
-        own = chosen[:count]
-        noise = draw_noise(own, np.zeros_like(own), turn, EVALUATION, view.frames, 0.0).noise
+    def generate(count: int, turn: int) -> list[tuple[MotionClip, ...]]:
+        own, numbers = chosen[:count], numbers_of(trained.model)
+        noise = draw_noise(own, np.zeros_like(own), turn, EVALUATION, view.frames, 0.0, numbers).noise
         poses = generate_poses(trained.model, vectors[:count], lengths[:count], noise, guidance, steps)
-        return [clip_of(i, clip) for i, clip in enumerate(poses)]
+        return [clips_of(i, clip) for i, clip in enumerate(poses)]
 
-    def embed(clips: Sequence[MotionClip]) -> Array:
-        embedded = encode_clips(retrieval_run, ((clip.joints, fps) for clip in clips), str(path))
-        if len(embedded) != len(clips):
+    def embed(scenes: Sequence[tuple[MotionClip, ...]]) -> Array:
+        joints = (np.stack([clip.joints for clip in clips]) for clips in scenes)
+        embedded = encode_clips(retrieval_run, ((every, fps) for every in joints), str(path))
+        if len(embedded) != len(scenes):
             msg = f"{path}: some clips are longer than the retrieval model's; give one that was trained on such clips"
             raise UsageError(msg)
         return embedded
@@ -486,7 +555,7 @@ def generate_for_test_captions(
     generated = generate(len(chosen), 0)
     encoder: Any = trained.model.encoder
     mean_pose = encoder.mean.expand(view.frames, -1)
-    still = [clip_of(i, mean_pose) for i in range(len(bodies))]
+    still = [clips_of(i, mean_pose) for i in range(len(bodies))]
     again = [generate(REPEATED, 1 + turn) for turn in range(TIMES)]
     report("embedding motion")
     with torch.inference_mode():
@@ -524,12 +593,19 @@ def _stated_actions(dataset: Dataset, samples: Array) -> Array:
     return np.array([len({claim["segment"] for claim in own if claim["kind"] == "action"}) for own in statements])
 
 
-def _real_clips(dataset: Dataset, samples: Array) -> list[MotionClip]:
-    """Read the first actor of the first variant of samples."""
+def _real_clips(dataset: Dataset, samples: Array) -> list[tuple[MotionClip, ...]]:
+    """Read the actors of the first variant of samples."""
     clips = []
     for sample in samples.tolist():
-        joints = dataset.arrays("joints", slice(sample, sample + 1))[0, 0, 0]
-        contact = dataset.arrays("contact", slice(sample, sample + 1))[0, 0, 0]
-        present = ~np.isnan(joints[:, 0, 0])
-        clips.append(MotionClip(joints[present], contact[present, :4] == 1))
+        joints, contact = (dataset.arrays(name, slice(sample, sample + 1))[0, 0] for name in ("joints", "contact"))
+        # Actors are numbered from 0, and all have the length of the scene.
+        present = ~np.isnan(joints[..., 0, 0])
+        own = zip(joints, contact, present, strict=True)
+        clips.append(tuple(MotionClip(j[there], c[there, :4] == 1) for j, c, there in own if there.any()))
     return clips
+
+
+def _bodies_of(clips: Sequence[MotionClip], actors: int) -> Array:
+    """Return the body of each person, and average ones for persons who are not there: [actors, 5]."""
+    bodies = [body_of(clip.joints) for clip in clips]
+    return np.stack([*bodies, *[np.array(AVERAGE_BODY)] * (actors - len(bodies))])

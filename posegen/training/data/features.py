@@ -6,13 +6,16 @@ A :class:`Recipe` is a pure, versioned function from dataset arrays to one array
 Motion features do not depend on where a body stands and faces. Each frame has the joints in the axes of the body (x to its
 left, y up, z ahead), relative to the pelvis in the ground plane and to the floor in height; the velocity of the pelvis in these
 axes; and the turning rate. A frame depends only on itself and the frame before, so that a clip may be cropped anywhere.
+
+The features of a scene are those of each of its actors, with the position and the heading relative to the first one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
+from functools import partial
 
 import numpy as np
 
@@ -25,9 +28,17 @@ from posegen.training.data.columns import Columns
 ABSENT = -1
 """Value of labels in frames behind the end of a clip."""
 
+ACTOR = "actor"
+"""Name of the axis of actors in the shape of a recipe."""
+
 _PLANE = 3
 FEATURES = len(JOINTS) * 3 + _PLANE
 """Numbers per frame. Two of them, the position of the pelvis in the ground plane, are always 0."""
+
+RELATION = 5
+"""Numbers per frame that relate an actor to the first one; see :func:`relations`."""
+NEAR = 0.5
+"""Units of length below which distances between actors are resolved finest."""
 
 _VERSION = 1
 _LEFT = tuple(JOINTS.index(name) for name in ("left_hip", "left_shoulder"))
@@ -107,6 +118,8 @@ class View:
         Names of the classes that the model predicts, where these are not actions.
     columns : Columns or None
         Columns of a user's table, where the model reads one.
+    actors : int
+        Largest number of actors in a clip, where the task reads more than the first one.
     """
 
     frames: int
@@ -117,6 +130,7 @@ class View:
     text_dimension: int = 0
     answers: tuple[str, ...] = ()
     columns: Columns | None = None
+    actors: int = 1
 
 
 @dataclass(frozen=True)
@@ -132,10 +146,12 @@ class Recipe:
         Dataset arrays that are read; ``rows`` means the metadata rows of the sequences.
     dtype : str
     inner : tuple of int or str
-        Shape of the values of one clip; ``"frame"`` means the number of frames of the view; other names are
-        sizes of its columns.
+        Shape of the values of one clip; ``"frame"`` and ``"actor"`` mean the numbers of frames and actors of the view; other
+        names are sizes of its columns.
     compute : callable
         Takes the fields [clip, actor, ...] by name and the view; returns the values [clip, ...].
+    cache : str
+        Name of the values in the cache; that of the recipe if empty.
     """
 
     name: str
@@ -144,11 +160,28 @@ class Recipe:
     dtype: str
     inner: tuple[int | str, ...]
     compute: Callable[[Mapping[str, Array], View], Array]
+    cache: str = ""
 
     def shape(self, view: View) -> tuple[int, ...]:
         """Return the shape of the values of one clip."""
-        sizes = {"frame": view.frames, **({} if view.columns is None else view.columns.sizes())}
+        own = {} if view.columns is None else view.columns.sizes()
+        sizes = {"frame": view.frames, ACTOR: view.actors, **own}
         return tuple(size if isinstance(size, int) else sizes[size] for size in self.inner)
+
+    @property
+    def is_by_actor(self) -> bool:
+        """Return whether the values are those of each actor by itself, [actor, ...]."""
+        return self.inner[:1] == (ACTOR,)
+
+
+def by_actor(recipe: Recipe) -> Recipe:
+    """Return the recipe that computes for each actor what a recipe computes for the first one: values [actor, ...]."""
+    return replace(recipe, inner=(ACTOR, *recipe.inner), compute=partial(_by_actor, recipe), cache=f"{recipe.name}-by-actor")
+
+
+def _by_actor(recipe: Recipe, fields: Mapping[str, Array], view: View) -> Array:
+    single = ({name: values[:, actor : actor + 1] for name, values in fields.items()} for actor in range(view.actors))
+    return np.stack([recipe.compute(own, view) for own in single], axis=1)
 
 
 def features_of(joints: Array, fps: float) -> Array:
@@ -187,6 +220,56 @@ def features_of(joints: Array, fps: float) -> Array:
     return out
 
 
+def relations(joints: Array, unit: Array) -> Array:
+    """Return where each actor of a scene stands and faces, relative to the first one.
+
+    Parameters
+    ----------
+    joints : float [clip, actor, frame, 22, 3]
+        Metres, y up; NaN where an actor is absent.
+    unit : float [clip, actor]
+        Unit of length in metres.
+
+    Returns
+    -------
+    float32 [clip, actor, frame, RELATION]
+        Position to the left and ahead of the first actor, whose distance r is replaced by log(1 + r / NEAR), so that it is
+        finest where two can touch; cosine and sine of the heading relative to that of the first actor; 1. All 0 where an actor
+        is absent.
+    """
+    with np.errstate(invalid="ignore"):  # NaN where an actor is absent
+        place, heading = place_and_heading(joints)
+        away = (place - place[:, :1]) / heading[:, :1] / unit[..., None]
+        distance = np.abs(away)
+        away = away * np.log1p(distance / NEAR) / np.maximum(distance, _LEAST_WIDTH)
+        turned = heading / heading[:, :1]
+    numbers = [away.imag, away.real, turned.real, turned.imag, np.where(np.isnan(distance), np.nan, 1.0)]
+    return np.asarray(np.nan_to_num(np.stack(numbers, axis=-1), nan=0.0), np.float32)
+
+
+def place_and_heading(joints: Array) -> tuple[Array, Array]:
+    """Return the pelvis in the ground plane and the direction in which the hips face, complex128 [...] each.
+
+    The real axis is +z and the imaginary axis +x. So a rotation about the vertical is a product, and a point to the left of a
+    heading is in its imaginary direction.
+
+    Parameters
+    ----------
+    joints : float [..., 22, 3]
+    """
+    pelvis = joints[..., 0, :].astype(np.float64)
+    across = joints[..., _LEFT[0], :].astype(np.float64) - joints[..., _RIGHT[0], :]
+    heading = across[..., 0] - 1j * across[..., 2]
+    return pelvis[..., 2] + 1j * pelvis[..., 0], heading / np.maximum(np.abs(heading), _LEAST_WIDTH)
+
+
+def scene_arrays(values: Array, view: View, absent: float) -> Array:
+    """Return an array [clip, actor, frame, ...] with the actors and the frames of a view; `absent` fills missing actors."""
+    shown = values[:, : view.actors, :: view.stride]
+    missing = view.actors - shown.shape[1]
+    return np.asarray(np.pad(shown, ((0, 0), (0, missing), *((0, 0),) * (shown.ndim - 2)), constant_values=absent))
+
+
 def _frame_before(values: Array) -> Array:
     return np.concatenate([values[..., :1], values[..., :-1]], axis=-1)
 
@@ -194,6 +277,12 @@ def _frame_before(values: Array) -> Array:
 def _motion(fields: Mapping[str, Array], view: View) -> Array:
     # Half precision keeps heights to half a millimetre, and halves disk and memory.
     return features_of(fields["joints"][:, 0, :: view.stride], view.fps).astype(np.float16)
+
+
+def _scene_motion(fields: Mapping[str, Array], view: View) -> Array:
+    joints = scene_arrays(fields["joints"], view, np.nan)
+    related = relations(joints, np.ones(joints.shape[:2]))
+    return np.concatenate([features_of(joints, view.fps), related], axis=-1).swapaxes(1, 2).astype(np.float16)
 
 
 def _length(fields: Mapping[str, Array], view: View) -> Array:
@@ -219,6 +308,11 @@ def _action(fields: Mapping[str, Array], view: View) -> Array:
 
 MOTION = Recipe("motion", _VERSION, ("joints",), "float16", ("frame", FEATURES), _motion)
 """Motion features of the first actor."""
+
+SCENE_MOTION = Recipe(
+    "motion", _VERSION, ("joints",), "float16", ("frame", ACTOR, FEATURES + RELATION), _scene_motion, "motion-scene"
+)
+"""Motion features of all actors, each with its relation to the first one."""
 
 LENGTH = Recipe("length", 1, ("joints",), "int32", (), _length)
 """Number of frames of the clip."""

@@ -73,6 +73,8 @@ def statistics(source: ClipSource, variants: Sequence[str] | None, name: str = "
     total = squares = count = np.float64(0)
     for batch in make_batches(first, 200, fields=[name, "length"], variants=variants, epochs=1, threads=1):
         motion, length = batch[name].astype(np.float64), batch["length"]
+        if source.is_by_actor:
+            motion, length = motion.reshape(-1, *motion.shape[2:]), length.ravel()
         frames = motion[np.arange(motion.shape[1])[None, :] < length[:, None]]
         total, squares, count = total + frames.sum(axis=0), squares + (frames * frames).sum(axis=0), count + len(frames)
     mean = np.asarray(total / count)
@@ -117,7 +119,8 @@ class Feed:
         """Return the micro-batches of a batch."""
         clips = to_clips(batch, self.source, self.seed)
         # Clips of a batch are in random order: the label of the clip before is unrelated to the motion.
-        clips |= {name: np.roll(clips[name], 1, axis=0) for name in self.shuffled}
+        before = self.source.view.actors if self.source.is_by_actor else 1
+        clips |= {name: np.roll(clips[name], before, axis=0) for name in self.shuffled}
         if self.frames is not None:
             clips = _crop(clips, self.source.view.frames, self.frames, self.seed, batch.number)
         if self.skeleton is not None:
@@ -147,6 +150,8 @@ def to_clips(batch: SequenceBatch, source: ClipSource, seed: int | None = None) 
     variant = np.array([source.origin.variants.index(name) for name in batch.values["variant"]])
     sample = source.sample_numbers[batch.values["sample"]]
     clips |= {"sample": sample, "variant": variant}
+    if source.is_by_actor:
+        clips = _by_actor(clips, source.view.actors)
     captions = source.captions
     if source.identities is not None:
         clips |= source.identities.take(sample)
@@ -160,6 +165,16 @@ def to_clips(batch: SequenceBatch, source: ClipSource, seed: int | None = None) 
     else:
         own = captions.all_of(sample, variant) if seed is None else captions.drawn(sample, variant, seed, batch.number)
     return clips | own
+
+
+def _by_actor(clips: dict[str, Array], actors: int) -> dict[str, Array]:
+    """Return arrays [clip, actor, ...] as those of the actors that are present, [clip, ...], with the number of each actor."""
+    shape = clips["length"].shape
+    sequences = ("sample", "variant")
+    every = {name: np.repeat(clips[name], actors) for name in sequences} | {"actor": np.tile(np.arange(actors), shape[0])}
+    every |= {name: values.reshape(-1, *values.shape[2:]) for name, values in clips.items() if name not in sequences}
+    present = every["length"] > 0
+    return {name: values[present] for name, values in every.items()}
 
 
 def _crop(clips: dict[str, Array], most: int, frames: int, seed: int, number: int) -> dict[str, Array]:
@@ -187,7 +202,7 @@ def vary_skeletons(clips: dict[str, Array], skeleton: Skeleton, seed: int, numbe
     Parameters
     ----------
     clips : dict
-        With ``motion`` float32 [clip, frame, FEATURES], ``length``, ``sample`` and ``variant``.
+        With ``motion`` float32 [clip, frame, FEATURES], or of scenes [clip, frame, actor, number], ``sample`` and ``variant``.
     skeleton : Skeleton
         Standard deviations.
     seed, number : int
@@ -203,10 +218,12 @@ def vary_skeletons(clips: dict[str, Array], skeleton: Skeleton, seed: int, numbe
         return clips
     drawn = clip_draws(clips["sample"], clips["variant"], seed, number, Draw.SKELETON, 1 + _BODY).astype(np.float32)
     deviation = (2 * drawn - 1) * _HALF_WIDTH
-    size = 1 + np.float32(skeleton.size) * deviation[:, None, :1]
-    displacement = np.float32(skeleton.joints) * deviation[:, None, 1:]
     motion = clips["motion"].copy()
-    present = np.arange(motion.shape[1])[None, :, None] < clips["length"][:, None, None]
+    deviation = deviation.reshape(len(motion), *(1,) * (motion.ndim - 2), -1)
+    size = 1 + np.float32(skeleton.size) * deviation[..., :1]
+    displacement = np.float32(skeleton.joints) * deviation[..., 1:]
+    # Without a body all joints are at 0.
+    present = motion[..., :_BODY].any(axis=-1, keepdims=True)
     motion[..., :_BODY] = np.where(present, motion[..., :_BODY] * size + displacement, 0)
     motion[..., _VELOCITY] *= size
     return {**clips, "motion": motion}

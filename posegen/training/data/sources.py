@@ -38,6 +38,7 @@ from posegen.dataset.read import Dataset
 from posegen.dataset.table_files import read_table
 from posegen.errors import PosegenError, UsageError
 from posegen.machine import available_cores
+from posegen.mocap.sources import clip_files, read_clips
 from posegen.skeleton import JOINTS, PARTS
 from posegen.training.data.captions import Captions, CaptionSampler, FreshCaptions
 from posegen.training.data.features import Recipe, View
@@ -60,7 +61,8 @@ def view_of(dataset: Dataset, stride: int) -> View:
     """Return the view of a dataset at a stride."""
     header = dataset.header
     names = header.field("action").attributes["names"]
-    return View(-(-header.frames // stride), header.fps / stride, stride, tuple(str(name) for name in names))
+    actors = header.field("joints").shape[header.field("joints").dims.index("actor")]
+    return View(-(-header.frames // stride), header.fps / stride, stride, tuple(map(str, names)), actors=actors)
 
 
 def fill_cache(dataset: Dataset, recipes: Sequence[Recipe], view: View, report: Callable[[int, int], None]) -> int:
@@ -168,7 +170,7 @@ def _input_hash(recipe: Recipe, hashes: Mapping[str, str]) -> str:
 
 def _cache_file(dataset: Path, recipe: Recipe, view: View, shard: int) -> Path:
     """Return the path of the files of a recipe and a shard, without suffix."""
-    return dataset / FOLDER / f"{recipe.name}-{recipe.version}-{view.stride}" / f"{shard:05d}"
+    return dataset / FOLDER / f"{recipe.cache or recipe.name}-{recipe.version}-{view.stride}" / f"{shard:05d}"
 
 
 @dataclass(frozen=True)
@@ -187,6 +189,8 @@ class OwnClips:
         Hash of joints and classes.
     arrays : dict of str to ndarray [clip]
         Labels beside the class.
+    notes : tuple of str
+        Which files and clips are left out, and why.
     """
 
     path: Path
@@ -195,6 +199,7 @@ class OwnClips:
     subjects: tuple[str, ...]
     identity: str
     arrays: Mapping[str, Array] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def groups(self) -> Array:
@@ -219,13 +224,24 @@ class OwnClips:
         return {"joints": joints, "action": action, **{name: values[which] for name, values in self.arrays.items()}}
 
 
+class _Found(NamedTuple):
+    """Clips as read: the name, joints, frames per second, class and subject of each, and why others could not be read."""
+
+    names: Sequence[str]
+    joints: Sequence[Array]
+    rates: Sequence[float]
+    classes: Sequence[str]
+    subjects: Sequence[str]
+    refused: Sequence[str] = ()
+
+
 def read_own_clips(path: Path, fps: float, *, by_subject: bool = False, label: str | None = None) -> OwnClips:
     """Read clips and resample them to `fps` frames per second.
 
     Parameters
     ----------
     path : Path
-        An archive, or a folder with ``CLASS/NAME.npy``.
+        An archive, a folder with ``CLASS/NAME.npy``, or a file or folder of any formats of :mod:`posegen.mocap.sources`.
     fps : float
     by_subject : bool
         Whether subjects are learned, not classes: the folders of a folder are then named after subjects.
@@ -237,10 +253,8 @@ def read_own_clips(path: Path, fps: float, *, by_subject: bool = False, label: s
     UsageError
         If there are no clips, they are malformed, or too large at this rate.
     """
-    names = [] if label is not None else ["subjects" if by_subject else "classes"]
-    found = read_clip_folder(path) if path.is_dir() else read_clip_archive(path, names)
-    if by_subject and path.is_dir():
-        found = found._replace(subjects=found.classes)
+    is_archive = path.suffix == ".npz"
+    found = _read_archive(path, by_subject=by_subject, labelled=label is not None) if is_archive else _read_files(path)
     if label is not None:
         labels = labels_of_clips(path, found.names, label)
         found = found._replace(subjects=labels) if by_subject else found._replace(classes=labels)
@@ -248,8 +262,9 @@ def read_own_clips(path: Path, fps: float, *, by_subject: bool = False, label: s
     learned = found.subjects if by_subject else found.classes
     if len({learned[i] for i in kept}) < 2:
         kind = "subjects" if by_subject else "classes"
-        raise UsageError(f"{path}: needs clips of at least two {kind}, each of {_SHORTEST} frames or more")
-    frames = [round(len(found.joints[i]) * fps / found.fps) for i in kept]
+        hint = f"Name its folders after {kind}, or give --label" if path.is_dir() else f"Add {kind}"
+        raise UsageError(f"{path}: needs clips of at least two {kind}, each of {_SHORTEST} frames or more. {hint}")
+    frames = [round(len(found.joints[i]) * fps / found.rates[i]) for i in kept]
     if max(frames) > _LONGEST or sum(frames) > _MOST_FRAMES:
         limits = f"at most {_LONGEST:,} frames per clip and {_MOST_FRAMES:,} in all"
         got = f"{max(frames):,} and {sum(frames):,} at the {fps:g} frames per second of the model"
@@ -257,14 +272,43 @@ def read_own_clips(path: Path, fps: float, *, by_subject: bool = False, label: s
     for i in kept:
         if np.isnan(found.joints[i]).any():
             raise UsageError(f"{path}: some joints of {found.names[i]} are not numbers (NaN). Remove these frames")
-    joints = (found.joints[i] if found.fps == fps else resample(found.joints[i], found.fps, fps) for i in kept)
-    clips = [clip.astype(np.float32) for clip in joints]
+    clips = [_resampled(found.joints[i], found.rates[i], fps) for i in kept]
     content = xxhash.xxh3_128()
     for i, clip in zip(kept, clips, strict=True):
         content.update(learned[i].encode())
         content.update(clip.tobytes())
     classes, subjects = (tuple(names[i] for i in kept) for names in (found.classes, found.subjects))
-    return OwnClips(path, clips, classes, subjects, content.hexdigest())
+    short = [f"{found.names[i]}: has fewer than {_SHORTEST} frames" for i in range(len(found.names)) if i not in set(kept)]
+    notes = tuple(f"left out: {reason}" for reason in (*found.refused, *short))
+    return OwnClips(path, clips, classes, subjects, content.hexdigest(), notes=notes)
+
+
+def _resampled(joints: Array, rate: float, fps: float) -> Array:
+    return (joints if rate == fps else resample(joints, rate, fps)).astype(np.float32)
+
+
+def _read_archive(path: Path, *, by_subject: bool, labelled: bool) -> _Found:
+    clips = read_clip_archive(path, [] if labelled else ["subjects" if by_subject else "classes"])
+    return _Found(clips.names, clips.joints, [clips.fps] * len(clips.names), clips.classes, clips.subjects)
+
+
+def _read_files(path: Path) -> _Found:
+    """Read a folder whose folders name classes and subjects, or a file; files that state class or subject override folders."""
+    if path.is_dir() and all(file.suffix.lower() == ".npy" and file.parent.parent == path for file in clip_files([path])):
+        clips = read_clip_folder(path)
+        return _Found(clips.names, clips.joints, [clips.fps] * len(clips.names), clips.classes, clips.classes)
+    refused: list[str] = []
+    found = list(read_clips(path, refused.append))
+    folders = [clip.file.relative_to(path).parent.as_posix() for clip in found]
+    own = [("" if folder == "." else folder) for folder in folders]
+    return _Found(
+        [clip.name for clip in found],
+        [clip.joints for clip in found],
+        [clip.fps for clip in found],
+        [clip.label or folder for clip, folder in zip(found, own, strict=True)],
+        [clip.subject or folder for clip, folder in zip(found, own, strict=True)],
+        refused,
+    )
 
 
 def labels_of_clips(path: Path, names: Sequence[str], label: str) -> list[str]:
@@ -273,8 +317,9 @@ def labels_of_clips(path: Path, names: Sequence[str], label: str) -> list[str]:
     Parameters
     ----------
     path : Path
-        Of a folder of clips, the table is ``labels.csv`` in it, with a column ``clip``: the path of each file in the folder. Of
-        an archive ``NAME.npz`` it is ``NAME.csv``, with a row for each clip, in order.
+        Of a folder of clips, the table is ``labels.csv`` in it, with a column ``clip``: the path of each file in the folder,
+        or where a file has several, the name of each clip, as in ``file.tar, clip``. Of an archive ``NAME.npz`` it is
+        ``NAME.csv``, with a row for each clip, in order.
     names : sequence of str
         Names of the clips, as :mod:`posegen.dataset.clip_files` returns them.
     label : str
@@ -293,7 +338,7 @@ def labels_of_clips(path: Path, names: Sequence[str], label: str) -> list[str]:
     values = ["" if value is None else str(value) for value in table[label].to_pylist()]
     if path.is_dir():
         known = dict(zip(map(str, table["clip"].to_pylist()), values, strict=True))
-        values = [known.get(Path(name).relative_to(path).as_posix(), "") for name in names]
+        values = [known.get(name.removeprefix(f"{path}/"), "") for name in names]
     elif len(values) != len(names):
         raise UsageError(f"{file}: has {len(values)} rows for {len(names)} clips. Write one for each clip, in order")
     missing = [name for name, value in zip(names, values, strict=True) if not value]
@@ -467,6 +512,11 @@ class ClipSource:
     def seed(self) -> None:
         """None: training selects the samples of a split itself."""
         return None
+
+    @property
+    def is_by_actor(self) -> bool:
+        """Return whether each actor of a sequence is a clip of its own."""
+        return any(recipe.is_by_actor for recipe in self.recipes)
 
     @property
     def chunk(self) -> int:

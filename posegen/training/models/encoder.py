@@ -65,8 +65,8 @@ class NormalisedEncoder(nn.Module):
 
     def normalise_by(self, mean: Array, spread: Array) -> None:
         """Set the mean and the standard deviation of the numbers. They are saved with the weights."""
-        self.mean.copy_(torch.from_numpy(np.asarray(mean, np.float32)))
-        self.spread.copy_(torch.from_numpy(np.maximum(spread, self.least_spread).astype(np.float32)))
+        self.mean.copy_(torch.from_numpy(np.asarray(mean, np.float32).ravel()))
+        self.spread.copy_(torch.from_numpy(np.maximum(spread, self.least_spread).astype(np.float32).ravel()))
 
     def pass_through_blocks(self, x: Tensor, *given: Tensor) -> Tensor:
         """Apply all blocks in turn, each to the output of the one before and to what is `given` to all."""
@@ -88,12 +88,14 @@ class MotionEncoder(NormalisedEncoder):
     dropout : float
     least_spread : float, optional
         Lower bound of the standard deviation by which features are normalised: metres, m/s or rad/s.
+    numbers : int, optional
+        Numbers per frame.
     """
 
-    def __init__(self, size: str, dropout: float, *, least_spread: float = LEAST_SPREAD) -> None:
-        super().__init__(FEATURES, least_spread)
+    def __init__(self, size: str, dropout: float, *, least_spread: float = LEAST_SPREAD, numbers: int = FEATURES) -> None:
+        super().__init__(numbers, least_spread)
         self.width, depth = _SIZES[size]
-        self.begin = nn.Conv1d(FEATURES, self.width, 5, padding=2)
+        self.begin = nn.Conv1d(numbers, self.width, 5, padding=2)
         self.blocks = nn.ModuleList(_Block(self.width, _DILATIONS[i % len(_DILATIONS)], dropout) for i in range(depth))
         self.end = nn.LayerNorm(self.width)
 
@@ -102,7 +104,7 @@ class MotionEncoder(NormalisedEncoder):
 
         Parameters
         ----------
-        motion : Tensor [clip, frame, FEATURES]
+        motion : Tensor [clip, frame, number]
         length : Tensor [clip]
             Number of frames of each clip. Frames behind it are ignored.
 

@@ -11,7 +11,11 @@ Each frame has 110 numbers. They do not depend on where a body stands and faces,
 ====== ============================================================================================================
 
 The heading is the direction of the pelvis's lateral axis in the ground plane, which is defined while bending, crawling and
-lying too. Motion features that models read are in :mod:`posegen.training.data.features`.
+lying too.
+
+In scenes of several actors, each has :data:`SCENE_NUMBERS`: its pose, and its relation to the first actor
+(:func:`posegen.training.data.features.relations`), in units of the mean leg length of the two. Motion features that models read
+are in :mod:`posegen.training.data.features`.
 """
 
 from __future__ import annotations
@@ -29,7 +33,18 @@ from posegen.fields.rotation import rotations
 from posegen.fields.vectors import Rotation, inverse, product, stacked
 from posegen.scene import HABITS, Persons
 from posegen.skeleton import ANATOMICAL, JOINTS, PARENTS, PROPORTIONS
-from posegen.training.data.features import FEATURES, Recipe, View, features_of
+from posegen.training.data.features import (
+    ACTOR,
+    FEATURES,
+    NEAR,
+    RELATION,
+    Recipe,
+    View,
+    features_of,
+    place_and_heading,
+    relations,
+    scene_arrays,
+)
 
 BODY_MEASURES = ("stature", "legs", "arms", "shoulders", "hips")
 """Measures of a body: metres, then factors relative to the average of that stature; see :class:`posegen.scene.Persons`."""
@@ -46,12 +61,15 @@ CONTACTS = slice(ROTATIONS.stop, ROTATIONS.stop + 4)
 """Indices of the numbers of a pose."""
 POSE_NUMBERS = CONTACTS.stop
 """Numbers per frame."""
+SCENE_NUMBERS = POSE_NUMBERS + RELATION
+"""Numbers per frame and actor of a scene."""
 
 _PARENT = {name: JOINTS[parent] for name, parent in zip(JOINTS, PARENTS, strict=True) if parent >= 0}
 _TRUNK = ("spine1", "spine2", "spine3", "neck", "head")
 _LEGS = ("left_knee", "right_knee", "left_ankle", "right_ankle")
 _ARMS = ("left_elbow", "right_elbow", "left_wrist", "right_wrist")
 _IN_CONTACT = 1
+_LEAST_LENGTH = 1e-9
 
 
 def offsets_of(body: Array) -> Array:
@@ -336,6 +354,50 @@ def _pose(fields: Mapping[str, Array], view: View) -> Array:
     return poses_of(shown["joints"], shown["contact"], view.fps).astype(np.float16)
 
 
+def _scene_pose(fields: Mapping[str, Array], view: View) -> Array:
+    joints, contact = scene_arrays(fields["joints"], view, np.nan), scene_arrays(fields["contact"], view, 0)
+    poses = np.stack([poses_of(joints[:, i], contact[:, i], view.fps) for i in range(view.actors)], axis=1)
+    leg = leg_length(body_of(joints))
+    related = relations(joints, (leg + leg[:, :1]) / 2)
+    return np.concatenate([poses, related], axis=-1).swapaxes(1, 2).astype(np.float16)
+
+
+def place_beside(first: Array, other: Array, related: Array, unit: float) -> Array:
+    """Rotate and move a motion as a whole, so that it stands to another one as their relation says.
+
+    Each keeps its own path, so that feet do not slide. Frames in which the two are near each other count most.
+
+    Parameters
+    ----------
+    first, other : float [frame, 22, 3]
+        Joints in metres.
+    related : float [frame, RELATION]
+        Of `other` to `first`; see :func:`posegen.training.data.features.relations`.
+    unit : float
+        Its unit of length in metres.
+
+    Returns
+    -------
+    float [frame, 22, 3]
+    """
+    place, heading = place_and_heading(first)
+    own, own_heading = place_and_heading(other)
+    compressed = related[:, 1] + 1j * related[:, 0]
+    near = np.abs(compressed)
+    distance = unit * NEAR * np.expm1(near)
+    target = place + heading * compressed / np.maximum(near, _LEAST_LENGTH) * distance
+    turned = heading * (related[:, 2] + 1j * related[:, 3])
+    weight = np.exp(-2 * near) / np.exp(-2 * near).sum()
+    centre, target_centre = (weight * own).sum(), (weight * target).sum()
+    # The rotation with the least squared error of places and headings (Procrustes), as complex numbers.
+    rotation = (weight * ((own - centre).conj() * (target - target_centre) + own_heading.conj() * turned)).sum()
+    rotation = rotation / max(abs(rotation), _LEAST_LENGTH)
+    moved = other.astype(np.float64)
+    points = rotation * (moved[..., 2] + 1j * moved[..., 0] - centre) + target_centre
+    moved[..., 2], moved[..., 0] = points.real, points.imag
+    return moved
+
+
 def _style_motion(fields: Mapping[str, Array], view: View) -> Array:
     shown = fields["joints"][:, 0, :: view.stride]
     return features_of(retarget_to_average_body(shown, view.fps), view.fps).astype(np.float16)
@@ -343,6 +405,9 @@ def _style_motion(fields: Mapping[str, Array], view: View) -> Array:
 
 POSE = Recipe("pose", 1, ("joints", "contact"), "float16", ("frame", POSE_NUMBERS), _pose)
 """Poses of the first actor."""
+
+SCENE_POSE = Recipe("pose", 1, ("joints", "contact"), "float16", ("frame", ACTOR, SCENE_NUMBERS), _scene_pose, "pose-scene")
+"""Poses of all actors, each with its relation to the first one."""
 
 STYLE_MOTION = Recipe("style_motion", 1, ("joints",), "float16", ("frame", FEATURES), _style_motion)
 """Motion features of the first actor on the average body."""

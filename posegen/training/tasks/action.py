@@ -2,6 +2,7 @@
 
 The action of a frame is the overlaid action if there is one (a wave), else that of the whole body (a walk). The action of a
 clip is that of most of its frames; the prediction for a clip is counted in the same way from the predictions for its frames.
+Where samples have several actors, each of them is a clip.
 """
 
 from __future__ import annotations
@@ -130,4 +131,5 @@ TASK = Task(
     accuracy=_accuracy,
     describe=_describe,
     vary_skeleton=True,
+    by_actor=True,
 )

@@ -11,6 +11,9 @@ rectified flow transformers for high-resolution image synthesis, 2024, do so for
 
 In validation each clip has its own noise, which never changes, so that models can be compared. Each clip is predicted with its
 own caption and with that of another clip. :mod:`posegen.training.animation.animate` generates joints with the model.
+
+Where samples have several actors, a motion is that of all of them, with positions and headings relative to the first one, so
+that they are generated together.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ from posegen.arrays import Array
 from posegen.randomness import Stream, normal
 from posegen.training.data.features import LENGTH, Draw, View, clip_draws
 from posegen.training.models.encoder import LEAST_SPREAD, NormalisedEncoder, frame_mask
-from posegen.training.models.poses import CONTACTS, POSE, POSE_NUMBERS, ROTATIONS
+from posegen.training.models.poses import CONTACTS, POSE, POSE_NUMBERS, ROTATIONS, SCENE_NUMBERS, SCENE_POSE
 from posegen.training.settings import Model
 from posegen.training.task import Clips, CollectedOutputs, Network, Task
 
@@ -65,14 +68,16 @@ _TIME_SCALE = 1000.0
 
 @dataclass(frozen=True)
 class NoiseDraws:
-    """Draws for clips: noise [clip, frame, POSE_NUMBERS], times [clip], and whether the caption is kept [clip]."""
+    """Draws for clips: noise [clip, frame, number], times [clip], and whether the caption is kept [clip]."""
 
     noise: Tensor
     time: Tensor
     has_caption: Tensor
 
 
-def draw_noise(sample: Array, variant: Array, seed: int, number: int, frames: int, dropped: float) -> NoiseDraws:
+def draw_noise(
+    sample: Array, variant: Array, seed: int, number: int, frames: int, dropped: float, numbers: int = POSE_NUMBERS
+) -> NoiseDraws:
     """Draw noise for the clips of batch `number`: a function of the arguments only.
 
     Parameters
@@ -82,9 +87,11 @@ def draw_noise(sample: Array, variant: Array, seed: int, number: int, frames: in
     frames : int
     dropped : float
         Share of captions that are dropped.
+    numbers : int
+        Numbers per frame.
     """
     seeds = clip_draws(sample, variant, seed, number, Draw.NOISE, 2)
-    noise = torch.stack([noise_from(pair, frames) for pair in seeds])
+    noise = torch.stack([noise_from(pair, frames, numbers) for pair in seeds])
     time = early_times(clip_draws(sample, variant, seed, number, Draw.TIME)[:, 0])
     has_caption = clip_draws(sample, variant, seed, number, Draw.DROP_CAPTION)[:, 0] >= dropped
     return NoiseDraws(noise, torch.from_numpy(time.astype(np.float32)), torch.from_numpy(has_caption))
@@ -101,10 +108,10 @@ def early_times(uniform: Array) -> Array:
     return np.asarray(uniform / (uniform + DENSITY * (1 - uniform)))
 
 
-def noise_from(draws: Array, frames: int) -> Tensor:
-    """Return the noise of one clip, which depends on two draws: Tensor [frames, POSE_NUMBERS]."""
+def noise_from(draws: Array, frames: int, numbers: int = POSE_NUMBERS) -> Tensor:
+    """Return the noise of one clip, which depends on two draws: Tensor [frames, numbers]."""
     high, low = (int(value * 2**31) for value in draws)
-    return torch.randn(frames, POSE_NUMBERS, generator=torch.Generator().manual_seed(high << 31 | low))
+    return torch.randn(frames, numbers, generator=torch.Generator().manual_seed(high << 31 | low))
 
 
 def velocity_errors(predicted: Tensor, motion: Tensor, time: Tensor, mask: Tensor) -> Tensor:
@@ -199,15 +206,17 @@ class Denoiser(NormalisedEncoder):
         Length of a caption's embedding.
     fps : float
         Frames per second.
+    numbers : int, optional
+        Numbers per frame, of all actors.
     """
 
-    def __init__(self, size: str, dropout: float, given: int, fps: float) -> None:
-        super().__init__(POSE_NUMBERS, LEAST_SPREAD)
+    def __init__(self, size: str, dropout: float, given: int, fps: float, numbers: int = POSE_NUMBERS) -> None:
+        super().__init__(numbers, LEAST_SPREAD)
         width, depth, heads = _SIZES[size]
         self.fps = fps
         self.cut = max(1, round(fps / _TOKENS_PER_SECOND))
         seen = 2 * self.cut + self.cut % 2
-        self.begin = nn.Conv1d(POSE_NUMBERS, width, seen, stride=self.cut, padding=(seen - self.cut) // 2)
+        self.begin = nn.Conv1d(numbers, width, seen, stride=self.cut, padding=(seen - self.cut) // 2)
         self.place = nn.Linear(4 * _WAVES, width)
         self.noise = nn.Sequential(nn.Linear(2 * _WAVES, width), nn.SiLU(), nn.Linear(width, width))
         self.text = nn.Sequential(nn.LayerNorm(given), nn.Linear(given, width), nn.SiLU(), nn.Linear(width, width))
@@ -216,7 +225,7 @@ class Denoiser(NormalisedEncoder):
         self.blocks = nn.ModuleList(blocks)
         self.end = nn.LayerNorm(width, elementwise_affine=False)
         self.steer = nn.Linear(width, 2 * width)
-        self.back = nn.ConvTranspose1d(width, POSE_NUMBERS, seen, stride=self.cut, padding=(seen - self.cut) // 2)
+        self.back = nn.ConvTranspose1d(width, numbers, seen, stride=self.cut, padding=(seen - self.cut) // 2)
         # Modulation starts at zero, so that blocks start as identities.
         for layer in (self.steer, *(block.steer for block in blocks)):
             nn.init.zeros_(layer.weight)
@@ -226,12 +235,13 @@ class Denoiser(NormalisedEncoder):
         """Set the mean and the standard deviation of the poses. They are saved with the weights.
 
         All rotations share one deviation, and all contacts: otherwise a joint that hardly turns, and its noise, would weigh as
-        much as a shoulder. The few numbers of the root decide where everything is, so they weigh more.
+        much as a shoulder. The few numbers of the root decide where everything is, so they weigh more, and so do relations.
         """
         common = np.array(spread, np.float64)
         for kind in (ROTATIONS, CONTACTS):
-            common[kind] = np.sqrt((common[kind] ** 2).mean())
-        common[: ROTATIONS.start] /= _ROOT_WEIGHT
+            common[..., kind] = np.sqrt((common[..., kind] ** 2).mean(axis=-1, keepdims=True))
+        for kind in (slice(ROTATIONS.start), slice(CONTACTS.stop, None)):
+            common[..., kind] /= _ROOT_WEIGHT
         super().normalise_by(mean, common)
 
     def forward(self, noisy: Tensor, time: Tensor, length: Tensor, text: Tensor, has_caption: Tensor) -> Tensor:
@@ -239,7 +249,7 @@ class Denoiser(NormalisedEncoder):
 
         Parameters
         ----------
-        noisy : Tensor [clip, frame, POSE_NUMBERS]
+        noisy : Tensor [clip, frame, number]
             Normalised.
         time : Tensor [clip]
             0 is noise, 1 motion.
@@ -252,7 +262,7 @@ class Denoiser(NormalisedEncoder):
 
         Returns
         -------
-        Tensor [clip, frame, POSE_NUMBERS]
+        Tensor [clip, frame, number]
             Normalised.
         """
         frames = noisy.shape[1]
@@ -323,7 +333,8 @@ class MotionModel(nn.Module):
 
     def __init__(self, view: View, settings: Model) -> None:
         super().__init__()
-        self.encoder = Denoiser(settings.size, settings.dropout, view.text_dimension, view.fps)
+        numbers = POSE_NUMBERS if view.actors == 1 else view.actors * SCENE_NUMBERS
+        self.encoder = Denoiser(settings.size, settings.dropout, view.text_dimension, view.fps, numbers)
 
     def forward(self, noisy: Tensor, time: Tensor, length: Tensor, text: Tensor, has_caption: Tensor) -> Tensor:
         """Predict motions; see :class:`Denoiser`."""
@@ -338,9 +349,10 @@ def _apply(seed: int, dropped: float, model: nn.Module, clips: Clips) -> Tensor:
     """
     number = int(clips["number"]) if model.training and "number" in clips else EVALUATION
     sample, variant = (clips[name].cpu().numpy() for name in ("sample", "variant"))
-    draws = draw_noise(sample, variant, seed, number, clips["pose"].shape[1], dropped if model.training else 0.0)
+    pose = clips["pose"].flatten(2)
+    draws = draw_noise(sample, variant, seed, number, pose.shape[1], dropped if model.training else 0.0, pose.shape[2])
     encoder: Any = model.encoder
-    motion = (clips["pose"] - encoder.mean) / encoder.spread
+    motion = (pose - encoder.mean) / encoder.spread
     own = _errors(model, motion, clips, draws, clips["text"][:, 0])
     if model.training:
         return own[:, None]
@@ -376,11 +388,12 @@ class _Explained(CollectedOutputs):
 
 def _network(model: nn.Module, view: View) -> Network:
     encoder: Any = model.encoder
+    numbers = len(encoder.mean)
 
     def example(clips: int, frames: int) -> dict[str, Array]:
-        drawn = normal(0, np.arange(clips), Stream.AUGMENT, frames * POSE_NUMBERS + view.text_dimension).astype(np.float32)
+        drawn = normal(0, np.arange(clips), Stream.AUGMENT, frames * numbers + view.text_dimension).astype(np.float32)
         return {
-            "noisy": drawn[:, view.text_dimension :].reshape(clips, frames, POSE_NUMBERS),
+            "noisy": drawn[:, view.text_dimension :].reshape(clips, frames, numbers),
             "time": (np.arange(clips) / clips).astype(np.float32),
             "length": np.array([frames - 3 * i for i in range(clips)], np.int64),
             "text": np.ascontiguousarray(drawn[:, : view.text_dimension]),
@@ -388,7 +401,7 @@ def _network(model: nn.Module, view: View) -> Network:
         }
 
     shapes: dict[str, tuple[str | int, ...]] = {
-        "noisy": ("clip", "frame", POSE_NUMBERS), "time": ("clip",), "length": ("clip",),
+        "noisy": ("clip", "frame", numbers), "time": ("clip",), "length": ("clip",),
         "text": ("clip", view.text_dimension), "has_caption": ("clip",),
     }  # fmt: skip
     pose = {"mean": encoder.mean.tolist(), "spread": encoder.spread.tolist(), "density": DENSITY, "guided_from": GUIDED_FROM}
@@ -399,6 +412,7 @@ def _task(seed: int, dropped: float) -> Task:
     return Task(
         name="motion",
         recipes=(POSE, LENGTH),
+        scene_recipes=(SCENE_POSE, LENGTH),
         labels=("text", "row"),
         build=MotionModel,
         apply=partial(_apply, seed, dropped),

@@ -2,7 +2,8 @@
 
 Motions and captions are put into one vector space, so that a motion is close to its captions. The motion side is the shared
 motion encoder, pooled over the clip. The text side is a small network on the embedding of a frozen text encoder (``posegen
-embed``). The outputs of a clip are a vector for the motion and one for each of its texts, all of unit length.
+embed``). Where samples have several actors, a motion is that of all of them, each in its own axes with its position and heading
+relative to the first one. The outputs of a clip are a vector for the motion and one for each of its texts, all of unit length.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from posegen.arrays import Array
-from posegen.training.data.features import LENGTH, MOTION, View
+from posegen.training.data.features import FEATURES, LENGTH, MOTION, RELATION, SCENE_MOTION, View
 from posegen.training.measures import Ranking, rank_pairs, verify_pairs
 from posegen.training.models.encoder import ANY_SKELETON_SPREAD, MotionEncoder, frame_mask, pooled, projection
 from posegen.training.models.losses import info_nce, triplet, valid_pairs
@@ -43,12 +44,14 @@ class RetrievalModel(nn.Module):
 
     def __init__(self, view: View, settings: Model) -> None:
         super().__init__()
-        self.encoder = MotionEncoder(settings.size, settings.dropout, least_spread=ANY_SKELETON_SPREAD)
+        numbers = FEATURES if view.actors == 1 else view.actors * (FEATURES + RELATION)
+        self.encoder = MotionEncoder(settings.size, settings.dropout, least_spread=ANY_SKELETON_SPREAD, numbers=numbers)
         self.motion = projection(2 * self.encoder.width, settings.dropout, DIMENSION)
         self.text = projection(view.text_dimension, settings.dropout, DIMENSION)
 
     def forward(self, motion: Tensor, length: Tensor) -> Tensor:
-        """Encode motions: Tensor [clip, DIMENSION], of unit length."""
+        """Encode motions of one actor, or of all actors of scenes: Tensor [clip, DIMENSION], of unit length."""
+        motion = motion.flatten(2)
         frames = self.encoder(motion, length)
         return functional.normalize(self.motion(pooled(frames, frame_mask(motion, length))), dim=-1)
 
@@ -158,6 +161,7 @@ def _task(contrast: Contrast) -> Task:
     return Task(
         name="retrieval",
         recipes=(MOTION, LENGTH),
+        scene_recipes=(SCENE_MOTION, LENGTH),
         labels=("text", "row"),
         build=RetrievalModel,
         apply=_apply,
