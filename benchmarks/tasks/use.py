@@ -27,6 +27,7 @@ from tests.mocap.bvh_of_joints import write_bvh
 from tests.training.pricing import write_prices
 
 SAMPLES, ROWS, BVH_CLIPS = 150, 300, 24
+ONE_VARIANT = "variants={speed: null, position: null, scale: null, mirror: false}"
 MOST_DIFFERENCE = 1e-4
 PRESET = """
 steps: 8
@@ -69,8 +70,8 @@ def _generated(folder: Path) -> Iterator[Use]:
     """Yield uses of generated data, and of a user's tables."""
     one, two = folder / "one", folder / "two"
     for config, path in (("default", one), ("pairs", two)):
-        persons = ("--set", "population.persons=12")
-        _run("generate", "--config", config, "--samples", str(SAMPLES), *persons, "--out", str(path))
+        small = ("--set", "population.persons=12", "--set", ONE_VARIANT)
+        _run("generate", "--config", config, "--samples", str(SAMPLES), *small, "--out", str(path))
         _run("embed", str(path))
     texts = folder / "texts.csv"
     pc.write_csv(pa.table({"text": ["a person walks slowly", "a man jumps twice"]}), texts)
