@@ -209,6 +209,7 @@ def test_models_of_one_person_refuse_several(
         ("two people shake hands", 2),
         ("a man and a woman hug", 2),
         ("he hugs the other", 2),
+        ("Three people dance", 3),
         ("someone shakes hands with another person", 2),
     ],
 )

@@ -11,7 +11,8 @@ the mean pose serve as references. Distances and ranks are computed by the calle
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -408,7 +409,15 @@ def people_in(text: str, library: Library) -> int:
     stated = [int(claim["value"]) for claim in claims if claim["kind"] == "people" and str(claim["value"]).isdigit()]
     named = [1 + int(claim["actor"]) for claim in claims]
     partners = [1 + int(claim["value"]) for claim in claims if claim["kind"] == "partner"]
-    return max([1, *stated, *named, *partners])
+    return max([1, *stated, *named, *partners, *_numbered_people(text.lower(), library.words)])
+
+
+def _numbered_people(text: str, words: Mapping[str, Any]) -> Iterator[int]:
+    """Yield the numbers of people such as "three men", which no caption states."""
+    joint, numbers = words["several"]["joint"], words["numbers"]
+    for pair in (*joint["pair"], *joint["alike"].values()):
+        noun = pair.removeprefix(f"{numbers[2]} ")
+        yield from (count for count, number in enumerate(numbers) if re.search(rf"\b{number} {noun}\b", text))
 
 
 @dataclass
