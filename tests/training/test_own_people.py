@@ -21,6 +21,7 @@ from posegen.training.model_formats import export_model
 from posegen.training.predictions import NamedClip, predict_clips
 from posegen.training.setup import Request
 from posegen.training.train import Result, train
+from tests.mocap.bvh_of_joints import write_bvh
 from tests.training import tiny
 
 PERSONS, EACH, FRAMES = 8, 4, 60
@@ -116,6 +117,32 @@ def test_labels_come_from_a_table(folder: Path, joints: np.ndarray, tmp_path: Pa
     assert labels_of_clips(tmp_path / "clips.npz", names, "kind") == kinds
     with pytest.raises(UsageError, match="has 32 rows for 3 clips"):
         labels_of_clips(tmp_path / "clips.npz", names[:3], "kind")
+
+
+def test_folders_of_other_formats_are_read(joints: np.ndarray, tmp_path: Path) -> None:
+    """BVH of another rate, and files that cannot be read, which are named."""
+    clips, names = tmp_path / "clips", []
+    for number, clip in enumerate(joints[::2]):
+        file = clips / ("walk", "sit")[number % 2] / f"{number}.bvh"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_bvh(file, clip, 30.0)
+        names.append(file.relative_to(clips).as_posix())
+    (clips / "walk" / "damaged.bvh").write_text("HIERARCHY")
+    found = read_own_clips(clips, 25.0)
+    assert sorted(found.words) == ["sit"] * 8 + ["walk"] * 8
+    assert {len(clip) for clip in found.joints} == {int((FRAMES - 1) * 25 / 30) + 1}
+    (note,) = found.notes
+    assert note.startswith(f"left out: {clips}/walk/damaged.bvh")
+    pc.write_csv(pa.table({"clip": names, "who": [f"person {i // 2}" for i in range(len(names))]}), clips / "labels.csv")
+    recorder = tiny.Recorder()
+    assert learn(clips, tmp_path / "who", "table.label=who", progress=recorder).measures["persons"] == 2
+    assert note in recorder.said
+    assert learn(clips, tmp_path / "kinds", task="action").measures["clips"] > 0
+    flat = tmp_path / "flat"
+    flat.mkdir()
+    write_bvh(flat / "one.bvh", joints[0], 25.0)
+    with pytest.raises(UsageError, match=r"at least two classes, .* Name its folders after classes, or give --label"):
+        read_own_clips(flat, 25.0)
 
 
 def test_a_number_of_clips_is_estimated(folder: Path, joints: np.ndarray, tmp_path: Path) -> None:
