@@ -6,9 +6,23 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.scene import Persons
-from posegen.skeleton import JOINTS, PROPORTIONS
+from posegen.skeleton import JOINTS, PROPORTIONS, SHAPE
 
 _KNEE, _ANKLE = JOINTS.index("left_knee"), JOINTS.index("left_ankle")
+_LENGTH, _BREADTH, _HEIGHT = slice(None), slice(0, 1), slice(1, 3)
+_SCALED = {
+    "thigh": (_LENGTH, ("left_knee", "right_knee")),
+    "shank": (_LENGTH, ("left_ankle", "right_ankle")),
+    "trunk": (
+        _HEIGHT,
+        tuple(name for name in JOINTS if name.endswith(("hip", "collar", "shoulder", "head", "neck")) or "spine" in name),
+    ),
+    "upper_arm": (_LENGTH, ("left_elbow", "right_elbow")),
+    "forearm": (_LENGTH, ("left_wrist", "right_wrist")),
+    "shoulders": (_BREADTH, ("left_collar", "right_collar", "left_shoulder", "right_shoulder")),
+    "hips": (_BREADTH, ("left_hip", "right_hip")),
+}
+"""Axes and joints of the offsets that each length of a shape scales."""
 
 
 def body_offsets(persons: Persons, scale: float | Array = 1.0) -> Array:
@@ -28,16 +42,10 @@ def body_offsets(persons: Persons, scale: float | Array = 1.0) -> Array:
     """
     stature = np.asarray(persons.stature * scale, np.float32)
     offsets = persons.rest.astype(np.float32) * stature[..., None, None]
-    everywhere, sideways = slice(None), slice(0, 1)
-    for factor, axes, joints in (
-        (persons.legs, everywhere, ("knee", "ankle")),
-        (persons.arms, everywhere, ("elbow", "wrist")),
-        (persons.hips, sideways, ("hip",)),
-        (persons.shoulders, sideways, ("collar", "shoulder")),
-    ):
+    for i, name in enumerate(SHAPE):
+        axes, joints = _SCALED[name]
         for joint in joints:
-            for side in ("left_", "right_"):
-                offsets[..., JOINTS.index(side + joint), axes] *= np.asarray(factor, np.float32)[..., None]
+            offsets[..., JOINTS.index(joint), axes] *= persons.shape[..., i, None]
     return offsets.astype(np.float32)
 
 
@@ -52,11 +60,11 @@ def leg_height(people: Persons) -> Array:
 
 def hip_height(people: Persons) -> Array:
     """Return the height of the hip joints in standing, in metres, as the stored joints show it."""
-    straight = -(people.rest[..., _KNEE, 1] + people.rest[..., _ANKLE, 1])
-    return np.asarray(people.stature * (straight * people.legs.astype(np.float64) + PROPORTIONS["ankle_height"]))
+    leg = body_offsets(people)[..., [_KNEE, _ANKLE], 1].astype(np.float64)
+    return np.asarray(people.stature * PROPORTIONS["ankle_height"] - leg[..., 0] - leg[..., 1])
 
 
 def seat_height(people: Persons, draws: Array) -> Array:
     """Return the height of a seat for each person, 0.95 to 1.08 of the knee height, for draws on [0, 1)."""
-    shank = (PROPORTIONS["ankle_height"] - people.rest[..., _ANKLE, 1]).astype(np.float32)
-    return np.asarray(((0.95 + 0.13 * draws) * (shank * people.stature * people.legs)).astype(np.float32))
+    knee = people.stature * np.float32(PROPORTIONS["ankle_height"]) - body_offsets(people)[..., _ANKLE, 1]
+    return np.asarray(((0.95 + 0.13 * draws) * knee).astype(np.float32))

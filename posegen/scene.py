@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from posegen.arrays import Array
 from posegen.constants import GRID
-from posegen.skeleton import ANATOMICAL
+from posegen.skeleton import AVERAGE, SHAPE
 
 LEFT, RIGHT, BOTH = 0, 1, 2
 """Values of :attr:`Scenes.side`."""
@@ -69,8 +69,6 @@ class Persons:
         Number of the person in the population.
     stature : float32
         Metres.
-    legs, arms, shoulders, hips : float32
-        Lengths of legs and arms and breadths of shoulders and hips, relative to the average for the stature.
     age : float32
         Years.
     male, left_handed : bool
@@ -81,22 +79,27 @@ class Persons:
     habits : float32 [..., HABITS]
         Standard normal; the person's own way of moving.
     rest : float64 [..., 22, 3]
-        Joint placement: offsets in the rest pose as fractions of stature, before the factors on legs, arms and breadths.
+        Joint placement: offsets in the rest pose as fractions of stature, for an average shape.
+    shape : float32 [..., SHAPE]
+        Lengths relative to the average for the stature; see :data:`SHAPE`.
     """
 
     index: Array = field(metadata=_array(_ACTOR, np.int64))
     stature: Array = field(metadata=_array(_ACTOR, np.float32, empty=1.7))
-    legs: Array = field(metadata=_array(_ACTOR, np.float32, empty=1))
-    arms: Array = field(metadata=_array(_ACTOR, np.float32, empty=1))
-    shoulders: Array = field(metadata=_array(_ACTOR, np.float32, empty=1))
-    hips: Array = field(metadata=_array(_ACTOR, np.float32, empty=1))
     age: Array = field(metadata=_array(_ACTOR, np.float32, empty=30))
     male: Array = field(metadata=_array(_ACTOR, bool))
     left_handed: Array = field(metadata=_array(_ACTOR, bool))
     energy: Array = field(metadata=_array(_ACTOR, np.float32))
     style: Array = field(metadata=_array(_ACTOR, np.int16))
     habits: Array = field(metadata=_array(_ACTOR, np.float32, HABITS))
-    rest: Array = field(metadata=_array(_ACTOR, np.float64, *ANATOMICAL.shape, empty=ANATOMICAL))
+    rest: Array = field(metadata=_array(_ACTOR, np.float64, *AVERAGE.shape, empty=AVERAGE))
+    shape: Array = field(metadata=_array(_ACTOR, np.float32, len(SHAPE), empty=1))
+
+    @property
+    def legs(self) -> Array:
+        """Lengths of thigh and shank together, relative to the average for the stature: float32 [...]."""
+        thigh, shank = (self.shape[..., SHAPE.index(name)] for name in ("thigh", "shank"))
+        return np.asarray(0.5 * (thigh + shank))
 
     def select(self, where: Any) -> Persons:
         """Return the persons at an index of the arrays."""

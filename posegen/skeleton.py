@@ -29,6 +29,7 @@ Limbs combine as flexion . abduction . rotation, the trunk as rotation . flexion
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -139,7 +140,7 @@ T_POSE = {
 """Offsets of SMPL's joints from their parents in its T-pose, metres: the regressed joints of the neutral body (Loper et al.
 2015) as in ProtoMotions' ``smpl_humanoid.xml``, means of left and right."""
 AVERAGE_STATURE = 1.70
-"""Metres; that of SMPL's neutral body and of the skeleton of Human3.6M."""
+"""Metres; that of SMPL's neutral body, of the skeleton of Human3.6M and of the humanoid of CMU's mocap."""
 
 _H36M = {
     "left_hip": (0.1329, 0.0, 0.0), "left_knee": (0.0, -0.4429, 0.0), "left_ankle": (0.0, -0.4542, 0.0),
@@ -149,6 +150,16 @@ _H36M = {
 }  # fmt: skip
 """The offsets of Human3.6M that published models of motion prediction use (Martinez et al. 2017), metres. Its spine, thorax and
 nose are `spine2`, `neck` and `head`. `spine1`, `spine3` and the collars, which it lacks, are put between its joints."""
+
+_CMU = {
+    "left_hip": (0.102, -0.092, 0.050), "left_knee": (0.0, -0.4049, 0.0), "left_ankle": (0.0, -0.4057, 0.0),
+    "spine1": (0.0, 0.1, -0.01), "spine2": (0.0, 0.0568, 0.0005), "spine3": (0.0, 0.0568, 0.0005),
+    "neck": (0.0, 0.2039, 0.0147), "head": (0.0, 0.09, 0.0), "left_collar": (0.05, 0.1347, 0.0074),
+    "left_shoulder": (0.133, 0.0552, 0.0073), "left_elbow": (0.0, -0.277, 0.0), "left_wrist": (0.0, -0.25, 0.0),
+}  # fmt: skip
+"""The offsets of the humanoid of DeepMind's Control Suite (Tassa et al. 2018, ``humanoid_CMU.xml``), whose joints are those of
+CMU's mocap database, metres. Its upper back, thorax, upper neck and hand are `spine1`, `spine3`, `neck` and the wrist. `spine2`
+and the collars, which begin at the neck, are put between its joints."""
 
 
 def rest_offsets(left: Mapping[str, tuple[float, float, float]]) -> Array:
@@ -178,9 +189,19 @@ def _standing(metres: Mapping[str, tuple[float, float, float]]) -> Array:
     return rest
 
 
-SKELETONS = {"anatomical": rest_offsets(_ANATOMICAL), "smpl": _standing(T_POSE), "h36m": _standing(_H36M)}
+SKELETONS = {
+    "anatomical": rest_offsets(_ANATOMICAL),
+    "smpl": _standing(T_POSE),
+    "cmu": _standing(_CMU),
+    "h36m": _standing(_H36M),
+}
 """Joint placement: offset of each joint of an average adult from its parent in the rest pose, fractions of stature [22, 3]."""
 ANATOMICAL = SKELETONS["anatomical"]
+DEFAULT_SKELETON: Final = "smpl"
+AVERAGE = SKELETONS[DEFAULT_SKELETON]
+
+SHAPE = ("thigh", "shank", "trunk", "upper_arm", "forearm", "shoulders", "hips")
+"""Lengths by which bodies of one stature differ. The trunk reaches from hips to head; shoulders and hips are breadths."""
 
 CAPSULES = {
     "trunk": ("spine1", "spine3", 0.055),

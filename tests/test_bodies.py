@@ -34,7 +34,7 @@ def standing(rest: Array) -> Array:
 
 
 def test_an_average_body_has_the_bones_of_smpl() -> None:
-    people = persons(Config(skeleton="smpl"), LIBRARY, PEOPLE)
+    people = persons(Config(), LIBRARY, PEOPLE)
     bones = lengths(body_offsets(people)) / people.stature[:, None]
     feet = [JOINTS.index(f"{side}_foot") for side in ("left", "right")]
     wanted = np.delete(lengths(rest_offsets(T_POSE)) / AVERAGE_STATURE, feet)
@@ -44,6 +44,8 @@ def test_an_average_body_has_the_bones_of_smpl() -> None:
         sum(bones.mean(0)[JOINTS.index(name)] for name in names) for names in (["left_elbow"], ["left_knee", "left_ankle"])
     )
     assert abs(arm / leg - 0.334) < 0.005
+    joints = standing(body_offsets(people).astype(np.float64).mean(0) / people.stature.mean() * AVERAGE_STATURE)
+    assert abs(joints[JOINTS.index("left_shoulder"), 1] - 0.444) < 0.008
 
 
 @pytest.mark.parametrize("skeleton", SKELETONS)
@@ -73,7 +75,8 @@ def test_joint_placement_varies_between_people_as_asked(skeleton: str) -> None:
 
 def test_without_spread_nothing_changes() -> None:
     plain = Config()
-    assert np.array_equal(persons(plain, LIBRARY, PEOPLE).rest[17], SKELETONS[plain.skeleton])
+    assert plain.skeleton == "smpl"
+    assert np.array_equal(persons(plain, LIBRARY, PEOPLE).rest[17], SKELETONS["smpl"])
     varied = Config(population=Population(skeleton_spread=0.03))
     assert plain.identity(LIBRARY) != varied.identity(LIBRARY) != Config(skeleton="h36m").identity(LIBRARY)
 
@@ -95,7 +98,7 @@ def test_the_same_people_are_as_large_on_all_skeletons() -> None:
 
 
 def test_samples_have_the_bones_of_their_people() -> None:
-    config = load_config("default", ["skeleton=smpl", "population.skeleton_spread=.03", "population.persons=9", "frames=50"])
+    config = load_config("default", ["population.skeleton_spread=.03", "population.persons=9", "frames=50"])
     batch = posegen.synthesize(config, range(4))
     sequences = Sequences(config, LIBRARY, batch.samples, batch.joints, batch.action, batch.contact, batch.rows)
     joints = batch.joints[..., :22, :].astype(np.float64)

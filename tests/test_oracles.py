@@ -40,7 +40,7 @@ WITHOUT_ORACLE = {
     "posegen.motion.arms": {
         CALLER: "place_hand clear_thighs",
         PROPERTIES: "fill_hand_channels pull_wrist fix_floor_anchor push_wrist_out raise_wrists",
-        TRIVIAL: "arm_of anchor_axes perpendicular_part ground_level meeting_axes",
+        TRIVIAL: "arm_of anchor_axes body_anchor perpendicular_part ground_level meeting_axes",
     },
     "posegen.motion.channels": {
         CALLER: "add_gait add_cycle_harmonics add_track fill_channels run_height angles_height",
@@ -79,7 +79,7 @@ WITHOUT_ORACLE = {
         TRIVIAL: "step_in_style has_bounce add_bounce",
     },
     "posegen.motion.habits": {PROPERTIES: "hanging_offset"},
-    "posegen.motion.joint_ranges": {PROPERTIES: "ease_range", CALLER: "keep_ranges"},
+    "posegen.motion.joint_ranges": {PROPERTIES: "ease_range hip_flexion tuck_pelvis", CALLER: "keep_ranges"},
     "posegen.motion.key_poses": {
         PROPERTIES: "repetition_span time_in_cycle fill_times stage_knots knot_speeds knots_of_channel fill_track "
         "mark_intervals mark_airborne stage_span passes_on",

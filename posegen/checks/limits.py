@@ -13,6 +13,7 @@ from posegen.checks.columns import BLOCK, COLUMNS, fill_columns
 from posegen.checks.ranges import AXES, DIRECTIONS, PASSING_SECONDS, Ranges, fill_angles, leaves_ranges, ranges_of
 from posegen.kernels import aligned_zeros, kernel
 from posegen.library.load import Library
+from posegen.skeleton import DEFAULT_SKELETON
 
 LEAVES, CROSSES = 1, 2
 """A joint leaves its range; a limb crosses the trunk or another limb."""
@@ -97,7 +98,7 @@ def check_limits(
     length: Array,
     library: Library,
     fps: float,
-    skeleton: str = "anatomical",
+    skeleton: str = DEFAULT_SKELETON,
 ) -> LimitFailures:
     """Check one variant of samples against all limits.
 

@@ -18,7 +18,15 @@ from posegen.checks.columns import BLOCK, X, Y, Z, joint_column
 from posegen.kernels import Scalar, kernel
 from posegen.library.channels import widest
 from posegen.library.load import Library
-from posegen.skeleton import BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, JOINT_LIMITS, JOINTS, PARTS, PROPORTIONS
+from posegen.skeleton import (
+    BALL_BEFORE_ANKLE,
+    BALL_JOINT_HEIGHT,
+    DEFAULT_SKELETON,
+    JOINT_LIMITS,
+    JOINTS,
+    PARTS,
+    PROPORTIONS,
+)
 
 _LEG = ("hip_flexion", "hip_abduction", "knee_flexion", "ankle_dorsiflexion")
 _ARM = ("shoulder_flexion", "elbow_flexion")
@@ -32,6 +40,7 @@ ANGLES = (
 REST = {
     "anatomical": {"neck_flexion": 20.2, "hip_flexion": -4.05, "shoulder_flexion": -4.57},
     "smpl": {"trunk_flexion": -5.32, "neck_flexion": 49.62, "hip_flexion": -6.02, "shoulder_flexion": -11.34},
+    "cmu": {"trunk_flexion": 21.48, "neck_flexion": -4.12, "hip_flexion": -17.35, "shoulder_flexion": 4.12},
     "h36m": {"neck_flexion": 0.0, "hip_flexion": 0.0, "shoulder_flexion": 0.0},
 }
 """Degrees in the rest pose of each skeleton, where they are not 0: the line from neck to head leans further forward than that
@@ -319,7 +328,7 @@ def angles_of(channel: str) -> list[tuple[str, int]]:
 
 
 @lru_cache(maxsize=8)
-def ranges_of(library: Library, skeleton: str = "anatomical") -> Ranges:
+def ranges_of(library: Library, skeleton: str = DEFAULT_SKELETON) -> Ranges:
     """Return the usual ranges of all angles on a skeleton, and those that the actions of a library widen."""
     rest = REST[skeleton]
     usual, part = np.empty((len(ANGLES), 3), np.float32), np.empty(len(ANGLES), np.int64)

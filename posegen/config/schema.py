@@ -25,20 +25,18 @@ from pydantic import (
 from posegen.config.identity import digest
 from posegen.constants import MAX_SEED
 from posegen.plugins import FIELDS, STORED_ARRAYS, VARIANTS
+from posegen.skeleton import DEFAULT_SKELETON
 from posegen.validation import StrictModel
 from posegen.wording import shown
 
 if TYPE_CHECKING:
     from posegen.library.load import Library
 
-CONTENT_VERSION = 7
+CONTENT_VERSION = 8
 """Changes whenever any sample of any config would differ."""
 
 NOT_IDENTITY = ("name", "samples", "workers", "story.library", "store")
 """Keys that do not decide what a sample contains. The library counts by its content, not by its path."""
-
-_WITHOUT_EFFECT = {"skeleton": "anatomical", "population.skeleton_spread": 0.0}
-"""Keys that are younger than the content version, with the value at which samples are those of configs without the key."""
 
 
 def decides_content(key: str) -> bool:
@@ -102,7 +100,7 @@ Share = Annotated[Number, Field(ge=0, le=1)]
 Weight = Annotated[Number, Field(ge=0, le=1000)]
 Years = Annotated[Number, Field(ge=6, le=100)]
 Frames = Annotated[Integer, Field(ge=SHORTEST, le=10_000)]
-SkeletonName = Literal["anatomical", "smpl", "h36m"]
+SkeletonName = Literal["anatomical", "smpl", "cmu", "h36m"]
 FieldName = Annotated[str, AfterValidator(_known_field)]
 """A stored array of the motion, or a derived field."""
 Names = Annotated[tuple[str, ...], AfterValidator(_distinct)]
@@ -461,7 +459,7 @@ class Config(StrictModel):
     frames : number of frames of the arrays
     fps : frames per second
     length : range of clip lengths; null: clips fill the arrays
-    skeleton : joint placement of the average adult: anatomical, smpl (the neutral body of SMPL) or h36m (Human3.6M)
+    skeleton : joints of the average adult: smpl (the neutral body of SMPL), anatomical, cmu (CMU's mocap), h36m (Human3.6M)
     quotas : exact numbers and caps; null: everything is drawn by the weights
     """
 
@@ -472,7 +470,7 @@ class Config(StrictModel):
     frames: Frames = 250
     fps: Annotated[Literal[20, 25, 30, 60, 120], BeforeValidator(_integer)] = 25
     length: Length | None = None
-    skeleton: SkeletonName = "anatomical"
+    skeleton: SkeletonName = DEFAULT_SKELETON
     variants: SerializeAsAny[Variants] = Variants()
     population: Population = Population()
     story: Story = Story()
@@ -509,9 +507,4 @@ class Config(StrictModel):
         for key in NOT_IDENTITY:
             group, _, name = key.rpartition(".")
             del (data[group] if group else data)[name]
-        for key, without in _WITHOUT_EFFECT.items():
-            group, _, name = key.rpartition(".")
-            holder = data[group] if group else data
-            if holder[name] == without:
-                del holder[name]
         return digest({"content_version": CONTENT_VERSION, "config": data, "library": library.as_data()})

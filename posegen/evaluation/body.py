@@ -19,7 +19,7 @@ from posegen.arrays import Array
 from posegen.checks.ranges import BENT, PASSING_SECONDS, REST, angles_of
 from posegen.library.channels import widest
 from posegen.library.load import Library, load_library
-from posegen.skeleton import JOINT_LIMITS, JOINTS, PROPORTIONS, sole_points
+from posegen.skeleton import DEFAULT_SKELETON, JOINT_LIMITS, JOINTS, PROPORTIONS, sole_points
 
 # Part: joints at its near and far end, share of the mass, where between them its centre lies (Winter 2009, table 4.1).
 # The trunk's ends are the middles of shoulders and hips. A hand lies at the wrist, a foot between ankle and ball.
@@ -94,7 +94,7 @@ def longest_present(joints: ArrayLike) -> slice:
     return max(intervals, key=lambda interval: interval.stop - interval.start, default=slice(0, 0))
 
 
-def joint_angles(joints: ArrayLike, skeleton: str = "anatomical") -> dict[str, Array]:
+def joint_angles(joints: ArrayLike, skeleton: str = DEFAULT_SKELETON) -> dict[str, Array]:
     """Return anatomical angles.
 
     Parameters

@@ -15,7 +15,7 @@ from posegen.dataset.read import Dataset, content_errors, open_dataset
 from posegen.errors import UsageError
 from posegen.evaluation.body import frame_ranges, library_of_config, longest_present
 from posegen.library.load import Library
-from posegen.skeleton import PARTS
+from posegen.skeleton import DEFAULT_SKELETON, PARTS
 
 SAMPLES_PER_BLOCK = 20
 LEGS = PARTS.index("legs")
@@ -69,7 +69,7 @@ class Recording:
     style: str = ""
     library: Library | None = None
     ranges: Mapping[str, Array] = field(default_factory=dict)
-    skeleton: str = "anatomical"
+    skeleton: str = DEFAULT_SKELETON
 
     def shown_at(self, frame: int) -> str:
         """Return what is shown at a frame: the family of a mocap clip, or the action of the legs."""

@@ -14,9 +14,9 @@ from posegen.arrays import Array
 from posegen.checks.ranges import REST
 from posegen.evaluation.body import point, unit
 from posegen.motion.scene_arrays import NEUTRAL
-from posegen.skeleton import JOINT_LIMITS, PROPORTIONS
+from posegen.skeleton import DEFAULT_SKELETON, JOINT_LIMITS, PROPORTIONS
 
-ZERO = REST["anatomical"]
+ZERO = REST[DEFAULT_SKELETON]
 CHEST_LEAN = ZERO["shoulder_flexion"]
 """Degrees by which the line from spine3 to neck leans back in the rest pose."""
 HEAD_LEAN = ZERO["neck_flexion"] + CHEST_LEAN

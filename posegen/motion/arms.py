@@ -20,7 +20,7 @@ from posegen.motion.key_poses import FIRST_HAND, fill_times, fill_track, flatten
 from posegen.motion.library_tables import SUPPORTS, ActionTables
 from posegen.motion.trigonometry import ease_towards
 from posegen.motion.workspace import NO_HABITS, Clock, Person, Role, Segment, Workspace, between, copy_row, fill_row
-from posegen.skeleton import CONTACTS, PROPORTIONS
+from posegen.skeleton import ANATOMICAL, CONTACTS, PROPORTIONS
 
 SHOULDER_HEIGHT = PROPORTIONS["shoulder_height"]
 ALONE_AHEAD = 0.72
@@ -32,7 +32,13 @@ HAND_POINTS = (CONTACTS.index("left_hand"), CONTACTS.index("right_hand"))
 PASSING_SECONDS = 0.6
 """Longest time in which a hand passes from its support to its free course."""
 HEAD_ANCHOR, FLOOR_ANCHOR, MEETING_ANCHOR, PARTNER_ANCHOR = map(ANCHORS.index, ("head", "floor", "meeting", "partner"))
-SPINE3_JOINT, HEAD_JOINT, LEFT_SHOULDER, LEFT_ELBOW, LEFT_WRIST = 9, 15, 16, 18, 20
+SPINE3_JOINT, NECK, COLLAR, HEAD_JOINT, LEFT_SHOULDER, LEFT_ELBOW, LEFT_WRIST = 9, 12, 13, 15, 16, 18, 20
+CHEST_BELOW, CHEST_BEFORE, HEAD_ABOVE = (
+    float(ANATOMICAL[COLLAR, 1] + ANATOMICAL[LEFT_SHOULDER, 1]),
+    -float(ANATOMICAL[COLLAR, 2] + ANATOMICAL[LEFT_SHOULDER, 2]),
+    float(ANATOMICAL[NECK, 1] + ANATOMICAL[HEAD_JOINT, 1] - ANATOMICAL[COLLAR, 1] - ANATOMICAL[LEFT_SHOULDER, 1]),
+)
+"""Place of the chest and of the head relative to the shoulders of a body that stands straight, as fractions of stature."""
 EASY, LONGEST = 0.97, 0.998
 """Fractions of the arm length: above the first a wrist gives way, and it never reaches the second (7 degrees of flexion)."""
 COS_FOLDED = -0.8660254
@@ -88,15 +94,32 @@ def arm_of(work: Workspace, person: Person, side: int) -> Arm:
 
 
 @kernel
-def anchor_axes(anchor: int, work: Workspace, level: Scalar, axes: Array, origin: Array) -> tuple[Array, Array]:
-    """Return rotation [9, frames] and origin [3, frames] of an anchor; those of the floor are written to `axes` and `origin`.
+def body_anchor(turned: Array, joint: Array, up: Scalar, ahead: Scalar, origin: Array) -> None:
+    """Write the origin of an anchor `up` and `ahead` of a joint, metres, in the axes of the joint; float32 [3, frames]."""
+    y, z = np.float32(up), np.float32(ahead)
+    for k in range(3):
+        row, place, above, before = origin[k], joint[k], turned[3 * k + 1], turned[3 * k + 2]
+        for f in range(len(row)):
+            row[f] = place[f] + (y * above[f] + z * before[f])
 
-    `level` is the height of the floor in metres.
+
+@kernel
+def anchor_axes(anchor: int, work: Workspace, person: Person, level: Scalar, axes: Array, origin: Array) -> tuple[Array, Array]:
+    """Return rotation [9, frames] and origin [3, frames] of an anchor; what is not a joint's is written to `axes` and `origin`.
+
+    `level` is the height of the floor in metres. Skeletons place the joints of the chest and the head differently; the anchors
+    are as far from the shoulders as in the anatomical one.
     """
+    offsets, stature = person.offsets, person.stature
+    shoulder = offsets[COLLAR, 1] + offsets[LEFT_SHOULDER, 1]
     if anchor == HEAD_ANCHOR:
-        return work.turns[4], work.joints[HEAD_JOINT]
+        up = HEAD_ABOVE * stature - (offsets[NECK, 1] + offsets[HEAD_JOINT, 1] - shoulder)
+        body_anchor(work.turns[4], work.joints[HEAD_JOINT], up, 0.0, origin)
+        return work.turns[4], origin
     if anchor != FLOOR_ANCHOR:
-        return work.turns[5], work.joints[SPINE3_JOINT]
+        ahead = offsets[COLLAR, 2] + offsets[LEFT_SHOULDER, 2] + CHEST_BEFORE * stature
+        body_anchor(work.turns[5], work.joints[SPINE3_JOINT], shoulder - CHEST_BELOW * stature, ahead, origin)
+        return work.turns[5], origin
     root = work.root
     for i in range(9):
         fill_row(axes[i], np.float32(1.0 if i == 4 else 0.0))
@@ -321,7 +344,7 @@ def place_hand(work: Workspace, role: Role, person: Person, actions: ActionTable
         meets = anchor in (MEETING_ANCHOR, PARTNER_ANCHOR)
         fill_hand_channels(work, segment, actions, role.shared if meets else person.draws, channel, layered, clock)
         level = ground_level(work, segment, clock)
-        axes, origin = anchor_axes(anchor, work, level, work.turns[0], work.turns[1])
+        axes, origin = anchor_axes(anchor, work, person, level, work.turns[0], work.turns[1])
         if meets:
             axes, origin = work.turns[0], work.turns[1]
             meeting_axes(

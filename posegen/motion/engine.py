@@ -18,6 +18,7 @@ from posegen.motion.channels import DORSIFLEXION, HIP_FLEXION, KNEE_FLEXION, TIL
 from posegen.motion.clearance import clear_body, clear_forearms
 from posegen.motion.feet.footsteps import mark_lifted_feet, solve_legs
 from posegen.motion.feet.legs import nominal_leg
+from posegen.motion.joint_ranges import tuck_pelvis
 from posegen.motion.key_poses import mark_intervals, stage_bounds
 from posegen.motion.library_tables import SEAT, ActionTables, library_tables, style_tables
 from posegen.motion.placement import face_partners
@@ -194,6 +195,7 @@ def animate_actor(work: Workspace, role: Role, person: Person, actions: ActionTa
     trunk.pelvis_rotation(work.root, channels, work.turns[6])
     guided = mark_lifted_feet(work, role, person, actions, clock)
     solve_legs(work, role, person, guided, clock)
+    tuck_pelvis(work, person, channels[trunk.TRUNK_FLEXION], clock)
     trunk.place_upper_body(channels, work.turns[6], offsets, work.joints, work.turns)
     for side in range(2):
         place_hand(work, role, person, actions, clock, side)

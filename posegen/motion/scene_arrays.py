@@ -173,14 +173,15 @@ def _soft_knees(own: Array) -> Array:
     return legs
 
 
-def _hanging_arms(rest: Array) -> Array:
+def _hanging_arms(offsets: Array, stature: Array) -> Array:
     """Return by how many turns arms hang further ahead and outward where shoulders lie further back or inward: [..., channels].
 
     So elbows are where those of the anatomical skeleton are, and forearms do not touch the trunk. The arc sine is a series,
     since the last bit of NumPy's depends on the machine.
     """
     elbow = JOINTS.index("left_elbow")
-    arms = np.zeros((*rest.shape[:-2], len(CHANNELS)))
+    rest = offsets / stature[..., None, None]
+    arms = np.zeros((*stature.shape, len(CHANNELS)))
     away = _shoulder(rest) - _shoulder(ANATOMICAL)
     for name, axis in (("shoulder_flexion", 2), ("shoulder_abduction", 0)):
         sine = away[..., axis] / rest[..., elbow, 1]
@@ -206,11 +207,12 @@ def person_arrays(scenes: Scenes, styles: StyleTables) -> Person:
     stance = 0.055 * stature * (0.9 + 0.3 * scenes.draws[..., 6] + 0.2 * np.maximum(own[..., Habit.STANCE], 0))
     stagger = stature * FEET_APART * own[..., Habit.STAGGER] * np.where(persons.left_handed, -1, 1)
     posture, sway = _postures(persons, scenes.draws, own, styles)
+    offsets = body_offsets(persons)
     arrays = Person(
-        offsets=body_offsets(persons),
+        offsets=offsets,
         foot=np.stack([p * stature for p in foot], -1),
         widths=np.stack([0.0625 * leg, stance, toe_out, stagger], -1),
-        neutral=(_NEUTRAL_ROW + posture + _soft_knees(own) + _hanging_arms(persons.rest)).astype(np.float32),
+        neutral=(_NEUTRAL_ROW + posture + _soft_knees(own) + _hanging_arms(offsets, stature)).astype(np.float32),
         sway=sway,
         stature=stature,
         energy=persons.energy.astype(np.float64),

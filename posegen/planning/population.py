@@ -16,7 +16,7 @@ from posegen.library.load import Library
 from posegen.planning.repertoire import check_names
 from posegen.randomness import Stream, choose, integers, normal, uniform
 from posegen.scene import HABITS, Persons
-from posegen.skeleton import AVERAGE_STATURE, JOINTS, SKELETONS
+from posegen.skeleton import AVERAGE_STATURE, JOINTS, SHAPE, SKELETONS
 
 Candidates = list[tuple[Array, Array, Array]]
 """Rows of samples, and the numbers of the persons who may be the first actor, and any actor, in ascending order."""
@@ -35,7 +35,24 @@ _GROWTH = (
 _SHORT_LEGS = (12.0, 0.0085)
 """Age from which the legs have their adult share of the stature, and the share by which they are shorter per year before."""
 _LIMIT = 2.5
-_VARIATION = {"legs": 0.02, "arms": 0.025, "shoulders": 0.035, "hips": 0.04}
+_VARIATION = {
+    "thigh": (0.033, 0.0, (1.0,)),
+    "shank": (0.033, 0.0, (0.37, 0.929)),
+    "trunk": (0.032, 0.0, (-0.419, -0.443, 0.792)),
+    "upper_arm": (0.033, 0.0, (0.337, 0.236, -0.062, 0.909)),
+    "forearm": (0.043, 0.0145, (0.399, 0.345, -0.162, 0.127, 0.824)),
+    "shoulders": (0.042, 0.027, (0.137, -0.118, 0.178, 0.029, 0.159, 0.954)),
+    "hips": (0.042, -0.034, (0.19, -0.203, 0.31, 0.045, -0.125, 0.111, 0.893)),
+}
+"""Of each length of :data:`posegen.skeleton.SHAPE`: the standard deviation between people of one stature and sex, by how much
+men are above the mean of both sexes, as shares of the length, and a row of the Cholesky factor of the correlations.
+
+From the public measurements of ANSUR II (Gordon et al. 2014; 4,082 men and 1,986 women, both sexes weighted alike) as shares of
+stature: buttock-knee length, midpatella height, height of the seventh neck vertebra above the seat, acromion-radiale and
+radiale-stylion length, biacromial and bicristal breadth. These share no landmark, whose error would be a correlation. The
+breadth of the hips varies by .066 there, with the tissue around them; that of the hip joints is assumed to vary as the
+shoulders do.
+"""
 _MOST_MOVED = 0.4
 """Largest displacement of a joint along each axis as a fraction of the length of its bone, so that no bone vanishes."""
 _PELVIS = 0.07
@@ -70,7 +87,7 @@ def persons(config: Config, library: Library, index: ArrayLike) -> Persons:
     number = np.asarray(index, np.int64)
     population = config.population
     draws = uniform(config.seed, number.ravel(), Stream.PERSON, 4)
-    sizes = np.clip(normal(config.seed, number.ravel(), Stream.BODY, 2 + len(_VARIATION)), -_LIMIT, _LIMIT)
+    sizes = np.clip(normal(config.seed, number.ravel(), Stream.BODY, 2 + len(SHAPE)), -_LIMIT, _LIMIT)
     habits = np.clip(normal(config.seed, number.ravel(), Stream.HABIT, HABITS), -_LIMIT, _LIMIT)
     male = draws[:, 0] >= population.female
     mean, spread = (np.where(male, men, women) for men, women in zip(_STATURE_MEN, _STATURE_WOMEN, strict=True))
@@ -80,8 +97,6 @@ def persons(config: Config, library: Library, index: ArrayLike) -> Persons:
     def single(values: Array) -> Array:
         return values.astype(np.float32).reshape(number.shape)
 
-    sizes[:, 2] += np.minimum(age - _SHORT_LEGS[0], 0.0) * _SHORT_LEGS[1] / _VARIATION["legs"]
-    factors = {name: single(1.0 + spread * sizes[:, 2 + i]) for i, (name, spread) in enumerate(_VARIATION.items())}
     return Persons(
         index=number.copy(),
         stature=single((mean + spread * sizes[:, 0]) * _grown(age, male)),
@@ -92,8 +107,21 @@ def persons(config: Config, library: Library, index: ArrayLike) -> Persons:
         style=_styles(config, library, age, draws[:, 3]).astype(np.int16).reshape(number.shape),
         habits=habits.astype(np.float32).reshape(*number.shape, HABITS),
         rest=_placement(config, number),
-        **factors,
+        shape=_shape(sizes[:, 2:], age, male).astype(np.float32).reshape(*number.shape, len(SHAPE)),
     )
+
+
+def _shape(draws: Array, age: Array, male: Array) -> Array:
+    """Return the lengths of people relative to those of the average body, [n, SHAPE], for independent normal numbers."""
+    shorter = np.minimum(age - _SHORT_LEGS[0], 0.0) * _SHORT_LEGS[1]
+    shape = np.empty(draws.shape)
+    for i, name in enumerate(SHAPE):
+        spread, of_men, row = _VARIATION[name]
+        # Sequential additions: the order in a NumPy reduction depends on the CPU.
+        number = sum(weight * draws[:, k] for k, weight in enumerate(row))
+        shape[:, i] = 1.0 + np.where(male, of_men, -of_men) + spread * np.clip(number, -_LIMIT, _LIMIT)
+        shape[:, i] += shorter if name in ("thigh", "shank") else 0.0
+    return shape
 
 
 def _placement(config: Config, number: Array) -> Array:

@@ -18,7 +18,7 @@ from posegen.evaluation.body import frame_ranges, joint_angles, range_excess
 from posegen.evaluation.plausibility import body_overlap
 from posegen.library.load import Library, load_library
 from posegen.library.schema import Range
-from posegen.skeleton import JOINT_LIMITS, JOINTS, PARTS
+from posegen.skeleton import DEFAULT_SKELETON, JOINT_LIMITS, JOINTS, PARTS
 from tests.evaluation.figures import posed, standing, turn
 
 Array = NDArray[Any]
@@ -93,7 +93,7 @@ def test_directions_are_those_of_the_angles(contorted: Array) -> None:
         x, y, r = out.reshape(len(ANGLES), 3, BLOCK).astype(np.float64).transpose(1, 0, 2)[..., : CLIPS - first]
         assert np.hypot(x, y) == pytest.approx(r, rel=1e-4)
         for i, name in enumerate(ANGLES):
-            rest = REST["anatomical"].get(name.removeprefix("left_").removeprefix("right_"), 0.0)
+            rest = REST[DEFAULT_SKELETON].get(name.removeprefix("left_").removeprefix("right_"), 0.0)
             seen, real = np.degrees(np.arctan2(y[i], x[i])) - rest, wanted[name][first : first + BLOCK]
             # An ankle far beyond its range may be measured as bent further; an almost straight knee, in either direction.
             open_ = (real > 65) if name.endswith("dorsiflexion") else (np.abs(real) < 2) & name.endswith("knee_flexion")
@@ -113,7 +113,7 @@ def test_joints_out_of_range_are_found(contorted: Array, library: Library) -> No
     assert CLIPS / 4 < found.sum() < 3 * CLIPS / 4
     # Wider ranges matter: without them, more is found.
     stands = np.zeros_like(labels)
-    assert (violated(contorted, stands, library) & LEAVES > 0).sum() > found.sum() + 5
+    assert (violated(contorted, stands, library) & LEAVES > 0).sum() > found.sum() + 2
 
 
 @pytest.mark.parametrize("side", [-1, 1])
@@ -127,7 +127,7 @@ def test_both_ends_of_each_range(channel: str, side: int) -> None:
             end = high + TOLERANCE - STRICTER + further if side > 0 else low - TOLERANCE + STRICTER - further
             if channel == "shoulder_flexion" and side > 0:
                 end = 270 - STRICTER + further
-            at = np.radians(end + REST["anatomical"].get(channel, 0.0))
+            at = np.radians(end + REST[DEFAULT_SKELETON].get(channel, 0.0))
             assert (np.cos(at) * usual[0] + np.sin(at) * usual[1] < usual[2]) == outside
 
 

@@ -14,13 +14,28 @@ from posegen.motion.library_tables import ActionTables, library_tables, style_ta
 from posegen.motion.scene_arrays import person_arrays
 from posegen.motion.workspace import SEGMENT, Person, Segment
 from posegen.scene import BOTH, Persons, Scenes, empty_scenes
-from posegen.skeleton import PROPORTIONS
+from posegen.skeleton import AVERAGE, JOINTS, SHAPE
 
-__all__ = ["LIBRARY", "SegmentSpec", "animated", "leg_length", "person", "pick", "scripted", "segment", "segment_of_kind"]
+__all__ = [
+    "ARM",
+    "LEG",
+    "LIBRARY",
+    "SegmentSpec",
+    "animated",
+    "leg_length",
+    "person",
+    "pick",
+    "scripted",
+    "segment",
+    "segment_of_kind",
+    "set_shape",
+]
 
 Array = NDArray[Any]
 
 LIBRARY = load_library()
+LEG, ARM = (-sum(AVERAGE[JOINTS.index(f"left_{end}"), 1] for end in ends) for ends in (("knee", "ankle"), ("elbow", "wrist")))
+"""Lengths of thigh and shank, and of upper arm and forearm, as fractions of stature."""
 
 
 class SegmentSpec(NamedTuple):
@@ -57,7 +72,15 @@ def animated(scenes: Scenes, frames: int, fps: int) -> Motion:
 
 
 def leg_length(stature: float) -> float:
-    return float((PROPORTIONS["thigh"] + PROPORTIONS["shank"]) * stature)
+    return float(LEG * stature)
+
+
+def set_shape(persons: Persons, **factors: float) -> None:
+    """Set lengths of :data:`posegen.skeleton.SHAPE`; `legs` and `arms` set both of their bones."""
+    bones = {"legs": ("thigh", "shank"), "arms": ("upper_arm", "forearm")}
+    for name, factor in factors.items():
+        for bone in bones.get(name, (name,)):
+            persons.shape[..., SHAPE.index(bone)] = factor
 
 
 def pick(scenes: Scenes, samples: Array) -> Scenes:

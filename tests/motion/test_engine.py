@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks.generate.realism import frozen_frames
+from posegen.bodies import body_offsets
 from posegen.config.schema import Config
 from posegen.constants import ABSENT_ACTION, ABSENT_CONTACT, GRID
 from posegen.evaluation.plausibility import bone_length_error, contact_speeds, sole_depth
@@ -60,7 +61,7 @@ def test_default_samples_are_plausible(motion: Motion) -> None:
 
 def test_bones_have_the_length_of_the_body(scenes: Scenes, motion: Motion) -> None:
     shank = motion.joints[:, :, :, JOINTS.index("left_knee")] - motion.joints[:, :, :, JOINTS.index("left_ankle")]
-    expected = 0.246 * scenes.persons.stature * scenes.persons.legs
+    expected = -body_offsets(scenes.persons)[..., JOINTS.index("left_ankle"), 1]
     lengths = np.sqrt((shank.astype(np.float64) ** 2).sum(-1))
     np.testing.assert_allclose(lengths, np.broadcast_to(expected[..., None], lengths.shape), atol=2 * GRID)
 

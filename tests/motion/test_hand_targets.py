@@ -14,9 +14,9 @@ from posegen.library.schema import Action
 from posegen.motion.trunk import place_upper_body
 from posegen.motion.workspace import Workspace
 from posegen.scene import LEFT, RIGHT
-from posegen.skeleton import JOINTS
+from posegen.skeleton import ANATOMICAL, AVERAGE, JOINTS
 from tests.motion.acted import MARGIN, acted, rotations_of, shown
-from tests.motion.scripted import LIBRARY, SegmentSpec, person, scripted
+from tests.motion.scripted import ARM, LIBRARY, SegmentSpec, person, scripted
 from tests.naive import about_y
 
 Array = NDArray[Any]
@@ -60,11 +60,20 @@ def act(*segments: SegmentSpec, stature: float = 1.7) -> Workspace:
 def expected(work: Workspace, anchor: str, sign: int, stature: float) -> Array:
     """Target of the wrist in the middle frame."""
     turned = rotations_of(work, MIDDLE)
-    apart = np.array(PLACES[anchor]) * [sign, 1, 1] * (0.186 + 0.146) * stature
+    apart = np.array(PLACES[anchor]) * [sign, 1, 1] * ARM * stature
     if anchor == "floor":
         return np.asarray([0.3, 0, -0.2] + about_y(0.1) @ apart)
     joint = {"chest": "spine3", "head": "head"}[anchor]
+    # Anchors are where the anatomical skeleton has these joints, relative to the shoulders.
+    ours, theirs = (below_shoulders(offsets) for offsets in (AVERAGE, ANATOMICAL))
+    apart += stature * (theirs - ours)[0 if anchor == "chest" else 1] * ([0, 1, 1] if anchor == "chest" else [0, 1, 0])
     return np.asarray(shown(work, joint)[MIDDLE] + turned[anchor] @ apart)
+
+
+def below_shoulders(offsets: Array) -> Array:
+    """Spine3 and head relative to the left shoulder of a body that stands straight."""
+    shoulder = offsets[JOINTS.index("left_collar")] + offsets[JOINTS.index("left_shoulder")]
+    return np.stack([-shoulder, offsets[JOINTS.index("neck")] + offsets[JOINTS.index("head")] - shoulder])
 
 
 @pytest.mark.parametrize("anchor", PLACES)
@@ -165,7 +174,7 @@ def test_left_and_right_mirror() -> None:
 
 def test_elbows_and_wrists_are_joints_of_the_arm() -> None:
     work = act(SegmentSpec("hold_floor", 0.5, 5.5, side=LEFT), stature=1.8)
-    for name, parent, share in (("left_elbow", "left_shoulder", 0.186), ("left_wrist", "left_elbow", 0.146)):
+    for name, parent in (("left_elbow", "left_shoulder"), ("left_wrist", "left_elbow")):
         bones = np.sqrt(((shown(work, name) - shown(work, parent)) ** 2).sum(-1))
-        np.testing.assert_allclose(bones, share * 1.8, atol=1e-5)
+        np.testing.assert_allclose(bones, -AVERAGE[JOINTS.index(name), 1] * 1.8, atol=1e-5)
     assert JOINTS.index("left_wrist") == 20  # as in the kernel

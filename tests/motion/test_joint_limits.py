@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from posegen.bodies import body_offsets
 from posegen.checks.ranges import TOLERANCE
 from posegen.config.load import load_config
 from posegen.config.schema import CONTENT_VERSION
+from posegen.constants import GRID
 from posegen.evaluation.body import frame_ranges, joint_angles, range_excess
 from posegen.evaluation.plausibility import body_overlap, floor_depth
 from posegen.library.channels import CHANNELS
@@ -23,7 +25,7 @@ from posegen.scene import LEFT, RIGHT
 from posegen.skeleton import JOINT_LIMITS, JOINTS, PARTS
 from posegen.synthesis import synthesize
 from posegen.viewing.gallery import demonstration
-from tests.motion.scripted import LIBRARY
+from tests.motion.scripted import LIBRARY, set_shape
 
 Array = NDArray[Any]
 
@@ -78,6 +80,19 @@ def test_channels_are_limited_by_their_joints() -> None:
     np.testing.assert_array_equal(limits, np.broadcast_to(usual, limits.shape))
 
 
+def test_the_pelvis_gives_way_to_hips_that_flex_too_far() -> None:
+    scenes = demonstration(LIBRARY, "sit_on_floor")
+    # Short thighs over long shanks: without the pelvis, the hips would flex by 146 degrees.
+    set_shape(scenes.persons, thigh=0.95, shank=1.05)
+    joints = animate(scenes, LIBRARY, int(scenes.length[0]), FPS).joints[0, 0].astype(np.float64)
+    angles = joint_angles(joints)
+    assert 130 < max(angles[f"{side}_hip_flexion"].max() for side in ("left", "right")) < 136.5
+    offsets = body_offsets(scenes.persons)[0, 0].astype(np.float64)
+    for name in ("left_hip", "right_hip", "spine1"):
+        bones = np.sqrt(((joints[:, JOINTS.index(name)] - joints[:, 0]) ** 2).sum(-1))
+        np.testing.assert_allclose(bones, np.sqrt((offsets[JOINTS.index(name)] ** 2).sum()), atol=2 * GRID)
+
+
 def test_new_samples_stay_within_limits() -> None:
     # Each content version has new samples, for which nothing was tuned.
     config = load_config("default", [f"seed={FRESH_SEED}", "variants={position: null, mirror: false}"])
@@ -103,7 +118,8 @@ def test_each_action_stays_within_limits(body: str) -> None:
     for name in LIBRARY.actions:
         scenes = demonstration(LIBRARY, name)
         people = scenes.persons
-        people.stature[:], people.legs[:], people.arms[:], people.hips[:], scenes.amplitude[:] = BODIES[body]
+        people.stature[:], legs, arms, hips, scenes.amplitude[:] = BODIES[body]
+        set_shape(people, legs=legs, arms=arms, hips=hips)
         # Short legs are slower, as in planned scenes.
         scenes.speed[:] *= np.sqrt(BODIES[body][0] * BODIES[body][1] / 1.7)
         scenes.side[scenes.side == RIGHT] = LEFT if body == "long arms" else RIGHT

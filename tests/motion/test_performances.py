@@ -159,4 +159,4 @@ def test_legs_live_under_arm_actions(name: str, which: int) -> None:
     heights = made.joint("pelvis")[..., 1]
     starts = range(0, max(heights.shape[1] - window, 1), 5)
     ranges = [np.ptp(heights[:, start : start + window], axis=1) for start in starts]
-    assert np.median(ranges) > 0.003
+    assert np.median(ranges) > 0.0028  # on legs of .46 of stature

@@ -8,11 +8,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from posegen.bodies import leg_height, seat_height
+from posegen.bodies import body_offsets, leg_height, seat_height
 from posegen.config.schema import Config
 from posegen.library.load import load_library
 from posegen.planning.population import persons
 from posegen.scene import Persons
+from posegen.skeleton import JOINTS, SHAPE
 
 CONFIG = Config()
 LIBRARY = load_library()
@@ -41,13 +42,40 @@ def test_shares_and_sizes():
         assert abs(statures.mean() - mean) < 0.004
         assert abs(statures.std() - spread) < 0.003
         assert np.abs(statures - mean).max() <= 2.5 * spread + 1e-6
-    for factor in (CROWD.legs, CROWD.arms, CROWD.shoulders, CROWD.hips):
-        assert abs(factor.mean() - 1) < 0.002
-        assert 0.015 < factor.std() < 0.045
+    assert np.abs(CROWD.shape.mean(0) - 1).max() < 0.002
     assert CROWD.age.min() >= 18
     assert CROWD.age.max() <= 75
     assert np.abs(CROWD.energy).max() <= 1
     assert CROWD.energy[CROWD.age > 65].mean() < CROWD.energy[CROWD.age < 30].mean()
+
+
+def test_proportions_vary_and_correlate_as_in_anthropometry():
+    # ANSUR II (Gordon et al. 2014), lengths as shares of stature, within a sex; spreads in percent.
+    spreads = {"thigh": 3.3, "shank": 3.3, "trunk": 3.2, "upper_arm": 3.3, "forearm": 4.3, "shoulders": 4.2}
+    correlations = {
+        ("thigh", "shank"): 0.37,
+        ("thigh", "trunk"): -0.42,
+        ("shank", "trunk"): -0.57,
+        ("thigh", "upper_arm"): 0.34,
+        ("shank", "forearm"): 0.47,
+        ("upper_arm", "forearm"): 0.34,
+        ("trunk", "forearm"): -0.45,
+        ("shoulders", "hips"): 0.19,
+    }
+    men = {name: CROWD.shape[CROWD.male, i] for i, name in enumerate(SHAPE)}
+    for name, spread in spreads.items():
+        assert abs(100 * men[name].std() - spread) < 0.15, name
+    for (one, other), wanted in correlations.items():
+        assert abs(np.corrcoef(men[one], men[other])[0, 1] - wanted) < 0.03, (one, other)
+    # The ratios of thigh to shank and of upper arm to forearm vary by 3.6 and 4.1 percent among men, 3.8 and 4.7 among women.
+    for (one, other), wanted in {("thigh", "shank"): 3.7, ("upper_arm", "forearm"): 4.4}.items():
+        ratio = men[one] / men[other]
+        assert abs(100 * ratio.std() / ratio.mean() - wanted) < 0.3
+    # Men have 5.5 percent broader shoulders, women 7 percent broader hips for their stature.
+    by_sex = [CROWD.shape[CROWD.male == male].mean(0) for male in (True, False)]
+    ratio = dict(zip(SHAPE, by_sex[0] / by_sex[1], strict=True))
+    assert abs(ratio["shoulders"] - 1.055) < 0.005
+    assert abs(ratio["hips"] - 0.935) < 0.005
 
 
 def test_children_grow_up():
@@ -80,6 +108,7 @@ def test_config_sets_the_shares():
 def test_legs_and_seats():
     assert 0.8 < leg_height(CROWD).mean() < 0.95
     low, high = seat_height(CROWD, np.zeros(20_000)), seat_height(CROWD, np.full(20_000, 1 - 1e-9))
-    knee = 0.285 * CROWD.stature * CROWD.legs
+    shank = -body_offsets(CROWD)[:, JOINTS.index("left_ankle"), 1]
+    knee = 0.039 * CROWD.stature + shank
     assert np.allclose(low / knee, 0.95)
     assert np.allclose(high / knee, 1.08)

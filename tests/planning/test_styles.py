@@ -9,7 +9,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from posegen.bodies import leg_height
+from posegen.bodies import hip_height, leg_height
 from posegen.captions.captions import write_captions
 from posegen.captions.segments import BEGUN, find_segments
 from posegen.config.schema import Config
@@ -228,7 +228,7 @@ def test_words_for_speed_are_true_of_the_tired():
     for variant in ("base", "speed"):
         scenes = apply_variant(scenes_of(config), variant, parameters)
         facts = find_segments(scenes, LIBRARY, config.fps)
-        legs = leg_height(scenes.persons)[:, 0]
+        legs = hip_height(scenes.persons)[:, 0]
         walks = 0
         for i, (first, last) in enumerate(zip(facts.bounds, facts.bounds[1:], strict=False)):
             for row in range(first, last):

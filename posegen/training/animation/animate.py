@@ -328,7 +328,7 @@ def to_clip(poses: Tensor, body: Array, fps: float, times: int) -> MotionClip:
     Parameters
     ----------
     poses : Tensor [frame, POSE_NUMBERS]
-    body : float [5]
+    body : float [BODY_MEASURES]
         See :data:`posegen.training.models.poses.BODY_MEASURES`.
     fps : float
         Frames per second of the poses.

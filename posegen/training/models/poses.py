@@ -32,7 +32,7 @@ from posegen.bodies import body_offsets
 from posegen.fields.rotation import rotations
 from posegen.fields.vectors import Rotation, inverse, product, stacked
 from posegen.scene import HABITS, Persons
-from posegen.skeleton import ANATOMICAL, JOINTS, PARENTS, PROPORTIONS
+from posegen.skeleton import AVERAGE, JOINTS, PARENTS, PROPORTIONS, SHAPE
 from posegen.training.data.features import (
     ACTOR,
     FEATURES,
@@ -46,10 +46,10 @@ from posegen.training.data.features import (
     scene_arrays,
 )
 
-BODY_MEASURES = ("stature", "legs", "arms", "shoulders", "hips")
+BODY_MEASURES = ("stature", *SHAPE)
 """Measures of a body: metres, then factors relative to the average of that stature; see :class:`posegen.scene.Persons`."""
 
-AVERAGE_BODY = (1.69, 1.0, 1.0, 1.0, 1.0)
+AVERAGE_BODY = (1.69, *(1.0 for _ in SHAPE))
 """The default body: between the average man and the average woman."""
 
 ROTATED = tuple(joint for joint in range(len(JOINTS)) if joint in PARENTS)
@@ -66,8 +66,6 @@ SCENE_NUMBERS = POSE_NUMBERS + RELATION
 
 _PARENT = {name: JOINTS[parent] for name, parent in zip(JOINTS, PARENTS, strict=True) if parent >= 0}
 _TRUNK = ("spine1", "spine2", "spine3", "neck", "head")
-_LEGS = ("left_knee", "right_knee", "left_ankle", "right_ankle")
-_ARMS = ("left_elbow", "right_elbow", "left_wrist", "right_wrist")
 _IN_CONTACT = 1
 _LEAST_LENGTH = 1e-9
 
@@ -77,8 +75,7 @@ def offsets_of(body: Array) -> Array:
 
     Parameters
     ----------
-    body : float [..., 5]
-        See :data:`BODY_MEASURES`.
+    body : float [..., BODY_MEASURES]
 
     Returns
     -------
@@ -87,7 +84,6 @@ def offsets_of(body: Array) -> Array:
     """
     measures = np.asarray(body, np.float32)
     none = np.zeros(measures.shape[:-1], np.int64)
-    named = {name: measures[..., i] for i, name in enumerate(BODY_MEASURES)}
     return body_offsets(
         Persons(
             index=none,
@@ -97,17 +93,18 @@ def offsets_of(body: Array) -> Array:
             energy=none,
             style=none,
             habits=np.zeros((*none.shape, HABITS), np.float32),
-            rest=ANATOMICAL,
-            **named,
+            rest=AVERAGE,
+            stature=measures[..., 0],
+            shape=measures[..., 1:],
         )
     )
 
 
 def leg_length(body: Array) -> Array:
     """Return the height of the hip joints in the rest pose, [...] metres: the unit of steps and heights."""
-    measures = np.asarray(body, np.float64)
-    limb = (PROPORTIONS["thigh"] + PROPORTIONS["shank"]) * measures[..., 1] + PROPORTIONS["ankle_height"]
-    return np.asarray(measures[..., 0] * limb)
+    stature = np.asarray(body, np.float64)[..., 0]
+    leg = offsets_of(body)[..., [JOINTS.index("left_knee"), JOINTS.index("left_ankle")], 1]
+    return np.asarray(stature * PROPORTIONS["ankle_height"] - leg.astype(np.float64).sum(-1))
 
 
 def body_of(joints: Array) -> Array:
@@ -120,8 +117,8 @@ def body_of(joints: Array) -> Array:
 
     Returns
     -------
-    float64 [..., 5]
-        See :data:`BODY_MEASURES`; the average body where all frames are absent.
+    float64 [..., BODY_MEASURES]
+        The average body where all frames are absent. Feet show the stature: they are a fixed share of it.
     """
     rest = offsets_of(np.ones(len(BODY_MEASURES)))
     present = ~np.isnan(joints[..., 0, 0])
@@ -135,16 +132,19 @@ def body_of(joints: Array) -> Array:
             total += np.sqrt((apart * apart).sum(-1))
         return np.asarray(np.where(present, total, 0.0).sum(-1) / count / rest_length)
 
-    def bones(names: tuple[str, ...]) -> Array:
+    def bones(*names: str) -> Array:
         length = sum(float(np.sqrt((rest[JOINTS.index(name)].astype(np.float64) ** 2).sum())) for name in names)
         return ratio([(name, _PARENT[name]) for name in names], length)
+
+    def limb(joint: str) -> Array:
+        return bones(f"left_{joint}", f"right_{joint}")
 
     def breadth(part: str) -> Array:
         return ratio([(f"left_{part}", f"right_{part}")], 2 * float(rest[JOINTS.index(f"left_{part}"), 0]))
 
-    stature = bones(_TRUNK)
-    safe = np.where(stature > 0, stature, 1.0)
-    body = np.stack([stature, bones(_LEGS) / safe, bones(_ARMS) / safe, breadth("collar") / safe, breadth("hip") / safe], -1)
+    stature = limb("foot")
+    lengths = [limb("knee"), limb("ankle"), bones(*_TRUNK), limb("elbow"), limb("wrist"), breadth("collar"), breadth("hip")]
+    body = np.stack([stature, *(length / np.where(stature > 0, stature, 1.0) for length in lengths)], -1)
     return np.where((stature > 0)[..., None], body, np.array(AVERAGE_BODY))
 
 
@@ -310,7 +310,7 @@ def pose_body(poses: Tensor, root: Tensor, heading: Tensor, body: Array) -> Arra
     poses : Tensor [..., frame, POSE_NUMBERS]
     root, heading : Tensor
         As :func:`root_of` returns them.
-    body : float [5]
+    body : float [BODY_MEASURES]
         See :data:`BODY_MEASURES`.
 
     Returns
