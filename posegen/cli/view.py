@@ -129,11 +129,12 @@ def open_run(run: Path) -> Collection:
         row = dataset.rows(sample)[0]
         caption = row["captions"][min(1, len(row["captions"]) - 1)]
         made = animate(trained, encoder, [caption["text"]], whole=True)
-        contact = np.zeros((1, 1, len(made.clip.joints), arrays["contact"].shape[-1]), np.uint8)
-        contact[0, 0, :, : made.clip.contact.shape[1]] = made.clip.contact
-        actor = {"seat_height": 0.0, "segments": []}
-        asked = {"sample": sample, "variant": "model", "captions": [caption | {"statements": []}], "actors": [actor]}
-        motion = {"joints": made.clip.joints[None, None], "contact": contact}
+        joints, touched = (np.stack([getattr(clip, name) for clip in made.clips]) for name in ("joints", "contact"))
+        contact = np.zeros((1, *joints.shape[:2], arrays["contact"].shape[-1]), np.uint8)
+        contact[0, ..., : touched.shape[-1]] = touched
+        actors = [{"seat_height": 0.0, "segments": []} for _ in made.clips]
+        asked = {"sample": sample, "variant": "model", "captions": [caption | {"statements": []}], "actors": actors}
+        motion = {"joints": joints[None], "contact": contact}
         shown = sequences_of_rows([asked], motion, made.fps, ())
         names = header.field("action").attributes["names"]
         real = sequences_of_rows([row | {"variant": "data"}], arrays, float(header.fps), names)
