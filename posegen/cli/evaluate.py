@@ -137,7 +137,7 @@ def evaluate(
     output.result(document, "\n\n".join(sections))
 
 
-_MORE = "--all prints all measures, and the worst clips by each; docs/measures.md defines them."
+_MORE = "--all prints all measures and the worst clips; docs/measures.md defines them."
 _OUTCOMES = {True: "pass", False: "fail", None: "none"}
 
 

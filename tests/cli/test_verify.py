@@ -59,9 +59,16 @@ def put_other_samples(dataset: Path, shard: int) -> None:
 
 def test_all_is_well(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", str(dataset)]) == 0
-    assert capsys.readouterr() == (f"{dataset}: no problem found: every byte is intact.\n", "")
+    out, error = capsys.readouterr()
+    assert out == f"{dataset}: no problem found: every byte is intact.\n"
+    assert [line.partition(",")[0] for line in error.splitlines()] == [
+        "read: 0 of 3 shards (0%)",
+        "read: 3 of 3 shards (100%)",
+    ]
     assert main(["verify", str(dataset), "--deep"]) == 0
-    assert capsys.readouterr() == (f"{dataset}: no problem found: every byte and every sample is intact.\n", "")
+    out, error = capsys.readouterr()
+    assert out == f"{dataset}: no problem found: every byte and every sample is intact.\n"
+    assert "synthesize and compare: 3 of 3 shards (100%)" in error
     assert main(["verify", str(dataset), "--quiet", "--repair"]) == 0
     assert capsys.readouterr() == ("", "")
 
