@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -63,10 +64,13 @@ def write() -> list[Path]:
 
 
 def _took(command: str, document: Mapping[str, Any], results: Sequence[Result]) -> str:
-    repetitions = len({result.repetition for result in results})
+    # Those of the first method; some methods have fewer.
+    first = Counter(result.count for result in results if result.task == results[0].task and result.way == results[0].way)
+    low, high = min(first.values()), max(first.values())
+    repetitions = f"{high} repetition{'s' * (high > 1)}" if low == high else f"{low} to {high} repetitions"
     machine = f"{machine_sentence(document['machine'])}, torch {document['machine']['torch']}"
     took = f"`{command}` took {document['seconds'] / 60:.0f} minutes of one core's time"
-    return f"{took} for {repetitions} repetition{'s' * (repetitions > 1)}; {machine}."
+    return f"{took} for {repetitions}; {machine}."
 
 
 def _facts(facts: Mapping[str, Any]) -> dict[str, str]:
