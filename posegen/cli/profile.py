@@ -147,8 +147,9 @@ def profile(
     sections += [_target_table(found, budget), "\n".join(_advice(found, budget)), *_pipeline_sections(estimates, budget)]
     if budget is not None:
         rows = [(name, f"{samples:,}") for name, samples in fitting.items()]
-        title = f"Samples that fit into {human_time(budget)} and on the disk, with all stages up to"
-        sections.append(table(("stage", "samples"), rows, title))
+        title = f"Samples that fit into {human_time(budget)} and on the disk, with all stages up to each one"
+        # rich wraps the title of a table to its width.
+        sections.append(f"{title}\n\n{table(('stage', 'samples'), rows)}")
     output.result(document, "\n\n".join(sections))
     fits = all(target.fits(budget) for target in found.targets) and all(each.fits(budget) for each in estimates)
     return 0 if budget is None or fits else 1

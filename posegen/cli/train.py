@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     "--lora", type=WHOLE, metavar="RANK", help="Train low-rank adapters of this rank and the output layer only; needs --init."
 )
 @budget_option("Maximum duration, such as 30m or 1h: refuse or stop a longer run.")
-@click.option("--estimate", "only_estimate", is_flag=True, help="Estimate the duration and train nothing.")
+@click.option("--estimate", "only_estimate", is_flag=True, help="Estimate time and memory, and train nothing.")
 def train(
     source: str,
     task: str,
@@ -105,7 +105,8 @@ def _summary(result: Result, *, only_estimate: bool) -> str:
     from posegen.quantities import human_time
 
     if only_estimate and result.estimate is not None:
-        return f"Nothing was trained; training would take about {human_time(result.estimate.seconds)}."
+        needed = f"{human_time(result.estimate.seconds)} and {result.estimate.memory()} of memory"
+        return f"Nothing was trained; training would take about {needed}."
     if result.stopped is not None:
         return f"Stopped after {result.steps:,} steps: {result.stopped}."
     if result.nothing_to_do:
