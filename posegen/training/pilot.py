@@ -78,6 +78,8 @@ def estimate_run(
                 raise
             choices = choices.halve_micro_batch(error)
             release_memory()
+    # A learner and its trainer refer to each other, so they would be kept during the run.
+    release_memory()
     choices, estimate = replace(choices, devices=devices), setup.settings
     sources = {split: setup.data.source(setup.task.recipes, split) for split in ("training", "validation", "test")}
     variants = len(estimate.data.variants or sources["training"].variants)

@@ -26,7 +26,7 @@ from posegen.progress import Progress
 from posegen.training.cautions import chance_warning, validation_warning
 from posegen.training.data.captions import Captions
 from posegen.training.estimate import Estimate, check_budget
-from posegen.training.hardware import Choices, Reason, choose_for_run, given_choices
+from posegen.training.hardware import Choices, Reason, choose_for_run, given_choices, release_memory
 from posegen.training.report import write_report
 from posegen.training.run_folder import RESULT, RUN, RunProgress, read_checkpoint, read_document, write_document
 from posegen.training.settings import NOT_CONTENT, Settings
@@ -241,6 +241,9 @@ def _train_round(
         return Result(run, setup.task.name, done.step, stopped, seconds=done.seconds, reasons=record.reasons)
     if done.step < session.last:
         progress.log(f"stopped early: {learner.early_stop_reason()}")
+    # What follows reads its checkpoint; weights, gradients and moments need not be in memory twice.
+    del learner
+    release_memory()
     measures, warnings = _finish(run, record, setup, done, memory, None if times is None else asdict(times))
     for warning in warnings:
         progress.log(warning)
