@@ -26,7 +26,7 @@ from posegen.training.trained_models import load_model
 from tests.mocap.bvh_of_joints import write_bvh
 from tests.training.pricing import write_prices
 
-SAMPLES, ROWS, BVH_CLIPS = 150, 300, 24
+SAMPLES, ROWS, BVH_CLIPS = 240, 300, 24
 ONE_VARIANT = "variants={speed: null, position: null, scale: null, mirror: false}"
 MOST_DIFFERENCE = 1e-4
 PRESET = """
@@ -70,7 +70,7 @@ def _generated(folder: Path) -> Iterator[Use]:
     """Yield uses of generated data, and of a user's tables."""
     one, two = folder / "one", folder / "two"
     for config, path in (("default", one), ("pairs", two)):
-        small = ("--set", "population.persons=12", "--set", ONE_VARIANT)
+        small = ("--set", "population.persons=50", "--set", ONE_VARIANT)
         _run("generate", "--config", config, "--samples", str(SAMPLES), *small, "--out", str(path))
         _run("embed", str(path))
     texts = folder / "texts.csv"
