@@ -249,7 +249,7 @@ FRAMES_AT_ONCE = 1000
 AT_NECK = 0.02
 """Metres."""
 
-_SPINE = {"spine1": 0.22, "spine2": 0.48, "spine3": 0.59}
+_SPINE = {"spine1": 0.214, "spine2": 0.472, "spine3": 0.584}
 """Shares of the chain from pelvis to neck."""
 
 _CONVENTIONS: Mapping[str, Mapping[str, list[str]]] = read_yaml(Path(__file__).with_name("bvh_names.yaml"))

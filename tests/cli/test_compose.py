@@ -50,7 +50,7 @@ def test_a_picture_and_words_that_were_not_understood(tmp_path: Path, capsys: py
         (["a person walks while running", "-o", "out.npz"], "cannot be done at the same time"),
         (["a person frobs", "-o", "out.npz"], "nothing that posegen can show"),
         (["a person wlaks and claps", "-o", "out.npz", "--strict"], "not understood: 'wlaks'"),
-        (["a person walks", "-o", "out.mp4"], "out.mp4"),
+        (["a person walks", "-o", "out.mov"], "out.mov"),
         (["a person walks", "-o", "out.npz", "--seconds", "-1"], "0<x<=400"),
         (["a person walks", "-o", "out.npz", "--seconds", "nan"], "'--seconds': must be a number"),
         (["a person walks", "-o", "out.npz", "--seed", "-1"], "'--seed': -1 is not in the range"),

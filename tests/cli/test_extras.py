@@ -18,7 +18,7 @@ from posegen.plugins import EXTRAS, install_hint, require_extra
 ROOT = Path(__file__).parents[2]
 OPTIONAL = {"nvidia-ml-py"}
 """Used where there is a GPU; training works without it."""
-NOT_FOR_USERS = {"peers", "readers", "dev", "all"}
+NOT_FOR_USERS = {"peers", "readers", "docs", "dev", "all"}
 """Extras that no command needs."""
 MODULES = {"faiss-cpu": "faiss", "pillow": "PIL", "scikit-learn": "sklearn"}
 """Modules whose name differs from that of their distribution."""

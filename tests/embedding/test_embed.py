@@ -114,8 +114,12 @@ def test_vectors_are_joined_to_samples_and_to_batches(dataset: Path) -> None:
         np.testing.assert_allclose(batch.text_embedding, np.stack([expected(s, 1) for s in batch.sample]), atol=1e-6)
 
 
-def test_repeating_a_complete_run_does_nothing_and_reports_it(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run(dataset)
+def test_repeating_a_complete_run_does_nothing_and_reports_it(
+    embedded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dataset = Path(shutil.copytree(embedded, tmp_path / "dataset"))
+    assert main(["embed", str(dataset), "--encoder", HASHING, "--json"]) == 0  # which also prepares the search
+    capsys.readouterr()
     before = {path: path.stat().st_mtime_ns for path in dataset.rglob("*") if path.is_file()}
     assert main(["embed", str(dataset), "--encoder", HASHING, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

@@ -72,7 +72,7 @@ def test_an_export_has_the_measures_of_the_dataset(form: str, exports: Path, cap
     dataset, found = evaluated(capsys, exports / "motion")["measures"], evaluated(capsys, exports / form)
     assert (found["clips"], found["refused"]) == (4, [])
     metres = ROUNDED.get(form, 0.0)
-    units = {"penetration": 2000, "bone length": 2000, "jerk": 1000, "SPARC, wrists": 2000, "speed of low toes": 10}
+    units = {"penetration": 2000, "bone length": 2000, "jerk": 2000, "SPARC, wrists": 2000, "speed of low toes": 10}
     for name in BY_JOINTS:
         tolerance = 1e-6 + metres * units.get(name, 20)
         for figure in ("median", "high"):
