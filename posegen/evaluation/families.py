@@ -22,3 +22,12 @@ def family_of(name: str) -> str:
     ('crouch', 'crouch', 'bow')
     """
     return name if name in ACTIONS else _FAMILY.get(name, name)
+
+
+def family_of_action(action: str) -> str:
+    """Return the family of an action of the library; without an entry it is a family of its own, also if a class has its name.
+
+    >>> family_of_action("squat"), family_of_action("bow"), family_of_action("crouch")
+    ('crouch', 'bow', 'action crouch')
+    """
+    return _FAMILY.get(action, f"action {action}" if action in ACTIONS else action)

@@ -13,7 +13,7 @@ from posegen.arrays import Array
 from posegen.dataset.clip_files import resample
 from posegen.evaluation.body import point
 from posegen.evaluation.common_body import JOINTS, distance, mirrored
-from posegen.evaluation.families import family_of
+from posegen.evaluation.families import family_of, family_of_action
 from posegen.evaluation.plausibility import low_pass
 from posegen.evaluation.recording import LEGS, Recording
 from posegen.library.load import Library
@@ -79,7 +79,7 @@ def performances(recording: Recording, body: Array) -> Iterator[Performance]:
     """
     if recording.family:
         clip = slice(0, round(MAX_SECONDS * recording.fps))
-        yield _performance(recording, body[clip], clip, recording.family, recording.description or recording.family)
+        yield _performance(recording, body[clip], clip, family_of(recording.family), recording.description or recording.family)
     if recording.labels is None or recording.style not in ("", "neutral"):
         return
     for segment in recording.segments:
@@ -88,16 +88,16 @@ def performances(recording: Recording, body: Array) -> Iterator[Performance]:
         alone = LEGS in parts or (recording.labels[shown, LEGS] == STANDING).all()
         if alone and shown.stop - shown.start > 1 and (recording.labels[shown, parts] == segment["action"]).all():
             poses = mirrored(body[shown]) if segment["side"] == "left" else body[shown]
-            yield _performance(recording, poses, shown, segment["action"], segment["action"], segment)
+            yield _performance(recording, poses, shown, family_of_action(segment["action"]), segment["action"], segment)
 
 
 def _performance(
-    recording: Recording, body: Array, shown: slice, name: str, kind: str, segment: Mapping[str, Any] | None = None
+    recording: Recording, body: Array, shown: slice, family: str, kind: str, segment: Mapping[str, Any] | None = None
 ) -> Performance:
     wrists = np.stack([point(recording.joints[shown], f"{side}_wrist") for side in ("left", "right")], axis=1)
     jerk = np.diff(low_pass(wrists, recording.fps), 3, axis=0) * recording.fps**3
     return Performance(
-        family=family_of(name),
+        family=family,
         kind=kind,
         person=recording.person,
         clip=recording.name,
