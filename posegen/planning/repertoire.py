@@ -41,7 +41,7 @@ class Repertoire:
     base : whether it determines the whole body; the others are layers over a base action
     layered : whether it may be a layer over another action
     host : whether it allows layers
-    sided, seated, counted, jumping : whether it has a side, a seat, repetitions, flights
+    sided, seated, resting, counted, jumping : whether it has a side, a seat, a seat or the floor below it, repetitions, flights
     shaped : whether captions can name the shape of its path, such as a circle
     shortest, longest : seconds at tempo 1 with the fewest and the most repetitions
     enter, exit, cycle : seconds at tempo 1
@@ -60,6 +60,7 @@ class Repertoire:
     host: Array
     sided: Array
     seated: Array
+    resting: Array
     counted: Array
     jumping: Array
     shaped: Array
@@ -89,8 +90,12 @@ def repertoire(library: Library) -> Repertoire:
         gait, seated, base = _GAITS[action.gait], action.support == "seat", "legs" in action.parts or not action.layered
         # Arms that hold something allow no layer.
         host = (gait in (WALK, STEP) or seated) and not (action.manner and action.manner.holds)
-        counted, jumping = action.repetitions is not None, action.support == "flight"
-        kinds = gait, base, action.layered and not base, host, action.sided, seated, counted, jumping, shaped
+        resting, counted, jumping = (
+            action.support in ("seat", "floor"),
+            action.repetitions is not None,
+            action.support == "flight",
+        )
+        kinds = gait, base, action.layered and not base, host, action.sided, seated, resting, counted, jumping, shaped
         seconds = *seconds_of(action), action.enter, action.exit, action.cycle
         ranges = *(action.repetitions or (0, 0)), *(action.speed or (0.0, 0.0)), *action.turn
         rows.append((*kinds, *seconds, *ranges))  # in the order of the attributes

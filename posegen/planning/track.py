@@ -238,7 +238,10 @@ def _main_action(known: Repertoire, actor: Actor, state: _State, number: int, dr
     weights = reduced(actor.weights, later, 0.0) if (later != NOTHING).any() else actor.weights
     # What is held is put down before anything else is picked up.
     weights = reduced(weights, np.where(state.holding, known.picking, NOTHING), 0.0)
-    action = action_of(known, weights, state.previous, state.layer, room, draws[:, SegmentDraw.ACTION])
+    # A clip may end on a seat or on the floor.
+    resting = known.resting & ~known.counted & (left <= 1)[:, None]
+    fits = np.where(resting, known.enter + _HOLD, known.shortest) <= room[:, None]
+    action = action_of(known, weights, state.previous, state.layer, fits, draws[:, SegmentDraw.ACTION])
     too_long = (remaining > 0) & (known.shortest[action] > _MOST_HASTE * (remaining - around_of(known, action)))
     # Standing is not repeated; what takes too long after it is cut by the end of the clip.
     filler = too_long & known.counted[action] & (state.previous != known.standing)
@@ -306,7 +309,7 @@ class LayerDraw(IntEnum):
     START = 7
 
 
-def action_of(known: Repertoire, weights: Array, previous: Array, layer: Array, room: Array, draws: Array) -> Array:
+def action_of(known: Repertoire, weights: Array, previous: Array, layer: Array, fits: Array, draws: Array) -> Array:
     """Choose an action for each segment.
 
     Parameters
@@ -317,8 +320,8 @@ def action_of(known: Repertoire, weights: Array, previous: Array, layer: Array, 
         The previous action, which is not repeated; only a gait may be, with another path.
     layer : int [n]
         The layer over the previous action, or NOTHING; not repeated either.
-    room : float [n]
-        Available seconds.
+    fits : bool [n, actions]
+        Whether there is time for an action.
     draws : float [n]
 
     Returns
@@ -327,7 +330,7 @@ def action_of(known: Repertoire, weights: Array, previous: Array, layer: Array, 
     """
     travelling = (known.gait != NO_GAIT) & (known.gait != STEP) & (known.left > 0)
     fresh = reduced(reduced(weights, previous, np.where(travelling, _AGAIN, 0.0)[previous]), layer, 0.0)
-    chosen = np.cumsum(fresh * (known.shortest <= room[:, None]), axis=1)
+    chosen = np.cumsum(fresh * fits, axis=1)
     # If no action fits, one that the end of the clip cuts is chosen; if all would repeat, a repetition.
     for options in (fresh, weights):
         none = np.flatnonzero(chosen[:, -1] <= 0)

@@ -49,9 +49,11 @@ ROTATION: Series = (-0.04, [3.74, 0.01, 0.34, 0.01, 0.26], [2.10, 0.01, -0.37])
 ROTATION_BY_SPEED = (0.30, 0.98, 0.99, 1.0, 1.45, 1.82)
 TILT: Series = (11.59, [0.0, 0.41], [0.0, -0.72])
 HIP_ADDUCTION: Series = (-0.34, [0.48, -0.05, -1.59], [4.94, -0.50, 0.46])
-SHOULDER: Series = (-9.32, [-14.40, 0.19, -0.53], [-0.31, -1.32, 0.48])
+# Published relative to an upright thorax (-9.3); the uppermost spine joint is turned back by some 6 degrees against it.
+SHOULDER: Series = (-15.3, [-14.40, 0.19, -0.53], [-0.31, -1.32, 0.48])
 ELBOW: Series = (36.22, [-12.16, 2.46, 0.08], [-1.79, 0.27, -0.67])
-SHOULDER_ABDUCTION: Series = (11.1, [-3.22], [0.0])
+# Published with the markers of elbows, which lie outside the joints (11.1); arms hang close to vertical.
+SHOULDER_ABDUCTION: Series = (5.0, [-3.22], [0.0])
 TRUNK_ROTATION: Series = (0.0, [7.43], [0.0])
 TRUNK_NOD: Series = (0.0, [0.0, 1.12], [0.0, -0.44])
 """Flexion of the trunk in walking: twice a stride, furthest forward about touch-down (Thorstensson et al. 1984)."""
@@ -128,7 +130,7 @@ def walk_table(knot: int) -> Array:
     table[CHANNELS.index("pelvis_obliquity")] = series_row(OBLIQUITY, OBLIQUITY_BY_SPEED[knot])
     table[CHANNELS.index("pelvis_tilt")] = series_row(TILT)
     table[CHANNELS.index("trunk_rotation")] = series_row(TRUNK_ROTATION, arms)
-    table[CHANNELS.index("trunk_flexion")] = series_row((-14.5, *TRUNK_NOD[1:]), 1.0 if knot else 0.3)
+    table[CHANNELS.index("trunk_flexion")] = series_row((-19.0, *TRUNK_NOD[1:]), 1.0 if knot else 0.3)
     table[CHANNELS.index("trunk_lateral")] = series_row(OBLIQUITY, 0.9 * OBLIQUITY_BY_SPEED[knot])
     steady_head(table)
     return table
