@@ -29,7 +29,7 @@ MOST_SKATE = 0.03
 BETWEEN = 0.6, 1.4
 """Distance of two people who perform an action, relative to that in mocap."""
 PEOPLE = 24
-MOST_REFUSED = 0.3
+MOST_REFUSED = 0.34
 LEAST_CUT = 0.3
 """Share of clips of more than 9 s of which pieces are imported: climbing, jumping and walking are not."""
 
