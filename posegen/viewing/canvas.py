@@ -240,8 +240,9 @@ def _strokes(figure: Array, placement: Placement, centre: Array, lighter: float)
         outline = np.stack([ankle, soles[heel], soles[heel + 1], ball])
         depth_of_foot = float(placement.depth(outline.mean(0)))
         strokes.append((depth_of_foot, placement.pixels(outline, centre), _lighten(COLOURS[side], lighter)))
-    neck, head = figure[JOINTS.index("neck")], figure[JOINTS.index("head")]
-    crown = head + 0.7 * (head - neck)
+    spine, neck, head = (figure[JOINTS.index(name)] for name in ("spine3", "neck", "head"))
+    # SMPL's head joint lies ahead of the neck and low in the head.
+    crown = head + 0.61 * (head - neck) + 0.2 * (neck - spine)
     strokes.append((float(placement.depth(crown)), placement.pixels(crown, centre)[None], _lighten(COLOURS["middle"], lighter)))
     return strokes
 

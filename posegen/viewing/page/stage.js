@@ -9,7 +9,7 @@ const RADII = {
   neck: 0.05, collar: 0.05, head: 0.04, shoulder: 0.045, elbow: 0.036, wrist: 0.03,
 };
 const HEAD = 0.1;
-const CROWN = 0.7; // of the way from neck to head, beyond the head joint
+const CROWN = [0.61, 0.2]; // of the ways from neck to head and from spine3 to neck, beyond the head joint
 const SHADES = 4;
 const OBJECT_SIZES = { ball: 0.09, food: 0.035, cup: 0.04, book: 0.08, bag: 0.12, box: 0.16, bat: 0.05 };
 const UP = new THREE.Vector3(0, 1, 0);
@@ -328,7 +328,9 @@ export class Stage {
         const radius = name === "head" ? HEAD : (touching.has(point) ? 1.45 : 1) * radiusOf(name);
         if (there) setBall(balls, own * 16, metres, start + point * 3, radius);
         else balls.fill(0, own * 16, own * 16 + 16);
-        if (there && name === "head") raise(balls, own * 16, metres, start + points.indexOf("neck") * 3, start + point * 3);
+        if (there && name === "head") {
+          raise(balls, own * 16, metres, ...["spine3", "neck", "head"].map((joint) => start + points.indexOf(joint) * 3));
+        }
         this.colour(figure.balls, own, name, number, touching.has(point));
       });
     });
@@ -409,9 +411,12 @@ function setBall(out, at, metres, point, radius) {
   out[at + 15] = 1;
 }
 
-/** Move the ball of the head from its joint towards the crown. */
-function raise(out, at, metres, neck, head) {
-  for (let axis = 0; axis < 3; axis++) out[at + 12 + axis] += CROWN * (metres[head + axis] - metres[neck + axis]);
+/** Move the ball of the head from its joint towards the crown: SMPL's head joint lies ahead of the neck and low in the head. */
+function raise(out, at, metres, spine, neck, head) {
+  for (let axis = 0; axis < 3; axis++) {
+    const [upper, lower] = [metres[head + axis] - metres[neck + axis], metres[neck + axis] - metres[spine + axis]];
+    out[at + 12 + axis] += CROWN[0] * upper + CROWN[1] * lower;
+  }
 }
 
 /** Return the smoothed path between all pelvises, its middle and extent, and how far the actors are apart. */
