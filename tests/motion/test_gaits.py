@@ -162,8 +162,8 @@ def test_stairs_lead_a_rise_for_each_tread(action: str, sign: int) -> None:
 @pytest.mark.parametrize(("action", "knee", "hip"), [("stairs_up", 60.0, 53.0), ("stairs_down", 77.6, None)])
 def test_knees_and_hips_on_stairs(action: str, knee: float, hip: float | None) -> None:
     # Lin 2004, rise of 18 cm. Upstairs the leg that comes down is bent most as it does; downstairs the one that stays behind is
-    # bent so far when the other foot reaches its tread. What swings bends more than either, by some 90 degrees. SMPL's shorter legs
-    # bend further on the same stairs, so that the angles are compared on a body with legs as long as people's.
+    # bent so far when the other foot reaches its tread. What swings bends more than either, by some 90 degrees.
+    # SMPL's shorter legs bend further on the same stairs: angles are compared on a body with legs as long as people's.
     motion = act(action, 0.49, skeleton="anatomical")
     angles = joint_angles(motion.joints[0, 0].astype(np.float64), "anatomical")
     mine, other = "right", "left"
