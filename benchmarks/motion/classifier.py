@@ -103,8 +103,8 @@ def measure(folder: Path) -> Iterator[Figure]:
     half = Answer(among.said[~first], among.families[~first])
     measured = f"{half.balanced:.2f}; {among.balanced:.2f} of the clips of both halves"
     yield Figure("the same, classifier trained on mocap of other subjects", measured)
-    yield from _confusion(held, "generated")
-    yield from _confusion(half, "captured")
+    yield from _confusion(held, "generated motion")
+    yield from _confusion(half, "mocap")
 
 
 def _designs(ours: Sequence[Captured], asked: Pieces, families: Array, first: Array) -> Iterator[tuple[Design, Answers]]:
@@ -204,4 +204,4 @@ def _confusion(answer: Answer, trained: str) -> Iterator[Figure]:
         names, counts = np.unique(answer.said[answer.families == family].astype(str), return_counts=True)
         order = np.argsort(-counts, kind="stable")
         measured = ", ".join(f"{names[k] or 'nothing'} {counts[k]}" for k in order)
-        yield Figure(f"trained on {trained} motion, takes {family} for", measured)
+        yield Figure(f"trained on {trained}, takes {family} for", measured)
