@@ -154,6 +154,7 @@ def test_speeds_are_filtered(opened: Opened, collection: Collection) -> None:
     page.locator("#slowest").fill(str(low))
     page.locator("#fastest").fill(str(low + 1))
     expected = [row["sample"] for row in rows if any(low <= speed <= low + 1 for speed in row["speeds"])]
+    wait_until(page, f"document.querySelector('#rows a')?.dataset.sample === '{expected[0]}'")
     wait_until(page, "document.querySelector('#found').textContent.includes(' of ')")
     shown = [int(text) for text in page.locator("#rows .number").all_text_contents()]
     assert [sample for sample in shown if sample < len(rows)] == expected
