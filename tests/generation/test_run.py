@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -180,7 +181,8 @@ def test_who_created_it_and_when_is_in_no_identity_and_no_comparison(
     assert main(["verify", str(tmp_path / "resumed"), "--repair"]) == 0
     header, other = load_header(tmp_path / "resumed"), load_header(fourteen)
     assert header.created == created != other.created
-    assert (header, header.identity) == (other, other.identity)
+    # From Python 3.13 on, headers with NaN as a fill value are never equal: their texts are compared.
+    assert repr(replace(header, created=other.created)) == repr(other)
     assert main(["diff", str(tmp_path / "resumed"), str(fourteen)]) == 0
     capsys.readouterr()
     files = {path.relative_to(fourteen).as_posix() for path in fourteen.rglob("*") if path.is_file()}
