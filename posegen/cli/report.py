@@ -47,7 +47,10 @@ def report(dataset: Path, samples: int, no_evaluation: bool, out: Path, output: 
 def summary_of(found: Evaluation) -> dict[str, Any]:
     """Return what the page shows of an evaluation, as texts."""
     from posegen.evaluation.plausibility import MEASURES
+    from posegen.evaluation.verdict import judge
 
+    results = {True: "pass", False: "fail", None: "nothing to measure"}
+    verdict = [(finding.name, finding.value, finding.target, results[finding.passes]) for finding in judge(found)]
     measures = [
         (name, f"{spread.median:.3g}", f"{spread.high:.3g}", f"{spread.worst:.3g}", MEASURES[name])
         for name, spread in found.measures.items()
@@ -55,21 +58,4 @@ def summary_of(found: Evaluation) -> dict[str, Any]:
     ]
     counts = found.statements or {}
     statements = [(kind, f"{c.true:,}", f"{c.false:,}", f"{c.open:,}") for kind, c in counts.items()]
-    return {"clips": found.clips, "verdict": verdict_of(found), "measures": measures, "statements": statements}
-
-
-def verdict_of(found: Evaluation) -> list[tuple[str, str, str, str]]:
-    """Return check, value, target and result of what posegen guarantees."""
-    checks: list[tuple[str, str, str, bool]] = []
-    if found.statements:
-        false = sum(counts.false for counts in found.statements.values())
-        true = sum(counts.true for counts in found.statements.values())
-        checks.append(("false statements of captions", f"{false:,} of {true + false:,}", "0", false == 0))
-    if found.uncaptioned:
-        share = found.uncaptioned.any_part
-        checks.append(("clips with an action that no segment covers", f"{share:.1%}", "0.0%", share == 0))
-    for name, check in (("limits", "frames beyond a joint's range"), ("overlap", "frames with overlapping limbs")):
-        if found.measures[name].clips:
-            share = found.measures[name].worst
-            checks.append((f"{check}, worst 1 % of clips", f"{share:.1%}", "0.0%", share == 0))
-    return [(check, value, target, "pass" if passes else "fail") for check, value, target, passes in checks]
+    return {"clips": found.clips, "verdict": verdict, "measures": measures, "statements": statements}

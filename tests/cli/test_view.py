@@ -132,7 +132,7 @@ def test_a_report_has_the_evaluation(dataset: Path, tmp_path: Path, capsys: pyte
     data = json.loads(text.partition('id="data">')[2].partition("</script>")[0])
     evaluation = data["overview"]["evaluation"]
     assert evaluation["clips"] == 15
-    assert evaluation["verdict"][0][::3] == ["false statements of captions", "pass"]
+    assert evaluation["verdict"][0][::3] == ["false statements in captions", "pass"]
     assert {row[0] for row in evaluation["measures"]} >= {"skate, GMD", "bone length", "limits"}
     assert data["overview"]["samples"] == 3
     assert dict(data["about"]["provenance"])["licence"] == "CC0-1.0"
