@@ -74,13 +74,13 @@ def _described(meanings: Sequence[Meaning], stated: list[Mapping[str, Any]], lex
     """Return the segments that a phrase describes, and remove their statements from those that are still to be found."""
     for meaning in meanings:
         if meaning.kind == "verb":
-            wanted: list[tuple[int | None, str]] = [(None, meaning.action)]
+            required: list[tuple[int | None, str]] = [(None, meaning.action)]
         elif meaning.kind == "joint":
-            wanted = [(actor, name) for actor, names in enumerate(lexicon.interactions[meaning.action]) for name in names]
+            required = [(actor, name) for actor, names in enumerate(lexicon.interactions[meaning.action]) for name in names]
         else:
             continue
         found = []
-        for actor, action in wanted:
+        for actor, action in required:
             match = next((s for s in stated if s["action"] == action and actor in (None, s["actor"])), None)
             if match is not None:
                 stated.remove(match)

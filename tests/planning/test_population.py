@@ -65,12 +65,12 @@ def test_proportions_vary_and_correlate_as_in_anthropometry():
     men = {name: CROWD.shape[CROWD.male, i] for i, name in enumerate(SHAPE)}
     for name, spread in spreads.items():
         assert abs(100 * men[name].std() - spread) < 0.15, name
-    for (one, other), wanted in correlations.items():
-        assert abs(np.corrcoef(men[one], men[other])[0, 1] - wanted) < 0.03, (one, other)
+    for (one, other), published in correlations.items():
+        assert abs(np.corrcoef(men[one], men[other])[0, 1] - published) < 0.03, (one, other)
     # The ratios of thigh to shank and of upper arm to forearm vary by 3.6 and 4.1 percent among men, 3.8 and 4.7 among women.
-    for (one, other), wanted in {("thigh", "shank"): 3.7, ("upper_arm", "forearm"): 4.4}.items():
+    for (one, other), published in {("thigh", "shank"): 3.7, ("upper_arm", "forearm"): 4.4}.items():
         ratio = men[one] / men[other]
-        assert abs(100 * ratio.std() / ratio.mean() - wanted) < 0.3
+        assert abs(100 * ratio.std() / ratio.mean() - published) < 0.3
     # Men have 5.5 percent broader shoulders, women 7 percent broader hips for their stature.
     by_sex = [CROWD.shape[CROWD.male == male].mean(0) for male in (True, False)]
     ratio = dict(zip(SHAPE, by_sex[0] / by_sex[1], strict=True))

@@ -1,7 +1,7 @@
 // List the samples that match the filters. Rows are read a page at a time, as far as they are needed.
 import { byId, count, element } from "elements";
 
-const WANTED = 60;
+const ROWS_AT_ONCE = 60;
 const MOST_KEPT = 400;
 const MOST_SYNTHESIZED = 10; // pages of a config that are searched at once, since its samples have no end
 
@@ -74,7 +74,7 @@ export function openList(source, error) {
     [matches, page, searched] = [[], 0, 0];
     byId("rows").replaceChildren();
     byId("rows").scrollTop = 0;
-    return search(WANTED);
+    return search(ROWS_AT_ONCE);
   };
   let timer = 0;
   byId("filters").addEventListener("submit", (event) => event.preventDefault());
@@ -85,9 +85,9 @@ export function openList(source, error) {
   byId("filters").addEventListener("reset", () => setTimeout(restart));
   byId("rows").addEventListener("scroll", (event) => {
     const { scrollTop, clientHeight, scrollHeight } = event.target;
-    if (page < pages && scrollTop + clientHeight > scrollHeight - 400) search(WANTED);
+    if (page < pages && scrollTop + clientHeight > scrollHeight - 400) search(ROWS_AT_ONCE);
   });
-  byId("more").addEventListener("click", () => search(WANTED));
+  byId("more").addEventListener("click", () => search(ROWS_AT_ONCE));
   restart();
 
   return {
@@ -100,7 +100,7 @@ export function openList(source, error) {
       if (step < 0) return matches.findLast((other) => other < sample) ?? null;
       while (page < pages && !(matches.at(-1) > sample)) {
         const before = page;
-        await search(WANTED);
+        await search(ROWS_AT_ONCE);
         if (page === before) break;
       }
       return matches.find((other) => other > sample) ?? null;

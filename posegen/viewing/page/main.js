@@ -14,7 +14,7 @@ const KEPT = 8;
 
 const state = { sample: null, variant: "", frame: 0, playing: false, all: false };
 const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-let source, stage, list, parts, wanted;
+let source, stage, list, parts, requested;
 const kept = new Map();
 
 function complain(problem) {
@@ -50,7 +50,7 @@ function load(number) {
 
 /** Show a sample, a variant of it and a frame. */
 async function open(number, { variant = state.all ? ALL : state.variant, frame = null } = {}) {
-  wanted = number;
+  requested = number;
   let sample;
   try {
     sample = await load(number);
@@ -58,7 +58,7 @@ async function open(number, { variant = state.all ? ALL : state.variant, frame =
     complain(problem);
     return;
   }
-  if (wanted !== number) return;
+  if (requested !== number) return;
   calm();
   for (const own of sample.variants) own.label = [own.name, parameterText(own)].filter(Boolean).join(" · ");
   const first = state.sample === null;
@@ -72,7 +72,7 @@ async function open(number, { variant = state.all ? ALL : state.variant, frame =
   if (first) stage?.reset();
   seek(frame ?? 0);
   play(frame === null && !still);
-  list.next(number, 1).then((next) => next !== null && wanted === number && load(next)).catch(() => {});
+  list.next(number, 1).then((next) => next !== null && requested === number && load(next)).catch(() => {});
 }
 
 function showVariants(variants) {
