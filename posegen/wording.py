@@ -1,12 +1,14 @@
-"""Quote user input in messages, and suggest known names for unknown ones."""
+"""Quote user input in messages, suggest known names for unknown ones, and lay out tables as text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 _LONGEST_QUOTE = 60
 _LONGEST_GUESS = 100
+_WIDTH = 120
 
 
 def shown(value: object) -> str:
@@ -114,3 +116,31 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     if match is not None:
         return f"; did you mean {match!r}?"
     return f"; there are {', '.join(names)}" if names else "; there are none"
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> str:
+    """Return a table as text: the first column and those without a name aligned left, the others right.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Headers.
+    rows : iterable of sequence of str
+    title : str, optional
+        Printed above the table.
+    """
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    grid = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for number, column in enumerate(columns):
+        grid.add_column(column, justify="right" if number and column else "left", no_wrap=True)
+    for row in rows:
+        grid.add_row(*row)
+    # Without a terminal rich would cut lines at 80 letters.
+    width = None if sys.stdout.isatty() else _WIDTH
+    console = Console(file=sys.stdout, highlight=False, markup=False, color_system=None, width=width)
+    with console.capture() as captured:
+        console.print(grid)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines()).strip("\n")

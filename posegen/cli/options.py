@@ -6,8 +6,7 @@ import json
 import math
 import os
 import re
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, wraps
@@ -36,7 +35,6 @@ class _LocalPath(click.Path):
 PATH = _LocalPath(path_type=Path)
 _ARRAYS = ".npz"
 _LONGEST_NAME = 255
-_WIDTH = 120
 
 
 class _Whole(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.2, for mypy only
@@ -344,31 +342,3 @@ def command(
         return made
 
     return decorate
-
-
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> str:
-    """Return a table as text: the first column and those without a name aligned left, the others right.
-
-    Parameters
-    ----------
-    columns : sequence of str
-        Headers.
-    rows : iterable of sequence of str
-    title : str, optional
-        Printed above the table.
-    """
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    grid = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for number, column in enumerate(columns):
-        grid.add_column(column, justify="right" if number and column else "left", no_wrap=True)
-    for row in rows:
-        grid.add_row(*row)
-    # Without a terminal rich would cut lines at 80 letters.
-    width = None if sys.stdout.isatty() else _WIDTH
-    console = Console(file=sys.stdout, highlight=False, markup=False, color_system=None, width=width)
-    with console.capture() as captured:
-        console.print(grid)
-    return "\n".join(line.rstrip() for line in captured.get().splitlines()).strip("\n")

@@ -24,13 +24,12 @@ from posegen.cli.options import (
     set_option,
     split_by_task,
     split_presets,
-    table,
     tasks_option,
     workers_option,
 )
 from posegen.errors import UsageError
 from posegen.quantities import human_bytes, human_time
-from posegen.wording import shown
+from posegen.wording import shown, table
 
 if TYPE_CHECKING:
     from posegen.config.schema import Config

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from posegen.cli.options import PATH, Output, command, table
+from posegen.cli.options import PATH, Output, command
+from posegen.wording import table
 
 
 @command("posegen runs", "posegen runs experiments --json")

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from posegen.dataset.clip_files import resample
 from posegen.errors import UsageError
-from posegen.evaluation.recording import Recording
+from posegen.evaluation.realism import Reference
+from posegen.evaluation.recording import Recording, read_reference
 from posegen.mocap.sources import SourceClip, clip_files, read_source
 
 HIGHEST_FPS = 30.0
@@ -65,3 +66,24 @@ def _recording(path: Path, clip: SourceClip, fps: float) -> Recording:
     person = clip.file.stem.partition("_")[0] if folder == path or clip.file == path else str(folder.relative_to(path))
     name = clip.name.removeprefix(f"{path}/").removeprefix(f"{path}, ")
     return Recording(name, clip.subject or person, resample(clip.joints, clip.fps, fps), fps, family=clip.label)
+
+
+def open_reference(path: Path, fps: float | None, log: Callable[[str], None]) -> Reference:
+    """Open the mocap at a path.
+
+    Parameters
+    ----------
+    path : Path
+    fps : float, optional
+        Frame rate to which files of clips are resampled; an .npz file and a dataset must have it. By default, rates stay.
+    log : callable
+        Called with what was worked out of each file of clips.
+
+    Raises
+    ------
+    UsageError
+        If the clips cannot be read; raised while reading them.
+    """
+    if path.suffix.lower() == ".npz" or (path / "dataset.json").exists():
+        return Reference(str(path), read_reference(path))
+    return Reference(str(path), read_recordings(path, target_fps=fps, floor_within=0.0, log=log))

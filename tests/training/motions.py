@@ -44,10 +44,10 @@ def main(folder: Path) -> dict[str, Any]:
 
 def _made(folder: Path) -> dict[str, Any]:
     """Return what the trained model generates, its evaluation, and the error messages."""
-    from posegen.cli.evaluate import measure_animation
     from posegen.errors import UsageError
     from posegen.training.animation import animate as animation
     from posegen.training.animation.animate import animate, load_text_encoder
+    from posegen.training.animation.measures import measure_animation
     from posegen.training.predictions import predict
     from posegen.training.trained_models import load_model
 
