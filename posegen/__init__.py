@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from posegen.exchange.export import export
     from posegen.exchange.push import push
     from posegen.generation.derive import derive
+    from posegen.generation.finish import finish
     from posegen.generation.profile.profile import profile
     from posegen.generation.run import generate
     from posegen.generation.stream import stream
@@ -34,6 +35,7 @@ __all__ = [
     "concat",
     "derive",
     "export",
+    "finish",
     "generate",
     "load_config",
     "open",
@@ -49,6 +51,7 @@ _SOURCES = {
     "augment": ("posegen.augment", None),
     "concat": ("posegen.dataset.mix", "concat"),
     "export": ("posegen.exchange.export", "export"),
+    "finish": ("posegen.generation.finish", "finish"),
     "derive": ("posegen.generation.derive", "derive"),
     "generate": ("posegen.generation.run", "generate"),
     "load_config": ("posegen.config.load", "load_config"),

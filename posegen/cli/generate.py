@@ -16,6 +16,7 @@ from posegen.cli.options import Output, command, config_option, dataset_options,
 @config_option
 @dataset_options
 @folder_option("Dataset folder.  [default: data/CONFIG-SEED]")
+@click.option("--part", metavar="I/N", help="Make only part I of N, beside other jobs; auto reads it from Slurm or Kubernetes.")
 @click.option(
     "--shard-timeout",
     type=float,
@@ -26,6 +27,7 @@ def generate(
     config: str,
     out: Path | None,
     overrides: Sequence[str],
+    part: str | None,
     shard_timeout: float | None,
     output: Output,
     **values: int | None,
@@ -33,6 +35,9 @@ def generate(
     """Generate a dataset of labelled human motion.
 
     The same command resumes an interrupted run; with more samples, it extends the dataset.
+
+    With --part, any number of jobs make one dataset, in any order and on any machines that share the folder. `posegen status`
+    shows what they have made, and `posegen finish` publishes it.
     """
     from posegen.config.load import load_config
     from posegen.generation.run import default_path
@@ -42,16 +47,21 @@ def generate(
     loaded = load_config(config, overrides, **values)
     path = default_path(loaded) if out is None else out
     with output.resumable(path):
-        result = make(loaded, out=path, progress=output.progress(), shard_timeout=shard_timeout)
+        result = make(loaded, out=path, part=part, progress=output.progress(), shard_timeout=shard_timeout)
+    part_text = f"part {result.part} of " if result.part else ""
     if result.nothing_to_do:
-        lines = [f"Nothing to do: {result.path} is complete."]
+        lines = [f"Nothing to do: {part_text}{result.path} is complete."]
     else:
         seconds, rate = result.seconds - result.startup_seconds, result.sequences_per_second
         made = f"{result.sequences_made:,} sequences in {f'{seconds:.1f}s' if seconds < 10 else human_time(seconds)}"
-        lines = [f"Generated {made}, {rate:,.0f} per second, in {result.path}."]
+        lines = [f"Generated {made}, {rate:,.0f} per second, in {part_text}{result.path}."]
         if result.startup_seconds >= 1:
             lines.append(f"The start before that took {human_time(result.startup_seconds)}.")
     shown = shlex.quote(str(result.path))
+    if result.part:
+        lines += ["Next, once all parts are made:", f"  posegen finish {shown}"]
+        output.summary(asdict(result), "\n".join(lines))
+        return
     if result.incomplete_layers:
         lines.append(f"Incomplete fields: {', '.join(result.incomplete_layers)}. Run: posegen derive {shown}")
     lines += [

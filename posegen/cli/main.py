@@ -35,6 +35,8 @@ _LONGEST_LINE = 5000
 COMMANDS = {
     "profile": "Estimate time, memory and disk for a dataset.",
     "generate": "Generate a dataset of labelled human motion.",
+    "status": "Show how far a dataset is that runs are making.",
+    "finish": "Publish a dataset that several jobs have made.",
     "info": "Describe a dataset and how to read it.",
     "verify": "Check every byte of a dataset and repair damaged shards.",
     "diff": "Compare the contents of two datasets.",

@@ -1,6 +1,7 @@
-"""Lock a dataset, so that one run writes it at a time.
+"""Lock a dataset, so that one run writes it at a time, or each of its parts one run.
 
-The operating system releases the lock when the process dies. The lock is advisory: readers do not need it.
+A run that makes a part holds the lock of the part. A run that writes the whole dataset holds another lock, and is refused while
+any part is being made. The operating system releases a lock when its process dies. Readers need no lock.
 """
 
 from __future__ import annotations
@@ -19,12 +20,16 @@ from posegen.dataset.runs import current_run, has_ended
 from posegen.errors import PosegenError
 
 LOCK_FILE = ".lock"
+PART_LOCK = re.compile(r"\.lock-[0-9]+-of-[0-9]+")
+"""Names of the locks of parts."""
 _MAX_BYTES = 1000
 _HOLDER = re.compile(r"process [0-9]+ \(run (.+)\)")
 
 
 @contextmanager
-def locked(dataset: Path, run: str | None = None) -> Iterator[None]:
+def locked(
+    dataset: Path, run: str | None = None, *, part: str = "", beside_parts: bool = False, wait: float = 0.0
+) -> Iterator[None]:
     """Hold the lock on a dataset, and first remove the temporary files of runs that have ended.
 
     Parameters
@@ -33,40 +38,70 @@ def locked(dataset: Path, run: str | None = None) -> Iterator[None]:
         An existing folder.
     run : str, optional
         The run that holds it, for the message to others; this process unless given.
+    part : str, optional
+        Name of a part, such as ``3-of-16``, to hold its lock instead of that of the dataset.
+    beside_parts : bool, optional
+        Whether parts may be made meanwhile.
+    wait : float, optional
+        Seconds to wait for a run that holds the lock.
 
     Raises
     ------
     PosegenError
         If another run holds it; names that run.
     """
-    path = dataset / LOCK_FILE
-    _check_plain(path)
-    lock = FileLock(path, mode=0o644)
-    try:
-        lock.acquire(blocking=False)
-    except Timeout as error:
-        holder = _read_holder(dataset) or "another process"
-        msg = f"{dataset}: is being written by {holder}. Wait until it has ended, or stop it, then run this command again"
-        raise PosegenError(msg) from error
-    with ExitStack() as held:
-        held.callback(lock.release)
-        # Before the release: a process that has opened this very file detects that it is gone.
-        held.callback(path.unlink, missing_ok=True)
+    path = dataset / (f"{LOCK_FILE}-{part}" if part else LOCK_FILE)
+    with _held(path, wait):
+        for other in [] if part or beside_parts else part_locks(dataset):
+            with _held(other, 0.0):  # removes the lock of a run that has ended
+                pass
         _write_holder(path, f"process {os.getpid()} (run {run or current_run()})")
         remove_temporary_files(dataset)
         yield
 
 
-def lock_holder(dataset: Path) -> str | None:
-    """Return the run that holds the lock, or held it when it died; None if there is no lock, or one without a run."""
-    match = _HOLDER.fullmatch(_read_holder(dataset))
+def part_locks(dataset: Path) -> list[Path]:
+    """List the locks of parts, whether a run holds them or they were left behind."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        return sorted(Path(entry) for entry in os.scandir(dataset) if PART_LOCK.fullmatch(entry.name))
+    return []
+
+
+def lock_holder(lock: Path) -> str | None:
+    """Return the run that holds a lock, or held it when it died; None if there is no lock, or one without a run."""
+    match = _HOLDER.fullmatch(_read_holder(lock))
     return match[1] if match else None
 
 
 def is_being_written(dataset: Path) -> bool:
     """Return whether a run may be writing a dataset, without taking the lock."""
-    run = lock_holder(dataset)
+    return any(is_held(lock) for lock in (dataset / LOCK_FILE, *part_locks(dataset)))
+
+
+def is_held(lock: Path) -> bool:
+    """Return whether a run may hold a lock, without taking it."""
+    run = lock_holder(lock)
     return run is not None and not has_ended(run)
+
+
+@contextmanager
+def _held(path: Path, wait: float) -> Iterator[None]:
+    """Hold a lock and remove its file at the end; PosegenError if another run holds it for longer than `wait` seconds."""
+    _check_plain(path)
+    lock = FileLock(path, mode=0o644)
+    try:
+        lock.acquire(timeout=wait, blocking=wait > 0)
+    except Timeout as error:
+        holder = _read_holder(path) or "another process"
+        part = path.name.removeprefix(LOCK_FILE).strip("-").replace("-", " ")
+        what = f"part {part} is being made" if part else "is being written"
+        msg = f"{path.parent}: {what} by {holder}. Wait until it has ended, or stop it, then run this command again"
+        raise PosegenError(msg) from error
+    with ExitStack() as held:
+        held.callback(lock.release)
+        # Before the release: a process that has opened this very file detects that it is gone.
+        held.callback(path.unlink, missing_ok=True)
+        yield
 
 
 def _check_plain(path: Path) -> None:
@@ -86,8 +121,8 @@ def _write_holder(path: Path, holder: str) -> None:
         os.close(handle)
 
 
-def _read_holder(dataset: Path) -> str:
+def _read_holder(lock: Path) -> str:
     try:
-        return read_file(dataset / LOCK_FILE, _MAX_BYTES).decode(errors="replace")
+        return read_file(lock, _MAX_BYTES).decode(errors="replace")
     except (FileNotFoundError, PosegenError):
         return ""

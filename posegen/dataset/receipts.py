@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -222,7 +222,7 @@ def list_receipts(path: Path) -> list[int]:
     return sorted(shard for name, shard in names.items() if receipt_path(shard) == f"{RECEIPTS}/{name}")
 
 
-def complete_shards(path: Path, header: Header) -> dict[int, int]:
+def complete_shards(path: Path, header: Header, among: Callable[[int], bool] = lambda shard: True) -> dict[int, int]:
     """Find the complete shards of a dataset.
 
     A shard is not complete if its receipt is damaged or belongs to another dataset, or if its files are missing or have another
@@ -234,6 +234,8 @@ def complete_shards(path: Path, header: Header) -> dict[int, int]:
         Folder of the dataset.
     header : Header
         Its number of samples is not used.
+    among : callable, optional
+        Whether to look at a shard, given its number; by default at all.
 
     Returns
     -------
@@ -247,12 +249,19 @@ def complete_shards(path: Path, header: Header) -> dict[int, int]:
     """
     check_folders(path, header)
     counts = {}
-    for shard in list_receipts(path):
-        with suppress(PosegenError, OSError):
-            receipt = read_receipt(path, header, shard)
-            if find_file_fault(path, receipt) is None:
-                counts[shard] = receipt.count
+    for shard in filter(among, list_receipts(path)):
+        if count := count_complete(path, header, shard):
+            counts[shard] = count
     return counts
+
+
+def count_complete(path: Path, header: Header, shard: int) -> int:
+    """Return the number of samples of a shard if it is complete, as for :func:`complete_shards`, and otherwise 0."""
+    with suppress(PosegenError, OSError):
+        receipt = read_receipt(path, header, shard)
+        if find_file_fault(path, receipt) is None:
+            return receipt.count
+    return 0
 
 
 def complete_prefix(path: Path, header: Header, shards: Mapping[int, int] | None = None) -> int:

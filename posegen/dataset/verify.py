@@ -18,7 +18,8 @@ from posegen.dataset.checked_files import DamagedFileError
 from posegen.dataset.files import find_folder_fault, temporary_run
 from posegen.dataset.header import find_metadata_faults, header_metadata, inspect_header
 from posegen.dataset.layout import Header, Layer
-from posegen.dataset.lock import LOCK_FILE, is_being_written, lock_holder
+from posegen.dataset.lock import LOCK_FILE, PART_LOCK, is_being_written, is_held
+from posegen.dataset.parts import read_parts
 from posegen.dataset.read import Dataset, open_shard
 from posegen.dataset.receipts import (
     Receipt,
@@ -128,10 +129,11 @@ def find_problems(
 def expected_shards(path: Path, header: Header, *, locked: bool = False) -> int:
     """Count the shards that must be complete: the visible ones, and any before a complete one.
 
-    Gaps are expected while another run writes; pass `locked` if the caller itself holds the lock.
+    Gaps are expected while another run writes, and until its parts are finished; pass `locked` if the caller itself holds the
+    lock.
     """
     visible = header.shards()
-    if locked or not is_being_written(path):
+    if locked or not (is_being_written(path) or read_parts(path)):
         with suppress(OSError):  # reported by the search for orphan files
             return max(visible, max(complete_shards(path, header), default=-1) + 1)
     return visible
@@ -249,10 +251,12 @@ def _check_entry(
     if not entry.is_file(follow_symlinks=False):
         kind = "a link" if entry.is_symlink() else "a folder" if entry.is_dir(follow_symlinks=False) else "no plain file"
         yield Problem(shard, name, f"is {kind} that does not belong to the dataset. Remove it", repairable=False)
-    elif name == LOCK_FILE:
-        holder = lock_holder(path)
-        if holder is None or has_ended(holder):
+    elif name == LOCK_FILE or PART_LOCK.fullmatch(name):
+        if not is_held(path / name):
             yield Problem(None, name, "is the lock of a run that has ended")
+    elif name == layout.PARTS_FILE:
+        if read_parts(path) is None:
+            yield Problem(None, name, "is damaged. Remove it, and run any part again", repairable=False)
     elif name == layout.REPAIR_FILE:
         if not is_busy:
             yield Problem(None, name, "is the record of a repair that did not finish")

@@ -23,7 +23,7 @@ from posegen.dataset.faults import fault_point
 from posegen.dataset.files import BackgroundWriter, remove_durably, sync_folder, temporary_run, write_changed, write_durably
 from posegen.dataset.header import header_metadata, load_header, samples_after_repair
 from posegen.dataset.layout import ArrayField, Header, Layer
-from posegen.dataset.lock import LOCK_FILE
+from posegen.dataset.lock import LOCK_FILE, PART_LOCK
 from posegen.dataset.receipts import (
     DIGITS,
     Receipt,
@@ -231,8 +231,10 @@ def unfinished_files(path: Path, header: Header, shards: int) -> list[str]:
 
 def _check_empty(path: Path, header: Header) -> None:
     """Raise UsageError if a folder has anything but the remains of a run that died while it created this very dataset."""
-    known = {layout.MOTION, layout.SEQUENCES, layout.RECEIPTS, layout.COPY_FILE, layout.REPAIR_FILE, LOCK_FILE}
-    foreign = [entry.name for entry in path.iterdir() if entry.name not in known and temporary_run(entry.name) is None]
+    known = {layout.MOTION, layout.SEQUENCES, layout.RECEIPTS, layout.COPY_FILE}
+    known |= {layout.REPAIR_FILE, layout.PARTS_FILE, LOCK_FILE}
+    names = [entry.name for entry in path.iterdir()]
+    foreign = [name for name in names if name not in known and not PART_LOCK.fullmatch(name) and temporary_run(name) is None]
     fields = {field.name for field in header.fields}
     motion = path / layout.MOTION
     if motion.is_dir():

@@ -1,13 +1,15 @@
 """``posegen.generate``: make a dataset of a config, or the shards that are missing.
 
 A run holds the dataset's lock, plans, makes the missing shards, and publishes the complete prefix every few seconds and at the
-end. All that it knows of earlier runs it reads from their receipts, however they ended.
+end. All that it knows of earlier runs it reads from their receipts, however they ended. A run that makes one of several parts
+holds the lock of the part and publishes nothing: see :mod:`posegen.generation.finish`.
 """
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -19,7 +21,16 @@ from posegen.config.schema import Config
 from posegen.dataset.files import remove_durably
 from posegen.dataset.header import is_dataset, load_header, record_repair, repair_header, samples_after_repair
 from posegen.dataset.layout import HEADER_FILE, Header
-from posegen.dataset.receipts import Receipt, complete_prefix, complete_shards, list_layer_receipts, load_receipt
+from posegen.dataset.lock import locked
+from posegen.dataset.parts import Part, PartsRecord, parse_part, read_parts, record_parts
+from posegen.dataset.receipts import (
+    Receipt,
+    complete_prefix,
+    complete_shards,
+    count_complete,
+    list_layer_receipts,
+    load_receipt,
+)
 from posegen.dataset.runs import current_run
 from posegen.dataset.write import create, publish, unfinished_files
 from posegen.errors import PosegenError, UsageError
@@ -46,6 +57,8 @@ SECONDS_BETWEEN_PUBLICATIONS = 2.0
 SECONDS_BETWEEN_MEASUREMENTS = 1.0
 MEASURED_SHARDS = 4
 NAMED_FAILURES = 10
+SECONDS_TO_WAIT = 60.0
+"""Time that a part waits for another one that creates the dataset."""
 _HINTS = {
     DIED: "; it may need more memory than there is",
     SHORT_OF_MEMORY: "; use fewer --workers, or a new dataset with a smaller store.shard",
@@ -163,6 +176,8 @@ class GenerationResult:
         Whether the dataset was complete before.
     incomplete_layers : tuple of str
         Derived fields that some samples lack: `posegen derive` completes them.
+    part : str or None
+        The part that this run made, such as ``3/16``. Then samples are in the dataset once they are published.
     """
 
     path: Path
@@ -176,6 +191,7 @@ class GenerationResult:
     bytes: int
     nothing_to_do: bool
     incomplete_layers: tuple[str, ...] = ()
+    part: str | None = None
 
 
 class GenerationError(PosegenError):
@@ -193,6 +209,7 @@ def generate(
     samples: int | None = None,
     workers: int | None = None,
     out: str | Path | None = None,
+    part: Part | str | None = None,
     progress: Progress | None = None,
     shard_timeout: float | None = None,
     on_shard: Callable[[ShardMeasures], None] | None = None,
@@ -209,6 +226,10 @@ def generate(
         does the work.
     out : str or Path, optional
         Dataset folder; ``data/<config>-<seed>`` by default.
+    part : Part or str, optional
+        Make only this part, such as ``"3/16"``, without publishing it: other runs may make the others at the same time, on
+        other machines that share the folder, and :func:`posegen.generation.finish.finish` publishes them. See
+        :mod:`posegen.dataset.parts`.
     progress : Progress, optional
         Nothing is shown by default. See :func:`posegen.progress.make_progress`.
     shard_timeout : float, optional
@@ -249,16 +270,17 @@ def generate(
     header = new_header(config, load_library(config.story.library))
     progress = progress or Progress()
     name, started = current_run(), time.monotonic()
-    with write_session(path, name, create=True) as check:
-        run = _open_run(path, header, samples, name, progress)
+    part = parse_part(part, os.environ) if isinstance(part, str) else part
+    with write_session(path, name, create=True, part=part.lock_name if part else "") as check:
+        opened = (path, header, samples, name, progress)
+        run = _open_part(*opened, part) if part else _open_run(*opened)
         try:
             if run.plan.shards:
                 processes, limit = _parallelism(run, workers, shard_timeout)
                 warm_up(config, run.plan.first, progress, here=processes == 1 and limit is None)
                 run.started, run.usage = time.monotonic(), _ResourceUsage()
                 progress.start("generate", run.plan.samples_to_make)
-                missing = chain.from_iterable(run.plan.missing)
-                jobs = (ShardJob(path, run.plan.header, config, shard, name) for shard in missing)
+                jobs = (ShardJob(path, run.plan.header, config, shard, name) for shard in run.shards_to_make())
                 with closing(run_jobs(make_shard, jobs, processes, limit)) as outcomes:
                     for outcome in outcomes:
                         check()
@@ -302,6 +324,8 @@ class _Run:
         Made by this run.
     lost : list of LostJob
         Shards that could not be made.
+    part : Part or None
+        The only part that is made; its samples are not published.
     """
 
     path: Path
@@ -315,7 +339,14 @@ class _Run:
     bytes: int = 0
     shards: int = 0
     lost: list[LostJob[ShardJob]] = field(default_factory=list)
+    part: Part | None = None
     usage: _ResourceUsage = field(default_factory=lambda: _ResourceUsage())
+
+    def shards_to_make(self) -> Iterator[int]:
+        """Yield the missing shards; of a part, those that no other run has made meanwhile."""
+        for shard in chain.from_iterable(self.plan.missing):
+            if not self.part or count_complete(self.path, self.header, shard) < self.plan.header.count(shard):
+                yield shard
 
     def record(self, receipt: Receipt, progress: Progress) -> None:
         """Count a complete shard, show the progress, and publish the complete prefix from time to time."""
@@ -333,6 +364,8 @@ class _Run:
 
     def publish(self) -> None:
         """Make the complete prefix visible to readers, and restore damaged metadata."""
+        if self.part:
+            return
         self.published = time.monotonic()
         prefix = complete_prefix(self.path, self.header, self.complete)
         if prefix >= self.header.samples:
@@ -359,6 +392,7 @@ class _Run:
             bytes=sum(file.lstat().st_size for file in path.rglob("*") if file.is_file()),
             nothing_to_do=not self.plan.shards,
             incomplete_layers=tuple(incomplete),
+            part=str(self.part) if self.part else None,
         )
 
 
@@ -450,6 +484,30 @@ def _open_run(path: Path, expected: Header, samples: int, name: str, progress: P
         for file in unfinished_files(path, header, plan.header.shards()):
             remove_durably(path / file)
     return _Run(path, plan, header, complete, name)
+
+
+def _open_part(path: Path, expected: Header, samples: int, name: str, progress: Progress, part: Part) -> _Run:
+    """Plan the missing shards of a part as :func:`_open_run` does, and create an empty dataset if there is none."""
+    # Another part may be creating the dataset at this moment.
+    with locked(path, name, beside_parts=True, wait=SECONDS_TO_WAIT):
+        repair_header(path, name, expected.identity)
+        if is_dataset(path):
+            header = load_header(path)
+            check_same_dataset(header, expected, path)
+            stored_config(path, header)
+        else:
+            header = replace(expected, created=new_creation()).with_samples(0)
+            create(path, header, name)
+        record = read_parts(path)
+        target = max(samples, header.samples, samples_after_repair(path), record.samples if record else 0)
+        record_parts(path, PartsRecord(target, part.count), name)
+    if samples < target:
+        progress.log(f"{path} is to have {target:,} samples, more than the requested {samples:,}; none is removed")
+    whole = header.with_samples(target)
+    others = {shard: whole.count(shard) for shard in range(whole.shards()) if not part.has(shard)}
+    complete = others | complete_shards(path, header, part.has)
+    check_space(path, header, complete, target, None, free_disk(path))
+    return _Run(path, make_plan(whole, complete), header, complete, name, part=part)
 
 
 def _parallelism(run: _Run, workers: int, shard_timeout: float | None) -> tuple[int, TimeLimit | None]:

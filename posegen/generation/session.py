@@ -25,7 +25,9 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def write_session(path: Path, run: str, *, create: bool = False) -> Iterator[Callable[[], None]]:
+def write_session(
+    path: Path, run: str, *, create: bool = False, part: str = "", beside_parts: bool = False
+) -> Iterator[Callable[[], None]]:
     """Hold the lock of a dataset, and remove the temporary files of ended sessions before and after.
 
     Parameters
@@ -36,6 +38,10 @@ def write_session(path: Path, run: str, *, create: bool = False) -> Iterator[Cal
         Name of this session; see :mod:`posegen.dataset.runs`.
     create : bool, optional
         Whether to create the folder. If nothing is written to it, it is removed again.
+    part : str, optional
+        Name of the only part that it writes; see :func:`posegen.dataset.lock.locked`.
+    beside_parts : bool, optional
+        Whether parts may be made meanwhile.
 
     Yields
     ------
@@ -59,7 +65,7 @@ def write_session(path: Path, run: str, *, create: bool = False) -> Iterator[Cal
                     path.mkdir(parents=True, exist_ok=True)
                 except (FileExistsError, NotADirectoryError) as error:
                     raise UsageError(f"{path}: is a file or lies in one. Choose a folder with --out") from error
-            with locked(path, run):
+            with locked(path, run, part=part, beside_parts=beside_parts):
                 try:
                     yield check
                 finally:

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 import zarr
 
+import posegen
 from posegen.config.load import load_config
 from posegen.config.schema import Config
 
@@ -29,6 +30,14 @@ SMALL = ("frames=40", "store.shard=4", "store.chunk=2")
 def small() -> Config:
     """Return a config with shards of 4 samples."""
     return load_config("smoke", SMALL)
+
+
+@pytest.fixture(scope="session")
+def fourteen(small: Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a dataset of 14 samples, to be read only; its last shard is partial."""
+    path = tmp_path_factory.mktemp("fourteen") / "dataset"
+    posegen.generate(small, samples=14, workers=1, out=path)
+    return path
 
 
 def content(path: Path) -> dict[str, Any]:

@@ -52,14 +52,6 @@ def state(path: Path) -> dict[str, tuple[int, bytes]]:
     return {str(f.relative_to(path)): (f.stat().st_mtime_ns, f.read_bytes()) for f in path.rglob("*") if f.is_file()}
 
 
-@pytest.fixture(scope="session")
-def fourteen(small: Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a dataset of 14 samples, to be read only; its last shard is partial."""
-    path = tmp_path_factory.mktemp("fourteen") / "dataset"
-    posegen.generate(small, samples=14, workers=1, out=path)
-    return path
-
-
 def test_two_workers_make_the_same_as_one(
     small: Config, fourteen: Path, tmp_path: Path, assert_equal_content: SameContent
 ) -> None:

@@ -1,0 +1,34 @@
+"""``posegen status``: show how far a dataset is."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from posegen.cli.options import PATH, Output, command
+
+
+@command("posegen status data/default-0")
+@click.argument("dataset", type=PATH)
+def status(dataset: Path, output: Output) -> None:
+    """Show how far DATASET is while runs or parts make it: shards, running parts, and the time left.
+
+    It reads the names and times of receipts, whatever else is missing. `posegen verify` reads every byte.
+    """
+    from posegen.generation.finish import find_status
+    from posegen.quantities import human_time
+
+    found = find_status(dataset)
+    lines = [
+        f"{dataset}: {found.made:,} of {found.shards:,} shards are made.",
+        f"Published: {found.samples:,} of {found.target:,} samples.",
+        f"Running: {', '.join(found.running) or 'nothing'}.",
+    ]
+    if found.recent and found.made < found.shards:
+        rest = f"; the rest takes {human_time(found.seconds_left)} at this rate" if found.seconds_left else ""
+        lines.append(f"In the last 10 minutes, {found.recent:,} shards were made{rest}.")
+    if found.samples < found.target:
+        lines.append("Once all parts are made, `posegen finish` publishes the samples.")
+    output.result(asdict(found), "\n".join(lines))

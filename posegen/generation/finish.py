@@ -1,0 +1,189 @@
+"""Datasets that are made in parts: how far they are, and their publication.
+
+Both read what the parts have left on the disk. Not responsible for making shards; see :mod:`posegen.generation.run`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from posegen.dataset.files import remove_durably
+from posegen.dataset.header import load_header, repair_header
+from posegen.dataset.layout import PARTS_FILE, Header, receipt_path
+from posegen.dataset.lock import LOCK_FILE, is_held, part_locks
+from posegen.dataset.parts import read_parts
+from posegen.dataset.receipts import complete_prefix, complete_shards, list_receipts
+from posegen.dataset.runs import current_run
+from posegen.dataset.write import publish
+from posegen.generation.run import make_plan
+from posegen.generation.session import write_session
+from posegen.progress import Progress
+
+RECENT_SECONDS = 600.0
+"""Time before now over which the rate of a dataset in progress is measured."""
+
+
+@dataclass(frozen=True)
+class FinishResult:
+    """What `finish` has published.
+
+    Attributes
+    ----------
+    path : Path
+        Dataset folder.
+    samples, sequences : int
+        In the dataset now: the complete prefix.
+    target : int
+        Number of samples that the parts are to make.
+    complete, shards : int
+        Number of complete shards, published or not, and of all.
+    missing : list of (int, int)
+        Shards that are not complete, as first and last of each gap.
+    parts : list of int
+        Numbers of the parts to run again.
+    of_parts : int
+        Number of parts; 1 for a dataset that was not made in parts.
+    """
+
+    path: Path
+    samples: int
+    sequences: int
+    target: int
+    complete: int
+    shards: int
+    missing: list[tuple[int, int]]
+    parts: list[int]
+    of_parts: int
+
+
+def finish(path: str | Path, progress: Progress | None = None) -> FinishResult:
+    """Publish the complete prefix of a dataset that is made in parts.
+
+    It may be called while parts are being made, and again after them.
+
+    Parameters
+    ----------
+    path : str or Path
+        Dataset folder.
+    progress : Progress, optional
+
+    Raises
+    ------
+    UsageError
+        If it is not a dataset.
+    PosegenError
+        If another run publishes it.
+
+    Examples
+    --------
+    >>> import tempfile, posegen
+    >>> config = posegen.load_config("smoke", ["store.shard=2", "store.chunk=2"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     first = posegen.generate(config, samples=4, workers=1, out=folder, part="1/2")
+    ...     before = posegen.finish(folder)
+    ...     second = posegen.generate(config, samples=4, workers=1, out=folder, part="2/2")
+    ...     after = posegen.finish(folder)
+    >>> before.samples, before.parts, after.samples, after.missing
+    (2, [2], 4, [])
+    """
+    path, name = Path(path), current_run()
+    header = load_header(path)
+    with write_session(path, name, beside_parts=True):
+        repair_header(path, name)
+        header = load_header(path)
+        record = read_parts(path)
+        whole = header.with_samples(max(header.samples, record.samples if record else 0))
+        if progress:
+            progress.log(f"reading the receipts of {whole.shards():,} shards")
+        complete = complete_shards(path, header)
+        prefix = complete_prefix(path, header, complete)
+        if prefix >= header.samples:
+            header = publish(path, header, prefix, name)
+        missing = make_plan(whole, complete).missing
+        if not missing:
+            remove_durably(path / PARTS_FILE)
+    count = record.count if record else 1
+    return FinishResult(
+        path=path,
+        samples=header.samples,
+        sequences=header.samples * len(header.variants),
+        target=whole.samples,
+        complete=whole.shards() - sum(map(len, missing)),
+        shards=whole.shards(),
+        missing=[(numbers.start, numbers.stop - 1) for numbers in missing],
+        parts=sorted({shard % count + 1 for numbers in missing for shard in numbers[:count]}),
+        of_parts=count,
+    )
+
+
+@dataclass(frozen=True)
+class DatasetStatus:
+    """How far a dataset is.
+
+    Attributes
+    ----------
+    path : Path
+        Dataset folder.
+    samples : int
+        Published: readers see them.
+    target : int
+        Number of samples that the parts are to make, or of the dataset.
+    made, shards : int
+        Number of shards with a receipt, and of all.
+    running : list of str
+        Locks that runs may hold: the parts that are being made, such as ``3 of 16``, or ``the dataset``.
+    recent : int
+        Number of shards made in the last ten minutes.
+    seconds_left : float or None
+        Estimate at their rate; None if there is none.
+    """
+
+    path: Path
+    samples: int
+    target: int
+    made: int
+    shards: int
+    running: list[str]
+    recent: int
+    seconds_left: float | None
+
+
+def find_status(path: str | Path) -> DatasetStatus:
+    """Describe how far a dataset is, by the names and times of its receipts.
+
+    Parameters
+    ----------
+    path : str or Path
+        Dataset folder.
+
+    Raises
+    ------
+    UsageError
+        If it is not a dataset.
+    """
+    path = Path(path)
+    header, record = load_header(path), read_parts(path)
+    whole = header.with_samples(max(header.samples, record.samples if record else 0))
+    made = [shard for shard in list_receipts(path) if shard < whole.shards()]
+    ages = _ages(path, whole, made)
+    recent = [age for age in ages if age <= RECENT_SECONDS]
+    left = whole.shards() - len(made)
+    seconds = max(recent) / len(recent) * left if recent and max(recent) > 0 else None
+    running = [lock.name.removeprefix(f"{LOCK_FILE}-").replace("-", " ") for lock in part_locks(path) if is_held(lock)]
+    if is_held(path / LOCK_FILE):
+        running.append("the dataset")
+    return DatasetStatus(path, header.samples, whole.samples, len(made), whole.shards(), running, len(recent), seconds)
+
+
+def _ages(path: Path, header: Header, shards: list[int]) -> list[float]:
+    """Return for each receipt how many seconds ago it was written."""
+    now, ages = time.time(), []
+    for shard in shards:
+        try:
+            ages.append(max(now - os.stat(path / receipt_path(shard)).st_mtime, 0.0))
+        except FileNotFoundError:  # its shard is being made again
+            continue
+    return ages
