@@ -10,7 +10,15 @@ import psutil
 import pytest
 
 from posegen.errors import PosegenError
-from posegen.machine import available_cores, available_memory, free_disk, private_folder, process_memory
+from posegen.machine import (
+    PeakMemory,
+    available_cores,
+    available_memory,
+    free_disk,
+    lifetime_peak,
+    private_folder,
+    process_memory,
+)
 
 V1 = "memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat", "total_inactive_file"
 V2 = "memory.max", "memory.current", "memory.stat", "inactive_file"
@@ -50,6 +58,14 @@ def test_memory_is_that_of_the_machine_without_control_groups(tmp_path: Path) ->
 def test_process_memory_and_disk_are_counted(tmp_path: Path) -> None:
     assert process_memory() > 1 << 20
     assert free_disk(tmp_path) > 0
+
+
+def test_memory_that_is_held_for_a_moment_counts_as_the_peak() -> None:
+    size = lifetime_peak() - psutil.Process().memory_info().rss + 100_000_000
+    with PeakMemory() as memory:
+        before = process_memory()
+        len(bytearray(b"1") * size)
+        assert memory.peak - before == pytest.approx(size, abs=10_000_000)
 
 
 def test_a_private_folder_is_created_for_this_user_alone(tmp_path: Path) -> None:

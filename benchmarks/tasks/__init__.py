@@ -1,6 +1,6 @@
 """Benchmarks of the training tasks: each learns with `quick` within minutes, and its control learns nothing."""
 
-from benchmarks.tasks import attribute, identity, kills, motion, own_table, people, pipeline, text, use
+from benchmarks.tasks import attribute, identity, kills, memory, motion, own_table, people, pipeline, text, text_steps, use
 
 TITLE = "Tasks"
-MEASURES = [use, identity, attribute, text, own_table, pipeline, kills, motion, people]
+MEASURES = [use, identity, attribute, text, text_steps, own_table, pipeline, kills, memory, motion, people]

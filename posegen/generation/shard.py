@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import os
-import resource
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -30,6 +29,7 @@ from posegen.fields.field import Sequences, compute_fields, fields_with_arrays
 from posegen.generation.header import bytes_per_sample
 from posegen.generation.pool import JobError
 from posegen.library.load import load_library
+from posegen.machine import lifetime_peak
 from posegen.progress import Progress, compilation_shown
 from posegen.stopwatch import Span, stage, timing
 
@@ -146,7 +146,7 @@ def make_shard(job: ShardJob) -> tuple[Receipt, ShardMeasures]:
         samples=receipt.count,
         started=started,
         stopped=time.monotonic(),
-        peak_bytes=_peak_bytes(),
+        peak_bytes=lifetime_peak(),
         spans=tuple(spans),
     )
     return receipt, measures
@@ -191,14 +191,6 @@ def make_samples(config: Config, start: int, stop: int) -> Batch:
                 make_samples(config, sample, sample + 1)
         name = f"sample {start}" if stop - start == 1 else f"samples {start} to {stop - 1}"
         raise JobError(f"{name} of seed {config.seed} could not be made: {type(error).__name__}: {error}") from error
-
-
-def _peak_bytes() -> int:
-    with suppress(OSError, ValueError, StopIteration):
-        lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
-        return int(next(line for line in lines if line.startswith("VmHWM:")).split()[1]) * 1024
-    # Less exact: on Linux a process inherits the peak of its parent.
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 @contextmanager
