@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.figures import Figure
-from benchmarks.train.running import time_figures, trained
+from benchmarks.train.running import Run, time_figures, trained
 from benchmarks.train.shared import SAMPLES, dataset
 
 MOST_MINUTES = 6.0
 LEAST_AREA = 0.9
+FALSE_ACCEPT_RATE = 0.01
 MOST_FROM_CHANCE = 0.05
 """Largest distance of a control's AUC from .5: the clips of some hundred identities are not independent."""
 
@@ -26,6 +27,7 @@ def measure(folder: Path) -> Iterator[Figure]:
     target = f"AUC at least {LEAST_AREA} on persons never trained on"
     yield Figure(f"{name}: persons", value, target, found["auc"] >= LEAST_AREA, {"quick identity": f"AUC {found['auc']:.3f}"})
     yield Figure(f"{name}: look-alikes", f"{_reported(found, 'alike_')}; {found['alike_pairs']:.0f} pairs")
+    yield decision_figure(name, run)
     yield Figure(
         f"{name}: lengths of bones alone", f"AUC {found['size_auc']:.3f}, of look-alikes {found['alike_size_auc']:.3f}"
     )
@@ -43,6 +45,18 @@ def measure(folder: Path) -> Iterator[Figure]:
     control = trained(path, "identity", "quick", folder / "shuffled", "--set", "data.shuffle_labels=true").measures
     near = abs(control["auc"] - 0.5) <= MOST_FROM_CHANCE
     yield Figure(f"{name}: with shuffled persons", _reported(control, ""), f"AUC within {MOST_FROM_CHANCE} of .5", near)
+
+
+def decision_figure(name: str, run: Run) -> Figure:
+    """Return what the calibrated threshold promises of persons never trained on, beside what other such persons have."""
+    rate = next(rate for rate in run.result["table"]["rates"] if rate["far"] == FALSE_ACCEPT_RATE)
+    low, high, measured = rate["tar_low"], rate["tar_high"], rate["test_tar"]
+    value = (
+        f"TAR {100 * measured:.1f} % at FAR {100 * rate['test_far']:.2f} % of {run.measures['persons']:.0f} persons; promised "
+        f"{100 * rate['tar']:.1f} % ({100 * low:.1f} to {100 * high:.1f}), from {rate['persons']} other persons"
+    )
+    target = "TAR within the promised interval"
+    return Figure(f"{name}: decision at FAR {100 * FALSE_ACCEPT_RATE:g} %", value, target, low <= measured <= high)
 
 
 def _reported(found: dict[str, float], kind: str) -> str:

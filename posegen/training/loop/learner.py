@@ -41,6 +41,7 @@ from posegen.training.setup import Request, Setup, open_setup
 from posegen.training.task import Clips, Task
 
 _LARGEST_SEED = 2**63
+_DTYPES = {int: torch.int64, float: torch.float64}
 _POLL_SECONDS = 0.1
 _FAILURE_SECONDS = 2.0
 """Time in which a process that has failed is expected to end."""
@@ -83,7 +84,7 @@ class Learner(lightning.LightningModule):
     progress : RunProgress
     micro_batch : int
         Clips per forward pass.
-    scaler : dict of str to float
+    scaler : dict of str to int or float
         State of the gradient scaler of 16-mixed in the checkpoint.
     inside_step : bool
         Whether the optimiser is changing the weights. If an error occurs then, the weights belong to no step.
@@ -98,7 +99,7 @@ class Learner(lightning.LightningModule):
         self.inside_step = False
         self.average = {name: value.detach().clone() for name, value in model.state_dict().items()}
         self._optimiser: dict[str, Tensor] = {}
-        self.scaler: dict[str, float] = {}
+        self.scaler: dict[str, int | float] = {}
         if state is not None:
             model.load_state_dict(dict(state.tensors["weights"]))
             self.average = {name: value.clone() for name, value in state.tensors["average"].items()}
@@ -159,7 +160,8 @@ class Learner(lightning.LightningModule):
             "weights": self.model.state_dict(),
             "average": self.average,
             "optimiser": flat or self._optimiser,
-            "scaler": {name: torch.tensor(value, dtype=torch.float64) for name, value in scale.items()},
+            # A scaler refuses counts that are not whole numbers.
+            "scaler": {name: torch.tensor(value, dtype=_DTYPES[type(value)]) for name, value in scale.items()},
         }
         return State(tensors, self.progress)
 
