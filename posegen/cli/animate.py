@@ -45,7 +45,7 @@ def animate(
 
     from posegen.captions.parser import unknown_words
     from posegen.library.load import load_library
-    from posegen.pipeline import draw_animation
+    from posegen.pipeline.stages import draw_animation
     from posegen.skeleton import CONTACTS
     from posegen.training.animation.animate import GUIDANCE, load_text_encoder
     from posegen.training.animation.animate import animate as make

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from posegen.config.schema import Config
     from posegen.generation.profile.estimate import Target
     from posegen.generation.profile.profile import Profile
-    from posegen.pipeline import PipelineEstimate, Request
+    from posegen.pipeline.estimate import PipelineEstimate
+    from posegen.pipeline.stages import Request
 
 
 _MOST_TARGETS = 20
@@ -133,7 +134,7 @@ def profile(
     estimates: list[PipelineEstimate] = []
     fitting = {} if budget is None else {"generate": _most(found, lambda samples: found.estimate(samples).fits(budget))}
     if pipeline is not None:
-        from posegen.pipeline import measure_pipeline
+        from posegen.pipeline.estimate import measure_pipeline
 
         estimate = measure_pipeline(*pipeline, found, progress)
         estimates = [estimate(target.samples) for target in found.targets]
@@ -165,7 +166,8 @@ def _pipeline(
     out: Path | None,
 ) -> tuple[Request, list[str]]:
     """Return the pipeline and the names of its stages, or refuse them before anything is measured."""
-    from posegen.pipeline import Request, missing_encoder, select_stages
+    from posegen.pipeline.estimate import missing_encoder, select_stages
+    from posegen.pipeline.stages import Request
 
     folder, (preset, of_presets) = out or Path("runs") / f"{config.name}-{config.seed}", split_presets(presets)
     texts = ("a person walks forward, then waves",)

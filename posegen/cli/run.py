@@ -63,7 +63,7 @@ def run(
     TASK:KEY=VALUE a setting of a training.
     """
     from posegen.config.load import load_config
-    from posegen.pipeline import Request, run_pipeline
+    from posegen.pipeline.stages import Request, run_pipeline
     from posegen.quantities import human_time
 
     changed, of_tasks = split_by_task(overrides)

@@ -16,7 +16,7 @@ from typing import Any
 import posegen
 from posegen.embedding.stage import embed
 from posegen.evaluation.evaluate import evaluate
-from posegen.pipeline import Request, run_pipeline
+from posegen.pipeline.stages import Request, run_pipeline
 from posegen.progress import Progress
 from posegen.training.train import train
 from posegen.viewing.render import render_all

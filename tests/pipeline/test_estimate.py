@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from posegen.cli.main import main
-from posegen.pipeline import UNCERTAINTY, Cost, PipelineEstimate, TrainingMeasures, distinct_texts
+from posegen.pipeline.estimate import UNCERTAINTY, Cost, PipelineEstimate, TrainingMeasures, distinct_texts
 
 torch = pytest.importorskip("torch")
 

@@ -12,7 +12,8 @@ from posegen.cli.options import split_by_task
 from posegen.embedding.models import DEFAULT, relative_cost
 from posegen.errors import PosegenError, UsageError
 from posegen.generation.profile.estimate import most_samples
-from posegen.pipeline import Cost, PipelineEstimate, Request, list_stages, missing_encoder, run_pipeline
+from posegen.pipeline.estimate import Cost, PipelineEstimate, missing_encoder
+from posegen.pipeline.stages import Request, list_stages, run_pipeline
 from posegen.progress import Progress
 
 pytest.importorskip("torch")
