@@ -17,6 +17,8 @@ ROOT = Path(__file__).parent
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1700000000")
 # All processes of the tests share compiled kernels.
 os.environ.setdefault("POSEGEN_KERNEL_CACHE", str(FOLDER))
+# Nothing is left in the user's own cache.
+os.environ.setdefault("POSEGEN_EMBEDDING_CACHE", str(FOLDER.parent / "embeddings"))
 
 
 def pytest_configure(config: pytest.Config) -> None:

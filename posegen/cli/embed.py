@@ -119,7 +119,7 @@ def _embed_dataset(
             result = embedded(dataset, encoder or DEFAULT, cached=not no_cache, progress=progress, **options)
             document = asdict(result) | {"nothing_to_do": result.nothing_to_do}
             progress.wait("prepare the search")
-            prepare_search(dataset, result.path.name, progress.log)
+            prepare_search(dataset, result.path.name, progress.log, cached=not no_cache)
             if pairs:
                 from posegen.embedding.pairs import mine_pairs
 

@@ -28,7 +28,6 @@ def search(dataset: Path, text: str, encoder: str | None, top: int, output: Outp
         return
     from posegen.embedding.search import open_search
 
-    output.note("opening the dataset and its encoder; the first search of a dataset takes up to a minute longer")
     opened = open_search(dataset, encoder, output.note)
     found = opened.find(text, top)
     document = {"path": dataset, "encoder": opened.embeddings.encoder, "text": text, "found": [asdict(one) for one in found]}

@@ -16,11 +16,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posegen.config.schema import Config
 from posegen.dataset.documents import Count, Document, Origin, read_sealed, seal, unseal
 from posegen.dataset.files import has_content, read_file, write_durably
 from posegen.dataset.layout import (
@@ -39,6 +38,9 @@ from posegen.dataset.receipts import complete_prefix, complete_shards
 from posegen.dataset.shard_codec import COMPRESSION
 from posegen.errors import PosegenError, UsageError
 from posegen.validation import validated
+
+if TYPE_CHECKING:
+    from posegen.config.schema import Config
 
 _MAX_BYTES = 4 * 2**20  # a thousand times the usual size
 _MAX_RECORD_BYTES = 1000
@@ -88,6 +90,8 @@ def load_header(path: Path) -> Header:
 
 def read_config(path: Path, header: Header) -> Config:
     """Return the config in the header of the dataset at `path`; UsageError if it is not valid."""
+    from posegen.config.schema import Config
+
     return validated(Config, header.config, lambda key: f"{path}: in the config of its dataset.json: ")
 
 

@@ -12,18 +12,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import zarr
 from numpy.typing import ArrayLike
 
 from posegen.arrays import Array
-from posegen.config.schema import Config
 from posegen.dataset.batches import make_batches
 from posegen.dataset.batches.batches import CAPTIONS, ArrayShape
-from posegen.dataset.checked_files import CheckedFiles, CheckedStore, open_files
+from posegen.dataset.checked_files import CheckedFiles, open_files
 from posegen.dataset.conditions import QUALITY, matching_rows
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.header import header_metadata, read_config
@@ -34,6 +32,11 @@ from posegen.dataset.statistics import compute_stats
 from posegen.dataset.tables import CAPTION_TEXTS, UNDECODABLE, caption_texts, decode_table, find_rows_fault, hash_rows
 from posegen.errors import PosegenError
 from posegen.hashing import canonical, content_hashes
+
+if TYPE_CHECKING:
+    import zarr
+
+    from posegen.config.schema import Config
 
 TEXT_EMBEDDING = "text_embedding"
 """Name of the field of batches with the embeddings of a sequence's captions, float32 [caption, dimension]."""
@@ -304,6 +307,10 @@ class Dataset:
     @cached_property
     def motion(self) -> zarr.Group:
         """The arrays as a read-only Zarr group."""
+        import zarr
+
+        from posegen.dataset.checked_store import CheckedStore
+
         store = CheckedStore(self._files, header_metadata(self.header))
         return zarr.open_group(store, mode="r", zarr_format=3)
 

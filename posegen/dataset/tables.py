@@ -168,6 +168,16 @@ def encode_table(table: pa.Table) -> bytes:
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 
+def owners(lists: pa.ListArray) -> Array:
+    """Return the list that each value of `lists.flatten()` belongs to."""
+    return np.asarray(pc.list_parent_indices(lists), np.int64)
+
+
+def field_of(structs: pa.StructArray, name: str) -> Any:
+    """Return the values of a field of structs."""
+    return pc.struct_field(structs, name)
+
+
 def hash_rows(table: pa.Table, per_sample: int) -> str:
     """Hash the rows of each sample.
 

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from posegen.arrays import Array
 from posegen.checks.statements import CURVE, FACING
 from posegen.constants import AROUND
+from posegen.dataset.tables import field_of, owners
 
 KINDS = ("action", "side", "direction", "path", "count", "order")
 """Kinds of claims that can be known to be false, the most obvious first."""
@@ -195,16 +196,6 @@ def incidence(rows: Array, columns: Array, shape: tuple[int, int]) -> Any:
     matrix = csr_array((np.ones(len(rows), np.int32), (rows, columns)), shape=shape)
     matrix.data[:] = 1  # pairs that occur several times were added up
     return matrix
-
-
-def owners(lists: pa.ListArray) -> Array:
-    """Return the list that each value of `lists.flatten()` belongs to."""
-    return np.asarray(pc.list_parent_indices(lists), np.int64)
-
-
-def field_of(structs: pa.StructArray, name: str) -> Any:
-    """Return the values of a field of structs."""
-    return pc.struct_field(structs, name)
 
 
 @dataclass(frozen=True)

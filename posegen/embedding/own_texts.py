@@ -20,7 +20,8 @@ from posegen.dataset.table_files import read_table, text_columns
 from posegen.dataset.tables import encode_table
 from posegen.embedding.cache import vector_cache
 from posegen.embedding.encoder import Runner, batch_budget, resolve_workers
-from posegen.embedding.models import DEFAULT, find_encoder, load_fingerprinted
+from posegen.embedding.models import DEFAULT, find_encoder
+from posegen.embedding.query_encoder import load_query_encoder
 from posegen.errors import UsageError
 from posegen.progress import Progress
 from posegen.wording import did_you_mean, shown
@@ -125,6 +126,8 @@ def embed_texts(
     }  # fmt: skip
     out.parent.mkdir(parents=True, exist_ok=True)
     write_durably(out, encode_table(table.replace_schema_metadata({_METADATA: json.dumps(document)})))
+    display.wait("prepare the search")
+    load_query_encoder(str(out), str(found.source), loaded.fingerprint, max_tokens, lambda _: None)
     return EmbeddedTexts(out, chosen, found.name, used, len(table), len(distinct), embedded, loaded.dimension)
 
 
@@ -201,7 +204,7 @@ def search_texts(path: Path, query: str, top: int, notify: Callable[[str], None]
     top : int
         Number of rows; rows with equal texts count once.
     notify : callable
-        Receives a message when a model is downloaded.
+        Receives a message when a model is downloaded, or loaded with torch.
 
     Raises
     ------
@@ -217,7 +220,7 @@ def search_texts(path: Path, query: str, top: int, notify: Callable[[str], None]
     texts = table[column].to_pylist()
     first = np.array(list({text: row for row, text in reversed(list(enumerate(texts)))}.values()), np.int64)
     vectors = np.array(table[name].combine_chunks().flatten(), np.float32).reshape(len(table), -1)
-    loaded = load_fingerprinted(str(path), document["source"], document["fingerprint"], document["limit"], notify)
+    loaded = load_query_encoder(str(path), document["source"], document["fingerprint"], document["limit"], notify)
     scores = vectors[first] @ loaded.encode([query], as_query=True)[0]
     best = np.argsort(-scores, kind="stable")[:top]
     return [TextMatch(int(first[i]), float(scores[i]), texts[first[i]]) for i in best.tolist()]

@@ -13,8 +13,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,20 +23,19 @@ from numpy.typing import ArrayLike
 from posegen.arrays import Array
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.lock import locked
-from posegen.dataset.overlays import OverlayReceipt, commit_part, intact_receipt, read_part_table
+from posegen.dataset.overlays import commit_part, read_overlay_receipt, read_part, read_part_table
 from posegen.dataset.read import Dataset, content_errors, open_dataset
-from posegen.dataset.tables import encode_table
-from posegen.embedding.claims import field_of, owners
+from posegen.dataset.tables import encode_table, field_of, owners
+from posegen.embedding.cache import vector_cache
 from posegen.embedding.encoder import Encoder
-from posegen.embedding.models import load_fingerprinted
 from posegen.embedding.neighbours import DIGITS
-from posegen.errors import UsageError
+from posegen.embedding.query_encoder import load_query_encoder
+from posegen.errors import PosegenError, UsageError
 from posegen.hashing import byte_hash
-from posegen.library.load import load_library
 from posegen.yaml_files import read_yaml
 
 SEARCH = "search"
-VERSION = 4
+VERSION = 5
 _RELATED = Path(__file__).parent / "related"
 MAX_CAPTIONS = 40
 """Most captions per action in the fit of directions. An action may have thousands, which would outweigh the related phrases."""
@@ -47,12 +46,13 @@ UNSEEN = 1
 """Pseudo-count of phrases of other actions that contain a word: a single phrase is weak evidence."""
 CAPTIONS_AS_PHRASES = 20
 """Number of phrases as which all captions of an action count: there are thousands, with the same few words."""
-_VECTOR = pa.list_(pa.float32())
 _SCHEMAS = {
-    "phrases": pa.schema([("text", pa.string()), ("action", pa.string()), ("related", pa.bool_()), ("vector", _VECTOR)]),
+    "phrases": pa.schema([("text", pa.string()), ("action", pa.string()), ("related", pa.bool_())]),
     "places": pa.schema([("sample", pa.int64()), ("variant", pa.string()), ("phrase", pa.int32())]),
-    "actions": pa.schema([("direction", _VECTOR)]),
+    "stems": pa.schema([("stem", pa.string())]),
 }
+_ARRAYS = ("vectors", "directions", "shares")
+"""Arrays of the index, in NumPy files: decoding them from Parquet took a third of the time of a search."""
 
 NEAREST_CAPTIONS, NEAREST_RELATED = 10, 3
 """Numbers of nearest captions and of nearest related phrases whose mean similarity is that of an action."""
@@ -101,6 +101,8 @@ class SearchIndex:
         Variant of each occurrence.
     directions : float32 [actions, dimension + 1]
         See :func:`action_directions`.
+    words : WordEvidence
+        Evidence of single words for actions.
     """
 
     texts: list[str]
@@ -111,16 +113,12 @@ class SearchIndex:
     phrases: Array
     variants: list[str]
     directions: Array
+    words: WordEvidence
 
     @cached_property
     def numbers(self) -> Array:
         """Number of the action of each phrase, in alphabetical order: int64 [phrases]."""
         return np.unique(self.actions, return_inverse=True)[1]
-
-    @cached_property
-    def words(self) -> WordEvidence:
-        """Evidence of single words for actions."""
-        return count_words(self.texts, self.numbers, self.related)
 
 
 @cache
@@ -134,7 +132,7 @@ def read_related_phrases(language: str) -> RelatedPhrases:
     return RelatedPhrases(words, document["subject"], tuple(document["own"]))
 
 
-def open_index(dataset: Dataset, folder: Path, encoder: Encoder) -> SearchIndex:
+def open_index(dataset: Dataset, folder: Path, encoder: Encoder, *, cached: bool = True) -> SearchIndex:
     """Open the search index of a dataset, computing it if necessary.
 
     Parameters
@@ -143,6 +141,8 @@ def open_index(dataset: Dataset, folder: Path, encoder: Encoder) -> SearchIndex:
     folder : Path
         Folder of the encoder's vectors.
     encoder : Encoder
+    cached : bool
+        Whether vectors of phrases are read from the cache shared between datasets, and stored there.
 
     Returns
     -------
@@ -153,38 +153,77 @@ def open_index(dataset: Dataset, folder: Path, encoder: Encoder) -> SearchIndex:
     PosegenError
         If the dataset is damaged, or another process is at work.
     """
-    related = read_related_phrases(str(load_library(dataset.config.story.library).words["language"]))
+    # The identity covers the library, whose language decides which of the files is read.
+    related = [path.read_bytes() for path in sorted(_RELATED.glob("*.yaml"))]
     parts = [dataset.rows_hash(shard) for shard in range(dataset.header.shards())]
-    inputs = [repr((VERSION, len(dataset), encoder.fingerprint)), repr(related), *parts]
+    inputs = [repr((VERSION, len(dataset), encoder.fingerprint, dataset.header.identity, byte_hash(related))), *parts]
     source = byte_hash(f"{each}\n".encode() for each in inputs)
-    receipt = intact_receipt(folder, SEARCH, 0)
-    if receipt is None or receipt.source != source:
+    index = _read_stored(folder, source)
+    if index is None:
         with locked(folder):
-            receipt = _compute(dataset, folder, encoder, related, source)
-    return _read(folder, receipt)
+            index = _compute(dataset, encoder, cached=cached)
+            _store(index, folder, len(dataset), source)
+    return index
 
 
-def _compute(dataset: Dataset, folder: Path, encoder: Encoder, related: RelatedPhrases, source: str) -> OverlayReceipt:
+def _compute(dataset: Dataset, encoder: Encoder, *, cached: bool) -> SearchIndex:
+    from posegen.library.load import load_library
+
+    related = read_related_phrases(str(load_library(dataset.config.story.library).words["language"]))
     numbers: dict[tuple[str, str], int] = {}
     occurrences = [_find_phrases(dataset, shard, numbers) for shard in range(dataset.header.shards())]
     present = {action for _, action in numbers}
     pairs = [*numbers, *((word, action) for action in sorted(present) for word in related.words.get(action, ()))]
-    vectors = encoder.encode([related.sentence(text) for text, _ in pairs])
+    vectors = _encode([related.sentence(text) for text, _ in pairs], encoder, cached=cached)
     texts, actions = [text for text, _ in pairs], [action for _, action in pairs]
-    is_related = np.arange(len(pairs)) >= len(numbers)
-    directions = action_directions(vectors, np.unique(actions, return_inverse=True)[1], is_related)
+    of_action, is_related = np.unique(actions, return_inverse=True)[1], np.arange(len(pairs)) >= len(numbers)
+    places = pa.concat_tables([_SCHEMAS["places"].empty_table(), *occurrences])
+    directions = action_directions(vectors, of_action, is_related)
+    words = count_words(texts, of_action, is_related)
+    return SearchIndex(texts, actions, is_related, vectors, *_columns(places), directions, words)
+
+
+def _encode(texts: list[str], encoder: Encoder, *, cached: bool) -> Array:
+    """Return the vectors of texts, most of which all datasets have: related phrases."""
+    vectors = np.empty((len(texts), encoder.dimension), np.float32)
+    is_missing = np.ones(len(texts), bool)
+    with vector_cache(encoder.fingerprint if cached else None, encoder.dimension, lambda _: None) as known:
+        for position, vector in known.look_up(texts).items():
+            vectors[position], is_missing[position] = vector, False
+        missing = [texts[row] for row in np.flatnonzero(is_missing).tolist()]
+        vectors[is_missing] = encoder.encode(missing)
+        known.store(missing, vectors[is_missing])
+    return vectors
+
+
+def _store(index: SearchIndex, folder: Path, samples: int, source: str) -> None:
     tables = {
-        "phrases": pa.table([texts, actions, is_related, list(vectors)], schema=_SCHEMAS["phrases"]),
-        "places": pa.concat_tables([_SCHEMAS["places"].empty_table(), *occurrences]),
-        "actions": pa.table([list(directions)], schema=_SCHEMAS["actions"]),
+        "phrases": [index.texts, index.actions, index.related],
+        "places": [index.samples, index.variants, index.phrases],
+        "stems": [list(index.words.stems)],
     }
-    files = {_table_path(name): [encode_table(table)] for name, table in tables.items()}
-    counts = {name: len(table) for name, table in tables.items()}
-    return commit_part(folder, SEARCH, 0, len(dataset), source, counts, files)
+    encoded = {name: pa.table(columns, schema=_SCHEMAS[name]) for name, columns in tables.items()}
+    files = {_table_path(name): [encode_table(table)] for name, table in encoded.items()}
+    for name, array in zip(_ARRAYS, (index.vectors, index.directions, index.words.shares), strict=True):
+        data = BytesIO()
+        np.save(data, array, allow_pickle=False)
+        files[_array_path(name)] = [data.getvalue()]
+    counts = {name: len(table) for name, table in encoded.items()} | {"actions": len(index.directions)}
+    commit_part(folder, SEARCH, 0, samples, source, counts, files)
 
 
 def _table_path(name: str) -> str:
     return f"{SEARCH}/{name}.parquet"
+
+
+def _array_path(name: str) -> str:
+    return f"{SEARCH}/{name}.npy"
+
+
+def _columns(places: pa.Table) -> tuple[Array, Array, list[str]]:
+    """Return samples, phrases and variants."""
+    samples, phrases = places.column("sample").to_numpy(), places.column("phrase").to_numpy()
+    return samples, phrases.astype(np.int64), places.column("variant").to_pylist()
 
 
 def _find_phrases(dataset: Dataset, shard: int, numbers: dict[tuple[str, str], int]) -> pa.Table:
@@ -211,22 +250,25 @@ def _find_phrases(dataset: Dataset, shard: int, numbers: dict[tuple[str, str], i
     )
 
 
-def _read(folder: Path, receipt: OverlayReceipt) -> SearchIndex:
-    phrases, places, actions = (
-        read_part_table(folder, receipt, _table_path(name), receipt.numbers[name], schema) for name, schema in _SCHEMAS.items()
-    )
-    with content_errors(folder / SEARCH):
-        vectors, directions = phrases.column("vector").combine_chunks(), actions.column("direction").combine_chunks()
-        return SearchIndex(
-            phrases.column("text").to_pylist(),
-            phrases.column("action").to_pylist(),
-            phrases.column("related").to_numpy(),
-            vectors.flatten().to_numpy().reshape(len(phrases), -1),
-            places.column("sample").to_numpy(),
-            places.column("phrase").to_numpy().astype(np.int64),
-            places.column("variant").to_pylist(),
-            directions.flatten().to_numpy().reshape(len(actions), -1),
+def _read_stored(folder: Path, source: str) -> SearchIndex | None:
+    """Return the stored index; None if there is none, if it has another source, or if it is damaged."""
+    try:
+        receipt = read_overlay_receipt(folder, SEARCH, 0)
+        if receipt.source != source:
+            return None
+        phrases, places, stems = (
+            read_part_table(folder, receipt, _table_path(name), receipt.numbers[name], schema)
+            for name, schema in _SCHEMAS.items()
         )
+        vectors, directions, shares = (
+            np.load(BytesIO(read_part(folder, receipt, _array_path(name))), allow_pickle=False) for name in _ARRAYS
+        )
+    except (FileNotFoundError, PosegenError):
+        return None
+    with content_errors(folder / SEARCH):
+        words = WordEvidence({stem: number for number, stem in enumerate(stems.column("stem").to_pylist())}, shares)
+        texts, actions = (phrases.column(name).to_pylist() for name in ("text", "action"))
+        return SearchIndex(texts, actions, phrases.column("related").to_numpy(), vectors, *_columns(places), directions, words)
 
 
 def action_directions(vectors: Array, numbers: Array, related: Array) -> Array:
@@ -279,18 +321,20 @@ class WordEvidence:
 
     Attributes
     ----------
-    vectorizer : CountVectorizer
-        Finds the known stems of texts.
+    stems : dict of str to int
+        Rows of the known stems.
     shares : float64 [stems, actions]
         Share of each action in the phrases that contain a stem.
     """
 
-    vectorizer: Any
+    stems: dict[str, int]
     shares: Array
 
     def evidence(self, text: str) -> Array:
         """Return the evidence of the words of a text for each action, float64 [actions]: the sum of their shares."""
-        return np.asarray(self.vectorizer.transform([text]).toarray()[0] @ self.shares)
+        known = sorted({self.stems[stem] for stem in _stems(text) if stem in self.stems})
+        found: Array = self.shares[known].sum(axis=0)
+        return found
 
 
 def count_words(phrases: Sequence[str], actions: ArrayLike, related: ArrayLike) -> WordEvidence:
@@ -308,16 +352,19 @@ def count_words(phrases: Sequence[str], actions: ArrayLike, related: ArrayLike) 
     -------
     WordEvidence
     """
-    from scipy.sparse import csr_array
-    from sklearn.feature_extraction.text import CountVectorizer
-
-    vectorizer = CountVectorizer(analyzer=_stems, binary=True)
-    stems, numbers, is_related = vectorizer.fit_transform(phrases), np.asarray(actions), np.asarray(related)
+    numbers, is_related = np.asarray(actions), np.asarray(related)
     captions = np.bincount(numbers[~is_related], minlength=int(numbers.max()) + 1)
     weights = np.where(is_related, 1.0, CAPTIONS_AS_PHRASES / np.maximum(captions[numbers], 1))
-    of_action = csr_array((weights, (numbers, np.arange(len(numbers)))))
-    counts = (of_action @ stems).toarray()
-    return WordEvidence(vectorizer, (counts / (counts.sum(axis=0) + UNSEEN)).T)
+    stems: dict[str, int] = {}
+    found = [
+        (stems.setdefault(stem, len(stems)), phrase)
+        for phrase, text in enumerate(phrases)
+        for stem in dict.fromkeys(_stems(text))
+    ]
+    rows, of_phrase = np.array(found, np.int64).reshape(-1, 2).T
+    counts = np.zeros((len(stems), len(captions)))
+    np.add.at(counts, (rows, numbers[of_phrase]), weights[of_phrase])
+    return WordEvidence(stems, counts / (counts.sum(axis=1, keepdims=True) + UNSEEN))
 
 
 def _stems(text: str) -> list[str]:
@@ -463,21 +510,23 @@ def _mean_of_largest(values: Array, count: int) -> float | None:
 
 
 def _load_encoder_of(embeddings: Embeddings, notify: Callable[[str], None]) -> Encoder:
-    """Load the encoder that computed vectors; see :func:`posegen.embedding.models.load_fingerprinted`."""
+    """Load the encoder that computed vectors; see :func:`posegen.embedding.query_encoder.load_query_encoder`."""
     description = embeddings.header.details
     source, limit = str(description.get("source", embeddings.encoder)), description.get("limit")
     limit = limit if isinstance(limit, int) else None
-    return load_fingerprinted(str(embeddings.folder), source, embeddings.header.fingerprint, limit, notify)
+    return load_query_encoder(str(embeddings.folder), source, embeddings.header.fingerprint, limit, notify)
 
 
-def prepare_search(path: str | Path, encoder: str, notify: Callable[[str], None] = print) -> None:
-    """Compute the search index of a dataset and its embeddings unless it exists; parameters as of :func:`open_search`."""
+def prepare_search(path: str | Path, encoder: str, notify: Callable[[str], None] = print, *, cached: bool = True) -> None:
+    """Compute what a search of a dataset needs unless it exists; parameters as of :func:`open_search`."""
     dataset = open_dataset(path, encoder)
     if len(dataset):
-        open_search(path, encoder, notify)
+        open_search(path, encoder, notify, cached=cached)
 
 
-def open_search(path: str | Path, encoder: str | None = None, notify: Callable[[str], None] = print) -> Search:
+def open_search(
+    path: str | Path, encoder: str | None = None, notify: Callable[[str], None] = print, *, cached: bool = True
+) -> Search:
     """Open a dataset for search, and prepare its search index if necessary.
 
     Parameters
@@ -487,7 +536,9 @@ def open_search(path: str | Path, encoder: str | None = None, notify: Callable[[
     encoder : str, optional
         Name of the vectors; not needed if there is only one set.
     notify : callable
-        Receives a message when a model is downloaded.
+        Receives a message when a model is downloaded, or loaded with torch.
+    cached : bool
+        Whether vectors of phrases are read from the cache shared between datasets, and stored there.
 
     Returns
     -------
@@ -503,4 +554,4 @@ def open_search(path: str | Path, encoder: str | None = None, notify: Callable[[
     embeddings = open_embeddings(path, encoder)
     dataset = open_dataset(path, embeddings.folder.name)
     loaded = _load_encoder_of(embeddings, notify)
-    return Search(dataset, embeddings, loaded, open_index(dataset, embeddings.folder, loaded))
+    return Search(dataset, embeddings, loaded, open_index(dataset, embeddings.folder, loaded, cached=cached))

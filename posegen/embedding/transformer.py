@@ -45,7 +45,7 @@ SAMPLE = 256
 """Number of texts on which it is measured."""
 
 _OPSET = 17
-_INPUTS = ("input_ids", "attention_mask")
+_INPUTS, _OUTPUT = ("input_ids", "attention_mask"), "hidden"
 
 
 def model_prompts(name: str, own: Mapping[str, str], default: str | None) -> tuple[str, str]:
@@ -217,8 +217,6 @@ def load_transformer(
     backend = TransformerBackend(model, model[0], prompts, limit, threads_per_batch(workers), chosen == "bf16")
     reference = None
     if chosen == "int8":
-        from posegen.embedding.transformer import int8_core
-
         model.cpu()
         reference, backend = backend, replace(backend, core=int8_core(model, name, backend.threads))
     return encoder(
@@ -317,7 +315,8 @@ def int8_core(model: Any, name: str, threads: int) -> Callable[[dict[str, Any]],
     with tempfile.TemporaryDirectory(prefix="posegen-") as folder:
         exact, small = Path(folder) / "float32.onnx", Path(folder) / "int8.onnx"
         try:
-            _export(model[0].auto_model, exact)
+            transformer = model[0].auto_model
+            _export(transformer, lambda **tokens: transformer(**tokens).last_hidden_state, exact, {0: "text", 1: "position"})
         except (RuntimeError, TypeError, ValueError, AttributeError, KeyError) as error:
             reason = str(error).strip().partition("\n")[0]
             raise UsageError(f"{name}: cannot be converted to int8 ({reason:.200}). Embed with --precision float32") from error
@@ -344,27 +343,51 @@ def _core_of(path: Path, threads: int) -> Callable[[dict[str, Any]], dict[str, A
     return run
 
 
-def _export(transformer: Any, path: Path) -> None:
+def export_vectors(model: Any, path: Path) -> None:
+    """Write a model with its pooling as ONNX: from token numbers and masks, int64 [text, token], to vectors of texts.
+
+    Parameters
+    ----------
+    model : SentenceTransformer
+        Moved to the CPU.
+    path : Path
+
+    Raises
+    ------
+    RuntimeError, TypeError, ValueError, AttributeError, KeyError
+        torch's, if the model cannot be exported.
+    """
+
+    def embed(**features: Any) -> Any:
+        for module in model:
+            features = module(features)
+        return features["sentence_embedding"]
+
+    _export(model.cpu(), embed, path, {0: "text"})
+
+
+def _export(model: Any, compute: Callable[..., Any], path: Path, axes: Mapping[int, str]) -> None:
+    """Write a function of tokens and mask, which uses a module's weights, as ONNX; `axes` of its result vary in size."""
     import torch
 
-    class Hidden(torch.nn.Module):
-        """Returns only the vectors of the last layer."""
+    class Exported(torch.nn.Module):
+        """Has the weights and computes the function."""
 
         def __init__(self) -> None:
             super().__init__()
-            self.transformer = transformer
+            self.model = model
 
         def forward(self, input_ids: Any, attention_mask: Any) -> Any:
-            return self.transformer(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+            return compute(input_ids=input_ids, attention_mask=attention_mask)
 
     example = torch.ones((2, 8), dtype=torch.int64)
-    axes = {name: {0: "text", 1: "position"} for name in (*_INPUTS, "hidden")}
+    varying = {name: {0: "text", 1: "position"} for name in _INPUTS} | {_OUTPUT: dict(axes)}
     with warnings.catch_warnings(), torch.inference_mode():
         # The exporter without further dependencies warns of its age and of tracing; the agreement is checked afterwards.
         warnings.simplefilter("ignore")
         torch.onnx.export(
-            Hidden().eval(), (example, example), str(path), input_names=list(_INPUTS), output_names=["hidden"],
-            dynamic_axes=axes, opset_version=_OPSET, dynamo=False,
+            Exported().eval(), (example, example), str(path), input_names=list(_INPUTS), output_names=[_OUTPUT],
+            dynamic_axes=varying, opset_version=_OPSET, dynamo=False,
         )  # fmt: skip
 
 

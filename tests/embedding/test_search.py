@@ -20,7 +20,8 @@ from posegen.library.load import load_library
 def index(actions: list[str], related: list[bool], vectors: list[list[float]]) -> SearchIndex:
     none = np.zeros(0, np.int64)
     level = np.zeros((len(set(actions)), len(vectors[0]) + 1), np.float32)
-    return SearchIndex(actions, actions, np.array(related), np.array(vectors, np.float32), none, none, [], level)
+    words = count_words(actions, np.unique(actions, return_inverse=True)[1], related)
+    return SearchIndex(actions, actions, np.array(related), np.array(vectors, np.float32), none, none, [], level, words)
 
 
 QUERY = np.array([1, 0], np.float32)
@@ -126,9 +127,10 @@ def test_the_command_prints_one_document_with_each_sample_once(dataset: Path, ca
 
 
 @pytest.mark.slow
-def test_a_damaged_index_is_computed_again_and_an_intact_one_is_kept(dataset: Path) -> None:
+@pytest.mark.parametrize("name", ["phrases.parquet", "vectors.npy"])
+def test_a_damaged_index_is_computed_again_and_an_intact_one_is_kept(dataset: Path, name: str) -> None:
     first = open_search(dataset).find("someone waves", 5)
-    place = dataset / "embeddings/hashing-for-tests/search/phrases.parquet"
+    place = dataset / f"embeddings/hashing-for-tests/search/{name}"
     made = place.stat().st_mtime_ns
     assert open_search(dataset).find("someone waves", 5) == first
     assert place.stat().st_mtime_ns == made
