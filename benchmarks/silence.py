@@ -1,7 +1,9 @@
 """Longest silence of each command on a terminal of 80 columns: python -m benchmarks.silence [--only TEXT].
 
 A silence is a time in which no text of the screen changes: a bar that is drawn again as it was is silent. Commands run one
-after another in a temporary folder, the first ones with an empty cache of kernels. Commands that need a server are left out.
+after another in a temporary folder, the first ones with empty caches of kernels and embeddings. The CPU time of a silence is
+what it lasts on a machine that does nothing else. All commands together take about half an hour and write
+``benchmarks/results/silence.md``.
 """
 
 from __future__ import annotations
@@ -9,9 +11,12 @@ from __future__ import annotations
 import argparse
 import fcntl
 import os
+import platform
 import pty
 import re
+import resource
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -19,11 +24,19 @@ import tempfile
 import termios
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks.measure import posegen
+import psutil
 
+from benchmarks.measure import ROOT, posegen
+from posegen.cli.main import COMMANDS
+from tests.exchange import servers as buckets
+from tests.paraphrase import servers as models
+
+RESULTS = ROOT / "benchmarks" / "results" / "silence.md"
 COLUMNS = 80
 LIMIT_SECONDS = 2.0
 """Silence that a person takes for a failure."""
@@ -31,16 +44,27 @@ LIMIT_SECONDS = 2.0
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _TRAIN = ("--set", "steps=60", "--preset", "quick")
 _TEXT = "a person walks forward, then waves"
+_SERVED = "Press Ctrl-C"
+"""What a command prints that serves until it is interrupted."""
 
 COLD = (
     "show --config default --sample 7 -o cold.png",
     "generate --config smoke --out cold",
+    "view --config default --no-browser",
     "compose TEXT -o cold.npz",
+    "run smoke STEPS",
     "train smoke --task action STEPS --out runs/cold",
+    "verify cold --deep",
+    "derive cold --add rotation",
+    "export cold --to amass -o amass",
+    "evaluate cold",
+    "import amass --out cold_library",
+    "embed cold",
 )
-"""Commands that are run with an empty cache of kernels."""
+"""Commands that are run with empty caches."""
 
 WARM = (
+    "generate --samples 400 --out data",
     "generate --samples 400 --out data",
     "info data",
     "info data --sample 7",
@@ -56,21 +80,42 @@ WARM = (
     "actions show wave -o wave.gif",
     "config presets",
     "config show default",
+    "config diff default crowd",
+    "docs",
+    "docs reading",
     "profile --samples 100",
     "derive data --add velocity",
-    "export data --to bvh -o bvh",
+    "export data --to bvh -o bvh --variant base",
     "export data --to humanml3d -o humanml3d",
+    "export data --to glb -o glb --split test",
+    "import bvh --out library",
     "mix data data -o mix.json",
+    "view data --no-browser",
+    "view bvh/000000.bvh --no-browser",
+    "view --config default --no-browser",
+    "report data --samples 100 -o report.html",
     "evaluate data --samples 100 --figure evaluation.png",
+    "evaluate data --all",
+    "evaluate bvh --samples 50",
+    "embed data --pairs --report",
     "embed data",
     "search data TEXT",
+    "embed texts.txt -o texts.parquet",
+    "search texts.parquet TEXT",
+    "paraphrase data --endpoint ENDPOINT --model any --limit 20",
+    "push data s3://bucket/motion --split test",
     "train data --task action STEPS --out runs/action",
+    "train data --task attribute STEPS --out runs/attribute",
+    "train data --task text STEPS --out runs/text",
     "train data --task retrieval STEPS --out runs/retrieval",
     "train data --task motion STEPS --out runs/motion",
     "train data --task identity STEPS --out runs/identity",
     "runs",
     "animate runs/motion TEXT -o animated.gif",
+    "evaluate data --animated runs/motion --samples 20",
+    "view runs/motion --no-browser",
     "predict runs/action data -o predictions.parquet",
+    "compare runs/identity bvh/000000.bvh bvh/000001.bvh",
     "export-model runs/action -o action.onnx",
 )
 """Commands in the order in which they need each other's results."""
@@ -84,18 +129,21 @@ class Screen:
     ----------
     first : float or None
         Seconds until the first text.
-    longest, at : float
-        Longest silence, and when it began, in seconds since the start.
+    longest, cpu, at : float
+        Longest silence, the CPU time of the command in it, and when it began, in seconds since the start.
     before : str
         The last text before it.
     """
 
+    process: psutil.Process
     started: float = field(default_factory=time.monotonic)
     first: float | None = None
     longest: float = 0.0
+    cpu: float = 0.0
     at: float = 0.0
     before: str = ""
     _changed: float = 0.0
+    _changed_cpu: float = 0.0
     _line: str = ""
 
     def show(self, text: str) -> None:
@@ -106,34 +154,69 @@ class Screen:
             return
         self.pause()
         self.first = self.first if self.first is not None else self._now()
-        self._changed, self._line = self._now(), new[-1]
+        self._changed, self._changed_cpu, self._line = self._now(), cpu_seconds(self.process), new[-1]
 
     def pause(self) -> None:
         """Count the time since the last change."""
         if self._now() - self._changed > self.longest:
             self.longest, self.at, self.before = self._now() - self._changed, self._changed, self._line
+            self.cpu = max(0.0, cpu_seconds(self.process) - self._changed_cpu)
 
     def _now(self) -> float:
         return time.monotonic() - self.started
 
 
+def cpu_seconds(process: psutil.Process) -> float:
+    """Return the CPU time of a process and its children; 0 if it has ended."""
+    try:
+        own = process.cpu_times()
+        seconds = own.user + own.system + own.children_user + own.children_system
+        for child in process.children(recursive=True):
+            times = child.cpu_times()
+            seconds += times.user + times.system
+    except psutil.NoSuchProcess:
+        return 0.0
+    return float(seconds)
+
+
 @dataclass(frozen=True)
 class Silence:
-    """Silence of one command: the seconds of the screen, of the command, and its exit code."""
+    """Silence of one command: its screen, its duration and CPU time in seconds, and its exit code."""
 
     command: str
     screen: Screen
     seconds: float
+    cpu: float
     code: int
+
+    @property
+    def row(self) -> str:
+        """The row of the table."""
+        screen = self.screen
+        first = "none" if screen.first is None else f"{screen.first:.1f}"
+        after = screen.before[:40].replace("|", "/")
+        figures = (
+            f"`{self.command}`",
+            first,
+            f"{screen.longest:.1f}",
+            f"{screen.cpu:.1f}",
+            f"{screen.at:.1f}",
+            after,
+            f"{self.seconds:.1f}",
+            f"{self.cpu:.1f}",
+            str(self.code),
+        )
+        return f"| {' | '.join(figures)} |"
 
 
 def measure_silence(command: Sequence[str], folder: Path, columns: int = COLUMNS, **variables: str) -> Silence:
-    """Run a command on a pseudo-terminal and measure how long its screen does not change."""
+    """Run a command on a pseudo-terminal and measure how long its screen does not change; interrupt it if it serves."""
     parent, child = pty.openpty()
     fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": str(columns), **variables}
-    screen = Screen()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     process = subprocess.Popen(command, cwd=folder, env=environment, stdin=child, stdout=child, stderr=child)
+    screen, is_serving = Screen(psutil.Process(process.pid)), False
     os.close(child)
     while True:
         ready, _, _ = select.select([parent], [], [], 0.1)
@@ -141,51 +224,83 @@ def measure_silence(command: Sequence[str], folder: Path, columns: int = COLUMNS
             data = os.read(parent, 65536) if ready else b""
         except OSError:  # the command has ended
             break
+        text = data.decode(errors="replace")
         if data:
-            screen.show(data.decode(errors="replace"))
+            screen.show(text)
         elif ready or process.poll() is not None:
             break
-    process.wait()
+        if _SERVED in text and not is_serving:
+            is_serving = True
+            process.send_signal(signal.SIGINT)
     screen.pause()
+    process.wait()
     os.close(parent)
-    return Silence(" ".join(map(str, command)), screen, time.monotonic() - screen.started, process.returncode)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Silence(" ".join(map(str, command)), screen, time.monotonic() - screen.started, cpu, process.returncode)
 
 
 def measure_all(folder: Path, only: str = "") -> Iterator[Silence]:
     """Measure all commands in a folder, or those that contain a text."""
-    for number, line in enumerate((*COLD, *WARM)):
-        if only in line:
-            words = [word for part in line.split() for word in (_TRAIN if part == "STEPS" else (part,))]
-            arguments = [_TEXT if word == "TEXT" else word for word in words]
-            cold = {"POSEGEN_KERNEL_CACHE": str(folder / f"kernels-{number}")} if line in COLD else {}
-            found = measure_silence(posegen(*arguments), folder, **cold)
-            yield Silence(f"{line}{' (cold kernels)' if cold else ''}", found.screen, found.seconds, found.code)
+    (folder / "texts.txt").write_text(f"{_TEXT}\na person sits down\n", encoding="utf-8")
+    with ExitStack() as running:
+        endpoint = running.enter_context(models.serving(lambda caption, _: caption)).url
+        bucket = running.enter_context(buckets.serving("s3", folder / "bucket"))
+        own = {
+            "AWS_ENDPOINT_URL": bucket, "AWS_ACCESS_KEY_ID": buckets.KEY, "AWS_SECRET_ACCESS_KEY": buckets.SECRET,
+            "AWS_REGION": "us-east-1", "POSEGEN_EMBEDDING_CACHE": str(folder / "vectors"),
+        }  # fmt: skip
+        words_of = {"STEPS": _TRAIN, "TEXT": (_TEXT,), "ENDPOINT": (endpoint,)}
+        for number, line in enumerate((*COLD, *WARM)):
+            if only in line:
+                arguments = [argument for word in line.split() for argument in words_of.get(word, (word,))]
+                is_cold = number < len(COLD)
+                cold = {
+                    "POSEGEN_KERNEL_CACHE": str(folder / f"kernels-{number}"),
+                    "POSEGEN_EMBEDDING_CACHE": str(folder / f"vectors-{number}"),
+                }
+                found = measure_silence(posegen(*arguments), folder, **(own | (cold if is_cold else {})))
+                yield replace(found, command=f"{line}{' (cold)' if is_cold else ''}")
 
 
 def main() -> None:
-    """Print a table of the silences."""
+    """Print a table of the silences, and write it if all commands were measured."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="part of the commands that are measured")
     parser.add_argument("--folder", type=Path, help="folder to work in; kept")
     options = parser.parse_args()
+    missing = COMMANDS.keys() - {line.split()[0] for line in (*COLD, *WARM)}
+    if missing:
+        raise SystemExit(f"no line for the commands {', '.join(sorted(missing))}")
     with tempfile.TemporaryDirectory() as temporary:
-        folder = options.folder or Path(temporary)
-        columns = ("command", "first text (s)", "longest silence (s)", "at (s)", "after", "whole (s)", "exit code")
-        print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}", flush=True)
-        for found in measure_all(folder, options.only):
-            screen = found.screen
-            first = "none" if screen.first is None else f"{screen.first:.1f}"
-            after = screen.before[:40].replace("|", "/")
-            figures = (
-                found.command,
-                first,
-                f"{screen.longest:.1f}",
-                f"{screen.at:.1f}",
-                after,
-                f"{found.seconds:.1f}",
-                found.code,
-            )
-            print(f"| {' | '.join(map(str, figures))} |", flush=True)
+        folder = (options.folder or Path(temporary)).absolute()
+        folder.mkdir(parents=True, exist_ok=True)
+        columns = (
+            "command",
+            "first text (s)",
+            "longest silence (s)",
+            "its CPU time (s)",
+            "at (s)",
+            "after",
+            "whole (s)",
+            "CPU time (s)",
+            "exit code",
+        )
+        lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
+        print("\n".join(lines), flush=True)
+        found = []
+        for silence in measure_all(folder, options.only):
+            found.append(silence)
+            print(silence.row, flush=True)
+        long = [silence for silence in found if silence.screen.longest > LIMIT_SECONDS]
+        summary = f"{len(long)} of {len(found)} commands are silent for more than {LIMIT_SECONDS:.0f} s."
+        print(summary)
+        if not options.only:
+            where = f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, Python {platform.python_version()}"
+            load = f"load {os.getloadavg()[2]:.1f} in the last 15 minutes"
+            rows = [*lines, *(silence.row for silence in found)]
+            title = "# Silence of commands on a terminal of 80 columns"
+            RESULTS.write_text("\n".join([title, "", summary, "", *rows, "", f"{where}, {load}. `{__spec__.name}`", ""]))
 
 
 if __name__ == "__main__":

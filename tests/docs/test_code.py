@@ -1,10 +1,18 @@
-"""The code on the pages runs: Python as it stands, commands of the tutorial as typed; all other commands have valid options."""
+"""Every code block of every page runs, in the order of the page; what cannot run in a test is listed with the reason."""
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
 import shutil
-from collections.abc import Mapping
+import signal
+import subprocess
+import sys
+import tomllib
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,64 +20,154 @@ from typing import Any
 import click
 import pytest
 
-import posegen
 from posegen.cli.main import main
 from posegen.cli.main import posegen as program
-from posegen.dataset.mix import write_mix
-from tests.docs.pages import PAGES, commands, python_blocks
+from posegen.config.load import load_config
+from posegen.yaml_files import read_yaml
+from tests.docs.pages import PAGES, Step, commands, python_blocks, steps
+from tests.docs.world import make_data, make_models, run
+from tests.exchange import servers as buckets
 from tests.once import made_once
+from tests.paraphrase import servers as models
 
-ELSEWHERE = {"docs/animate.md": "tests/training/test_exports.py"}
-"""Pages whose Python code another test runs."""
+NOT_RUN: Mapping[str, str] = {
+    r"pip install|python3 -m venv|git clone|make (dataset|test)": "installs or builds posegen: tests/test_install.py, CI",
+    r"docker ": "needs a container engine",
+    r"eval |_POSEGEN_COMPLETE": "is typed in other shells: tests/cli/test_docs.py",
+    r"ssh |while sleep": "needs another machine",
+    r"hf auth login|export AWS_": "needs an account",
+    r"posegen train .*--preset (multi-)?gpu|torch\.cuda": "needs a GPU",
+}
+"""Commands that are not run, as regular expressions, and why."""
+MOST_NOT_RUN = {"needs a GPU": 5, "needs a container engine": 2, "needs another machine": 2, "needs an account": 2}
+"""Most commands that a reason may keep from running. The others are run elsewhere."""
+ELSEWHERE = {"docs/animate.md": "tests/training/test_exports.py", "docs/reading.md: sql": "tests/dataset/test_conditions.py"}
+"""Blocks that another test runs: Python unless stated."""
 NAMES: Mapping[str, str] = {
     "docs/training.md": "import numpy as np; clips, names = [np.zeros((9, 22, 3))] * 2, ['kick', 'wave']",
 }
-"""What the code of a page assumes."""
-EMBEDDED = ("docs/embedding.md", "docs/search.md")
-"""Pages that read embeddings, which take a minute."""
+"""What the Python code of a page assumes."""
+OWN_DATA = ("docs/fields.md",)
+"""Pages whose first command makes the dataset with other fields."""
+MODELS = re.compile(r"posegen (embed|search|train|animate|predict|compare|export-model|runs)\b|embed|--encoder")
 COMMANDS = [(page, command) for page, path in PAGES.items() for command in commands(path)]
+
+
+def reason_not_to_run(command: str) -> str | None:
+    return next((reason for pattern, reason in NOT_RUN.items() if re.match(rf".*({pattern})", command)), None)
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The datasets that the pages read."""
+    return made_once(tmp_path_factory, "pages", make_data)
+
+
+@pytest.fixture(scope="module")
+def trained(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("torch")
 
     def make(folder: Path) -> None:
-        for name, config in (("default-0", "default"), ("default-1", "default"), ("first", "smoke")):
-            posegen.generate(
-                posegen.load_config(config, seed=int(name == "default-1")), samples=8, workers=1, out=folder / name
-            )
-        write_mix(folder / "mix.json", posegen.concat([folder / "default-0", folder / "default-1"], weights=[1, 4]))
+        shutil.copytree(data, folder, dirs_exist_ok=True)
+        make_models(folder)
 
-    return made_once(tmp_path_factory, "pages", make)
+    return made_once(tmp_path_factory, "pages-models", make)
 
 
-RUN = [page for page, path in PAGES.items() if python_blocks(path) and page not in ELSEWHERE]
+@pytest.fixture
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A language model, the Hub and a bucket on this machine; yields the address of the first."""
+    with ExitStack() as running:
+        endpoint = running.enter_context(models.serving(lambda caption, _: caption)).url
+        hub, bucket = (running.enter_context(buckets.serving(kind, tmp_path / kind)) for kind in ("hub", "s3"))
+        for name, value in {
+            "HF_ENDPOINT": hub, "HF_TOKEN": buckets.TOKEN, "HF_HUB_DISABLE_XET": "1", "HF_HOME": str(tmp_path / "home"),
+            "AWS_ENDPOINT_URL": bucket, "AWS_ACCESS_KEY_ID": buckets.KEY, "AWS_SECRET_ACCESS_KEY": buckets.SECRET,
+            "AWS_REGION": "us-east-1",
+        }.items():  # fmt: skip
+            monkeypatch.setenv(name, value)
+        yield endpoint
 
 
-@pytest.mark.parametrize("page", [pytest.param(page, marks=[pytest.mark.slow] if page in EMBEDDED else []) for page in RUN])
-def test_the_python_code_of_a_page_runs(page: str, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    if page in EMBEDDED:
-        pytest.importorskip("torch")
-        shutil.copytree(data, "data")
-        assert main(["embed", "data/default-0", "--pairs", "--quiet"]) == 0
-    else:
-        (tmp_path / "data").symlink_to(data)
+def is_slow(page: str) -> bool:
+    return any(command.split()[1] != "mix" for command in commands(PAGES[page]))
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.slow] if is_slow(page) else []) for page, path in PAGES.items() if steps(path)],
+)
+def test_a_page_runs(page: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs_models = any(MODELS.search(step.code) for step in steps(PAGES[page]))
+    world = request.getfixturevalue("trained" if needs_models else "data")
+    folder = tmp_path / "folder"
+    shutil.copytree(world, folder, copy_function=os.link)  # files are replaced, never changed
+    if page in OWN_DATA:
+        shutil.rmtree(folder / "data/default-0")
+    monkeypatch.chdir(folder)
     names: dict[str, Any] = {}
     exec(NAMES.get(page, ""), names)
-    for block in python_blocks(PAGES[page]):
-        if "torch" not in block or find_spec("torch") is not None:
-            exec(block, names)
+    served = request.getfixturevalue("served") if re.search(r"posegen (paraphrase|push)", PAGES[page].read_text()) else ""
+    for step in steps(PAGES[page]):
+        _run(page, step, names, served)
+
+
+def _run(page: str, step: Step, names: dict[str, Any], endpoint: str) -> None:
+    match step.language:
+        case "sh" if step.code.startswith("posegen view"):
+            _look(step.code)
+        case "sh" if reason_not_to_run(step.code) is None:
+            run(step.code.replace("http://localhost:8000/v1", endpoint))
+        case "python" if page not in ELSEWHERE and ("torch" not in step.code or find_spec("torch") is not None):
+            exec(step.code, names)
+        case "sql" if f"{page}: sql" not in ELSEWHERE:
+            assert pytest.importorskip("duckdb").sql(step.code).fetchall()
+        case "toml":
+            assert tomllib.loads(step.code)
+        case "yaml":
+            _read(step)
+
+
+def _look(command: str) -> None:
+    """Open a page as a browser does, then press Ctrl-C."""
+    arguments = [sys.executable, "-m", *shlex.split(command)]
+    arguments += [] if "--no-browser" in command else ["--no-browser"]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        with urllib.request.urlopen(process.stdout.readline().strip()) as answer:
+            assert b"<canvas" in answer.read()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+
+
+def _read(step: Step) -> None:
+    """Read a block of YAML as what it is: a config, actions or interactions of an own library, or names of joints."""
+    file = Path(step.file or "block.yaml")
+    file.write_text(step.code, encoding="utf-8")
+    keys = set(read_yaml(file))
+    if keys & {"family", "interactions"}:
+        (Path("own") / "actions").mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, Path("own") / ("actions/block.yaml" if "family" in keys else "interactions.yaml"))
+        assert load_config("default", ["story.library=own"]).story.library == Path("own")
+    elif keys <= set(load_config("default").model_dump()):
+        assert load_config(str(file)).name
+    else:
+        assert {"pelvis", "hip", "knee"} <= keys  # names of joints, which tests/mocap/test_sources.py reads
 
 
 def test_code_that_another_test_runs_is_there() -> None:
     for page, test in ELSEWHERE.items():
-        assert page.removeprefix("docs/") in (Path(__file__).parents[2] / test).read_text(encoding="utf-8")
+        name = re.sub(r"docs/|: \w+", "", page)
+        assert name in (Path(__file__).parents[2] / test).read_text(encoding="utf-8")
 
 
-def test_the_pages_have_commands() -> None:
-    assert len(COMMANDS) > 80
+def test_few_commands_are_not_run_and_each_has_a_reason() -> None:
+    left_out = [reason_not_to_run(step.code) for path in PAGES.values() for step in steps(path) if step.language == "sh"]
+    for reason, most in MOST_NOT_RUN.items():
+        assert left_out.count(reason) <= most, reason
+    strange = [step.code for path in PAGES.values() for step in steps(path) if step.language == "sh"
+               and not step.code.startswith("posegen ") and reason_not_to_run(step.code) is None]  # fmt: skip
+    assert strange == []
+    assert len(COMMANDS) > 120
     assert {command.split()[1] for _, command in COMMANDS} >= {"generate", "train", "export", "import", "embed", "verify"}
 
 

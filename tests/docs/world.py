@@ -1,0 +1,111 @@
+"""What readers of the pages have before them: small datasets, runs, clips, tables and servers; and commands made small."""
+
+from __future__ import annotations
+
+import csv
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import posegen
+from posegen.cli.main import main
+from posegen.dataset.mix import write_mix
+
+SAMPLES = 24
+"""Samples of a dataset: enough for a test split."""
+
+TASKS = ("action", "retrieval", "motion", "identity", "attribute", "text")
+
+_SIZES = (
+    (re.compile(r"--samples +[\d,]+"), f"--samples {SAMPLES}"),
+    (re.compile(r"--target [\d,]+"), "--target 48"),
+    (re.compile(r"--workers \d+"), "--workers 1"),
+    (re.compile(r" /(scratch|volume)"), r" \1"),
+)
+_FIRST = {"evaluate": "--samples 4", "report": "--samples 4", "paraphrase": "--limit 2", "generate": "--workers 1"}
+_STEPS = "--set steps=2 --set machine.threads=1 --set machine.precision=32-true --set machine.micro_batch=8"
+
+
+def small(command: str) -> list[str]:
+    """Return the arguments of a command, with sizes that take seconds."""
+    for pattern, replacement in _SIZES:
+        command = pattern.sub(replacement, command)
+    name = command.split()[1]
+    if name in ("generate", "run", "profile") and "--samples" not in command:
+        command += f" --samples {SAMPLES}"
+    if name in ("train", "run") and "--estimate" not in command:
+        command += f" {_STEPS}"
+    if name in _FIRST and _FIRST[name].split()[0] not in command:
+        command += f" {_FIRST[name]}"
+    return shlex.split(command)[1:]
+
+
+def run(command: str) -> None:
+    """Run a command made small; it must succeed."""
+    arguments = small(command)
+    assert main(arguments) == 0, (command, arguments)
+
+
+def make_data(folder: Path) -> None:
+    """Write the datasets, and clips and tables in the forms that pages name."""
+    for name, config, seed in (("default-0", "default", 0), ("default-1", "default", 1), ("pairs-0", "pairs", 0)):
+        posegen.generate(posegen.load_config(config, seed=seed), samples=SAMPLES, workers=1, out=folder / "data" / name)
+    posegen.generate(posegen.load_config("smoke"), samples=SAMPLES, workers=1, out=folder / "data/first")
+    shutil.copytree(folder / "data/first", folder / "data/new")
+    shutil.copytree(folder / "data/default-0", folder / "copy/default-0")
+    write_mix(folder / "data/mix.json", posegen.concat([folder / "data/default-0", folder / "data/default-1"], weights=[1, 4]))
+    _make_clips(folder)
+    rows = [(f"a person walks {way}", f"a {way} walk", number, f"{number}.5", mood) for number in range(12)
+            for way, mood in (("slowly", "calm"), ("fast", "hurried"))]  # fmt: skip
+    names = ("text", "title", "weight", "price", "mood")
+    for file in ("texts.csv", "prices.csv", "new.csv"):
+        with (folder / file).open("w", newline="", encoding="utf-8") as opened:
+            csv.writer(opened).writerows([names, *rows])
+    table = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    pq.write_table(pa.table(table), folder / "reviews.parquet")
+
+
+def _make_clips(folder: Path) -> None:
+    """Write clips: an archive with labels, and files in folders by class, all from generated motion."""
+    actions = ("squat", "wave")
+    made = {
+        action: posegen.synthesize(posegen.load_config("smoke", [f"story.actions={{{action}: 100}}"]), range(6)).joints[:, 0, 0]
+        for action in actions
+    }
+    joints = np.concatenate([made[action].reshape(-1, 22, 3) for action in actions])
+    length = made["wave"].shape[1]
+    offsets, classes = np.arange(13) * length, np.repeat(actions, 6)
+    subjects = np.array([f"s{number % 4}" for number in range(12)])
+    np.savez(folder / "clips.npz", joints=joints, offsets=offsets, fps=25, classes=classes, subjects=subjects)
+    with (folder / "clips.csv").open("w", newline="", encoding="utf-8") as opened:
+        csv.writer(opened).writerows([("activity", "age"), *((f"does {name}", 20 + n) for n, name in enumerate(classes))])
+    for action in actions:
+        (folder / "clips" / action).mkdir(parents=True)
+        for number, clip in enumerate(made[action][:4]):
+            np.save(folder / "clips" / action / f"{number}.npy", clip)
+    assert (
+        main(["export", str(folder / "data/first"), "--to", "bvh", "-o", str(folder / "bvh"), "--variant", "base", "--quiet"])
+        == 0
+    )
+    files = sorted((folder / "bvh").glob("*.bvh"))
+    for name, file in zip(("walk.bvh", "one.bvh", "other.bvh"), files, strict=False):
+        shutil.copyfile(file, folder / name)
+    shutil.copyfile(folder / "clips.npz", folder / "mocap.npz")
+    for name in ("clips_of_others", "generated_by_others", "HumanML3D/new_joints"):
+        (folder / name).mkdir(parents=True)
+        for file in sorted((folder / "clips/wave").glob("*.npy")):
+            shutil.copyfile(file, folder / name / file.name)
+
+
+def make_models(folder: Path) -> None:
+    """Embed the datasets of a folder and train a small model for each task that pages use."""
+    for name in ("default-0", "first", "pairs-0"):
+        assert main(["embed", str(folder / "data" / name), "--quiet"]) == 0
+    for name, task in (*(("default-0", task) for task in TASKS), ("pairs-0", "motion")):
+        out = folder / "runs" / f"{task}-{name}-quick"
+        run(f"posegen train {folder}/data/{name} --task {task} --out {out} --quiet")
