@@ -66,6 +66,9 @@ COLD = (
 WARM = (
     "generate --samples 400 --out data",
     "generate --samples 400 --out data",
+    "generate --config smoke --out parts --part 1/1",
+    "status parts",
+    "finish parts",
     "info data",
     "info data --sample 7",
     "verify data",
