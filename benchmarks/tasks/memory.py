@@ -18,9 +18,9 @@ from posegen.quantities import human_bytes
 from tests.training.pricing import write_prices
 
 SAMPLES, ROWS = 1000, 6000
-STEPS = {"quick": 20, "fast": 20, "balanced": 10, "best": 4}
+STEPS = {"quick": 8, "fast": 8, "balanced": 5, "best": 3}
 """Steps with each preset."""
-FEW = ("checks.times=1", "log=[]", "machine.threads=1", "machine.precision=32-true")
+FEW = ("checks.times=1", "checks.clips=64", "data.variants=[base]", "log=[]", "machine.threads=1", "machine.precision=32-true")
 """Settings that change no memory, or save the comparison of precisions."""
 MOST_APART = 0.15
 TASKS = {

@@ -138,7 +138,7 @@ def choose_for_run(setup: Setup) -> tuple[Choices, list[Reason]]:
     Raises
     ------
     UsageError
-        If the settings require a device that is absent, or a batch cannot be split between the devices.
+        If a batch cannot be split between the devices.
     """
     task, data, settings = setup.task, setup.data, setup.settings
     source = data.source(task.recipes, "training")
@@ -182,7 +182,6 @@ def _choose(setup: Setup, first: dict[str, Any], loading: float) -> tuple[Choice
 
     device: str = choose("device", lambda: choose_device(gpus, mps=torch.backends.mps.is_available()))
     devices: int = choose("devices", lambda: (1, "one unless several are requested"))
-    check_devices(device, devices, gpus, mps=torch.backends.mps.is_available(), precision=settings.machine.precision)
     split_batch(settings.batch, devices, 1)
     total, free = (gpu.total_memory, gpu.total_memory) if gpu and device == "cuda" else (memory.total, memory.free)
     share, room = settings.batch // devices, _room(settings, device, free) // devices
@@ -237,6 +236,13 @@ def half_precision(device: str, *, bf16: bool) -> str:
     ('16-mixed', 'bf16-mixed')
     """
     return "16-mixed" if device == "mps" or not bf16 else "bf16-mixed"
+
+
+def check_machine(settings: Settings) -> None:
+    """Raise UsageError if the settings require devices that are absent, or a precision that the device does not compute in."""
+    given, gpus, mps = given_choices(settings), torch.cuda.device_count(), torch.backends.mps.is_available()
+    device, _ = choose_device(gpus, mps=mps)
+    check_devices(given.get("device", device), given.get("devices", 1), gpus, mps=mps, precision=settings.machine.precision)
 
 
 def check_devices(device: str, devices: int, gpus: int, *, mps: bool, precision: str | None) -> None:

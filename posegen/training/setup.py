@@ -393,7 +393,10 @@ def open_setup(request: Request) -> Setup:
     if is_labelled and task.labelled is not None:
         task = task.labelled(data.view)
     if data.groups is not None and (task.takes_captions or any(ROWS in recipe.fields for recipe in task.recipes)):
-        raise UsageError(f"{request.source}: the task {task.name} needs annotations that only datasets of posegen have")
+        hint = "Import the clips as actions, posegen import, and train on a dataset that is generated from them"
+        if task.takes_motion and task.labelled is not None:
+            hint = "Name a column of a table beside the clips with --label"
+        raise UsageError(f"{request.source}: the task {task.name} needs annotations that these clips do not have. {hint}")
     if not task.by_actor and not task.scene_recipes:
         data = replace(data, view=replace(data.view, actors=1))
     task = task.reading_actors(data.view.actors)

@@ -26,7 +26,7 @@ from posegen.progress import Progress
 from posegen.training.cautions import chance_warning, validation_warning
 from posegen.training.data.captions import Captions
 from posegen.training.estimate import Estimate, check_budget
-from posegen.training.hardware import Choices, Reason, choose_for_run, given_choices, release_memory
+from posegen.training.hardware import Choices, Reason, check_machine, choose_for_run, given_choices, release_memory
 from posegen.training.report import write_report
 from posegen.training.run_folder import RESULT, RUN, RunProgress, read_checkpoint, read_document, write_document
 from posegen.training.settings import NOT_CONTENT, Settings
@@ -144,6 +144,7 @@ def train(request: Request, progress: Progress | None = None) -> Result:
     """
     require_extra("train")
     progress = progress or Progress()
+    check_machine(request.settings)
     setup = open_setup(request)
     for note in setup.data.notes:
         progress.log(note)

@@ -19,6 +19,8 @@ from posegen.errors import UsageError
 from posegen.training.estimate import Estimate, check_budget
 from posegen.training.hardware import check_devices, choose_device, clearly_faster, split_batch
 from posegen.training.settings import load_settings, training_presets
+from posegen.training.setup import Request
+from posegen.training.train import train
 from tests.once import made_once
 from tests.running import Programs
 from tests.training import tiny
@@ -236,6 +238,12 @@ def test_presets_are_valid(preset: str) -> None:
 def test_an_invalid_setting_is_reported_with_its_key(override: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         load_settings("quick", [override])
+
+
+def test_an_absent_device_is_refused_before_the_data_are_read(tmp_path: Path) -> None:
+    settings = load_settings("gpu", ["machine.devices=64"])
+    with pytest.raises(UsageError, match="64, but torch finds"):
+        train(Request(str(tmp_path / "missing"), "action", "gpu", settings))
 
 
 @pytest.mark.parametrize(
