@@ -434,6 +434,8 @@ def _open_labelled(request: Request) -> Setup:
         raise UsageError(f"the task {task.name} does not take --label. Tasks that do: {names}")
     if request.init is not None or settings.adapter.rank is not None or settings.data.frames is not None:
         raise UsageError("a model of a table starts afresh: remove --init, --lora, adapter.rank and data.frames")
+    if settings.machine.checkpointing:
+        raise UsageError("a model of a table has no blocks whose activations could be recomputed. Remove machine.checkpointing")
     rows = read_labelled_rows(path, settings.table, settings.data.samples)
     groups = rows.arrays["groups"]
     notes = (*rows.notes, *_small_data_notes(str(path), groups, 0, settings.batch, "rows"))
