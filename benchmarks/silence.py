@@ -243,8 +243,8 @@ def measure_silence(command: Sequence[str], folder: Path, columns: int = COLUMNS
     return Silence(" ".join(map(str, command)), screen, time.monotonic() - screen.started, cpu, process.returncode)
 
 
-def measure_all(folder: Path, only: str = "") -> Iterator[Silence]:
-    """Measure all commands in a folder, or those that contain a text."""
+def measure_all(folder: Path, only: str = "", *, warm: bool = False) -> Iterator[Silence]:
+    """Measure all commands in a folder, or those that contain a text, or those with warm caches."""
     (folder / "texts.txt").write_text(f"{_TEXT}\na person sits down\n", encoding="utf-8")
     with ExitStack() as running:
         endpoint = running.enter_context(models.serving(lambda caption, _: caption)).url
@@ -255,7 +255,7 @@ def measure_all(folder: Path, only: str = "") -> Iterator[Silence]:
         }  # fmt: skip
         words_of = {"STEPS": _TRAIN, "TEXT": (_TEXT,), "ENDPOINT": (endpoint,)}
         for number, line in enumerate((*COLD, *WARM)):
-            if only in line:
+            if only in line and not (warm and number < len(COLD)):
                 arguments = [argument for word in line.split() for argument in words_of.get(word, (word,))]
                 is_cold = number < len(COLD)
                 cold = {
@@ -270,6 +270,7 @@ def main() -> None:
     """Print a table of the silences, and write it if all commands were measured."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="part of the commands that are measured")
+    parser.add_argument("--warm", action="store_true", help="leave out the commands with empty caches")
     parser.add_argument("--folder", type=Path, help="folder to work in; kept")
     options = parser.parse_args()
     missing = COMMANDS.keys() - {line.split()[0] for line in (*COLD, *WARM)}
@@ -292,13 +293,13 @@ def main() -> None:
         lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
         print("\n".join(lines), flush=True)
         found = []
-        for silence in measure_all(folder, options.only):
+        for silence in measure_all(folder, options.only, warm=options.warm):
             found.append(silence)
             print(silence.row, flush=True)
         long = [silence for silence in found if silence.screen.longest > LIMIT_SECONDS]
         summary = f"{len(long)} of {len(found)} commands are silent for more than {LIMIT_SECONDS:.0f} s."
         print(summary)
-        if not options.only:
+        if not options.only and not options.warm:
             where = f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, Python {platform.python_version()}"
             load = f"load {os.getloadavg()[2]:.1f} in the last 15 minutes"
             rows = [*lines, *(silence.row for silence in found)]

@@ -124,3 +124,25 @@ def test_a_command_may_return_its_code(returned: int | None, code: int) -> None:
         return returned
 
     assert run(work, ["--"]) == code
+
+
+@pytest.mark.parametrize(("arguments", "code"), [(["--version"], 0), (["nope"], 2)])
+def test_a_process_ends_behind_its_own_clean_up_and_without_that_of_libraries(arguments: list[str], code: int) -> None:
+    script = f"""
+import atexit, sys, time, threading
+from posegen.cli.main import main
+class Library:
+    def __del__(self):
+        sys.stdout.write("library taken down")
+library = Library()
+thread = threading.Thread(target=lambda: (time.sleep(0.1), sys.stdout.write("thread ended ")))
+thread.start()
+sys.argv[1:] = {arguments!r}
+main_code = main()
+atexit.register(sys.stdout.write, "registered later ")
+sys.exit(main_code)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert done.stdout.removeprefix(f"posegen {__version__}\n") == "thread ended registered later "
+    assert "library taken down" not in done.stdout
