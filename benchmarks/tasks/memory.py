@@ -20,7 +20,7 @@ from tests.training.pricing import write_prices
 SAMPLES, ROWS = 1000, 6000
 STEPS = {"quick": 8, "fast": 8, "balanced": 5, "best": 3}
 """Steps with each preset."""
-FEW = ("checks.times=1", "checks.clips=64", "data.variants=[base]", "log=[]", "machine.threads=1", "machine.precision=32-true")
+FEW = ("checks.times=1", "checks.clips=64", "log=[]", "machine.threads=1", "machine.precision=32-true")
 """Settings that change no memory, or save the comparison of precisions."""
 MOST_APART = 0.15
 TASKS = {

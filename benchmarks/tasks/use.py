@@ -37,6 +37,8 @@ checks: {times: 1, clips: 64}
 log: []
 machine: {threads: 1, micro_batch: 8, workers: 0, precision: 32-true}
 """
+_RATE = {"motion": ("--set", "data.stride=2")}
+"""That of its presets, at which a token is several frames."""
 _LONG = 1.5
 """Least seconds of a clip that is written as BVH."""
 
@@ -76,11 +78,12 @@ def _generated(folder: Path) -> Iterator[Use]:
     texts = folder / "texts.csv"
     pc.write_csv(pa.table({"text": ["a person walks slowly", "a man jumps twice"]}), texts)
     for task in ("action", "retrieval", "motion", "identity", "attribute"):
-        yield Use(f"{task}, one person", one, task)
+        yield Use(f"{task}, one person", one, task, _RATE.get(task, ()))
     yield Use("attribute from captions", one, "attribute", ("--set", "attribute.given=captions"), texts)
-    yield Use("text", one, "text", ("--set", "steps=2"), texts)
+    for goal in ("pairs", "families"):
+        yield Use(f"text, {goal}", one, "text", ("--set", "steps=2", "--set", f"text.goal={goal}"), texts)
     for task in ("action", "retrieval", "motion"):
-        yield Use(f"{task}, two people", two, task, text="two people shake hands")
+        yield Use(f"{task}, two people", two, task, _RATE.get(task, ()), text="two people shake hands")
     yield Use("text, a table of prices", write_prices(folder / "prices.csv", ROWS), "text", ("--label", "price"))
 
 

@@ -136,7 +136,9 @@ def test_models_of_texts(goal: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_documented_sampler_gives_the_motion_of_animate(tmp_path: Path) -> None:
-    run = run_of(tmp_path, find_task("motion"), text_encoder="hashing-for-tests", text_dimension=16)
+    # The rate of all presets, at which a token is several frames.
+    rate = {"frames": 125, "fps": 12.5, "stride": 2}
+    run = run_of(tmp_path, find_task("motion"), text_encoder="hashing-for-tests", text_dimension=16, **rate)
     onnx_session(run)
     page = (Path(__file__).parents[2] / "docs" / "animate.md").read_text(encoding="utf-8")
     code = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0]

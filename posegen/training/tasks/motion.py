@@ -266,7 +266,7 @@ class Denoiser(NormalisedEncoder):
             Normalised.
         """
         frames = noisy.shape[1]
-        padded = -(-frames // self.cut) * self.cut
+        padded = (frames + self.cut - 1) // self.cut * self.cut  # torch.export fails on -(-frames // cut)
         mask = torch.arange(padded, device=noisy.device)[None, :] < length[:, None]
         x = functional.pad(noisy, (0, 0, 0, padded - frames)) * mask[..., None]
         x = self.begin(x.transpose(1, 2)).transpose(1, 2)
