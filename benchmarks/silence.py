@@ -16,7 +16,6 @@ import pty
 import re
 import resource
 import select
-import signal
 import struct
 import subprocess
 import sys
@@ -234,7 +233,7 @@ def measure_silence(command: Sequence[str], folder: Path, columns: int = COLUMNS
             break
         if _SERVED in text and not is_serving:
             is_serving = True
-            process.send_signal(signal.SIGINT)
+            process.terminate()
     screen.pause()
     process.wait()
     os.close(parent)

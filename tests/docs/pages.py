@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = {page.relative_to(ROOT).as_posix(): page for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
 
 _BLOCK = re.compile(r"^```(?P<language>\w*)\n(?P<fenced>.*?)^```|(?P<indented>(?:^ {4,}[^\n]*\n)+)", re.MULTILINE | re.DOTALL)
-_NAMED = re.compile(r"Write `([\w.]+)`:\s*\Z")
+_NAMED = re.compile(r"Write `([\w./]+)`:\s*\Z")
 _PROGRAMS = (
     "posegen ",
     "pip ",

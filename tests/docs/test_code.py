@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import tomllib
@@ -128,22 +127,25 @@ def _run(page: str, step: Step, names: dict[str, Any], endpoint: str) -> None:
 
 
 def _look(command: str) -> None:
-    """Open a page as a browser does, then press Ctrl-C."""
+    """Open a page as a browser does, then end the command; one that a shell runs in the background ignores Ctrl-C."""
     arguments = [sys.executable, "-m", *shlex.split(command)]
     arguments += [] if "--no-browser" in command else ["--no-browser"]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         with urllib.request.urlopen(process.stdout.readline().strip()) as answer:
             assert b"<canvas" in answer.read()
-        process.send_signal(signal.SIGINT)
+        process.terminate()
         assert process.wait(60) == 0
 
 
 def _read(step: Step) -> None:
     """Read a block of YAML as what it is: a config, actions or interactions of an own library, or names of joints."""
     file = Path(step.file or "block.yaml")
+    file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(step.code, encoding="utf-8")
     keys = set(read_yaml(file))
+    if len(file.parts) > 1:  # a file of a library, which the commands of the page read
+        return
     if keys & {"family", "interactions"}:
         (Path("own") / "actions").mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, Path("own") / ("actions/block.yaml" if "family" in keys else "interactions.yaml"))
