@@ -6,8 +6,9 @@ Units in the files are degrees, seconds, metres per second and leg lengths. An a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Literal, Self, TypeVar, get_args
+from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
@@ -20,7 +21,7 @@ from posegen.library.channels import (
     check_pose,
     check_range,
 )
-from posegen.validation import StrictModel, dotted
+from posegen.validation import StrictModel
 
 Pair = TypeVar("Pair", tuple[float, float], tuple[int, int])
 
@@ -46,7 +47,7 @@ Coefficients = Annotated[list[Annotated[float, Field(ge=-360, le=360)]], Field(m
 Weight = Annotated[float, Field(ge=0, le=1000)]
 """The bounds refuse wrong units (milliseconds, centimetres) and durations that cannot be generated."""
 
-MOST_STRATEGIES = 16
+MOST_STRATEGIES, MOST_PERFORMANCES = 16, 32
 Share = Annotated[float, Field(ge=0, le=1)]
 Stage = Literal["enter", "cycle", "exit"]
 Part = Literal["legs", "trunk", "left_arm", "right_arm", "near_arm", "far_arm", "head"]
@@ -243,6 +244,74 @@ class Strategy(StrictModel):
     touches: Annotated[list[Touch], Field(max_length=64)] | None = None
 
 
+_STEP_WEIGHT = 0.035
+"""Leg lengths by which the pelvis moves over the foot that stands while the other one steps into a stance."""
+
+
+class Stance(StrictModel):
+    """A step with one foot into a stance that strategies of an action may be performed in.
+
+    They are those that neither place that foot nor lift the other one in the same stage.
+
+    Attributes
+    ----------
+    out, back : lifts of that foot by which it leaves its place, and returns
+    forward, aside : where it stands in between, in leg lengths from its place; the pelvis follows by half
+    weight : share of the performances of such a strategy
+    """
+
+    out: Lift
+    back: Lift
+    forward: Annotated[float, Field(ge=-0.5, le=0.5)] = 0.0
+    aside: Annotated[float, Field(ge=-0.1, le=0.3)] = 0.0
+    weight: Annotated[float, Field(gt=0, le=0.5)] = 0.2
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.out.foot not in ("near", "far") or self.out.foot != self.back.foot:
+            raise ValueError("`out` and `back` lift the same foot, near or far")
+        if (self.out.stage, self.back.stage) not in (("enter", "exit"), ("cycle", "cycle")) or (
+            self.out.stage == "cycle" and self.out.end >= self.back.begin
+        ):
+            raise ValueError("`out` is in the stage `enter` and `back` in `exit`, or both are in the cycle and `out` is first")
+        return self
+
+    def allows(self, action: Action) -> bool:
+        """Return whether an action may be performed in this stance."""
+        stages = (action.enter_keys, action.cycle_keys, action.exit_keys)
+        moved = {*action.pose, *action.harmonics, *(channel for keys in stages for key in keys for channel in key.pose)}
+        places = {f"{side}_foot_{axis}" for side in (self.out.foot, "both") for axis in ("forward", "aside", "up")}
+        lifted = {lift.foot for lift in action.lifts} | {lift.stage for lift in action.lifts}
+        return not moved & places and not lifted & {self.out.foot, "both", "left", "right", self.out.stage, self.back.stage}
+
+    def applied(self, action: Action) -> dict[str, Any]:
+        """Return the fields of an action that differ when it is performed in this stance."""
+        foot, side = self.out.foot, 1 if self.out.foot == "near" else -1
+        stands: dict[str, float] = {f"{foot}_foot_forward": self.forward, f"{foot}_foot_aside": self.aside}
+        pelvis: dict[str, float] = {"root_forward": self.forward / 2, "root_lateral": side * self.aside / 2}
+        always = self.out.stage == "enter"
+        first, last = (0.0, 1.0) if always else (self.out.end, self.back.begin)
+        keys = {stage: list(getattr(action, f"{stage}_keys")) for stage in ("enter", "cycle", "exit")}
+        keys["cycle"] = [
+            key.model_copy(update={"pose": _added(key.pose, pelvis)}) if first <= key.at <= last else key
+            for key in keys["cycle"]
+        ]
+        home = dict.fromkeys(stands, 0.0)
+        free = {name: value for name, value in pelvis.items() if not any(name in key.pose for key in keys["cycle"])}
+        over = {"root_lateral": -side * _STEP_WEIGHT} if "root_lateral" in free else {}
+        there = stands if always else stands | free
+        for lift, begin, end in ((self.out, home | over, there), (self.back, there, home | dict.fromkeys(free, 0.0))):
+            new = [Key(at=lift.begin, pose=begin), Key(at=lift.end, pose=end)]
+            keys[lift.stage] = sorted(keys[lift.stage] + new, key=lambda key: key.at)
+        pose = _added(action.pose | {name: action.pose.get(name, 0.0) for name in pelvis}, pelvis) | stands
+        changed: dict[str, Any] = {f"{stage}_keys": each for stage, each in keys.items() if each}
+        return changed | {"lifts": [*action.lifts, self.out, self.back]} | ({"pose": pose} if always else {})
+
+
+def _added(pose: dict[str, float], more: dict[str, float]) -> dict[str, float]:
+    return {name: value + more.get(name, 0.0) for name, value in pose.items()}
+
+
 class Action(StrictModel):
     """One action.
 
@@ -281,6 +350,7 @@ class Action(StrictModel):
     object : object that it uses, whose positions the field `objects` contains
     weight : relative frequency in its themes
     strategies : other ways to perform it, by name
+    stances : steps into a stance that it may be performed in, by name
     usual : share of performances in which a person takes its usual strategy instead of any
     """
 
@@ -311,21 +381,46 @@ class Action(StrictModel):
     object: Object | None = None
     weight: Weight = 1.0
     strategies: dict[str, Strategy] = {}
+    stances: dict[str, Stance] = {}
     usual: Share = 0.7
 
     @cached_property
     def performances(self) -> tuple[Action, ...]:
-        """The action as written, then as performed by each strategy."""
-        return (self, *(self._performed(name) for name in self.strategies))
+        """The action as written, then as performed by each strategy, then each of these in each stance that it allows."""
+        return (*self._plain, *(self._performed(f"stances.{s}", stance.applied(one), one) for _, one, s, stance in self._stood))
 
-    def _performed(self, name: str) -> Action:
-        own = self.model_dump(exclude_unset=True, exclude={"strategies"})
-        other = self.strategies[name].model_dump(exclude_none=True, exclude_unset=True, exclude={"weight"})
+    @cached_property
+    def weights(self) -> tuple[float, ...]:
+        """The frequency of each performance, relative to the action as written with and without stances."""
+        plain = [1.0, *(each.weight for each in self.strategies.values())]
+        stood = [plain[k] * stance.weight for k, _, _, stance in self._stood]
+        left = [1.0 - sum(stance.weight for i, _, _, stance in self._stood if i == k) for k in range(len(plain))]
+        return (*(weight * share for weight, share in zip(plain, left, strict=True)), *stood)
+
+    @cached_property
+    def _plain(self) -> tuple[Action, ...]:
+        others = (
+            (name, each.model_dump(exclude_none=True, exclude_unset=True, exclude={"weight"}))
+            for name, each in self.strategies.items()
+        )
+        return (self, *(self._performed(f"strategies.{name}", changes, self) for name, changes in others))
+
+    @cached_property
+    def _stood(self) -> tuple[tuple[int, Action, str, Stance], ...]:
+        return tuple(
+            (k, one, name, stance)
+            for k, one in enumerate(self._plain)
+            for name, stance in self.stances.items()
+            if stance.allows(one)
+        )
+
+    def _performed(self, name: str, changes: Mapping[str, Any], action: Action) -> Action:
+        own = action.model_dump(exclude_unset=True, exclude={"strategies", "stances"})
         try:
-            return Action.model_validate(own | other)
+            return Action.model_validate(own | dict(changes))
         except ValidationError as error:
             reason = error.errors(include_url=False)[0]
-            raise ValueError(f"{dotted(('strategies', name))}: {reason.get('ctx', {}).get('error', reason['msg'])}") from None
+            raise ValueError(f"{name}: {reason.get('ctx', {}).get('error', reason['msg'])}") from None
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -365,7 +460,13 @@ class Action(StrictModel):
             check_hand(hand, set(self.pose), moved)
             if self.layered:
                 check_hand_of_layer(hand, moved, set(self.parts))
-        _ = self.performances  # each must be consistent
+        if sum(stance.weight for stance in self.stances.values()) >= 1:
+            raise ValueError("the weights of `stances` add up to less than 1")
+        if len(self.performances) > MOST_PERFORMANCES:  # each must be consistent
+            msg = (
+                f"an action has at most {MOST_PERFORMANCES} strategies, with and without stances (got {len(self.performances)})"
+            )
+            raise ValueError(msg)
         return self
 
 

@@ -239,7 +239,7 @@ def add_track(
     moved = segment.last_key > segment.first_key  # a person standing quietly has a posture instead
     key_poses.fill_times(work.curve, segment, actions, draws)
     for c in range(FIRST_HAND):
-        if actions.used[segment.kind, c] or (moved and habit_offset(person.habits, segment, c, False) != 0):
+        if key_poses.is_used(segment, actions, c) or (moved and habit_offset(person.habits, segment, c, False) != 0):
             n = key_poses.knots_of_channel(work.curve, segment, actions, draws, person.habits, leg, c, height_unit)
             if c in SINKS:
                 # The last stage may reach into the first steps of a gait.
@@ -272,7 +272,7 @@ def remove_style_posture(work: Workspace, segment: Segment, actions: ActionTable
     filled = False
     for c in range(FIRST_HAND):
         less = np.float32(person.posture[c])
-        if less == 0 or not (segment.support == FLOOR or (is_arm(c) and actions.used[segment.kind, c])):
+        if less == 0 or not (segment.support == FLOOR or (is_arm(c) and key_poses.is_used(segment, actions, c))):
             continue
         if not filled and segment.enter > 0 and segment.exit > 0:
             fill_layer_weight(weight, segment, f0, f1, clock)

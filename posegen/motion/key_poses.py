@@ -11,7 +11,7 @@ import numpy as np
 from posegen.constants import GRAVITY
 from posegen.kernels import Array, Scalar, kernel
 from posegen.library.channels import CHANNELS, HAND_CHANNELS
-from posegen.motion.habits import habit_lag, habit_offset, habit_size, hanging_offset
+from posegen.motion.habits import OFFSETS, habit_lag, habit_offset, habit_size, hanging_offset
 from posegen.motion.library_tables import CYCLE, ENTER, EXIT, FLOOR, SEAT, ActionTables
 from posegen.motion.trigonometry import sin_turns
 from posegen.motion.workspace import Clock, Curve, Segment, between, fill_row, frame_window
@@ -24,6 +24,10 @@ FIRST_HAND = len(CHANNELS) - 2 * len(HAND_CHANNELS)
 """First of the channels of the hands; they are the last channels."""
 TIME, VALUE, SLOPE, PUSH = range(4)
 """Rows of the key poses of a channel: seconds, value, its first and its second derivative."""
+UNEVEN = 0.14
+"""Width of the distribution of begin and end of a repetition, as a share of its duration."""
+RESIZED, RESIZED_TOGETHER, SHIFTED = 0.5, 0.3, 1.3
+"""Widths of the distributions of a repetition's size, of that of root and feet, and of its offset, in offsets of persons."""
 
 
 @kernel
@@ -56,14 +60,14 @@ def stage_bounds(segment: Segment) -> tuple[Scalar, Scalar]:
 
 @kernel
 def repetition_span(segment: Segment, draws: Array, number: int) -> tuple[Scalar, Scalar]:
-    """Return begin and duration of a repetition in seconds; they vary by 4 per cent, so that no two are equal."""
+    """Return begin and duration of a repetition in seconds; they vary by 7 per cent, so that no two are equal."""
     enter_end, exit_begin = stage_bounds(segment)
     cycle = (exit_begin - enter_end) / max(segment.repetitions, 1)
     begin, end = float(number), number + 1.0
     if number > 0:
-        begin += 0.08 * (draws[(7 * number + 3) % len(draws)] - 0.5)
+        begin += UNEVEN * (draws[(7 * number + 3) % len(draws)] - 0.5)
     if number + 1 < segment.repetitions:
-        end += 0.08 * (draws[(7 * number + 10) % len(draws)] - 0.5)
+        end += UNEVEN * (draws[(7 * number + 10) % len(draws)] - 0.5)
     return enter_end + cycle * begin, cycle * (end - begin)
 
 
@@ -115,20 +119,40 @@ def stage_span(segment: Segment, stage: int, number: int, draws: Array) -> tuple
 
 
 @kernel
+def row_of_repetition(segment: Segment, number: int) -> int:
+    """Return the row of the action tables that a repetition takes."""
+    return int(segment.second if number % 2 == 1 else segment.kind)
+
+
+@kernel
+def is_used(segment: Segment, actions: ActionTables, c: int) -> bool:
+    """Return whether any repetition of a segment moves a channel."""
+    return bool(actions.used[segment.kind, c] or actions.used[segment.second, c])
+
+
+@kernel
+def most_keys(segment: Segment, actions: ActionTables) -> int:
+    """Return the number of entries of `Curve.times` for each repetition."""
+    second = actions.numbers[segment.second]
+    return int(max(segment.last_key - segment.first_key, second.last_key - second.first_key))
+
+
+@kernel
 def fill_times(curve: Curve, segment: Segment, actions: ActionTables, draws: Array) -> None:
     """Write the time of each key of a segment to `curve.times`, once for all channels.
 
     The keys of one repetition follow those of the other. The first repetition includes the keys outside the cycle.
     """
-    first, count = segment.first_key, segment.last_key - segment.first_key
+    count = most_keys(segment, actions)
     for number in range(max(segment.repetitions, 1)):
         begin, length = repetition_span(segment, draws, number)
-        for i in range(count):
-            at, stage = actions.key_at[first + i], actions.key_stage[first + i]
+        row = actions.numbers[row_of_repetition(segment, number)]
+        for key in range(row.first_key, row.last_key):
+            at, stage, i = actions.key_at[key], actions.key_stage[key], number * count + key - row.first_key
             if stage == CYCLE:
-                curve.times[number * count + i] = begin + time_in_cycle(segment, at, length)
+                curve.times[i] = begin + time_in_cycle(segment, at, length)
             else:
-                curve.times[number * count + i] = time_in_stage(segment, stage, at, number, draws)
+                curve.times[i] = time_in_stage(segment, stage, at, number, draws)
 
 
 @kernel
@@ -155,9 +179,26 @@ def key_size(segment: Segment, draws: Array, habits: Array, c: int, stage: int, 
         return 1.0 + 0.05 * (draws[(5 * number + c) % len(draws)] - 0.5)
     # Root and feet vary together, and half as much as the amplitude, because the legs have a fixed length.
     own = 0 if is_together(c) else c
-    again = 1.0 + 0.3 * segment.personal * (draws[(5 * number + own) % len(draws)] - 0.5)
+    width = RESIZED_TOGETHER if own == 0 else RESIZED
+    again = 1.0 + width * segment.personal * (draws[(5 * number + own) % len(draws)] - 0.5)
     size = segment.amplitude * again * habit_size(habits, segment, own)
     return 1.0 + 0.5 * (size - 1.0) if is_together(c) else size
+
+
+@kernel
+def repetition_offset(segment: Segment, draws: Array, c: int, number: int, at: Scalar) -> Scalar:
+    """Return the offset of a channel in a repetition, in turns; where two repetitions meet, the mean of theirs.
+
+    It is the sum of two draws, so that a large one is rare.
+    """
+    if OFFSETS[c] == 0 or segment.repetitions == 0 or segment.support == FLOOR:
+        return 0.0
+    here = draws[(5 * number + 3 * c + 2) % len(draws)] + draws[(11 * number + c + 7) % len(draws)] - 1.0
+    if at == 1.0:
+        after = number + 1
+        there = draws[(5 * after + 3 * c + 2) % len(draws)] + draws[(11 * after + c + 7) % len(draws)] - 1.0
+        here = 0.5 * (here + there)
+    return SHIFTED * segment.personal * OFFSETS[c] * here
 
 
 @kernel
@@ -211,8 +252,9 @@ def stage_knots(
     """
     jumping = c == ROOT_HEIGHT and stage == CYCLE and segment.flight_seconds > 0
     launched, flown = -1, 0
-    first, last = segment.first_key, segment.last_key
-    shift = habit_offset(habits, segment, c, actions.used[segment.kind, c])
+    row, most = actions.numbers[row_of_repetition(segment, cycle)], most_keys(segment, actions)
+    first, last = row.first_key, row.last_key
+    shift = habit_offset(habits, segment, c, is_used(segment, actions, c))
     open_end = stage == CYCLE and cycle == segment.repetitions - 1 and passes_on(segment, actions, c, True)
     _, stage_length = stage_span(segment, stage, cycle, draws)
     for key in range(first, last):
@@ -232,13 +274,14 @@ def stage_knots(
         elif landing:
             curve.knots[PUSH, launched] = curve.knots[PUSH, n] = -GRAVITY
             launched = -1
-        time = curve.times[cycle * (last - first) + key - first]
+        time = curve.times[cycle * most + key - first]
         if landing:
             begin, length = repetition_span(segment, draws, cycle)
             time = begin + time_in_cycle(segment, at, length)
         time += stage_length * habit_lag(habits, segment, c, at)
         pose = actions.key_pose[key, c] * unit * size
-        n = set_knot(curve, n, time, pose + hanging_offset(shift, c, pose), actions.key_through[key])
+        offset = shift + repetition_offset(segment, draws, c, cycle, at) if stage == CYCLE else shift
+        n = set_knot(curve, n, time, pose + hanging_offset(offset, c, pose), actions.key_through[key])
     return n
 
 
@@ -302,7 +345,7 @@ def knots_of_channel(
     exact = c in (ROOT_HEIGHT, ROOT_FORWARD) or is_foot(c) or c >= FIRST_HAND or (segment.support == FLOOR and c == PELVIS_TILT)
     size = 1.0 if exact else (1.0 + 0.4 * (segment.amplitude - 1.0)) * habit_size(habits, segment, c)
     hold = actions.pose[segment.kind, c] * unit * size
-    hold += hanging_offset(habit_offset(habits, segment, c, actions.used[segment.kind, c]), c, hold)
+    hold += hanging_offset(habit_offset(habits, segment, c, is_used(segment, actions, c)), c, hold)
     n = set_knot(curve, 0, segment.start, 0.0, False)
     n = stage_knots(curve, segment, actions, draws, habits, c, ENTER, 0, unit, n)
     if not passes_on(segment, actions, c, False):
@@ -367,11 +410,12 @@ def mark_intervals(segment: Segment, actions: ActionTables, draws: Array, clock:
         See :attr:`posegen.motion.library_tables.ActionTables.intervals`.
     marks : [frames], changed
     """
-    for i in range(segment.first_interval, segment.last_interval):
-        if int(actions.intervals[i, 0]) != point:
-            continue
-        stage = int(actions.intervals[i, 1])
-        for number in range(max(segment.repetitions, 1) if stage == CYCLE else 1):
+    for number in range(max(segment.repetitions, 1)):
+        row = actions.numbers[row_of_repetition(segment, number)]
+        for i in range(row.first_interval, row.last_interval):
+            stage = int(actions.intervals[i, 1])
+            if int(actions.intervals[i, 0]) != point or (stage != CYCLE and number > 0):
+                continue
             begin = time_in_stage(segment, stage, actions.intervals[i, 2], number, draws)
             end = time_in_stage(segment, stage, actions.intervals[i, 3], number, draws)
             f0, f1 = frame_window(clock, begin, end, len(marks))

@@ -6,7 +6,7 @@ Angles are in turns, root channels in leg lengths, hand targets in arm lengths. 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ import numpy as np
 from posegen.kernels import Array
 from posegen.library.channels import ANCHORS, CHANNELS, FOOT_PLACE, HAND_CHANNELS, SIDED_CHANNELS, channels_named, widest
 from posegen.library.load import Library
-from posegen.library.schema import MOST_STRATEGIES, Action, Key
+from posegen.library.schema import MOST_PERFORMANCES, Action, Key
 from posegen.motion.gait.curves import half_cycle_later
 from posegen.motion.gait.steps import GAITS, Gaits, gait_tables, stride_parameters
 from posegen.motion.workspace import ACTION
@@ -74,13 +74,15 @@ class ActionTables(NamedTuple):
         First row of the strategies of an action, and their number.
     usual : float [actions]
         Share of performances in which a person takes its usual strategy.
-    strategy_share, handless_share : float [actions, 16]
+    strategy_share, handless_share : float [actions, 32]
         Cumulative shares of the action as written and of its strategies; and of those in which both arms hang.
     idle : bool [actions]
         Whether it is a posture without a side, held on both feet, which others may be performed over.
     numbers : ACTION [2 * actions]
         See :data:`posegen.motion.workspace.ACTION`.
     pose : float [2 * actions, channels]
+    turn_share : float [2 * actions, 32]
+        As `strategy_share`, of the strategies that repetitions may take in turn with this one: all but their cycles is alike.
     used, owned : bool [2 * actions, channels]
         Channels that the action moves, and those that it replaces as a layer.
     anchors : int [2 * actions, 2]
@@ -117,6 +119,7 @@ class ActionTables(NamedTuple):
     handless_share: Array
     idle: Array
     numbers: Array
+    turn_share: Array
     pose: Array
     used: Array
     owned: Array
@@ -259,7 +262,34 @@ def _owned(action: Action, near: str, used: Array) -> tuple[Array, Array]:
     return owned, np.array([p in parts for p in PARTS])
 
 
-def _cumulative(weights: list[float]) -> Array:
+def _alike(one: Action, other: Action) -> bool:
+    """Return whether two strategies of an action may take turns: feet, hands, flights and stages but the cycle are alike."""
+    cycles = (
+        {name: value for name, value in each.pose.items() if "foot_" in name or "_hand_" in name} for each in (one, other)
+    )
+    outside = ([lift for lift in each.lifts if lift.stage != "cycle"] for each in (one, other))
+    equal = ("support", "flight", "harmonics", "anchors", "enter_keys", "exit_keys", "touches")
+    hands = (
+        {name.split("_hand_")[0] for key in each.cycle_keys for name in key.pose if "_hand_" in name} for each in (one, other)
+    )
+    return (
+        one.support in ("planted", "flight")
+        and bool(one.cycle_keys and other.cycle_keys)
+        and all(getattr(one, name) == getattr(other, name) for name in equal)
+        and all(len({str(each) for each in pair}) == 1 for pair in (cycles, outside, hands))
+    )
+
+
+def _turn_shares(action: Action) -> Array:
+    """Return for each performance the cumulative shares of those that may take turns with it: [performances, 32]."""
+    performances, shares = action.performances, np.ones((len(action.performances), MOST_PERFORMANCES))
+    for k, one in enumerate(performances):
+        free = [other is one or _alike(one, other) for other in performances]
+        shares[k, : len(free)] = _cumulative([weight * alike for weight, alike in zip(action.weights, free, strict=True)])
+    return shares
+
+
+def _cumulative(weights: Sequence[float]) -> Array:
     sums = np.cumsum(weights)
     return np.asarray(sums / sums[-1])
 
@@ -286,13 +316,15 @@ def library_tables(library: Library) -> ActionTables:
     performed = [(a, library.action(name)) for a, name in enumerate(library.actions)]
     others = [(a, other) for a, action in performed for other in action.performances[1:]]
     first_strategy = 2 * len(performed) + 2 * np.searchsorted([a for a, _ in others], np.arange(len(performed)))
-    shares, handless = np.ones((2, len(performed), MOST_STRATEGIES))
+    shares, handless = np.ones((2, len(performed), MOST_PERFORMANCES))
     for a, action in performed:
-        weights = [1.0, *(each.weight for each in action.strategies.values())]
+        weights = action.weights
         free = [k == 0 or _arms_hang(one) for k, one in enumerate(action.performances)]
         shares[a, : len(weights)] = _cumulative(weights)
         handless[a, : len(weights)] = _cumulative([weight * hanging for weight, hanging in zip(weights, free, strict=True)])
-    for a, action in performed + others:
+    turns = [_turn_shares(action) for _, action in performed]
+    taken = np.concatenate([[each[0] for each in turns], *(each[1:] for each in turns)])
+    for (a, action), turn_share in zip(performed + others, taken, strict=True):
         for near in ("left", "right"):
             pose, used = _row(action.pose, near)
             first_key, first_series, first_interval = len(keys), len(series), len(intervals)
@@ -314,6 +346,7 @@ def library_tables(library: Library) -> ActionTables:
                 {
                     "action": np.int64(a),
                     "numbers": np.array((action.enter, action.exit, flight, begin, end, again, *kind, *ranges), ACTION),
+                    "turn_share": turn_share,
                     "pose": pose,
                     "used": used,
                     "owned": owned,
@@ -337,7 +370,7 @@ def library_tables(library: Library) -> ActionTables:
         intervals=np.asarray(intervals, np.float64).reshape(-1, 4),
         gaits=gait_tables(),
         first_strategy=first_strategy.astype(np.int64),
-        strategies=np.array([len(action.strategies) for _, action in performed], np.int64),
+        strategies=np.array([len(action.performances) - 1 for _, action in performed], np.int64),
         usual=np.array([action.usual for _, action in performed]),
         strategy_share=shares,
         handless_share=handless,

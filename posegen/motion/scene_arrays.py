@@ -284,7 +284,9 @@ def segment_records(scenes: Scenes, actions: ActionTables) -> Array:
     action, numbers = scenes.action.astype(np.int64), actions.numbers
     records = np.zeros(action.shape, SEGMENT)
     right = (scenes.side == RIGHT) | ((scenes.side == BOTH) & _prefers_right(scenes, action))
-    records["kind"] = np.where(action >= 0, performance_rows(scenes, actions) + right, -1)
+    rows = performance_rows(scenes, actions)
+    records["kind"] = np.where(action >= 0, rows + right, -1)
+    records["second"] = np.where(action >= 0, _second_rows(scenes, actions, rows) + right, -1)
     turns = _own_numbers(scenes)[..., None, :]
     pace = np.take_along_axis(turns, (5 * action[..., None] + 3) % HABITS, -1)[..., 0]
     records["warp"] = np.clip(WARP_SPREAD * pace, -0.6, 0.6) * ~scenes.together
@@ -351,6 +353,20 @@ def performance_rows(scenes: Scenes, actions: ActionTables) -> Array:
     strategy = np.minimum((chosen[..., None] >= shares).sum(-1), actions.strategies[action])
     strategy *= ~scenes.together
     return np.where(strategy > 0, actions.first_strategy[action] + 2 * (strategy - 1), 2 * action)
+
+
+def _second_rows(scenes: Scenes, actions: ActionTables, rows: Array) -> Array:
+    """Return the row of the strategy of every second repetition: the same, or one that may take turns with it.
+
+    A person changes its strategy within a segment as often as from one segment to the next.
+    """
+    action = scenes.action.astype(np.int64)
+    drawn = np.take_along_axis(scenes.draws[..., None, :], ((5 * action + 11) % DRAWS)[..., None], -1)[..., 0]
+    often = actions.usual[action]
+    chosen = (drawn.astype(np.float64) - often) / np.maximum(1 - often, 1e-6)
+    strategy = np.minimum((chosen[..., None] >= actions.turn_share[rows]).sum(-1), actions.strategies[action])
+    second = np.where(strategy > 0, actions.first_strategy[action] + 2 * (strategy - 1), 2 * action)
+    return np.where((drawn >= often) & ~scenes.together & ~scenes.layered & (scenes.repetitions > 1), second, rows)
 
 
 def _below_arms(scenes: Scenes, actions: ActionTables) -> Array:

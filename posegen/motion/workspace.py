@@ -38,7 +38,7 @@ placement of the feet, and its ranges of rows in the tables of keys, series and 
 """
 SEGMENT = np.dtype(
     [
-        *((name, np.int64) for name in ("kind", "repetitions")),
+        *((name, np.int64) for name in ("kind", "second", "repetitions")),
         *((name, np.float64) for name in ("start", "end", "shown_start", "shown_end", "tempo", "amplitude", "speed")),
         *((name, np.float64) for name in ("warp", "personal")),
         *ACTION.descr,
@@ -46,8 +46,9 @@ SEGMENT = np.dtype(
 )
 """One segment: its row of the action tables, its numbers as in :class:`posegen.scene.Scenes`, and those of its action.
 
-`warp` is the unevenness of the pace of its repetitions, `personal` the weight of the habits of the person. It is shown, and
-labelled, from `shown_start` to `shown_end`; its movement may begin earlier and end later.
+`second` is the row that every second repetition takes, `warp` the unevenness of the pace of its repetitions, `personal` the
+weight of the habits of the person. It is shown, and labelled, from `shown_start` to `shown_end`; its movement may begin earlier
+and end later.
 """
 Segment: TypeAlias = Any
 """A record of the type :data:`SEGMENT`."""

@@ -450,3 +450,48 @@ def test_action_files_may_lie_in_a_subfolder(base: Path, tmp_path: Path) -> None
     assert read_library(base, own).as_data() == read_library(base).as_data()
     shutil.copy(file, own / "same.yaml")
     assert "is already in" in message_of(base, own)
+
+
+STANCE = """
+family: kicks
+actions:
+  kick:
+    {parts: [legs], sided: true, enter: 1, exit: 1, cycle: 2, repetitions: [1, 2], pose: {root_forward: .1},
+     lifts: [{foot: near, begin: .2, end: .8}], cycle_keys: [{at: .5, pose: {near_foot_up: .4, root_forward: .3}}],
+     strategies: {low: {weight: 3, cycle_keys: [{at: .5, pose: {near_foot_up: .2}}]}},
+     stances: {ahead: {weight: .25, forward: .2, OUT}}}
+"""
+OUT = "out: {foot: far, stage: enter, begin: .1, end: .9}, back: {foot: far, stage: exit, begin: .2, end: .8}"
+
+
+def test_strategies_are_also_performed_in_each_stance(base: Path) -> None:
+    write(base / "actions/kicks.yaml", STANCE.replace("OUT", OUT))
+    kick = read_library(base).action("kick")
+    assert kick.weights == (0.75, 2.25, 0.25, 0.75)
+    stood = kick.performances[2]
+    assert stood.pose == {"root_forward": 0.2, "root_lateral": 0.0, "far_foot_forward": 0.2, "far_foot_aside": 0.0}
+    assert [(key.at, key.pose["far_foot_forward"]) for key in stood.enter_keys] == [(0.1, 0.0), (0.9, 0.2)]
+    assert [(key.at, key.pose["far_foot_forward"]) for key in stood.exit_keys] == [(0.2, 0.2), (0.8, 0.0)]
+    assert stood.cycle_keys[0].pose == {"near_foot_up": 0.4, "root_forward": pytest.approx(0.4)}
+    assert [lift.foot for lift in stood.lifts] == ["near", "far", "far"]
+
+
+@pytest.mark.parametrize(
+    "lift", ["out: {foot: near, stage: enter, begin: .1, end: .9}, back: {foot: near, stage: exit, begin: 0, end: 1}"]
+)
+def test_a_strategy_takes_no_stance_of_a_foot_that_it_lifts(base: Path, lift: str) -> None:
+    write(base / "actions/kicks.yaml", STANCE.replace("OUT", lift))
+    assert len(read_library(base).action("kick").performances) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (OUT.replace("foot: far, stage: exit", "foot: near, stage: exit"), "lift the same foot"),
+        (OUT.replace("stage: exit, ", ""), "`back` in `exit`"),
+        (OUT + "}, wide: {weight: .45, " + OUT + "}, wider: {weight: .45, " + OUT, "add up to less than 1"),
+    ],
+)
+def test_a_stance_that_cannot_be_taken_is_refused(base: Path, given: str, reason: str) -> None:
+    write(base / "actions/kicks.yaml", STANCE.replace("OUT", given))
+    assert reason in message_of(base)

@@ -105,6 +105,7 @@ def segment_of_kind(tables: ActionTables, kind: int, start: float, end: float, *
         "personal": 1.0,
         **numbers,
         "kind": kind,
+        "second": kind,
         "start": start,
         "end": end,
         "shown_start": start,

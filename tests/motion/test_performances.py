@@ -160,3 +160,31 @@ def test_legs_live_under_arm_actions(name: str, which: int) -> None:
     starts = range(0, max(heights.shape[1] - window, 1), 5)
     ranges = [np.ptp(heights[:, start : start + window], axis=1) for start in starts]
     assert np.median(ranges) > 0.0028  # on legs of .46 of stature
+
+
+@pytest.mark.parametrize("name", ["stretch", "shooting", "put_down"])
+def test_in_a_stance_the_foot_is_where_the_stance_places_it(name: str) -> None:
+    action = LIBRARY.action(name)
+    first = next(iter(action.stances.values()))
+    made = [performed(name, which) for which in (0, 1 + len(action.strategies))]
+    middle = (made[0].cycle.start + made[0].cycle.stop) // 2
+    leg = distance(made[0].joint("left_hip"), made[0].joint("left_ankle"))[:, 0]
+    gaps = [(one.joint("left_ankle") - one.joint("right_ankle"))[:, middle, 2] for one in made]
+    assert first.out.foot == "near"  # which is the left one here
+    assert np.median((gaps[1] - gaps[0]) / leg) == pytest.approx(first.forward, abs=0.03)
+    begin, end = ((one.joint("left_ankle") - one.joint("right_ankle"))[:, [0, -1], 2] for one in made)
+    np.testing.assert_allclose(begin, end, atol=0.03)  # and it returns
+
+
+def test_repetitions_of_one_segment_may_be_performed_by_two_strategies() -> None:
+    kicks = SegmentSpec("kick", 0.5, 0.5 + 0.5 + 2 * 1.5 + 0.5, side=LEFT, repetitions=2)
+    scenes = pick(scripted(kicks, frames=120), np.zeros(100, int))
+    scenes = replace(scenes, persons=persons(Config(), LIBRARY, np.arange(100)[:, None]))
+    scenes.draws[:] = np.random.default_rng(5).random(scenes.draws.shape)
+    records = scene_arrays.segment_records(scenes, TABLES)[:, 0, 0]
+    other = records["second"] != records["kind"]
+    assert 0.2 < other.mean() < 1 - LIBRARY.action("kick").usual
+    lifted = animated(scenes, 120, FPS).joints[:, 0, :, JOINTS.index("left_ankle"), 1]
+    first, second = (lifted[:, start : start + 38].max(axis=1) for start in (25, 62))
+    apart = np.abs(first - second)
+    assert np.median(apart[other]) > 2 * np.median(apart[~other])

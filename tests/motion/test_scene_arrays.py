@@ -59,7 +59,7 @@ def crowd(name: str, count: int = 600, performances: int = 20) -> Array:
 
 @pytest.mark.parametrize("name", WITH_STRATEGIES)
 def test_each_strategy_is_drawn_as_often_as_its_weight_says(name: str) -> None:
-    weights = np.array([1.0, *(each.weight for each in LIBRARY.action(name).strategies.values())])
+    weights = np.array(LIBRARY.action(name).weights)
     found = np.bincount(crowd(name).ravel(), minlength=len(weights)) / crowd(name).size
     assert len(found) == len(weights)
     # The usual strategies of 600 people have a standard deviation of at most .02.
@@ -70,7 +70,7 @@ def test_each_strategy_is_drawn_as_often_as_its_weight_says(name: str) -> None:
 @pytest.mark.parametrize("name", ["kick", "pick_up", "stand"])
 def test_most_performances_of_a_person_are_of_its_usual_strategy(name: str) -> None:
     chosen = crowd(name)
-    weights = np.array([1.0, *(each.weight for each in LIBRARY.action(name).strategies.values())])
+    weights = np.array(LIBRARY.action(name).weights)
     agree = [np.mean([(one[:, None] == one).sum() - len(one) for one in chosen]) / (chosen.shape[1] * (chosen.shape[1] - 1))]
     chance = ((weights / weights.sum()) ** 2).sum()
     usual = LIBRARY.action(name).usual
