@@ -153,7 +153,14 @@ def gait_angle(series: Array, phase: float) -> float:
 
 
 def add_harmonics(
-    seconds: Array, cosines: Array, sines: Array, size: float, times: tuple[float, ...], cycle: float, wander: float
+    seconds: Array,
+    cosines: Array,
+    sines: Array,
+    size: float,
+    late: float,
+    times: tuple[float, ...],
+    cycle: float,
+    wander: float,
 ) -> Array:
     """Harmonics of a segment over the frames; `times` are its start, the ends of its first two stages, and its end."""
     begin, enter_end, exit_begin, end = times
@@ -161,12 +168,12 @@ def add_harmonics(
     out = np.zeros(len(seconds))
     for f, t in enumerate(seconds):
         if begin <= t < end:
-            x = (t - enter_end) / cycle
+            x = (t - enter_end) / cycle - late
             series = 0.0
             for k, (a, b) in enumerate(zip(cosines, sines, strict=True), 1):
                 series += a * np.cos(TURN * k * x) + b * np.sin(TURN * k * x)
             fade = smooth_step((t - enter_end + fade_in) / fade_in) * smooth_step((exit_begin + fade_out - t) / fade_out)
-            out[f] = size * fade * (1 + 0.12 * np.sin(TURN * (0.37 * x + wander))) * series
+            out[f] = size * fade * (1 + 0.16 * np.sin(TURN * (0.37 * x + wander))) * series
     return out
 
 

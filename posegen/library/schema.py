@@ -352,6 +352,7 @@ class Action(StrictModel):
     strategies : other ways to perform it, by name
     stances : steps into a stance that it may be performed in, by name
     usual : share of performances in which a person takes its usual strategy instead of any
+    freedom : factor on the differences between persons, and between repetitions
     """
 
     parts: list[Part]
@@ -383,6 +384,7 @@ class Action(StrictModel):
     strategies: dict[str, Strategy] = {}
     stances: dict[str, Stance] = {}
     usual: Share = 0.7
+    freedom: Annotated[float, Field(ge=0, le=2)] = 1.0
 
     @cached_property
     def performances(self) -> tuple[Action, ...]:

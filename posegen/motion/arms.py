@@ -149,7 +149,7 @@ def fill_hand_channels(
             if layered or c != first + HAND_REACH:
                 flatten_ends(work.curve, n)
             fill_track(row, work.curve.knots, n, clock)
-            add_cycle_harmonics(row, segment, actions, draws, c, clock)
+            add_cycle_harmonics(row, segment, actions, draws, NO_HABITS, c, clock)
 
 
 @kernel

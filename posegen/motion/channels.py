@@ -16,7 +16,7 @@ from posegen.motion import key_poses, rows
 from posegen.motion.gait import steps
 from posegen.motion.gait.curves import HARMONICS, RUN_SPEEDS, curve_warp, run_rise, warp_phase
 from posegen.motion.gait.personal import vary_series
-from posegen.motion.habits import habit_offset, habit_size, hanging_offset
+from posegen.motion.habits import habit_lag, habit_offset, habit_size, hanging_offset
 from posegen.motion.joint_ranges import keep_ranges
 from posegen.motion.key_poses import FIRST_HAND, FIRST_LEFT, FIRST_RIGHT, stage_bounds
 from posegen.motion.library_tables import FLIGHT, FLOOR, SEAT, ActionTables
@@ -68,6 +68,8 @@ SHOULDERS_TURN, MOST_TURNED = 0.55, 0.07
 """Share of the coming turn by which the shoulders are ahead, and the largest coming turn that counts, in turns."""
 LEAN_ACCELERATING = 0.8 / 360
 """Turns by which pelvis and spine each lean forward for each m/s^2: half of what people lean (.7 to 1.8 degrees)."""
+WANDERING = 0.16
+"""Share by which the size of harmonics changes slowly."""
 WANDER = 1.3 / 360, 0.13, 0.33
 """Slow changes of the flexion of the trunk in walking and running: turns, and cycles per metre of the way of two sines."""
 
@@ -200,10 +202,13 @@ def add_gait(work: Workspace, k: int, segment: Segment, person: Person, actions:
 
 
 @kernel
-def add_harmonics(row: Array, cosines: Array, sines: Array, segment: Segment, wander: Scalar, clock: Clock) -> None:
+def add_harmonics(
+    row: Array, cosines: Array, sines: Array, segment: Segment, size: Scalar, late: Scalar, wander: Scalar, clock: Clock
+) -> None:
     """Add a series over the cycle of a segment, which fades in before its first stage ends and out after its last stage begins.
 
-    `wander` is the phase, in turns, of a slow change of the size by 12 per cent.
+    `size` is a factor on it, `late` the share of the cycle by which it is late, and `wander` the phase, in turns, of a slow
+    change of its size.
     """
     enter_end, exit_begin = stage_bounds(segment)
     cycle = (exit_begin - enter_end) / max(segment.repetitions, 1)
@@ -211,23 +216,27 @@ def add_harmonics(row: Array, cosines: Array, sines: Array, segment: Segment, wa
     f0, f1 = frame_window(clock, segment.start, segment.end, len(row))
     for f in range(f0, f1):
         t = clock.first + f * clock.step
-        x = np.float32((t - enter_end) / cycle)
+        x = np.float32((t - enter_end) / cycle - late)
         value = np.float32(0.0)
         for k in range(len(cosines)):
             if cosines[k] != 0 or sines[k] != 0:
                 turns = np.float32(k + 1) * x
                 value += np.float32(cosines[k]) * cos_turns(turns) + np.float32(sines[k]) * sin_turns(turns)
         fade = smooth_step((t - enter_end + fade_in) / fade_in) * smooth_step((exit_begin + fade_out - t) / fade_out)
-        wandering = np.float32(1.0) + np.float32(0.12) * sin_turns(np.float32(0.37) * x + np.float32(wander))
-        row[f] += np.float32(segment.amplitude) * fade * wandering * value
+        wandering = np.float32(1.0) + np.float32(WANDERING) * sin_turns(np.float32(0.37) * x + np.float32(wander))
+        row[f] += np.float32(segment.amplitude * size) * fade * wandering * value
 
 
 @kernel
-def add_cycle_harmonics(row: Array, segment: Segment, actions: ActionTables, draws: Array, c: int, clock: Clock) -> None:
-    """Add the harmonics of the action of a segment in channel `c`."""
+def add_cycle_harmonics(
+    row: Array, segment: Segment, actions: ActionTables, draws: Array, habits: Array, c: int, clock: Clock
+) -> None:
+    """Add the harmonics of the action of a segment in channel `c`; those of trunk, head and arms in the way of the person."""
+    own = c < FIRST_HAND and not key_poses.is_together(c)
+    size, late = (habit_size(habits, segment, c), habit_lag(habits, segment, c, 0.5)) if own else (1.0, 0.0)
     for i in range(segment.first_series, segment.last_series):
         if actions.series_channel[i] == c:
-            add_harmonics(row, actions.series_cos[i], actions.series_sin[i], segment, draws[i % len(draws)], clock)
+            add_harmonics(row, actions.series_cos[i], actions.series_sin[i], segment, size, late, draws[i % len(draws)], clock)
 
 
 @kernel
@@ -251,7 +260,7 @@ def add_track(
             else:
                 key_poses.fill_track(work.channels[c], work.curve.knots, n, clock)
     for c in range(FIRST_HAND):
-        add_cycle_harmonics(work.channels[c], segment, actions, draws, c, clock)
+        add_cycle_harmonics(work.channels[c], segment, actions, draws, person.habits, c, clock)
 
 
 @kernel
@@ -322,7 +331,7 @@ def add_layer(work: Workspace, segment: Segment, actions: ActionTables, person: 
             if actions.used[a, c]:
                 # A body that stands or sits follows the movement of the layer; a gait has its own rhythm.
                 fill_row(row, np.float32(0.0))
-                add_cycle_harmonics(row, segment, actions, draws, c, clock)
+                add_cycle_harmonics(row, segment, actions, draws, person.habits, c, clock)
                 for f in between(f0, f1):
                     channels[c, f] += (np.float32(1.0) - work.root[rows.GAIT_WEIGHT, f]) * row[f]
             continue
@@ -336,7 +345,7 @@ def add_layer(work: Workspace, segment: Segment, actions: ActionTables, person: 
             pose = actions.pose[a, c] * size * habit_size(person.habits, segment, c)
             offset = habit_offset(person.habits, segment, c, actions.used[a, c])
             row[f0:f1] = np.float32(usual + pose + hanging_offset(offset, c, pose))
-        add_cycle_harmonics(row, segment, actions, draws, c, clock)
+        add_cycle_harmonics(row, segment, actions, draws, person.habits, c, clock)
         for f in between(f0, f1):
             channels[c, f] += weight[f] * (row[f] - channels[c, f])
 

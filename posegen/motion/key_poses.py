@@ -26,7 +26,7 @@ TIME, VALUE, SLOPE, PUSH = range(4)
 """Rows of the key poses of a channel: seconds, value, its first and its second derivative."""
 UNEVEN = 0.14
 """Width of the distribution of begin and end of a repetition, as a share of its duration."""
-RESIZED, RESIZED_TOGETHER, SHIFTED = 0.5, 0.3, 1.3
+RESIZED, RESIZED_TOGETHER, SHIFTED = 0.45, 0.3, 1.2
 """Widths of the distributions of a repetition's size, of that of root and feet, and of its offset, in offsets of persons."""
 
 

@@ -72,8 +72,8 @@ class ActionTables(NamedTuple):
         Index of the action.
     first_strategy, strategies : int [actions]
         First row of the strategies of an action, and their number.
-    usual : float [actions]
-        Share of performances in which a person takes its usual strategy.
+    usual, freedom : float [actions]
+        Share of performances in which a person takes its usual strategy; factor on the differences between persons.
     strategy_share, handless_share : float [actions, 32]
         Cumulative shares of the action as written and of its strategies; and of those in which both arms hang.
     idle : bool [actions]
@@ -115,6 +115,7 @@ class ActionTables(NamedTuple):
     first_strategy: Array
     strategies: Array
     usual: Array
+    freedom: Array
     strategy_share: Array
     handless_share: Array
     idle: Array
@@ -372,6 +373,7 @@ def library_tables(library: Library) -> ActionTables:
         first_strategy=first_strategy.astype(np.int64),
         strategies=np.array([len(action.performances) - 1 for _, action in performed], np.int64),
         usual=np.array([action.usual for _, action in performed]),
+        freedom=np.array([action.freedom for _, action in performed]),
         strategy_share=shares,
         handless_share=handless,
         idle=np.array([_is_idle(action) for _, action in performed]),

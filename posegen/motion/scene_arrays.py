@@ -290,7 +290,7 @@ def segment_records(scenes: Scenes, actions: ActionTables) -> Array:
     turns = _own_numbers(scenes)[..., None, :]
     pace = np.take_along_axis(turns, (5 * action[..., None] + 3) % HABITS, -1)[..., 0]
     records["warp"] = np.clip(WARP_SPREAD * pace, -0.6, 0.6) * ~scenes.together
-    records["personal"] = np.where(scenes.together, TOGETHER, 1.0)
+    records["personal"] = np.where(scenes.together, TOGETHER, actions.freedom[action])
     for name in ("start", "end", "tempo", "amplitude", "repetitions", "speed"):
         records[name] = getattr(scenes, name)
     for name in numbers.dtype.names or ():

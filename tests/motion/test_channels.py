@@ -175,15 +175,16 @@ SECONDS = CLOCK.step * np.arange(FRAMES)
 def test_harmonics(seed: int, name: str, repetitions: int) -> None:
     generator = np.random.default_rng(seed)
     start, amplitude, wander = generator.uniform(0, 1), generator.uniform(0.7, 1.3), generator.random()
+    own, late = generator.uniform(0.7, 1.3), generator.uniform(-0.1, 0.1)
     doing = segment(name, start, start + generator.uniform(2, 5), amplitude=amplitude, repetitions=repetitions)
     enter_end, exit_begin = stage_bounds(doing)
     cosines, sines = generator.uniform(-0.1, 0.1, (2, 4))
     cosines[1] = sines[1] = 0
     row = np.full(FRAMES, 0.5, np.float32)
-    add_harmonics(row, cosines, sines, doing, wander, CLOCK)
+    add_harmonics(row, cosines, sines, doing, own, late, wander, CLOCK)
     times, cycle = (doing.start, enter_end, exit_begin, doing.end), (exit_begin - enter_end) / repetitions
     np.testing.assert_allclose(
-        row - 0.5, naive.add_harmonics(SECONDS, cosines, sines, amplitude, times, cycle, wander), atol=2e-6
+        row - 0.5, naive.add_harmonics(SECONDS, cosines, sines, own * amplitude, late, times, cycle, wander), atol=2e-6
     )
 
 
