@@ -372,6 +372,7 @@ def signal(joints: Array, name: str, side: int) -> Array:
         "hand_reach": np.linalg.norm(wrist - joint(f"{word}_shoulder"), axis=-1),
         "foot_height": ankle[:, 1],
         "foot_ahead": along(ankle - pelvis, ahead("hip")),
+        "foot_stance": np.where(np.diff(along(ankle - pelvis, ahead("hip")), prepend=-np.inf) < 0, 0.2, 0.0),
     }
     return np.asarray(values[name])
 

@@ -45,6 +45,8 @@ HEAD_ASIDE, TRAVEL_ASIDE = SIGNALS.index("head_aside"), SIGNALS.index("travel_as
 HANDS_APART, FEET_APART = SIGNALS.index("hands_apart"), SIGNALS.index("feet_apart")
 HAND_HEIGHT, HAND_AHEAD, HAND_REACH = SIGNALS.index("hand_height"), SIGNALS.index("hand_ahead"), SIGNALS.index("hand_reach")
 FOOT_HEIGHT, FOOT_AHEAD = SIGNALS.index("foot_height"), SIGNALS.index("foot_ahead")
+FOOT_STANCE, STANCE = SIGNALS.index("foot_stance"), 0.2
+"""Metres that `foot_stance` has in stance."""
 SMALLEST = 1e-6
 
 
@@ -87,6 +89,12 @@ def limb_signal(joints: Array, f: int, signal: int, side: int) -> Scalar:
     wrist, left, right = WRISTS[side], SHOULDERS[0], SHOULDERS[1]
     if signal == FOOT_HEIGHT:
         return float(joints[f, ANKLES[side], 1])
+    if signal == FOOT_STANCE:
+        # In a stance the body passes over the foot.
+        before = max(f - 1, 0)
+        now, then = (ahead_of(joints, f, HIPS), ahead_of(joints, before, HIPS))
+        moved = offset_along(joints, f, ANKLES[side], PELVIS, now) - offset_along(joints, before, ANKLES[side], PELVIS, then)
+        return STANCE if moved < 0 else 0.0
     if signal == FOOT_AHEAD:
         return offset_along(joints, f, ANKLES[side], PELVIS, ahead_of(joints, f, HIPS))
     if signal == HEAD_ASIDE:

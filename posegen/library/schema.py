@@ -65,13 +65,15 @@ Signal = Literal[
     "hand_reach",
     "foot_height",
     "foot_ahead",
+    "foot_stance",
 ]
 """Distances in metres.
 
 Heights of pelvis, head and foot (its ankle) are above the floor, the height of a hand (its wrist) is relative to the middle of
 the shoulders. `aside` is towards the tested side: of the head from the pelvis, or of the pelvis from its first position.
 `ahead` is in the direction that the shoulders face, from their middle, or for a foot in the direction of the hips, from the
-pelvis. `reach` is from wrist to shoulder.
+pelvis. `reach` is from wrist to shoulder. `foot_stance` is .2 m while the foot moves back from frame to frame in the
+direction of the hips, as it does in a stance, and otherwise 0.
 """
 
 SIGNALS: tuple[Signal, ...] = get_args(Signal)
