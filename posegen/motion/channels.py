@@ -35,11 +35,14 @@ MOST_RUNNING_SWING = 1.15
 """Largest factor on the arm swing in running: in a fast run the upper arm reaches the end of its range behind."""
 WALKING_POSTURE, RUNNING_POSTURE = 0.2, 0.4
 """Shares of the posture of the arms that are left in walking, and in running, which bends all arms."""
-WALKING_BEND, MOST_WALKING_BEND = 5.0 / 360, 12.0 / 360
+WALKING_BEND, MOST_WALKING_BEND = 3.0 / 360, 7.0 / 360
 """Turns by which a swinging arm is bent like a resting one, and by which it is bent at most: walkers do not carry their arms as
 they stand, and their elbows differ by some 9 degrees (CGM 2.3 normative data).
 """
 ELBOW_FLEXION = tuple(channels_named("elbow_flexion"))
+TURNED_ASIDE = tuple(CHANNELS.index(f"{part}_{way}") for part in ("trunk", "neck") for way in ("lateral", "rotation"))
+WALKING_ASIDE = 0.35
+"""Share of the posture to one side that is left in gaits: walkers look and face where they go."""
 NECK_ROTATION, NECK_FLEXION = CHANNELS.index("neck_rotation"), CHANNELS.index("neck_flexion")
 TRUNK_ROTATION = CHANNELS.index("trunk_rotation")
 ROOT_LATERAL, OBLIQUITY = CHANNELS.index("root_lateral"), CHANNELS.index("pelvis_obliquity")
@@ -170,6 +173,8 @@ def segment_series(segment: Segment, person: Person, actions: ActionTables, chan
             posture = ease_towards(posture, WALKING_BEND, MOST_WALKING_BEND)
         elif is_arm(channel):
             posture *= RUNNING_POSTURE if segment.gait == steps.RUN else WALKING_POSTURE
+        elif channel in TURNED_ASIDE:
+            posture *= WALKING_ASIDE
         series[0] += np.float32(posture)
     else:
         series[:] = np.float32(0.0)

@@ -35,6 +35,10 @@ GAITS = {None: NO_GAIT, "walk": WALK, "run": RUN, "step": STEP, "hop": HOP, "ski
 ) = range(11)
 STRIDE_PARAMETERS = 11
 """Number of columns of :attr:`posegen.motion.library_tables.ActionTables.stride`, which are named above."""
+NARROW_HIPS = 0.02
+"""Metres by which the hip joints of the default skeleton are closer together than those of people (.096 of stature): steps are
+as much narrower, so that the legs have the direction that they have in people.
+"""
 STANDING_LIFT = 0.034
 """Smallest distance in metres between the ball of the foot and the floor in the middle of a plain swing. The toes reach some 5
 cm beyond the ball and point down by 15 to 20 degrees then, so that they are 1 to 2.5 cm above the floor (Winter 1992).
@@ -91,8 +95,8 @@ def gait_tables() -> Gaits:
 def stride_rate(gait: int, speed: Scalar, leg: Scalar, turn: Scalar, seconds: Scalar) -> Scalar:
     """Return the strides per second of a gait.
 
-    Walking: sqrt(60 v / .0064) steps per minute for a leg of .9 m; the walk ratio grows with the leg. Running: 155 steps per
-    minute at 2.65 m/s, 7 more for each m/s, 14 more above 4.5 m/s. Stepping on the spot: a step for each 36 degrees of the
+    Walking: sqrt(60 v / .0064) steps per minute for a leg of .9 m; the walk ratio grows with the leg. Running: 153.6 steps
+    per minute at 2.65 m/s (1.28 Hz), 7 more for each m/s. Stepping on the spot: a step for each 36 degrees of the
     turn, up to FASTEST_STEPS. Hopping: 2 hops per second, the natural frequency of legs (2.2 Hz, Farley et al. 1991). Skipping:
     about 1 stride per second.
 
@@ -111,7 +115,7 @@ def stride_rate(gait: int, speed: Scalar, leg: Scalar, turn: Scalar, seconds: Sc
         steps = min(np.floor(abs(turn) * 10.0 + 0.999), np.floor(FASTEST_STEPS * whole))
         return 0.5 * max(2.0, steps) / whole
     if gait == RUN:
-        return (155.0 + 7.0 * (speed - 2.65) + 7.0 * max(speed - 4.5, 0.0)) / 120.0 * np.sqrt(0.9 / leg)
+        return (153.6 + 7.0 * (speed - 2.65)) / 120.0 * np.sqrt(0.9 / leg)
     if gait == HOP:
         return 2.0 * np.sqrt(0.9 / leg)
     if gait == SKIP:
@@ -152,6 +156,8 @@ def step_in_style(stride: Array, gait: int, speed: Scalar, style: Array) -> None
     """Change the stride parameters of a walking segment by a style; `speed` is in m/s. Other gaits are unchanged."""
     if gait != WALK:
         return
+    if stride[WIDTH] >= 0:
+        stride[WIDTH] -= NARROW_HIPS
     stride[CADENCE] *= style[MORE_CADENCE]
     stride[CLEARANCE] += style[MORE_CLEARANCE]
     stride[WIDTH] += style[MORE_WIDTH]
