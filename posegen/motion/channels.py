@@ -20,6 +20,7 @@ from posegen.motion.habits import habit_lag, habit_offset, habit_size, hanging_o
 from posegen.motion.joint_ranges import keep_ranges
 from posegen.motion.key_poses import FIRST_HAND, FIRST_LEFT, FIRST_RIGHT, stage_bounds
 from posegen.motion.library_tables import FLIGHT, FLOOR, SEAT, ActionTables
+from posegen.motion.resting import rest_anew
 from posegen.motion.trigonometry import cos_turns, ease_towards, sin_turns, smooth_step
 from posegen.motion.workspace import Clock, Person, Role, Segment, Workspace, between, fill_row, frame_window, leg_length
 from posegen.scene import Habit
@@ -523,6 +524,7 @@ def fill_channels(work: Workspace, role: Role, person: Person, actions: ActionTa
         fill_row(work.channels[c], np.float32(person.neutral[c]))
     add_sway(work.channels, person.sway, person.draws, clock)
     shift_weight(work, role, person, clock)
+    rest_anew(work, role, person, actions, clock)
     fill_waves(root[rows.PHASE], root[rows.WARP], work.waves)
     for k in range(len(role.segments)):
         segment = role.segments[k]

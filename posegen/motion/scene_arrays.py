@@ -15,6 +15,7 @@ from posegen.library.channels import CENTRAL_CHANNELS, CHANNELS, channels_named
 from posegen.motion import rows
 from posegen.motion.gait.steps import STEP
 from posegen.motion.library_tables import PLANTED, ActionTables, StyleTables, channel_row
+from posegen.motion.resting import resting_postures
 from posegen.motion.workspace import SEGMENT, Person, Role
 from posegen.scene import BOTH, DRAWS, HABITS, LEFT, RIGHT, Habit, Persons, Scenes
 from posegen.skeleton import ANATOMICAL, BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, HEEL_BEHIND_ANKLE, JOINTS, PARTS, PROPORTIONS
@@ -221,6 +222,7 @@ def person_arrays(scenes: Scenes, styles: StyleTables) -> Person:
         style=styles.steps[persons.style],
         habits=own,
         swing=_arm_swings(scenes),
+        rests=resting_postures(persons, scenes.draws, posture),
         # A mirrored person has the other leg.
         legs=own[..., Habit.UNLIKE_LEGS : Habit.UNLIKE_LEGS + 3] * np.where(persons.left_handed, -1.0, 1.0)[..., None],
     )
@@ -251,6 +253,7 @@ def person_at(persons: Person, i: int, who: int) -> Person:
         persons.style[i, who],
         persons.habits[i, who],
         persons.swing[i, who],
+        persons.rests[i, who],
         persons.legs[i, who],
     )
 

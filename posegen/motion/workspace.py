@@ -174,6 +174,8 @@ class Person(NamedTuple):
         Standard normal numbers of the person; see :mod:`posegen.motion.habits`.
     swing : float [2]
         Factors on the swing of the left and of the right arm.
+    rests : float32 [RESTS, channels]
+        Turns by which the channels differ from the posture in each resting posture; see :mod:`posegen.motion.resting`.
     legs : float [3]
         Numbers by which the left leg differs from the mean of both in gait: hip, knee and ankle.
     """
@@ -190,6 +192,7 @@ class Person(NamedTuple):
     style: Array
     habits: Array
     swing: Array
+    rests: Array
     legs: Array
 
 

@@ -1,0 +1,185 @@
+"""Resting postures: how the arms, the trunk and the head of a person change while nothing else moves them.
+
+After each movement arms, trunk and head come to rest in another posture, which is held for some seconds and changed slowly. So
+consecutive actions pass into each other near the standing pose, but not through one and the same.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from posegen.kernels import Array, Scalar, kernel
+from posegen.library.channels import CENTRAL_CHANNELS, CHANNELS, SIDED_CHANNELS, channels_named
+from posegen.motion import rows
+from posegen.motion.gait import steps
+from posegen.motion.key_poses import stage_bounds
+from posegen.motion.library_tables import FLIGHT, FLOOR, SEAT, ActionTables
+from posegen.motion.trigonometry import smooth_step
+from posegen.motion.workspace import Clock, Person, Role, Workspace, between, fill_row, frame_window
+from posegen.scene import DRAWS, Persons
+
+RESTS = 8
+"""Number of resting postures of an actor; then the first one returns."""
+CENTRAL = {
+    "trunk_flexion": 10.0,
+    "trunk_lateral": 5.0,
+    "trunk_rotation": 8.0,
+    "neck_flexion": 6.0,
+    "neck_lateral": 3.0,
+    "neck_rotation": 14.0,
+}
+"""Largest deviation of each angle from the posture of the person, degrees."""
+SHIFTS = {"root_lateral": 0.055, "root_forward": 0.028}
+"""The same of the position of the pelvis over the feet, leg lengths."""
+LOWERED = 0.015
+"""Leg lengths by which the pelvis is lowered, at most, by knees that are bent: in half of the postures they are not."""
+HIP_DROP = -0.22
+"""Turns by which the hip of the free leg drops for each leg length that the pelvis stands aside; the trunk stays upright."""
+ARMS = {"shoulder_flexion": 20.0, "shoulder_abduction": 7.0, "collar_elevation": 2.0}
+AWAY = 4.0
+"""Degrees by which arms are further from the trunk on average: in most postures they do not hang straight down."""
+BENT, STRAIGHT, LESS_BENT = 80.0, 0.1, 0.5
+"""Degrees of elbow flexion for a number of 1, threshold of the numbers above which an elbow is bent, and the share of the usual
+bend of the person that it then replaces."""
+TURNED_IN, AHEAD = 0.35, 0.12
+"""Degrees by which a bent arm turns in, and is raised ahead, for each degree of elbow flexion."""
+UPRIGHT_ARMS, LEVEL_HEAD = 0.8, 0.5
+"""Shares of a lean of the trunk that shoulders and neck make up for: arms hang, and eyes look ahead."""
+SPAN, JITTER, CHANGE = 2.4, 0.35, 1.3
+"""Seconds from one posture to the next, share of them by which the begin of a change varies, and seconds that it lasts."""
+IN_ACTION = 0.45
+"""Share of the deviation that is left in an action on the feet that moves the whole body."""
+FADE = 0.4
+"""Least seconds in which the deviation fades at the ends of an action."""
+SHIFTED = 20
+"""Number of the draws of the shifts; those of the angles are before them."""
+_SIDED_FROM, _SIDED = len(CENTRAL_CHANNELS), len(SIDED_CHANNELS)
+_ELBOW = CHANNELS.index("left_elbow_flexion")
+
+
+def resting_postures(persons: Persons, draws: Array, posture: Array) -> Array:
+    """Return by how many turns the channels of each person differ from its posture in each resting posture.
+
+    Parameters
+    ----------
+    persons : Persons
+        Arrays [...].
+    draws : float [..., DRAWS]
+    posture : float [..., channels]
+        Turns by which the person differs from the neutral posture.
+
+    Returns
+    -------
+    float32 [..., RESTS, channels]
+    """
+    rests = np.zeros((*persons.stature.shape, RESTS, len(CHANNELS)))
+    mirrored = persons.left_handed[..., None]
+    for i, (name, most) in enumerate(CENTRAL.items()):
+        sign = np.where(mirrored, -1.0, 1.0) if not name.endswith("flexion") else 1.0
+        rests[..., CHANNELS.index(name)] = sign * most / 360 * _numbers(draws, i)
+    lean = rests[..., CHANNELS.index("trunk_flexion")]
+    rests[..., CHANNELS.index("neck_flexion")] -= LEVEL_HEAD * lean
+    for i, (name, most) in enumerate(SHIFTS.items()):
+        sign = np.where(mirrored, -1.0, 1.0) if name == "root_lateral" else 1.0
+        rests[..., CHANNELS.index(name)] = sign * most * _numbers(draws, SHIFTED + i)
+    rests[..., CHANNELS.index("root_height")] = -LOWERED * np.maximum(_numbers(draws, SHIFTED + len(SHIFTS)), 0.0)
+    for name in ("pelvis_obliquity", "trunk_lateral"):
+        rests[..., CHANNELS.index(name)] += HIP_DROP * rests[..., CHANNELS.index("root_lateral")]
+    for side in range(2):
+        # A mirrored person has the other hand.
+        other = mirrored ^ (side > 0)
+        first = len(CENTRAL)
+
+        def number(which: int, other: Array = other, first: int = first) -> Array:
+            one, two = (_numbers(draws, first + 2 * which + k) for k in range(2))
+            return np.where(other, two, one)
+
+        for i, (name, most) in enumerate(ARMS.items()):
+            rests[..., channels_named(name)[side]] = most / 360 * number(i)
+        elbow = channels_named("elbow_flexion")[side]
+        bent = np.maximum(number(len(ARMS)) - STRAIGHT, 0.0) * BENT / 360
+        rests[..., elbow] = bent - LESS_BENT * np.maximum(posture[..., None, elbow], 0.0) * (bent > 0)
+        rests[..., channels_named("shoulder_rotation")[side]] = -TURNED_IN * bent
+        rests[..., channels_named("shoulder_flexion")[side]] += UPRIGHT_ARMS * lean + AHEAD * bent
+        rests[..., channels_named("shoulder_abduction")[side]] += AWAY / 360
+    return rests.astype(np.float32)
+
+
+def _numbers(draws: Array, which: int) -> Array:
+    """Return numbers on [-1, 1) for the resting postures, float64 [..., RESTS]: the fraction of the sum of two draws."""
+    rest = np.arange(RESTS)
+    total = draws[..., (5 * rest + 3 * which + 1) % DRAWS].astype(np.float64)
+    total = total + draws[..., (11 * rest + 7 * which + 19) % DRAWS]
+    return np.asarray(2.0 * (total - np.floor(total)) - 1.0)
+
+
+@kernel
+def fill_resting_weight(work: Workspace, role: Role, actions: ActionTables, clock: Clock, weight: Array) -> None:
+    """Write how much of the deviation shows: all in standing and in turning on the spot, none in gaits and on the floor."""
+    fill_row(weight, np.float32(1.0))
+    for k in range(role.base):
+        segment = role.segments[k]
+        if segment.gait:
+            if segment.gait == steps.STEP and not actions.used[segment.kind, _ELBOW]:
+                continue
+            gait = work.weights[k]
+            for f in range(len(weight)):
+                weight[f] -= gait[f]
+            continue
+        share = segment.personal
+        if segment.support == SEAT or segment.support == FLOOR or segment.support == FLIGHT:
+            share = 0.0
+        elif segment.last_key > segment.first_key:
+            share *= IN_ACTION
+        if share == 1:
+            continue
+        enter_end, exit_begin = stage_bounds(segment)
+        rise, fall = max(enter_end - segment.start, FADE), max(segment.end - exit_begin, FADE)
+        less = np.float32(1.0 - share)
+        f0, f1 = frame_window(clock, segment.start, segment.end, len(weight))
+        for f in range(f0, f1):
+            t = clock.first + f * clock.step
+            held = smooth_step((t - segment.start) / rise) * smooth_step((segment.end - t) / fall)
+            weight[f] *= np.float32(1.0) - less * held
+
+
+@kernel
+def change_begin(draws: Array, k: int, limb: int) -> Scalar:
+    """Return the time in seconds at which a limb begins to pass into resting posture `k`."""
+    return SPAN * (k + JITTER * draws[(3 * k + 7 * limb + 2) % len(draws)])
+
+
+@kernel
+def changes(rests: Array, c: int) -> bool:
+    """Return whether the resting postures of a person differ in channel `c`."""
+    largest = 0.0
+    for k in range(len(rests)):
+        largest = max(largest, abs(rests[k, c]))
+    return largest > 0
+
+
+@kernel
+def rest_anew(work: Workspace, role: Role, person: Person, actions: ActionTables, clock: Clock) -> None:
+    """Add the deviations of the resting postures to the channels: each is held, and passes into the next one."""
+    weight, frames = work.root[rows.WORK], work.root.shape[1]
+    fill_resting_weight(work, role, actions, clock, weight)
+    first = int(np.floor(clock.first / SPAN)) - 1
+    last = int(np.floor((clock.first + frames * clock.step) / SPAN)) + 1
+    for c in range(len(work.channels)):
+        if not changes(person.rests, c):
+            continue
+        row = work.channels[c]
+        limb = 0 if c < _SIDED_FROM else 1 + (c - _SIDED_FROM) // _SIDED
+        for k in range(first, last):
+            here, there = person.rests[k % RESTS, c], person.rests[(k + 1) % RESTS, c]
+            begin, end = change_begin(person.draws, k, limb), change_begin(person.draws, k + 1, limb)
+            f0, f1 = frame_window(clock, begin, begin + CHANGE, frames)
+            f1, f2 = frame_window(clock, begin + CHANGE, end, frames)
+            if f2 <= 0:
+                continue  # before the first frame
+            f1 = min(f1, frames)
+            for f in between(f0, f1):
+                x = np.float32((clock.first + f * clock.step - begin) / CHANGE)
+                row[f] += weight[f] * (here + (there - here) * smooth_step(x))
+            for f in between(f1, f2):
+                row[f] += weight[f] * there
