@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from itertools import pairwise
 from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
@@ -47,7 +48,7 @@ Coefficients = Annotated[list[Annotated[float, Field(ge=-360, le=360)]], Field(m
 Weight = Annotated[float, Field(ge=0, le=1000)]
 """The bounds refuse wrong units (milliseconds, centimetres) and durations that cannot be generated."""
 
-MOST_STRATEGIES, MOST_PERFORMANCES = 16, 32
+MOST_STRATEGIES, MOST_PERFORMANCES, MOST_TRAVEL_KEYS = 16, 32, 40
 Share = Annotated[float, Field(ge=0, le=1)]
 Stage = Literal["enter", "cycle", "exit"]
 Part = Literal["legs", "trunk", "left_arm", "right_arm", "near_arm", "far_arm", "head"]
@@ -145,20 +146,26 @@ class Anchors(StrictModel):
     far: Anchor = "chest"
 
 
+MOST_OFFSETS = 3
+Offsets = Annotated[list[dict[str, float]], Field(max_length=MOST_OFFSETS)]
+
+
 class Key(StrictModel):
     """A key pose: values of channels at one moment.
 
     `at` is the share of the stage's duration. Between keys a channel moves by minimum jerk. With `through`, it does not stop at
-    this key.
+    this key. See :class:`Action` for `offsets`.
     """
 
     at: Share
     pose: dict[str, float]
     through: bool = False
+    offsets: Offsets = []
 
     @model_validator(mode="after")
     def _channels(self) -> Self:
-        check_pose(self.pose)
+        for pose in (self.pose, *self.offsets):
+            check_pose(pose)
         return self
 
 
@@ -178,16 +185,36 @@ class Lift(_Interval):
     """An interval of a stage in which a foot is off the ground, as shares of the stage's duration.
 
     The foot moves to the position that its channels `foot_forward` and `foot_aside` have at the landing, in leg lengths from
-    its position before. If an action has none of a foot's channels, the angles of the leg decide.
+    its position before. If an action has none of a foot's channels, the angles of the leg decide. `body` is both feet, while
+    nothing carries the body: its centre of mass then falls freely.
     """
 
-    foot: Literal["near", "far", "left", "right", "both"]
+    foot: Literal["near", "far", "left", "right", "both", "body"]
 
 
 class Touch(_Interval):
     """An interval of a stage, in shares, in which a hand, a knee or the seat touches a surface or the other hand."""
 
     point: Literal["near_hand", "far_hand", "both_hand", "near_knee", "far_knee", "both_knee", "seat"]
+
+
+_Rate = Annotated[float, Field(ge=-15, le=15)]
+
+
+class Travel(StrictModel):
+    """How fast a body travels at one moment of the cycle: between these moments the rates change smoothly.
+
+    Attributes
+    ----------
+    at : share of the cycle
+    forward, aside : leg lengths per second along the heading, and to the left of it, or to the near side
+    turn : degrees per second of the heading, positive to the left, or to the near side
+    """
+
+    at: Share
+    forward: _Rate = 0.0
+    aside: _Rate = 0.0
+    turn: Annotated[float, Field(ge=-1080, le=1080)] = 0.0
 
 
 class GaitOptions(StrictModel):
@@ -236,6 +263,7 @@ class Strategy(StrictModel):
 
     weight: Weight = 1.0
     pose: dict[str, float] | None = None
+    offsets: Offsets | None = None
     harmonics: dict[str, Harmonics] | None = None
     enter_keys: list[Key] | None = None
     cycle_keys: list[Key] | None = None
@@ -244,6 +272,7 @@ class Strategy(StrictModel):
     flight: tuple[Seconds, Share] | tuple[Seconds, Share, Share] | None = None
     lifts: Annotated[list[Lift], Field(max_length=64)] | None = None
     touches: Annotated[list[Touch], Field(max_length=64)] | None = None
+    travel: Annotated[list[Travel], Field(max_length=MOST_TRAVEL_KEYS)] | None = None
 
 
 _STEP_WEIGHT = 0.035
@@ -341,12 +370,16 @@ class Action(StrictModel):
     cycle : seconds of one repetition at tempo 1; 0 without repetitions
     repetitions : range of their number
     pose : values of channels during the cycle, relative to standing
+    offsets : what is added to `pose`, and to the pose of each key, in proportion to up to three numbers from -1 to 1 that each
+        person draws: directions in which performances differ
     harmonics : movement that repeats in each cycle; in parts that a layer does not have, it is added to what they do
     enter_keys, cycle_keys, exit_keys : key poses within a stage
     anchors : reference points of the hand channels; during a gait a hand keeps its position
     flight : seconds in the air, and the share of the cycle at which the flight begins; a third number begins a second flight
     lifts : intervals in which a foot is off the ground
     touches : intervals in which hands, knees or seat touch something, beside those that follow from `support`
+    travel : how fast the body travels and turns during the cycle, without a gait; root and feet are then relative to that path,
+        and the amplitude scales none of them
     signs : signals in the joints that show its side and its repetitions
     ranges : wider ranges of motion by angle; see :data:`posegen.skeleton.JOINT_LIMITS`
     object : object that it uses, whose positions the field `objects` contains
@@ -371,6 +404,7 @@ class Action(StrictModel):
     cycle: Seconds = 0.0
     repetitions: Counts | None = None
     pose: dict[str, float] = {}
+    offsets: Offsets = []
     harmonics: dict[str, Harmonics] = {}
     enter_keys: list[Key] = []
     cycle_keys: list[Key] = []
@@ -379,6 +413,7 @@ class Action(StrictModel):
     flight: tuple[Seconds, Share] | tuple[Seconds, Share, Share] | None = None
     lifts: Annotated[list[Lift], Field(max_length=64)] = []
     touches: Annotated[list[Touch], Field(max_length=64)] = []
+    travel: Annotated[list[Travel], Field(max_length=MOST_TRAVEL_KEYS)] = []
     signs: Signs = Signs()
     ranges: dict[str, Range] = {}
     object: Object | None = None
@@ -426,12 +461,20 @@ class Action(StrictModel):
             reason = error.errors(include_url=False)[0]
             raise ValueError(f"{name}: {reason.get('ctx', {}).get('error', reason['msg'])}") from None
 
+    def _travels(self) -> bool:
+        if not self.travel:
+            return True
+        at = [key.at for key in self.travel]
+        plain = self.repetitions is not None and self.gait is None and not self.layered and self.speed is None
+        return plain and at[0] == 0 and at[-1] == 1 and all(a < b for a, b in pairwise(at))
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if len(self.strategies) >= MOST_STRATEGIES:
             msg = f"an action has at most {MOST_STRATEGIES - 1} strategies (got {len(self.strategies)})"
             raise ValueError(msg)
-        check_pose(self.pose)
+        for pose in (self.pose, *self.offsets):
+            check_pose(pose)
         check_channels(list(self.harmonics))
         for channel, range_ in self.ranges.items():
             check_range(channel, range_.min, range_.max)
@@ -446,6 +489,7 @@ class Action(StrictModel):
                 self.lifts and (self.gait or self.support == "seat" or self.layered)
             ),
             "a gait takes no keys, only `pose`, `harmonics` and `manner`": bool(self.gait and keys),
+            "`travel` needs `repetitions` and `at` that ascends from 0 to 1; a gait or a layer takes none": not self._travels(),
             "`manner` goes with a gait": self.manner is not None and self.gait is None,
             "a gait to one side, on one foot or with a limp is `sided`": not self.sided
             and (

@@ -8,18 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from posegen.arrays import Array
+from posegen.constants import GRAVITY
 from posegen.dataset.clip_files import resample
 from posegen.errors import UsageError
 from posegen.evaluation.body import point, true_intervals
+from posegen.library.schema import MOST_TRAVEL_KEYS
 from posegen.mocap.key_poses import thinned
-from posegen.mocap.pose_channels import Ground, body_channels, facing, leg_length
+from posegen.mocap.pose_channels import Ground, body_channels, facing, leg_length, on_ground, standing_height
 from posegen.mocap.repetitions import Cycle, find_cycle
-from posegen.mocap.steps import CLEAR_UP, STEP_UP, FootTrack, contacts, flat_ankle_height, foot_track, longest_flight
+from posegen.mocap.stage_steps import SAME_PLACE, stage_steps
+from posegen.mocap.steps import STANCE_HALF_WIDTH, FootTrack, along_path, contacts, flat_ankle_height, foot_track
+from posegen.mocap.support import lying, supported
+from posegen.mocap.travel import Course, as_entries, follow, rate_keys, rates_of, smooth_course, stage_seconds
+from posegen.motion.channels import MOST_TURNED, SHOULDER_LEAD, SHOULDERS_TURN
 from posegen.motion.scene_arrays import NEUTRAL
 from posegen.skeleton import JOINT_LIMITS, PARTS
 
@@ -31,14 +37,19 @@ MOVING, PAUSE = 0.2, 0.15
 """Metres per second of the fastest joint that count as movement, and seconds that are kept before and behind it."""
 SHORTEST, LONGEST = 0.3, 8.0
 """Seconds of the movement. Arms of different people lag by a share of it, which in longer ones would be another movement."""
-LONGEST_FLIGHT = 0.14
-"""Seconds without a foot on the ground. Free fall takes the same time at any tempo, and key poses of feet do not."""
-LYING_HEIGHT, LYING_SLOPE = 0.4, 0.5
-"""Leg lengths of the pelvis above the floor, and sine of the slope of the trunk, below which a body lies."""
+LONGEST_LYING = 14.0
+"""Seconds of a movement that contains its own reverse, on the floor and back."""
+SLOW = 0.5
+"""Leg lengths per second up to which a clip may begin and end with both feet on the ground."""
+EDGE_SECONDS = 1.2
+"""Seconds from which the begin and the end of a clip that travels may be cut off."""
+MOST_RATES = 120
+"""Rates of travel in all repetitions: the engine holds so many."""
+SIDES = ("left", "right")
 MOST_TURN = 60.0
-"""Degrees that the hips may turn from their first direction: an action stands on feet that keep theirs."""
+"""Degrees that the hips may turn from their first direction in an action on the spot."""
 MOST_TRAVEL = 0.95
-"""Leg lengths that a foot may end away from where it stood: the action steps back that far."""
+"""Leg lengths that a foot may end away from where it stood in an action on the spot, which steps back that far."""
 MOST_EXCESS = 20.0
 """Degrees by which an angle may leave its range: mocap is that inaccurate. It is then kept within the range."""
 SQUAT, DEEPEST = -0.45, -0.62
@@ -49,8 +60,6 @@ MOST_TWIST = 24.0
 """Degrees that a trunk turns or leans aside in key poses; amplitudes and persons add to them."""
 FARTHEST = 1.95
 """Leg lengths that a foot may move away."""
-SAME_PLACE = 0.08
-"""Leg lengths by which a foot may stand elsewhere than in quiet standing without a step."""
 TOLERANCE = {"root": 0.006, "foot": 0.008, "foot_pitch": 2.5}
 DEGREES = 1.5
 """Largest differences between the curve through the key poses and the clip."""
@@ -68,7 +77,23 @@ STEP_SECONDS = 0.65
 
 
 class SeveralActionsError(UsageError):
-    """A clip is longer, or travels or turns further, than one action on the spot."""
+    """A clip is longer than one action."""
+
+
+class _Clip(NamedTuple):
+    """One repetition of a clip: channels of body and feet, where it lies or falls freely, and how it travels.
+
+    `keys` are rates of travel [key, 4] and `courses` those of the three stages, whose first and last one take `seconds`.
+    """
+
+    channels: dict[str, Array]
+    feet: list[FootTrack]
+    cycle: Cycle
+    lies: Array
+    falls: list[slice]
+    keys: Array | None = None
+    courses: tuple[Course, Course, Course] | None = None
+    seconds: tuple[float, float] = (0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -116,42 +141,64 @@ def clip_action(joints: Array, fps: float, name: str) -> ClipAction:
     Raises
     ------
     UsageError
-        If nothing moves for long enough, or the clip turns or travels further than an action on the spot can.
+        If nothing moves for long enough, a joint leaves its range, or something else than the feet carries the body.
     """
     joints, begin = _trimmed(_smooth(resample(joints, fps, FPS)), name)
+    joints, lies = _with_return(joints)
     contact = contacts(joints, FPS)
-    flight = longest_flight(contact, FPS)
-    if flight > LONGEST_FLIGHT:
-        raise UsageError(
-            f"{name}: has no foot on the ground for {flight:.2f} s; jumps are not imported: use posegen's own, or cut the clip"
-        )
+    contact, falls = supported(joints, contact, lies, FPS, name)
     ground = _ground(joints, contact)
-    if _lies(joints, ground.leg):
-        raise UsageError(f"{name}: lies on the floor; lying is not imported: use posegen's own, or cut the clip")
-    turned = np.degrees(np.abs(facing(joints) - ground.facing)).max()
-    if turned > MOST_TURN:
-        raise SeveralActionsError(
-            f"{name}: turns by {turned:.0f} degrees; an action on the spot turns by at most {MOST_TURN:g}: cut the clip"
-        )
-    channels = _with_room(_within_ranges(body_channels(joints, ground), name, begin))
-    feet = [foot_track(joints, ground, side, on) for side, on in zip(("left", "right"), contact, strict=True)]
-    cycle = find_cycle(np.stack([channels[c] * (1 if "root" not in c else 100) for c in sorted(channels)], -1), FPS)
-    channels, feet = _one_cycle(channels, feet, cycle)
-    feet = [_settled(foot) for foot in feet]
-    travel = max(abs(float(v[-1])) for foot in feet for v in (foot.forward, foot.aside))
-    away = max(float(np.abs(v).max()) for foot in feet for v in (foot.forward, foot.aside))
-    if away > FARTHEST:
-        raise SeveralActionsError(
-            f"{name}: moves {away * ground.leg:.1f} m away; an action on the spot moves at most "
-            f"{FARTHEST * ground.leg:.1f} m: cut the clip"
-        )
-    if travel > MOST_TRAVEL:
-        far = travel * ground.leg
-        most = MOST_TRAVEL * ground.leg
-        raise SeveralActionsError(
-            f"{name}: ends {far:.1f} m from where it begins; an action on the spot may end {most:.1f} m away: cut the clip"
-        )
-    return _assembled(channels, feet, cycle, joints[cycle.first : cycle.last + 1])
+    if _stays(joints, ground, contact, falls):
+        channels = _within(body_channels(joints, ground), lies, name, begin)
+        feet = [foot_track(joints, ground, side, on, lies) for side, on in zip(SIDES, contact, strict=True)]
+        cycle = find_cycle(np.stack([channels[c] * (1 if "root" not in c else 100) for c in sorted(channels)], -1), FPS)
+        _refuse_long(joints, cycle, lies, name)
+        channels, feet = _one_cycle(channels, feet, cycle)
+        clip = _Clip(channels, [_settled(foot) for foot in feet], cycle, lies[cycle.first : cycle.last + 1], [])
+        return _assembled(clip, joints[cycle.first : cycle.last + 1], ground)
+    return _travelling(joints, contact, lies, falls, ground, name, begin)
+
+
+def _travelling(
+    joints: Array, contact: Array, lies: Array, falls: list[slice], ground: Ground, name: str, begin: float
+) -> ClipAction:
+    """Return the action of a clip that travels, turns or leaves the ground, relative to its path."""
+    course = smooth_course(joints, FPS, ground.leg)
+    rates = rates_of(course, FPS)
+    cycle = find_cycle(_gait_features(joints, course, ground, name), FPS)
+    _refuse_long(joints, cycle, lies, name)
+    span = _strides(contact, rates, cycle) if cycle.repeated > 1 else _begun_and_ended(contact, rates, name)
+    where = slice(span.first, span.last + 1)
+    joints, contact, lies, rates = joints[where], contact[:, where], lies[where], rates[where].copy()
+    falls = [slice(max(fall.start - span.first, 0), fall.stop - span.first) for fall in falls if fall.stop > span.first]
+    falls = [slice(fall.start, min(fall.stop, len(joints))) for fall in falls if fall.start < len(joints)]
+    if span.repeated > 1:
+        _close(rates)
+    repetitions = max(1, min(2 * span.repeated, 12)) if span.repeated > 1 else 1
+    chosen = rate_keys(rates, min(MOST_TRAVEL_KEYS, MOST_RATES // repetitions))
+    keys = np.column_stack([chosen / (len(rates) - 1), rates[chosen]])
+    start = Course(course.place[span.first :], course.heading[span.first :], course.leg)
+    feet = [foot_track(joints, ground, side, on, lies) for side, on in zip(SIDES, contact, strict=True)]
+
+    def relative(enter: float, leave: float) -> tuple[list[FootTrack], tuple[Course, Course, Course]]:
+        courses = follow(keys, (enter, (len(joints) - 1) / FPS, leave), start, FPS)
+        return [along_path(foot, number, ground, _below_path(courses[1], ground)) for number, foot in enumerate(feet)], courses
+
+    tracks, courses = relative(1.0, 1.0)
+    path = _below_path(courses[1], ground)
+    channels = _unled(_within(body_channels(joints, path), lies, name, begin + span.first / FPS), courses[1], rates)
+    channels, tracks = _one_cycle(channels, tracks, Cycle(0, len(joints) - 1, span.repeated))
+    shortest = [_blend_seconds(channels, i, tracks, lies[i]) for i in (0, -1)]
+    speeds = [float(np.hypot(*rates[i, :2])) for i in (0, -1)]
+    behind = [_carrying(tracks, i) for i in (0, -1)]
+    seconds = [
+        max(stage_seconds(speed, sense * at), least if speed < 0.25 else 0.45)
+        for speed, at, least, sense in zip(speeds, behind, shortest, (-1, 1), strict=True)
+    ]
+    seconds = [round(each, 2) for each in seconds]
+    _, courses = relative(seconds[0], seconds[1])
+    clip = _Clip(channels, tracks, span, lies, falls, keys, courses, (seconds[0], seconds[1]))
+    return _assembled(clip, joints, path)
 
 
 def _smooth(joints: Array) -> Array:
@@ -213,12 +260,114 @@ def _trimmed(joints: Array, name: str) -> tuple[Array, float]:
     if len(moving) == 0:
         raise UsageError(f"{name}: nothing moves in it; leave it out")
     first, last = max(0, int(moving[0] - PAUSE * FPS)), min(len(joints), int(moving[-1] + PAUSE * FPS) + 1)
-    if not SHORTEST * FPS <= last - first <= LONGEST * FPS:
-        kind = SeveralActionsError if last - first > LONGEST * FPS else UsageError
-        raise kind(
-            f"{name}: moves for {(last - first) / FPS:.1f} s; an action lasts {SHORTEST:g} to {LONGEST:g} s: cut the clip"
+    if last - first < SHORTEST * FPS:
+        raise UsageError(
+            f"{name}: moves for {(last - first) / FPS:.1f} s; an action lasts at least {SHORTEST:g} s: leave it out"
         )
     return joints[first:last], first / FPS
+
+
+def _refuse_long(joints: Array, cycle: Cycle, lies: Array, name: str) -> None:
+    seconds = (cycle.last - cycle.first) / FPS
+    if seconds > (LONGEST_LYING if lies.any() else LONGEST):
+        raise SeveralActionsError(f"{name}: moves for {seconds:.1f} s; an action lasts at most {LONGEST:g} s: cut the clip")
+
+
+def _with_return(joints: Array) -> tuple[Array, Array]:
+    """Return a clip that begins and ends on the feet, and whether the body lies in each frame.
+
+    A clip that ends in lying is followed by its own reverse, and one that begins in lying follows it.
+    """
+    lies = lying(joints, leg_length(joints))
+    if lies[-1] and not lies[0]:
+        joints = np.concatenate([joints, joints[-2::-1]])
+    elif lies[0] and not lies[-1]:
+        joints = np.concatenate([joints[:0:-1], joints])
+    return joints, lying(joints, leg_length(joints))
+
+
+def _stays(joints: Array, ground: Ground, contact: Array, falls: list[slice]) -> bool:
+    """Return whether a clip is performed on the spot: it neither travels, turns far, nor leaves the ground."""
+    if falls or np.degrees(np.abs(facing(joints) - ground.facing)).max() > MOST_TURN:
+        return False
+    body = on_ground(joints, ground)
+    ankles = np.stack([point(body, f"{side}_ankle") for side in SIDES], axis=1)
+    home = ankles - np.array([[STANCE_HALF_WIDTH, 0, 0], [-STANCE_HALF_WIDTH, 0, 0]])
+    ends = max(float(np.abs(home[-1][:, [0, 2]]).max()), float(np.abs(home[0][:, [0, 2]]).max()))
+    return bool(ends <= MOST_TRAVEL and np.abs(home[..., [0, 2]]).max() <= FARTHEST and contact[:, [0, -1]].any())
+
+
+def _gait_features(joints: Array, course: Course, ground: Ground, name: str) -> Array:
+    """Return what repeats in each stride: angles in degrees, and ankles relative to the body in hundredths of the leg."""
+    path = _below_path(course, ground)
+    channels, body = body_channels(joints, path), on_ground(joints, path)
+    angles = [channels[c] * (1 if "root" not in c else 100) for c in sorted(channels)]
+    ankles = [100 * point(body, f"{side}_ankle")[:, axis] for side in SIDES for axis in range(3)]
+    return np.stack([*angles, *ankles], axis=-1)
+
+
+def _strides(contact: Array, rates: Array, cycle: Cycle) -> Cycle:
+    """Return a repetition that begins in the middle of a step, as it is begun from standing."""
+    period = cycle.last - cycle.first
+    lone = np.flatnonzero(contact.sum(axis=0)[: contact.shape[1] - period] == 1)
+    if np.hypot(*rates[cycle.first, :2]) < SLOW or not len(lone):
+        return cycle
+    runs = np.split(lone, np.flatnonzero(np.diff(lone) > 1) + 1)
+    begins = np.array([run[min(len(run) - 1, round(0.6 * len(run)))] for run in runs])
+    first = int(begins[np.abs(begins - cycle.first).argmin()])
+    return Cycle(first, first + period, cycle.repeated)
+
+
+def _begun_and_ended(contact: Array, rates: Array, name: str) -> Cycle:
+    """Return a clip that begins and ends with a foot on the ground: at speed, in the middle of a step."""
+    feet, fast = contact.sum(axis=0), np.sqrt((rates[:, :2] ** 2).sum(-1)) > SLOW
+    within = min(round(EDGE_SECONDS * FPS), len(feet) // 3)
+
+    def chosen(order: Array) -> int:
+        fits = feet[order] > 0
+        if fast[order[0]] and (feet[order] == 1).any():
+            alone = np.flatnonzero(feet[order] == 1)
+            runs = np.split(alone, np.flatnonzero(np.diff(alone) > 1) + 1)
+            return int(order[runs[0][len(runs[0]) // 2]])
+        return int(order[fits.argmax()]) if fits.any() else -1
+
+    first, last = chosen(np.arange(within)), chosen(np.arange(len(feet) - 1, len(feet) - 1 - within, -1))
+    if min(first, last) < 0:
+        raise UsageError(f"{name}: begins or ends in the air; cut the clip while a foot is on the ground")
+    return Cycle(first, last, 1)
+
+
+def _close(rates: Array) -> None:
+    """Change rates so that the end of a repetition is the beginning of the next one."""
+    share = np.linspace(-0.5, 0.5, len(rates))[:, None]
+    rates -= (rates[-1] - rates[0]) * share
+
+
+def _below_path(course: Course, ground: Ground) -> Ground:
+    origin = np.stack([course.place[:, 0], 0 * course.heading, course.place[:, 1]], -1)
+    return ground._replace(origin=origin, facing=course.heading)
+
+
+def _unled(channels: dict[str, Array], course: Course, rates: Array) -> dict[str, Array]:
+    """Return channels without what the engine adds by itself: shoulders ahead of a turn, and a lean into curves."""
+    later = np.minimum(np.arange(len(rates)) + round(SHOULDER_LEAD * FPS), len(rates) - 1)
+    ahead = np.clip(np.degrees(course.heading[later] - course.heading), -360 * MOST_TURNED, 360 * MOST_TURNED)
+    lean = np.degrees(0.5 / GRAVITY * rates[:, 0] * course.leg * np.radians(rates[:, 2]))
+    return channels | {
+        "trunk_rotation": channels["trunk_rotation"] - SHOULDERS_TURN * ahead,
+        "trunk_lateral": channels["trunk_lateral"] - lean,
+    }
+
+
+def _carrying(feet: list[FootTrack], at: int) -> float:
+    """Return how far the foot that carries the body is ahead of it; 0 if both do, or none."""
+    on = [foot for foot in feet if foot.contact[at]]
+    return float(on[0].forward[at]) if len(on) == 1 else 0.0
+
+
+def _within(channels: dict[str, Array], lies: Array, name: str, begin: float) -> dict[str, Array]:
+    channels = _within_ranges(channels, name, begin)
+    return channels if lies.any() else _with_room(channels)
 
 
 def _ground(joints: Array, contact: Array) -> Ground:
@@ -228,13 +377,6 @@ def _ground(joints: Array, contact: Array) -> Ground:
     forward = (begin + end) / 2 if abs(end - begin) < np.radians(30) else begin
     ankles = (joints[0, 7] + joints[0, 8]) / 2
     return Ground(ankles * (1, 0, 1), float(forward), leg_length(joints), flat_ankle_height(joints, contact))
-
-
-def _lies(joints: Array, leg: float) -> bool:
-    """Return whether the trunk lies more than it stands near the floor, where other points than the feet carry the body."""
-    trunk = point(joints, "neck") - point(joints, "pelvis")
-    flat = trunk[:, 1] < LYING_SLOPE * np.sqrt((trunk**2).sum(-1))
-    return bool((flat & (point(joints, "pelvis")[:, 1] < LYING_HEIGHT * leg)).any())
 
 
 def _settled(foot: FootTrack) -> FootTrack:
@@ -273,19 +415,23 @@ def _below(name: str) -> bool:
     return name.startswith(("root_", "pelvis_")) or name.endswith("hip_rotation")
 
 
-def _assembled(channels: dict[str, Array], feet: list[FootTrack], cycle: Cycle, joints: Array) -> ClipAction:
-    tracks, layered = _moved(channels, feet)
+def _assembled(clip: _Clip, joints: Array, ground: Ground) -> ClipAction:
+    channels, feet, cycle = clip.channels, clip.feet, clip.cycle
+    if clip.lies.any():
+        channels = channels | {"root_height": channels["root_height"] / standing_height(ground)}
+    tracks, layered = _moved(channels, feet, clip.keys is not None)
     side = _side(channels, feet)
     near = side or "right"
-    lifts, extra = ([], {}) if layered else _lifts(feet, near)  # a layer leaves the feet where they are
-    pose, cycle_keys = _key_poses(tracks, feet, near)
     seconds = (len(joints) - 1) / FPS
-    enter, leave = (_blend_seconds(tracks, i, feet) for i in (0, -1))
+    enter, leave = clip.seconds if clip.keys is not None else (_blend_seconds(tracks, i, feet, clip.lies[i]) for i in (0, -1))
+    lifts, extra = ([], {}) if layered else _lifts(clip, near, (enter, leave))  # a layer leaves the feet where they are
+    pose, cycle_keys = _key_poses(tracks, feet, near)
     parts = [_written(part, near) if side else part for part in _parts(tracks)] if layered else list(PARTS)
     entry: dict[str, Any] = {
         "parts": parts,
         "layered": layered,
         "sided": bool(side),
+        "support": "floor" if clip.lies.any() else "planted",
         "enter": enter,
         "exit": leave,
         "cycle": round(seconds, 3),
@@ -294,21 +440,23 @@ def _assembled(channels: dict[str, Array], feet: list[FootTrack], cycle: Cycle, 
     entry |= {"pose": pose, "cycle_keys": cycle_keys, **extra}
     if lifts:
         entry["lifts"] = lifts
+    if clip.keys is not None:
+        entry["travel"] = as_entries(clip.keys, -1.0 if near == "right" else 1.0)
     if not layered and float(channels["root_height"].min()) < BENT_ANKLES:
         entry["ranges"] = {"ankle_dorsiflexion": FLAT_FOOT}
     return ClipAction(entry, side, seconds, cycle.repeated, len(cycle_keys), layered, joints)
 
 
-def _moved(channels: Mapping[str, Array], feet: list[FootTrack]) -> tuple[dict[str, Array], bool]:
+def _moved(channels: Mapping[str, Array], feet: list[FootTrack], travels: bool) -> tuple[dict[str, Array], bool]:
     """Return the channels of body and feet that move, and whether they can be performed over another action."""
-    stays = all(foot.contact.all() and abs(foot.forward[0]) + abs(foot.aside[0]) == 0 for foot in feet)
+    stays = not travels and all(foot.contact.all() and abs(foot.forward[0]) + abs(foot.aside[0]) == 0 for foot in feet)
     tracks = dict(channels)
     for side, foot in zip(("left", "right"), feet, strict=True):
         if not stays:
             tracks |= {f"{side}_foot_{n}": v for n, v in zip(("forward", "aside", "up", "pitch"), foot[1:], strict=True)}
         elif np.abs(foot.pitch).max() > STILL_DEGREES:
             tracks[f"{side}_foot_pitch"] = foot.pitch
-    layered = _is_layered(channels, feet)
+    layered = not travels and _is_layered(channels, feet)
     if layered:
         tracks = {
             name: values
@@ -398,61 +546,37 @@ def _side(channels: Mapping[str, Array], feet: list[FootTrack]) -> str:
     return ""
 
 
-def _lifts(feet: list[FootTrack], near: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def _lifts(clip: _Clip, near: str, seconds: tuple[float, float]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Return the intervals in which feet are lifted, and the keys of the steps into the first place and out of the last one."""
-    lifts: list[dict[str, Any]] = []
-    stages: dict[str, dict[float, dict[str, float]]] = {"enter": {}, "exit": {}}
-    last = len(feet[0].contact) - 1
-    moved = {"enter": 0, "exit": 0}
-    for side, foot in zip(("left", "right"), feet, strict=True):
-        word = "near" if side == near else "far"
-        for run in true_intervals(~foot.contact):
-            begin, end = max(run.start - 0.5, 0) / last, min(run.stop - 0.5, last) / last
-            lifts.append({"foot": word, "begin": round(begin, 4), "end": round(end, 4)})
-        for stage, i in (("enter", 0), ("exit", -1)):
-            away = max(abs(float(foot.forward[i])), abs(float(foot.aside[i])))
-            here = {f"{word}_foot_forward": float(foot.forward[i]), f"{word}_foot_aside": float(foot.aside[i])}
-            none = dict.fromkeys(here, 0.0)
-            down, rising, middle = ({f"{word}_foot_up": up} for up in (0.0, CLEAR_UP, STEP_UP))
-            course: tuple[tuple[float, dict[str, float]], ...] = ()
-            if not foot.contact[i]:
-                begin, end = (0.3, 1.0) if stage == "enter" else (0.0, 0.7)
-                course = (
-                    ((0.0, none | down), (0.15, none | rising))
-                    if stage == "enter"
-                    else ((0.5, none | rising), (0.7, none | down))
-                )
-            elif away > (SAME_PLACE if stage == "exit" else 0):
-                # One foot after the other.
-                begin = 0.06 + 0.46 * moved[stage]
-                end = begin + 0.4
-                moved[stage] += 1
-                before, after = (none, here) if stage == "enter" else (here, none)
-                halfway = {name: 0.5 * value for name, value in here.items()}
-                course = (
-                    (0.0, before | down),
-                    (0.1, before | rising),
-                    (0.2, halfway | middle),
-                    (0.3, after | rising),
-                    (0.4, after | down),
-                )
-            if course:
-                lifts.append({"stage": stage, "foot": word, "begin": round(begin, 2), "end": round(end, 2)})
-                for at, pose in ((begin + later, pose) for later, pose in course):
-                    rounded = {name: round(value, 3) for name, value in pose.items()}
-                    stages[stage].setdefault(round(at, 2), {}).update(rounded)
-    keys = {
-        f"{stage}_keys": [{"at": at, "through": True, "pose": pose} for at, pose in sorted(poses.items())]
-        for stage, poses in stages.items()
-        if poses
-    }
+    last = len(clip.feet[0].contact) - 1
+
+    def shares(run: slice) -> dict[str, float]:
+        return {"begin": round(max(run.start - 0.5, 0) / last, 4), "end": round(min(run.stop - 0.5, last) / last, 4)}
+
+    words = ["near" if side == near else "far" for side in SIDES]
+    lifts: list[dict[str, Any]] = [
+        {"foot": word, **shares(run)}
+        for word, foot in zip(words, clip.feet, strict=True)
+        for run in true_intervals(~foot.contact)
+    ]
+    lifts += [{"foot": "body", **shares(fall)} for fall in clip.falls]
+    if clip.courses is not None:
+        courses = clip.courses[0], clip.courses[2]
+    else:
+        courses = (Course(np.zeros((2, 2)), np.zeros(2), 1.0),) * 2
+    keys = {}
+    for stage, course in zip(("enter", "exit"), courses, strict=True):
+        steps = stage_steps(clip.feet, words, course, stage == "enter")
+        lifts += steps.lifts
+        if steps.keys:
+            keys[f"{stage}_keys"] = steps.keys
     return lifts, keys
 
 
-def _blend_seconds(tracks: Mapping[str, Array], i: int, feet: list[FootTrack]) -> float:
+def _blend_seconds(tracks: Mapping[str, Array], i: int, feet: list[FootTrack], lies: bool) -> float:
     angle = max((abs(float(v[i])) for name, v in tracks.items() if not _kind(name)), default=0.0)
     low = max((abs(float(v[i])) for name, v in tracks.items() if _kind(name) == "root"), default=0.0)
     steps = sum(max(abs(float(foot.forward[i])), abs(float(foot.aside[i]))) > SAME_PLACE for foot in feet)
     in_air = any(not foot.contact[i] for foot in feet)
     seconds = max(0.35 + angle / 160 + low, 2 * STEP_SECONDS if steps else 0.0, 0.9 if in_air else 0.0)
-    return round(min(seconds, 2.0), 2)
+    return round(min(seconds, 3.0 if lies else 2.0), 2)

@@ -181,11 +181,14 @@ def _worked_out(clip: SourceClip, label: Label, action: ClipAction) -> dict[str,
 
 def _groups(clips: Sequence[_Labelled]) -> Iterator[tuple[str, list[_Labelled]]]:
     """Yield the name of each action with its clips: of one label and of similar duration, the most usual one first."""
-    by_label: dict[tuple[str, bool], list[_Labelled]] = {}
+    by_label: dict[tuple[str, bool, str, bool, bool], list[_Labelled]] = {}
     for clip in clips:
-        by_label.setdefault((clip.label.name, clip.action.layered), []).append(clip)
+        entry = clip.action.entry
+        falls = any(lift["foot"] == "body" for lift in entry.get("lifts", ()))
+        kind = clip.label.name, entry["layered"], entry["support"], "travel" in entry, falls
+        by_label.setdefault(kind, []).append(clip)
     taken: dict[str, int] = {}
-    for (label, _), members in sorted(by_label.items()):
+    for (label, *_), members in sorted(by_label.items()):
         rest = sorted(members, key=lambda clip: clip.action.seconds)
         while rest:
             shortest = rest[0].action.seconds
@@ -196,7 +199,7 @@ def _groups(clips: Sequence[_Labelled]) -> Iterator[tuple[str, list[_Labelled]]]
             yield f"{PREFIX}{label}" + (f"_{taken[label]}" if taken[label] > 1 else ""), [middle, *group]
 
 
-_OWN = ("pose", "enter_keys", "cycle_keys", "exit_keys", "lifts")
+_OWN = ("pose", "enter_keys", "cycle_keys", "exit_keys", "lifts", "travel")
 
 
 def _entry(members: Sequence[_Labelled]) -> dict[str, Any]:
@@ -216,7 +219,8 @@ def _entry(members: Sequence[_Labelled]) -> dict[str, Any]:
     signs: dict[str, Any] = {}
     if sided and all(sides) and (sign := side_sign(actions)):
         signs["side"] = sign
-    if sign := count_sign(actions):
+    strides = any(key["forward"] or key["aside"] for action in actions for key in action.entry.get("travel", ()))
+    if not strides and (sign := count_sign(actions)):
         signs["count"] = sign
     elif first["repetitions"][1] == 1:
         signs.pop("count", None)
@@ -299,7 +303,7 @@ def _block(entry: Mapping[str, Any], indent: int) -> Iterator[str]:
             for name, strategy in value.items():
                 yield f"{margin}  {name}:"
                 yield from _block(strategy, indent + 4)
-        elif key.endswith("_keys") and value:
+        elif (key.endswith("_keys") or key == "travel") and value:
             yield f"{margin}{key}:"
             yield from (f"{margin}  - {json.dumps(one)}" for one in value)
         else:

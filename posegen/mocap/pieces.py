@@ -1,9 +1,5 @@
-"""Pieces of a clip that no single action can show, because it is long, travels or turns: cut where both feet stand.
-
-A clip is cut where the body is slowest between two movements with both feet in contact. Of a long clip, the pieces are kept
-that move about as much as the most active one, and in which each foot ends near where it began, which excludes walking. Of a
-clip that travels or turns, only the piece is kept that holds most of the movement: the others lead to it and away from it, and
-do not show what the label states.
+"""Pieces of a clip that is too long for one action: cut where the body is slowest between two movements with both feet in
+contact. The pieces are kept that move about as much as the most active one.
 """
 
 from __future__ import annotations
@@ -20,24 +16,16 @@ from posegen.evaluation.body import point
 from posegen.mocap.actions import (
     FPS,
     LONGEST,
-    LONGEST_FLIGHT,
-    MOST_TRAVEL,
-    MOST_TURN,
     ClipAction,
     SeveralActionsError,
     clip_action,
 )
-from posegen.mocap.pose_channels import facing, leg_length
-from posegen.mocap.steps import contacts, longest_flight
+from posegen.mocap.steps import contacts
 
 SHORTEST = 1.0
 """Seconds of a piece: in less, little but a step is seen."""
 SLOWEST_WITHIN = 0.25
 """Seconds before and behind a cut in which the body is nowhere slower."""
-NEAR = 0.35
-"""Leg lengths that a foot may end away from where it began in a piece of a long clip."""
-MOST_OF_IT = 0.5
-"""Share of the movement of a clip that the only piece of it holds."""
 AS_ACTIVE = 0.5
 """Movement in a second of a piece, relative to that of the most active one, below which it is left out."""
 
@@ -68,14 +56,10 @@ def clip_actions(joints: Array, fps: float, name: str) -> Pieces:
         found, refused = Pieces([], []), error
     body = resample(joints, fps, FPS)
     contact = contacts(body, FPS)
-    if longest_flight(contact, FPS) > LONGEST_FLIGHT:
-        raise refused  # what a jump or a climb is named after is not in the pieces
     activity = _activity(body)
-    long = len(body) > LONGEST * FPS
-    spans = list(_spans(body, cut_frames(body, contact, activity), NEAR if long else MOST_TRAVEL))
-    moved = np.array([activity[span].sum() for span in spans])
+    spans = list(_spans(cut_frames(body, contact, activity)))
     rates = np.array([activity[span].mean() for span in spans])
-    kept = rates >= AS_ACTIVE * rates.max(initial=0.0) if long else moved >= MOST_OF_IT * activity.sum()
+    kept = rates >= AS_ACTIVE * rates.max(initial=0.0)
     for span in (span for span, keep in zip(spans, kept, strict=True) if keep):
         begin, end = span.start / FPS, span.stop / FPS
         piece = f"{name}, {begin:.1f} to {end:.1f} s"
@@ -84,7 +68,7 @@ def clip_actions(joints: Array, fps: float, name: str) -> Pieces:
         except UsageError as error:
             found.refused.append(str(error))
     if not found.actions:
-        raise refused
+        raise UsageError(found.refused[0]) if found.refused else refused
     return found
 
 
@@ -118,17 +102,13 @@ def _activity(joints: Array) -> Array:
     return np.asarray(np.convolve(np.pad(speed, width // 2, mode="edge"), np.full(width, 1 / width), "valid")[: len(joints)])
 
 
-def _spans(joints: Array, cuts: Array, near: float) -> Iterator[slice]:
-    """Yield the frames of pieces that do not overlap, each as long as possible, in which no foot ends farther than `near`."""
-    heading = np.degrees(np.unwrap(facing(joints)))
-    feet = np.stack([point(joints, f"{side}_ankle")[:, [0, 2]] for side in ("left", "right")], axis=1) / leg_length(joints)
+def _spans(cuts: Array) -> Iterator[slice]:
+    """Yield the frames of pieces that do not overlap, each as long as possible."""
     first = 0
     while first < len(cuts) - 1:
         for last in range(len(cuts) - 1, first, -1):
             span = slice(int(cuts[first]), int(cuts[last]) + 1)
-            away = np.sqrt(((feet[span.stop - 1] - feet[span.start]) ** 2).sum(-1)).max()
-            fits = SHORTEST * FPS <= span.stop - span.start <= LONGEST * FPS and away <= near
-            if fits and np.ptp(heading[span]) <= MOST_TURN:
+            if SHORTEST * FPS <= span.stop - span.start <= LONGEST * FPS:
                 yield span
                 first = last
                 break

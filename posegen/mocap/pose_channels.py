@@ -24,8 +24,8 @@ LEG = PROPORTIONS["thigh"] + PROPORTIONS["shank"]
 HIP_BELOW_PELVIS = 0.047 / LEG
 UPRIGHT = 0.93
 """Share of the leg length at which the hips are above the ankles of a body that stands upright."""
-MOST_CALIBRATED = 15.0
-"""Degrees by which the spine of another skeleton may differ from ours in standing."""
+MOST_CALIBRATED = {"pelvis_tilt": 15.0, "trunk_flexion": 15.0, "neck_flexion": 35.0}
+"""Degrees by which the spine of another skeleton may differ from ours in standing; heads have their joint in many places."""
 MOST_COLLAR = 30.0
 BENDING = np.array([-0.3, 0.2, 1.0])
 """Direction, outward, up and ahead, in which the forearm of a straight arm would bend."""
@@ -33,14 +33,18 @@ CLEAR = 0.25
 """Sine of the angle from which the direction of a bent or lifted limb is well defined."""
 
 
+LEVEL = 0.5
+"""Cosine of the tilt of a pelvis from which its direction is well defined."""
+
+
 class Ground(NamedTuple):
     """The axes in which a clip is described: where it stands, the direction that it faces, and the size of the body.
 
     Attributes
     ----------
-    origin : float64 [3]
-        Point on the floor between the feet, metres.
-    facing : float
+    origin : float64 [3], or [frame, 3]
+        Point on the floor between the feet, or below the body in each frame, metres.
+    facing : float, or float64 [frame]
         Radians about the vertical axis from +z.
     leg : float
         Thigh and shank, metres.
@@ -49,7 +53,7 @@ class Ground(NamedTuple):
     """
 
     origin: Array
-    facing: float
+    facing: Array | float
     leg: float
     ankle: float
 
@@ -72,8 +76,9 @@ def facing(joints: Array) -> Array:
 
 def on_ground(joints: Array, ground: Ground) -> Array:
     """Return joints relative to the ground of a clip: at its origin, facing +z, in leg lengths above the floor."""
-    s, c = np.sin(ground.facing), np.cos(ground.facing)
-    moved = (joints - ground.origin) / ground.leg
+    facing = np.reshape(ground.facing, (-1, 1))
+    s, c = np.sin(facing), np.cos(facing)
+    moved = (joints - np.reshape(ground.origin, (-1, 1, 3))) / ground.leg
     left, ahead = moved[..., 0] * c - moved[..., 2] * s, moved[..., 0] * s + moved[..., 2] * c
     return np.stack([left, moved[..., 1], ahead], axis=-1)
 
@@ -102,8 +107,8 @@ def body_channels(joints: Array, ground: Ground) -> dict[str, Array]:
     chest = _axes(
         point(body, "left_collar") - point(body, "right_collar"), point(body, "neck") - point(body, "spine3")
     ) @ _about_x(-CHEST_LEAN)
-    turn, tilt, lateral = _rotation_flexion_lateral(pelvis)
-    angles = {"pelvis_rotation": np.degrees(np.unwrap(turn)), "pelvis_tilt": np.degrees(tilt)}
+    turn, tilt, lateral = _continuous_rotations(pelvis)
+    angles = {"pelvis_rotation": np.degrees(turn), "pelvis_tilt": np.degrees(tilt)}
     angles["pelvis_obliquity"] = -np.degrees(lateral)
     trunk = _rotation_flexion_lateral(_third(np.swapaxes(pelvis, -1, -2) @ chest))
     for name, values in zip(("trunk_rotation", "trunk_flexion", "trunk_lateral"), trunk, strict=True):
@@ -113,9 +118,9 @@ def body_channels(joints: Array, ground: Ground) -> dict[str, Array]:
     angles["neck_lateral"] = np.degrees(np.arcsin(np.clip(head[:, 0] / np.cos(np.radians(HEAD_LEAN)), -1, 1)))
     upright = (hips[:, 1] - ankles[:, 1] > UPRIGHT) & (np.abs(point(body, "neck") - hips)[:, [0, 2]].max(axis=1) < 0.15)
     if upright.any():
-        for name in ("pelvis_tilt", "trunk_flexion", "neck_flexion"):
+        for name, most in MOST_CALIBRATED.items():
             off = float(np.median(angles[name][upright])) - NEUTRAL[name]
-            angles[name] -= np.clip(off, -MOST_CALIBRATED, MOST_CALIBRATED)
+            angles[name] -= np.clip(off, -most, most)
     for side, sign in (("left", 1.0), ("right", -1.0)):
         angles |= _arm(body, chest, side, sign)
         angles[f"{side}_hip_rotation"] = _knee_turn(body, side, sign)
@@ -124,6 +129,11 @@ def body_channels(joints: Array, ground: Ground) -> dict[str, Array]:
     up = pelvis[:, :, 1] * HIP_BELOW_PELVIS
     away = hips + up - _standing_pelvis(ground)
     return angles | {"root_lateral": away[:, 0], "root_height": away[:, 1], "root_forward": away[:, 2]}
+
+
+def standing_height(ground: Ground) -> float:
+    """Return the height of the pelvis in quiet standing, in leg lengths."""
+    return float(_standing_pelvis(ground)[1])
 
 
 def _standing_pelvis(ground: Ground) -> Array:
@@ -157,6 +167,19 @@ def _rotation_flexion_lateral(turn: Array) -> tuple[Array, Array, Array]:
     """Return the radians of rotation . flexion . lateral flexion, the order of the trunk."""
     flexion = np.arcsin(np.clip(-turn[:, 1, 2], -1, 1))
     return np.arctan2(turn[:, 0, 2], turn[:, 2, 2]), flexion, -np.arctan2(turn[:, 1, 0], turn[:, 1, 1])
+
+
+def _continuous_rotations(turn: Array) -> tuple[Array, Array, Array]:
+    """Return the radians of rotation . flexion . lateral flexion without jumps, also of a body that lies.
+
+    With its axis level, a rotation about the vertical one does not show: it is then that of the frames around.
+    """
+    steep = np.sqrt(turn[:, 0, 2] ** 2 + turn[:, 2, 2] ** 2)
+    about = _steady(np.arctan2(turn[:, 0, 2], turn[:, 2, 2]), steep / LEVEL)
+    s, c, none = np.sin(about), np.cos(about), np.zeros_like(about)
+    back = np.stack([c, none, -s, none, none + 1, none, s, none, c], axis=-1).reshape(-1, 3, 3)
+    rest = back @ turn
+    return about, np.unwrap(np.arctan2(-rest[:, 1, 2], rest[:, 2, 2])), -np.arctan2(-rest[:, 0, 1], rest[:, 0, 0])
 
 
 def _third(turn: Array) -> Array:

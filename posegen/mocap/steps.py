@@ -49,6 +49,10 @@ class FootTrack(NamedTuple):
     up: Array
     pitch: Array
 
+    def place(self, number: int, at: int) -> Array:
+        """Return where foot `number` (0 is the left one) is in a frame, ahead of the body and to the left of it."""
+        return np.array([self.forward[at], (1 - 2 * number) * (self.aside[at] + STANCE_HALF_WIDTH)])
+
 
 def contacts(joints: Array, fps: float) -> Array:
     """Return whether each foot is in contact with the floor.
@@ -92,11 +96,6 @@ def contacts(joints: Array, fps: float) -> Array:
     return np.array(found)
 
 
-def longest_flight(contact: Array, fps: float) -> float:
-    """Return the longest time without a foot on the ground in seconds; `contact` is bool [2, frame]."""
-    return max((run.stop - run.start for run in true_intervals(~np.any(contact, axis=0))), default=0) / fps
-
-
 def flat_ankle_height(joints: Array, contact: Array) -> float:
     """Return the height of the ankles of feet that stand flat, in metres; `contact` is bool [2, frame]."""
     heights = [point(joints, f"{side}_ankle")[on, 1] for side, on in zip(("left", "right"), contact, strict=True)]
@@ -104,7 +103,7 @@ def flat_ankle_height(joints: Array, contact: Array) -> float:
     return float(np.percentile(low if len(low) else point(joints, "left_ankle")[:, 1], 20))
 
 
-def foot_track(joints: Array, ground: Ground, side: str, contact: Array) -> FootTrack:
+def foot_track(joints: Array, ground: Ground, side: str, contact: Array, lies: Array) -> FootTrack:
     """Return contacts and channels of one foot.
 
     Parameters
@@ -112,32 +111,44 @@ def foot_track(joints: Array, ground: Ground, side: str, contact: Array) -> Foot
     joints : float64 [frame, 22, 3]
         Metres, y up.
     ground : Ground
+        The same in all frames.
     side : str
         ``left`` or ``right``.
-    contact : bool [frame]
+    contact, lies : bool [frame]
+        Whether the foot is in contact, and whether the body lies: feet then need not be lifted to move.
     """
     sign = 1.0 if side == "left" else -1.0
     body = on_ground(joints, ground)
     ankle = point(body, f"{side}_ankle")
     heel, toe = np.moveaxis(sole_points(body)[:, :2] if side == "left" else sole_points(body)[:, 2:], 1, 0)
     along = toe - heel
-    pitch = np.arctan2(along[:, 1], np.sqrt(along[:, 0] ** 2 + along[:, 2] ** 2))
+    level = np.sqrt(along[:, 0] ** 2 + along[:, 2] ** 2)
+    pitch = np.arctan2(along[:, 1], level)
     height = ankle[:, 1] - ground.ankle / ground.leg
     # Skeletons differ in the slope of a foot that stands flat.
     flat = contact & (np.abs(height) < 0.02)
     pitch = pitch - (np.median(pitch[flat]) if flat.any() else 0.0)
     limit = np.radians(MOST_PITCH)
     pitch = np.clip(pitch, -limit, limit)
-    rolled = _rolled(pitch)
+    rolled = np.where(contact, _rolled(pitch), 0.0)[:, None] * along / np.maximum(level, 1e-6)[:, None]
     ankle = np.where(contact[:, None], ankle, _within_reach(point(body, f"{side}_hip"), ankle))
     height = ankle[:, 1] - ground.ankle / ground.leg
-    forward, aside = ankle[:, 2] - np.where(contact, rolled, 0.0), sign * ankle[:, 0] - STANCE_HALF_WIDTH
+    forward, aside = ankle[:, 2] - rolled[:, 2], sign * (ankle[:, 0] - rolled[:, 0]) - STANCE_HALF_WIDTH
     up = np.where(contact, 0.0, np.maximum(height, 0.0))
     for run in true_intervals(contact):
         forward[run], aside[run] = np.median(forward[run]), np.median(aside[run])
         # A foot in contact that is nearly flat is flat.
         pitch[run] = np.where(np.abs(pitch[run]) < np.radians(5), 0.0, pitch[run])
-    return _clear_of_floor(_without_shuffles(FootTrack(contact.copy(), forward, aside, up, np.degrees(pitch))))
+    return _clear_of_floor(_without_shuffles(FootTrack(contact.copy(), forward, aside, up, np.degrees(pitch))), lies)
+
+
+def along_path(foot: FootTrack, number: int, ground: Ground, path: Ground) -> FootTrack:
+    """Return foot `number` of a clip, described on a ground that stays, relative to one that moves with the body."""
+    left = (1 - 2 * number) * (foot.aside + STANCE_HALF_WIDTH)
+    s, c = np.sin(ground.facing), np.cos(ground.facing)
+    where = ground.origin + ground.leg * np.stack([foot.forward * s + left * c, 0 * left, foot.forward * c - left * s], -1)
+    seen = on_ground(where[:, None], path)[:, 0]
+    return foot._replace(forward=seen[:, 2], aside=(1 - 2 * number) * seen[:, 0] - STANCE_HALF_WIDTH)
 
 
 def _without_shuffles(foot: FootTrack) -> FootTrack:
@@ -154,9 +165,11 @@ def _without_shuffles(foot: FootTrack) -> FootTrack:
     return foot
 
 
-def _clear_of_floor(foot: FootTrack) -> FootTrack:
+def _clear_of_floor(foot: FootTrack, lies: Array) -> FootTrack:
     """Return a foot that rises before it moves on and has arrived before it lands; mocap drags its toes over the floor."""
     for run in true_intervals(~foot.contact):
+        if lies[run].any():
+            continue
         x = (np.arange(run.stop - run.start) + 1) / (run.stop - run.start + 1)
         if run.start == 0:
             x = 0.5 + 0.5 * x

@@ -20,7 +20,7 @@ from posegen.motion.feet.footsteps import mark_lifted_feet, solve_legs
 from posegen.motion.feet.legs import nominal_leg
 from posegen.motion.joint_ranges import tuck_pelvis
 from posegen.motion.key_poses import mark_intervals, stage_bounds
-from posegen.motion.library_tables import SEAT, ActionTables, library_tables, style_tables
+from posegen.motion.library_tables import FALLING, SEAT, ActionTables, library_tables, style_tables
 from posegen.motion.placement import face_partners
 from posegen.motion.scene_arrays import Roles, person_arrays, person_at, role_arrays, role_at
 from posegen.motion.timeline import fill_timeline
@@ -204,6 +204,8 @@ def animate_actor(work: Workspace, role: Role, person: Person, actions: ActionTa
     clear_forearms(work, person, clock)
     raise_wrists(work, role, person, clock)
     mark_flight(work.root, work.contact, work.airborne)
+    for k in range(role.base):
+        mark_intervals(role.segments[k], actions, person.draws, clock, FALLING, work.airborne)
     fall_freely(work.airborne, clock, work.joints, work.legs)
 
 

@@ -55,7 +55,9 @@ _SIDED = len(SIDED_CHANNELS)
 _FIRST_HAND = len(CHANNELS) - 2 * len(HAND_CHANNELS)
 _CENTRAL = len(CENTRAL_CHANNELS)
 _LEG_CHANNELS = SIDED_CHANNELS.index("collar_elevation")
-_STRIDE_ACTION, _STRIDE_CHANNEL = 17, 5
+_STRIDE_ACTION, _STRIDE_CHANNEL, _STRIDE_OFFSET = 17, 5, 21
+MOST_NUMBER = 1.6
+"""Number of a person from which an offset counts in full."""
 _FLIPPED = np.array([c.endswith(("_lateral", "_rotation", "_obliquity")) and c in CENTRAL_CHANNELS for c in CHANNELS])
 """Channels whose sign changes with the side."""
 
@@ -105,6 +107,19 @@ def hanging_offset(offset: Scalar, c: int, pose: Scalar) -> Scalar:
     if offset >= 0 or not (c == _SHOULDERS[0] or c == _SHOULDERS[1]):
         return offset
     return offset * min(max(HANGING + (1.0 - HANGING) * pose / RAISED, HANGING), 1.0)
+
+
+@kernel
+def drawn_offset(habits: Array, segment: Segment, offsets: Array, at: int, c: int) -> Scalar:
+    """Return what a person adds to a channel of a pose in the directions in which performances of the action differ.
+
+    `offsets` is float [offsets, poses, channels]; `at` is the pose.
+    """
+    more = 0.0
+    for k in range(len(offsets)):
+        number = habits[(_STRIDE_ACTION * (segment.kind // 2) + _STRIDE_OFFSET * k + 9) % len(habits)] / MOST_NUMBER
+        more += min(max(number, -1.0), 1.0) * offsets[k, at, c]
+    return segment.personal * more
 
 
 @kernel

@@ -11,7 +11,7 @@ import numpy as np
 from posegen.constants import GRAVITY
 from posegen.kernels import Array, Scalar, kernel
 from posegen.library.channels import CHANNELS, HAND_CHANNELS
-from posegen.motion.habits import OFFSETS, habit_lag, habit_offset, habit_size, hanging_offset
+from posegen.motion.habits import OFFSETS, drawn_offset, habit_lag, habit_offset, habit_size, hanging_offset
 from posegen.motion.library_tables import CYCLE, ENTER, EXIT, FLOOR, SEAT, ActionTables
 from posegen.motion.trigonometry import sin_turns
 from posegen.motion.workspace import Clock, Curve, Segment, between, fill_row, frame_window
@@ -167,6 +167,9 @@ def key_size(segment: Segment, draws: Array, habits: Array, c: int, stage: int, 
     # Amplitude does not change where the pelvis meets a seat or the floor, nor where the feet are.
     if c in (ROOT_HEIGHT, ROOT_FORWARD) and (segment.support == SEAT or segment.support == FLOOR):
         return 1.0
+    # Steps, and heights in flights, belong to the path, which it does not change.
+    if is_together(c) and travels(segment):
+        return 1.0
     if segment.support == FLOOR and (c == PELVIS_TILT or is_foot(c)):
         return 1.0
     # The last key of a cycle leads back to the begin of the next cycle.
@@ -199,6 +202,12 @@ def repetition_offset(segment: Segment, draws: Array, c: int, number: int, at: S
         there = draws[(5 * after + 3 * c + 2) % len(draws)] + draws[(11 * after + c + 7) % len(draws)] - 1.0
         here = 0.5 * (here + there)
     return SHIFTED * segment.personal * OFFSETS[c] * here
+
+
+@kernel
+def travels(segment: Segment) -> bool:
+    """Return whether an action has a path without a gait."""
+    return segment.last_travel > segment.first_travel
 
 
 @kernel
@@ -279,7 +288,7 @@ def stage_knots(
             begin, length = repetition_span(segment, draws, cycle)
             time = begin + time_in_cycle(segment, at, length)
         time += stage_length * habit_lag(habits, segment, c, at)
-        pose = actions.key_pose[key, c] * unit * size
+        pose = actions.key_pose[key, c] * unit * size + unit * drawn_offset(habits, segment, actions.key_offsets, key, c)
         offset = shift + repetition_offset(segment, draws, c, cycle, at) if stage == CYCLE else shift
         n = set_knot(curve, n, time, pose + hanging_offset(offset, c, pose), actions.key_through[key])
     return n
@@ -345,6 +354,7 @@ def knots_of_channel(
     exact = c in (ROOT_HEIGHT, ROOT_FORWARD) or is_foot(c) or c >= FIRST_HAND or (segment.support == FLOOR and c == PELVIS_TILT)
     size = 1.0 if exact else (1.0 + 0.4 * (segment.amplitude - 1.0)) * habit_size(habits, segment, c)
     hold = actions.pose[segment.kind, c] * unit * size
+    hold += unit * drawn_offset(habits, segment, actions.pose_offsets, segment.kind, c)
     hold += hanging_offset(habit_offset(habits, segment, c, is_used(segment, actions, c)), c, hold)
     n = set_knot(curve, 0, segment.start, 0.0, False)
     n = stage_knots(curve, segment, actions, draws, habits, c, ENTER, 0, unit, n)
@@ -359,6 +369,24 @@ def knots_of_channel(
     n = set_knot(curve, n, segment.end, 0.0, False)
     for i in range(n):
         curve.knots[PUSH, i] /= leg
+    knot_speeds(curve.knots, curve.moving, n)
+    return n
+
+
+@kernel
+def travel_knots(curve: Curve, segment: Segment, actions: ActionTables, draws: Array, column: int) -> int:
+    """Write one of the rates at which a segment travels to `curve.knots`, from rest to rest, and return the number of knots.
+
+    What a repetition takes longer, it is slower, so that the path keeps its size at any tempo.
+    """
+    fill_row(curve.knots[PUSH], 0.0)
+    n = set_knot(curve, 0, segment.start, 0.0, False)
+    for number in range(segment.repetitions):
+        begin, length = repetition_span(segment, draws, number)
+        for i in range(segment.first_travel + (number > 0), segment.last_travel):
+            rate = actions.travel[i, column] * segment.cycle / length
+            n = set_knot(curve, n, begin + actions.travel[i, 0] * length, rate, True)
+    n = set_knot(curve, n, segment.end, 0.0, False)
     knot_speeds(curve.knots, curve.moving, n)
     return n
 

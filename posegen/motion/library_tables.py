@@ -15,7 +15,7 @@ import numpy as np
 from posegen.kernels import Array
 from posegen.library.channels import ANCHORS, CHANNELS, FOOT_PLACE, HAND_CHANNELS, SIDED_CHANNELS, channels_named, widest
 from posegen.library.load import Library
-from posegen.library.schema import MOST_PERFORMANCES, Action, Key
+from posegen.library.schema import MOST_PERFORMANCES, Action, Key, Offsets
 from posegen.motion.gait.curves import half_cycle_later
 from posegen.motion.gait.steps import GAITS, Gaits, gait_tables, stride_parameters
 from posegen.motion.workspace import ACTION
@@ -27,8 +27,8 @@ ENTER, CYCLE, EXIT = 0, 1, 2
 _STAGES = ("enter", "cycle", "exit")
 RETURNED, PLACED = 1, 2
 """How an action places its feet: where they were before, or where its foot channels put them."""
-LIFTED = {"left": -1, "right": -2}
-"""Point numbers of the intervals in which a foot is lifted."""
+LIFTED, FALLING = {"left": -1, "right": -2}, -3
+"""Point numbers of the intervals in which a foot is lifted, and in which the body falls freely."""
 SERIES = 4
 _LEVEL_FOREARM = 60
 """Degrees of elbow flexion from which a hand of an idle posture may be as high as the one that performs an action above it."""
@@ -92,6 +92,8 @@ class ActionTables(NamedTuple):
     key_stage, key_at, key_through : [keys]
         The keys of all actions; those of one action are `first_key` to `last_key`.
     key_pose, key_given : [keys, channels]
+    pose_offsets, key_offsets : float [offsets, 2 * actions, channels], float [offsets, keys, channels]
+        What a number of a person adds to each pose.
     series_channel : int [series]
         The harmonics of all actions; those of one action are `first_series` to `last_series`.
     series_cos, series_sin : float [series, SERIES]
@@ -105,8 +107,12 @@ class ActionTables(NamedTuple):
     limits : float [2 * actions, len(LIMITED), 2]
         Least and largest value of channels that are kept within the ranges of their joints, turns.
     intervals : float [intervals, 4]
-        Intervals of a stage in which a foot is lifted (point -1 left, -2 right) or another point touches (its index in
-        CONTACTS): point, stage, begin and end as fractions of the stage; those of one action start at `first_interval`.
+        Intervals of a stage in which a foot is lifted (point -1 left, -2 right), the body falls freely (-3), or another point
+        touches (its index in CONTACTS): point, stage, begin and end as fractions of the stage; those of one action start at
+        `first_interval`.
+    travel : float [keys, 4]
+        How fast bodies travel without a gait: share of the cycle, leg lengths per second ahead and to the left, turns per
+        second; the keys of one action are `first_travel` to `last_travel`.
     gaits : Gaits
         Curves of walking and running.
     """
@@ -131,6 +137,8 @@ class ActionTables(NamedTuple):
     key_through: Array
     key_pose: Array
     key_given: Array
+    pose_offsets: Array
+    key_offsets: Array
     series_channel: Array
     series_cos: Array
     series_sin: Array
@@ -139,6 +147,7 @@ class ActionTables(NamedTuple):
     bend: Array
     limits: Array
     intervals: Array
+    travel: Array
     gaits: Gaits
 
 
@@ -175,7 +184,19 @@ def _row(values: Mapping[str, float], near: str) -> tuple[Array, Array]:
     return row, given
 
 
-def _keys(action: Action, near: str, pose: Array, used: Array) -> list[tuple[int, float, bool, Array, Array]]:
+def _offsets(offsets: Offsets, near: str) -> list[Array]:
+    return [_row(pose, near)[0] for pose in offsets]
+
+
+def _stacked(offsets: list[list[Array]]) -> Array:
+    """Return the offsets of some poses, float [offsets, poses, channels]: zeros where a pose has fewer than another one."""
+    out = np.zeros((max(map(len, offsets), default=0), len(offsets), len(CHANNELS)))
+    for k, rows in enumerate(offsets):
+        out[: len(rows), k] = np.reshape(rows, (-1, len(CHANNELS)))
+    return out
+
+
+def _keys(action: Action, near: str, pose: Array, used: Array) -> list[tuple[int, float, bool, Array, Array, list[Array]]]:
     stages: tuple[list[Key], ...] = (action.enter_keys, action.cycle_keys, action.exit_keys)
     rows = []
     for stage, keys in enumerate(stages):
@@ -183,10 +204,12 @@ def _keys(action: Action, near: str, pose: Array, used: Array) -> list[tuple[int
             keys = [*keys, Key(at=1.0, pose={})]
         for key in keys:
             row, given = _row(key.pose, near)
+            offsets = _offsets(key.offsets, near)
             if stage == CYCLE and key.at == 1:
                 # A cycle ends in the pose in which it began, in every channel that it moves.
+                offsets = offsets or [np.where(given, 0.0, own) for own in _offsets(action.offsets, near)]
                 row, given = np.where(given, row, pose), given | used
-            rows.append((stage, key.at, key.through, row, given))
+            rows.append((stage, key.at, key.through, row, given, offsets))
     return rows
 
 
@@ -195,13 +218,19 @@ def _intervals(action: Action, near: str) -> list[tuple[int, int, float, float]]
     sides = {"near": (near,), "far": (far,), "both": ("left", "right"), "left": ("left",), "right": ("right",)}
     rows = []
     for lift in action.lifts:
-        points = [LIFTED[side] for side in sides[lift.foot]]
+        body = lift.foot == "body"
+        points = [LIFTED[side] for side in sides["both" if body else lift.foot]] + [FALLING] * body
         rows += [(point, _STAGES.index(lift.stage), lift.begin, lift.end) for point in points]
     for touch in action.touches:
         word, _, rest = touch.point.partition("_")
         names = [f"{side}_{rest}" for side in sides[word]] if rest else [word]
         rows += [(CONTACTS.index(name), _STAGES.index(touch.stage), touch.begin, touch.end) for name in names]
     return rows
+
+
+def _travel(action: Action, near: str) -> list[tuple[float, float, float, float]]:
+    to_left = -1.0 if near == "right" else 1.0
+    return [(key.at, key.forward, to_left * key.aside, to_left * key.turn / 360) for key in action.travel]
 
 
 def _parts(names: Iterable[str], near: str) -> set[str]:
@@ -269,7 +298,7 @@ def _alike(one: Action, other: Action) -> bool:
         {name: value for name, value in each.pose.items() if "foot_" in name or "_hand_" in name} for each in (one, other)
     )
     outside = ([lift for lift in each.lifts if lift.stage != "cycle"] for each in (one, other))
-    equal = ("support", "flight", "harmonics", "anchors", "enter_keys", "exit_keys", "touches")
+    equal = ("support", "flight", "harmonics", "anchors", "enter_keys", "exit_keys", "touches", "travel")
     hands = (
         {name.split("_hand_")[0] for key in each.cycle_keys for name in key.pose if "_hand_" in name} for each in (one, other)
     )
@@ -311,9 +340,11 @@ def _is_idle(action: Action) -> bool:
 def library_tables(library: Library) -> ActionTables:
     """Return the arrays of the actions of `library` (hashed by identity) and of the gaits."""
     rows: list[dict[str, Any]] = []
-    keys: list[tuple[int, float, bool, Array, Array]] = []
+    keys: list[tuple[int, float, bool, Array, Array, list[Array]]] = []
+    offsets: list[list[Array]] = []
     series: list[tuple[int, Array, Array]] = []
     intervals: list[tuple[int, int, float, float]] = []
+    travel: list[tuple[float, float, float, float]] = []
     performed = [(a, library.action(name)) for a, name in enumerate(library.actions)]
     others = [(a, other) for a, action in performed for other in action.performances[1:]]
     first_strategy = 2 * len(performed) + 2 * np.searchsorted([a for a, _ in others], np.arange(len(performed)))
@@ -328,25 +359,38 @@ def library_tables(library: Library) -> ActionTables:
     for (a, action), turn_share in zip(performed + others, taken, strict=True):
         for near in ("left", "right"):
             pose, used = _row(action.pose, near)
-            first_key, first_series, first_interval = len(keys), len(series), len(intervals)
+            first_key, first_series, first_interval, first_travel = len(keys), len(series), len(intervals), len(travel)
             for key in (*action.enter_keys, *action.cycle_keys, *action.exit_keys):
                 used = used | _row(key.pose, near)[1]
             series += _series(action, near)
             used[[c for c, _, _ in series[first_series:]]] = True
             keys += _keys(action, near, pose, used)
             intervals += _intervals(action, near)
+            travel += _travel(action, near)
+            offsets.append(_offsets(action.offsets, near))
             flight, begin, again = (*action.flight, 0.0)[:3] if action.flight else (0.0, 0.0, 0.0)
             end = begin + (flight / action.cycle if action.cycle else 0.0)
             guided = PLACED if any(used[CHANNELS.index(name)] for name in _FOOT) else RETURNED if action.lifts else 0
             gait = GAITS[action.gait]
             kind = (SUPPORTS[action.support], gait, guided, *_open_ends(action, bool(used[list(_FOOT_CHANNELS)].any())))
-            ranges = (first_key, len(keys), first_series, len(series), first_interval, len(intervals))
+            ranges = (
+                first_key,
+                len(keys),
+                first_series,
+                len(series),
+                first_interval,
+                len(intervals),
+                first_travel,
+                len(travel),
+            )
             owned, parts = _owned(action, near, used)
             hands = [ANCHORS.index(a) for a in (action.anchors.near, action.anchors.far)]
             rows.append(
                 {
                     "action": np.int64(a),
-                    "numbers": np.array((action.enter, action.exit, flight, begin, end, again, *kind, *ranges), ACTION),
+                    "numbers": np.array(
+                        (action.enter, action.exit, flight, begin, end, again, *kind, *ranges, action.cycle), ACTION
+                    ),
                     "turn_share": turn_share,
                     "pose": pose,
                     "used": used,
@@ -365,10 +409,13 @@ def library_tables(library: Library) -> ActionTables:
         key_through=np.asarray([k[2] for k in keys], bool),
         key_pose=np.asarray([k[3] for k in keys]).reshape(-1, len(CHANNELS)),
         key_given=np.asarray([k[4] for k in keys], bool).reshape(-1, len(CHANNELS)),
+        pose_offsets=_stacked(offsets),
+        key_offsets=_stacked([k[5] for k in keys]) if any(offsets) else np.zeros((0, len(keys), len(CHANNELS))),
         series_channel=np.asarray([s[0] for s in series], np.int64),
         series_cos=np.asarray([s[1] for s in series]).reshape(-1, SERIES),
         series_sin=np.asarray([s[2] for s in series]).reshape(-1, SERIES),
         intervals=np.asarray(intervals, np.float64).reshape(-1, 4),
+        travel=np.asarray(travel, np.float64).reshape(-1, 4),
         gaits=gait_tables(),
         first_strategy=first_strategy.astype(np.int64),
         strategies=np.array([len(action.performances) - 1 for _, action in performed], np.int64),

@@ -298,6 +298,7 @@ def segment_records(scenes: Scenes, actions: ActionTables) -> Array:
         records[name] = getattr(scenes, name)
     for name in numbers.dtype.names or ():
         records[name] = numbers[name][records["kind"]]
+    records["warp"] *= records["first_travel"] == records["last_travel"]  # the pace of steps and flights is that of their path
     records["shown_start"], records["shown_end"] = records["start"], records["end"]
     base = (records["kind"] >= 0) & ~scenes.layered
     _overlap_neighbours(records, base, scenes.together, actions)

@@ -11,7 +11,7 @@ from posegen.kernels import Array, Scalar, kernel
 from posegen.motion import rows
 from posegen.motion.gait import steps
 from posegen.motion.gait.curves import curve_warp
-from posegen.motion.key_poses import stage_bounds
+from posegen.motion.key_poses import fill_track, stage_bounds, travel_knots, travels
 from posegen.motion.library_tables import ActionTables
 from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
 from posegen.motion.workspace import Clock, Person, Role, Segment, Workspace, copy_row, fill_row, leg_length
@@ -330,6 +330,20 @@ def glide(segment: Segment, clock: Clock, speed: Array) -> None:
 
 
 @kernel
+def travel(work: Workspace, segment: Segment, actions: ActionTables, person: Person, clock: Clock) -> None:
+    """Add the rates at which an action without a gait travels and turns to the rows of the root."""
+    leg, rates = leg_length(person), work.root[rows.WORK]
+    for column in range(3):
+        n = travel_knots(work.curve, segment, actions, person.draws, 1 + column)
+        fill_row(rates, np.float32(0.0))
+        fill_track(rates, work.curve.knots, n, clock)
+        row = work.root[(rows.SPEED, rows.ASIDE_SPEED, rows.TURNING)[column]]
+        unit = np.float32(1.0 if column == 2 else leg)
+        for f in range(len(row)):
+            row[f] += unit * rates[f]
+
+
+@kernel
 def fill_timeline(work: Workspace, role: Role, person: Person, actions: ActionTables, clock: Clock) -> None:
     """Write the root rows of speed, phase, heading and path from the base segments.
 
@@ -348,4 +362,6 @@ def fill_timeline(work: Workspace, role: Role, person: Person, actions: ActionTa
     for k in range(role.base):
         if role.segments[k].gait == 0 and role.segments[k].speed > 0:
             glide(role.segments[k], clock, work.root[rows.SPEED])
+        if travels(role.segments[k]):
+            travel(work, role.segments[k], actions, person, clock)
     integrate_path(work.root, clock, phase, role.start[rows.START_HEADING], role.start[rows.START_X], role.start[rows.START_Z])

@@ -30,11 +30,12 @@ ACTION = np.dtype(
     [
         *((name, np.float64) for name in ("enter", "exit", "flight_seconds", "flight_begin", "flight_end", "flight_again")),
         *((name, np.int64) for name in ("support", "gait", "guided", "opens", "closes")),
-        *((f"{end}_{table}", np.int64) for table in ("key", "series", "interval") for end in ("first", "last")),
+        *((f"{end}_{table}", np.int64) for table in ("key", "series", "interval", "travel") for end in ("first", "last")),
+        ("cycle", np.float64),
     ]
 )
 """Numbers of an action: seconds of its stages and flights, shares of the cycle at which flights begin and end, support, gait,
-placement of the feet, and its ranges of rows in the tables of keys, series and intervals.
+placement of the feet, its ranges of rows in the tables of keys, series, intervals and travel, and the seconds of its cycle.
 """
 SEGMENT = np.dtype(
     [

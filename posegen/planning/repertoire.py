@@ -42,6 +42,7 @@ class Repertoire:
     layered : whether it may be a layer over another action
     host : whether it allows layers
     sided, seated, resting, counted, jumping : whether it has a side, a seat, a seat or the floor below it, repetitions, flights
+    steady : whether it contains free fall as an interval, which takes the same time at any pace, so that its tempo is 1
     shaped : whether captions can name the shape of its path, such as a circle
     shortest, longest : seconds at tempo 1 with the fewest and the most repetitions
     enter, exit, cycle : seconds at tempo 1
@@ -63,6 +64,7 @@ class Repertoire:
     resting: Array
     counted: Array
     jumping: Array
+    steady: Array
     shaped: Array
     shortest: Array
     longest: Array
@@ -95,7 +97,8 @@ def repertoire(library: Library) -> Repertoire:
             action.repetitions is not None,
             action.support == "flight",
         )
-        kinds = gait, base, action.layered and not base, host, action.sided, seated, resting, counted, jumping, shaped
+        steady = any(lift.foot == "body" for one in action.performances for lift in one.lifts)
+        kinds = gait, base, action.layered and not base, host, action.sided, seated, resting, counted, jumping, steady, shaped
         seconds = *seconds_of(action), action.enter, action.exit, action.cycle
         ranges = *(action.repetitions or (0, 0)), *(action.speed or (0.0, 0.0)), *action.turn
         rows.append((*kinds, *seconds, *ranges))  # in the order of the attributes

@@ -247,7 +247,7 @@ def _main_action(known: Repertoire, actor: Actor, state: _State, number: int, dr
     filler = too_long & known.counted[action] & (state.previous != known.standing)
     action = np.where(filler, known.standing, action)
     action = np.where(required & (number == asked.at), asked.action, action)
-    tempo = tempo_of(actor.person.energy, actor.tempo, draws[:, SegmentDraw.TEMPO])
+    tempo = np.where(known.steady[action], 1.0, tempo_of(actor.person.energy, actor.tempo, draws[:, SegmentDraw.TEMPO]))
     target = target_of(remaining, left, usual, draws[:, SegmentDraw.TARGET])
     room = np.minimum(room - around_of(known, action), usual * 3.0)
     span, repetitions = span_of(known, action, tempo, target, room, draws[:, SegmentDraw.REPETITIONS])
@@ -259,7 +259,8 @@ def _main_action(known: Repertoire, actor: Actor, state: _State, number: int, dr
     degrees, span = np.where(path > 0, 0.0, degrees), np.where(path > 0, seconds, span)
     degrees, span = shortened_turn(known, action, degrees, span, rest)
     factor = ending_factor(known, action, span, rest, kept)
-    hastened = np.clip(tempo / factor, *tempo_limits(actor.tempo))
+    factor = np.where(known.steady[action], 1.0, factor)
+    hastened = np.where(known.steady[action], 1.0, np.clip(tempo / factor, *tempo_limits(actor.tempo)))
     span = np.where(known.counted[action], span * tempo / hastened, span * factor)
     tempo = np.where(known.counted[action], hastened, tempo)
     start, end = state.time, state.time + span

@@ -17,7 +17,7 @@ from posegen.kernels import Array, Scalar, kernel
 from posegen.library.channels import channels_named
 from posegen.motion import rows
 from posegen.motion.feet import legs
-from posegen.motion.feet.stances import FOOT_CHANNELS, guided_from, place_stance_foot, plan_stances
+from posegen.motion.feet.stances import FOOT_CHANNELS, guided_from, moved_foot, place_stance_foot, plan_stances
 from posegen.motion.key_poses import mark_intervals
 from posegen.motion.library_tables import LIFTED, PLACED, ActionTables
 from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
@@ -369,8 +369,8 @@ def guide_swings(
         for f in range(begin, min(end + 1, root.shape[1])):
             if root[rows.GUIDED, f] != PLACED:
                 continue
-            forward = ahead * (foot[rows.FOOT_FORWARD, f] - foot[rows.FOOT_FORWARD, still])
-            aside = out * (foot[rows.FOOT_ASIDE, f] - foot[rows.FOOT_ASIDE, still])
+            forward, aside = moved_foot(root, foot, side, still, f)
+            forward, aside = ahead * forward, out * aside
             s, c = root[rows.HEADING_SIN, f], root[rows.HEADING_COS, f]
             nominal[0, f] = x + (root[rows.PATH_X, f] - root[rows.PATH_X, still]) + forward * s + aside * c
             nominal[2, f] = z + (root[rows.PATH_Z, f] - root[rows.PATH_Z, still]) + forward * c - aside * s

@@ -385,6 +385,23 @@ def guided_from(root: Array, stance: Array) -> int:
 
 
 @kernel
+def moved_foot(root: Array, foot: Array, side: int, before: int, now: int) -> tuple[Scalar, Scalar]:
+    """Return by how much the channels of a foot have moved it forward and aside since a frame, in the heading of another one.
+
+    `foot` is float32 [4, frames]; lengths are in leg lengths.
+    """
+    forward, aside = foot[rows.FOOT_FORWARD, before], foot[rows.FOOT_ASIDE, before]
+    if root[rows.HEADING, before] != root[rows.HEADING, now]:
+        # The place before is seen from a body that has turned since.
+        there_s, there_c = root[rows.HEADING_SIN, before], root[rows.HEADING_COS, before]
+        s = there_s * root[rows.HEADING_COS, now] - there_c * root[rows.HEADING_SIN, now]
+        c = there_c * root[rows.HEADING_COS, now] + there_s * root[rows.HEADING_SIN, now]
+        out = np.float32(1.0 if side == 0 else -1.0)
+        forward, aside = forward * c - out * aside * s, aside * c + out * forward * s
+    return foot[rows.FOOT_FORWARD, now] - forward, foot[rows.FOOT_ASIDE, now] - aside
+
+
+@kernel
 def guide_footprints(root: Array, foot: Array, ahead: Array, side: int, leg: Scalar, home: Scalar, stances: Array) -> bool:
     """Move the footprints of guided feet from the previous ones by the change of path and foot channels.
 
@@ -421,8 +438,8 @@ def guide_footprints(root: Array, foot: Array, ahead: Array, side: int, leg: Sca
             before = guided_from(root, stances[i - 1])
             x = stances[i - 1, rows.PRINT_X] + root[rows.PATH_X, land] - root[rows.PATH_X, before]
             z = stances[i - 1, rows.PRINT_Z] + root[rows.PATH_Z, land] - root[rows.PATH_Z, before]
-            forward = leg * (foot[rows.FOOT_FORWARD, land] - foot[rows.FOOT_FORWARD, before])
-            aside = leg * out * (foot[rows.FOOT_ASIDE, land] - foot[rows.FOOT_ASIDE, before])
+            forward, aside = moved_foot(root, foot, side, before, land)
+            forward, aside = leg * forward, leg * out * aside
         stances[i, rows.PRINT_X] = x + forward * s + aside * c
         stances[i, rows.PRINT_Z] = z + forward * c - aside * s
         stances[i, rows.PRINT_HEIGHT] = max(0.0, leg * foot[rows.FOOT_UP, land])

@@ -1,0 +1,161 @@
+"""Steps in the first and in the last stage of an action: from standing to where the feet of a clip are, and back.
+
+While the body starts or stops, the feet step in turn; a foot that stands near enough to its place stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from posegen.arrays import Array
+from posegen.mocap.steps import CLEAR_UP, STANCE_HALF_WIDTH, STEP_UP, FootTrack
+from posegen.mocap.travel import Course
+
+SAME_PLACE = 0.08
+"""Leg lengths by which a foot may stand elsewhere than in quiet standing without a step."""
+STRIDE = 0.8
+"""Leg lengths that the body moves on in a step at most."""
+STILL = 0.3
+"""Leg lengths that the body moves on in a stage in which the feet need not step in turn."""
+LIFT_OFF, LANDING = 0.1, 0.85
+"""Shares of the time of a step from which, and to which, its foot is in the air."""
+SIDES = (1.0, -1.0)
+
+
+class StageSteps(NamedTuple):
+    """Intervals in which feet are lifted, and values of their channels at shares of the stage, as in an action file."""
+
+    lifts: list[dict[str, Any]]
+    keys: list[dict[str, Any]]
+
+
+class _Swing(NamedTuple):
+    foot: int
+    begin: float
+    end: float
+
+
+def standing(foot: int) -> Array:
+    """Return where a foot stands in quiet standing, ahead of the body and to the left of it, in leg lengths."""
+    return np.array([0.0, SIDES[foot] * STANCE_HALF_WIDTH])
+
+
+def feet_that_move(feet: Sequence[FootTrack], course: Course, entering: bool) -> list[int]:
+    """Return the feet in contact that must step in a stage, whose course is given."""
+    at, edge, rest = (0, -1, 0) if entering else (-1, 0, -1)
+    far = [
+        _distance(course.placed(foot.place(number, at), edge), course.placed(standing(number), rest)) / course.leg
+        for number, foot in enumerate(feet)
+    ]
+    return [number for number, foot in enumerate(feet) if foot.contact[at] and far[number] > SAME_PLACE]
+
+
+def stage_steps(feet: Sequence[FootTrack], words: Sequence[str], course: Course, entering: bool) -> StageSteps:
+    """Return the steps of the first or of the last stage.
+
+    Parameters
+    ----------
+    feet : sequence of FootTrack
+        Left and right, over the cycle.
+    words : sequence of str
+        What they are called in the action.
+    course : Course
+        Of the stage.
+    entering : bool
+        Whether it is the first stage.
+    """
+    at, edge, rest = (0, -1, 0) if entering else (-1, 0, -1)
+    places = [course.placed(foot.place(number, at), edge) for number, foot in enumerate(feet)]
+    home = [course.placed(standing(number), rest) for number in (0, 1)]
+    here, goal = (home, places) if entering else (places, home)
+    air = [number for number, foot in enumerate(feet) if not foot.contact[at]]
+    swings = _swings(feet, feet_that_move(feet, course, entering), air, course, entering)
+    lifts, keys = [], {}
+    for k, swing in enumerate(swings):
+        name, foot = words[swing.foot], swing.foot
+        later = next((other for other in swings[k + 1 :] if other.foot == foot), None)
+        free = k == len(swings) - 1 and foot in air if entering else k == 0 and foot in air
+        target = goal[foot]
+        if later is not None:
+            # A foot lands where the body is in the middle of its stance.
+            target = course.placed(standing(foot), _index(course, (swing.end + later.begin) / 2))
+        stage = "enter" if entering else "exit"
+        lifts.append({"stage": stage, "foot": name, "begin": round(swing.begin, 3), "end": round(swing.end, 3)})
+        for share, where, up in _flight(here[foot], target, swing, free, entering):
+            ahead, left = course.seen(where, _index(course, share))
+            keys.setdefault(round(share, 3), {}).update(
+                {
+                    f"{name}_foot_forward": round(float(ahead), 3),
+                    f"{name}_foot_aside": round(float(SIDES[foot] * left) - STANCE_HALF_WIDTH, 3),
+                    f"{name}_foot_up": up,
+                }
+            )
+        here[foot] = target
+    return StageSteps(lifts, [{"at": share, "through": True, "pose": pose} for share, pose in sorted(keys.items())])
+
+
+def _swings(
+    feet: Sequence[FootTrack], moved: Sequence[int], air: Sequence[int], course: Course, entering: bool
+) -> list[_Swing]:
+    needed = sorted({*moved, *air})
+    if not needed:
+        return []
+    at = 0 if entering else -1
+    ahead = sorted(needed, key=lambda number: float(feet[number].forward[at]))
+    nearest = air[0] if air else ahead[-1 if entering else 0]  # the foot whose step is next to the cycle
+    far = _distance(course.place[0], course.place[-1]) / course.leg
+    steps = len(needed)
+    if moved and far > STILL:
+        steps = max(steps, int(np.ceil(far / STRIDE)))
+    order = [number for number, _ in zip(_alternate(nearest), range(steps), strict=False)]
+    if steps == len(needed) == 1:
+        order = needed
+    if entering:
+        order.reverse()
+    swings = []
+    edges = _edges(course, len(order), far)
+    for k, number in enumerate(order):
+        begin, end = (edges[k] + share * (edges[k + 1] - edges[k]) for share in (LIFT_OFF, LANDING))
+        if number in air and entering and k == len(order) - 1:
+            begin, end = (begin if len(order) > 1 else 0.3), 1.0
+        if number in air and not entering and k == 0:
+            begin, end = 0.0, (end if len(order) > 1 else 0.7)
+        swings.append(_Swing(number, begin, end))
+    return swings
+
+
+def _edges(course: Course, steps: int, far: float) -> list[float]:
+    """Return the shares of the stage between which each step is: equal ways, or times where the body hardly moves on."""
+    even = np.linspace(0, 1, steps + 1)
+    if far <= STILL:
+        return [float(edge) for edge in even]
+    gone = np.concatenate([[0.0], np.cumsum(np.sqrt((np.diff(course.place, axis=0) ** 2).sum(-1)))])
+    return [float(edge) for edge in np.interp(even * gone[-1], gone, np.linspace(0, 1, len(gone)))]
+
+
+def _alternate(first: int) -> Any:
+    return ((first + k) % 2 for k in count())
+
+
+def _flight(here: Array, there: Array, swing: _Swing, free: bool, entering: bool) -> list[tuple[float, Array, float]]:
+    """Return shares of the stage, and where a foot is then; `free` is whether the step goes on in the cycle."""
+    span = swing.end - swing.begin
+    if free and entering:
+        return [(swing.begin, here, 0.0), (swing.begin + 0.25 * span, here, CLEAR_UP)]
+    landing = [(swing.end - 0.25 * span, there, CLEAR_UP), (swing.end, there, 0.0)]
+    if free:
+        return landing
+    rising = [(swing.begin, here, 0.0), (swing.begin + 0.25 * span, here, CLEAR_UP)]
+    return [*rising, ((swing.begin + swing.end) / 2, (here + there) / 2, STEP_UP), *landing]
+
+
+def _index(course: Course, share: float) -> int:
+    return round(share * (len(course.heading) - 1))
+
+
+def _distance(one: Array, other: Array) -> float:
+    return float(np.sqrt(((one - other) ** 2).sum()))
