@@ -6,7 +6,7 @@ pose and from its last one back. A clip that repeats a movement becomes one repe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -43,6 +43,8 @@ SLOW = 0.5
 """Leg lengths per second up to which a clip may begin and end with both feet on the ground."""
 EDGE_SECONDS = 1.2
 """Seconds from which the begin and the end of a clip that travels may be cut off."""
+STEADY_FRAMES = (2, 1, 0)
+"""Frames around the begin and the end of a stride in which the same foot is on the ground, if there are such strides."""
 MOST_RATES = 120
 """Rates of travel in all repetitions: the engine holds so many."""
 SIDES = ("left", "right")
@@ -61,8 +63,8 @@ MOST_TWIST = 24.0
 FARTHEST = 1.95
 """Leg lengths that a foot may move away."""
 TOLERANCE = {"root": 0.006, "foot": 0.008, "foot_pitch": 2.5}
-DEGREES = 1.5
-"""Largest differences between the curve through the key poses and the clip."""
+DEGREES, FINER = 1.5, 0.5
+"""Largest differences between the curve through the key poses and the clip; finer for feet that move relative to a body."""
 STILL = {"root": 0.015, "foot": 0.015}
 STILL_DEGREES = 3.0
 """Ranges of channels that do not count as moved."""
@@ -83,7 +85,7 @@ class SeveralActionsError(UsageError):
 class _Clip(NamedTuple):
     """One repetition of a clip: channels of body and feet, where it lies or falls freely, and how it travels.
 
-    `keys` are rates of travel [key, 4] and `courses` those of the three stages, whose first and last one take `seconds`.
+    `keys` are rates of travel [key, 4], from the begin of the course `start`; the first and the last stage take `seconds`.
     """
 
     channels: dict[str, Array]
@@ -92,7 +94,7 @@ class _Clip(NamedTuple):
     lies: Array
     falls: list[slice]
     keys: Array | None = None
-    courses: tuple[Course, Course, Course] | None = None
+    start: Course | None = None
     seconds: tuple[float, float] = (0.0, 0.0)
 
 
@@ -116,6 +118,8 @@ class ClipAction:
         Whether it moves nothing but arms, trunk and head, so that it may be performed over another action.
     joints : float64 [frame, 22, 3]
         One repetition, in which its side and its count are looked for.
+    paced : callable
+        Returns the entry if the three stages take other times, in seconds.
     """
 
     entry: dict[str, Any]
@@ -125,6 +129,7 @@ class ClipAction:
     keys: int
     layered: bool
     joints: Array
+    paced: Callable[[float, float, float], dict[str, Any]]
 
 
 def clip_action(joints: Array, fps: float, name: str) -> ClipAction:
@@ -156,18 +161,19 @@ def clip_action(joints: Array, fps: float, name: str) -> ClipAction:
         channels, feet = _one_cycle(channels, feet, cycle)
         clip = _Clip(channels, [_settled(foot) for foot in feet], cycle, lies[cycle.first : cycle.last + 1], [])
         return _assembled(clip, joints[cycle.first : cycle.last + 1], ground)
-    return _travelling(joints, contact, lies, falls, ground, name, begin)
+    if lies.any():
+        raise UsageError(f"{name}: travels or turns as it lies, and an action lies down and gets up in one place: cut the clip")
+    return _travelling(joints, contact, falls, ground, name, begin)
 
 
-def _travelling(
-    joints: Array, contact: Array, lies: Array, falls: list[slice], ground: Ground, name: str, begin: float
-) -> ClipAction:
+def _travelling(joints: Array, contact: Array, falls: list[slice], ground: Ground, name: str, begin: float) -> ClipAction:
     """Return the action of a clip that travels, turns or leaves the ground, relative to its path."""
+    lies = np.zeros(len(joints), bool)
     course = smooth_course(joints, FPS, ground.leg)
     rates = rates_of(course, FPS)
     cycle = find_cycle(_gait_features(joints, course, ground, name), FPS)
     _refuse_long(joints, cycle, lies, name)
-    span = _strides(contact, rates, cycle) if cycle.repeated > 1 else _begun_and_ended(contact, rates, name)
+    span = _strides(contact, rates, cycle) if cycle.repeated > 1 else _begun_and_ended(joints, contact, rates, name)
     where = slice(span.first, span.last + 1)
     joints, contact, lies, rates = joints[where], contact[:, where], lies[where], rates[where].copy()
     falls = [slice(max(fall.start - span.first, 0), fall.stop - span.first) for fall in falls if fall.stop > span.first]
@@ -180,24 +186,19 @@ def _travelling(
     start = Course(course.place[span.first :], course.heading[span.first :], course.leg)
     feet = [foot_track(joints, ground, side, on, lies) for side, on in zip(SIDES, contact, strict=True)]
 
-    def relative(enter: float, leave: float) -> tuple[list[FootTrack], tuple[Course, Course, Course]]:
-        courses = follow(keys, (enter, (len(joints) - 1) / FPS, leave), start, FPS)
-        return [along_path(foot, number, ground, _below_path(courses[1], ground)) for number, foot in enumerate(feet)], courses
-
-    tracks, courses = relative(1.0, 1.0)
-    path = _below_path(courses[1], ground)
-    channels = _unled(_within(body_channels(joints, path), lies, name, begin + span.first / FPS), courses[1], rates)
+    course = follow(keys, (1.0, (len(joints) - 1) / FPS, 1.0), start, FPS)[1]
+    path = _below_path(course, ground)
+    tracks = [along_path(foot, number, ground, path) for number, foot in enumerate(feet)]
+    channels = _unled(_within(body_channels(joints, path), lies, name, begin + span.first / FPS), course, rates)
     channels, tracks = _one_cycle(channels, tracks, Cycle(0, len(joints) - 1, span.repeated))
     shortest = [_blend_seconds(channels, i, tracks, lies[i]) for i in (0, -1)]
     speeds = [float(np.hypot(*rates[i, :2])) for i in (0, -1)]
     behind = [_carrying(tracks, i) for i in (0, -1)]
     seconds = [
-        max(stage_seconds(speed, sense * at), least if speed < 0.25 else 0.45)
+        max(stage_seconds(speed, sense * at), least if speed < 0.25 else 0.0)
         for speed, at, least, sense in zip(speeds, behind, shortest, (-1, 1), strict=True)
     ]
-    seconds = [round(each, 2) for each in seconds]
-    _, courses = relative(seconds[0], seconds[1])
-    clip = _Clip(channels, tracks, span, lies, falls, keys, courses, (seconds[0], seconds[1]))
+    clip = _Clip(channels, tracks, span, lies, falls, keys, start, (round(seconds[0], 2), round(seconds[1], 2)))
     return _assembled(clip, joints, path)
 
 
@@ -309,29 +310,41 @@ def _gait_features(joints: Array, course: Course, ground: Ground, name: str) -> 
 def _strides(contact: Array, rates: Array, cycle: Cycle) -> Cycle:
     """Return a repetition that begins in the middle of a step, as it is begun from standing."""
     period = cycle.last - cycle.first
-    lone = np.flatnonzero(contact.sum(axis=0)[: contact.shape[1] - period] == 1)
+    starts = np.arange(contact.shape[1] - period)
+    lone = np.zeros(0, np.int64)
+    for frames in STEADY_FRAMES:
+        # The same foot is on the ground around the begin and around the end.
+        around = np.clip(starts[:, None] + np.arange(-frames, frames + 1), 0, len(starts) - 1)
+        seen = contact[:, np.stack([around, around + period])]
+        lone = np.flatnonzero((seen == seen[:, :1, :, :1]).all(axis=(0, 1, 3)) & (contact[:, starts].sum(axis=0) == 1))
+        if len(lone):
+            break
     if np.hypot(*rates[cycle.first, :2]) < SLOW or not len(lone):
         return cycle
     runs = np.split(lone, np.flatnonzero(np.diff(lone) > 1) + 1)
-    begins = np.array([run[min(len(run) - 1, round(0.6 * len(run)))] for run in runs])
+    begins = np.array([run[len(run) // 2] for run in runs])
     first = int(begins[np.abs(begins - cycle.first).argmin()])
     return Cycle(first, first + period, cycle.repeated)
 
 
-def _begun_and_ended(contact: Array, rates: Array, name: str) -> Cycle:
+def _begun_and_ended(joints: Array, contact: Array, rates: Array, name: str) -> Cycle:
     """Return a clip that begins and ends with a foot on the ground: at speed, in the middle of a step."""
     feet, fast = contact.sum(axis=0), np.sqrt((rates[:, :2] ** 2).sum(-1)) > SLOW
     within = min(round(EDGE_SECONDS * FPS), len(feet) // 3)
+    pelvis = point(joints, "pelvis")
+    forward = np.gradient(pelvis, axis=0)
+    ankles = np.stack([point(joints, f"{side}_ankle") for side in SIDES])
+    # Which foot carries the body, and whether the body has passed it.
+    passed = (((ankles - pelvis) * forward)[..., [0, 2]].sum(-1) * contact).sum(axis=0) <= 0
 
-    def chosen(order: Array) -> int:
+    def chosen(order: Array, behind: bool) -> int:
+        alone = (feet[order] == 1) & (passed[order] == behind)
+        if fast[order[0]] and alone.any():
+            return int(order[alone.argmax()])
         fits = feet[order] > 0
-        if fast[order[0]] and (feet[order] == 1).any():
-            alone = np.flatnonzero(feet[order] == 1)
-            runs = np.split(alone, np.flatnonzero(np.diff(alone) > 1) + 1)
-            return int(order[runs[0][len(runs[0]) // 2]])
         return int(order[fits.argmax()]) if fits.any() else -1
 
-    first, last = chosen(np.arange(within)), chosen(np.arange(len(feet) - 1, len(feet) - 1 - within, -1))
+    first, last = chosen(np.arange(within), True), chosen(np.arange(len(feet) - 1, len(feet) - 1 - within, -1), False)
     if min(first, last) < 0:
         raise UsageError(f"{name}: begins or ends in the air; cut the clip while a foot is on the ground")
     return Cycle(first, last, 1)
@@ -416,35 +429,34 @@ def _below(name: str) -> bool:
 
 
 def _assembled(clip: _Clip, joints: Array, ground: Ground) -> ClipAction:
-    channels, feet, cycle = clip.channels, clip.feet, clip.cycle
+    channels, feet, cycle, travels = clip.channels, clip.feet, clip.cycle, clip.keys is not None
     if clip.lies.any():
         channels = channels | {"root_height": channels["root_height"] / standing_height(ground)}
-    tracks, layered = _moved(channels, feet, clip.keys is not None)
+    tracks, layered = _moved(channels, feet, travels)
     side = _side(channels, feet)
     near = side or "right"
     seconds = (len(joints) - 1) / FPS
-    enter, leave = clip.seconds if clip.keys is not None else (_blend_seconds(tracks, i, feet, clip.lies[i]) for i in (0, -1))
-    lifts, extra = ([], {}) if layered else _lifts(clip, near, (enter, leave))  # a layer leaves the feet where they are
-    pose, cycle_keys = _key_poses(tracks, feet, near)
+    enter, leave = clip.seconds if travels else (_blend_seconds(tracks, i, feet, clip.lies[i]) for i in (0, -1))
+    pose, cycle_keys = _key_poses(tracks, feet, near, travels)
     parts = [_written(part, near) if side else part for part in _parts(tracks)] if layered else list(PARTS)
-    entry: dict[str, Any] = {
+    plain: dict[str, Any] = {
         "parts": parts,
         "layered": layered,
         "sided": bool(side),
         "support": "floor" if clip.lies.any() else "planted",
-        "enter": enter,
-        "exit": leave,
-        "cycle": round(seconds, 3),
     }
-    entry["repetitions"] = [1, max(1, min(2 * cycle.repeated, 12)) if cycle.repeated > 1 else 1]
-    entry |= {"pose": pose, "cycle_keys": cycle_keys, **extra}
-    if lifts:
-        entry["lifts"] = lifts
-    if clip.keys is not None:
-        entry["travel"] = as_entries(clip.keys, -1.0 if near == "right" else 1.0)
+    most = max(1, min(2 * cycle.repeated, 12)) if cycle.repeated > 1 else 1
+    moved: dict[str, Any] = {"repetitions": [1, most], "pose": pose, "cycle_keys": cycle_keys}
     if not layered and float(channels["root_height"].min()) < BENT_ANKLES:
-        entry["ranges"] = {"ankle_dorsiflexion": FLAT_FOOT}
-    return ClipAction(entry, side, seconds, cycle.repeated, len(cycle_keys), layered, joints)
+        moved["ranges"] = {"ankle_dorsiflexion": FLAT_FOOT}
+
+    def paced(enter: float, cycle: float, leave: float) -> dict[str, Any]:
+        paces = {"enter": enter, "exit": leave, "cycle": cycle}
+        # A layer leaves the feet where they are.
+        return plain | paces | moved | ({} if layered else _stages(clip, near, (enter, cycle, leave), seconds))
+
+    entry = paced(enter, round(seconds, 3), leave)
+    return ClipAction(entry, side, seconds, cycle.repeated, len(cycle_keys), layered, joints, paced)
 
 
 def _moved(channels: Mapping[str, Array], feet: list[FootTrack], travels: bool) -> tuple[dict[str, Array], bool]:
@@ -469,7 +481,9 @@ def _moved(channels: Mapping[str, Array], feet: list[FootTrack], travels: bool) 
     return tracks, layered and any("_arm" in part for part in _parts(tracks))
 
 
-def _key_poses(tracks: Mapping[str, Array], feet: list[FootTrack], near: str) -> tuple[dict[str, float], list[dict[str, Any]]]:
+def _key_poses(
+    tracks: Mapping[str, Array], feet: list[FootTrack], near: str, travels: bool
+) -> tuple[dict[str, float], list[dict[str, Any]]]:
     """Return the first pose, and the key poses behind it."""
     at = np.arange(len(feet[0].contact)) / (len(feet[0].contact) - 1)
     keys: dict[int, dict[str, float]] = {}
@@ -482,8 +496,8 @@ def _key_poses(tracks: Mapping[str, Array], feet: list[FootTrack], near: str) ->
         if begin != 0:
             pose[written] = begin
         limb = name.partition("_foot_")[0] if "_foot_" in name else ""
-        forced = _edges(feet[("left", "right").index(limb)].contact) if limb else np.zeros(0, np.int64)
-        for i in thinned(at, values, _tolerance(name), forced):
+        forced = _edges(feet[SIDES.index(limb)].contact, travels) if limb else np.zeros(0, np.int64)
+        for i in thinned(at, values, _tolerance(name) * (FINER if limb and travels else 1.0), forced):
             if i > 0:
                 keys.setdefault(int(i), {})[written] = _rounded(name, float(values[i]))
     cycle_keys = [{"at": round(float(at[i]), 4), "through": True, "pose": keys[i]} for i in sorted(keys)]
@@ -526,10 +540,14 @@ def _is_still(name: str, values: Array) -> bool:
     return bool(np.abs(values).max() < STILL.get(_kind(name), STILL_DEGREES))
 
 
-def _edges(contact: Array) -> Array:
-    """Return the frames at the ends of each contact, between which a foot does not move."""
-    runs = true_intervals(contact)
-    return np.array([i for run in runs for i in (run.start, run.stop - 1)], np.int64)
+def _edges(contact: Array, travels: bool) -> Array:
+    """Return the frames at the ends of each contact, between which a foot does not move.
+
+    Where the body travels, those beside them too: a foot that stays moves relative to it, and must not slide.
+    """
+    near = (-2, -1, 0, 1) if travels else (0,)
+    found = [i for run in true_intervals(contact) for k in near for i in (run.start + k, run.stop - 1 - k)]
+    return np.array([i for i in found if 0 <= i < len(contact)], np.int64)
 
 
 def _side(channels: Mapping[str, Array], feet: list[FootTrack]) -> str:
@@ -546,8 +564,11 @@ def _side(channels: Mapping[str, Array], feet: list[FootTrack]) -> str:
     return ""
 
 
-def _lifts(clip: _Clip, near: str, seconds: tuple[float, float]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Return the intervals in which feet are lifted, and the keys of the steps into the first place and out of the last one."""
+def _stages(clip: _Clip, near: str, paces: tuple[float, float, float], seconds: float) -> dict[str, Any]:
+    """Return how an action travels, when its feet are lifted, and the steps into its first place and out of its last one.
+
+    `paces` are the seconds of its three stages, and `seconds` those of the clip: a slower action travels as far.
+    """
     last = len(clip.feet[0].contact) - 1
 
     def shares(run: slice) -> dict[str, float]:
@@ -560,17 +581,19 @@ def _lifts(clip: _Clip, near: str, seconds: tuple[float, float]) -> tuple[list[d
         for run in true_intervals(~foot.contact)
     ]
     lifts += [{"foot": "body", **shares(fall)} for fall in clip.falls]
-    if clip.courses is not None:
-        courses = clip.courses[0], clip.courses[2]
-    else:
-        courses = (Course(np.zeros((2, 2)), np.zeros(2), 1.0),) * 2
-    keys = {}
+    found: dict[str, Any] = {}
+    courses = (Course(np.zeros((2, 2)), np.zeros(2), 1.0),) * 2
+    if clip.keys is not None and clip.start is not None:
+        keys = clip.keys * (1, *(seconds / paces[1],) * 3)
+        first, _, final = follow(keys, paces, clip.start, FPS)
+        courses = first, final
+        found["travel"] = as_entries(keys, -1.0 if near == "right" else 1.0)
     for stage, course in zip(("enter", "exit"), courses, strict=True):
         steps = stage_steps(clip.feet, words, course, stage == "enter")
         lifts += steps.lifts
         if steps.keys:
-            keys[f"{stage}_keys"] = steps.keys
-    return lifts, keys
+            found[f"{stage}_keys"] = steps.keys
+    return found | ({"lifts": lifts} if lifts else {})
 
 
 def _blend_seconds(tracks: Mapping[str, Array], i: int, feet: list[FootTrack], lies: bool) -> float:

@@ -181,11 +181,13 @@ def _worked_out(clip: SourceClip, label: Label, action: ClipAction) -> dict[str,
 
 def _groups(clips: Sequence[_Labelled]) -> Iterator[tuple[str, list[_Labelled]]]:
     """Yield the name of each action with its clips: of one label and of similar duration, the most usual one first."""
-    by_label: dict[tuple[str, bool, str, bool, bool], list[_Labelled]] = {}
+    by_label: dict[tuple[Any, ...], list[_Labelled]] = {}
     for clip in clips:
         entry = clip.action.entry
         falls = any(lift["foot"] == "body" for lift in entry.get("lifts", ()))
-        kind = clip.label.name, entry["layered"], entry["support"], "travel" in entry, falls
+        # Of those that travel, some are one stride.
+        strides = "travel" in entry and entry["repetitions"][1] > 1
+        kind = clip.label.name, entry["layered"], entry["support"], "travel" in entry, strides, falls
         by_label.setdefault(kind, []).append(clip)
     taken: dict[str, int] = {}
     for (label, *_), members in sorted(by_label.items()):
@@ -204,35 +206,34 @@ _OWN = ("pose", "enter_keys", "cycle_keys", "exit_keys", "lifts", "travel")
 
 def _entry(members: Sequence[_Labelled]) -> dict[str, Any]:
     actions = [member.action for member in members]
-    first = dict(actions[0].entry)
+    enter, leave = (max(action.entry[stage] for action in actions) for stage in ("enter", "exit"))
+    cycle = round(sum(action.seconds for action in actions) / len(actions), 3)
+    entries = [action.paced(enter, cycle, leave) for action in actions]
     sides = [action.side for action in actions]
     sided = sum(map(bool, sides)) * 2 > len(sides)
-    parts = [part for action in actions for part in action.entry["parts"]]
-    first |= {
+    parts = [part for entry in entries for part in entry["parts"]]
+    first = entries[0] | {
         "parts": list(dict.fromkeys(parts)),
         "sided": sided,
-        "enter": max(action.entry["enter"] for action in actions),
-        "exit": max(action.entry["exit"] for action in actions),
-        "cycle": round(sum(action.seconds for action in actions) / len(actions), 3),
-        "repetitions": [1, max(action.entry["repetitions"][1] for action in actions)],
+        "repetitions": [1, max(entry["repetitions"][1] for entry in entries)],
     }
     signs: dict[str, Any] = {}
     if sided and all(sides) and (sign := side_sign(actions)):
         signs["side"] = sign
-    strides = any(key["forward"] or key["aside"] for action in actions for key in action.entry.get("travel", ()))
+    strides = any(key["forward"] or key["aside"] for entry in entries for key in entry.get("travel", ()))
     if not strides and (sign := count_sign(actions)):
         signs["count"] = sign
     elif first["repetitions"][1] == 1:
         signs.pop("count", None)
     if signs:
         first["signs"] = signs
-    for action in actions:
-        if "ranges" in action.entry:
-            first["ranges"] = action.entry["ranges"]
+    for entry in entries:
+        if "ranges" in entry:
+            first["ranges"] = entry["ranges"]
     if len(actions) > 1:
         first["strategies"] = {
-            f"clip_{number}": {key: action.entry.get(key, {} if key == "pose" else []) for key in _OWN}
-            for number, action in enumerate(actions[1:], 2)
+            f"clip_{number}": {key: entry.get(key, {} if key == "pose" else []) for key in _OWN}
+            for number, entry in enumerate(entries[1:], 2)
         }
         first["usual"] = 0.5
     return first

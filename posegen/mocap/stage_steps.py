@@ -12,17 +12,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from posegen.arrays import Array
-from posegen.mocap.steps import CLEAR_UP, STANCE_HALF_WIDTH, STEP_UP, FootTrack
+from posegen.mocap.steps import STANCE_HALF_WIDTH, STEP_UP, FootTrack
 from posegen.mocap.travel import Course
 
 SAME_PLACE = 0.08
 """Leg lengths by which a foot may stand elsewhere than in quiet standing without a step."""
-STRIDE = 0.8
+STRIDE = 0.75
 """Leg lengths that the body moves on in a step at most."""
 STILL = 0.3
 """Leg lengths that the body moves on in a stage in which the feet need not step in turn."""
 LIFT_OFF, LANDING = 0.1, 0.85
 """Shares of the time of a step from which, and to which, its foot is in the air."""
+RISEN = 0.09
+"""Leg lengths that a foot rises before it moves on: toes that are lower would slide."""
+RISES, STAYS = 0.16, 0.28
+"""Shares of a step in which its foot rises so far, and in which it still is above the place that it leaves."""
 SIDES = (1.0, -1.0)
 
 
@@ -87,13 +91,12 @@ def stage_steps(feet: Sequence[FootTrack], words: Sequence[str], course: Course,
         lifts.append({"stage": stage, "foot": name, "begin": round(swing.begin, 3), "end": round(swing.end, 3)})
         for share, where, up in _flight(here[foot], target, swing, free, entering):
             ahead, left = course.seen(where, _index(course, share))
-            keys.setdefault(round(share, 3), {}).update(
-                {
-                    f"{name}_foot_forward": round(float(ahead), 3),
-                    f"{name}_foot_aside": round(float(SIDES[foot] * left) - STANCE_HALF_WIDTH, 3),
-                    f"{name}_foot_up": up,
-                }
-            )
+            pose = keys.setdefault(round(share, 3), {})
+            pose[f"{name}_foot_forward"] = round(float(ahead), 3)
+            pose[f"{name}_foot_aside"] = round(float(SIDES[foot] * left) - STANCE_HALF_WIDTH, 3)
+            pose[f"{name}_foot_up"] = up
+            if entering or share > swing.begin:
+                pose[f"{name}_foot_pitch"] = 0.0  # a foot steps flat, whatever its pitch in the clip
         here[foot] = target
     return StageSteps(lifts, [{"at": share, "through": True, "pose": pose} for share, pose in sorted(keys.items())])
 
@@ -110,7 +113,7 @@ def _swings(
     far = _distance(course.place[0], course.place[-1]) / course.leg
     steps = len(needed)
     if moved and far > STILL:
-        steps = max(steps, int(np.ceil(far / STRIDE)))
+        steps = max(steps, int(np.ceil(far / STRIDE)) + 1)
     order = [number for number, _ in zip(_alternate(nearest), range(steps), strict=False)]
     if steps == len(needed) == 1:
         order = needed
@@ -133,6 +136,8 @@ def _edges(course: Course, steps: int, far: float) -> list[float]:
     even = np.linspace(0, 1, steps + 1)
     if far <= STILL:
         return [float(edge) for edge in even]
+    # The first and the last step are halves: one begins or ends beside the other foot, the other goes on in the cycle.
+    even = np.concatenate([[0.0], np.arange(steps - 1) + 0.5, [steps - 1.0]]) / max(steps - 1, 1) if steps > 1 else even
     gone = np.concatenate([[0.0], np.cumsum(np.sqrt((np.diff(course.place, axis=0) ** 2).sum(-1)))])
     return [float(edge) for edge in np.interp(even * gone[-1], gone, np.linspace(0, 1, len(gone)))]
 
@@ -143,13 +148,12 @@ def _alternate(first: int) -> Any:
 
 def _flight(here: Array, there: Array, swing: _Swing, free: bool, entering: bool) -> list[tuple[float, Array, float]]:
     """Return shares of the stage, and where a foot is then; `free` is whether the step goes on in the cycle."""
-    span = swing.end - swing.begin
-    if free and entering:
-        return [(swing.begin, here, 0.0), (swing.begin + 0.25 * span, here, CLEAR_UP)]
-    landing = [(swing.end - 0.25 * span, there, CLEAR_UP), (swing.end, there, 0.0)]
+    early, late = (swing.begin + RISES * (swing.end - swing.begin), swing.end - RISES * (swing.end - swing.begin))
+    leaves, arrives = (swing.begin + STAYS * (swing.end - swing.begin), swing.end - STAYS * (swing.end - swing.begin))
+    rising = [(swing.begin, here, 0.0), (early, here, RISEN), (leaves, here, STEP_UP)]
+    landing = [(arrives, there, STEP_UP), (late, there, RISEN), (swing.end, there, 0.0)]
     if free:
-        return landing
-    rising = [(swing.begin, here, 0.0), (swing.begin + 0.25 * span, here, CLEAR_UP)]
+        return rising if entering else landing
     return [*rising, ((swing.begin + swing.end) / 2, (here + there) / 2, STEP_UP), *landing]
 
 

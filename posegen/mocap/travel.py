@@ -26,6 +26,8 @@ CLEAR = 0.3
 """Share of the hips' width that is level where they show a heading."""
 BRAKING = 2.2
 """Leg lengths per second that a body starts or stops in a second."""
+SHORTEST = 0.6
+"""Seconds of a stage in which a foot lifts off."""
 ROUGHLY = 60
 """Points at which a stage is followed."""
 
@@ -153,7 +155,7 @@ def stage_seconds(rate: float, behind: float) -> float:
     if rate < 0.25:
         return 0.0
     matched = 2 * behind / rate
-    return matched if 0.45 <= matched <= 1.3 else min(max(rate / BRAKING, 0.7), 1.8)
+    return matched if SHORTEST <= matched <= 1.3 else min(max(rate / BRAKING, 1.1), 1.8)
 
 
 def as_entries(keys: Array, to_left: float) -> list[dict[str, Any]]:
