@@ -24,7 +24,7 @@ from posegen.mocap.repetitions import Cycle, find_cycle
 from posegen.mocap.stage_steps import SAME_PLACE, stage_steps
 from posegen.mocap.steps import STANCE_HALF_WIDTH, FootTrack, along_path, contacts, flat_ankle_height, foot_track
 from posegen.mocap.support import lying, supported
-from posegen.mocap.travel import Course, as_entries, follow, rate_keys, rates_of, smooth_course, stage_seconds
+from posegen.mocap.travel import Course, as_entries, follow, foot_yaw, rate_keys, rates_of, smooth_course, stage_seconds
 from posegen.motion.channels import MOST_TURNED, SHOULDER_LEAD, SHOULDERS_TURN
 from posegen.motion.scene_arrays import NEUTRAL
 from posegen.skeleton import JOINT_LIMITS, PARTS
@@ -189,7 +189,8 @@ def _travelling(joints: Array, contact: Array, falls: list[slice], ground: Groun
     course = follow(keys, (1.0, (len(joints) - 1) / FPS, 1.0), start, FPS)[1]
     path = _below_path(course, ground)
     tracks = [along_path(foot, number, ground, path) for number, foot in enumerate(feet)]
-    channels = _unled(_within(body_channels(joints, path), lies, name, begin + span.first / FPS), course, rates)
+    yaws = foot_yaw(course.heading, contact[0]), foot_yaw(course.heading, contact[1])
+    channels = _unled(_within(body_channels(joints, path, yaws), lies, name, begin + span.first / FPS), course, rates)
     channels, tracks = _one_cycle(channels, tracks, Cycle(0, len(joints) - 1, span.repeated))
     shortest = [_blend_seconds(channels, i, tracks, lies[i]) for i in (0, -1)]
     speeds = [float(np.hypot(*rates[i, :2])) for i in (0, -1)]
@@ -447,7 +448,7 @@ def _assembled(clip: _Clip, joints: Array, ground: Ground) -> ClipAction:
     }
     most = max(1, min(2 * cycle.repeated, 12)) if cycle.repeated > 1 else 1
     moved: dict[str, Any] = {"repetitions": [1, most], "pose": pose, "cycle_keys": cycle_keys}
-    if not layered and float(channels["root_height"].min()) < BENT_ANKLES:
+    if not layered and (travels or float(channels["root_height"].min()) < BENT_ANKLES):
         moved["ranges"] = {"ankle_dorsiflexion": FLAT_FOOT}
 
     def paced(enter: float, cycle: float, leave: float) -> dict[str, Any]:

@@ -11,10 +11,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from posegen.errors import UsageError
-from posegen.library.load import read_library
+from posegen.library.load import load_library, read_library
 from posegen.library.schema import MOST_STRATEGIES
 from posegen.machine import free_disk
 from posegen.mocap.actions import ClipAction
@@ -128,6 +129,7 @@ def import_clips(
             _add_clip(clip, label_of(file, table, clip.label), read)
         if progress is not None:
             progress(number + 1, len(files))
+    _try_out(read)
     if not read.clips:
         reasons = "\n".join(read.refused[:20])
         raise UsageError(f"none of the clips can be used:\n{reasons}")
@@ -146,6 +148,21 @@ def _add_clip(clip: SourceClip, label: Label, read: _Read) -> None:
     read.refused += pieces.refused
     read.clips += [_Labelled(name, label, action) for name, action in pieces.actions]
     read.sources += [_worked_out(replace(clip, name=name), label, action) for name, action in pieces.actions]
+
+
+def _try_out(read: _Read) -> None:
+    """Refuse the clips that other bodies cannot perform."""
+    from posegen.mocap.trial import failures
+
+    with TemporaryDirectory() as folder:
+        single = {f"{PREFIX}clip_{number}": [clip] for number, clip in enumerate(read.clips)}
+        if not single:
+            return
+        _write(Path(folder), single, [], [], {})
+        failed = {single[name][0].name: reason for name, reason in failures(load_library(Path(folder)), list(single))}
+    read.refused += [f"{name}: {reason}; repair the clip, or leave it out" for name, reason in failed.items()]
+    read.clips = [clip for clip in read.clips if clip.name not in failed]
+    read.sources = [source for source in read.sources if source["clip"] not in failed]
 
 
 def _existing(path: Path) -> Path:

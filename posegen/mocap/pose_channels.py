@@ -83,7 +83,7 @@ def on_ground(joints: Array, ground: Ground) -> Array:
     return np.stack([left, moved[..., 1], ahead], axis=-1)
 
 
-def body_channels(joints: Array, ground: Ground) -> dict[str, Array]:
+def body_channels(joints: Array, ground: Ground, yaws: tuple[Array | float, Array | float] = (0.0, 0.0)) -> dict[str, Array]:
     """Return root, pelvis, trunk, neck, hip rotation and arm channels of a clip.
 
     Parameters
@@ -91,6 +91,8 @@ def body_channels(joints: Array, ground: Ground) -> dict[str, Array]:
     joints : float64 [frame, 22, 3]
         Metres, y up.
     ground : Ground
+    yaws : tuple of float64 [frame]
+        Radians by which the left and the right foot of the action point further to the left than the body faces.
 
     Returns
     -------
@@ -121,9 +123,9 @@ def body_channels(joints: Array, ground: Ground) -> dict[str, Array]:
         for name, most in MOST_CALIBRATED.items():
             off = float(np.median(angles[name][upright])) - NEUTRAL[name]
             angles[name] -= np.clip(off, -most, most)
-    for side, sign in (("left", 1.0), ("right", -1.0)):
+    for side, sign, yaw in (("left", 1.0, yaws[0]), ("right", -1.0, yaws[1])):
         angles |= _arm(body, chest, side, sign)
-        angles[f"{side}_hip_rotation"] = _knee_turn(body, side, sign)
+        angles[f"{side}_hip_rotation"] = _knee_turn(body, side, sign, yaw)
     for name in angles:
         angles[name] = angles[name] - NEUTRAL.get(name.removeprefix("left_").removeprefix("right_"), 0.0)
     up = pelvis[:, :, 1] * HIP_BELOW_PELVIS
@@ -286,11 +288,11 @@ def _steady(angle: Array, clearness: Array) -> Array:
     return np.asarray(weight * angle + (1 - weight) * filled)
 
 
-def _knee_turn(body: Array, side: str, sign: float) -> Array:
+def _knee_turn(body: Array, side: str, sign: float, yaw: Array | float) -> Array:
     """Return the degrees by which a knee points further out than the foot, which points 7 degrees out."""
     hip, knee, ankle = (point(body, f"{side}_{name}") for name in ("hip", "knee", "ankle"))
     axis = unit(ankle - hip)
-    out = np.radians(7.0) * sign
+    out = np.radians(7.0) * sign + yaw
     s, c = np.sin(out), np.cos(out)
     front = 0.1 - axis[:, 1]
     before = np.stack([s * front, axis[:, 0] * s + axis[:, 2] * c, c * front], -1)

@@ -1,0 +1,65 @@
+"""A trial of imported actions: other bodies perform each of them, and their joints, limbs and feet are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from posegen.checks.limits import CROSSES, LEAVES, check_limits
+from posegen.evaluation.plausibility import foot_skate
+from posegen.library.load import Library
+from posegen.motion.engine import animate
+from posegen.planning.repertoire import STANDING
+from posegen.scene import BOTH, LEFT, Scenes, empty_scenes
+
+STATURES = (1.5, 1.6, 1.7, 1.8, 1.9)
+"""Metres of the bodies that perform each action."""
+FPS = 25
+BEFORE, AFTER = 0.4, 0.8
+"""Seconds of standing before and behind an action."""
+MOST_SKATE = 0.06
+"""Mean share of the steps of low toes in which a toe moves: twice that of a good import."""
+
+
+def failures(library: Library, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the names of actions that most bodies cannot perform, with the reason.
+
+    Parameters
+    ----------
+    library : Library
+    names : sequence of str
+        Actions that are performed once.
+    """
+    for name in names:
+        scenes = _scenes(library, name)
+        motion = animate(scenes, library, int(scenes.length.max()), FPS)
+        joints, labels = motion.joints[:, None], motion.action[:, None]
+        bits = check_limits(joints, labels, 0, scenes.actors, scenes.length, library, FPS).bodies[:, 0]
+        skate = [
+            foot_skate(motion.joints[i, 0, : scenes.length[i]].astype(np.float64), FPS)["skate, strict"]
+            for i in range(len(bits))
+        ]
+        if 2 * int((bits & LEAVES > 0).sum()) > len(bits):
+            yield name, "joints of other bodies leave their range"
+        elif 2 * int((bits & CROSSES > 0).sum()) > len(bits):
+            yield name, "limbs of other bodies pass through each other"
+        elif np.mean(skate) > MOST_SKATE:
+            yield name, f"feet of other bodies slide in {np.mean(skate):.0%} of the time"
+
+
+def _scenes(library: Library, name: str) -> Scenes:
+    action, stand = library.action(name), library.index(STANDING)
+    scenes = empty_scenes(len(STATURES), 1, 3)
+    scenes.persons.stature[:, 0] = STATURES
+    end = BEFORE + action.enter + action.cycle + action.exit
+    spans = [(stand, -2.0, BEFORE), (library.index(name), BEFORE, end), (stand, end, end + 10.0)]
+    if action.layered:
+        spans = [(stand, -2.0, end + 10.0), spans[1]]
+        scenes.layered[:, 0, 1] = True
+    for k, (what, start, stop) in enumerate(spans):
+        scenes.action[:, 0, k], scenes.start[:, 0, k], scenes.end[:, 0, k] = what, start, stop
+    scenes.repetitions[:, 0, 1] = 1
+    scenes.side[:, 0, 1] = LEFT if action.sided else BOTH
+    scenes.length[:] = int(np.ceil((end + AFTER) * FPS))
+    return scenes
