@@ -19,6 +19,7 @@ from posegen.library.load import load_library, read_library
 from posegen.library.schema import MOST_STRATEGIES
 from posegen.machine import free_disk
 from posegen.mocap.actions import ClipAction
+from posegen.mocap.directions import add_offsets
 from posegen.mocap.labels import Label, label_of, read_label_table
 from posegen.mocap.pieces import clip_actions
 from posegen.mocap.signs import count_sign, side_sign
@@ -218,14 +219,14 @@ def _groups(clips: Sequence[_Labelled]) -> Iterator[tuple[str, list[_Labelled]]]
             yield f"{PREFIX}{label}" + (f"_{taken[label]}" if taken[label] > 1 else ""), [middle, *group]
 
 
-_OWN = ("pose", "enter_keys", "cycle_keys", "exit_keys", "lifts", "travel")
+_OWN = ("pose", "offsets", "enter_keys", "cycle_keys", "exit_keys", "lifts", "travel")
 
 
 def _entry(members: Sequence[_Labelled]) -> dict[str, Any]:
     actions = [member.action for member in members]
     enter, leave = (max(action.entry[stage] for action in actions) for stage in ("enter", "exit"))
     cycle = round(sum(action.seconds for action in actions) / len(actions), 3)
-    entries = [action.paced(enter, cycle, leave) for action in actions]
+    entries = add_offsets([action.paced(enter, cycle, leave) for action in actions])
     sides = [action.side for action in actions]
     sided = sum(map(bool, sides)) * 2 > len(sides)
     parts = [part for entry in entries for part in entry["parts"]]

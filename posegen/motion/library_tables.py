@@ -207,7 +207,8 @@ def _keys(action: Action, near: str, pose: Array, used: Array) -> list[tuple[int
             offsets = _offsets(key.offsets, near)
             if stage == CYCLE and key.at == 1:
                 # A cycle ends in the pose in which it began, in every channel that it moves.
-                offsets = offsets or [np.where(given, 0.0, own) for own in _offsets(action.offsets, near)]
+                own = _offsets(action.offsets, near)
+                offsets = [np.where(given, *pair) for pair in zip(offsets or [0 * each for each in own], own, strict=True)]
                 row, given = np.where(given, row, pose), given | used
             rows.append((stage, key.at, key.through, row, given, offsets))
     return rows
