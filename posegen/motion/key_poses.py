@@ -207,7 +207,7 @@ def repetition_offset(segment: Segment, draws: Array, c: int, number: int, at: S
 @kernel
 def travels(segment: Segment) -> bool:
     """Return whether an action has a path without a gait."""
-    return segment.last_travel > segment.first_travel
+    return bool(segment.last_travel > segment.first_travel)
 
 
 @kernel
