@@ -90,7 +90,7 @@ def _make_clips(folder: Path) -> None:
     for action in actions:
         (folder / "clips" / action).mkdir(parents=True)
         for number, clip in enumerate(made[action][:4]):
-            np.save(folder / "clips" / action / f"{number}.npy", clip)
+            np.save(folder / "clips" / action / f"{action}_{number:02}.npy", clip)
     assert (
         main(["export", str(folder / "data/first"), "--to", "bvh", "-o", str(folder / "bvh"), "--variant", "base", "--quiet"])
         == 0
