@@ -320,11 +320,16 @@ class Stance(StrictModel):
         foot, side = self.out.foot, 1 if self.out.foot == "near" else -1
         stands: dict[str, float] = {f"{foot}_foot_forward": self.forward, f"{foot}_foot_aside": self.aside}
         pelvis: dict[str, float] = {"root_forward": self.forward / 2, "root_lateral": side * self.aside / 2}
-        always = self.out.stage == "enter"
+        always, lifted = self.out.stage == "enter", f"{'far' if foot == 'near' else 'near'}_foot_forward"
+
+        def moved(pose: dict[str, float]) -> dict[str, float]:
+            # The other foot moves with the pelvis while it is in the air, and lands where it stood.
+            return {lifted: self.forward / 2} if pose.get(lifted) else {}
+
         first, last = (0.0, 1.0) if always else (self.out.end, self.back.begin)
         keys = {stage: list(getattr(action, f"{stage}_keys")) for stage in ("enter", "cycle", "exit")}
         keys["cycle"] = [
-            key.model_copy(update={"pose": _added(key.pose, pelvis)}) if first <= key.at <= last else key
+            key.model_copy(update={"pose": _added(key.pose, pelvis | moved(key.pose))}) if first <= key.at <= last else key
             for key in keys["cycle"]
         ]
         home = dict.fromkeys(stands, 0.0)

@@ -457,7 +457,8 @@ family: kicks
 actions:
   kick:
     {parts: [legs], sided: true, enter: 1, exit: 1, cycle: 2, repetitions: [1, 2], pose: {root_forward: .1},
-     lifts: [{foot: near, begin: .2, end: .8}], cycle_keys: [{at: .5, pose: {near_foot_up: .4, root_forward: .3}}],
+     lifts: [{foot: near, begin: .2, end: .8}],
+     cycle_keys: [{at: .5, pose: {near_foot_up: .4, near_foot_forward: .5, root_forward: .3}}],
      strategies: {low: {weight: 3, cycle_keys: [{at: .5, pose: {near_foot_up: .2}}]}},
      stances: {ahead: {weight: .25, forward: .2, OUT}}}
 """
@@ -472,7 +473,11 @@ def test_strategies_are_also_performed_in_each_stance(base: Path) -> None:
     assert stood.pose == {"root_forward": 0.2, "root_lateral": 0.0, "far_foot_forward": 0.2, "far_foot_aside": 0.0}
     assert [(key.at, key.pose["far_foot_forward"]) for key in stood.enter_keys] == [(0.1, 0.0), (0.9, 0.2)]
     assert [(key.at, key.pose["far_foot_forward"]) for key in stood.exit_keys] == [(0.2, 0.2), (0.8, 0.0)]
-    assert stood.cycle_keys[0].pose == {"near_foot_up": 0.4, "root_forward": pytest.approx(0.4)}
+    assert stood.cycle_keys[0].pose == {
+        "near_foot_up": 0.4,
+        "near_foot_forward": pytest.approx(0.6),
+        "root_forward": pytest.approx(0.4),
+    }
     assert [lift.foot for lift in stood.lifts] == ["near", "far", "far"]
 
 
