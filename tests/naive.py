@@ -251,7 +251,8 @@ def key_size(
     personal = min(personal, 1.06) if own in ("pelvis_tilt", "trunk_flexion") else personal
     if not cycles:
         return amplitude * (1.0 if together else personal)
-    size = float(amplitude * (1 + 0.3 * (draws[(5 * number + CHANNELS.index(own)) % len(draws)] - 0.5)) * personal)
+    width = 0.3 if together else 0.45
+    size = float(amplitude * (1 + width * (draws[(5 * number + CHANNELS.index(own)) % len(draws)] - 0.5)) * personal)
     return 1 + 0.5 * (size - 1) if together else size
 
 

@@ -82,9 +82,9 @@ WITHOUT_ORACLE = {
     "posegen.motion.joint_ranges": {PROPERTIES: "ease_range hip_flexion tuck_pelvis", CALLER: "keep_ranges"},
     "posegen.motion.key_poses": {
         PROPERTIES: "repetition_span time_in_cycle fill_times stage_knots knot_speeds knots_of_channel fill_track "
-        "mark_intervals mark_airborne stage_span passes_on",
+        "mark_intervals mark_airborne stage_span passes_on repetition_offset",
         TRIVIAL: "flight_seconds flight_count takeoff_share stage_bounds flight_begin is_foot is_together set_knot "
-        "root_height_unit flatten_ends time_in_stage",
+        "root_height_unit flatten_ends time_in_stage row_of_repetition is_used most_keys",
     },
     "posegen.motion.placement": {
         CALLER: "fill_paths",

@@ -18,6 +18,7 @@ from posegen.motion.key_poses import (
     flight_seconds,
     knots_of_channel,
     passes_on,
+    repetition_offset,
     repetition_span,
     root_height_unit,
     stage_bounds,
@@ -115,6 +116,18 @@ def test_repetitions_have_an_irregular_beat(name: str, seconds: float, count: in
     assert begins[-1] + lengths[-1] == pytest.approx(exit_begin)
     beats = (begins - enter_end) / (exit_begin - enter_end) * count
     assert np.abs(beats - np.arange(count)).max() < 0.0701
+
+
+@given(SEEDS, st.integers(0, 5))
+def test_offsets_differ_between_repetitions_and_meet_in_between(seed: int, number: int) -> None:
+    draws = np.random.default_rng(seed).random(DRAWS)
+    doing, elbow = segment("squat", 1.0, 9.0, repetitions=6), CHANNELS.index("left_elbow_flexion")
+    here, after = (repetition_offset(doing, draws, elbow, k, 0.5) for k in (number, number + 1))
+    assert here != after
+    assert repetition_offset(doing, draws, elbow, number, 1.0) == pytest.approx((here + after) / 2)
+    assert max(abs(here), abs(after)) <= 1.2 * 16 / 360
+    assert repetition_offset(doing, draws, CHANNELS.index("root_height"), number, 0.5) == 0
+    assert repetition_offset(segment("crouch", 1.0, 9.0), draws, elbow, 0, 0.5) == 0  # it is held
 
 
 @given(st.floats(0.8, 4), st.floats(0.5, 1.5))

@@ -143,7 +143,7 @@ def test_a_front_kick_snaps_out_from_the_knee() -> None:
     assert foot.value > 6.0
     assert knee.at < foot.at
     assert bone("kick", "right_hip", "right_knee", until=foot.at).at < foot.at
-    assert place("kick", "right_ankle")[:, 1].max() > place("kick", "pelvis")[:, 1].mean() - 0.1  # as high as a belly
+    assert place("kick", "right_ankle")[:, 1].max() > place("kick", "pelvis")[:, 1].mean() - 0.13  # as high as a belly
 
 
 def test_a_punch_comes_from_the_hips() -> None:
