@@ -67,9 +67,12 @@ _SIDES = ("near", "far", "both")
 _WRITTEN = {*CENTRAL_CHANNELS, *(f"{side}_{c}" for side in _SIDES for c in (*SIDED_CHANNELS, *HAND_CHANNELS))}
 
 
+_NUMBERS = {name: number for number, name in enumerate(CHANNELS)}
+
+
 def channels_named(name: str) -> list[int]:
     """Return the indices of the channels `name`, or of those of both sides."""
-    return [c for c, channel in enumerate(CHANNELS) if channel in (name, f"left_{name}", f"right_{name}")]
+    return [_NUMBERS[one] for one in (name, f"left_{name}", f"right_{name}") if one in _NUMBERS]
 
 
 def check_channels(names: list[str]) -> None:

@@ -47,12 +47,14 @@ UPRIGHT_ARMS, LEVEL_HEAD = 0.8, 0.5
 """Shares of a lean of the trunk that shoulders and neck make up for: arms hang, and eyes look ahead."""
 SPAN, JITTER, CHANGE = 2.4, 0.35, 1.3
 """Seconds from one posture to the next, share of them by which the begin of a change varies, and seconds that it lasts."""
-IN_ACTION = 0.45
+IN_ACTION = 0.5
 """Share of the deviation that is left in an action on the feet that moves the whole body."""
 FADE = 0.4
 """Least seconds in which the deviation fades at the ends of an action."""
-SHIFTED = 20
+SHIFTED = len(CENTRAL) + 2 * (len(ARMS) + 1)
 """Number of the draws of the shifts; those of the angles are before them."""
+NUMBERS = SHIFTED + len(SHIFTS) + 1
+_ONE_ARM, _OTHER_ARM = (np.arange(len(CENTRAL) + k, SHIFTED, 2) for k in range(2))
 _SIDED_FROM, _SIDED = len(CENTRAL_CHANNELS), len(SIDED_CHANNELS)
 _ELBOW = CHANNELS.index("left_elbow_flexion")
 
@@ -72,32 +74,27 @@ def resting_postures(persons: Persons, draws: Array, posture: Array) -> Array:
     -------
     float32 [..., RESTS, channels]
     """
-    rests = np.zeros((*persons.stature.shape, RESTS, len(CHANNELS)))
+    rests, numbers = np.zeros((*persons.stature.shape, RESTS, len(CHANNELS))), _numbers(draws)
     mirrored = persons.left_handed[..., None]
     for i, (name, most) in enumerate(CENTRAL.items()):
         sign = np.where(mirrored, -1.0, 1.0) if not name.endswith("flexion") else 1.0
-        rests[..., CHANNELS.index(name)] = sign * most / 360 * _numbers(draws, i)
+        rests[..., CHANNELS.index(name)] = sign * most / 360 * numbers[..., i, :]
     lean = rests[..., CHANNELS.index("trunk_flexion")]
     rests[..., CHANNELS.index("neck_flexion")] -= LEVEL_HEAD * lean
     for i, (name, most) in enumerate(SHIFTS.items()):
         sign = np.where(mirrored, -1.0, 1.0) if name == "root_lateral" else 1.0
-        rests[..., CHANNELS.index(name)] = sign * most * _numbers(draws, SHIFTED + i)
-    rests[..., CHANNELS.index("root_height")] = -LOWERED * np.maximum(_numbers(draws, SHIFTED + len(SHIFTS)), 0.0)
+        rests[..., CHANNELS.index(name)] = sign * most * numbers[..., SHIFTED + i, :]
+    rests[..., CHANNELS.index("root_height")] = -LOWERED * np.maximum(numbers[..., SHIFTED + len(SHIFTS), :], 0.0)
     for name in ("pelvis_obliquity", "trunk_lateral"):
         rests[..., CHANNELS.index(name)] += HIP_DROP * rests[..., CHANNELS.index("root_lateral")]
     for side in range(2):
         # A mirrored person has the other hand.
         other = mirrored ^ (side > 0)
-        first = len(CENTRAL)
-
-        def number(which: int, other: Array = other, first: int = first) -> Array:
-            one, two = (_numbers(draws, first + 2 * which + k) for k in range(2))
-            return np.where(other, two, one)
-
+        arm = np.where(other[..., None], numbers[..., _OTHER_ARM, :], numbers[..., _ONE_ARM, :])
         for i, (name, most) in enumerate(ARMS.items()):
-            rests[..., channels_named(name)[side]] = most / 360 * number(i)
+            rests[..., channels_named(name)[side]] = most / 360 * arm[..., i, :]
         elbow = channels_named("elbow_flexion")[side]
-        bent = np.maximum(number(len(ARMS)) - STRAIGHT, 0.0) * BENT / 360
+        bent = np.maximum(arm[..., len(ARMS), :] - STRAIGHT, 0.0) * BENT / 360
         rests[..., elbow] = bent - LESS_BENT * np.maximum(posture[..., None, elbow], 0.0) * (bent > 0)
         rests[..., channels_named("shoulder_rotation")[side]] = -TURNED_IN * bent
         rests[..., channels_named("shoulder_flexion")[side]] += UPRIGHT_ARMS * lean + AHEAD * bent
@@ -105,12 +102,13 @@ def resting_postures(persons: Persons, draws: Array, posture: Array) -> Array:
     return rests.astype(np.float32)
 
 
-def _numbers(draws: Array, which: int) -> Array:
-    """Return numbers on [-1, 1) for the resting postures, float64 [..., RESTS]: the fraction of the sum of two draws."""
-    rest = np.arange(RESTS)
+def _numbers(draws: Array) -> Array:
+    """Return numbers on [-1, 1), float64 [..., numbers, RESTS]: fractions of the sum of two draws, moved away from 0."""
+    which, rest = np.arange(NUMBERS)[:, None], np.arange(RESTS)
     total = draws[..., (5 * rest + 3 * which + 1) % DRAWS].astype(np.float64)
     total = total + draws[..., (11 * rest + 7 * which + 19) % DRAWS]
-    return np.asarray(2.0 * (total - np.floor(total)) - 1.0)
+    number = 2.0 * (total - np.floor(total)) - 1.0
+    return np.asarray(number * (1.5 - 0.5 * number * number))
 
 
 @kernel
