@@ -68,7 +68,7 @@ WITHOUT_ORACLE = {
     "posegen.motion.feet.stances": {
         PROPERTIES: "find_stances contact_offset time_stances mark_contact plan_footprints flatten_pitch pivot_turn "
         "place_stance_foot flatten_stances drop_brief_contacts shorten_stances separate_footprints guide_footprints "
-        "raise_heels",
+        "raise_heels moved_foot",
         CALLER: "plan_stances",
         TRIVIAL: "rest_frame roll_forward rise_on_toes rolled_height guide_pitch guided_from fade_pitch standing_ankle_ahead",
     },
@@ -78,13 +78,13 @@ WITHOUT_ORACLE = {
         PUBLISHED: "stride_rate stance_share",
         TRIVIAL: "step_in_style has_bounce add_bounce",
     },
-    "posegen.motion.habits": {PROPERTIES: "hanging_offset"},
+    "posegen.motion.habits": {PROPERTIES: "hanging_offset drawn_offset"},
     "posegen.motion.joint_ranges": {PROPERTIES: "ease_range hip_flexion tuck_pelvis", CALLER: "keep_ranges"},
     "posegen.motion.key_poses": {
         PROPERTIES: "repetition_span time_in_cycle fill_times stage_knots knot_speeds knots_of_channel fill_track "
-        "mark_intervals mark_airborne stage_span passes_on repetition_offset",
+        "mark_intervals mark_airborne stage_span passes_on repetition_offset travel_knots",
         TRIVIAL: "flight_seconds flight_count takeoff_share stage_bounds flight_begin is_foot is_together set_knot "
-        "root_height_unit flatten_ends time_in_stage row_of_repetition is_used most_keys",
+        "root_height_unit flatten_ends time_in_stage row_of_repetition is_used most_keys travels",
     },
     "posegen.motion.placement": {
         CALLER: "fill_paths",
@@ -94,7 +94,7 @@ WITHOUT_ORACLE = {
     "posegen.motion.resting": {PROPERTIES: "fill_resting_weight rest_anew", TRIVIAL: "change_begin changes"},
     "posegen.motion.scene_arrays": {TRIVIAL: "person_at role_at"},
     "posegen.motion.timeline": {
-        CALLER: "fill_timeline fill_speeds",
+        CALLER: "fill_timeline fill_speeds travel",
         PROPERTIES: "pace plan_ramps plan_rates fill_acceleration integrate_path glide",
         TRIVIAL: "_half_ramp ramped_seconds steps_continue fill_ramp path_increment segment_rates add_stride_parameters",
     },

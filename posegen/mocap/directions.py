@@ -71,7 +71,8 @@ def _tracks(entry: Mapping[str, Any], bound: bool) -> dict[str, Array]:
         knots = [(0.0, start), *((key["at"], key["pose"][name]) for key in entry["cycle_keys"] if name in key["pose"])]
         if knots[-1][0] < 1:
             knots.append((1.0, start))
-        tracks[name] = curve_through(*np.array(knots).T, np.linspace(0, 1, POINTS))
+        at, values = np.array(knots).T
+        tracks[name] = curve_through(at, values, np.linspace(0, 1, POINTS))
     return tracks
 
 

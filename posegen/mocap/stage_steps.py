@@ -78,7 +78,8 @@ def stage_steps(feet: Sequence[FootTrack], words: Sequence[str], course: Course,
     here, goal = (home, places) if entering else (places, home)
     air = [number for number, foot in enumerate(feet) if not foot.contact[at]]
     swings = _swings(feet, feet_that_move(feet, course, entering), air, course, entering)
-    lifts, keys = [], {}
+    lifts: list[dict[str, Any]] = []
+    keys: dict[float, dict[str, float]] = {}
     for k, swing in enumerate(swings):
         name, foot = words[swing.foot], swing.foot
         later = next((other for other in swings[k + 1 :] if other.foot == foot), None)

@@ -34,10 +34,7 @@ ROUGHLY = 60
 
 @dataclass(frozen=True)
 class Course:
-    """Where a body is on its path: place float64 [point, 2] (x, z in metres) and heading float64 [point] (radians).
-
-    `ends` are the courses of the first and of the last stage, as shares of them.
-    """
+    """Where a body is on its path: place float64 [point, 2] (x, z in metres) and heading float64 [point] (radians)."""
 
     place: Array
     heading: Array
@@ -64,7 +61,8 @@ def smooth_course(joints: Array, fps: float, leg: float) -> Course:
     if not clear.all() and clear.any():
         turn = np.interp(np.arange(len(turn)), np.flatnonzero(clear), np.unwrap(turn[clear]))
     place = point(joints, "pelvis")[:, [0, 2]]
-    return Course(*(_low_pass(values, SMOOTH_SECONDS * fps) for values in (place, turn)), leg)
+    sigma = SMOOTH_SECONDS * fps
+    return Course(_low_pass(place, sigma), _low_pass(turn, sigma), leg)
 
 
 def _low_pass(values: Array, sigma: float) -> Array:

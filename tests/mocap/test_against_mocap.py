@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 import posegen
-from benchmarks.motion.scripted import animated, shown
+from benchmarks.motion.own_clips import shown_once, skate_of
 from posegen.evaluation.common_body import common_body
 from posegen.evaluation.performances import Performance, performances, person_distances
-from posegen.evaluation.plausibility import foot_skate
 from posegen.evaluation.recording import Recording, read_reference
-from posegen.library.load import Library, load_library
+from posegen.library.load import load_library
 from posegen.mocap.library import Import, import_clips
 from tests.mocap.bvh_of_joints import write_bvh
 
@@ -28,7 +27,6 @@ MOST_SKATE = 0.03
 """Share of the steps of low toes in which a toe moves at over .2 m/s."""
 BETWEEN = 0.6, 1.4
 """Distance of two people who perform an action, relative to that in mocap."""
-PEOPLE = 24
 MOST_REFUSED = 0.34
 LEAST_CUT = 0.3
 """Share of clips of more than 9 s of which pieces are imported: climbing, jumping and walking are not."""
@@ -50,23 +48,6 @@ def imported(clips: list[Recording], tmp_path_factory: pytest.TempPathFactory) -
     return import_clips([folder], folder / "own", licence="CC BY-SA 3.0", source="HDM05")
 
 
-def shown_once(library: Library, name: str, stature: float | None = None) -> list[Recording]:
-    """Clips of people who perform an action once, from standing to standing."""
-    scenes, action = shown(library, name, PEOPLE, FPS, neutral=True), library.action(name)
-    scenes.repetitions[:, 0, 1] = 1
-    scenes.end[:, 0, 1] = scenes.start[:, 0, 1] + action.enter + action.cycle + action.exit
-    scenes.start[:, 0, 2] = scenes.end[:, 0, 1]
-    if action.sided:
-        scenes.side[:, 0, 1] = 0
-    if stature is not None:
-        scenes.persons.stature[:] = stature
-    return [
-        replace(found, joints=found.joints[segment["start"] : segment["end"]], segments=())
-        for found in animated(scenes, library, FPS)
-        for segment in found.segments
-    ]
-
-
 def test_most_clips_are_imported(imported: Import, clips: list[Recording]) -> None:
     assert len(imported.refused) <= MOST_REFUSED * len(clips), Counter(r.partition(": ")[2][:20] for r in imported.refused)
 
@@ -74,9 +55,7 @@ def test_most_clips_are_imported(imported: Import, clips: list[Recording]) -> No
 @pytest.mark.parametrize("stature", [1.5, 1.9])
 def test_feet_stay_where_they_stand(imported: Import, stature: float) -> None:
     library = load_library(imported.path)
-    for name in imported.actions:
-        skate = [foot_skate(clip.joints, FPS)["skate, strict"] for clip in shown_once(library, name, stature)]
-        assert np.mean(skate) < MOST_SKATE, name
+    assert np.mean([skate_of(library, name, stature) for name in imported.actions]) < MOST_SKATE
 
 
 def test_pieces_of_long_clips_are_as_plausible(tmp_path: Path) -> None:
@@ -90,9 +69,7 @@ def test_pieces_of_long_clips_are_as_plausible(tmp_path: Path) -> None:
     cut = {source["clip"].partition(",")[0] for source in found.sources if source["clip"].endswith(" s")}
     assert len(cut) >= LEAST_CUT * len(long)
     library = load_library(found.path)
-    for name in found.actions:
-        skate = [foot_skate(clip.joints, FPS)["skate, strict"] for clip in shown_once(library, name)]
-        assert np.mean(skate) < MOST_SKATE, name
+    assert np.mean([skate_of(library, name) for name in found.actions]) < MOST_SKATE
 
 
 def test_people_differ_as_those_of_mocap(imported: Import, clips: list[Recording]) -> None:

@@ -175,15 +175,10 @@ def test_clips_that_no_action_can_show_are_refused_by_name() -> None:
     (joints,) = clips_of("squat")
     with pytest.raises(UsageError, match="still: nothing moves in it"):
         clip_action(joints[:1].repeat(50, 0), FPS, "still")
-    angle = np.linspace(0, np.pi, len(joints))
-    s, c = np.sin(angle)[:, None], np.cos(angle)[:, None]
-    turned = np.stack([joints[..., 0] * c + joints[..., 2] * s, joints[..., 1], joints[..., 2] * c - joints[..., 0] * s], -1)
-    with pytest.raises(UsageError, match=r"turning: turns by \d+ degrees"):
-        clip_action(turned, FPS, "turning")
-    jumping = joints.copy()
-    jumping[30:40, :, 1] += 0.3
-    with pytest.raises(UsageError, match=r"jumping: has no foot on the ground for 0\.\d+ s"):
-        clip_action(jumping, FPS, "jumping")
+    carried = joints.copy()
+    carried[30:40, :, 1] += 0.3
+    with pytest.raises(UsageError, match=r"carried: has no foot on the ground for 0\.\d+ s and does not fall freely"):
+        clip_action(carried, FPS, "carried")
     broken = joints.copy()
     neck = broken[:, [JOINTS.index("neck")]]
     above = [JOINTS.index(name) for name in ("head",)]

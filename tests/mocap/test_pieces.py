@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from posegen.errors import UsageError
-from posegen.mocap.actions import clip_action
 from posegen.mocap.library import import_clips
 from posegen.mocap.pieces import clip_actions
 from tests.mocap.bvh_of_joints import write_bvh
@@ -35,15 +34,6 @@ def test_a_long_clip_becomes_pieces(tmp_path: Path) -> None:
         f"{begin:.1f} to {end:.1f} s" for begin, end in spans
     ]
     assert [*result.actions] == ["own_squat"]
-
-
-def test_walking_is_not_cut_into_steps_and_lying_is_refused() -> None:
-    (walk,) = clips_of("walk")
-    with pytest.raises(UsageError, match="an action on the spot"):
-        clip_actions(walk, FPS, "walk.bvh")
-    (lying,) = clips_of("lie_down")
-    with pytest.raises(UsageError, match="lies on the floor; lying is not imported"):
-        clip_action(lying[:150], FPS, "lying")
 
 
 def test_a_full_disk_is_noticed_before_an_import_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,100 @@
+"""Clips that travel, turn, leave the ground or lie become actions of any body; clips of one action differ along directions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.motion.own_clips import shown_once
+from posegen.evaluation.body import stature
+from posegen.library.load import Library, load_library
+from posegen.mocap.actions import ClipAction, clip_action
+from posegen.mocap.directions import add_offsets
+from posegen.mocap.library import import_clips
+from posegen.motion.library_tables import library_tables
+from posegen.planning.repertoire import repertoire
+from posegen.skeleton import JOINTS
+from tests.mocap.test_import import FPS, PELVIS, clips_of
+
+HEAD = JOINTS.index("head")
+
+
+def clip_of(action: str) -> ClipAction:
+    (joints,) = clips_of(action)
+    return clip_action(joints, FPS, action)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    folder = tmp_path_factory.mktemp("clips")
+    for action in ("walk", "jump"):
+        for number, joints in enumerate(clips_of(action, 2)):
+            np.savez(folder / f"{action}_{number}.npz", joints=joints, fps=FPS)
+    import_clips([folder], folder / "own")
+    return load_library(folder / "own")
+
+
+def test_a_walk_becomes_a_stride_that_repeats() -> None:
+    walk = clip_of("walk")
+    speeds = [key["forward"] for key in walk.entry["travel"]]
+    assert 0.8 < np.mean(speeds) < 2.5  # leg lengths per second
+    assert walk.entry["repetitions"][1] > 1
+    assert 0.8 < walk.seconds < 1.6
+    lifted = [lift for lift in walk.entry["lifts"] if lift.get("stage", "cycle") == "cycle"]
+    assert {lift["foot"] for lift in lifted} == {"near", "far"}
+
+
+def test_longer_legs_go_further(library: Library) -> None:
+    (name,) = (name for name in library.actions if name == "own_walk")
+    ways = []
+    for height in (1.5, 1.9):
+        clips = shown_once(library, name, height, people=3)
+        ways.append(np.mean([np.hypot(*(clip.joints[-1, PELVIS] - clip.joints[0, PELVIS])[[0, 2]]) for clip in clips]))
+        assert stature(clips[0].joints[0]) == pytest.approx(height, rel=0.1)
+    assert ways[1] / ways[0] == pytest.approx(1.9 / 1.5, rel=0.05)
+
+
+def test_flights_fall_freely_at_the_tempo_of_the_clip(library: Library) -> None:
+    assert [lift.foot for lift in library.action("own_jump").lifts].count("body") >= 1
+    known = repertoire(library)
+    assert known.steady[library.index("own_jump")]
+    assert not known.steady[library.index("own_walk")]
+
+
+def test_a_body_lies_down_and_gets_up() -> None:
+    (joints,) = clips_of("lie_down")
+    lowest = int(joints[:, HEAD, 1].argmin())
+    action = clip_action(joints[: lowest + 10], FPS, "lie")
+    assert action.entry["support"] == "floor"
+    heights = action.joints[:, PELVIS, 1]
+    assert heights.min() < 0.3 * heights[0]
+    assert heights[-1] == pytest.approx(heights[0], abs=0.1)
+
+
+def test_directions_lead_from_one_clip_to_another_within_joint_ranges() -> None:
+    def entry(bend: float, reach: float) -> dict[str, object]:
+        pose = {"trunk_flexion": bend, "near_shoulder_flexion": reach}
+        keys = [{"at": 0.5, "through": True, "pose": pose}, {"at": 1.0, "through": True, "pose": dict.fromkeys(pose, 0.0)}]
+        return {"support": "planted", "pose": {}, "cycle_keys": keys}
+
+    one, other = add_offsets([entry(20.0, 170.0), entry(40.0, 40.0)])
+    (first,), (second,) = one["cycle_keys"][0]["offsets"], other["cycle_keys"][0]["offsets"]
+    # Between the two, and by the same way from each; the arm that is nearly at the end of its range hardly moves.
+    assert abs(first["trunk_flexion"]) == pytest.approx(abs(second["trunk_flexion"]), abs=0.6)
+    assert 5 < abs(second["trunk_flexion"]) < 14
+    assert abs(first.get("near_shoulder_flexion", 0.0)) < 15 < abs(second["near_shoulder_flexion"])
+    assert add_offsets([entry(20.0, 90.0)]) == [entry(20.0, 90.0)]
+
+
+def test_offsets_reach_the_tables(library: Library) -> None:
+    tables = library_tables(library)
+    assert tables.key_offsets.shape[1:] == tables.key_pose.shape
+    assert np.abs(tables.key_offsets).max() > 0
+    assert library_tables(load_library()).key_offsets.shape[0] == 0
+
+
+def test_people_with_other_numbers_differ(library: Library) -> None:
+    clips = shown_once(library, "own_jump", 1.7, people=4)
+    least = min(len(clip.joints) for clip in clips)
+    around = [clip.joints[:least] - clip.joints[:least, :1] for clip in clips]
+    assert min(np.abs(around[0] - other).max() for other in around[1:]) > 0.03
