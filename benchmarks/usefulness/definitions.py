@@ -55,7 +55,7 @@ AMPLIFIED_COUNTS = (1, 5, 10)
 AMPLIFIED_REPETITIONS = 3
 """One per fold."""
 IMPORTED = ("crouch", "dance", "exercise", "kick", "pick_up", "reach", "throw")
-"""Families whose clips ``posegen import`` takes. It refuses those of walk, run and sneak, which travel, of jump and of lie."""
+"""Families on the spot: the first measurement was made when ``posegen import`` refused walk, run, sneak, jump and lie."""
 PHASES = 2
 AMPLIFIED_SAMPLES = 300
 """Samples, in all variants, of each dataset that is generated from clips; other keys are those of the default config."""

@@ -25,7 +25,7 @@ SPREAD = 0.8
 ROOM = 3.0
 """Degrees that are left to the end of the range of a joint."""
 LEAST = 0.5
-"""Degrees, or hundredths of a leg length, below which an offset is left out."""
+"""Degrees below which an offset is left out."""
 WARP = 6
 """Points by which two clips may be apart in time."""
 
@@ -33,7 +33,7 @@ WARP = 6
 def add_offsets(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return entries of an action file with offsets.
 
-    Feet keep their places, and so does the pelvis where it travels, falls or lies.
+    Feet and pelvis keep their places, since they depend on each other.
 
     Parameters
     ----------
@@ -42,30 +42,30 @@ def add_offsets(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """
     if len(entries) < 2:
         return [dict(entry) for entry in entries]
-    bound = any("travel" in entry or entry["support"] == "floor" for entry in entries)
-    tracks = [_tracks(entry, bound) for entry in entries]
+    tracks = [_tracks(entry) for entry in entries]
     names = sorted({name for track in tracks for name in track})
     values = np.array([[track.get(name, np.zeros(POINTS)) for name in names] for track in tracks])  # [clip, channel, point]
-    units = np.array([100.0 if name.startswith("root_") else 1.0 for name in names])[:, None]
-    alignments = [_alignment(values[0] * units, clip * units) for clip in values]
+    if not names:
+        return [dict(entry) for entry in entries]
+    alignments = [_alignment(values[0], clip) for clip in values]
     aligned = np.array([clip[:, at] for clip, at in zip(values, alignments, strict=True)])
-    away = ((aligned - aligned.mean(axis=0)) * units).reshape(len(aligned), -1)
+    away = (aligned - aligned.mean(axis=0)).reshape(len(aligned), -1)
     _, sizes, axes = np.linalg.svd(away, full_matrices=False)
     count = min(MOST_OFFSETS, len(entries) - 1, int((sizes > 1e-6 * max(float(sizes[0]), 1e-9)).sum()))
     spread = SPREAD / np.sqrt(max(len(entries) - 1, 1))
-    components = [(axes[k] * sizes[k] * spread).reshape(len(names), POINTS) / units for k in range(count)]
+    components = [(axes[k] * sizes[k] * spread).reshape(len(names), POINTS) for k in range(count)]
     return [
         _with_offsets(entry, names, clip, _in_range(components, names, clip, at), at)
         for entry, clip, at in zip(entries, values, alignments, strict=True)
     ]
 
 
-def _tracks(entry: Mapping[str, Any], bound: bool) -> dict[str, Array]:
-    """Return the channels of an action over its cycle, at :data:`POINTS` points, without those of feet and a bound pelvis."""
+def _tracks(entry: Mapping[str, Any]) -> dict[str, Array]:
+    """Return the channels of an action over its cycle, at :data:`POINTS` points, without those of feet and pelvis."""
     names = {name for pose in (entry["pose"], *(key["pose"] for key in entry["cycle_keys"])) for name in pose}
     tracks = {}
     for name in names:
-        if "_foot_" in name or (bound and name.startswith(("root_", "pelvis_"))):
+        if "_foot_" in name or name.startswith(("root_", "pelvis_")):
             continue
         start = entry["pose"].get(name, 0.0)
         knots = [(0.0, start), *((key["at"], key["pose"][name]) for key in entry["cycle_keys"] if name in key["pose"])]
@@ -118,9 +118,8 @@ def _with_offsets(
             pose = {}
             for c, name in enumerate(names):
                 value = float(np.interp(share, where, component[c]))
-                scale = 100.0 if name.startswith("root_") else 1.0
-                if (given is None or name in given) and abs(value) * scale >= LEAST:
-                    pose[name] = round(value, 3 if scale > 1 else 1)
+                if (given is None or name in given) and abs(value) >= LEAST:
+                    pose[name] = round(value, 1)
             found.append(pose)
         return found
 

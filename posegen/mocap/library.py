@@ -152,13 +152,14 @@ def _add_clip(clip: SourceClip, label: Label, read: _Read) -> None:
 
 
 def _try_out(read: _Read) -> None:
-    """Refuse the clips that other bodies cannot perform."""
+    """Refuse the clips that travel or lie and that other bodies cannot perform."""
     from posegen.mocap.trial import failures
 
+    tried = [clip for clip in read.clips if "travel" in clip.action.entry or clip.action.entry["support"] == "floor"]
+    single = {f"{PREFIX}clip_{number}": [clip] for number, clip in enumerate(tried)}
+    if not single:
+        return
     with TemporaryDirectory() as folder:
-        single = {f"{PREFIX}clip_{number}": [clip] for number, clip in enumerate(read.clips)}
-        if not single:
-            return
         _write(Path(folder), single, [], [], {})
         failed = {single[name][0].name: reason for name, reason in failures(load_library(Path(folder)), list(single))}
     read.refused += [f"{name}: {reason}; repair the clip, or leave it out" for name, reason in failed.items()]
