@@ -36,8 +36,8 @@ GAITS = {None: NO_GAIT, "walk": WALK, "run": RUN, "step": STEP, "hop": HOP, "ski
 STRIDE_PARAMETERS = 11
 """Number of columns of :attr:`posegen.motion.library_tables.ActionTables.stride`, which are named above."""
 NARROW_HIPS = 0.02
-"""Metres by which the hip joints of the default skeleton are closer together than those of people (.096 of stature): steps are
-as much narrower, so that the legs have the direction that they have in people.
+"""Metres by which steps of walkers are narrower than published, chosen: the hip joints of the default skeleton are closer together
+than .096 of stature.
 """
 STANDING_LIFT = 0.034
 """Smallest distance in metres between the ball of the foot and the floor in the middle of a plain swing. The toes reach some 5
