@@ -36,9 +36,18 @@ NOT_RUN: Mapping[str, str] = {
     r"ssh |while sleep": "needs another machine",
     r"hf auth login|export AWS_": "needs an account",
     r"posegen train .*--preset (multi-)?gpu|torch\.cuda": "needs a GPU",
+    r"posegen train .*(given=captions|--lora 8)|predict runs/attribute\S* texts": "is an alternative to a run above it",
+    r"posegen train clips\.npz .*(identity|--label)": "needs labels that the archive of the page lacks: test_own_clips.py",
+    r"posegen export-model runs/motion|--animated": "needs a trained model: tests/training/test_exports.py",
 }
 """Commands that are not run, as regular expressions, and why."""
-MOST_NOT_RUN = {"needs a GPU": 5, "needs a container engine": 2, "needs another machine": 2, "needs an account": 2}
+MOST_NOT_RUN = {
+    "needs a GPU": 5,
+    "needs a container engine": 2,
+    "needs another machine": 2,
+    "needs an account": 2,
+    "is an alternative to a run above it": 4,
+}
 """Most commands that a reason may keep from running. The others are run elsewhere."""
 ELSEWHERE = {"docs/animate.md": "tests/training/test_exports.py", "docs/reading.md: sql": "tests/dataset/test_conditions.py"}
 """Blocks that another test runs: Python unless stated."""
