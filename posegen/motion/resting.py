@@ -107,7 +107,7 @@ def _numbers(draws: Array) -> Array:
     which, rest = np.arange(NUMBERS)[:, None], np.arange(RESTS)
     total = draws[..., (5 * rest + 3 * which + 1) % DRAWS].astype(np.float64)
     total = total + draws[..., (11 * rest + 7 * which + 19) % DRAWS]
-    number = 2.0 * (total - np.floor(total)) - 1.0
+    number = 2.0 * (total - np.floor(total + 0.5))
     return np.asarray(number * (1.5 - 0.5 * number * number))
 
 
@@ -124,7 +124,7 @@ def fill_resting_weight(work: Workspace, role: Role, actions: ActionTables, cloc
             for f in range(len(weight)):
                 weight[f] -= gait[f]
             continue
-        share = segment.personal
+        share = min(segment.personal, 1.0)
         if segment.support == SEAT or segment.support == FLOOR or segment.support == FLIGHT:
             share = 0.0
         elif segment.last_key > segment.first_key:

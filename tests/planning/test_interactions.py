@@ -32,7 +32,7 @@ Array = NDArray[Any]
 LIBRARY = load_library()
 SAMPLES = 220
 FPS = 25
-AGAIN = 0.04
+AGAIN = 0.06
 """Share of the samples of which a second attempt may be needed, because somebody goes through somebody."""
 TRUE = 0.99
 """Share of the statements that joints must show, of those that can be measured."""
