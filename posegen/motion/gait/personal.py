@@ -1,8 +1,8 @@
 """The personal gait of a walker or runner: how its curves differ from the mean curves of many people.
 
-The standard deviations are chosen, at some two thirds of those between healthy adults (Schwartz et al. 2008 for legs and pelvis,
-CGM 2.3 normative data for trunk and arms). Those include errors of the placement of markers, whose share is not known here. Both
-legs of a person differ a little.
+The standard deviations are chosen, at some two thirds of those between healthy adults (Schwartz et al. 2008 for legs and
+pelvis, CGM 2.3 normative data for trunk and arms). Those include errors of the placement of markers, whose share is not known
+here. Both legs of a person differ a little.
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ GAITS = {None: NO_GAIT, "walk": WALK, "run": RUN, "step": STEP, "hop": HOP, "ski
 STRIDE_PARAMETERS = 11
 """Number of columns of :attr:`posegen.motion.library_tables.ActionTables.stride`, which are named above."""
 NARROW_HIPS = 0.02
-"""Metres by which steps of walkers are narrower than published, chosen: the hip joints of the default skeleton are closer together
-than .096 of stature.
+"""Metres by which steps of walkers are narrower than published, chosen: the hip joints of the default skeleton are closer
+together than .096 of stature.
 """
 STANDING_LIFT = 0.034
 """Smallest distance in metres between the ball of the foot and the floor in the middle of a plain swing. The toes reach some 5
@@ -97,8 +97,8 @@ def stride_rate(gait: int, speed: Scalar, leg: Scalar, turn: Scalar, seconds: Sc
 
     Walking: sqrt(60 v / .0064) steps per minute for a leg of .9 m; the walk ratio grows with the leg. Running: 153.6 steps
     per minute at 2.65 m/s (1.28 Hz), 7 more for each m/s, 11.3 more above 4.5 m/s, where flights would else be longer than
-    published. Stepping on the spot: a step for each 36 degrees of the turn, up to FASTEST_STEPS. Hopping: 2 hops per second, the natural frequency of legs (2.2 Hz, Farley et al. 1991). Skipping:
-    about 1 stride per second.
+    published. Stepping on the spot: a step for each 36 degrees of the turn, up to FASTEST_STEPS. Hopping: 2 hops per second,
+    the natural frequency of legs (2.2 Hz, Farley et al. 1991). Skipping: about 1 stride per second.
 
     Parameters
     ----------
