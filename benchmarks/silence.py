@@ -34,6 +34,7 @@ from benchmarks.measure import ROOT, posegen
 from posegen.cli.main import COMMANDS
 from tests.exchange import servers as buckets
 from tests.paraphrase import servers as models
+from tests.signals import hear_interrupts
 
 RESULTS = ROOT / "benchmarks" / "results" / "silence.md"
 COLUMNS = 80
@@ -217,7 +218,8 @@ def measure_silence(command: Sequence[str], folder: Path, columns: int = COLUMNS
     fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": str(columns), **variables}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    process = subprocess.Popen(command, cwd=folder, env=environment, stdin=child, stdout=child, stderr=child)
+    standard = dict.fromkeys(("stdin", "stdout", "stderr"), child)
+    process = subprocess.Popen(command, cwd=folder, env=environment, preexec_fn=hear_interrupts, **standard)
     screen, is_serving = Screen(psutil.Process(process.pid)), False
     os.close(child)
     while True:

@@ -91,7 +91,7 @@ WITHOUT_ORACLE = {
         PROPERTIES: "face_partners choose_starts smallest_distance",
         TRIVIAL: "path_position arm_length stature_from_legs hands_apart candidate_position",
     },
-    "posegen.motion.resting": {PROPERTIES: "fill_resting_weight rest_anew", TRIVIAL: "change_begin changes"},
+    "posegen.motion.rests": {PROPERTIES: "fill_resting_weight rest_anew", TRIVIAL: "change_begin changes"},
     "posegen.motion.scene_arrays": {TRIVIAL: "person_at role_at"},
     "posegen.motion.timeline": {
         CALLER: "fill_timeline fill_speeds travel",

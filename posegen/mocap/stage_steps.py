@@ -137,7 +137,7 @@ def _edges(course: Course, steps: int, far: float) -> list[float]:
     even = np.linspace(0, 1, steps + 1)
     if far <= STILL:
         return [float(edge) for edge in even]
-    # The first and the last step are halves: one begins or ends beside the other foot, the other goes on in the cycle.
+    # The first and the last step are halves: one begins or ends beside the other foot, the other continues in the cycle.
     even = np.concatenate([[0.0], np.arange(steps - 1) + 0.5, [steps - 1.0]]) / max(steps - 1, 1) if steps > 1 else even
     gone = np.concatenate([[0.0], np.cumsum(np.sqrt((np.diff(course.place, axis=0) ** 2).sum(-1)))])
     return [float(edge) for edge in np.interp(even * gone[-1], gone, np.linspace(0, 1, len(gone)))]
@@ -148,7 +148,7 @@ def _alternate(first: int) -> Any:
 
 
 def _flight(here: Array, there: Array, swing: _Swing, free: bool, entering: bool) -> list[tuple[float, Array, float]]:
-    """Return shares of the stage, and where a foot is then; `free` is whether the step goes on in the cycle."""
+    """Return shares of the stage, and where a foot is then; `free` is whether the step continues in the cycle."""
     early, late = (swing.begin + RISES * (swing.end - swing.begin), swing.end - RISES * (swing.end - swing.begin))
     leaves, arrives = (swing.begin + STAYS * (swing.end - swing.begin), swing.end - STAYS * (swing.end - swing.begin))
     rising = [(swing.begin, here, 0.0), (early, here, RISEN), (leaves, here, STEP_UP)]

@@ -20,7 +20,7 @@ from posegen.motion.habits import habit_lag, habit_offset, habit_size, hanging_o
 from posegen.motion.joint_ranges import keep_ranges
 from posegen.motion.key_poses import FIRST_HAND, FIRST_LEFT, FIRST_RIGHT, stage_bounds
 from posegen.motion.library_tables import FLIGHT, FLOOR, SEAT, ActionTables
-from posegen.motion.resting import rest_anew
+from posegen.motion.rests import rest_anew
 from posegen.motion.trigonometry import cos_turns, ease_towards, sin_turns, smooth_step
 from posegen.motion.workspace import Clock, Person, Role, Segment, Workspace, between, fill_row, frame_window, leg_length
 from posegen.scene import Habit

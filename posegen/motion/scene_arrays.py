@@ -15,7 +15,7 @@ from posegen.library.channels import CENTRAL_CHANNELS, CHANNELS, channels_named
 from posegen.motion import rows
 from posegen.motion.gait.steps import STEP
 from posegen.motion.library_tables import PLANTED, ActionTables, StyleTables, channel_row
-from posegen.motion.resting import resting_postures
+from posegen.motion.rests import resting_postures
 from posegen.motion.workspace import SEGMENT, Person, Role
 from posegen.scene import BOTH, DRAWS, HABITS, LEFT, RIGHT, Habit, Persons, Scenes
 from posegen.skeleton import ANATOMICAL, BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, HEEL_BEHIND_ANKLE, JOINTS, PARTS, PROPORTIONS

@@ -176,7 +176,7 @@ class Person(NamedTuple):
     swing : float [2]
         Factors on the swing of the left and of the right arm.
     rests : float32 [RESTS, channels]
-        Turns by which the channels differ from the posture in each resting posture; see :mod:`posegen.motion.resting`.
+        Turns by which the channels differ from the posture in each resting posture; see :mod:`posegen.motion.rests`.
     legs : float [3]
         Numbers by which the left leg differs from the mean of both in gait: hip, knee and ankle.
     """

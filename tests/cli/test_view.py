@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import urllib.request
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +20,7 @@ from posegen.cli.main import main
 from posegen.config.load import load_config
 from posegen.dataset.splits import in_split
 from posegen.errors import UsageError
+from tests.signals import hear_interrupts
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +57,8 @@ def test_a_signal_ends_it_with_success(number: signal.Signals, tmp_path: Path) -
     clips = tmp_path / "walk.npz"
     np.savez(clips, joints=np.broadcast_to(posed().astype(np.float32), (30, 22, 3)), fps=25.0)
     command = [sys.executable, "-m", "posegen", "view", str(clips), "--no-browser", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ}) as process:
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes, preexec_fn=hear_interrupts) as process:
         assert process.stdout is not None
         lines = ""
         while not lines.endswith("}\n"):
@@ -67,7 +69,7 @@ def test_a_signal_ends_it_with_success(number: signal.Signals, tmp_path: Path) -
         with urllib.request.urlopen(f"{url}about") as answer:
             assert json.loads(answer.read())["title"] == "walk.npz"
         process.send_signal(number)
-        assert process.wait() == 0
+        assert process.wait(60) == 0
         assert process.stderr is not None
         assert "ended" in process.stderr.read()
 

@@ -28,6 +28,7 @@ from tests.docs.world import make_data, make_models, run
 from tests.exchange import servers as buckets
 from tests.once import made_once
 from tests.paraphrase import servers as models
+from tests.signals import hear_interrupts
 
 NOT_RUN: Mapping[str, str] = {
     r"pip install|python3 -m venv|git clone|make (dataset|test)": "installs or builds posegen: tests/test_install.py, CI",
@@ -139,7 +140,8 @@ def _look(command: str) -> None:
     """Open a page as a browser does, then end the command; one that a shell runs in the background ignores Ctrl-C."""
     arguments = [sys.executable, "-m", *shlex.split(command)]
     arguments += [] if "--no-browser" in command else ["--no-browser"]
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(arguments, **pipes, preexec_fn=hear_interrupts) as process:
         assert process.stdout is not None
         with urllib.request.urlopen(process.stdout.readline().strip()) as answer:
             assert b"<canvas" in answer.read()

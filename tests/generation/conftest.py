@@ -19,6 +19,7 @@ import zarr
 import posegen
 from posegen.config.load import load_config
 from posegen.config.schema import Config
+from tests.signals import hear_interrupts
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 300
@@ -78,8 +79,7 @@ class Runs:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            # If Ctrl-C is ignored in the test process, the child inherits that.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler) and None,
+            preexec_fn=hear_interrupts,
         )
         self._processes.append(process)
         return process

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from posegen.library.channels import CENTRAL_CHANNELS, CHANNELS
 from posegen.motion import rows
 from posegen.motion.library_tables import library_tables, style_tables
-from posegen.motion.resting import CENTRAL, IN_ACTION, RESTS, SHIFTS, changes, fill_resting_weight, rest_anew
+from posegen.motion.rests import CENTRAL, IN_ACTION, RESTS, SHIFTS, changes, fill_resting_weight, rest_anew
 from posegen.motion.scene_arrays import person_arrays
 from posegen.motion.workspace import Clock, empty_workspace
 from posegen.planning.scenes import plan_scenes
