@@ -36,14 +36,14 @@ NOT_RUN: Mapping[str, str] = {
     r"eval |_POSEGEN_COMPLETE": "is typed in other shells: tests/cli/test_docs.py",
     r"ssh |while sleep": "needs another machine",
     r"hf auth login|export AWS_": "needs an account",
-    r"posegen train .*--preset (multi-)?gpu|torch\.cuda": "needs a GPU",
+    r"posegen train .*--preset (multi-)?gpu|torch\.cuda|posegen (runs|export-model) /volume": "needs a GPU",
     r"posegen train .*(given=captions|--lora 8)|predict runs/attribute\S* texts": "is an alternative to a run above it",
     r"posegen train clips\.npz .*(identity|--label)": "needs labels that the archive of the page lacks: test_own_clips.py",
     r"posegen export-model runs/motion|--animated": "needs a trained model: tests/training/test_exports.py",
 }
 """Commands that are not run, as regular expressions, and why."""
 MOST_NOT_RUN = {
-    "needs a GPU": 5,
+    "needs a GPU": 7,
     "needs a container engine": 2,
     "needs another machine": 2,
     "needs an account": 2,
@@ -124,6 +124,8 @@ def _run(page: str, step: Step, names: dict[str, Any], endpoint: str) -> None:
     match step.language:
         case "sh" if step.code.startswith("posegen view"):
             _look(step.code)
+        case "sh" if step.code.startswith("posegen push"):  # the client reads the address of the Hub when it is imported
+            subprocess.run([sys.executable, "-m", *shlex.split(step.code)], check=True, timeout=300)
         case "sh" if reason_not_to_run(step.code) is None:
             run(step.code.replace("http://localhost:8000/v1", endpoint))
         case "python" if page not in ELSEWHERE and ("torch" not in step.code or find_spec("torch") is not None):

@@ -40,8 +40,11 @@ def small(command: str) -> list[str]:
     name = command.split()[1]
     if name in ("generate", "run", "profile") and "--samples" not in command:
         command += f" --samples {SAMPLES}"
-    if name in ("train", "run") and "--estimate" not in command:
+    if name == "train" and "--estimate" not in command:
         command += f" {_STEPS}"
+    if name == "run":
+        tasks = re.findall(r"--task (\w+)", command) or ["retrieval", "motion"]
+        command += "".join(" " + _STEPS.replace("--set ", f"--set {task}:") for task in tasks)
     if name in _FIRST and _FIRST[name].split()[0] not in command:
         command += f" {_FIRST[name]}"
     return shlex.split(command)[1:]

@@ -109,7 +109,6 @@ def fill_cache(dataset: Dataset, recipes: Sequence[Recipe], view: View, report: 
     return len(shards)
 
 
-@lru_cache(4096)
 def cached_array(dataset: Path, recipe: Recipe, view: View, shard: int) -> Array:
     """Open the cached values of a shard as a memory map [sample, variant, ...].
 
@@ -118,10 +117,18 @@ def cached_array(dataset: Path, recipe: Recipe, view: View, shard: int) -> Array
     PosegenError
         If the file is missing or damaged.
     """
-    file = _cache_file(dataset, recipe, view, shard)
+    file = _cache_file(dataset.absolute(), recipe, view, shard)
+    path = file.with_suffix(".npy")
+    # A shard that was extended has another file.
+    return _open_cached(file, path.stat().st_mtime_ns if path.is_file() else 0)
+
+
+@lru_cache(4096)
+def _open_cached(file: Path, written: int) -> Array:
+    """Open and check the cached values that were written at a time, in nanoseconds; 0 if they are gone."""
     receipt, path = _cache_receipt(file), file.with_suffix(".npy")
     hint = f"Remove {file.parent} and run the same command again to compute it anew"
-    if receipt is None or not path.is_file():
+    if receipt is None or not written:
         raise PosegenError(f"{path}: the file disappeared during training. {hint}")
     with _HEADER_LOCK:
         # As a plain array: slices of a memmap are memmaps themselves, and take several times as long to create.
