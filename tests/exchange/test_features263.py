@@ -27,7 +27,7 @@ def joints() -> NDArray[np.float32]:
 def test_they_equal_their_definition(joints: NDArray[np.float32]) -> None:
     found, places = features_of(joints, skeleton_of(joints[0, 0]))
     for one, own in zip(found, places, strict=True):
-        np.testing.assert_allclose(one, features(own.astype(np.float64)), atol=5e-5)
+        np.testing.assert_allclose(one, features(own.astype(np.float64)), atol=5e-6)
 
 
 def test_joints_come_back(joints: NDArray[np.float32]) -> None:

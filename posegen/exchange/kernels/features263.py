@@ -73,7 +73,10 @@ def face_ahead(places: Array) -> None:
 def _half_angle(x: Scalar, z: Scalar) -> tuple[Scalar, Scalar]:
     """Return cosine and sine of half the angle about y that turns a direction to +z."""
     size = max(np.sqrt(x * x + z * z), _TINY)
-    cosine, sine = np.sqrt(max(_ONE + z / size, 0) * _HALF), np.sqrt(max(_ONE - z / size, 0) * _HALF)
+    # The other one by division: a root of the small difference would lose half of the digits.
+    larger = np.sqrt((_ONE + abs(z) / size) * _HALF)
+    smaller = abs(x) / size * _HALF / larger
+    cosine, sine = (larger, smaller) if z >= 0 else (smaller, larger)
     return cosine, -sine if x >= 0 else sine
 
 
