@@ -17,7 +17,7 @@ def status(dataset: Path, output: Output) -> None:
 
     It reads the names and times of receipts, whatever else is missing. `posegen verify` reads every byte.
     """
-    from posegen.generation.finish import find_status
+    from posegen.generation.status import find_status
     from posegen.quantities import human_time
 
     found = find_status(dataset)

@@ -17,7 +17,7 @@ from posegen.constants import GRAVITY
 from posegen.dataset.clip_files import resample
 from posegen.errors import UsageError
 from posegen.evaluation.body import point, true_intervals
-from posegen.library.schema import MOST_TRAVEL_KEYS
+from posegen.library.stages import MOST_TRAVEL_KEYS
 from posegen.mocap.key_poses import thinned
 from posegen.mocap.pose_channels import Ground, body_channels, facing, leg_length, on_ground, standing_height
 from posegen.mocap.repetitions import Cycle, find_cycle

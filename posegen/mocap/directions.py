@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from posegen.arrays import Array
-from posegen.library.schema import MOST_OFFSETS
+from posegen.library.stages import MOST_OFFSETS
 from posegen.mocap.key_poses import curve_through
 from posegen.motion.scene_arrays import NEUTRAL
 from posegen.skeleton import JOINT_LIMITS

@@ -36,7 +36,7 @@ MOST_RUNNING_SWING = 1.15
 """Largest factor on the arm swing in running: in a fast run the upper arm reaches the end of its range behind."""
 WALKING_POSTURE, RUNNING_POSTURE = 0.2, 0.4
 """Shares of the posture of the arms that are left in walking, and in running, which bends all arms."""
-WALKING_BEND, MOST_WALKING_BEND = 3.0 / 360, 7.0 / 360
+WALKING_BEND, MOST_WALKING_BEND = 5.0 / 360, 12.0 / 360
 """Turns by which a swinging arm is bent like a resting one, and by which it is bent at most: walkers do not carry their arms as
 they stand, and their elbows differ by some 9 degrees (CGM 2.3 normative data).
 """

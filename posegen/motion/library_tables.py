@@ -15,7 +15,8 @@ import numpy as np
 from posegen.kernels import Array
 from posegen.library.channels import ANCHORS, CHANNELS, FOOT_PLACE, HAND_CHANNELS, SIDED_CHANNELS, channels_named, widest
 from posegen.library.load import Library
-from posegen.library.schema import MOST_PERFORMANCES, Action, Key, Offsets
+from posegen.library.schema import MOST_PERFORMANCES, Action
+from posegen.library.stages import Key, Offsets
 from posegen.motion.gait.curves import half_cycle_later
 from posegen.motion.gait.steps import GAITS, Gaits, gait_tables, stride_parameters
 from posegen.motion.workspace import ACTION

@@ -14,7 +14,8 @@ from posegen.dataset.lock import locked
 from posegen.dataset.parts import Part, parse_part
 from posegen.dataset.verify import verify
 from posegen.errors import PosegenError, UsageError
-from posegen.generation.finish import find_status, finish
+from posegen.generation.finish import finish
+from posegen.generation.status import find_status
 
 SameContent = Callable[[Path, Path], None]
 

@@ -143,7 +143,8 @@ def test_a_front_kick_snaps_out_from_the_knee() -> None:
     assert foot.value > 6.0
     assert knee.at < foot.at
     assert bone("kick", "right_hip", "right_knee", until=foot.at).at < foot.at
-    assert place("kick", "right_ankle")[:, 1].max() > place("kick", "pelvis")[:, 1].mean() - 0.13  # as high as a belly
+    # As high as a belly: draws of 0 give the action as written in its smallest size, which the freedom of kicks reduces by 3 cm.
+    assert place("kick", "right_ankle")[:, 1].max() > place("kick", "pelvis")[:, 1].mean() - 0.13
 
 
 def test_a_punch_comes_from_the_hips() -> None:

@@ -1,8 +1,7 @@
 """The personal gait of a walker or runner: how its curves differ from the mean curves of many people.
 
-The standard deviations are chosen, at some two thirds of those between healthy adults (Schwartz et al. 2008 for legs and
-pelvis, CGM 2.3 normative data for trunk and arms). Those include errors of the placement of markers, whose share is not known
-here. Both legs of a person differ a little.
+The standard deviations are about those between healthy adults (Schwartz et al. 2008 for legs and pelvis, CGM 2.3 normative data
+for trunk and arms). Both legs of a person differ a little.
 """
 
 from __future__ import annotations
@@ -21,21 +20,21 @@ HIPS, KNEES, ANKLES, SHOULDERS, ELBOWS = (
 )
 SWING_BEND = 0.1762, (-0.0797, -0.2105, 0.1012, 0.0396, -0.0281, -0.0006), (-0.3103, 0.1158, 0.1078, -0.0624, -0.0091, 0.0092)
 """A knee that bends further in its swing: ((1 + cos) / 2)^10 about 71 per cent of the stride, 1 at its peak."""
-MORE_BEND, MORE_RUNNING_BEND, FASTER_BEND = 2.6 / 360, 9.0 / 360, 2.7 / 360
+MORE_BEND, MORE_RUNNING_BEND, FASTER_BEND = 3.4 / 360, 9.0 / 360, 2.7 / 360
 """Turns by which the knee of each person bends further in its swing than the mean of many, which is flatter since their peaks
 differ in time: in walking, in running at 3 m/s, and by how much less for each m/s above.
 """
-CROUCH, MEAN_CROUCH, LEAST_CROUCH = 2.0 / 360, 0.5 / 360, -2.5 / 360
+CROUCH, MEAN_CROUCH, LEAST_CROUCH = 3.0 / 360, 0.5 / 360, -2.5 / 360
 """Standard deviation of the flexion of a knee throughout the stride, what is taken off it so that the mean is 0, and its least
 value: legs are nearly straight already.
 """
-SWING_KNEE = 3.0 / 360
+SWING_KNEE = 4.0 / 360
 """Standard deviation of the additional bend of a swinging knee."""
-STRIDE, PUSH = 0.03, 0.07
+STRIDE, PUSH = 0.04, 0.1
 """Standard deviations of the size of the curves of hips and ankles."""
-TILTED, SHOULDER, ELBOW = 1.5 / 360, 2.5 / 360, 4.0 / 360
+TILTED, SHOULDER, ELBOW = 2.5 / 360, 4.0 / 360, 6.0 / 360
 """Standard deviations of the offsets of pelvic tilt, shoulders and elbows."""
-TURNING, NODDING = 0.18, 0.35
+TURNING, NODDING = 0.25, 0.45
 """Standard deviations of the size of the swing of pelvis and trunk, and of the nodding of the trunk."""
 UNLIKE = 1.2 / 360, 2.0 / 360, 0.05
 """Standard deviations of what a leg differs from the mean of both, chosen: the offset of the hip, the additional bend of a

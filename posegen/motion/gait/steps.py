@@ -35,10 +35,6 @@ GAITS = {None: NO_GAIT, "walk": WALK, "run": RUN, "step": STEP, "hop": HOP, "ski
 ) = range(11)
 STRIDE_PARAMETERS = 11
 """Number of columns of :attr:`posegen.motion.library_tables.ActionTables.stride`, which are named above."""
-NARROW_HIPS = 0.02
-"""Metres by which steps of walkers are narrower than published, chosen: the hip joints of the default skeleton are closer
-together than .096 of stature.
-"""
 STANDING_LIFT = 0.034
 """Smallest distance in metres between the ball of the foot and the floor in the middle of a plain swing. The toes reach some 5
 cm beyond the ball and point down by 15 to 20 degrees then, so that they are 1 to 2.5 cm above the floor (Winter 1992).
@@ -126,7 +122,6 @@ def stride_rate(gait: int, speed: Scalar, leg: Scalar, turn: Scalar, seconds: Sc
 def stride_parameters(action: Action, gait: int, near: str) -> tuple[float, ...]:
     """Return the stride parameters of an action performed with the side `near`; `gait` is its number in GAITS."""
     stride, to_near = action.manner or GaitOptions(), 1.0 if near == "left" else -1.0
-    narrower = NARROW_HIPS if gait == WALK and stride.width >= 0 else 0.0
     return (
         _AHEAD[stride.direction],
         to_near if stride.direction == "sideways" else 0.0,
@@ -134,7 +129,7 @@ def stride_parameters(action: Action, gait: int, near: str) -> tuple[float, ...]
         stride.step or 0.0,
         stride.stance or 0.0,
         stride.clearance,
-        stride.width - narrower,
+        stride.width,
         to_near * stride.limp,
         to_near if gait == HOP else 0.0,
         _BOUNCES.get(gait, 0.0),

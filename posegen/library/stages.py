@@ -1,0 +1,159 @@
+"""How an action moves within its stages: key poses, steps, contacts, travel, and stances that combine with strategies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from posegen.library.channels import check_pose
+from posegen.validation import StrictModel
+
+if TYPE_CHECKING:
+    from posegen.library.schema import Action
+
+MOST_TRAVEL_KEYS = 40
+Share = Annotated[float, Field(ge=0, le=1)]
+Stage = Literal["enter", "cycle", "exit"]
+MOST_OFFSETS = 3
+Offsets = Annotated[list[dict[str, float]], Field(max_length=MOST_OFFSETS)]
+
+
+class Key(StrictModel):
+    """A key pose: values of channels at one moment.
+
+    `at` is the share of the stage's duration. Between keys a channel moves by minimum jerk. With `through`, it does not stop at
+    this key. See :class:`Action` for `offsets`.
+    """
+
+    at: Share
+    pose: dict[str, float]
+    through: bool = False
+    offsets: Offsets = []
+
+    @model_validator(mode="after")
+    def _channels(self) -> Self:
+        for pose in (self.pose, *self.offsets):
+            check_pose(pose)
+        return self
+
+
+class _Interval(StrictModel):
+    stage: Stage = "cycle"
+    begin: Share
+    end: Share
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.begin >= self.end:
+            raise ValueError(f"begin must be before end (got {self.begin:g} and {self.end:g})")
+        return self
+
+
+class Lift(_Interval):
+    """An interval of a stage in which a foot is off the ground, as shares of the stage's duration.
+
+    The foot moves to the position that its channels `foot_forward` and `foot_aside` have at the landing, in leg lengths from
+    its position before. If an action has none of a foot's channels, the angles of the leg decide. `body` is both feet, while
+    nothing carries the body: its centre of mass then falls freely.
+    """
+
+    foot: Literal["near", "far", "left", "right", "both", "body"]
+
+
+class Touch(_Interval):
+    """An interval of a stage, in shares, in which a hand, a knee or the seat touches a surface or the other hand."""
+
+    point: Literal["near_hand", "far_hand", "both_hand", "near_knee", "far_knee", "both_knee", "seat"]
+
+
+_Rate = Annotated[float, Field(ge=-15, le=15)]
+
+
+class Travel(StrictModel):
+    """How fast a body travels at one moment of the cycle: between these moments the rates change smoothly.
+
+    Attributes
+    ----------
+    at : share of the cycle
+    forward, aside : leg lengths per second along the heading, and to the left of it, or to the near side
+    turn : degrees per second of the heading, positive to the left, or to the near side
+    """
+
+    at: Share
+    forward: _Rate = 0.0
+    aside: _Rate = 0.0
+    turn: Annotated[float, Field(ge=-1080, le=1080)] = 0.0
+
+
+_STEP_WEIGHT = 0.035
+"""Leg lengths by which the pelvis moves over the foot that stands while the other one steps into a stance."""
+
+
+class Stance(StrictModel):
+    """A step with one foot into a stance that strategies of an action may be performed in.
+
+    They are those that neither place that foot nor lift the other one in the same stage.
+
+    Attributes
+    ----------
+    out, back : lifts of that foot by which it leaves its place, and returns
+    forward, aside : where it stands in between, in leg lengths from its place; the pelvis follows by half
+    weight : share of the performances of such a strategy
+    """
+
+    out: Lift
+    back: Lift
+    forward: Annotated[float, Field(ge=-0.5, le=0.5)] = 0.0
+    aside: Annotated[float, Field(ge=-0.1, le=0.3)] = 0.0
+    weight: Annotated[float, Field(gt=0, le=0.5)] = 0.2
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.out.foot not in ("near", "far") or self.out.foot != self.back.foot:
+            raise ValueError("`out` and `back` lift the same foot, near or far")
+        if (self.out.stage, self.back.stage) not in (("enter", "exit"), ("cycle", "cycle")) or (
+            self.out.stage == "cycle" and self.out.end >= self.back.begin
+        ):
+            raise ValueError("`out` is in the stage `enter` and `back` in `exit`, or both are in the cycle and `out` is first")
+        return self
+
+    def allows(self, action: Action) -> bool:
+        """Return whether an action may be performed in this stance."""
+        stages = (action.enter_keys, action.cycle_keys, action.exit_keys)
+        moved = {*action.pose, *action.harmonics, *(channel for keys in stages for key in keys for channel in key.pose)}
+        places = {f"{side}_foot_{axis}" for side in (self.out.foot, "both") for axis in ("forward", "aside", "up")}
+        lifted = {lift.foot for lift in action.lifts} | {lift.stage for lift in action.lifts}
+        return not moved & places and not lifted & {self.out.foot, "both", "left", "right", self.out.stage, self.back.stage}
+
+    def applied(self, action: Action) -> dict[str, Any]:
+        """Return the fields of an action that differ when it is performed in this stance."""
+        foot, side = self.out.foot, 1 if self.out.foot == "near" else -1
+        stands: dict[str, float] = {f"{foot}_foot_forward": self.forward, f"{foot}_foot_aside": self.aside}
+        pelvis: dict[str, float] = {"root_forward": self.forward / 2, "root_lateral": side * self.aside / 2}
+        always, lifted = self.out.stage == "enter", f"{'far' if foot == 'near' else 'near'}_foot_forward"
+
+        def moved(pose: dict[str, float]) -> dict[str, float]:
+            # The other foot moves with the pelvis while it is in the air, and lands where it stood.
+            return {lifted: self.forward / 2} if pose.get(lifted) else {}
+
+        first, last = (0.0, 1.0) if always else (self.out.end, self.back.begin)
+        keys = {stage: list(getattr(action, f"{stage}_keys")) for stage in ("enter", "cycle", "exit")}
+        keys["cycle"] = [
+            key.model_copy(update={"pose": _added(key.pose, pelvis | moved(key.pose))}) if first <= key.at <= last else key
+            for key in keys["cycle"]
+        ]
+        home = dict.fromkeys(stands, 0.0)
+        free = {name: value for name, value in pelvis.items() if not any(name in key.pose for key in keys["cycle"])}
+        over = {"root_lateral": -side * _STEP_WEIGHT} if "root_lateral" in free else {}
+        there = stands if always else stands | free
+        for lift, begin, end in ((self.out, home | over, there), (self.back, there, home | dict.fromkeys(free, 0.0))):
+            new = [Key(at=lift.begin, pose=begin), Key(at=lift.end, pose=end)]
+            keys[lift.stage] = sorted(keys[lift.stage] + new, key=lambda key: key.at)
+        pose = _added(action.pose | {name: action.pose.get(name, 0.0) for name in pelvis}, pelvis) | stands
+        changed: dict[str, Any] = {f"{stage}_keys": each for stage, each in keys.items() if each}
+        return changed | {"lifts": [*action.lifts, self.out, self.back]} | ({"pose": pose} if always else {})
+
+
+def _added(pose: dict[str, float], more: dict[str, float]) -> dict[str, float]:
+    return {name: value + more.get(name, 0.0) for name, value in pose.items()}
