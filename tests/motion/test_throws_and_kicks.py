@@ -143,7 +143,7 @@ def test_a_front_kick_snaps_out_from_the_knee() -> None:
     assert foot.value > 6.0
     assert knee.at < foot.at
     assert bone("kick", "right_hip", "right_knee", until=foot.at).at < foot.at
-    # As high as a belly: draws of 0 give the action as written in its smallest size, which the freedom of kicks reduces by 3 cm.
+    # As high as a belly: draws of 0 give the action as written in its smallest size, which its freedom lowers by 3 cm.
     assert place("kick", "right_ankle")[:, 1].max() > place("kick", "pelvis")[:, 1].mean() - 0.13
 
 
