@@ -14,7 +14,7 @@ from posegen.training.run_folder import RUN, read_document, write_document
 from tests.training import tiny
 from tests.training.forked_runs import Killer, run_in_fork
 
-FEW = ("steps=60", "batch=16", "machine.micro_batch=16")
+FEW = ("steps=90", "batch=16", "machine.micro_batch=16")
 Reported = dict[str, Any]
 
 

@@ -16,7 +16,7 @@ from tests import preloading
 from tests.training import tiny
 from tests.training.forked_runs import Killer, run_in_fork
 
-ENOUGH = ("steps=90", "batch=16", "machine.micro_batch=16", "saving.steps=15")
+ENOUGH = ("steps=140", "batch=16", "machine.micro_batch=16", "saving.steps=15")
 
 
 def main(folder: Path) -> dict[str, Any]:

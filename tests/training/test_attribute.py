@@ -262,7 +262,7 @@ def test_training_from_motion_and_from_captions_works(results: dict[str, Any]) -
     whole = results["whole"]["measures"]
     for measure in ("speed", "duration"):
         assert whole[f"{measure}_smape"] < whole[f"{measure}_constant"]
-    assert whole["energy_r2"] > 0.1
+    assert whole["energy_r2"] > 0.3
     assert "speed_unstated_floor" in results["captions"]["measures"]
 
 
