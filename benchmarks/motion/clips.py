@@ -19,7 +19,7 @@ from posegen.evaluation.recording import Recording
 from posegen.library.load import load_library
 from posegen.planning.population import persons
 
-__all__ = ["ONE_VARIANT", "SCALE", "SEED", "Captured", "captured", "is_neutral_adult", "made", "scaled", "segments"]
+__all__ = ["JOINTS_OF_MOCAP", "ONE_VARIANT", "SCALE", "SEED", "Captured", "captured", "is_neutral_adult", "made", "scaled", "segments"]
 
 Array = NDArray[Any]
 
@@ -28,6 +28,10 @@ SEED = 20261121
 """Random seed of the measured samples. Motion is developed with other seeds, mostly 0, that of the default config."""
 AT_ONCE = 20
 ONE_VARIANT = "variants={speed: null, position: null, scale: null, mirror: false}"
+JOINTS_OF_MOCAP = "skeleton=cmu"
+"""The joints that motion is generated with where its poses are compared with the mocap's, both sources of which place joints
+as CMU's skeleton does. SMPL's head lies 23 degrees before the middle of the shoulders, CMU's above it: that is no movement.
+"""
 OLDEST = 65.0
 NEUTRAL = 0.35
 """Energy is -1 (tired) to 1 (energetic); values within this are inconspicuous."""

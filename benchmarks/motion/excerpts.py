@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchmarks.motion.clips import made, segments
+from benchmarks.motion.clips import JOINTS_OF_MOCAP, made, segments
 from benchmarks.motion.scripted import animated, shown
 from posegen.evaluation.recording import Recording
 from posegen.library.load import Library
@@ -25,7 +25,8 @@ def excerpts(library: Library, action: str, samples: int) -> Iterator[Recording]
     themes = themes_with(library, action)
     if themes:
         where = ", ".join(f"{name}: 1" for name in themes)
-        for _config, recording in made([f"story.actions={{{action}: {FAVOUR}}}", f"story.themes={{{where}}}"], samples):
+        overrides = [JOINTS_OF_MOCAP, f"story.actions={{{action}: {FAVOUR}}}", f"story.themes={{{where}}}"]
+        for _config, recording in made(overrides, samples):
             yield from segments(recording, [action])
     else:
         for recording in animated(shown(library, action, samples, FPS), library, FPS):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.datasets import generate
 from benchmarks.figures import Figure
-from benchmarks.motion.clips import ONE_VARIANT, SEED, scaled
+from benchmarks.motion.clips import JOINTS_OF_MOCAP, ONE_VARIANT, SEED, scaled
 from posegen.dataset.read import open_dataset
 from posegen.evaluation.families import ACTIONS
 from posegen.evaluation.recording import Recording, dataset_recordings, read_reference
@@ -63,7 +63,7 @@ def measure(folder: Path) -> Iterator[Figure]:
 
 def _dataset(path: Path, samples: int, seed: int, *overrides: str) -> Iterator[Recording]:
     count = str(scaled(samples, 40))
-    keys = (part for override in (ONE_VARIANT, *overrides) for part in ("--set", override))
+    keys = (part for override in (ONE_VARIANT, JOINTS_OF_MOCAP, *overrides) for part in ("--set", override))
     dataset = open_dataset(generate(path, "--samples", count, "--seed", str(seed), "--workers", "2", *keys))
     yield from dataset_recordings(dataset, range(len(dataset)))
 
