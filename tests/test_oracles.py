@@ -19,7 +19,7 @@ TOGETHER = "an oracle beside its tests computes what these kernels compute toget
 WITHOUT_ORACLE = {
     "posegen.checks.capsules": {
         TRIVIAL: "stature_of_legs rod_length",
-        PROPERTIES: "fill_aside apart_sideways apart_by_length come_near limbs_cross",
+        PROPERTIES: "fill_aside apart_sideways apart_by_length fill_gaps come_near pass_through limbs_cross",
     },
     "posegen.checks.columns": {TRIVIAL: "fill_columns joint_column"},
     "posegen.checks.evidence": {
@@ -100,7 +100,7 @@ WITHOUT_ORACLE = {
     },
     "posegen.motion.trigonometry": {TRIVIAL: "ease_towards"},
     "posegen.motion.trunk": {
-        PROPERTIES: "fill_pelvis_height soften_steps pelvis_path",
+        PROPERTIES: "fill_pelvis_height soften_steps pelvis_path hold_arms_out",
         CALLER: "pelvis_rotation place_hips spine_rotation",
     },
     "posegen.motion.workspace": {TRIVIAL: "between fill_row copy_row leg_length to_grid"},

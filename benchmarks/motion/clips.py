@@ -19,7 +19,9 @@ from posegen.evaluation.recording import Recording
 from posegen.library.load import load_library
 from posegen.planning.population import persons
 
-__all__ = ["JOINTS_OF_MOCAP", "ONE_VARIANT", "SCALE", "SEED", "Captured", "captured", "is_neutral_adult", "made", "scaled", "segments"]
+__all__ = [
+    "JOINTS_OF_MOCAP", "ONE_VARIANT", "SCALE", "SEED", "Captured", "captured", "is_neutral_adult", "made", "scaled", "segments",
+]  # fmt: skip
 
 Array = NDArray[Any]
 

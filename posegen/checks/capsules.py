@@ -35,6 +35,10 @@ PAIRS = (
     ("right_shank", "left_thigh"),
 )
 """Capsules of one body that are checked against each other."""
+PASSING = np.float32(0.05)
+"""Metres between the flesh of two limbs within which neither comes to the other side of the other in one frame: a limb that
+does has gone through it.
+"""
 STRICTER = 0.001
 """Metres by which this limit is stricter, so that rounding does not matter to another measurement."""
 
@@ -44,6 +48,8 @@ PAIR_RADII = np.array([CAPSULES[one][2] + CAPSULES[other][2] for one, other in P
 USED = np.unique(PAIR_ENDS)
 ASIDE = len(JOINTS) * BLOCK
 """Size of the sideways offsets of all joints."""
+GAPS = 3 * BLOCK
+"""Size of the shortest vectors between two rods."""
 NONE, ONE, TWO, TINY = np.float32(0.0), np.float32(1.0), np.float32(2.0), np.float32(1e-9)
 
 
@@ -200,9 +206,8 @@ def apart_by_length(a: Array, b: Array, c: Array, d: Array, reach: Scalar) -> bo
 
 
 @kernel
-def come_near(a: Array, b: Array, c: Array, d: Array, near: Scalar) -> bool:
-    """Return whether the rod from a to b is closer than `near` metres to that from c to d in any frame (Ericson 5.1.9)."""
-    count, square = np.int32(0), near * near
+def fill_gaps(a: Array, b: Array, c: Array, d: Array, gaps: Array) -> None:
+    """Write the shortest vectors from the rod from c to d to that from a to b in each frame (Ericson 5.1.9), metres."""
     for f in range(BLOCK):
         u_x, u_y, u_z = b[X + f] - a[X + f], b[Y + f] - a[Y + f], b[Z + f] - a[Z + f]
         v_x, v_y, v_z = d[X + f] - c[X + f], d[Y + f] - c[Y + f], d[Z + f] - c[Z + f]
@@ -214,8 +219,28 @@ def come_near(a: Array, b: Array, c: Array, d: Array, near: Scalar) -> bool:
         s = min(max((uv * vr - ur * vv) / max(uu * vv - uv * uv, TINY), NONE), ONE)
         t = min(max((uv * s + vr) / vv, NONE), ONE)
         s = min(max((uv * t - ur) / uu, NONE), ONE)
-        x, y, z = r_x + s * u_x - t * v_x, r_y + s * u_y - t * v_y, r_z + s * u_z - t * v_z
+        gaps[X + f], gaps[Y + f], gaps[Z + f] = r_x + s * u_x - t * v_x, r_y + s * u_y - t * v_y, r_z + s * u_z - t * v_z
+
+
+@kernel
+def come_near(gaps: Array, near: Scalar) -> bool:
+    """Return whether two rods are closer than `near` metres in any frame."""
+    count, square = np.int32(0), near * near
+    for f in range(BLOCK):
+        x, y, z = gaps[X + f], gaps[Y + f], gaps[Z + f]
         count = np.int32(count + (x * x + y * y + z * z < square))
+    return bool(count > 0)
+
+
+@kernel
+def pass_through(gaps: Array, near: Scalar) -> bool:
+    """Return whether one rod changes sides of the other between two frames, within `near` metres of it in both."""
+    count, square = np.int32(0), near * near
+    for f in range(BLOCK - 1):
+        x, y, z = gaps[X + f], gaps[Y + f], gaps[Z + f]
+        p, q, r = gaps[X + f + 1], gaps[Y + f + 1], gaps[Z + f + 1]
+        close = max(x * x + y * y + z * z, p * p + q * q + r * r) < square
+        count = np.int32(count + (close & (x * p + y * q + z * r < NONE)))
     return bool(count > 0)
 
 
@@ -227,8 +252,8 @@ def rod_length(a: Array, b: Array) -> Scalar:
 
 
 @kernel
-def limbs_cross(columns: Array, aside: Array, stature: Scalar) -> bool:
-    """Return whether any two parts of a body overlap too deep in any frame of a block.
+def limbs_cross(columns: Array, aside: Array, stature: Scalar, gaps: Array) -> bool:
+    """Return whether any two parts of a body overlap too deep in any frame of a block, or pass through each other between two.
 
     Parameters
     ----------
@@ -238,22 +263,26 @@ def limbs_cross(columns: Array, aside: Array, stature: Scalar) -> bool:
         See :func:`fill_aside`: most limbs are apart sideways, and need no further check.
     stature : float
         Metres.
+    gaps : float32 [GAPS]
+        Scratch.
     """
     for i in range(len(PAIR_ENDS)):
         a, b, c, d = PAIR_ENDS[i, 0], PAIR_ENDS[i, 1], PAIR_ENDS[i, 2], PAIR_ENDS[i, 3]
-        near = max(PAIR_RADII[i] * np.float32(stature) - ALLOWED, NONE)
+        thick = PAIR_RADII[i] * np.float32(stature)
+        near, passing = max(thick - ALLOWED, NONE), thick + PASSING
         if apart_sideways(
             aside[a * BLOCK : (a + 1) * BLOCK],
             aside[b * BLOCK : (b + 1) * BLOCK],
             aside[c * BLOCK : (c + 1) * BLOCK],
             aside[d * BLOCK : (d + 1) * BLOCK],
-            near,
+            passing,
         ):
             continue
         ends = joint_column(columns, a), joint_column(columns, b), joint_column(columns, c), joint_column(columns, d)
-        reach = rod_length(ends[0], ends[1]) + rod_length(ends[2], ends[3]) + TWO * near
+        reach = rod_length(ends[0], ends[1]) + rod_length(ends[2], ends[3]) + TWO * passing
         if apart_by_length(ends[0], ends[1], ends[2], ends[3], reach):
             continue
-        if come_near(ends[0], ends[1], ends[2], ends[3], near):
+        fill_gaps(ends[0], ends[1], ends[2], ends[3], gaps)
+        if come_near(gaps, near) or pass_through(gaps, passing):
             return True
     return False

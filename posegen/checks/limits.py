@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from posegen.arrays import Array
-from posegen.checks.capsules import ASIDE, fill_aside, limbs_cross, overlapping, stature_of_legs
+from posegen.checks.capsules import ASIDE, GAPS, fill_aside, limbs_cross, overlapping, stature_of_legs
 from posegen.checks.columns import BLOCK, COLUMNS, fill_columns
 from posegen.checks.ranges import AXES, DIRECTIONS, PASSING_SECONDS, Ranges, fill_angles, leaves_ranges, ranges_of
 from posegen.kernels import aligned_zeros, kernel
@@ -29,6 +29,7 @@ class _Work(NamedTuple):
     chest: Array
     directions: Array
     aside: Array
+    gaps: Array
     left: Array
 
 
@@ -69,12 +70,13 @@ def limits_of_clip(joints: Array, labels: Array, reach: int, ranges: Ranges, wor
     """
     frames = len(labels)
     leaves, crosses, stature = False, False, stature_of_legs(joints)
-    for first in range(0, frames, BLOCK):
+    # Blocks share a frame, so that limbs do not pass through each other between two.
+    for first in range(0, frames, BLOCK - 1):
         fill_columns(joints, first, frames, work.columns)
         fill_angles(work.columns, work.pelvis, work.chest, work.directions)
         leaves = leaves or leaves_ranges(work.directions, labels, first, reach, ranges, work.left)
         fill_aside(work.columns, work.pelvis, work.aside)
-        crosses = crosses or limbs_cross(work.columns, work.aside, stature)
+        crosses = crosses or limbs_cross(work.columns, work.aside, stature, work.gaps)
     return LEAVES * leaves + CROSSES * crosses
 
 
@@ -127,10 +129,10 @@ def check_limits(
     LimitFailures
     """
     cast = np.ascontiguousarray(actors, np.int64), np.ascontiguousarray(length, np.int64)
-    columns, pelvis, chest, directions, aside = (
-        aligned_zeros((size,), np.float32) for size in (COLUMNS, AXES, AXES, DIRECTIONS, ASIDE)
+    columns, pelvis, chest, directions, aside, gaps = (
+        aligned_zeros((size,), np.float32) for size in (COLUMNS, AXES, AXES, DIRECTIONS, ASIDE, GAPS)
     )
-    work = _Work(columns, pelvis, chest, directions, aside, np.empty(BLOCK, np.bool_))
+    work = _Work(columns, pelvis, chest, directions, aside, gaps, np.empty(BLOCK, np.bool_))
     failures = np.empty((len(joints), joints.shape[2]), np.uint8)
     fill_limits(joints, labels, variant, cast, int(PASSING_SECONDS * fps), ranges_of(library, skeleton), work, failures)
     return LimitFailures(failures, overlapping(joints, variant, actors, length))

@@ -46,7 +46,7 @@ class Performance:
     poses : float32 [pose, 13, 3]
         On the common body, :data:`RATE` per second; performances with the left side are mirrored.
     repetitions : float32 [repetition, progress, 13, 3]
-        Poses at :data:`PROGRESS`.
+        Poses at :data:`PROGRESS`; none of a performance that the end of its clip cuts, which shows another part of the action.
     jerk : float
         Root mean square of the wrists' jerk, m/s^3; NaN if it is too short.
     """
@@ -96,13 +96,16 @@ def _performance(
 ) -> Performance:
     wrists = np.stack([point(recording.joints[shown], f"{side}_wrist") for side in ("left", "right")], axis=1)
     jerk = np.diff(low_pass(wrists, recording.fps), 3, axis=0) * recording.fps**3
+    parts, cut = _repetitions(body, recording.library, segment), segment is not None and shown.stop == len(recording.joints)
     return Performance(
         family=family,
         kind=kind,
         person=recording.person,
         clip=recording.name,
         poses=resample(body, recording.fps, RATE).astype(np.float32),
-        repetitions=np.stack([_by_progress(part) for part in _repetitions(body, recording.library, segment)]),
+        repetitions=np.array([] if cut else [_by_progress(part) for part in parts], np.float32).reshape(
+            -1, len(PROGRESS), len(JOINTS), 3
+        ),
         jerk=float(np.sqrt((jerk * jerk).sum(-1).mean())) if len(jerk) else float("nan"),
     )
 
@@ -176,7 +179,7 @@ def mean(values: Array) -> float:
 
 
 def _repetition_distances(poses: Sequence[Array]) -> Array:
-    stacked = np.array(poses).reshape(len(poses), -1, len(JOINTS), 3)
+    stacked = np.array(poses, np.float32).reshape(len(poses), len(PROGRESS), len(JOINTS), 3)
     return np.array([distance(stacked, one).mean(-1) for one in stacked]).reshape(len(poses), len(poses))
 
 

@@ -196,6 +196,7 @@ def animate_actor(work: Workspace, role: Role, person: Person, actions: ActionTa
     guided = mark_lifted_feet(work, role, person, actions, clock)
     solve_legs(work, role, person, guided, clock)
     tuck_pelvis(work, person, channels[trunk.TRUNK_FLEXION], clock)
+    trunk.hold_arms_out(channels, offsets)
     trunk.place_upper_body(channels, work.turns[6], offsets, work.joints, work.turns)
     for side in range(2):
         place_hand(work, role, person, actions, clock, side)

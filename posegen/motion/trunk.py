@@ -34,6 +34,9 @@ ARMS = (CHANNELS.index("left_collar_elevation"), CHANNELS.index("right_collar_el
 """First channel of each arm."""
 COLLAR_ELEVATION, COLLAR_PROTRACTION, SHOULDER_FLEXION, SHOULDER_ABDUCTION, SHOULDER_ROTATION, ELBOW = range(6)
 SPINE1, SPINE2, SPINE3, NECK, HEAD, LEFT_COLLAR = 3, 6, 9, 12, 15, 13
+LEFT_HIP = 1
+ROOM_OF_ARMS, TURN = np.float32(0.205), np.float32(6.2831853)
+"""By how much the shoulders of SMPL's neutral body are further out than its hips, in arm lengths; radians of a turn."""
 BENT, FOLDED = np.float32(138.0 / 360.0), np.float32(150.0 / 360.0)
 """Turns that an elbow bends without resistance, and at most."""
 
@@ -85,6 +88,26 @@ def place_child(rotation: Array, offset: Array, parent: Array, child: Array) -> 
         above, row = parent[i], child[i]
         for f in range(len(row)):
             row[f] = above[f] + (a[f] * x + b[f] * y + c[f] * z)
+
+
+@kernel
+def hold_arms_out(channels: Array, offsets: Array) -> None:
+    """Hold the arms further out on a body whose hips are wide for its shoulders, so that hanging arms do not touch its thighs.
+
+    Parameters
+    ----------
+    channels : float32 [channels, frames], changed
+    offsets : float32 [22, 3]
+        Metres.
+    """
+    for side in range(2):
+        collar, hip = LEFT_COLLAR + side, LEFT_HIP + side
+        room = np.abs(offsets[collar, 0] + offsets[collar + 3, 0]) - np.abs(offsets[hip, 0])
+        length = -offsets[collar + 5, 1] - offsets[collar + 7, 1]
+        out = np.float32(max(ROOM_OF_ARMS - room / length, np.float32(0.0)) / TURN)
+        row = channels[ARMS[side] + SHOULDER_ABDUCTION]
+        for f in range(len(row)):
+            row[f] += out
 
 
 @kernel

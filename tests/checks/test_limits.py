@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from posegen.checks.capsules import DEEPEST
+from posegen.checks.capsules import DEEPEST, PAIR_RADII, PAIRS, PASSING, stature_of_legs
 from posegen.checks.columns import BLOCK, COLUMNS, fill_columns
 from posegen.checks.limits import CROSSES, LEAVES, check_limits
 from posegen.checks.ranges import ANGLES, AXES, DIRECTIONS, REST, STRICTER, TOLERANCE, fill_angles, ranges_of
@@ -187,3 +187,22 @@ def test_an_action_widens_a_range_half_a_second_around(frame: int, frames_off: i
         # The action of another body part does not widen the range.
         labels = np.roll(labels, 1, axis=-1)
         assert violated(joints[None].astype(np.float32), labels, library)[0] & LEAVES
+
+
+@pytest.mark.parametrize("frame", [1, BLOCK - 2, BLOCK - 1, BLOCK, 149])
+@pytest.mark.parametrize(("more", "found"), [(0.01, True), (float(PASSING) + 0.01, False)])
+def test_a_forearm_that_is_on_the_other_side_of_a_thigh_a_frame_later_went_through_it(
+    frame: int, more: float, found: bool, library: Library
+) -> None:
+    joints = standing(150)
+    hip, knee = joints[:, JOINTS.index("left_hip")], joints[:, JOINTS.index("left_knee")]
+    apart = float(PAIR_RADII[PAIRS.index(("left_forearm", "left_thigh"))]) * stature_of_legs(joints) + more
+    for joint, aside in (("left_elbow", 0.14), ("left_wrist", -0.10)):
+        place = joints[:, JOINTS.index(joint)]
+        place[:] = (hip + knee) / 2
+        place[:, 0] += aside
+        place[:frame, 2] += apart
+        place[frame:, 2] -= apart
+    labels = np.zeros((1, 150, len(PARTS)), np.uint16)
+    assert bool(violated(on_grid(joints)[None], labels, library)[0] & CROSSES) == found
+    assert not violated(on_grid(joints)[None], labels, library, length=frame)[0] & CROSSES

@@ -38,9 +38,11 @@ def found(*recordings: Recording) -> list[Performance]:
 
 
 def generated(joints: Floats, action: str = "reach", **changes: Any) -> Recording:
-    """Return a generated clip whose only segment is the whole clip."""
+    """Return a generated clip whose only segment is all of it but a last frame of standing."""
     segment = {"action": action, "parts": list(PARTS), "start": 0, "end": len(joints), "side": "right", "repetitions": 0}
-    labels = np.full((len(joints), len(PARTS)), action)
+    labels = changes.pop("labels", np.full((len(joints), len(PARTS)), action))
+    labels = np.concatenate([labels, np.full((1, len(PARTS)), "stand")])
+    joints = np.concatenate([joints, joints[-1:]])
     segment |= {key: changes.pop(key) for key in list(changes) if key in segment}
     recording = Recording("sample 0 base", "1", joints, FPS, segments=[segment], labels=labels, style="neutral")
     return replace(recording, **changes)
@@ -112,6 +114,12 @@ def test_segments_that_are_performances() -> None:
     one = found(generated(joints, library=load_library()))
     assert [(each.family, each.kind, len(each.repetitions), len(each.poses)) for each in one] == [("reach", "reach", 1, 20)]
     assert found(generated(joints, style="old")) == []
+    # The end of the clip may cut an action, whose course is then another one.
+    whole = generated(joints, library=load_library())
+    assert whole.labels is not None
+    cut = found(replace(whole, joints=whole.joints[:-1], labels=whole.labels[:-1]))
+    assert [(len(each.repetitions), len(each.poses)) for each in cut] == [(0, 20)]
+    assert person_distances(cut, periodic=False).people == 0
     transition = np.full((FRAMES, len(PARTS)), "reach")
     transition[-1, 0] = "stand"
     assert found(generated(joints, labels=transition)) == []

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from posegen.library.channels import CHANNELS
-from posegen.motion.trunk import compose_rotations, limb_rotation, place_child, place_upper_body, trunk_rotation
-from posegen.skeleton import ANATOMICAL, JOINTS, PARENTS
+from posegen.motion.trunk import compose_rotations, hold_arms_out, limb_rotation, place_child, place_upper_body, trunk_rotation
+from posegen.skeleton import ANATOMICAL, JOINTS, PARENTS, SKELETONS
 from tests import naive
 from tests.naive import about_x, about_y, about_z
 
@@ -163,3 +163,22 @@ def test_elbows_stay_within_their_range() -> None:
     assert bends[:2] == pytest.approx(asked[:2], abs=0.05)
     assert (np.diff(bends) > 0.3).all()
     assert 143 < bends[3] < bends[5] < 150
+
+
+@pytest.mark.parametrize("skeleton", ["smpl", "cmu"])
+@pytest.mark.parametrize("wider", [0.0, 0.03])
+def test_hanging_arms_are_as_far_from_wide_hips_as_from_those_of_smpl(skeleton: str, wider: float) -> None:
+    def room_of(offsets: Array, abduction: Array) -> Array:
+        """How far the wrists are further out than the hips, in arm lengths."""
+        lengths = offsets[[18, 19], 1] + offsets[[20, 21], 1]
+        shoulders = np.abs(offsets[[13, 14], 0] + offsets[[16, 17], 0])
+        return np.asarray((np.abs(offsets[[1, 2], 0]) - shoulders) / lengths + np.sin(2 * np.pi * abduction))
+
+    offsets = (1.7 * SKELETONS[skeleton]).astype(np.float32)
+    offsets[1, 0], offsets[2, 0] = offsets[1, 0] + wider, offsets[2, 0] - wider
+    rows = [CHANNELS.index(f"{side}_shoulder_abduction") for side in ("left", "right")]
+    channels = np.zeros((len(CHANNELS), 5), np.float32)
+    hold_arms_out(channels, offsets)
+    usual = room_of(1.7 * SKELETONS["smpl"], np.zeros(2))
+    np.testing.assert_allclose(room_of(offsets, channels[rows, 3]), usual, atol=0.002)
+    assert not np.delete(channels, rows, axis=0).any()
