@@ -32,11 +32,11 @@ from posegen.exchange.export_format import PARTS, RECORDS, ExportFormat, Shard, 
 from posegen.exchange.selection import Selection, choose, estimate_bytes, scale_frames, select_sequences, why_unfit
 from posegen.fields.field import Sequences, compute_fields, fields_with_arrays
 from posegen.fields.rotation import bone_offsets
-from posegen.generation.header import stored_config
+from posegen.generation.header import bytes_per_sample, stored_config
 from posegen.generation.pool import JobError, LostJob, run_jobs
 from posegen.generation.run import MARGIN
 from posegen.generation.session import write_session
-from posegen.generation.shard import pause_garbage_collection
+from posegen.generation.shard import BLOCK_BYTES, pause_garbage_collection
 from posegen.library.load import Library, load_library
 from posegen.machine import available_cores, free_disk
 from posegen.plugins import STORED_ARRAYS
@@ -46,7 +46,7 @@ from posegen.synthesis import synthesize
 
 _SELECTION, _COMPLETE = "selection.json", "complete"
 _BLOCK = 32
-"""Samples that are held at once."""
+"""Samples that are read at once."""
 _NAMED = 3
 
 
@@ -242,8 +242,11 @@ def _shard_clips(
     header = dataset.header
     chosen = choose(dataset, job.shard, job.selection)
     samples = np.array(sorted({sample for sample, _ in chosen}), np.int64)
-    # Whole chunks, so that each is decoded once.
-    for numbers in _split_at(samples, header.chunk * max(1, _BLOCK // header.chunk)):
+    if job.config is None:
+        step = header.chunk * max(1, _BLOCK // header.chunk)  # whole chunks, so that each is decoded once
+    else:
+        step = max(1, BLOCK_BYTES * header.fps // (bytes_per_sample(header) * job.config.fps))
+    for numbers in _split_at(samples, step):
         sequences = _sequences(job, dataset, library, numbers)
         offsets = bone_offsets(sequences)
         fields = _fields(form, sequences)

@@ -109,12 +109,12 @@ def features_of(joints: Array, skeleton: Skeleton263) -> tuple[Array, Array]:
     places = np.empty((clips, frames, len(JOINTS), 3), np.float32)
     features = np.empty((clips, frames - 1, WIDTH), np.float32)
     ahead, turns = np.empty((2, frames + 2 * _RADIUS), np.float32), np.empty((2, frames), np.float32)
-    lengths, before = skeleton.lengths.astype(np.float32), np.empty((len(JOINTS), 4), np.float32)
+    lengths, bones = skeleton.lengths.astype(np.float32), np.empty((len(JOINTS), 4, frames - 1))
     for clip in range(clips):
         set_lengths(np.ascontiguousarray(joints[clip], np.float32), lengths, places[clip])
         face_ahead(places[clip])
         fill_headings(places[clip], _WEIGHTS, ahead, turns)
-        fill_features(places[clip], turns, _BONE_AXES, before, features[clip])
+        fill_features(places[clip], turns, _BONE_AXES, bones, features[clip])
     features[..., 0] = np.arcsin(features[..., 0])
     return features, places
 

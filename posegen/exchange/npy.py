@@ -30,9 +30,11 @@ def write_bytes(path: str, *parts: bytes | memoryview) -> None:
     """Write parts to a file at once: a buffered file of Python takes about twice as many calls of the system."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
     try:
-        left = memoryview(b"".join(parts))
-        while left:
-            left = left[os.write(descriptor, left) :]
+        written, left = os.writev(descriptor, parts), sum(memoryview(part).nbytes for part in parts)
+        if written < left:  # a full disk is reported by the next call
+            rest = memoryview(b"".join(parts))[written:]
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
     finally:
         os.close(descriptor)
 

@@ -14,6 +14,7 @@ _COLLARS = (13, 14)
 _FEET = (7, 10, 8, 11)
 _STILL = np.float32(0.002)
 _ONE, _TWO, _HALF = np.float32(1.0), np.float32(2.0), np.float32(0.5)
+_NONE = np.float64(0.0)
 POSITIONS, ROTATIONS, STEPS, CONTACTS = 4, 67, 193, 259
 """First columns of the parts of the features."""
 
@@ -24,21 +25,20 @@ def set_lengths(joints: Array, lengths: Array, places: Array) -> None:
 
     `joints` and `places` are float32 [frame, 22, 3], `lengths` float32 [22].
     """
-    scale = _ONE
+    scale = (lengths[5] + lengths[8]) / max(_bone_length(joints, 0, 2, 5) + _bone_length(joints, 0, 5, 8), _TINY)
+    for t in range(joints.shape[0]):
+        for axis in range(3):
+            places[t, 0, axis] = joints[t, 0, axis] * scale
+    for j in range(1, joints.shape[1]):
+        p, length = PARENTS[j], lengths[j]
+        for t in range(joints.shape[0]):  # of one joint, so that the processor computes several roots at once
+            size = length / max(_bone_length(joints, t, p, j), _TINY)
+            places[t, j, 0] = places[t, p, 0] + (joints[t, j, 0] - joints[t, p, 0]) * size
+            places[t, j, 1] = places[t, p, 1] + (joints[t, j, 1] - joints[t, p, 1]) * size
+            places[t, j, 2] = places[t, p, 2] + (joints[t, j, 2] - joints[t, p, 2]) * size
     lowest = np.float32(np.inf)
     for t in range(joints.shape[0]):
         for j in range(joints.shape[1]):
-            p = PARENTS[j]
-            if p < 0:
-                if t == 0:
-                    leg = _bone_length(joints, 0, 5) + _bone_length(joints, 0, 8)
-                    scale = (lengths[5] + lengths[8]) / max(leg, _TINY)
-                for axis in range(3):
-                    places[t, j, axis] = joints[t, j, axis] * scale
-            else:
-                size = lengths[j] / max(_bone_length(joints, t, j), _TINY)
-                for axis in range(3):
-                    places[t, j, axis] = places[t, p, axis] + (joints[t, j, axis] - joints[t, p, axis]) * size
             lowest = min(lowest, places[t, j, 1])
     x, z = places[0, 0, 0], places[0, 0, 2]
     for t in range(joints.shape[0]):
@@ -49,9 +49,8 @@ def set_lengths(joints: Array, lengths: Array, places: Array) -> None:
 
 
 @kernel
-def _bone_length(joints: Array, t: int, j: int) -> Scalar:
-    """Return the length of the bone that ends at a joint."""
-    p = PARENTS[j]
+def _bone_length(joints: Array, t: int, p: int, j: int) -> Scalar:
+    """Return the length of the bone between a joint and its parent `p`."""
     x, y, z = joints[t, j, 0] - joints[t, p, 0], joints[t, j, 1] - joints[t, p, 1], joints[t, j, 2] - joints[t, p, 2]
     return np.sqrt(x * x + y * y + z * z)
 
@@ -118,10 +117,10 @@ def fill_headings(places: Array, weights: Array, ahead: Array, turns: Array) -> 
 
 
 @kernel
-def fill_features(places: Array, turns: Array, axes: Array, before: Array, out: Array) -> None:
+def fill_features(places: Array, turns: Array, axes: Array, bones: Array, out: Array) -> None:
     """Write all features, with the sine of the change of heading in place of the angle.
 
-    `axes` are float32 [22, 3] directions in the rest pose, `before` float32 [22, 4] is room for the rotations of a frame.
+    `axes` are float32 [22, 3] directions in the rest pose, `bones` float64 [22, 4, frame - 1] is room for rotations.
     """
     for t in range(out.shape[0]):
         c, s = turns[0, t], turns[1, t]
@@ -146,37 +145,49 @@ def fill_features(places: Array, turns: Array, axes: Array, before: Array, out: 
                 x, z = places[t, j, 0] - places[t, 0, 0], places[t, j, 2] - places[t, 0, 2]
                 at = POSITIONS + 3 * (j - 1)
                 out[t, at], out[t, at + 1], out[t, at + 2] = cosine * x + sine * z, places[t, j, 1], cosine * z - sine * x
-                _fill_rotation(places, t, j, c, s, axes, before, out)
+    for j in range(1, places.shape[1]):
+        _turn_bone(places, j, PARENTS[j], axes[j], bones[j])
+        _fill_rotations(turns, j, PARENTS[j], bones, out)
 
 
 @kernel
-def _fill_rotation(places: Array, t: int, j: int, cosine: Scalar, sine: Scalar, axes: Array, before: Array, out: Array) -> None:
+def _turn_bone(places: Array, j: int, p: int, axis: Array, bone: Array) -> None:
+    """Write the rotation of the bone that ends at a joint in all frames: quaternions [4, frame] from its axis.
+
+    The loops are over frames, so that the processor computes several roots and quotients at once.
+    """
+    a, b, c = axis[0], axis[1], axis[2]
+    for t in range(bone.shape[1]):
+        x, y, z = places[t, j, 0] - places[t, p, 0], places[t, j, 1] - places[t, p, 1], places[t, j, 2] - places[t, p, 2]
+        size = _ONE / max(np.sqrt(x * x + y * y + z * z), _TINY)
+        bone[1, t], bone[2, t], bone[3, t] = x * size, y * size, z * size
+    for t in range(bone.shape[1]):
+        x, y, z = np.float32(bone[1, t]), np.float32(bone[2, t]), np.float32(bone[3, t])
+        qw, qx, qy, qz = _ONE + (a * x + b * y + c * z), b * z - c * y, c * x - a * z, a * y - b * x
+        size = np.sqrt(qw * qw + qx * qx + qy * qy + qz * qz)
+        if size < _OPPOSITE:
+            # A bone opposite to its axis is turned by half a turn about any axis across it.
+            qw, qx, qy, qz, size = _NONE, abs(b) + abs(c), abs(a), _NONE, _ONE
+        bone[0, t], bone[1, t], bone[2, t], bone[3, t] = np.float64(qw) / size, qx / size, qy / size, np.float64(qz) / size
+
+
+@kernel
+def _fill_rotations(turns: Array, j: int, p: int, bones: Array, out: Array) -> None:
     """Write the rotation of the bone that ends at a joint, relative to the bone before it or to the heading."""
-    p = PARENTS[j]
-    x, y, z = places[t, j, 0] - places[t, p, 0], places[t, j, 1] - places[t, p, 1], places[t, j, 2] - places[t, p, 2]
-    size = _ONE / max(np.sqrt(x * x + y * y + z * z), _TINY)
-    x, y, z = x * size, y * size, z * size
-    a, b, c = axes[j, 0], axes[j, 1], axes[j, 2]
-    qw, qx, qy, qz = _ONE + (a * x + b * y + c * z), b * z - c * y, c * x - a * z, a * y - b * x
-    size = np.sqrt(qw * qw + qx * qx + qy * qy + qz * qz)
-    if size < _OPPOSITE:
-        # A bone opposite to its axis is turned by half a turn about any axis across it.
-        qw, qx, qy, qz, size = 0 * size, abs(b) + abs(c), abs(a), 0 * size, _ONE
-    qw, qx, qy, qz = qw / size, qx / size, qy / size, qz / size
-    before[j, 0], before[j, 1], before[j, 2], before[j, 3] = qw, qx, qy, qz
-    if p == 0 or j in _COLLARS:
-        a, b, c, d = cosine, 0 * sine, sine, 0 * sine
-    else:
-        a, b, c, d = before[p, 0], before[p, 1], before[p, 2], before[p, 3]
-    w, x = a * qw + b * qx + c * qy + d * qz, a * qx - b * qw - c * qz + d * qy
-    y, z = a * qy + b * qz - c * qw - d * qx, a * qz - b * qy + c * qx - d * qw
+    first = p == 0 or j in _COLLARS
     at = ROTATIONS + 6 * (j - 1)
-    out[t, at], out[t, at + 1], out[t, at + 2] = _ONE - _TWO * (y * y + z * z), _TWO * (x * y + z * w), _TWO * (x * z - y * w)
-    out[t, at + 3], out[t, at + 4], out[t, at + 5] = (
-        _TWO * (x * y - z * w),
-        _ONE - _TWO * (x * x + z * z),
-        _TWO * (y * z + x * w),
-    )
+    for t in range(out.shape[0]):
+        qw, qx, qy, qz = bones[j, 0, t], np.float32(bones[j, 1, t]), np.float32(bones[j, 2, t]), bones[j, 3, t]
+        if first:
+            a, b, c, d = turns[0, t], _NONE, turns[1, t], _NONE
+        else:
+            a, b = np.float32(bones[p, 0, t]), np.float64(np.float32(bones[p, 1, t]))
+            c, d = np.float32(bones[p, 2, t]), np.float64(np.float32(bones[p, 3, t]))
+        w, x = a * qw + b * qx + c * qy + d * qz, a * qx - b * qw - c * qz + d * qy
+        y, z = a * qy + b * qz - c * qw - d * qx, a * qz - b * qy + c * qx - d * qw
+        xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
+        out[t, at], out[t, at + 1], out[t, at + 2] = _ONE - _TWO * (yy + zz), _TWO * (xy + z * w), _TWO * (xz - y * w)
+        out[t, at + 3], out[t, at + 4], out[t, at + 5] = _TWO * (xy - z * w), _ONE - _TWO * (xx + zz), _TWO * (yz + x * w)
 
 
 @kernel
