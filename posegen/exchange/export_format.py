@@ -12,6 +12,7 @@ from typing import Any
 
 from posegen.errors import UsageError
 from posegen.exchange.clip import Clip
+from posegen.exchange.npy import write_bytes
 from posegen.library.load import Library
 from posegen.plugins import EXPORTS, install_hint
 from posegen.wording import did_you_mean
@@ -96,7 +97,7 @@ def one_file_each(
     def write(blocks: Iterator[list[Clip]], shard: Shard) -> dict[str, Any]:
         lines = []
         for clip in chain.from_iterable(blocks):
-            (shard.folder / f"{clip.name}{ending}").write_bytes(encode(clip))
+            write_bytes(f"{shard.folder}/{clip.name}{ending}", encode(clip))
             about = {"name": clip.name, "split": clip.split, "fps": clip.fps, "frames": len(clip.joints)}
             lines.append(json.dumps(about | {"action": clip.label, "captions": clip.captions}, ensure_ascii=False))
         return {"lines": lines}
