@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -14,6 +11,7 @@ from posegen.errors import UsageError
 from posegen.exchange.features263 import features_of, joints_of, skeleton_of, standard_skeleton
 from posegen.skeleton import PARENTS
 from posegen.synthesis import synthesize
+from tests.exchange.checkouts import checkout
 from tests.exchange.features263_oracle import features
 
 
@@ -61,11 +59,9 @@ def test_one_frame_is_refused(joints: NDArray[np.float32]) -> None:
 
 
 def test_they_equal_those_of_humanml3d() -> None:
-    """HUMANML3D names a checkout of the dataset's repository, which has one clip."""
-    folder = os.environ.get("HUMANML3D")
-    if not folder:
-        pytest.skip("needs HUMANML3D: a checkout of its repository")
-    vectors, joints = (np.load(Path(folder) / "HumanML3D" / name / "012314.npy") for name in ("new_joint_vecs", "new_joints"))
+    """The dataset's repository has one clip."""
+    folder = checkout("HumanML3D") / "HumanML3D"
+    vectors, joints = (np.load(folder / name / "012314.npy") for name in ("new_joint_vecs", "new_joints"))
     np.testing.assert_allclose(joints_of(vectors), joints, atol=1e-5)
     found, _ = features_of(joints[None], skeleton_of(joints[0]))
     # The last 80 frames depend on one more frame, which the clip does not have.
