@@ -17,7 +17,7 @@ import torch
 from benchmarks.datasets import generate
 from benchmarks.usefulness import action, amplification, lifting
 from benchmarks.usefulness.clips import Clips, shared_clips
-from benchmarks.usefulness.definitions import AMPLIFIED_REPETITIONS, PRETRAINING_SAMPLES, REPETITIONS
+from benchmarks.usefulness.definitions import AMPLIFIED_REPETITIONS, IMPORTED, PRETRAINING_SAMPLES, REPETITIONS
 from benchmarks.usefulness.results import AMPLIFICATION, PRETRAINING, Result, have, read, write
 from benchmarks.usefulness.trials import Trial, amplified_trials, trials
 from posegen.errors import UsageError
@@ -36,7 +36,7 @@ def main() -> int:
     sections = (options.only,) if options.only else (PRETRAINING, AMPLIFICATION)
     try:
         clips = shared_clips()
-        kept = {section: _kept(_facts(clips), section) if options.missing else ([], 0.0) for section in sections}
+        kept = {section: _kept(_facts(clips, section), section) if options.missing else ([], 0.0) for section in sections}
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -52,7 +52,7 @@ def main() -> int:
             for result in _MEASURED[section](clips, results, options.repetitions, dataset, folder):
                 results.append(result)
                 _tell(result, start)
-                write(section, results, _facts(clips), before + sum(os.times()[:4]) - spent)
+                write(section, results, _facts(clips, section), before + sum(os.times()[:4]) - spent)
             spent = sum(os.times()[:4])
     from benchmarks.usefulness import page
 
@@ -95,14 +95,14 @@ def _kept(facts: Mapping[str, Any], section: str) -> tuple[list[Result], float]:
     except FileNotFoundError:
         return [], 0.0
     if document["facts"] != facts:
-        msg = "the kept results are of other mocap clips; measure all of it anew, without --missing"
+        msg = "the kept results are of other mocap clips or families; measure all of it anew, without --missing"
         raise UsageError(msg)
     return results, float(document["seconds"])
 
 
-def _facts(clips: Clips) -> dict[str, Any]:
+def _facts(clips: Clips, section: str) -> dict[str, Any]:
     """Return the facts about the clips that the page shows."""
-    return {
+    facts: dict[str, Any] = {
         "families": dict(Counter(clips.families)),
         "persons": len(set(clips.persons)),
         "parts": [
@@ -110,6 +110,7 @@ def _facts(clips: Clips) -> dict[str, Any]:
             for i, n in sorted(Counter(clips.part.tolist()).items())
         ],
     }
+    return facts | {"imported": list(IMPORTED)} if section == AMPLIFICATION else facts
 
 
 def _tell(result: Result, start: float) -> None:

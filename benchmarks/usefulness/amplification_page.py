@@ -23,11 +23,13 @@ _EXPECTED = (1, 5)
 def parts(facts: Mapping[str, Any], results: Sequence[Result]) -> dict[str, str]:
     """Return the parts of the page by name."""
     names = ("amplified_action", "amplified_mpjpe", "amplified_pa_mpjpe")
-    families = {family: facts["families"].get(family, 0) for family in definitions.IMPORTED}
+    families = {family: facts["families"].get(family, 0) for family in facts["imported"]}
+    others = [family for family in facts["families"] if family not in families]
     return {
         "amplified_verdict": "\n".join(_verdicts(results)),
         **{name: "\n".join(_table(results, measure)) for name, measure in zip(names, _MEASURES, strict=True)},
         "imported": ", ".join(f"{family} {count}" for family, count in families.items()),
+        "left_out": f" Those of {', '.join(sorted(others))} are left out in training and test." if others else "",
         "imported_chance": f"{100 / len(families):.1f} %",
         "taken": _taken(results),
         "amplified_samples": str(definitions.AMPLIFIED_SAMPLES),

@@ -259,7 +259,7 @@ def amplified_results() -> list[Result]:
 def test_the_page_shows_the_results(tmp_path: Path) -> None:
     facts = {"families": {"walk": 7, "run": 3}, "persons": 5, "parts": [{"persons": 2, "clips": 4}, {"persons": 3, "clips": 6}]}
     write(PRETRAINING, results(), facts, 1260, tmp_path)
-    write(AMPLIFICATION, amplified_results(), facts, 300, tmp_path)
+    write(AMPLIFICATION, amplified_results(), facts | {"imported": ["walk"]}, 300, tmp_path)
     made = page.page(tmp_path)
     assert "took 21 minutes of one core's time for 2 repetitions" in made
     assert "| 1 (12 to 13) | 52.5 ± 3.5 % | 62.5 ± 3.5 % | +10.0 ± 0.0 points | 2 of 2 |" in made
@@ -271,13 +271,15 @@ def test_the_page_shows_the_results(tmp_path: Path) -> None:
     assert "| the mean pose | all (48) | 321.0 mm |" in made
     assert "| real only, longer | all (48) | 12.5 %; real only in the same 1 repetitions 50.0 % |" in made
     assert "run 3, walk 7" in made
+    assert "walk 7 clips. Those of run are left out in training and test." in made
     assert "chance is 50.0 %" in made
+    assert "chance is 100.0 %" in made
     assert "took 5 minutes of one core's time for 2 repetitions" in made
     assert "| augmented clips | 45.0 ± 7.1 % |  |  |" in made
     gains = "+10.0 points (2 of 2) | +5.0 points (2 of 2) | +15.0 points (2 of 2) | +10.0 points (2 of 2)"
     assert f"| Action, balanced accuracy | 1 | {gains} | first two above 0: pass |" in made
     assert "| Lifting, MPJPE | 1 |" not in made
-    assert "it takes 50 % with 1 clip a class" in made
+    assert "`posegen import` takes 50 % with 1 clip a class" in made
     assert "{{" not in made
 
 
