@@ -205,13 +205,16 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def remove_temporary_files(folder: Path) -> list[Path]:
-    """Remove the temporary files of runs that have certainly ended, and return their paths; links are not followed."""
+def remove_temporary_files(folder: Path, own: str = "") -> list[Path]:
+    """Remove the temporary files of the run `own` and of runs that have certainly ended, and return their paths.
+
+    Links are not followed.
+    """
     removed = []
     for parent, _, names in os.walk(folder):
         for name in names:
             run = temporary_run(name)
-            if run is not None and has_ended(run):
+            if run is not None and (run == own or has_ended(run)):
                 path = Path(parent, name)
                 path.unlink(missing_ok=True)
                 removed.append(path)

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
-from posegen.dataset.files import remove_temporary_files, temporary_run
+from posegen.dataset.files import remove_temporary_files
 from posegen.dataset.lock import locked
 from posegen.dataset.runs import current_run, has_ended
 from posegen.errors import PosegenError, UsageError, require_local
@@ -70,10 +70,7 @@ def write_session(
                     yield check
                 finally:
                     # A worker of an ended session may outlive its parent for a moment: remove its files as well.
-                    remove_temporary_files(path)
-                    for file in path.rglob("*"):
-                        if temporary_run(file.name) and run in file.name:
-                            file.unlink(missing_ok=True)
+                    remove_temporary_files(path, run)
         finally:
             for folder in missing:
                 with suppress(OSError):

@@ -79,6 +79,7 @@ def test_only_the_temporary_files_of_ended_runs_are_removed(tmp_path: Path, dead
     assert all(path.exists() for path in kept)
     assert not any(path.exists() for path in gone)
     assert (tmp_path / ".hidden.temporary").exists()
+    assert remove_temporary_files(tmp_path, current_run()) == kept[:1]
 
 
 def test_links_are_not_followed_when_removing_temporary_files(tmp_path: Path, dead: str) -> None:
