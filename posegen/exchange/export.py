@@ -255,7 +255,7 @@ def _shard_clips(
             split = chosen.get((row["sample"], row["variant"]))
             if split is None:
                 continue
-            reason = why_unfit(form, row)
+            reason = why_unfit(form, len(row["actors"]), row["length"])
             if reason:
                 left_out[reason] += 1
             else:

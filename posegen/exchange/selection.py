@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 
 from posegen.dataset.read import Dataset
 from posegen.dataset.splits import SPLITS, in_split
@@ -91,12 +91,12 @@ def choose(dataset: Dataset, shard: int, selection: Selection) -> dict[tuple[int
     return {(sample, name): splits[sample] for sample, name in pairs if sample in splits and name in selection.variants}
 
 
-def why_unfit(form: ExportFormat, row: Mapping[str, Any]) -> str:
+def why_unfit(form: ExportFormat, actors: int, frames: int) -> str:
     """Return why the format cannot hold a sequence; nothing if it can."""
     low, high = form.frames
-    if len(row["actors"]) > form.most_actors:
+    if actors > form.most_actors:
         return f"more than {form.most_actors} actor{'s' * (form.most_actors > 1)}"
-    return "" if low <= row["length"] <= high else f"fewer than {low} or more than {high} frames"
+    return "" if low <= frames <= high else f"fewer than {low} or more than {high} frames"
 
 
 def estimate_bytes(dataset: Dataset, form: ExportFormat, selection: Selection, shards: Sequence[int]) -> int:
@@ -121,13 +121,15 @@ def estimate_bytes(dataset: Dataset, form: ExportFormat, selection: Selection, s
     """
     frames, left_out, read = 0, Counter[str](), 0
     for read, shard in enumerate(shards, 1):
-        chosen = choose(dataset, shard, selection)
-        for row in dataset.table(shard).select(["sample", "variant", "length", "actors"]).to_pylist():
-            if (row["sample"], row["variant"]) in chosen:
-                row["length"] = scale_frames(row["length"], dataset.header.fps, selection.fps)
-                reason = why_unfit(form, row)
+        chosen, table = choose(dataset, shard, selection), dataset.table(shard)
+        sequences = zip(table["sample"].to_pylist(), table["variant"].to_pylist(), strict=True)
+        actors = pc.list_value_length(table["actors"]).to_pylist()
+        for sequence, people, length in zip(sequences, actors, table["length"].to_pylist(), strict=True):
+            if sequence in chosen:
+                length = scale_frames(length, dataset.header.fps, selection.fps)
+                reason = why_unfit(form, people, length)
                 left_out[reason] += 1
-                frames += 0 if reason else row["length"] * len(row["actors"])
+                frames += 0 if reason else length * people
         if frames and read >= _MEASURED_SHARDS:
             break
     if not frames and len(shards) == dataset.header.shards():
