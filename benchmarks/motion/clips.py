@@ -41,13 +41,14 @@ NEUTRAL = 0.35
 
 @dataclass(frozen=True)
 class Captured:
-    """A mocap clip: source, family in the table of the source, subject, and joints, float32 [frame, 22, 3]."""
+    """A mocap clip: name, family in the table of the source, subject, joints, float32 [frame, 22, 3], and its file."""
 
     name: str
     family: str
     person: str
     joints: Array
     fps: float
+    source: str = ""
 
 
 def scaled(count: int, least: int = 1) -> int:
@@ -66,7 +67,7 @@ def captured() -> list[Captured] | None:
             joints, offsets, fps = archive["joints"], archive["offsets"], float(archive["fps"])
             measured = zip(archive["names"], archive["classes"], archive["subjects"], strict=True)
         for (name, family, person), (start, stop) in zip(measured, pairwise(offsets), strict=True):
-            clips.append(Captured(str(name), str(family), str(person), joints[start:stop], fps))
+            clips.append(Captured(str(name), str(family), str(person), joints[start:stop], fps, file.stem))
     return clips
 
 

@@ -35,8 +35,12 @@ STEPS, BATCH, RATE = 150, 16, 2e-3
 """Steps, batch and rate for action on real clips, with new or pre-trained weights. Other settings are those of quick."""
 STRETCH = 32
 """Longest crop in frames, 5 seconds; half of the mocap clips are shorter. Tests use whole clips."""
+JOINTS = ("skeleton=cmu", "population.skeleton_spread=0.02")
+"""Where generated bodies have their joints: as in the skeleton that the mocap follows, and 2 cm around it, as each capture
+system has another skeleton.
+"""
 PRETRAINING_SAMPLES = 6000
-"""Samples of the default config on which ``posegen train --task action --preset quick`` pre-trains once."""
+"""Samples of the default config on JOINTS on which ``posegen train --task action --preset quick`` pre-trains once."""
 
 LIFTING_STEPS, LIFTING_BATCH, LIFTING_RATE = 600, 128, 1e-3
 """Steps and batch for lifting on real clips; a batch consists of frames."""

@@ -39,7 +39,7 @@ from posegen.dataset.splits import in_split
 from posegen.skeleton import JOINTS
 from posegen.training.settings import Settings
 
-__all__ = ["TASK", "Lifter", "aligned", "answer", "distances", "judge", "learn", "measure", "pretrained"]
+__all__ = ["TASK", "Lifter", "aligned", "answer", "distances", "judge", "learn", "measure", "pretrained", "views_of"]
 
 Array = NDArray[Any]
 
@@ -90,12 +90,17 @@ def _draws(whose: int, clip: int, camera: int) -> Array:
     return np.random.default_rng((whose, clip, camera)).random(4)
 
 
-def measure(clips: Clips, generated: Lifter, trials: Iterable[Trial]) -> Iterator[Result]:
-    """Train and test all trials."""
-    views = [
+def views_of(clips: Clips) -> list[Poses]:
+    """Return each clip as seen by all cameras."""
+    return [
         joined([seen(joints[::LIFTING_STRIDE], clip, _draws(_REAL, clip, camera)) for camera in range(CAMERAS)])
         for clip, joints in enumerate(clips.joints)
     ]
+
+
+def measure(clips: Clips, generated: Lifter, trials: Iterable[Trial]) -> Iterator[Result]:
+    """Train and test all trials."""
+    views = views_of(clips)
     for trial in trials:
         held = joined([views[clip] for clip in clips.held_out(trial.repetition)])
         own = clips.trained_on(trial.repetition, trial.count)
