@@ -1,7 +1,9 @@
 """Read the files of a dataset so that no byte is used before its file has been compared with its receipt.
 
-When a dataset is opened, receipts are read and every file must exist in its size. When a file is read for the first time, all
-of its bytes are hashed. :mod:`posegen.dataset.checked_store` gives Zarr the same view.
+When a dataset is opened, receipts are read and every file must exist in its size; in a large dataset, its manifest is read, and
+every receipt and file must exist. When a file is read for the first time, all of its bytes are hashed.
+
+:mod:`posegen.dataset.checked_store` gives Zarr the same view.
 """
 
 from __future__ import annotations
@@ -18,8 +20,9 @@ import xxhash
 from posegen.dataset import receipts
 from posegen.dataset.files import open_plain
 from posegen.dataset.header import check_metadata, load_header, samples_after_repair
-from posegen.dataset.layout import MOTION, Header, check_folders, receipt_path, shard_of, shard_path
+from posegen.dataset.layout import MOTION, ROWS, SEQUENCES, Header, check_folders, receipt_path, shard_of, shard_path
 from posegen.dataset.lock import is_being_written
+from posegen.dataset.manifest import Manifest, load_manifest
 from posegen.dataset.receipts import Receipt, StoredFile
 from posegen.dataset.shard_codec import check_shard
 from posegen.errors import PosegenError
@@ -42,25 +45,49 @@ class CheckedFiles:
     path : Path
         Folder of the dataset.
     header : Header
-    files : mapping of str to StoredFile
-        Expected size and hash of each file, by its path inside the dataset.
+    listed : mapping of str to StoredFile
+        Expected size and hash of each file that is not in `manifest`, by its path inside the dataset.
     counts : mapping of int to int
         Number of samples in each shard, which may be more than are visible.
     absent : mapping of str to str
         Files of layers that are missing or invalid, and the error message for their readers.
     checked : set of str
         The files whose bytes have been hashed.
+    manifest : Manifest, optional
+        Expected sizes and hashes of the other files.
     """
 
     path: Path
     header: Header
-    files: Mapping[str, StoredFile]
+    listed: Mapping[str, StoredFile]
     counts: Mapping[int, int]
     absent: Mapping[str, str] = field(default_factory=dict)
     checked: set[str] = field(default_factory=set)
+    manifest: Manifest | None = None
+
+    def find(self, name: str) -> StoredFile | None:
+        """Return the expected size and hash of a file, by its path inside the dataset; None if there is no such file."""
+        return self.listed.get(name) or (self.manifest.find(name) if self.manifest else None)
+
+    def size(self, name: str) -> int:
+        """Return the size of a file of the dataset in bytes; KeyError if there is no such file."""
+        file = self.find(name)
+        if file is None:
+            raise KeyError(name)
+        return file.bytes
+
+    def sizes(self) -> dict[str, int]:
+        """Return the size on disk of each field and of the rows, in bytes by name."""
+        sizes = dict.fromkeys((*(field.name for field in self.header.all_fields), ROWS), 0)
+        for name, size in self.manifest.sizes().items() if self.manifest else ():
+            sizes[name] += size
+        for name, file in self.listed.items():
+            folder, _, rest = name.partition("/")
+            sizes[ROWS if folder == SEQUENCES else rest.partition("/")[0]] += file.bytes
+        return sizes
 
     def read(self, name: str, start: int = 0, length: int | None = None) -> bytes:
-        """Read bytes of a file in :attr:`files`, checking the whole file the first time.
+        """Read bytes of a file of the dataset, checking the whole file the first time.
 
         Parameters
         ----------
@@ -76,11 +103,11 @@ class CheckedFiles:
         PosegenError
             If the file is missing or damaged; names the shard and the hint.
         """
-        return self.read_ranges(name, [(start, self.files[name].bytes if length is None else length)])[0]
+        return self.read_ranges(name, [(start, self.size(name) if length is None else length)])[0]
 
     def read_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         """Read several parts of a file, each given by its offset and length, as :meth:`read` does."""
-        size = self.files[name].bytes
+        size = self.size(name)
         try:
             with open_plain(self.path / name) as file:
                 if name not in self.checked:
@@ -103,13 +130,13 @@ class CheckedFiles:
         return DamagedFileError(f"{self.path}: shard {shard} is damaged: {name}: {fault}. {hint}", fault)
 
     def check_present(self, name: str) -> None:
-        """Raise PosegenError if a file that is not in :attr:`files` should exist: it belongs to an incomplete layer."""
+        """Raise PosegenError if a file that :meth:`find` does not know should exist: it belongs to an incomplete layer."""
         if name in self.absent:
             raise PosegenError(self.absent[name])
 
     def _check(self, name: str, file: BufferedReader) -> None:
         digest = hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
-        if StoredFile(file.tell(), digest) != self.files[name]:
+        if StoredFile(file.tell(), digest) != self.find(name):
             raise self.damaged(name)
         folder, _, rest = name.partition("/")
         if folder == MOTION:
@@ -122,6 +149,8 @@ class CheckedFiles:
 
 def open_files(path: Path) -> CheckedFiles:
     """Check the header, folders, Zarr metadata and receipts of a dataset, and that all of its files exist in their sizes.
+
+    In a dataset with a manifest, that is read instead of the receipts of the shards in it, and sizes are compared on reading.
 
     Raises
     ------
@@ -137,9 +166,13 @@ def open_files(path: Path) -> CheckedFiles:
         raise PosegenError(f"{path}: a repair has not finished: {header.samples} of {samples} samples are visible. {hint}")
     check_folders(path, header)
     check_metadata(path, header)
+    manifest = load_manifest(path, header)
+    covered = manifest.shards if manifest else 0
+    if manifest:
+        manifest.check_present(path)
     files: dict[str, StoredFile] = {}
-    counts: dict[int, int] = {}
-    for shard in range(header.shards()):
+    counts = dict.fromkeys(range(covered), header.shard)
+    for shard in range(covered, header.shards()):
         receipt = receipts.load_receipt(path, header, shard)
         fault = receipts.find_file_fault(path, receipt)
         if fault is None and receipt.count < header.count(shard):
@@ -150,10 +183,11 @@ def open_files(path: Path) -> CheckedFiles:
         counts[shard] = receipt.count
     absent: dict[str, str] = {}
     for layer in header.layers:
-        for shard, result in receipts.list_layer_receipts(path, header, layer):
+        first = covered if manifest and layer in manifest.layers else 0
+        for shard, result in receipts.list_layer_receipts(path, header, layer, range(first, header.shards())):
             if isinstance(result, Receipt):
                 files |= result.files
             else:
                 msg = f"{path}: shard {shard}: {result}. {receipts.derive_hint(path)}"
                 absent |= {shard_path(entry, shard): msg for entry in layer.fields}
-    return CheckedFiles(path, header, files, counts, absent)
+    return CheckedFiles(path, header, files, counts, absent, manifest=manifest)

@@ -39,10 +39,11 @@ class CheckedStore(MemoryStore):
     ) -> Buffer | None:
         """Read a value or a part of it; None if there is none, which means that all of its chunks are absent."""
         name = f"{MOTION}/{key}"
-        if name not in self._files.files:
+        file = self._files.find(name)
+        if file is None:
             self._files.check_present(name)
             return await super().get(key, prototype, byte_range)
-        start, length = _resolve_range(byte_range, self._files.files[name].bytes)
+        start, length = _resolve_range(byte_range, file.bytes)
         buffer = (prototype or default_buffer_prototype()).buffer
         return buffer.from_bytes(await asyncio.to_thread(self._files.read, name, start, length))
 

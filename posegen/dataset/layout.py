@@ -40,6 +40,8 @@ REPAIR_FILE = "repair.json"
 """Record of a repair in progress."""
 PARTS_FILE = "parts.json"
 """Record of what several jobs are to make together; removed once they are finished."""
+MANIFEST_FILE = "manifest.bin"
+"""Compaction of the receipts of a large dataset; see :mod:`posegen.dataset.manifest`."""
 MOTION = "motion.zarr"
 GROUP_FILE = "motion.zarr/zarr.json"
 SEQUENCES = "sequences"
@@ -330,7 +332,7 @@ def shard_path(field: ArrayField, shard: int, group: str = MOTION) -> str:
     >>> shard_path(ArrayField("action", ("variant", "part"), (5, 5), (1, 5), "uint16", 65535, {}), 12)
     'motion.zarr/action/c.12.0.0'
     """
-    return f"{group}/{field.name}/" + ".".join(["c", str(shard), *("0" * len(field.dims))])
+    return f"{group}/{field.name}/c.{shard}{'.0' * len(field.dims)}"
 
 
 def rows_path(shard: int) -> str:

@@ -38,7 +38,7 @@ class Part:
     Examples
     --------
     >>> part = Part(3, 16)
-    >>> str(part), part.lock_name, [shard for shard in range(40) if part.has(shard)]
+    >>> str(part), part.lock_name, [shard for shard in range(40) if shard in part]
     ('3/16', '3-of-16', [2, 18, 34])
     """
 
@@ -59,9 +59,9 @@ class Part:
         """Name of the part in the name of its lock."""
         return f"{self.number}-of-{self.count}"
 
-    def has(self, shard: int) -> bool:
+    def __contains__(self, shard: object) -> bool:
         """Return whether a shard belongs to the part."""
-        return shard % self.count == self.number - 1
+        return isinstance(shard, int) and shard % self.count == self.number - 1
 
 
 def parse_part(text: str, environment: Mapping[str, str]) -> Part:

@@ -23,9 +23,10 @@ from posegen.dataset.batches import make_batches
 from posegen.dataset.batches.batches import CAPTIONS, ArrayShape
 from posegen.dataset.checked_files import CheckedFiles, open_files
 from posegen.dataset.conditions import QUALITY, matching_rows
+from posegen.dataset.counts import Counts, add_counts, count_content, labels_field, no_counts
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.header import header_metadata, read_config
-from posegen.dataset.layout import ROWS, SEQUENCES, ArrayField, Header, rows_path, shard_path
+from posegen.dataset.layout import ROWS, ArrayField, Header, rows_path, shard_path
 from posegen.dataset.receipts import Receipt, list_receipts, load_receipt, read_receipt
 from posegen.dataset.shard_codec import ABSENT, decode_chunk, read_index
 from posegen.dataset.statistics import compute_stats
@@ -146,14 +147,15 @@ class StoredSource:
 
     def _load_array(self, field: ArrayField, shard: int, position: int, variants: Sequence[int], buffer: Array) -> None:
         path = shard_path(field, shard)
-        if path not in self._files.files:
+        file = self._files.find(path)
+        if file is None:
             self._files.check_present(path)
             buffer[...] = field.fill
             return
         chunk_variants = field.chunk[0]  # of which all but one are discarded
         try:
-            size, read = self._files.files[path].bytes, partial(self._files.read, path)
-            index = read_index(field, read, size, self._header.shard, self._header.chunk)[position]
+            read, header = partial(self._files.read, path), self._header
+            index = read_index(field, read, file.bytes, header.shard, header.chunk)[position]
             cells = [(v, cell) for v in range(len(variants)) for cell in np.ndindex(index.shape[1:-1])]
             entries = [index[(variants[v] // chunk_variants, *cell)].tolist() for v, cell in cells]
             ranges = [(0, 0) if length == ABSENT else (offset, length) for offset, length in entries]
@@ -436,11 +438,23 @@ class Dataset:
 
     def sizes(self) -> dict[str, int]:
         """Return the size on disk of each field and of the rows, in bytes by name."""
-        sizes = dict.fromkeys((*(field.name for field in self.header.all_fields), ROWS), 0)
-        for name, file in self._files.files.items():
-            folder, _, rest = name.partition("/")
-            sizes[ROWS if folder == SEQUENCES else rest.partition("/")[0]] += file.bytes
-        return sizes
+        return self._files.sizes()
+
+    def counts(self) -> Counts:
+        """Count what the visible samples contain; tables and arrays are read only for shards whose receipts have no counts."""
+        manifest = self._files.manifest
+        total, first = (manifest.counts, manifest.shards) if manifest and manifest.counts else (no_counts(self.header), 0)
+        for shard in range(first, self.header.shards()):
+            total = add_counts(total, self._count_shard(shard))
+        return total
+
+    def _count_shard(self, shard: int) -> Counts:
+        receipt = self.receipt(shard)
+        if receipt.counts and receipt.count == self.header.count(shard):
+            return receipt.counts
+        labels, start = labels_field(self.header), shard * self.header.shard
+        blocks = self.blocks(labels.name, start, start + self.header.count(shard), 0) if labels else ()
+        return count_content(self.header, self.table(shard), blocks)
 
     def _decode(self, field: str, array: Any, selected: slice | tuple[slice, int] | Array) -> Array:
         try:

@@ -13,11 +13,15 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
+from pydantic import Field
+
+from posegen.dataset.counts import Counts, count_of_actions
 from posegen.dataset.documents import MAX_BYTES, Count, Document, Origin, read_sealed
 from posegen.dataset.files import read_file
 from posegen.dataset.layout import (
@@ -39,7 +43,7 @@ DIGITS = 32
 """Hexadecimal digits of a content hash."""
 
 _RECEIPT_NAME = re.compile(r"([0-9]{5,15})\.json")
-_HEX = frozenset("0123456789abcdef")
+_HEX = b"0123456789abcdef"
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class StoredFile(Document):
     """Size and XXH3-128 hash of a file's bytes."""
 
     bytes: Count
-    xxh3: str
+    xxh3: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
 
 
 def split_hashes(text: str) -> list[str]:
@@ -80,6 +84,8 @@ class Receipt(Document):
         Time it took to make the samples.
     made_by_run : str
         The run that wrote it; see :mod:`posegen.dataset.runs`.
+    counts : Counts or None
+        What the samples contain; None in receipts of layers and of older versions.
     """
 
     shard: Count
@@ -91,6 +97,7 @@ class Receipt(Document):
     rows: Count
     seconds: float
     made_by_run: str
+    counts: Counts | None = None
 
     @property
     def size(self) -> int:
@@ -171,15 +178,26 @@ def load_receipt(path: Path, header: Header, shard: int) -> Receipt:
         raise PosegenError(msg) from error
 
 
-def list_layer_receipts(path: Path, header: Header, layer: Layer) -> Iterator[tuple[int, Receipt | str]]:
-    """Check a layer in all visible shards that are complete themselves, without hashing bytes.
+def list_layer_receipts(
+    path: Path, header: Header, layer: Layer, shards: Iterable[int] | None = None
+) -> Iterator[tuple[int, Receipt | str]]:
+    """Check a layer in visible shards that are complete themselves, without hashing bytes.
+
+    Parameters
+    ----------
+    path : Path
+        Folder of the dataset.
+    header : Header
+    layer : Layer
+    shards : iterable of int, optional
+        Visible shards; all unless given.
 
     Yields
     ------
     (int, Receipt or str)
         The shard, and the layer's receipt, or what is wrong with it.
     """
-    for shard in range(header.shards()):
+    for shard in range(header.shards()) if shards is None else shards:
         try:
             samples = load_receipt(path, header, shard)
         except PosegenError:
@@ -291,6 +309,10 @@ def _read(file: Path) -> Receipt:
         raise PosegenError(str(error).removeprefix("receipt: ").removesuffix(". ")) from error
 
 
+def _is_hexadecimal(text: str) -> bool:
+    return not text.encode(errors="replace").translate(None, _HEX)
+
+
 def _find_fault(
     receipt: Receipt, header: Header, shard: int, layer: Layer | None = None, samples: Receipt | None = None
 ) -> str | None:
@@ -312,8 +334,10 @@ def _find_fault(
     sources = layer.sources if layer else (ROWS,)
     if receipt.content.keys() != {*sources, *(field.name for field in fields)}:
         return f"has content hashes of {', '.join(sorted(receipt.content))}, not of the dataset's fields"
-    if any(len(text) != DIGITS * receipt.count or not _HEX.issuperset(text) for text in receipt.content.values()):
+    if any(len(text) != DIGITS * receipt.count or not _is_hexadecimal(text) for text in receipt.content.values()):
         return "does not have one content hash for each sample"
+    if receipt.counts and {len(receipt.counts.legs), len(receipt.counts.any_part)} != {count_of_actions(header)}:
+        return "counts other actions than those of the dataset"
     if not receipt.files.keys() <= max_bytes.keys():
         return f"lists other files than those of the shard: {', '.join(sorted(receipt.files)):.200}"
     for name, file in receipt.files.items():

@@ -7,11 +7,13 @@ responsible for repairs; see :mod:`posegen.generation.repair`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+
+import numpy as np
 
 from posegen.dataset import layout
 from posegen.dataset.checked_files import DamagedFileError
@@ -19,6 +21,7 @@ from posegen.dataset.files import find_folder_fault, temporary_run
 from posegen.dataset.header import find_metadata_faults, header_metadata, inspect_header
 from posegen.dataset.layout import Header, Layer
 from posegen.dataset.lock import LOCK_FILE, PART_LOCK, is_being_written, is_held
+from posegen.dataset.manifest import Manifest, load_manifest
 from posegen.dataset.parts import read_parts
 from posegen.dataset.read import Dataset, open_shard
 from posegen.dataset.receipts import (
@@ -72,7 +75,11 @@ def verify(path: str | Path) -> list[Problem]:
 
 
 def find_problems(
-    path: Path, shards: Collection[int] | None = None, progress: Progress = lambda done, total: None
+    path: Path,
+    shards: Container[int] | None = None,
+    progress: Progress = lambda done, total: None,
+    *,
+    orphans: bool = True,
 ) -> Iterator[Problem]:
     """Find everything that is wrong with a dataset.
 
@@ -80,10 +87,12 @@ def find_problems(
     ----------
     path : Path
         Its folder.
-    shards : collection of int, optional
-        Read only these shards; all unless given. Header, Zarr metadata and orphan files are always checked.
+    shards : container of int, optional
+        Read only these shards; all unless given. Header and Zarr metadata are always checked.
     progress : callable, optional
         Called with the number of shards that were read, and the total.
+    orphans : bool, optional
+        Whether to search for files that do not belong to the dataset.
 
     Yields
     ------
@@ -106,6 +115,11 @@ def find_problems(
             yield Problem(None, name, fault, repairable=False)
             return  # nothing is read through it
     yield from (Problem(None, name, fault) for name, fault in find_metadata_faults(path, header))
+    manifest = None
+    try:
+        manifest = load_manifest(path, header)
+    except PosegenError as error:
+        yield Problem(None, layout.MANIFEST_FILE, str(error).removeprefix(f"{path / layout.MANIFEST_FILE}: "))
     receipts, expected = list[int](), expected_shards(path, header)
     with suppress(OSError):  # reported by the search for orphan files
         receipts = list_receipts(path)
@@ -114,7 +128,7 @@ def find_problems(
         yield Problem(None, layout.HEADER_FILE, what, repairable=False)
         expected = 0
     known = {*receipts, *range(expected)}
-    selected = sorted(known if shards is None else known.intersection(shards))
+    selected = [shard for shard in sorted(known) if shards is None or shard in shards]
     for done, shard in enumerate(selected):
         progress(done, len(selected))
         before = _receipt_time(path, shard)
@@ -122,8 +136,38 @@ def find_problems(
         if problems and _receipt_time(path, shard) != before:  # a run has stored the shard meanwhile
             problems = list(_check_shard(path, header, shard))
         yield from problems
+        if not problems and manifest and shard < manifest.shards:
+            yield from _check_manifest(path, header, shard, manifest)
     progress(len(selected), len(selected))
-    yield from _find_orphans(path, header, known)
+    if orphans:
+        yield from _find_orphans(path, header, known)
+
+
+def choose_shards(path: Path, part: Container[int] | None = None, share: float = 1.0) -> list[int] | None:
+    """Choose shards to verify, by the names of receipts.
+
+    Parameters
+    ----------
+    path : Path
+        Folder of a dataset.
+    part : container of int, optional
+        The shards to choose from; all unless given.
+    share : float, optional
+        Share of them to choose at random, at least one.
+
+    Returns
+    -------
+    list of int or None
+        None for all shards, or if the header cannot be read, which :func:`find_problems` reports.
+    """
+    header = inspect_header(path)[0]
+    if header is None or (part is None and share >= 1):
+        return None
+    shards = [shard for shard in sorted({*list_receipts(path), *range(header.shards())}) if part is None or shard in part]
+    if share >= 1 or not shards:
+        return shards
+    chosen = np.random.default_rng().choice(shards, max(1, round(share * len(shards))), replace=False)
+    return sorted(chosen.tolist())
 
 
 def expected_shards(path: Path, header: Header, *, locked: bool = False) -> int:
@@ -135,7 +179,7 @@ def expected_shards(path: Path, header: Header, *, locked: bool = False) -> int:
     visible = header.shards()
     if locked or not (is_being_written(path) or read_parts(path)):
         with suppress(OSError):  # reported by the search for orphan files
-            return max(visible, max(complete_shards(path, header), default=-1) + 1)
+            return max(complete_shards(path, header, lambda shard: shard >= visible), default=visible - 1) + 1
     return visible
 
 
@@ -202,6 +246,17 @@ def _check_shard(
             yield from _check_shard(path, header, shard, each, receipt)
 
 
+def _check_manifest(path: Path, header: Header, shard: int, manifest: Manifest) -> Iterator[Problem]:
+    """Compare a shard's entry in the manifest with its receipts, which were found valid."""
+    try:
+        samples = read_receipt(path, header, shard)
+        layers = [read_receipt(path, header, shard, layer, samples) for layer in manifest.layers]
+    except (FileNotFoundError, PosegenError):  # a run has begun to store the shard again
+        return
+    if fault := manifest.find_fault(shard, [samples, *layers]):
+        yield Problem(None, layout.MANIFEST_FILE, f"{fault}. Run: posegen finish {path}")
+
+
 def _size_fault(path: Path, receipt: Receipt, name: str) -> str | None:
     """Compare the existence and the size of a file with its receipt."""
     if name in receipt.files:
@@ -224,7 +279,7 @@ def _first_line(error: BaseException) -> str:
 def _find_orphans(path: Path, header: Header, known: Container[int]) -> Iterator[Problem]:
     """Find files and folders that do not belong to a dataset whose shards are `known`."""
     folders = dict.fromkeys(("", *layout.dataset_folders(header)))
-    files = {layout.HEADER_FILE, *header_metadata(header)}
+    files = {layout.HEADER_FILE, layout.MANIFEST_FILE, *header_metadata(header)}
     is_busy = is_being_written(path)
     for folder in folders:
         try:

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from posegen.arrays import Array
 from posegen.dataset import layout
+from posegen.dataset.counts import count_content, labels_field
 from posegen.dataset.documents import seal
 from posegen.dataset.faults import fault_point
 from posegen.dataset.files import BackgroundWriter, remove_durably, sync_folder, temporary_run, write_changed, write_durably
@@ -232,7 +233,7 @@ def unfinished_files(path: Path, header: Header, shards: int) -> list[str]:
 def _check_empty(path: Path, header: Header) -> None:
     """Raise UsageError if a folder has anything but the remains of a run that died while it created this very dataset."""
     known = {layout.MOTION, layout.SEQUENCES, layout.RECEIPTS, layout.COPY_FILE}
-    known |= {layout.REPAIR_FILE, layout.PARTS_FILE, LOCK_FILE}
+    known |= {layout.REPAIR_FILE, layout.PARTS_FILE, layout.MANIFEST_FILE, LOCK_FILE}
     names = [entry.name for entry in path.iterdir()]
     foreign = [name for name in names if name not in known and not PART_LOCK.fullmatch(name) and temporary_run(name) is None]
     fields = {field.name for field in header.fields}
@@ -303,6 +304,7 @@ def _commit(
                 rows=0 if table is None else len(table),
                 seconds=float(seconds),
                 made_by_run=run,
+                counts=None if table is None else count_content(header, table, _base_labels(header, values)),
             )
             fault_point("encoded", shard)
             absent = [path / name for name in (layout.shard_path(field, shard) for field in fields) if name not in files]
@@ -332,6 +334,12 @@ def _check_arrays(header: Header, fields: Sequence[ArrayField], arrays: Mapping[
         if array.shape[1:] != field.shape or array.dtype != np.dtype(field.dtype):
             raise ValueError(f"{field.name} must be {field.dtype} [n, {field.shape}], not {array.dtype} {array.shape}")
     return {name: canonical(arrays[name]) for name in names}
+
+
+def _base_labels(header: Header, values: Mapping[str, Array]) -> list[Array]:
+    """Return the actions of the base variant, if the dataset has such a field."""
+    field = labels_field(header)
+    return [values[field.name][:, 0]] if field else []
 
 
 def _write_file(writer: BackgroundWriter, path: Path, pieces: Sequence[bytes]) -> StoredFile:

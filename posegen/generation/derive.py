@@ -19,6 +19,7 @@ from posegen.config.schema import Config
 from posegen.dataset.faults import inject_sample_fault, inject_shard_fault
 from posegen.dataset.header import load_header
 from posegen.dataset.layout import ROWS, Header, Layer, check_folders
+from posegen.dataset.manifest import covers_all, drop_manifest, write_manifest
 from posegen.dataset.read import Dataset, open_shard
 from posegen.dataset.receipts import Receipt, list_layer_receipts, load_receipt
 from posegen.dataset.runs import current_run
@@ -118,7 +119,13 @@ def derive(
         check_folders(path, header)
         header, layers = _open_layers(path, header, config, fields, run)
         jobs = [job for layer in layers for job in _missing_shards(path, header, config, layer, run)]
+        for layer in layers:
+            first = next((job.shard for job in jobs if job.layer == layer), None)
+            if first is not None:
+                drop_manifest(path, header, first, layer)
         written = _derive_shards(jobs, workers or available_cores(), progress or Progress(), check) if jobs else 0
+        if jobs or not covers_all(path, header):
+            write_manifest(path, header, run)
     return DerivationResult(
         path=path,
         layers=tuple(layer.name for layer in layers),

@@ -1,24 +1,18 @@
 """Summary of a dataset: its size, its actions, example captions, and code that reads it.
 
-Shards are read one after another, so that memory does not grow with the dataset.
+Counts come from receipts, or from the manifest of a large dataset: neither time nor memory grow with its rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import pyarrow.compute as pc
-from numpy.typing import NDArray
-
-from posegen.arrays import Array
+from posegen.dataset.counts import Counts, labels_field
 from posegen.dataset.layout import ArrayField, Header
 from posegen.dataset.read import Dataset, content_errors, open_dataset
-from posegen.skeleton import PARTS
 
 CAPTION_EXAMPLES = 6
 
@@ -103,18 +97,19 @@ def describe(path: str | Path) -> Description:
     dataset = open_dataset(path)
     header = dataset.header
     with content_errors(path):
+        counts = dataset.counts()
         return Description(
             path=dataset.path,
             header=header,
             samples=len(dataset),
             fields={field.name: _array_text(dataset, field) for field in header.all_fields},
-            hours=(_count(dataset, "length", lambda lengths: lengths, 1) or 0) / header.fps / 3600,
+            hours=counts.frames / header.fps / 3600,
             sizes=dataset.sizes(),
-            actions=_action_shares(dataset),
+            actions=_action_shares(header, counts),
             captions=tuple(islice(_captions(dataset), CAPTION_EXAMPLES)),
             note=dataset.note,
-            resampled=_count(dataset, "attempt", lambda attempts: pc.greater(attempts, 0), len(header.variants)),
-            dropped=_count(dataset, "dropped", pc.list_value_length, 1),
+            resampled=counts.resampled,
+            dropped=counts.dropped,
         )
 
 
@@ -136,54 +131,13 @@ def reading_lines(description: Description) -> list[str]:
     ]
 
 
-def count_actions(labels: Array, actions: int) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
-    """Count the frames with each action.
-
-    Parameters
-    ----------
-    labels : uint16 [..., part]
-        Action of each part in each frame; numbers from `actions` on mean absent.
-    actions : int
-        Number of actions.
-
-    Returns
-    -------
-    (int64 [actions], int64 [actions], int)
-        Frames with the action on the legs, frames with it on any part, and all frames in which an actor is present.
-    """
-    flat = labels.reshape(-1, labels.shape[-1])
-    flat = flat[(flat < actions).any(axis=1)]
-    legs = np.bincount(flat[:, PARTS.index("legs")], minlength=actions)[:actions]
-    any_part = np.zeros(actions, np.int64)
-    for part in range(flat.shape[1]):
-        # A frame counts once for an action, however many parts perform it.
-        is_new = (flat[:, part, None] != flat[:, :part]).all(axis=1)
-        any_part += np.bincount(flat[is_new, part], minlength=actions)[:actions]
-    return legs, any_part, len(flat)
-
-
-def _action_shares(dataset: Dataset) -> tuple[ActionShare, ...]:
-    if "action" not in dataset.fields:
+def _action_shares(header: Header, counts: Counts) -> tuple[ActionShare, ...]:
+    field = labels_field(header)
+    if field is None or not counts.present:
         return ()
-    names = dataset.header.field("action").attributes["names"]
-    legs, any_part, frames = np.zeros(len(names), np.int64), np.zeros(len(names), np.int64), 0
-    for block in dataset.blocks("action", 0, len(dataset), 0):
-        # The base variant only: all variants have the same actions.
-        more = count_actions(block, len(names))
-        legs, any_part, frames = legs + more[0], any_part + more[1], frames + more[2]
-    shares = [ActionShare(name, int(legs[i]) / frames, int(any_part[i]) / frames) for i, name in enumerate(names) if frames]
+    found = zip(field.attributes["names"], counts.legs, counts.any_part, strict=True)
+    shares = [ActionShare(name, legs / counts.present, any_part / counts.present) for name, legs, any_part in found]
     return tuple(sorted(shares, key=lambda share: (-share.any, share.action)))
-
-
-def _count(dataset: Dataset, column: str, measure: Callable[[Any], Any], rows: int) -> int | None:
-    """Return the sum of a measure of a column over all rows, divided by the number of rows with equal values."""
-    total = 0
-    for shard in range(dataset.header.shards()):
-        table = dataset.table(shard)
-        if column not in table.column_names:
-            return None
-        total += pc.sum(measure(table[column])).as_py() or 0
-    return total // rows
 
 
 def _captions(dataset: Dataset) -> Iterator[CaptionExample]:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from posegen.dataset.files import remove_durably
-from posegen.dataset.header import load_header, repair_header
+from posegen.dataset.header import load_header, repair_header, samples_after_repair
 from posegen.dataset.layout import PARTS_FILE
+from posegen.dataset.manifest import write_manifest
 from posegen.dataset.parts import read_parts
 from posegen.dataset.receipts import complete_prefix, complete_shards
 from posegen.dataset.runs import current_run
@@ -89,13 +90,14 @@ def finish(path: str | Path, progress: Progress | None = None) -> FinishResult:
         repair_header(path, name)
         header = load_header(path)
         record = read_parts(path)
-        whole = header.with_samples(max(header.samples, record.samples if record else 0))
+        whole = header.with_samples(max(header.samples, record.samples if record else 0, samples_after_repair(path)))
         if progress:
             progress.log(f"reading the receipts of {whole.shards():,} shards")
         complete = complete_shards(path, header)
         prefix = complete_prefix(path, header, complete)
         if prefix >= header.samples:
             header = publish(path, header, prefix, name)
+        write_manifest(path, header, name)
         missing = make_plan(whole, complete).missing
         if not missing:
             remove_durably(path / PARTS_FILE)

@@ -18,7 +18,17 @@ from pathlib import Path
 
 from posegen.dataset.files import remove_durably
 from posegen.dataset.header import inspect_header, load_header, record_repair, repair_header, samples_after_repair
-from posegen.dataset.layout import REPAIR_FILE, ROWS, Header, check_folders, receipt_path, rows_path, shard_files, shard_path
+from posegen.dataset.layout import (
+    MANIFEST_FILE,
+    REPAIR_FILE,
+    ROWS,
+    Header,
+    check_folders,
+    receipt_path,
+    rows_path,
+    shard_files,
+    shard_path,
+)
 from posegen.dataset.lock import locked
 from posegen.dataset.receipts import DIGITS, Receipt, complete_shards, load_receipt, read_receipt
 from posegen.dataset.runs import current_run
@@ -200,6 +210,7 @@ def repair(
         receipts = [receipt_path(shard, layers[name]) for name, shard in damaged_layers]
         try:
             record_repair(path, samples, run)
+            remove_durably(path / MANIFEST_FILE)  # written again by the run below
             repair_header(path, run)
             for name in (*receipts, *_files_to_remove(header, made, dropped)):
                 remove_durably(path / name)

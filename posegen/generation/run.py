@@ -22,6 +22,7 @@ from posegen.dataset.files import remove_durably
 from posegen.dataset.header import is_dataset, load_header, record_repair, repair_header, samples_after_repair
 from posegen.dataset.layout import HEADER_FILE, Header
 from posegen.dataset.lock import locked
+from posegen.dataset.manifest import covers_all, drop_manifest, write_manifest
 from posegen.dataset.parts import Part, PartsRecord, parse_part, read_parts, record_parts
 from posegen.dataset.receipts import (
     Receipt,
@@ -299,6 +300,8 @@ def generate(
         finally:
             progress.stop()
         run.publish()
+        if not part and (run.plan.shards or not covers_all(path, run.header)):
+            write_manifest(path, run.header, name)
     check_lost(path, run.lost, run.plan.shards)
     return run.result(started)
 
@@ -470,6 +473,8 @@ def _open_run(path: Path, expected: Header, samples: int, name: str, progress: P
         progress.log(f"{path} has {target:,} samples, more than the requested {samples:,}; none is removed")
     check_free_space(path, header, complete, target)
     plan = make_plan(header.with_samples(target), complete)
+    if plan.shards:
+        drop_manifest(path, header, plan.missing[0].start)
     if not exists:
         create(path, header, name)
     elif plan.shards:
@@ -504,10 +509,13 @@ def _open_part(path: Path, expected: Header, samples: int, name: str, progress: 
     if samples < target:
         progress.log(f"{path} is to have {target:,} samples, more than the requested {samples:,}; none is removed")
     whole = header.with_samples(target)
-    others = {shard: whole.count(shard) for shard in range(whole.shards()) if not part.has(shard)}
-    complete = others | complete_shards(path, header, part.has)
+    others = {shard: whole.count(shard) for shard in range(whole.shards()) if shard not in part}
+    complete = others | complete_shards(path, header, part.__contains__)
     check_space(path, header, complete, target, None, free_disk(path))
-    return _Run(path, make_plan(whole, complete), header, complete, name, part=part)
+    plan = make_plan(whole, complete)
+    if plan.shards:
+        drop_manifest(path, header, plan.missing[0].start)
+    return _Run(path, plan, header, complete, name, part=part)
 
 
 def _parallelism(run: _Run, workers: int, shard_timeout: float | None) -> tuple[int, TimeLimit | None]:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from posegen.generation.describe import count_actions
+from posegen.dataset.counts import count_actions
 from posegen.skeleton import PARTS
 
 ABSENT = 65535

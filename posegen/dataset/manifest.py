@@ -1,0 +1,300 @@
+"""The manifest of a large dataset: what its receipts state, in one file, so that opening does not read each receipt.
+
+It lists the files of the leading full shards with sizes and hashes. Each entry also has a hash of the shard's receipts and a
+link: the hash of the link before it and of the entry. A change in the file is therefore detected on opening, and a receipt
+that was changed or removed later is found by :mod:`posegen.dataset.verify`. Receipts alone decide what is complete: a dataset
+without a manifest is opened by its receipts, as is a small one, where they also allow the size of each file to be compared.
+
+Not responsible for when it is written; see :mod:`posegen.generation`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xxhash
+
+from posegen.arrays import Array
+from posegen.dataset.counts import Counts, add_counts, count_of_actions, no_counts
+from posegen.dataset.documents import Count, Document, Origin, read_sealed, seal
+from posegen.dataset.files import read_file, remove_durably, write_durably
+from posegen.dataset.layout import MANIFEST_FILE, ROWS, Header, Layer, receipt_path, rows_path, shard_of, shard_path
+from posegen.dataset.receipts import Receipt, StoredFile, derive_hint, find_file_fault, generate_hint, read_receipt
+from posegen.errors import PosegenError
+
+LEAST_SHARDS = 256
+"""Full shards of the smallest dataset with a manifest. The receipts of a smaller one are read in a fraction of a second."""
+
+_MAX_BYTES = 2**30
+_MAX_HEAD_BYTES = 2**20
+_HASH_BYTES = 16
+
+
+@dataclass(frozen=True)
+class _Head(Document):
+    """First line of a manifest.
+
+    Attributes
+    ----------
+    identity : str
+        Identity of the dataset.
+    contents : list of str
+        Names of the fields whose files are listed, and `rows`.
+    layers : list of str
+        Layers among them, each with its version.
+    shards : int
+        Number of entries.
+    counts : Counts or None
+        What all of these shards contain; None if a receipt does not state it.
+    link : str
+        Link of the last entry, which depends on all others.
+    """
+
+    identity: str
+    contents: list[str]
+    layers: list[str]
+    shards: Count
+    counts: Counts | None
+    link: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The entries of a manifest.
+
+    Attributes
+    ----------
+    header : Header
+        Header of the dataset.
+    layers : tuple of Layer
+        Layers that are complete in all shards of the manifest.
+    counts : Counts or None
+        What its shards contain together; None if it is not known.
+    entries : structured array [shard]
+        ``receipts``, a hash of the shard's receipts; ``sizes`` and ``hashes`` of its files, where size 0 marks a field without
+        a file; ``link``.
+    """
+
+    header: Header
+    layers: tuple[Layer, ...]
+    counts: Counts | None
+    entries: Array
+
+    @property
+    def shards(self) -> int:
+        """Number of leading shards that it covers."""
+        return len(self.entries)
+
+    @cached_property
+    def contents(self) -> list[str]:
+        """Names of the fields of the listed files, and `rows`."""
+        return _contents(self.header, self.layers)
+
+    def find(self, name: str) -> StoredFile | None:
+        """Return the size and hash of a file by its path inside the dataset; None if it is not listed."""
+        shard = shard_of(self.header, name)
+        if shard is None or shard >= self.shards:
+            return None
+        for column, content in enumerate(self.contents):
+            if _paths(self.header, content, [shard]) == [name]:
+                size = int(self.entries["sizes"][shard, column])
+                return StoredFile(size, self.entries["hashes"][shard, column].tobytes().hex()) if size else None
+        return None
+
+    def check_present(self, path: Path) -> None:
+        """Raise PosegenError if a receipt or a listed file does not exist; names the shard and the hint."""
+        for layer in (None, *self.layers):
+            names = [receipt_path(shard, layer) for shard in range(self.shards)]
+            self._check_names(path, names, generate_hint if layer is None else lambda shard: derive_hint(path))
+        for column, content in enumerate(self.contents):
+            names = _paths(self.header, content, range(self.shards))
+            for shard in np.flatnonzero(self.entries["sizes"][:, column] == 0).tolist():
+                names[shard] = ""
+            is_layer = content in {field.name for layer in self.layers for field in layer.fields}
+            self._check_names(path, names, (lambda shard: derive_hint(path)) if is_layer else generate_hint)
+
+    def _check_names(self, path: Path, names: Sequence[str], hint: Callable[[int], str]) -> None:
+        folder = next((name for name in names if name), "").rpartition("/")[0]
+        there = {""}
+        with suppress(FileNotFoundError):
+            there.update([f"{folder}/{name}" for name in os.listdir(path / folder)])
+        if there.issuperset(names):
+            return
+        for shard, name in enumerate(names):
+            if name not in there:
+                raise PosegenError(f"{path}: shard {shard}: {name} is missing. {hint(shard)}")
+
+    def sizes(self) -> dict[str, int]:
+        """Return the bytes of the listed files by the name of their field, or `rows`."""
+        return dict(zip(self.contents, self.entries["sizes"].sum(axis=0).tolist(), strict=True))
+
+    def find_fault(self, shard: int, receipts: Sequence[Receipt]) -> str | None:
+        """Describe how the entry of a shard differs from its receipts, those of :attr:`layers` last; None if it does not."""
+        before = self.entries["link"][shard - 1].tobytes() if shard else b""
+        if _encode_entry(self.header, self.contents, receipts, before) == self.entries[shard].tobytes():
+            return None
+        return f"does not match the receipt of shard {shard} any more"
+
+
+def load_manifest(path: Path, header: Header) -> Manifest | None:
+    """Read the manifest of a dataset.
+
+    Returns
+    -------
+    Manifest or None
+        None if there is none.
+
+    Raises
+    ------
+    PosegenError
+        If it is damaged, or belongs to another or an earlier state of the dataset; names the hint.
+    """
+    origin = Origin(str(path / MANIFEST_FILE), f"Run: posegen finish {path}, or delete the file: it only makes opening faster")
+    try:
+        data = read_file(path / MANIFEST_FILE, _MAX_BYTES)
+    except FileNotFoundError:
+        return None
+    stop = max(data.find(b"\n", 0, _MAX_HEAD_BYTES), 0)
+    head, body = read_sealed(_Head, data[:stop], origin), data[stop + 1 :]
+    layers = tuple(layer for layer in header.layers if _layer_text(layer) in head.layers)
+    contents = _contents(header, layers)
+    if (head.identity, head.contents, head.layers) != (header.identity, contents, [_layer_text(layer) for layer in layers]):
+        raise origin.error("belongs to another dataset, or to other fields than the header lists")
+    if head.shards > header.samples // header.shard:
+        raise origin.error(f"is out of date: it lists {head.shards} full shards, but only {header.samples} samples are visible")
+    if head.counts and {len(head.counts.legs), len(head.counts.any_part)} != {count_of_actions(header)}:
+        raise origin.error("counts other actions than those of the dataset")
+    kind = _entry_type(len(contents))
+    if len(body) != head.shards * kind.itemsize or _last_link(body, kind.itemsize) != head.link:
+        raise origin.error("is damaged: the links between its entries do not match")
+    return Manifest(header, layers, head.counts, np.frombuffer(body, kind))
+
+
+def write_manifest(path: Path, header: Header, run: str, layers: tuple[Layer, ...] | None = None) -> None:
+    """Write the manifest of a dataset from its receipts, or remove it if the dataset is small.
+
+    Parameters
+    ----------
+    path : Path
+        Folder of the dataset; the caller must hold its lock.
+    header : Header
+        As it is on disk.
+    run : str
+        The run that writes.
+    layers : tuple of Layer, optional
+        Layers to include; by default those that are complete.
+    """
+    included = header.layers if layers is None else layers
+    contents, counts, link = _contents(header, included), [no_counts(header)], b""
+    entries: list[bytes] = []
+    for shard in range(header.samples // header.shard):
+        receipt = _sound_receipt(path, header, shard)
+        if receipt is None:
+            break
+        derived = [_sound_receipt(path, header, shard, layer, receipt) for layer in included]
+        sound = [found for found in derived if found]
+        if len(sound) < len(derived):
+            complete = (layer for layer, found in zip(included, derived, strict=True) if found)
+            write_manifest(path, header, run, tuple(complete))
+            return
+        entries.append(_encode_entry(header, contents, [receipt, *sound], link))
+        link = entries[-1][-_HASH_BYTES:]
+        counts = [add_counts(counts[0], receipt.counts)] if counts and receipt.counts else []
+    if len(entries) < LEAST_SHARDS:
+        remove_durably(path / MANIFEST_FILE)
+        return
+    names = [_layer_text(layer) for layer in included]
+    head = _Head(header.identity, contents, names, len(entries), counts[0] if counts else None, link.hex())
+    write_durably(path / MANIFEST_FILE, seal(head) + b"\n" + b"".join(entries), run)
+
+
+def covers_all(path: Path, header: Header) -> bool:
+    """Return whether the manifest of a dataset covers all of its full shards and layers, or none is needed."""
+    whole = header.samples // header.shard
+    try:
+        manifest = load_manifest(path, header)
+    except PosegenError:
+        return False
+    return whole < LEAST_SHARDS if manifest is None else (manifest.shards, manifest.layers) == (whole, header.layers)
+
+
+def drop_manifest(path: Path, header: Header, shard: int, layer: Layer | None = None) -> None:
+    """Remove the manifest before a shard, or a layer of it, is stored again, if it covers that, or is damaged."""
+    try:
+        manifest = load_manifest(path, header)
+        is_covered = manifest and shard < manifest.shards and (layer is None or layer in manifest.layers)
+    except PosegenError:
+        is_covered = True
+    if is_covered:
+        remove_durably(path / MANIFEST_FILE)
+
+
+def _contents(header: Header, layers: Sequence[Layer]) -> list[str]:
+    """Return the names of the fields whose files a manifest lists, and `rows`."""
+    return [*(field.name for field in header.fields), ROWS, *(field.name for layer in layers for field in layer.fields)]
+
+
+def _paths(header: Header, content: str, shards: Iterable[int]) -> list[str]:
+    """Return the paths of the files of a field, or of the rows, in some shards."""
+    if content == ROWS:
+        return [rows_path(shard) for shard in shards]
+    field = header.field(content)
+    return [shard_path(field, shard) for shard in shards]
+
+
+def _layer_text(layer: Layer) -> str:
+    return f"{layer.name} {layer.version}"
+
+
+def _entry_type(contents: int) -> np.dtype[Any]:
+    digest = ("u1", (_HASH_BYTES,))
+    return np.dtype(
+        [
+            ("receipts", *digest),
+            ("sizes", "<u8", (contents,)),
+            ("hashes", "u1", (contents, _HASH_BYTES)),
+            ("link", *digest),
+        ]
+    )
+
+
+def _encode_entry(header: Header, contents: Sequence[str], receipts: Sequence[Receipt], before: bytes) -> bytes:
+    """Return the entry of a shard, given the link of the entry before it."""
+    # The same shard may be made twice: neither the run nor the time is part of its content.
+    sealed = b"".join(seal(replace(receipt, seconds=0.0, made_by_run="")) for receipt in receipts)
+    stored = {name: file for receipt in receipts for name, file in receipt.files.items()}
+    files = [stored.get(name) for content in contents for name in _paths(header, content, [receipts[0].shard])]
+    sizes = np.array([file.bytes if file else 0 for file in files], "<u8").tobytes()
+    hashes = b"".join(bytes.fromhex(file.xxh3) if file else bytes(_HASH_BYTES) for file in files)
+    body = xxhash.xxh3_128_digest(sealed) + sizes + hashes
+    return body + xxhash.xxh3_128_digest(before + body)
+
+
+def _last_link(entries: bytes, size: int) -> str:
+    """Return the last link as hexadecimal digits; nothing if a link does not match the one before it and its entry."""
+    link = b""
+    for start in range(0, len(entries), size):
+        stop = start + size - _HASH_BYTES
+        digest = xxhash.xxh3_128_digest(link + entries[start:stop])
+        if digest != entries[stop : start + size]:
+            return ""
+        link = digest
+    return link.hex()
+
+
+def _sound_receipt(
+    path: Path, header: Header, shard: int, layer: Layer | None = None, samples: Receipt | None = None
+) -> Receipt | None:
+    """Return the receipt of a full shard, or of a layer of it, if it is valid and its files exist; otherwise None."""
+    try:
+        receipt = read_receipt(path, header, shard, layer, samples)
+    except (FileNotFoundError, PosegenError):
+        return None
+    return None if find_file_fault(path, receipt) or receipt.count < header.shard else receipt

@@ -1,0 +1,168 @@
+"""The manifest: it lists what the receipts state, and a change of it or of a receipt is named."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from posegen.dataset import manifest as manifests
+from posegen.dataset.documents import Origin, read_sealed, seal
+from posegen.dataset.header import load_header
+from posegen.dataset.layout import MANIFEST_FILE
+from posegen.dataset.manifest import covers_all, drop_manifest, load_manifest, write_manifest
+from posegen.dataset.read import Dataset, open_dataset
+from posegen.dataset.receipts import Receipt, load_receipt
+from posegen.dataset.verify import verify
+from posegen.dataset.write import publish
+from posegen.errors import PosegenError
+from posegen.generation.finish import finish
+from tests.dataset.tiny import commit, fill, make_header
+
+RECEIPT = "receipts/00001.json"
+
+
+@pytest.fixture(autouse=True)
+def _two_shards_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manifests, "LEAST_SHARDS", 2)
+
+
+@pytest.fixture
+def large(dataset: Path) -> Path:
+    """Return a dataset of two full shards and a third one, with a manifest."""
+    write_manifest(dataset, load_header(dataset), "a-run")
+    return dataset
+
+
+def content_of(dataset: Dataset) -> list[bytes]:
+    arrays = [dataset.arrays(name).tobytes() for name in dataset.fields]
+    return [*arrays, repr(dataset.sequences.to_pylist()).encode(), repr((dataset.sizes(), dataset.counts())).encode()]
+
+
+def forge(dataset: Path, **changes: object) -> None:
+    """Change the receipt of shard 1."""
+    receipt = read_sealed(Receipt, (dataset / RECEIPT).read_bytes(), Origin(RECEIPT, ""))
+    (dataset / RECEIPT).write_bytes(seal(dataclasses.replace(receipt, **changes)))  # type: ignore[arg-type]
+
+
+def test_a_dataset_is_the_same_by_its_manifest_and_by_its_receipts(large: Path) -> None:
+    header = load_header(large)
+    manifest = load_manifest(large, header)
+    assert manifest
+    assert (manifest.shards, manifest.contents) == (2, ["joints", "action", "contact", "rows"])
+    files = [file for shard in range(2) for file in load_receipt(large, header, shard).files.items()]
+    assert [manifest.find(name) for name, _ in files] == [file for _, file in files]
+    assert manifest.find("motion.zarr/contact/c.0.0.0") is None  # a field without any value has no file
+    assert [manifest.find(name) for name in ("receipts/00000.json", "sequences/part-00002.parquet", "x")] == [None] * 3
+    by_manifest = content_of(open_dataset(large))
+    (large / MANIFEST_FILE).unlink()
+    assert content_of(open_dataset(large)) == by_manifest
+
+
+def test_receipts_of_its_shards_are_not_read(large: Path) -> None:
+    before = content_of(open_dataset(large))
+    (large / RECEIPT).write_bytes(b"no receipt")
+    assert content_of(open_dataset(large)) == before
+    assert [(problem.shard, problem.file) for problem in verify(large)] == [(1, RECEIPT)]
+    (large / MANIFEST_FILE).unlink()
+    with pytest.raises(PosegenError, match=r"shard 1: receipts/00001\.json: the receipt is not a document"):
+        open_dataset(large)
+
+
+@given(st.data())
+def test_every_change_of_its_bytes_is_named(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    path = tmp_path_factory.getbasetemp() / "changed"
+    if not path.exists():
+        fill(path, 14)
+    manifests.write_manifest(path, load_header(path), "a-run")
+    intact = (path / MANIFEST_FILE).read_bytes()
+    position = data.draw(st.integers(0, len(intact) - 1))
+    damaged = bytearray(intact)
+    damaged[position] ^= data.draw(st.integers(1, 255))
+    cut = intact[: data.draw(st.integers(0, len(intact) - 1))]
+    for wrong in (bytes(damaged), cut, intact + b"\0"):
+        (path / MANIFEST_FILE).write_bytes(wrong)
+        with pytest.raises(PosegenError, match=r"manifest\.bin: .* posegen finish .*, or delete the file"):
+            open_dataset(path)
+        assert [problem.file for problem in verify(path)] == [MANIFEST_FILE]
+
+
+@pytest.mark.parametrize("name", [RECEIPT, "motion.zarr/joints/c.1.0.0.0", "sequences/part-00000.parquet"])
+def test_a_missing_receipt_or_file_is_named(large: Path, name: str) -> None:
+    (large / name).unlink()
+    with pytest.raises(PosegenError, match=f"shard {int('1' in name)}: {name} is missing. Run the same"):
+        open_dataset(large)
+
+
+def test_a_file_that_changed_is_refused_when_it_is_read(large: Path) -> None:
+    file = large / "motion.zarr/joints/c.1.0.0.0"
+    file.write_bytes(file.read_bytes()[:-1])
+    dataset = open_dataset(large)
+    assert len(dataset.arrays("joints", slice(0, 6))) == 6
+    with pytest.raises(PosegenError, match="shard 1 is damaged"):
+        dataset.arrays("joints")
+
+
+def test_verify_names_a_receipt_that_changed_since(large: Path) -> None:
+    forge(large, seconds=7.0, made_by_run="another")  # as a job that makes the same shard again
+    assert verify(large) == []
+    receipt = load_receipt(large, load_header(large), 1)
+    assert receipt.counts
+    forge(large, counts=dataclasses.replace(receipt.counts, frames=5))
+    (problem,) = verify(large)
+    assert (problem.file, problem.repairable) == (MANIFEST_FILE, True)
+    assert "does not match the receipt of shard 1 any more. Run: posegen finish" in problem.what
+    finish(large)
+    assert verify(large) == []
+
+
+def test_it_covers_the_full_shards_of_a_dataset_that_grows(large: Path) -> None:
+    header = load_header(large)
+    assert covers_all(large, header)
+    for shard in (2, 3):
+        commit(large, header, shard, 24)
+    extended = publish(large, header, 24)
+    assert not covers_all(large, extended)
+    assert np.isfinite(open_dataset(large).arrays("joints")).any(axis=(1, 2, 3)).tolist() == [True] * 24
+    write_manifest(large, extended, "a-run")
+    assert covers_all(large, extended)
+    drop_manifest(large, extended, 4)
+    assert covers_all(large, extended)
+    drop_manifest(large, extended, 3)
+    assert not (large / MANIFEST_FILE).exists()
+
+
+def test_one_that_lists_more_than_is_visible_is_out_of_date(large: Path) -> None:
+    publish(large, load_header(large), 6)
+    with pytest.raises(PosegenError, match="is out of date: it lists 2 full shards, but only 6 samples are visible"):
+        open_dataset(large)
+
+
+def test_one_of_another_dataset_is_refused(large: Path, tmp_path: Path) -> None:
+    fill(tmp_path / "other", 14, identity="f" * 32)
+    (tmp_path / "other" / MANIFEST_FILE).write_bytes((large / MANIFEST_FILE).read_bytes())
+    with pytest.raises(PosegenError, match="belongs to another dataset"):
+        open_dataset(tmp_path / "other")
+
+
+def test_a_small_dataset_has_none(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manifests, "LEAST_SHARDS", 3)
+    header = load_header(large)
+    write_manifest(large, header, "a-run")
+    assert not (large / MANIFEST_FILE).exists()
+    assert covers_all(large, header)
+    assert make_header() == header.with_samples(0)
+
+
+def test_receipts_without_counts_give_the_same_counts(large: Path) -> None:
+    expected = open_dataset(large).counts()
+    forge(large, counts=None)
+    write_manifest(large, load_header(large), "a-run")
+    manifest = load_manifest(large, load_header(large))
+    assert manifest
+    assert manifest.counts is None
+    assert open_dataset(large).counts() == expected
