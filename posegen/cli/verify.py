@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from posegen.cli.options import PATH, Output, command
+from posegen.errors import UsageError
+from posegen.wording import shown
 
 if TYPE_CHECKING:
     from posegen.dataset.verify import Problem
@@ -19,18 +23,37 @@ if TYPE_CHECKING:
 PROBLEMS_LEFT = 1
 
 
+def _share(ctx: click.Context, parameter: click.Parameter, text: str | None) -> float:
+    """Convert a percentage such as 1% to a share."""
+    del ctx, parameter
+    if text is None:
+        return 1.0
+    if not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,6})?%", text) or not 0 < float(text[:-1]) <= 100:
+        raise UsageError(f"--sample {shown(text)}: must be a share of the shards above 0%, such as 1%")
+    return float(text[:-1]) / 100
+
+
 @command("posegen verify data/default-0", "posegen verify data/default-0 --repair")
 @click.argument("dataset", type=PATH)
 @click.option("--deep", is_flag=True, help="Also synthesize all samples again and compare them.")
+@click.option("--part", metavar="I/N", help="Check only part I of N of the shards; auto reads it from Slurm or Kubernetes.")
+@click.option("--sample", "share", metavar="PERCENT", callback=_share, help="Check a random share of the shards, such as 1%.")
 @click.option("--repair", "repairs", is_flag=True, help="Regenerate damaged shards.")
-def verify(dataset: Path, deep: bool, repairs: bool, output: Output) -> int:
+def verify(dataset: Path, deep: bool, part: str | None, share: float, repairs: bool, output: Output) -> int:
     """Check every byte of DATASET, and list each damaged shard with the reason and a fix.
 
-    The exit code is 0 if there is no problem, or none is left after --repair, else 1.
+    The exit code is 0 if there is no problem, or none is left after --repair, else 1. With --part or --sample, other shards
+    are not read; part 1 also finds what does not belong to DATASET.
     """
-    found, done = _find(dataset, deep=deep, output=output), None
+    from posegen.dataset.parts import parse_part
+    from posegen.dataset.verify import choose_shards
+
+    chosen_part = parse_part(part, os.environ) if part else None
+    shards = choose_shards(dataset, chosen_part, share)
+    orphans = share == 1 and (chosen_part is None or chosen_part.number == 1)
+    found, done = _find(dataset, shards, deep=deep, orphans=orphans, output=output), None
     if not output.as_json and (found or not output.quiet):
-        output.result(None, "\n".join(_problem_lines(dataset, found, deep=deep)))
+        output.result(None, "\n".join(_problem_lines(dataset, found, shards, deep=deep)))
     if repairs and any(problem.repairable for problem in found):
         from posegen.generation.repair import repair
 
@@ -38,6 +61,8 @@ def verify(dataset: Path, deep: bool, repairs: bool, output: Output) -> int:
     left = found if done is None else done.left
     document = {
         "path": dataset,
+        "part": None if chosen_part is None else str(chosen_part),
+        "shards": None if shards is None else len(shards),
         "intact": not left,
         "problems": found,
         "regenerated": done and done.made,
@@ -51,11 +76,12 @@ def verify(dataset: Path, deep: bool, repairs: bool, output: Output) -> int:
     return PROBLEMS_LEFT if left else 0
 
 
-def _find(dataset: Path, *, deep: bool, output: Output) -> list[Problem]:
+def _find(dataset: Path, shards: Sequence[int] | None, *, deep: bool, orphans: bool, output: Output) -> list[Problem]:
     from posegen.dataset.verify import find_problems
 
+    chosen = None if shards is None else frozenset(shards)
     if not deep:
-        return list(find_problems(dataset, progress=output.counter("read")))
+        return list(find_problems(dataset, chosen, output.counter("read"), orphans=orphans))
     from posegen.dataset.header import load_header
     from posegen.dataset.layout import check_folders
     from posegen.dataset.receipts import complete_shards
@@ -69,15 +95,17 @@ def _find(dataset: Path, *, deep: bool, output: Output) -> list[Problem]:
     except PosegenError:
         return list(find_problems(dataset))  # which reports the reason
     stored_config(dataset, header)  # raises an error before hours of reading
-    found = list(find_problems(dataset, progress=output.counter("read")))
+    found = list(find_problems(dataset, chosen, output.counter("read"), orphans=orphans))
     damaged = {problem.shard for problem in found}
-    intact = [shard for shard in complete_shards(dataset, header) if shard not in damaged]
+    complete = complete_shards(dataset, header, (lambda shard: True) if chosen is None else chosen.__contains__)
+    intact = [shard for shard in complete if shard not in damaged]
     return found + list(find_content_problems(dataset, intact, progress=output.counter("synthesize and compare")))
 
 
-def _problem_lines(dataset: Path, found: Sequence[Problem], *, deep: bool) -> list[str]:
+def _problem_lines(dataset: Path, found: Sequence[Problem], shards: Sequence[int] | None, *, deep: bool) -> list[str]:
     if not found:
-        return [f"{dataset}: no problem found: every byte{' and every sample' if deep else ''} is intact."]
+        where = "" if shards is None else f" of {len(shards):,} shard{'' if len(shards) == 1 else 's'}"
+        return [f"{dataset}: no problem found: every byte{' and every sample' if deep else ''}{where} is intact."]
     return [*(str(problem) for problem in found), f"{dataset}: {_count(found)}."]
 
 

@@ -187,3 +187,37 @@ def test_what_only_the_user_can_solve_stays(dataset: Path, capsys: pytest.Captur
 def test_nothing_to_verify_is_bad_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", str(tmp_path / "nowhere")]) == 2
     assert "nowhere: there is no dataset" in capsys.readouterr().err
+
+
+def test_parts_together_find_what_a_whole_check_finds(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for shard in (0, 1):
+        damage(joints(dataset, shard))
+    (dataset / "a file").write_text("not of the dataset")
+    assert main(["verify", str(dataset), "--json"]) == 1
+    whole = json.loads(capsys.readouterr().out)
+    found, codes, shards = [], [], 0
+    for number in (1, 2, 3):
+        codes.append(main(["verify", str(dataset), "--json", "--part", f"{number}/3"]))
+        report = json.loads(capsys.readouterr().out)
+        assert report["part"] == f"{number}/3"
+        found += report["problems"]
+        shards += report["shards"]
+    assert (codes, shards) == ([1, 1, 0], 3)
+    assert sorted(map(str, found)) == sorted(map(str, whole["problems"]))
+    assert main(["verify", str(dataset), "--deep", "--part", "3/3"]) == 0
+    assert "every byte and every sample of 1 shard is intact" in capsys.readouterr().out
+    (dataset / "a file").unlink()
+    assert main(["verify", str(dataset), "--part", "2/3", "--repair"]) == 0
+    assert main(["verify", str(dataset), "--part", "2/3"]) == 0
+    assert main(["verify", str(dataset)]) == 1
+
+
+def test_a_sample_of_the_shards_is_checked(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", str(dataset), "--sample", "1%"]) == 0
+    assert "every byte of 1 shard is intact" in capsys.readouterr().out
+    for shard in range(3):
+        damage(joints(dataset, shard))
+    assert main(["verify", str(dataset), "--sample", "60%", "--json"]) == 1
+    assert len({problem["shard"] for problem in json.loads(capsys.readouterr().out)["problems"]}) == 2
+    for wrong in ("0%", "101%", "5", "x%"):
+        assert main(["verify", str(dataset), "--sample", wrong]) == 2
