@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from posegen.cli.options import PATH, Output, command, workers_option
+from posegen.cli.options import PATH, Output, command, part_option, workers_option
 from posegen.plugins import FIELDS
 
 
@@ -18,7 +19,8 @@ from posegen.plugins import FIELDS
     "--add", "names", metavar="FIELD", multiple=True, help=f"Field to add: {', '.join(FIELDS.names())}. May be repeated."
 )
 @workers_option
-def derive(dataset: Path, names: Sequence[str], workers: int | None, output: Output) -> None:
+@part_option("Derive")
+def derive(dataset: Path, names: Sequence[str], workers: int | None, part: str | None, output: Output) -> None:
     """Compute fields of all samples of DATASET and store them with the others.
 
     The same command resumes an interrupted run, and covers samples that were added since. Without --add, it updates all
@@ -28,12 +30,15 @@ def derive(dataset: Path, names: Sequence[str], workers: int | None, output: Out
     from posegen.quantities import human_bytes, human_time
 
     with output.resumable(dataset):
-        result = compute(dataset, names, workers=workers, progress=output.progress())
+        result = compute(dataset, names, workers=workers, part=part, progress=output.progress())
     fields = ", ".join(result.layers) or "all derived fields"
+    of_part = f" in part {result.part}" if result.part else ""
     if result.nothing_to_do:
-        text = f"Nothing to do: {fields} of {result.path} is complete."
+        text = f"Nothing to do: {fields} of {result.path} is complete{of_part}."
     else:
         made = f"{result.shards_made:,} shard{'s' if result.shards_made > 1 else ''}, {human_bytes(result.bytes)}"
         work = f"{fields} of {result.samples:,} samples ({made}) in {human_time(result.seconds)}"
-        text = f"Derived {work}: {', '.join(result.arrays)}."
+        text = f"Derived {work}{of_part}: {', '.join(result.arrays)}."
+    if result.part:
+        text += f"\nNext, once all parts are derived:\n  posegen finish {shlex.quote(str(dataset))}"
     output.summary(asdict(result), text)

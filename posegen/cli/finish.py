@@ -36,5 +36,8 @@ def finish(dataset: Path, output: Output) -> int:
         lines.append(f"Run again: posegen generate --part {parts}{more}, with the other options as before; then this command.")
     else:
         lines += ["Nothing is missing. Next:", f"  posegen verify {shlex.quote(str(dataset))}"]
+    if result.incomplete_layers:
+        fields = ", ".join(result.incomplete_layers)
+        lines.append(f"Incomplete fields: {fields}. Run: posegen derive {shlex.quote(str(dataset))}")
     output.summary(asdict(result), "\n".join(lines))
     return INCOMPLETE if result.missing else 0

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import click
 
-from posegen.cli.options import Output, command, config_option, dataset_options, folder_option
+from posegen.cli.options import Output, command, config_option, dataset_options, folder_option, part_option
 
 
 @command("posegen generate --samples 10000 --workers 8", "posegen generate --config smoke --out data/first")
 @config_option
 @dataset_options
 @folder_option("Dataset folder.  [default: data/CONFIG-SEED]")
-@click.option("--part", metavar="I/N", help="Make only part I of N, beside other jobs; auto reads it from Slurm or Kubernetes.")
+@part_option("Make")
 @click.option(
     "--shard-timeout",
     type=float,

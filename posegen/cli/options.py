@@ -97,6 +97,12 @@ workers_option = click.option("--workers", type=WHOLE, metavar="W", help="Worker
 seed_option = click.option("--seed", type=WHOLE, metavar="S", help="Random seed.  [default: from the config]")
 
 
+def part_option(verb: str) -> Callable[[Command], Command]:
+    """Add ``--part``; the command takes `part`, None if it is not given."""
+    text = f"{verb} only part I of N, beside other jobs; auto reads it from Slurm or Kubernetes."
+    return click.option("--part", metavar="I/N", help=text)
+
+
 def settings_option(text: str) -> Callable[[Command], Command]:
     """Add ``--set``, which may be repeated; the command takes `overrides`."""
     return click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help=f"{text}; may be repeated.")

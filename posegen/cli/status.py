@@ -29,6 +29,9 @@ def status(dataset: Path, output: Output) -> None:
     if found.recent and found.made < found.shards:
         rest = f"; the rest takes {human_time(found.seconds_left)} at this rate" if found.seconds_left else ""
         lines.append(f"In the last 10 minutes, {found.recent:,} shards were made{rest}.")
+    lines += [f"Field {name}: {made:,} shards are derived." for name, made in found.layers.items()]
+    for name, (made, shards) in found.embeddings.items():
+        lines.append(f"Embeddings {name}: {made:,} of {shards:,} shards of texts are embedded.")
     if found.samples < found.target:
         lines.append("Once all parts are made, `posegen finish` publishes the samples.")
     output.result(asdict(found), "\n".join(lines))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import PATH, Output, command
+from posegen.cli.options import PATH, Output, command, part_option
 from posegen.errors import UsageError
 from posegen.wording import shown
 
@@ -36,7 +36,7 @@ def _share(ctx: click.Context, parameter: click.Parameter, text: str | None) -> 
 @command("posegen verify data/default-0", "posegen verify data/default-0 --repair")
 @click.argument("dataset", type=PATH)
 @click.option("--deep", is_flag=True, help="Also synthesize all samples again and compare them.")
-@click.option("--part", metavar="I/N", help="Check only part I of N of the shards; auto reads it from Slurm or Kubernetes.")
+@part_option("Check")
 @click.option("--sample", "share", metavar="PERCENT", callback=_share, help="Check a random share of the shards, such as 1%.")
 @click.option("--repair", "repairs", is_flag=True, help="Regenerate damaged shards.")
 def verify(dataset: Path, deep: bool, part: str | None, share: float, repairs: bool, output: Output) -> int:

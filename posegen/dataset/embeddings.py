@@ -322,8 +322,19 @@ def _read_receipts(folder: Path, header: EmbeddingHeader, dataset: Header) -> di
     return {"rows": rows, "texts": texts, "vectors": vectors}
 
 
+def encoder_folders(dataset: Path) -> list[Path]:
+    """List the folders of the embeddings of a dataset, complete or not."""
+    return sorted(file.parent for file in (dataset / FOLDER).glob(f"*/{HEADER_FILE}"))
+
+
+def count_embedded(folder: Path) -> tuple[int, int]:
+    """Return the number of shards of texts that are embedded, and of all that are numbered, by the names of receipts."""
+    embedded, numbered = (sum(1 for _ in (folder / "receipts" / kind).glob("*.json")) for kind in ("vectors", "texts"))
+    return embedded, numbered
+
+
 def _select_encoder(path: Path, encoder: str | None) -> str:
-    known = sorted(file.parent.name for file in (path / FOLDER).glob(f"*/{HEADER_FILE}"))
+    known = [folder.name for folder in encoder_folders(path)]
     name = known[0] if encoder is None and len(known) == 1 else encoder and folder_name(encoder)
     if name in known:
         return name

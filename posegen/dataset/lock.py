@@ -10,7 +10,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -20,6 +20,8 @@ from posegen.dataset.runs import current_run, has_ended
 from posegen.errors import PosegenError
 
 LOCK_FILE = ".lock"
+SECONDS_TO_WAIT = 60.0
+"""Time that a part waits for another one that writes what all parts share."""
 PART_LOCK = re.compile(r"\.lock-[0-9]+-of-[0-9]+")
 """Names of the locks of parts."""
 _MAX_BYTES = 1000
@@ -57,6 +59,17 @@ def locked(
                 pass
         _write_holder(path, f"process {os.getpid()} (run {run or current_run()})")
         remove_temporary_files(dataset)
+        yield
+
+
+@contextmanager
+def shared_lock(folder: Path, run: str, *, is_part: bool, wait: float | None = None) -> Iterator[None]:
+    """Hold the lock of a folder while a part, which has a lock of its own, writes what all parts share; no lock otherwise.
+
+    It waits for `wait` seconds, :data:`SECONDS_TO_WAIT` unless given, for another part.
+    """
+    seconds = SECONDS_TO_WAIT if wait is None else wait
+    with locked(folder, run, beside_parts=True, wait=seconds) if is_part else nullcontext():
         yield
 
 

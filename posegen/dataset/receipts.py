@@ -25,7 +25,6 @@ from posegen.dataset.counts import Counts, count_of_actions
 from posegen.dataset.documents import MAX_BYTES, Count, Document, Origin, read_sealed
 from posegen.dataset.files import read_file
 from posegen.dataset.layout import (
-    RECEIPTS,
     ROWS,
     Header,
     Layer,
@@ -231,13 +230,13 @@ def find_size_fault(path: Path, expected: StoredFile) -> str | None:
     return None if status.st_size == expected.bytes else f"has {status.st_size} bytes instead of {expected.bytes}"
 
 
-def list_receipts(path: Path) -> list[int]:
-    """List the shards that have a receipt, valid or not, in order."""
-    folder = path / RECEIPTS
+def list_receipts(path: Path, layer: Layer | None = None) -> list[int]:
+    """List the shards that have a receipt, or one of a layer, valid or not, in order."""
+    folder = (path / receipt_path(0, layer)).parent
     if not folder.is_dir():
         return []
     names = {match[0]: int(match[1]) for entry in os.scandir(folder) if (match := _RECEIPT_NAME.fullmatch(entry.name))}
-    return sorted(shard for name, shard in names.items() if receipt_path(shard) == f"{RECEIPTS}/{name}")
+    return sorted(shard for name, shard in names.items() if receipt_path(shard).endswith(f"/{name}"))
 
 
 def complete_shards(path: Path, header: Header, among: Callable[[int], bool] = lambda shard: True) -> dict[int, int]:

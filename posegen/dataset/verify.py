@@ -12,8 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-
-import numpy as np
+from secrets import SystemRandom
 
 from posegen.dataset import layout
 from posegen.dataset.checked_files import DamagedFileError
@@ -166,8 +165,8 @@ def choose_shards(path: Path, part: Container[int] | None = None, share: float =
     shards = [shard for shard in sorted({*list_receipts(path), *range(header.shards())}) if part is None or shard in part]
     if share >= 1 or not shards:
         return shards
-    chosen = np.random.default_rng().choice(shards, max(1, round(share * len(shards))), replace=False)
-    return sorted(chosen.tolist())
+    # Other ones each time, so that repeated checks read the whole dataset in the end.
+    return sorted(SystemRandom().sample(shards, max(1, round(share * len(shards)))))
 
 
 def expected_shards(path: Path, header: Header, *, locked: bool = False) -> int:

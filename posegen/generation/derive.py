@@ -6,6 +6,7 @@ time and resumed by the same call.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -19,7 +20,9 @@ from posegen.config.schema import Config
 from posegen.dataset.faults import inject_sample_fault, inject_shard_fault
 from posegen.dataset.header import load_header
 from posegen.dataset.layout import ROWS, Header, Layer, check_folders
+from posegen.dataset.lock import shared_lock
 from posegen.dataset.manifest import covers_all, drop_manifest, write_manifest
+from posegen.dataset.parts import Part, parse_part
 from posegen.dataset.read import Dataset, open_shard
 from posegen.dataset.receipts import Receipt, list_layer_receipts, load_receipt
 from posegen.dataset.runs import current_run
@@ -49,7 +52,7 @@ class DerivationResult:
     path : Path
         Dataset folder.
     layers : tuple of str
-        Requested fields, which are complete now.
+        Requested fields, which are complete now, in the shards of the part.
     arrays : tuple of str
         Their arrays.
     shards_made : int
@@ -61,6 +64,8 @@ class DerivationResult:
     seconds : float
     nothing_to_do : bool
         Whether the layers were complete before.
+    part : str or None
+        The part that this run derived, such as ``3/16``.
     """
 
     path: Path
@@ -71,10 +76,16 @@ class DerivationResult:
     bytes: int
     seconds: float
     nothing_to_do: bool
+    part: str | None = None
 
 
 def derive(
-    path: str | Path, add: Iterable[str] = (), *, workers: int | None = None, progress: Progress | None = None
+    path: str | Path,
+    add: Iterable[str] = (),
+    *,
+    workers: int | None = None,
+    part: Part | str | None = None,
+    progress: Progress | None = None,
 ) -> DerivationResult:
     """Compute derived fields of all samples of a dataset and store them.
 
@@ -87,6 +98,8 @@ def derive(
         completed.
     workers : int, optional
         Number of processes; one for each core by default.
+    part : Part or str, optional
+        Derive only this part of the shards, such as ``"3/16"``; other runs may derive the others at the same time.
     progress : Progress, optional
         Nothing is shown by default.
 
@@ -113,18 +126,21 @@ def derive(
         raise UsageError(f"workers must be at least 1, not {workers}")
     path, started, run = Path(path), time.monotonic(), current_run()
     fields = select_fields(add)
+    part = parse_part(part, os.environ) if isinstance(part, str) else part
     config = stored_config(path, load_header(path))
-    with write_session(path, run) as check:
-        header = load_header(path)
-        check_folders(path, header)
-        header, layers = _open_layers(path, header, config, fields, run)
-        jobs = [job for layer in layers for job in _missing_shards(path, header, config, layer, run)]
+    with write_session(path, run, part=part.lock_name if part else "") as check:
+        with shared_lock(path, run, is_part=part is not None):
+            header = load_header(path)
+            check_folders(path, header)
+            header, layers = _open_layers(path, header, config, fields, run)
+        shards = [shard for shard in range(header.shards()) if part is None or shard in part]
+        jobs = [job for layer in layers for job in _missing_shards(path, header, config, layer, shards, run)]
         for layer in layers:
             first = next((job.shard for job in jobs if job.layer == layer), None)
             if first is not None:
                 drop_manifest(path, header, first, layer)
         written = _derive_shards(jobs, workers or available_cores(), progress or Progress(), check) if jobs else 0
-        if jobs or not covers_all(path, header):
+        if part is None and (jobs or not covers_all(path, header)):
             write_manifest(path, header, run)
     return DerivationResult(
         path=path,
@@ -135,6 +151,7 @@ def derive(
         bytes=written,
         seconds=time.monotonic() - started,
         nothing_to_do=not jobs,
+        part=str(part) if part else None,
     )
 
 
@@ -159,9 +176,11 @@ def _open_layers(
     return header, tuple(layers[name] for name in names)
 
 
-def _missing_shards(path: Path, header: Header, config: Config, layer: Layer, run: str) -> Iterator[ShardJob]:
-    """Yield a job for each shard of a layer that has no receipt."""
-    for shard, receipt in list_layer_receipts(path, header, layer):
+def _missing_shards(
+    path: Path, header: Header, config: Config, layer: Layer, shards: Sequence[int], run: str
+) -> Iterator[ShardJob]:
+    """Yield a job for each of some shards of a layer that has no receipt."""
+    for shard, receipt in list_layer_receipts(path, header, layer, shards):
         if isinstance(receipt, str):
             yield ShardJob(path, header, config, shard, run, layer)
 
@@ -210,6 +229,9 @@ def _derive_shard(job: ShardJob) -> Receipt:
     assert job.layer is not None
     started = time.monotonic()
     inject_shard_fault()
+    for _, made in list_layer_receipts(job.path, job.header, job.layer, [job.shard]):
+        if isinstance(made, Receipt):  # by another part meanwhile
+            return made
     try:
         own = load_receipt(job.path, job.header, job.shard)
         arrays = _compute_layer(job, job.layer, open_shard(job.path, replace(job.header, layers=()), own), own)

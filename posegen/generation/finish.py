@@ -16,7 +16,7 @@ from posegen.dataset.parts import read_parts
 from posegen.dataset.receipts import complete_prefix, complete_shards
 from posegen.dataset.runs import current_run
 from posegen.dataset.write import publish
-from posegen.generation.run import make_plan
+from posegen.generation.run import incomplete_layers, make_plan
 from posegen.generation.session import write_session
 from posegen.progress import Progress
 
@@ -41,6 +41,8 @@ class FinishResult:
         Numbers of the parts to run again.
     of_parts : int
         Number of parts; 1 for a dataset that was not made in parts.
+    incomplete_layers : list of str
+        Derived fields that some samples lack: `posegen derive` completes them.
     """
 
     path: Path
@@ -52,6 +54,7 @@ class FinishResult:
     missing: list[tuple[int, int]]
     parts: list[int]
     of_parts: int
+    incomplete_layers: list[str]
 
 
 def finish(path: str | Path, progress: Progress | None = None) -> FinishResult:
@@ -112,4 +115,5 @@ def finish(path: str | Path, progress: Progress | None = None) -> FinishResult:
         missing=[(numbers.start, numbers.stop - 1) for numbers in missing],
         parts=sorted({shard % count + 1 for numbers in missing for shard in numbers[:count]}),
         of_parts=count,
+        incomplete_layers=incomplete_layers(path, header),
     )

@@ -21,7 +21,7 @@ from posegen.config.schema import Config
 from posegen.dataset.files import remove_durably
 from posegen.dataset.header import is_dataset, load_header, record_repair, repair_header, samples_after_repair
 from posegen.dataset.layout import HEADER_FILE, Header
-from posegen.dataset.lock import locked
+from posegen.dataset.lock import shared_lock
 from posegen.dataset.manifest import covers_all, drop_manifest, write_manifest
 from posegen.dataset.parts import Part, PartsRecord, parse_part, read_parts, record_parts
 from posegen.dataset.receipts import (
@@ -58,8 +58,6 @@ SECONDS_BETWEEN_PUBLICATIONS = 2.0
 SECONDS_BETWEEN_MEASUREMENTS = 1.0
 MEASURED_SHARDS = 4
 NAMED_FAILURES = 10
-SECONDS_TO_WAIT = 60.0
-"""Time that a part waits for another one that creates the dataset."""
 _HINTS = {
     DIED: "; it may need more memory than there is",
     SHORT_OF_MEMORY: "; use fewer --workers, or a new dataset with a smaller store.shard",
@@ -378,11 +376,6 @@ class _Run:
         """Return the summary of a run that began at a time of the monotonic clock."""
         now = time.monotonic()
         path, header, variants = self.path, self.header, len(self.header.variants)
-        incomplete = [
-            layer.name
-            for layer in header.layers
-            if any(isinstance(receipt, str) for _, receipt in list_layer_receipts(path, header, layer))
-        ]
         return GenerationResult(
             path=path,
             samples=header.samples,
@@ -394,9 +387,18 @@ class _Run:
             sequences_per_second=self.samples * variants / max(now - self.started, 1e-9),
             bytes=sum(file.lstat().st_size for file in path.rglob("*") if file.is_file()),
             nothing_to_do=not self.plan.shards,
-            incomplete_layers=tuple(incomplete),
+            incomplete_layers=tuple(incomplete_layers(path, header)),
             part=str(self.part) if self.part else None,
         )
+
+
+def incomplete_layers(path: Path, header: Header) -> list[str]:
+    """Return the names of the derived fields that some visible samples lack."""
+    return [
+        layer.name
+        for layer in header.layers
+        if any(isinstance(receipt, str) for _, receipt in list_layer_receipts(path, header, layer))
+    ]
 
 
 class _ResourceUsage:
@@ -494,7 +496,7 @@ def _open_run(path: Path, expected: Header, samples: int, name: str, progress: P
 def _open_part(path: Path, expected: Header, samples: int, name: str, progress: Progress, part: Part) -> _Run:
     """Plan the missing shards of a part as :func:`_open_run` does, and create an empty dataset if there is none."""
     # Another part may be creating the dataset at this moment.
-    with locked(path, name, beside_parts=True, wait=SECONDS_TO_WAIT):
+    with shared_lock(path, name, is_part=True):
         repair_header(path, name, expected.identity)
         if is_dataset(path):
             header = load_header(path)

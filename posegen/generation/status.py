@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from posegen.dataset.embeddings import count_embedded, encoder_folders
 from posegen.dataset.header import load_header
 from posegen.dataset.layout import Header, receipt_path
 from posegen.dataset.lock import LOCK_FILE, is_held, part_locks
@@ -40,6 +41,10 @@ class DatasetStatus:
         Number of shards made in the last ten minutes.
     seconds_left : float or None
         Estimate at their rate; None if there is none.
+    layers : dict of str to int
+        Number of published shards for which each derived field has a receipt.
+    embeddings : dict of str to (int, int)
+        For each folder of embeddings, number of shards of texts that are embedded, and of all that are numbered.
     """
 
     path: Path
@@ -50,6 +55,8 @@ class DatasetStatus:
     running: list[str]
     recent: int
     seconds_left: float | None
+    layers: dict[str, int]
+    embeddings: dict[str, tuple[int, int]]
 
 
 def find_status(path: str | Path) -> DatasetStatus:
@@ -73,10 +80,28 @@ def find_status(path: str | Path) -> DatasetStatus:
     recent = [age for age in ages if age <= RECENT_SECONDS]
     left = whole.shards() - len(made)
     seconds = max(recent) / len(recent) * left if recent and max(recent) > 0 else None
-    running = [lock.name.removeprefix(f"{LOCK_FILE}-").replace("-", " ") for lock in part_locks(path) if is_held(lock)]
-    if is_held(path / LOCK_FILE):
-        running.append("the dataset")
-    return DatasetStatus(path, header.samples, whole.samples, len(made), whole.shards(), running, len(recent), seconds)
+    running = _running(path, "the dataset")
+    for folder in encoder_folders(path):
+        running += [f"{name} (embeddings {folder.name})" for name in _running(folder, "all texts")]
+    visible = header.shards()
+    return DatasetStatus(
+        path=path,
+        samples=header.samples,
+        target=whole.samples,
+        made=len(made),
+        shards=whole.shards(),
+        running=running,
+        recent=len(recent),
+        seconds_left=seconds,
+        layers={layer.name: sum(shard < visible for shard in list_receipts(path, layer)) for layer in header.layers},
+        embeddings={folder.name: count_embedded(folder) for folder in encoder_folders(path)},
+    )
+
+
+def _running(folder: Path, whole: str) -> list[str]:
+    """Return what runs may be writing in a folder, by its locks: parts, or `whole`."""
+    parts = [lock.name.removeprefix(f"{LOCK_FILE}-").replace("-", " ") for lock in part_locks(folder) if is_held(lock)]
+    return [*parts, whole] if is_held(folder / LOCK_FILE) else parts
 
 
 def _ages(path: Path, header: Header, shards: list[int]) -> list[float]:

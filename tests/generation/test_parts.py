@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -103,7 +104,7 @@ def test_a_whole_run_and_parts_exclude_each_other(small: Config, tmp_path: Path,
         posegen.generate(small, samples=8, workers=1, out=path, part=Part(2, 2))
         assert find_status(path).running == ["1 of 2"]
         assert finish(path).samples == 8
-    monkeypatch.setattr("posegen.generation.run.SECONDS_TO_WAIT", 0.1)
+    monkeypatch.setattr("posegen.dataset.lock.SECONDS_TO_WAIT", 0.1)
     with locked(path), pytest.raises(PosegenError, match="is being written by process"):
         posegen.generate(small, samples=8, workers=1, out=path, part=Part(1, 2))
 
@@ -131,3 +132,25 @@ def test_another_dataset_is_refused(small: Config, tmp_path: Path) -> None:
     other = small.model_copy(update={"seed": 7})
     with pytest.raises(UsageError, match="seed"):
         posegen.generate(other, samples=4, workers=1, out=tmp_path / "dataset", part=Part(1, 1))
+
+
+def test_parts_derive_what_one_run_derives(fourteen: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole, path = (Path(shutil.copytree(fourteen, tmp_path / name)) for name in ("whole", "dataset"))
+    posegen.derive(whole, ["velocity"], workers=1)
+    first = posegen.derive(path, ["velocity"], workers=1, part="2/3")
+    assert (first.shards_made, first.part, first.nothing_to_do) == (1, "2/3", False)
+    assert posegen.derive(path, workers=1, part="2/3").nothing_to_do
+    assert find_status(path).layers == {"velocity": 1}
+    assert finish(path).incomplete_layers == ["velocity"]
+    assert posegen.open(path).fields == ("joints", "action", "contact")
+    with locked(path, part="1-of-2"), pytest.raises(PosegenError, match="part 1 of 2 is being made by process"):
+        posegen.derive(path, workers=1)
+    assert main(["derive", str(path), "--workers=1", "--part=1/2"]) == 0
+    assert "Next, once all parts are derived" in capsys.readouterr().out
+    assert posegen.derive(path, workers=1, part=Part(2, 2)).shards_made == 1
+    assert finish(path).incomplete_layers == []
+    assert verify(path) == []
+    velocity = [posegen.open(one).arrays("velocity").tobytes() for one in (path, whole)]
+    assert velocity[0] == velocity[1]
+    files = [sorted(str(file.relative_to(one)) for file in one.rglob("*")) for one in (path, whole)]
+    assert files[0] == files[1]
