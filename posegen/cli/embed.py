@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from posegen.cli.options import PATH, WHOLE, Output, command, file_option
+from posegen.cli.options import PATH, WHOLE, Output, command, file_option, part_option
 from posegen.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     "--shard", type=WHOLE, metavar="N", help="Texts per shard, the most that is lost if the process is killed.  [default: 2048]"
 )
 @click.option("--no-cache", is_flag=True, help="Do not read or write the cache of embeddings shared between datasets.")
+@part_option("Embed")
 @click.option("--pairs", is_flag=True, help="Also mine near-duplicates and hard negatives.")
 @click.option("--report", is_flag=True, help="Also write an HTML page with a map of the texts.")
 def embed(
@@ -65,7 +66,7 @@ def embed(
     from posegen.embedding.own_texts import ENDINGS
 
     if source.suffix.lower() in ENDINGS:
-        given = [name for name in ("name", "tokens", "float16", "shard") if options[name]]
+        given = [name for name in ("name", "tokens", "float16", "shard", "part") if options[name]]
         given += [name for name, is_given in (("pairs", pairs), ("report", report)) if is_given]
         if given:
             raise UsageError(f"--{given[0]} is for datasets, not for a table of texts. Remove it")
@@ -74,6 +75,8 @@ def embed(
         return
     if out is not None or columns:
         raise UsageError(f"{source}: -o and --column are for tables of texts ({', '.join(ENDINGS)}). Remove them")
+    if options["part"] and (pairs or report):
+        raise UsageError("--pairs and --report need all parts. Run the command again without --part once all are embedded")
     _embed_dataset(source, encoder, no_cache, pairs, report, options, output)
 
 
@@ -118,8 +121,9 @@ def _embed_dataset(
         with output.resumable(dataset):
             result = embedded(dataset, encoder or DEFAULT, cached=not no_cache, progress=progress, **options)
             document = asdict(result) | {"nothing_to_do": result.nothing_to_do}
-            progress.wait("prepare the search")
-            prepare_search(dataset, result.path.name, progress.log, cached=not no_cache)
+            if not result.part:
+                progress.wait("prepare the search")
+                prepare_search(dataset, result.path.name, progress.log, cached=not no_cache)
             if pairs:
                 from posegen.embedding.pairs import mine_pairs
 
@@ -143,7 +147,8 @@ def _embed_dataset(
 
 def _summary(dataset: Path, result: EmbeddingResult) -> str:
     if result.nothing_to_do:
-        first = f"Nothing to do: {result.path} is complete."
+        part = f"part {result.part} of " if result.part else ""
+        first = f"Nothing to do: {part}{result.path} is complete."
     else:
         known = f", {result.known:,} from the cache" if result.known else ""
         rate = f" ({result.texts_per_second:,.0f} a second)" if result.embedded else ""
@@ -151,12 +156,15 @@ def _summary(dataset: Path, result: EmbeddingResult) -> str:
     precision = result.precision
     if result.agreement is not None:
         precision += f", minimum cosine to float32 {result.agreement:.3f}"
+    following = f'posegen search {shlex.quote(str(dataset))} "a person waves"'
+    if result.part:
+        following = "posegen embed, with the other options as before and without --part, once all parts are embedded"
     return "\n".join(
         [
             first,
             f"{result.captions:,} captions with {result.distinct:,} distinct texts, {result.dimension} dimensions each.",
             f"Encoder: {result.encoder}, {precision}.",
             "Next:",
-            f'  posegen search {shlex.quote(str(dataset))} "a person waves"',
+            f"  {following}",
         ]
     )

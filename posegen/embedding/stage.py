@@ -6,8 +6,9 @@ once, from the memory that is free when the folder is created, and stored in its
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -43,9 +44,11 @@ from posegen.dataset.embeddings import (
 )
 from posegen.dataset.files import write_changed, write_durably
 from posegen.dataset.layout import shard_path
-from posegen.dataset.lock import locked
+from posegen.dataset.lock import locked, shared_lock
 from posegen.dataset.overlays import OverlayReceipt, commit_part, intact_receipt, list_differences
+from posegen.dataset.parts import Part, parse_part
 from posegen.dataset.read import Dataset, open_dataset
+from posegen.dataset.runs import current_run
 from posegen.dataset.shard_codec import encode_shard
 from posegen.dataset.tables import encode_table
 from posegen.embedding.cache import VectorCache, vector_cache
@@ -60,6 +63,10 @@ SHARD, CHUNK = 2048, 256
 TOKEN_SHARD, TOKEN_CHUNK = 512, 32
 """The same if vectors of tokens are stored too, which take some thirty times the space."""
 MAX_SHARD = 1 << 16
+SECONDS_TO_WAIT = 7 * 24 * 3600.0
+"""Time that a part waits for another one that numbers the captions."""
+
+_Missing = tuple[OverlayReceipt, OverlayReceipt | None]
 
 
 @dataclass
@@ -78,6 +85,8 @@ class EmbeddingResult:
         Texts that this run embedded, and texts whose vectors it found in the cache or in the dataset.
     shards, made : int
         Shards of texts, and those that this run computed.
+    part : str or None
+        The part that this run embedded, such as ``3/16``.
     agreement : float or None
         Least cosine between vectors in this precision and in float32, on a sample of captions; None for float32.
     seconds : float
@@ -98,6 +107,7 @@ class EmbeddingResult:
     known: int = 0
     shards: int = 0
     made: int = 0
+    part: str | None = None
     agreement: float | None = None
     seconds: float = 0.0
     texts_per_second: float = 0.0
@@ -105,7 +115,7 @@ class EmbeddingResult:
 
     @property
     def nothing_to_do(self) -> bool:
-        """Whether all vectors existed before this run."""
+        """Whether all vectors, or those of the part, existed before this run."""
         return self.made == 0
 
 
@@ -137,6 +147,7 @@ def embed(
     float16: bool = False,
     shard: int | None = None,
     cached: bool = True,
+    part: Part | str | None = None,
     progress: Progress | None = None,
 ) -> EmbeddingResult:
     """Embed the captions of a dataset, each distinct text once.
@@ -163,6 +174,9 @@ def embed(
         Texts in a shard: the most that a kill loses. Stored vectors keep their shard size.
     cached : bool
         Whether to reuse vectors of other datasets, and to cache these for others.
+    part : Part or str, optional
+        Embed only this part of the shards of texts, such as ``"3/16"``; other runs may embed the others at the same time. The
+        first one numbers the captions, and the others wait for it.
     progress : Progress, optional
         Display of progress and messages; silent by default.
 
@@ -190,12 +204,18 @@ def embed(
     folder.mkdir(parents=True, exist_ok=True)
     result = EmbeddingResult(folder, found.name, chosen)
     session = _Session(worker_count, load, cached, display, result)
-    with locked(folder):
-        header = _open_header(session, requested, shard)
-        result.captions, texts = number_texts(dataset, folder, header.shard, display)
-        result.distinct, result.shards = sum(receipt.count for receipt in texts), len(texts)
-        header = _embed_texts(header, texts, session)
+    part = parse_part(part, os.environ) if isinstance(part, str) else part
+    with locked(folder, part=part.lock_name if part else ""):
+        with shared_lock(folder, current_run(), is_part=part is not None, wait=SECONDS_TO_WAIT):
+            header = _open_header(session, requested, shard)
+            result.captions, texts = number_texts(dataset, folder, header.shard, display)
+            result.distinct, result.shards = sum(receipt.count for receipt in texts), len(texts)
+            own = [receipt for receipt in texts if part is None or receipt.shard in part]
+            pending = list(_missing_shards(header, folder, own))
+            header = _measure_agreement(header, texts, session) if pending else header
+        _embed_texts(header, pending, sum(receipt.count for receipt in own), session)
         write_changed({folder / name: data for name, data in embedding_metadata(header, result.distinct).items()})
+    result.part = str(part) if part else None
     result.dimension, result.agreement = header.dimension, header.details.get("agreement")
     result.seconds = time.monotonic() - start
     return result
@@ -257,23 +277,23 @@ def _open_header(session: _Session, requested: dict[str, Any], shard: int | None
     return header
 
 
-def _embed_texts(header: EmbeddingHeader, texts: Sequence[OverlayReceipt], session: _Session) -> EmbeddingHeader:
-    """Compute the vectors of all shards of texts that have none, and return the header."""
-    folder, progress, result = session.result.path, session.progress, session.result
-    stored = [intact_receipt(folder, "vectors", receipt.shard) for receipt in texts]
-    pending = [
-        (receipt, previous)
-        for receipt, previous in zip(texts, stored, strict=True)
-        if previous is None or previous.source != header.source_of(receipt.source)
-    ]
+def _missing_shards(header: EmbeddingHeader, folder: Path, texts: Iterable[OverlayReceipt]) -> Iterator[_Missing]:
+    """Yield the shards of texts whose vectors are missing or outdated, with the receipt of intact outdated ones."""
+    for receipt in texts:
+        previous = intact_receipt(folder, "vectors", receipt.shard)
+        if previous is None or previous.source != header.source_of(receipt.source):
+            yield receipt, previous
+
+
+def _embed_texts(header: EmbeddingHeader, pending: Sequence[_Missing], texts: int, session: _Session) -> None:
+    """Compute the vectors of shards of texts, which another part may have made meanwhile; `texts` are those of the part."""
     if not pending:
-        return header
-    encoder = session.load()
-    header = _measure_agreement(header, encoder, texts, session)
-    encoder = replace(encoder, reference=None)  # frees its memory for batches
-    done = result.distinct - sum(receipt.count for receipt, _ in pending)
+        return
+    folder, progress, result = session.result.path, session.progress, session.result
+    encoder = replace(session.load(), reference=None)  # frees its memory for batches
+    done = texts - sum(receipt.count for receipt, _ in pending)
     start = time.monotonic()
-    progress.start("embed", result.distinct, unit="texts", done=done)
+    progress.start("embed", texts, unit="texts", done=done)
 
     def report(count: int) -> None:
         nonlocal done
@@ -284,7 +304,7 @@ def _embed_texts(header: EmbeddingHeader, texts: Sequence[OverlayReceipt], sessi
         runner = Runner(encoder, header.budget, session.workers, header.positions > 0, session.note)
         shards = _Shards(folder, header, runner, vectors)
         shard_start = start
-        for task in shards.prepare_ahead(pending):
+        for task in shards.prepare_ahead(_missing_shards(header, folder, (receipt for receipt, _ in pending))):
             receipt = task.receipt
             numbers = {"embedded": len(task.missing), "known": receipt.count - len(task.missing)}
             files = shards.compute(task, report)
@@ -297,7 +317,6 @@ def _embed_texts(header: EmbeddingHeader, texts: Sequence[OverlayReceipt], sessi
             result.known += numbers["known"]
     progress.stop()
     result.texts_per_second = result.embedded / max(time.monotonic() - start, 1e-9)
-    return header
 
 
 @dataclass(frozen=True)
@@ -334,14 +353,13 @@ class _Shards:
     runner: Runner
     cache: VectorCache
 
-    def prepare_ahead(self, pending: Sequence[tuple[OverlayReceipt, OverlayReceipt | None]]) -> Iterator[_Task]:
+    def prepare_ahead(self, missing: Iterator[_Missing]) -> Iterator[_Task]:
         """Yield prepared shards; each is prepared while the one before it is embedded."""
         with ThreadPoolExecutor(1, "tokenising") as thread:
-            following = thread.submit(self.prepare, *pending[0])
-            for number in range(len(pending)):
-                task = following.result()
-                if number + 1 < len(pending):
-                    following = thread.submit(self.prepare, *pending[number + 1])
+            tasks = (thread.submit(self.prepare, *shard) for shard in missing)
+            following = next(tasks, None)
+            while following is not None:
+                task, following = following.result(), next(tasks, None)
                 yield task
 
     def prepare(self, receipt: OverlayReceipt, previous: OverlayReceipt | None) -> _Task:
@@ -403,9 +421,7 @@ class _Shards:
         }
 
 
-def _measure_agreement(
-    header: EmbeddingHeader, encoder: Encoder, receipts: Sequence[OverlayReceipt], session: _Session
-) -> EmbeddingHeader:
+def _measure_agreement(header: EmbeddingHeader, receipts: Sequence[OverlayReceipt], session: _Session) -> EmbeddingHeader:
     """Measure once how accurate an approximate encoder is on evenly chosen texts, and store it in the header.
 
     Raises
@@ -413,6 +429,7 @@ def _measure_agreement(
     PosegenError
         If it is not accurate enough.
     """
+    encoder = session.load()
     if encoder.reference is None or "agreement" in header.details:
         return header
     folder, count, size = session.result.path, session.result.distinct, receipts[0].count

@@ -23,9 +23,11 @@ import posegen
 from posegen.cli.main import main
 from posegen.dataset.faults import CRASH_VARIABLE
 from posegen.dataset.files import remove_temporary_files
+from posegen.dataset.lock import locked
 from posegen.embedding import EmbeddingResult, embed, load_encoder, open_embeddings
 from posegen.embedding.models import HASHING, WORDLLAMA
 from posegen.errors import PosegenError, UsageError
+from posegen.generation.status import find_status
 from tests.embedding.captioned import captioned, plain
 
 SAMPLES, SHARD = 28, 8
@@ -315,3 +317,28 @@ def test_a_lost_header_is_written_again_and_intact_shards_are_kept(dataset: Path
     header.unlink()
     assert run(dataset, shard=5).embedded > 0
     np.testing.assert_allclose(open_embeddings(dataset).vectors(), ENCODER.encode(texts_of()), atol=1e-6)
+
+
+def test_parts_embed_what_one_run_embeds(dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = Path(shutil.copytree(dataset, tmp_path / "whole"))
+    shards = run(whole).shards
+    assert shards > 3
+    second = run(dataset, part="2/3")
+    assert (second.made, second.shards, second.part) == (len(range(1, shards, 3)), shards, "2/3")
+    assert run(dataset, part="2/3").nothing_to_do
+    assert find_status(dataset).embeddings == {second.path.name: (second.made, shards)}
+    with pytest.raises(PosegenError, match=r"is incomplete: receipts/vectors/00000\.json is missing"):
+        open_embeddings(dataset)
+    with locked(second.path, part="1-of-2"):
+        assert find_status(dataset).running == [f"1 of 2 (embeddings {second.path.name})"]
+        with pytest.raises(PosegenError, match="part 1 of 2 is being made by process"):
+            run(dataset)
+        with pytest.raises(PosegenError, match="part 1 of 2 is being made by process"):
+            run(dataset, part="1/2")
+    command = ["embed", str(dataset), "--encoder", HASHING, "--shard", str(SHARD), "--no-cache"]
+    assert main([*command, "--part=1/2"]) == 0
+    assert "without --part, once all parts are embedded" in capsys.readouterr().out
+    assert main([*command, "--part=1/2", "--pairs"]) == 2
+    run(dataset, part="2/2")
+    assert run(dataset).nothing_to_do
+    assert files_of(second.path) == files_of(whole / second.path.relative_to(dataset))
