@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from posegen.cli.options import PATH, Output, command, workers_option
+from posegen.cli.options import PATH, Output, command, part_option, workers_option
 from posegen.plugins import EXPORTS
 
 _SPLITS = ("training", "validation", "test")
@@ -34,6 +34,7 @@ _SPLITS = ("training", "validation", "test")
     help="Frames per second.  [default: those of the format or DATASET]",
 )
 @workers_option
+@part_option("Export")
 def export(
     dataset: Path,
     form: str,
@@ -43,6 +44,7 @@ def export(
     where: str | None,
     fps: str | None,
     workers: int | None,
+    part: str | None,
     output: Output,
 ) -> None:
     """Export sequences of DATASET in the format of another program.
@@ -62,12 +64,16 @@ def export(
             where=where or "",
             fps=None if fps is None else int(fps),
             workers=workers,
+            part=part,
             progress=output.progress(),
         )
     for reason, count in result.left_out.items():
         output.note(f"{count:,} sequences are left out: {reason}")
+    part_text = f" of part {result.part}" if result.part else ""
     if result.nothing_to_do:
-        text = f"Nothing to do: {result.path} holds all {result.clips:,} clips."
+        text = f"Nothing to do: {result.path} holds all {result.clips:,} clips{part_text}."
     else:
-        text = f"Exported {result.clips:,} clips to {result.path} in {human_time(result.seconds)}."
+        text = f"Exported {result.clips:,} clips{part_text} to {result.path} in {human_time(result.seconds)}."
+    if result.part:
+        text += "\nNext, once all parts are exported: the same command without --part, which writes the files about all clips."
     output.summary(asdict(result), text)

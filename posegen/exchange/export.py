@@ -8,10 +8,11 @@ so that the result does not depend on workers or interruptions.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,8 +24,10 @@ from posegen.arrays import Array
 from posegen.config.schema import Config
 from posegen.dataset.files import write_durably
 from posegen.dataset.layout import Header
+from posegen.dataset.lock import shared_lock
+from posegen.dataset.parts import Part, parse_part
 from posegen.dataset.read import Dataset, open_dataset
-from posegen.dataset.runs import current_run
+from posegen.dataset.runs import current_run, has_ended
 from posegen.dataset.splits import SPLITS
 from posegen.errors import PosegenError, UsageError
 from posegen.exchange.clip import Clip, clip_name
@@ -43,8 +46,11 @@ from posegen.plugins import STORED_ARRAYS
 from posegen.progress import Progress
 from posegen.quantities import human_bytes
 from posegen.synthesis import synthesize
+from posegen.validation import validated
 
 _SELECTION, _COMPLETE = "selection.json", "complete"
+_UNPLACED = "writing~"
+"""Beginning of the name of the folder in which a worker writes a shard."""
 _BLOCK = 32
 """Samples that are read at once."""
 _NAMED = 3
@@ -63,7 +69,9 @@ class ExportResult:
         Selected sequences that the format cannot hold, by reason.
     seconds : float
     nothing_to_do : bool
-        Whether it was complete before.
+        Whether it, or the part, was complete before.
+    part : str or None
+        The part that this run exported, such as ``3/16``; then `clips` and `left_out` are those of the part.
     """
 
     path: Path
@@ -71,6 +79,7 @@ class ExportResult:
     left_out: dict[str, int]
     seconds: float
     nothing_to_do: bool
+    part: str | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +91,7 @@ class _Job:
     shard: int
     selection: Selection
     config: Config | None
+    run: str
 
 
 def export(
@@ -94,6 +104,7 @@ def export(
     where: str = "",
     fps: int | None = None,
     workers: int | None = None,
+    part: Part | str | None = None,
     progress: Progress | None = None,
 ) -> ExportResult:
     """Write sequences of a dataset in another format.
@@ -116,6 +127,9 @@ def export(
         Frames per second: 20, 25, 30, 60 or 120. By default that of the format, or else that of the dataset.
     workers : int, optional
         Number of processes; one for each core by default.
+    part : Part or str, optional
+        Export only this part of the shards, such as ``"3/16"``; other runs may export the others at the same time. The same
+        call without a part writes the files about all clips.
     progress : Progress, optional
         Nothing is shown by default.
 
@@ -132,16 +146,26 @@ def export(
     dataset = open_dataset(path)
     selection = select_sequences(dataset, form, splits, variants, where, fps)
     config = _config_at(path, dataset.header, selection.fps)
-    with write_session(out, current_run(), create=True) as check:
-        missing = [shard for shard in range(dataset.header.shards()) if not _record(out, shard).exists()]
-        _check_free_space(out, estimate_bytes(dataset, form, selection, missing), free_disk(out))
-        _keep_selection(out, selection)
-        jobs = [_Job(path, out, shard, selection, config) for shard in missing]
-        _run(jobs, workers or available_cores(), progress or Progress(), check)
+    part, run = parse_part(part, os.environ) if isinstance(part, str) else part, current_run()
+    shards = [shard for shard in range(dataset.header.shards()) if part is None or shard in part]
+    with write_session(out, run, create=True, part=part.lock_name if part else "") as check:
+        with shared_lock(out, run, is_part=part is not None):
+            missing = [shard for shard in shards if not _record(out, shard).exists()]
+            _check_free_space(out, estimate_bytes(dataset, form, selection, missing), free_disk(out))
+            _keep_selection(out, selection)
+        jobs = [_Job(path, out, shard, selection, config, run) for shard in missing]
+        try:
+            _run(jobs, workers or available_cores(), progress or Progress(), check)
+        finally:
+            _remove_unplaced(out, run, everything=part is None)
+        if part:
+            clips, left_out = _combine(out, shards)
+            return ExportResult(out, clips, left_out, time.monotonic() - started, not missing, str(part))
         complete = out / RECORDS / _COMPLETE
         nothing_to_do = complete.exists()
-        clips, left_out = _finish(form, out, dataset.header.shards(), write=not nothing_to_do)
+        clips, left_out = _combine(out, shards)
         if not nothing_to_do:
+            form.finish(out, (record["content"] for record in _records(out, shards)))
             write_durably(complete, b"")
         if (out / PARTS).exists():  # also if the process was killed between these steps
             shutil.rmtree(out / PARTS)
@@ -158,7 +182,7 @@ def _config_at(path: Path, header: Header, fps: int) -> Config | None:
     if config.length is not None:
         bounds = {key: scale_frames(getattr(config.length, key), config.fps, fps) for key in ("min", "max")}
         scaled["length"] = {**scaled["length"], **bounds}
-    return Config.model_validate(scaled)
+    return validated(Config, scaled, lambda key: f"{path}: cannot be synthesized at {fps} frames per second: ")
 
 
 def _check_free_space(out: Path, needed: int, free: int) -> None:
@@ -225,14 +249,32 @@ def _export_shard(job: _Job) -> int:
             count += len(clips)
             yield clips
 
+    # Two parts may export the same shard: each file gets its name once it is whole.
+    folder = job.out / RECORDS / f"{_UNPLACED}{job.run}~{job.shard:06}"
     try:
+        shutil.rmtree(folder, ignore_errors=True)  # of a worker that died
+        (folder / PARTS).mkdir(parents=True)
         with pause_garbage_collection():
-            content = form.write(blocks(), Shard(job.out, job.shard, library))
+            content = form.write(blocks(), Shard(folder, job.shard, library))
+        for file in [file for file in folder.rglob("*") if file.is_file()]:
+            placed = job.out / file.relative_to(folder)
+            placed.parent.mkdir(parents=True, exist_ok=True)
+            file.replace(placed)
     except PosegenError as error:
         raise JobError(str(error)) from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
     record = {"clips": count, "left_out": left_out, "content": content}
     write_durably(_record(job.out, job.shard), json.dumps(record).encode())
     return job.shard
+
+
+def _remove_unplaced(out: Path, run: str, *, everything: bool) -> None:
+    """Remove the folders of shards that workers of this run, of ended ones, or of any were writing when they died."""
+    for folder in (out / RECORDS).glob(f"{_UNPLACED}*"):
+        name = folder.name.split("~")[1]
+        if everything or name == run or has_ended(name):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _shard_clips(
@@ -320,21 +362,20 @@ def _label(action: Array, library: Library) -> str:
     return library.actions[int((counts if counts.any() else standing).argmax())]
 
 
-def _finish(form: ExportFormat, out: Path, shards: int, *, write: bool) -> tuple[int, dict[str, int]]:
-    """Write the files about all clips; return their number and what was left out."""
+def _records(out: Path, shards: Iterable[int]) -> Iterator[Mapping[str, Any]]:
+    """Yield the records of shards."""
+    for shard in shards:
+        path = _record(out, shard)
+        try:
+            yield json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise PosegenError(f"{path}: is damaged. Delete {out} and run the same command again") from error
+
+
+def _combine(out: Path, shards: Iterable[int]) -> tuple[int, dict[str, int]]:
+    """Return the number of clips of shards, and what was left out."""
     clips, left_out = 0, Counter[str]()
-
-    def records() -> Iterator[Mapping[str, Any]]:
-        for shard in range(shards):
-            path = _record(out, shard)
-            try:
-                yield json.loads(path.read_text(encoding="utf-8"))
-            except ValueError as error:
-                raise PosegenError(f"{path}: is damaged. Delete {out} and run the same command again") from error
-
-    for record in records():
+    for record in _records(out, shards):
         clips += record["clips"]
         left_out.update(record["left_out"])
-    if write:
-        form.finish(out, (record["content"] for record in records()))
     return clips, dict(left_out)

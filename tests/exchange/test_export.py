@@ -391,3 +391,26 @@ def test_another_frame_rate_shows_the_same_scene(dataset, tmp_path: Path) -> Non
         assert apart.max() < 0.05
     with pytest.raises(UsageError, match=r"humanml3d has 20 frames per second \(got 30\)\. Leave out --fps"):
         export(dataset.path, "humanml3d", tmp_path / "other", fps=30, workers=1)
+
+
+@pytest.mark.parametrize(
+    "name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in sorted({*MERGED} - {*QUICK}))]
+)
+def test_parts_export_what_one_run_exports(dataset: posegen.dataset.read.Dataset, tmp_path: Path, name: str) -> None:  # type: ignore[name-defined]
+    whole, out = tmp_path / "whole", tmp_path / "parts"
+    expected = export(dataset.path, name, whole, workers=1)
+    left = out / ".posegen-export" / "writing~another-run~000000"
+    parts = [export(dataset.path, name, out, workers=1, part=part) for part in ("2/2", "3/3", "1/2", "1/2")]
+    assert [part.nothing_to_do for part in parts] == [False, False, False, True]
+    assert sum(part.clips for part in (*parts[:1], *parts[2:3])) == expected.clips
+    left.mkdir()  # of a job on another machine that died
+    assert export(dataset.path, name, out, workers=1).clips == expected.clips
+    assert contents(out) == contents(whole)
+    names = [sorted(str(path.relative_to(folder)) for path in folder.rglob("*")) for folder in (out, whole)]
+    assert names[0] == names[1]
+
+
+def test_clips_that_are_too_short_at_another_rate_are_refused(tmp_path: Path) -> None:
+    posegen.generate(posegen.load_config("smoke", ["frames=20"]), samples=2, workers=1, out=tmp_path / "short")
+    with pytest.raises(UsageError, match="cannot be synthesized at 20 frames per second: frames: must be"):
+        export(tmp_path / "short", "humanml3d", tmp_path / "out", workers=1)
