@@ -1,21 +1,25 @@
-"""Many jobs on one dataset, killed, repeated and at the same time: the result is that of one run."""
+"""Many jobs on one dataset, killed, repeated and at the same time: the result is that of one run of each stage."""
 
 from __future__ import annotations
 
 import random
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import Queue
 
+import numpy as np
 import pytest
 
 import posegen
+from posegen.cli.main import main
 from posegen.config.schema import Config
+from posegen.embedding import open_embeddings
+from posegen.embedding.models import HASHING
 from posegen.generation.finish import finish
-from tests.faults.forks import Forks
-from tests.faults.truth import assert_same
+from tests.faults.forks import Finished, Forks
+from tests.faults.truth import assert_same, copy, files_of
 
 pytestmark = pytest.mark.slow
 
@@ -23,9 +27,10 @@ PARTS, SAMPLES, AT_ONCE = 16, 130, 4
 STEPS = ("encoded", "receipt_removed", "files_durable", "receipt_written", "receipt_placed")
 
 
-@pytest.fixture
-def servers(tmp_path: Path) -> Iterator[Queue[Forks]]:
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Queue[Forks]]:
     free: Queue[Forks] = Queue()
+    tmp_path = tmp_path_factory.mktemp("servers")
     started = [Forks(tmp_path / str(number)) for number in range(AT_ONCE)]
     for number, server in enumerate(started):
         (tmp_path / str(number)).mkdir()
@@ -35,32 +40,96 @@ def servers(tmp_path: Path) -> Iterator[Queue[Forks]]:
         server.close()
 
 
+Made = Callable[[Forks, str, str], Finished]
+"""Runs a part, given by its number and the number of parts, with a step at which it dies."""
+
+
+def make_parts(servers: Queue[Forks], make: Made, steps: Callable[[int], str]) -> set[int]:
+    """Run each part once until it dies at a step and twice more, in random order, several at once; return those that died."""
+    draw, killed = random.Random(1), set[int]()
+
+    def run(job: tuple[int, str]) -> None:
+        number, step = job
+        server = servers.get()
+        done = make(server, f"{number}/{PARTS}", step)
+        servers.put(server)
+        if done.code == -signal.SIGKILL:
+            killed.add(number)
+        else:  # the same part may be running
+            assert done.code == 0 or "is being made by" in done.printed, done.printed
+
+    jobs = [(number, steps(number)) for number in range(1, PARTS + 1)]
+    jobs += [(number, "none") for number in (*range(1, PARTS + 1), *range(1, PARTS + 1))]
+    draw.shuffle(jobs)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        list(pool.map(run, jobs))
+    assert len(killed) >= PARTS // 4  # the others found their shards made
+    return killed
+
+
 def test_sixteen_parts_each_killed_once_and_made_twice_equal_one_run(
     servers: Queue[Forks], config: Config, scratch: Path
 ) -> None:
     draw, path, whole = random.Random(1), scratch / "dataset", scratch / "whole"
     posegen.generate(config, samples=SAMPLES, workers=1, out=whole)
-    killed: list[int] = []
-
-    def make(job: tuple[int, str]) -> None:
-        number, step = job
-        server = servers.get()
-        done = server.generate(path, "--samples", str(SAMPLES), "--part", f"{number}/{PARTS}", POSEGEN_CRASH_AT=step)
-        servers.put(server)
-        if done.code == -signal.SIGKILL:
-            killed.append(number)
-        else:  # the same part may be running
-            assert done.code == 0 or "is being made by" in done.printed, done.printed
-
     shards = range(-(-SAMPLES // config.store.shard))
-    jobs = [(n, f"{draw.choice(STEPS)}@{draw.choice([s for s in shards if s % PARTS == n - 1])}") for n in range(1, PARTS + 1)]
-    jobs += [(number, "none") for number in (*range(1, PARTS + 1), *range(1, PARTS + 1))]
-    draw.shuffle(jobs)
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        list(pool.map(make, jobs))
-    assert len(killed) >= PARTS // 4  # the others found their shard made
-    again = finish(path).parts
-    for number in again:  # a part whose last run was killed
-        make((number, "none"))
+
+    def make(server: Forks, part: str, step: str) -> Finished:
+        return server.generate(path, "--samples", str(SAMPLES), "--part", part, POSEGEN_CRASH_AT=step)
+
+    make_parts(servers, make, lambda n: f"{draw.choice(STEPS)}@{draw.choice([s for s in shards if s % PARTS == n - 1])}")
+    for number in finish(path).parts:  # a part whose last run was killed
+        posegen.generate(config, samples=SAMPLES, workers=1, out=path, part=f"{number}/{PARTS}")
     assert finish(path).missing == []
     assert_same(path, whole)
+
+
+def test_sixteen_parts_derive_what_one_run_derives(servers: Queue[Forks], config: Config, scratch: Path) -> None:
+    draw, path, whole = random.Random(2), scratch / "dataset", scratch / "whole"
+    posegen.generate(config, samples=SAMPLES, workers=1, out=whole)
+    copy(whole, path)
+    posegen.derive(whole, ["velocity"], workers=1)
+
+    def make(server: Forks, part: str, step: str) -> Finished:
+        return server.run(
+            "derive", str(path), "--add=velocity", "--workers=1", "--quiet", "--part", part, POSEGEN_CRASH_AT=step
+        )
+
+    make_parts(servers, make, lambda number: draw.choice(STEPS))
+    posegen.derive(path, workers=1)
+    assert_same(path, whole)
+
+
+def test_sixteen_parts_embed_what_one_run_embeds(servers: Queue[Forks], config: Config, scratch: Path) -> None:
+    draw, path, whole = random.Random(3), scratch / "dataset", scratch / "whole"
+    posegen.generate(config, samples=SAMPLES, workers=1, out=whole)
+    copy(whole, path)
+    options = ["--encoder", HASHING, "--shard=12", "--no-cache", "--quiet", "--workers=1"]
+
+    def make(server: Forks, part: str, step: str) -> Finished:
+        return server.run("embed", str(path), *options, "--part", part, POSEGEN_CRASH_AT=step)
+
+    make_parts(servers, make, lambda number: draw.choice(STEPS[1:]))
+    for folder in (path, whole):
+        assert main(["embed", str(folder), *options]) == 0
+    assert_same(path, whole)
+    embedded = [{file.name: file.read_bytes() for file in (one / "embeddings").rglob("c.*")} for one in (path, whole)]
+    assert len(embedded[0]) > PARTS
+    assert embedded[0] == embedded[1]
+    np.testing.assert_array_equal(open_embeddings(path).rows.to_pylist(), open_embeddings(whole).rows.to_pylist())
+
+
+def test_sixteen_parts_export_what_one_run_exports(servers: Queue[Forks], config: Config, scratch: Path) -> None:
+    draw, path, out, whole = random.Random(4), scratch / "dataset", scratch / "parts", scratch / "whole"
+    posegen.generate(config, samples=SAMPLES, workers=1, out=path)
+    posegen.export(path, "bvh", whole, workers=1)
+
+    def make(server: Forks, part: str, step: str) -> Finished:
+        options = ["--to=bvh", "--workers=1", "--quiet", "-o", str(out)]
+        return server.run("export", str(path), *options, "--part", part, POSEGEN_CRASH_AT=step)
+
+    make_parts(servers, make, lambda number: draw.choice(("document_written", "document_placed")))
+    posegen.export(path, "bvh", out, workers=1)
+    assert files_of(out) == files_of(whole)
+    for name in files_of(whole):
+        assert (out / name).read_bytes() == (whole / name).read_bytes()
