@@ -18,6 +18,13 @@ from posegen.cli.options import Output, command, config_option, dataset_options,
 @folder_option("Dataset folder.  [default: data/CONFIG-SEED]")
 @part_option("Make")
 @click.option(
+    "--backend",
+    type=click.Choice(["processes", "dask"]),
+    default="processes",
+    help="What makes shards: processes, or a Dask cluster.",
+)
+@click.option("--scheduler", metavar="ADDRESS", help="Address of a Dask scheduler.  [default: one on this machine]")
+@click.option(
     "--shard-timeout",
     type=float,
     metavar="SECONDS",
@@ -28,6 +35,8 @@ def generate(
     out: Path | None,
     overrides: Sequence[str],
     part: str | None,
+    backend: str,
+    scheduler: str | None,
     shard_timeout: float | None,
     output: Output,
     **values: int | None,
@@ -47,7 +56,15 @@ def generate(
     loaded = load_config(config, overrides, **values)
     path = default_path(loaded) if out is None else out
     with output.resumable(path):
-        result = make(loaded, out=path, part=part, progress=output.progress(), shard_timeout=shard_timeout)
+        result = make(
+            loaded,
+            out=path,
+            part=part,
+            backend=backend,
+            scheduler=scheduler,
+            progress=output.progress(),
+            shard_timeout=shard_timeout,
+        )
     part_text = f"part {result.part} of " if result.part else ""
     if result.nothing_to_do:
         lines = [f"Nothing to do: {part_text}{result.path} is complete."]

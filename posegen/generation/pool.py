@@ -279,20 +279,26 @@ class _Pool(Generic[Job, Outcome]):
         self.idle.clear()
 
 
+@contextmanager
+def interrupts_blocked() -> Iterator[None]:
+    """Block Ctrl-C for processes that are started inside this context.
+
+    A terminal sends Ctrl-C to the workers, too. It is handled by the parent; workers inherit that it is blocked.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _start_worker(function: Callable[[Job], Outcome], job: Job) -> _Worker[Job]:
     """Start a worker on its first job. No semaphore or shared memory is used, which a killed process would leave behind."""
     ours, theirs = Pipe()
     handle = theirs.fileno()
     command = [sys.executable, "-P", "-c", _PROGRAM, str(handle), str(os.getpid())]
-    # A terminal sends Ctrl-C to the workers, too. It is handled by the parent; workers inherit that it is blocked.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        with theirs:
-            process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, env=os.environ | WORKER_ENVIRONMENT, pass_fds=[handle]
-            )
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    with interrupts_blocked(), theirs:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=os.environ | WORKER_ENVIRONMENT, pass_fds=[handle])
     for content in (safe_path(), function, job):
         _send(ours, content)
     return _Worker(process, ours, job)

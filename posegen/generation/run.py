@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -41,8 +41,10 @@ from posegen.generation.session import write_session
 from posegen.generation.shard import ShardJob, ShardMeasures, make_shard, warm_up
 from posegen.library.load import load_library
 from posegen.machine import available_cores, free_disk, process_memory
+from posegen.plugins import require_extra
 from posegen.progress import Progress
 from posegen.quantities import human_bytes
+from posegen.wording import shown
 
 TYPICAL_COMPRESSION = 0.6
 """Compressed bytes divided by uncompressed ones, for an estimate before any shard exists. Measured: .45."""
@@ -209,6 +211,8 @@ def generate(
     workers: int | None = None,
     out: str | Path | None = None,
     part: Part | str | None = None,
+    backend: str = "processes",
+    scheduler: str | None = None,
     progress: Progress | None = None,
     shard_timeout: float | None = None,
     on_shard: Callable[[ShardMeasures], None] | None = None,
@@ -229,6 +233,11 @@ def generate(
         Make only this part, such as ``"3/16"``, without publishing it: other runs may make the others at the same time, on
         other machines that share the folder, and :func:`posegen.generation.finish.finish` publishes them. See
         :mod:`posegen.dataset.parts`.
+    backend : str, optional
+        ``processes`` of this machine, or ``dask``: a Dask cluster (needs ``posegen[dask]``), without time limits of shards.
+    scheduler : str, optional
+        Address of the scheduler of a Dask cluster whose workers share the folder, such as ``tcp://10.0.0.1:8786``. By default,
+        Dask starts `workers` processes on this machine.
     progress : Progress, optional
         Nothing is shown by default. See :func:`posegen.progress.make_progress`.
     shard_timeout : float, optional
@@ -265,6 +274,7 @@ def generate(
     samples = config.samples if samples is None else samples
     workers = workers if workers is not None else config.workers or available_cores()
     _check_arguments(config, samples, workers, shard_timeout)
+    _check_backend(backend, scheduler, shard_timeout)
     path = default_path(config) if out is None else Path(out)
     header = new_header(config, load_library(config.story.library))
     progress = progress or Progress()
@@ -276,11 +286,13 @@ def generate(
         try:
             if run.plan.shards:
                 processes, limit = _parallelism(run, workers, shard_timeout)
-                warm_up(config, run.plan.first, progress, here=processes == 1 and limit is None)
+                job_path = path if backend == "processes" else path.resolve()  # workers have other working directories
+                is_here = backend == "processes" and processes == 1 and limit is None
+                warm_up(config, run.plan.first, progress, here=is_here)
                 run.started, run.usage = time.monotonic(), _ResourceUsage()
                 progress.start("generate", run.plan.samples_to_make)
-                jobs = (ShardJob(path, run.plan.header, config, shard, name) for shard in run.shards_to_make())
-                with closing(run_jobs(make_shard, jobs, processes, limit)) as outcomes:
+                jobs = (ShardJob(job_path, run.plan.header, config, shard, name) for shard in run.shards_to_make())
+                with _backend(backend, scheduler, jobs, processes, limit) as outcomes:
                     for outcome in outcomes:
                         check()
                         if isinstance(outcome, LostJob):
@@ -518,6 +530,33 @@ def _open_part(path: Path, expected: Header, samples: int, name: str, progress: 
     if plan.shards:
         drop_manifest(path, header, plan.missing[0].start)
     return _Run(path, plan, header, complete, name, part=part)
+
+
+def _check_backend(backend: str, scheduler: str | None, shard_timeout: float | None) -> None:
+    if backend not in ("processes", "dask"):
+        raise UsageError(f"backend must be processes or dask, not {shown(backend)}")
+    if backend == "processes" and scheduler is not None:
+        raise UsageError("--scheduler is for --backend dask. Add that, or leave it out")
+    if backend == "dask":
+        require_extra("dask")
+        if shard_timeout is not None:
+            raise UsageError("--shard-timeout is for worker processes, not for --backend dask. Leave it out")
+
+
+@contextmanager
+def _backend(
+    backend: str, scheduler: str | None, jobs: Iterator[ShardJob], processes: int, limit: TimeLimit | None
+) -> Iterator[Iterator[tuple[Receipt, ShardMeasures] | LostJob[ShardJob]]]:
+    """Give the outcomes of jobs, done by worker processes or by a Dask cluster."""
+    if backend == "processes":
+        with closing(run_jobs(make_shard, jobs, processes, limit)) as outcomes:
+            yield outcomes
+        return
+    # Imported here because it takes a second, and few runs use it.
+    from posegen.generation.dask_cluster import connect, run_on_dask
+
+    with connect(scheduler, processes) as client, closing(run_on_dask(make_shard, jobs, client)) as outcomes:
+        yield outcomes
 
 
 def _parallelism(run: _Run, workers: int, shard_timeout: float | None) -> tuple[int, TimeLimit | None]:

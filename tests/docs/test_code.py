@@ -35,6 +35,7 @@ NOT_RUN: Mapping[str, str] = {
     r"docker ": "needs a container engine",
     r"eval |_POSEGEN_COMPLETE": "is typed in other shells: tests/cli/test_docs.py",
     r"ssh |while sleep": "needs another machine",
+    r"posegen generate .*--scheduler": "needs a cluster: tests/generation/test_dask.py",
     r"hf auth login|export AWS_": "needs an account",
     r"posegen train .*--preset (multi-)?gpu|torch\.cuda|posegen (runs|export-model) /volume": "needs a GPU",
     r"posegen train .*(given=captions|--lora 8)|predict runs/attribute\S* texts": "is an alternative to a run above it",
