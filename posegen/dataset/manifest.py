@@ -177,7 +177,7 @@ def load_manifest(path: Path, header: Header) -> Manifest | None:
     return Manifest(header, layers, head.counts, np.frombuffer(body, kind))
 
 
-def write_manifest(path: Path, header: Header, run: str, layers: tuple[Layer, ...] | None = None) -> None:
+def write_manifest(path: Path, header: Header, run: str, *, again: bool = False) -> None:
     """Write the manifest of a dataset from its receipts, or remove it if the dataset is small.
 
     Parameters
@@ -188,31 +188,47 @@ def write_manifest(path: Path, header: Header, run: str, layers: tuple[Layer, ..
         As it is on disk.
     run : str
         The run that writes.
-    layers : tuple of Layer, optional
-        Layers to include; by default those that are complete.
+    again : bool, optional
+        Whether to read all receipts, and not only those of shards that the present manifest does not cover.
     """
-    included = header.layers if layers is None else layers
-    contents, counts, link = _contents(header, included), [no_counts(header)], b""
-    entries: list[bytes] = []
-    for shard in range(header.samples // header.shard):
+    before = None
+    if not again:
+        with suppress(PosegenError):  # a damaged one is written again
+            before = load_manifest(path, header)
+    layers = header.layers
+    made = _make_manifest(path, header, layers, before)
+    while isinstance(made, Layer):
+        layers = tuple(layer for layer in layers if layer != made)
+        made = _make_manifest(path, header, layers, before)
+    if made.shards < LEAST_SHARDS:
+        remove_durably(path / MANIFEST_FILE)
+        return
+    link, names = made.entries["link"][-1].tobytes().hex(), [_layer_text(layer) for layer in layers]
+    head = _Head(header.identity, made.contents, names, made.shards, made.counts, link)
+    write_durably(path / MANIFEST_FILE, seal(head) + b"\n" + made.entries.tobytes(), run)
+
+
+def _make_manifest(path: Path, header: Header, layers: tuple[Layer, ...], before: Manifest | None) -> Manifest | Layer:
+    """Return a manifest of the leading sound full shards, which extends `before`; or a layer that is not complete in them."""
+    contents = _contents(header, layers)
+    before = before if before and before.layers == layers else None
+    counts = before.counts if before else no_counts(header)
+    entries = [before.entries.tobytes()] if before else []
+    link = before.entries["link"][-1].tobytes() if before else b""
+    for shard in range(before.shards if before else 0, header.samples // header.shard):
         receipt = _sound_receipt(path, header, shard)
         if receipt is None:
             break
-        derived = [_sound_receipt(path, header, shard, layer, receipt) for layer in included]
-        sound = [found for found in derived if found]
-        if len(sound) < len(derived):
-            complete = (layer for layer, found in zip(included, derived, strict=True) if found)
-            write_manifest(path, header, run, tuple(complete))
-            return
-        entries.append(_encode_entry(header, contents, [receipt, *sound], link))
+        receipts = [receipt]
+        for layer in layers:
+            derived = _sound_receipt(path, header, shard, layer, receipt)
+            if derived is None:
+                return layer
+            receipts.append(derived)
+        entries.append(_encode_entry(header, contents, receipts, link))
         link = entries[-1][-_HASH_BYTES:]
-        counts = [add_counts(counts[0], receipt.counts)] if counts and receipt.counts else []
-    if len(entries) < LEAST_SHARDS:
-        remove_durably(path / MANIFEST_FILE)
-        return
-    names = [_layer_text(layer) for layer in included]
-    head = _Head(header.identity, contents, names, len(entries), counts[0] if counts else None, link.hex())
-    write_durably(path / MANIFEST_FILE, seal(head) + b"\n" + b"".join(entries), run)
+        counts = add_counts(counts, receipt.counts) if counts and receipt.counts else None
+    return Manifest(header, layers, counts, np.frombuffer(b"".join(entries), _entry_type(len(contents))))
 
 
 def covers_all(path: Path, header: Header) -> bool:

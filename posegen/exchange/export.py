@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +144,8 @@ def export(
     """
     started = time.monotonic()
     path, out, form = Path(path), Path(out), find_format(to)
-    dataset = open_dataset(path)
+    _open.cache_clear()
+    dataset = _open(path)
     selection = select_sequences(dataset, form, splits, variants, where, fps)
     config = _config_at(path, dataset.header, selection.fps)
     part, run = parse_part(part, os.environ) if isinstance(part, str) else part, current_run()
@@ -236,9 +238,15 @@ def _run(jobs: Sequence[_Job], workers: int, progress: Progress, check: Callable
         )
 
 
+@lru_cache(1)
+def _open(path: Path) -> Dataset:
+    """Open the dataset once for all shards that this process exports."""
+    return open_dataset(path)
+
+
 def _export_shard(job: _Job) -> int:
     """Write the clips of a shard and its record."""
-    form, dataset = find_format(job.selection.form), open_dataset(job.dataset)
+    form, dataset = find_format(job.selection.form), _open(job.dataset)
     library = load_library(dataset.config.story.library)
     left_out: Counter[str] = Counter()
     count = 0

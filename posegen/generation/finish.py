@@ -100,7 +100,7 @@ def finish(path: str | Path, progress: Progress | None = None) -> FinishResult:
         prefix = complete_prefix(path, header, complete)
         if prefix >= header.samples:
             header = publish(path, header, prefix, name)
-        write_manifest(path, header, name)
+        write_manifest(path, header, name, again=True)
         missing = make_plan(whole, complete).missing
         if not missing:
             remove_durably(path / PARTS_FILE)
