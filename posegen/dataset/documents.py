@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from typing import Annotated, Any, ClassVar, TypeVar
 
 import xxhash
@@ -186,5 +187,10 @@ def _decode(data: bytes, indent: int | None, origin: Origin) -> dict[str, Any]:
 
 
 def _depth(value: object) -> int:
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return 1 + max(map(_depth, inner), default=0)
+    """Return how many levels deep a document is nested, or a number above :data:`_MAX_DEPTH`."""
+    depth, level = 0, [value]
+    while level and depth <= _MAX_DEPTH:
+        depth += 1
+        inner = (each.values() if isinstance(each, dict) else each for each in level if isinstance(each, (dict, list)))
+        level = list(chain.from_iterable(inner))
+    return depth

@@ -11,7 +11,7 @@ Not responsible for when it is written; see :mod:`posegen.generation`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -103,7 +103,7 @@ class Manifest:
         if shard is None or shard >= self.shards:
             return None
         for column, content in enumerate(self.contents):
-            if _paths(self.header, content, [shard]) == [name]:
+            if [*_paths(self.header, content, [shard])] == [name]:
                 size = int(self.entries["sizes"][shard, column])
                 return StoredFile(size, self.entries["hashes"][shard, column].tobytes().hex()) if size else None
         return None
@@ -111,25 +111,13 @@ class Manifest:
     def check_present(self, path: Path) -> None:
         """Raise PosegenError if a receipt or a listed file does not exist; names the shard and the hint."""
         for layer in (None, *self.layers):
-            names = [receipt_path(shard, layer) for shard in range(self.shards)]
-            self._check_names(path, names, generate_hint if layer is None else lambda shard: derive_hint(path))
+            hint = derive_hint(path) if layer else ""
+            _check_names(path, (receipt_path(shard, layer) for shard in range(self.shards)), hint)
         for column, content in enumerate(self.contents):
-            names = _paths(self.header, content, range(self.shards))
-            for shard in np.flatnonzero(self.entries["sizes"][:, column] == 0).tolist():
-                names[shard] = ""
-            is_layer = content in {field.name for layer in self.layers for field in layer.fields}
-            self._check_names(path, names, (lambda shard: derive_hint(path)) if is_layer else generate_hint)
-
-    def _check_names(self, path: Path, names: Sequence[str], hint: Callable[[int], str]) -> None:
-        folder = next((name for name in names if name), "").rpartition("/")[0]
-        there = {""}
-        with suppress(FileNotFoundError):
-            there.update([f"{folder}/{name}" for name in os.listdir(path / folder)])
-        if there.issuperset(names):
-            return
-        for shard, name in enumerate(names):
-            if name not in there:
-                raise PosegenError(f"{path}: shard {shard}: {name} is missing. {hint(shard)}")
+            hint = derive_hint(path) if any(field.name == content for layer in self.layers for field in layer.fields) else ""
+            sizes = self.entries["sizes"][:, column].tolist()
+            paths = _paths(self.header, content, range(self.shards))
+            _check_names(path, (name if size else "" for name, size in zip(paths, sizes, strict=True)), hint)
 
     def sizes(self) -> dict[str, int]:
         """Return the bytes of the listed files by the name of their field, or `rows`."""
@@ -257,12 +245,24 @@ def _contents(header: Header, layers: Sequence[Layer]) -> list[str]:
     return [*(field.name for field in header.fields), ROWS, *(field.name for layer in layers for field in layer.fields)]
 
 
-def _paths(header: Header, content: str, shards: Iterable[int]) -> list[str]:
+def _paths(header: Header, content: str, shards: Iterable[int]) -> Iterator[str]:
     """Return the paths of the files of a field, or of the rows, in some shards."""
     if content == ROWS:
-        return [rows_path(shard) for shard in shards]
+        return (rows_path(shard) for shard in shards)
     field = header.field(content)
-    return [shard_path(field, shard) for shard in shards]
+    return (shard_path(field, shard) for shard in shards)
+
+
+def _check_names(path: Path, names: Iterable[str], hint: str) -> None:
+    """Raise PosegenError for the first shard whose file does not exist; all files are in one folder, no name is no file."""
+    there: set[str] = set()
+    for shard, name in enumerate(names):
+        if name and not there:
+            folder = name.rpartition("/")[0]
+            with suppress(FileNotFoundError):
+                there.update(f"{folder}/{found}" for found in os.listdir(path / folder))
+        if name and name not in there:
+            raise PosegenError(f"{path}: shard {shard}: {name} is missing. {hint or generate_hint(shard)}")
 
 
 def _layer_text(layer: Layer) -> str:

@@ -206,7 +206,11 @@ def embed(
     session = _Session(worker_count, load, cached, display, result)
     part = parse_part(part, os.environ) if isinstance(part, str) else part
     with locked(folder, part=part.lock_name if part else ""):
+        if part:
+            display.wait("wait for the part that numbers the captions")
         with shared_lock(folder, current_run(), is_part=part is not None, wait=SECONDS_TO_WAIT):
+            if part:
+                display.wait("")
             header = _open_header(session, requested, shard)
             result.captions, texts = number_texts(dataset, folder, header.shard, display)
             result.distinct, result.shards = sum(receipt.count for receipt in texts), len(texts)
@@ -429,8 +433,11 @@ def _measure_agreement(header: EmbeddingHeader, receipts: Sequence[OverlayReceip
     PosegenError
         If it is not accurate enough.
     """
+    # Parts do this one after another, so the encoder is loaded only if it may be needed.
+    if "agreement" in header.details or header.fingerprint.endswith("-float32"):
+        return header
     encoder = session.load()
-    if encoder.reference is None or "agreement" in header.details:
+    if encoder.reference is None:
         return header
     folder, count, size = session.result.path, session.result.distinct, receipts[0].count
     rows = np.unique(np.linspace(0, count - 1, SAMPLE).round().astype(np.int64))
