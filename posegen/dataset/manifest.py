@@ -11,10 +11,11 @@ Not responsible for when it is written; see :mod:`posegen.generation`.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,7 @@ class Manifest:
         if shard is None or shard >= self.shards:
             return None
         for column, content in enumerate(self.contents):
-            if [*_paths(self.header, content, [shard])] == [name]:
+            if _path(self.header, content, shard) == name:
                 size = int(self.entries["sizes"][shard, column])
                 return StoredFile(size, self.entries["hashes"][shard, column].tobytes().hex()) if size else None
         return None
@@ -112,12 +113,10 @@ class Manifest:
         """Raise PosegenError if a receipt or a listed file does not exist; names the shard and the hint."""
         for layer in (None, *self.layers):
             hint = derive_hint(path) if layer else ""
-            _check_names(path, (receipt_path(shard, layer) for shard in range(self.shards)), hint)
+            _check_names(path, partial(receipt_path, layer=layer), np.ones(self.shards, bool), hint)
         for column, content in enumerate(self.contents):
             hint = derive_hint(path) if any(field.name == content for layer in self.layers for field in layer.fields) else ""
-            sizes = self.entries["sizes"][:, column].tolist()
-            paths = _paths(self.header, content, range(self.shards))
-            _check_names(path, (name if size else "" for name, size in zip(paths, sizes, strict=True)), hint)
+            _check_names(path, partial(_path, self.header, content), self.entries["sizes"][:, column] > 0, hint)
 
     def sizes(self) -> dict[str, int]:
         """Return the bytes of the listed files by the name of their field, or `rows`."""
@@ -245,24 +244,25 @@ def _contents(header: Header, layers: Sequence[Layer]) -> list[str]:
     return [*(field.name for field in header.fields), ROWS, *(field.name for layer in layers for field in layer.fields)]
 
 
-def _paths(header: Header, content: str, shards: Iterable[int]) -> Iterator[str]:
-    """Return the paths of the files of a field, or of the rows, in some shards."""
-    if content == ROWS:
-        return (rows_path(shard) for shard in shards)
-    field = header.field(content)
-    return (shard_path(field, shard) for shard in shards)
+def _path(header: Header, content: str, shard: int) -> str:
+    """Return the path of the file of a field, or of the rows, in a shard."""
+    return rows_path(shard) if content == ROWS else shard_path(header.field(content), shard)
 
 
-def _check_names(path: Path, names: Iterable[str], hint: str) -> None:
-    """Raise PosegenError for the first shard whose file does not exist; all files are in one folder, no name is no file."""
-    there: set[str] = set()
-    for shard, name in enumerate(names):
-        if name and not there:
-            folder = name.rpartition("/")[0]
-            with suppress(FileNotFoundError):
-                there.update(f"{folder}/{found}" for found in os.listdir(path / folder))
-        if name and name not in there:
-            raise PosegenError(f"{path}: shard {shard}: {name} is missing. {hint or generate_hint(shard)}")
+def _check_names(path: Path, name_of: Callable[[int], str], expected: Array, hint: str) -> None:
+    """Raise PosegenError for the first shard with `expected`, bool [shard], whose file does not exist.
+
+    The names in the folder are read in their order, and not looked up: then the time for each does not grow with their number.
+    """
+    folder, _, first = name_of(0).rpartition("/")
+    start, _, end = first.partition(re.findall("0+", first)[0])
+    pattern = re.compile(f"{re.escape(start)}([0-9]{{1,15}}){re.escape(end)}")
+    there = np.zeros(len(expected), bool)
+    with suppress(FileNotFoundError):
+        numbers = [int(match[1]) for name in os.listdir(path / folder) if (match := pattern.fullmatch(name))]
+        there[[number for number in numbers if number < len(there)]] = True
+    for shard in np.flatnonzero(expected & ~there)[:1].tolist():
+        raise PosegenError(f"{path}: shard {shard}: {name_of(shard)} is missing. {hint or generate_hint(shard)}")
 
 
 def _layer_text(layer: Layer) -> str:
@@ -286,7 +286,7 @@ def _encode_entry(header: Header, contents: Sequence[str], receipts: Sequence[Re
     # The same shard may be made twice: neither the run nor the time is part of its content.
     sealed = b"".join(seal(replace(receipt, seconds=0.0, made_by_run="")) for receipt in receipts)
     stored = {name: file for receipt in receipts for name, file in receipt.files.items()}
-    files = [stored.get(name) for content in contents for name in _paths(header, content, [receipts[0].shard])]
+    files = [stored.get(_path(header, content, receipts[0].shard)) for content in contents]
     sizes = np.array([file.bytes if file else 0 for file in files], "<u8").tobytes()
     hashes = b"".join(bytes.fromhex(file.xxh3) if file else bytes(_HASH_BYTES) for file in files)
     body = xxhash.xxh3_128_digest(sealed) + sizes + hashes
