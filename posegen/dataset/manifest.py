@@ -198,7 +198,7 @@ def write_manifest(path: Path, header: Header, run: str, *, again: bool = False)
 def _make_manifest(path: Path, header: Header, layers: tuple[Layer, ...], before: Manifest | None) -> Manifest | Layer:
     """Return a manifest of the leading sound full shards, which extends `before`; or a layer that is not complete in them."""
     contents = _contents(header, layers)
-    before = before if before and before.layers == layers else None
+    before = before if before and before.shards and before.layers == layers else None
     counts = before.counts if before else no_counts(header)
     entries = [before.entries.tobytes()] if before else []
     link = before.entries["link"][-1].tobytes() if before else b""

@@ -24,6 +24,7 @@ from posegen.generation.finish import finish
 from tests.dataset.tiny import commit, fill, make_header
 
 RECEIPT = "receipts/00001.json"
+CONTENTS = ["joints", "action", "contact", "rows"]
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +54,7 @@ def test_a_dataset_is_the_same_by_its_manifest_and_by_its_receipts(large: Path) 
     header = load_header(large)
     manifest = load_manifest(large, header)
     assert manifest
-    assert (manifest.shards, manifest.contents) == (2, ["joints", "action", "contact", "rows"])
+    assert (manifest.shards, manifest.contents) == (2, CONTENTS)
     files = [file for shard in range(2) for file in load_receipt(large, header, shard).files.items()]
     assert [manifest.find(name) for name, _ in files] == [file for _, file in files]
     assert manifest.find("motion.zarr/contact/c.0.0.0") is None  # a field without any value has no file
@@ -147,6 +148,15 @@ def test_one_of_another_dataset_is_refused(large: Path, tmp_path: Path) -> None:
     (tmp_path / "other" / MANIFEST_FILE).write_bytes((large / MANIFEST_FILE).read_bytes())
     with pytest.raises(PosegenError, match="belongs to another dataset"):
         open_dataset(tmp_path / "other")
+
+
+def test_one_without_entries_is_extended(large: Path) -> None:
+    expected, header = (large / MANIFEST_FILE).read_bytes(), load_header(large)
+    none = {"identity": header.identity, "contents": CONTENTS, "layers": [], "shards": 0, "counts": None, "link": ""}
+    (large / MANIFEST_FILE).write_bytes(seal(none) + b"\n")
+    assert len(open_dataset(large)) == 14
+    write_manifest(large, header, "a-run")
+    assert (large / MANIFEST_FILE).read_bytes() == expected
 
 
 def test_a_small_dataset_has_none(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
