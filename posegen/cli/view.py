@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -135,10 +136,12 @@ def open_run(run: Path) -> Collection:
         actors = [{"seat_height": 0.0, "segments": []} for _ in made.clips]
         asked = {"sample": sample, "variant": "model", "captions": [caption | {"statements": []}], "actors": actors}
         motion = {"joints": joints[None], "contact": contact}
-        shown = sequences_of_rows([asked], motion, made.fps, ())
+        (shown,) = sequences_of_rows([asked], motion, made.fps, ())
+        # A model may hold a foot in contact above the floor: no stairs are drawn below it.
+        shown = replace(shown, clip=replace(shown.clip, seats=()))
         names = header.field("action").attributes["names"]
         real = sequences_of_rows([row | {"variant": "data"}], arrays, float(header.fps), names)
-        return encode_sample(number, [*shown, *real], library)
+        return encode_sample(number, [shown, *real], library)
 
     provenance = {"run": str(run), "dataset": str(source), "captions": f"{len(tested):,} of the test split"}
     return Collection(run.name, "run", len(tested), len(tested), ("model", "data"), provenance, read_rows, read_sample)

@@ -103,6 +103,7 @@ def test_a_model_is_shown_beside_the_data(dataset: Path, tmp_path: Path) -> None
     sample = json.loads(data[4 : 4 + int.from_bytes(data[:4], "little")])
     model, real = sample["variants"]
     assert (model["name"], real["name"]) == ("model", "data")
+    assert model["seats"] == []
     assert model["frames"] == 97  # 25 frames, every fourth
     assert "".join(text for text, _ in model["captions"][0]["pieces"]) == row["captions"][1]["text"]
     assert real["frames"] == row["length"]

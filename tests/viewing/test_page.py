@@ -223,3 +223,27 @@ def test_one_file_loads_nothing_and_shows_every_sample(opened: Opened, collectio
         wait_until(page, f"document.querySelector('#number').value === '{sample}'")
     assert not [address for address in asked if address.startswith(("http", "file"))]
     assert page.locator("#rows a").count() == 3
+
+
+@pytest.fixture(scope="module")
+def pairs_url() -> Iterator[str]:
+    with Server(collection_of_config(load_config("pairs"))) as server:
+        Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}).start()
+        yield server.url
+        server.shutdown()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_everybody_is_in_view_whatever_sample_comes_next(opened: Opened, pairs_url: str, size: str) -> None:
+    page = opened("#sample=0&frame=0", address=pairs_url, size=size)
+    wait_for_frame(page, 0)
+    for sample in (1, 2, 3):
+        page.keyboard.press("j")
+        wait_until(page, f"document.querySelector('#number').value === '{sample}'")
+        page.locator("#scrub").fill("30")
+        page.wait_for_timeout(300)
+        stage = page.locator("#canvas").bounding_box()
+        labels = [label.bounding_box() for label in page.locator(".person-label").all()]
+        assert len(labels) == 2
+        for label in labels:  # None where the person is outside the picture
+            assert stage["x"] <= label["x"] <= stage["x"] + stage["width"] - label["width"]

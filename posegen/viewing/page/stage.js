@@ -80,7 +80,7 @@ export class Stage {
     if (!width || !height) return;
     Object.assign(this, { width, height }); // to ask the page in each frame would take a millisecond
     this.renderer.setSize(width, height, false);
-    this.dirty = true;
+    this.fit();
   }
 
   setSample(sample) {
@@ -107,18 +107,43 @@ export class Stage {
       if (actors.length > 1) this.labels.append(...made);
       return actors.length > 1 ? made : [];
     });
-    this.dirty = true;
+    this.fit();
   }
 
   /** Look at the first actor from the front left, so that everybody is in view. */
   reset() {
-    const figure = this.figures[this.shown[0]];
-    const turn = this.heading(figure) + 0.7;
-    const distance = this.options.follow ? Math.max(3.2, 2.4 + 2 * figure.apart) : Math.max(3.6, 2.4 + 2.4 * figure.reach);
+    const turn = this.heading(this.figures[this.shown[0]]) + 0.7;
+    const distance = (this.fitted = this.distance());
     this.controls.target.set(0, 0.86, 0);
     this.orbit.position.set(Math.sin(turn) * 0.94 * distance, 0.86 + 0.3 * distance, Math.cos(turn) * 0.94 * distance);
     this.controls.update();
     this.dirty = true;
+  }
+
+  /** Return the distance from which everybody is in view, from any side and in a narrow tile. */
+  distance() {
+    const figure = this.figures[this.shown[0]];
+    const [tile] = this.tiles();
+    const across = Math.tan((this.fov(tile) * Math.PI) / 360) * (tile.width / tile.height);
+    const extent = this.options.follow ? figure.apart : figure.reach;
+    return Math.max(3.2, 2.4 + 2.2 * extent, 0.5 / across + extent * Math.hypot(1, 1 / across));
+  }
+
+  /** Look at another sample, or in tiles of another size, from the same side and equally near. */
+  fit() {
+    this.dirty = true;
+    if (!this.fitted) return;
+    const { target } = this.controls;
+    const before = this.fitted;
+    this.fitted = this.distance();
+    this.orbit.position.sub(target).multiplyScalar(this.fitted / before).add(target);
+    this.controls.update();
+  }
+
+  /** Return the vertical angle of view in a tile, degrees: larger in a narrow one. */
+  fov({ width, height }) {
+    const { fov } = this.orbit;
+    return width < height ? (360 / Math.PI) * Math.atan(Math.tan((fov * Math.PI) / 360) * Math.min(height / width, 1.6)) : fov;
   }
 
   /** Return the heading of the first actor in its first frame, radians from +z towards +x. */
@@ -208,7 +233,7 @@ export class Stage {
       return { ...box, x: tile.x + (tile.width - box.width) / 2, y: tile.y + (tile.height - box.height) / 2 };
     }
     eye.up.copy(UP);
-    eye.fov = tile.width < tile.height ? (360 / Math.PI) * Math.atan(Math.tan((orbit.fov * Math.PI) / 360) * Math.min(tile.height / tile.width, 1.6)) : orbit.fov;
+    eye.fov = this.fov(tile);
     eye.aspect = tile.width / tile.height;
     eye.position.set(orbit.position.x + centre[0], orbit.position.y, orbit.position.z + centre[2]);
     const { target } = this.controls;
@@ -236,11 +261,11 @@ export class Stage {
       const { metres, size } = figure.actors[actor];
       const head = frame * size + this.about.points.indexOf("head") * 3;
       over.fromArray(metres, head);
-      over.y += 0.3;
+      over.y += 0.24;
       over.project(this.eye);
       const seen = over.z < 1 && Math.abs(over.x) < 1 && Math.abs(over.y) < 1 && isIn(figure.variant.actors[actor].present, frame);
       label.hidden = !seen;
-      label.style.transform = `translate(${box.x + ((over.x + 1) / 2) * box.width}px, ${height - box.y - ((over.y + 1) / 2) * box.height}px) translate(-50%, -50%)`;
+      label.style.transform = `translate(${box.x + ((over.x + 1) / 2) * box.width}px, ${height - box.y - ((over.y + 1) / 2) * box.height}px) translate(-50%, -100%)`;
     });
   }
 
