@@ -56,11 +56,14 @@ def info(dataset: Path, sample: int | None, output: Output) -> None:
             f"  {found.resampled:,} samples ({share:.2%}) resampled after failed caption or joint-limit checks, "
             f"{found.dropped:,} statements dropped"
         ]
-    if found.actions:
+    occurring = [share for share in found.actions if share.any]
+    if occurring:
         lines += ["", "Actions, share of frames on the legs and on any body part:"]
-        lines += [f"  {share.action:<20} {share.legs:6.1%} {share.any:6.1%}" for share in found.actions[:ACTIONS_SHOWN]]
-    if len(found.actions) > ACTIONS_SHOWN:
-        lines.append(f"  and {len(found.actions) - ACTIONS_SHOWN} more; use --json for all")
+        lines += [f"  {share.action:<20} {share.legs:6.1%} {share.any:6.1%}" for share in occurring[:ACTIONS_SHOWN]]
+    if len(occurring) > ACTIONS_SHOWN:
+        lines.append(f"  and {len(occurring) - ACTIONS_SHOWN} more; use --json for all")
+    if len(occurring) < len(found.actions):
+        lines.append(f"  {len(found.actions) - len(occurring)} other actions do not occur")
     if found.captions:
         lines += ["", "Captions:"]
         lines += [f"  {caption.sample} {caption.variant:<9} {caption.text}" for caption in found.captions]

@@ -265,7 +265,7 @@ class Story(StrictModel):
     segments : number of consecutive actions of a sample
     layering : probability of a second action on top of one that leaves body parts free
     themes : weight of each theme that may occur; null: all themes with their own weights
-    actions : factors on the weights of single actions; 0 excludes one
+    actions : factors on the weights of single actions; 0 excludes one, and others stay
     interactions : interactions of two actors
     library : folder with additional action files
     """

@@ -217,7 +217,7 @@ def _read_actions(folder: Path) -> tuple[dict[str, Action], dict[str, str], dict
     _refuse_unread(folder)
     files = [file for file in sorted(folder.glob("*.yaml")) if file.name not in (_THEMES, _STYLES, _INTERACTIONS)]
     files += sorted((folder / _ACTIONS).glob("*.yaml"))
-    if not files and not any(os.path.lexists(folder / name) for name in (_STYLES, _INTERACTIONS, "words")):
+    if not files and not any(os.path.lexists(folder / name) for name in (_THEMES, _STYLES, _INTERACTIONS, "words")):
         raise UsageError(f"{folder}: has no action file; add one whose name ends in .yaml")
     if len(files) > _MOST_FILES:
         raise UsageError(f"{folder}: has {len(files):,} action files; at most {_MOST_FILES:,} are allowed: check the path")

@@ -393,6 +393,11 @@ def test_links_that_lead_nowhere_are_not_overlooked(base: Path, tmp_path: Path) 
     assert message_of(base, tmp_path / "mine").startswith(f"{tmp_path / 'mine/themes.yaml'}: cannot be read")
 
 
+def test_a_theme_needs_no_action_of_its_own(tmp_path: Path) -> None:
+    write(tmp_path / "mine/themes.yaml", "themes: {few: {actions: {walk: 2, wave: 1}}}")
+    assert load_library(tmp_path / "mine").themes["few"].actions == {"walk": 2, "wave": 1}
+
+
 def test_files_that_are_not_there(base: Path, tmp_path: Path) -> None:
     missing, empty = tmp_path / "missing", tmp_path / "empty"
     empty.mkdir()
