@@ -114,7 +114,8 @@ def _draw_curves(axes: Any, evaluation: Evaluation) -> None:
 def _draw_running(axes: Any, evaluation: Evaluation) -> None:
     speeds = [run.speed for run in evaluation.runs]
     for number, (name, published) in enumerate((("contact", (280, 209, 168)), ("flight", (98, 143, 139)))):
-        axes.plot(speeds, [1000 * getattr(run, name) for run in evaluation.runs], ".", color=f"C{number}", alpha=0.4)
+        shown = [1000 * getattr(run, name) for run in evaluation.runs]
+        axes.plot(speeds, shown, ".", color=f"C{number}", alpha=0.4, label=f"{name}, runs")
         axes.plot((3.0, 4.5, 6.0), published, "o-", color=f"C{number}", label=f"{name}, published")
     axes.set_title("Contact and flight in running")
     axes.set(xlabel="speed, m/s", ylabel="time per step, ms")
