@@ -150,8 +150,8 @@ def install_hint(error: ModuleNotFoundError) -> str | None:
 
     Examples
     --------
-    >>> install_hint(ModuleNotFoundError(name="torch.nn"))
-    "torch is not installed. Run: ...python... -m pip install ...[train]'"
+    >>> install_hint(ModuleNotFoundError(name="lightning.fabric"))
+    "lightning is not installed. Run: ...python... -m pip install ...[train]'"
     """
     module = (error.name or "").partition(".")[0]
     extra = next((extra for extra, modules in EXTRAS.items() if module in modules), None)
@@ -161,7 +161,10 @@ def install_hint(error: ModuleNotFoundError) -> str | None:
 def _message(modules: list[str], extra: str) -> str:
     options, source = _installed_from()
     command = f"{shlex.quote(sys.executable)} -m pip install {options}{shlex.quote(f'{source}[{extra}]')}"
-    return f"{', '.join(modules)} {'is' if len(modules) == 1 else 'are'} not installed. Run: {command}"
+    # pip cannot choose a build of torch by the hardware.
+    without_gpu = "torch" in modules and sys.platform == "linux" and not Path("/proc/driver/nvidia").exists()
+    smaller = " Without a GPU, install torch's smaller build for CPUs first: posegen docs install." if without_gpu else ""
+    return f"{', '.join(modules)} {'is' if len(modules) == 1 else 'are'} not installed.{smaller} Run: {command}"
 
 
 def _installed_from() -> tuple[str, str]:

@@ -156,10 +156,12 @@ def list_stages(request: Request) -> dict[str, Stage]:
         request.settings_of(name)
     stages: dict[str, Stage] = {"generate": partial(_generate, request)}
     if any(task.takes_captions for task in tasks):
+        require_extra("embed")  # before the samples are generated
         stages["embed"] = partial(_embed, request)
     stages |= {f"train {name}": partial(_train, request, name) for name in request.tasks}
     stages["evaluate"] = partial(evaluate_once, request)
     if request.texts and "motion" in request.tasks:
+        require_extra("view")
         stages["animate"] = partial(animate_once, request)
     return stages
 

@@ -115,5 +115,13 @@ def test_the_command_names_the_wheel_that_posegen_was_installed_from(
         (folder / "direct_url.json").write_text(source)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr("posegen.plugins.__file__", str(tmp_path / "posegen" / "plugins.py"))
-    hint = install_hint(ModuleNotFoundError(name="torch"))
-    assert hint == f"torch is not installed. Run: {sys.executable} -m pip install {expected}"
+    hint = install_hint(ModuleNotFoundError(name="lightning"))
+    assert hint == f"lightning is not installed. Run: {sys.executable} -m pip install {expected}"
+
+
+def test_the_build_of_torch_for_cpus_is_named_where_there_is_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    for has_gpu in (False, True):
+        monkeypatch.setattr(Path, "exists", lambda path, has_gpu=has_gpu: has_gpu and str(path) == "/proc/driver/nvidia")
+        hint = install_hint(ModuleNotFoundError(name="torch.nn"))
+        assert hint is not None
+        assert ("build for CPUs first: posegen docs install" in hint) == (not has_gpu and sys.platform == "linux")

@@ -62,7 +62,8 @@ def test_columns_are_named_and_those_of_classes_that_do_not_occur_are_left_out(p
 
 
 def test_the_most_frequent_confusion_comes_first(page: str) -> None:
-    rows = re.findall(r'<tr><td>(\w[^<]*)</td><td>([^<]*)</td><td class="number">(\d+)</td><td class="number">(\d+) %</td></tr>', page)
+    number = r'<td class="number">(\d+)'
+    rows = re.findall(rf"<tr><td>(\w[^<]*)</td><td>([^<]*)</td>{number}</td>{number} %</td></tr>", page)
     assert rows == [("walk", "wave &amp; nod", "2", "20"), ("bow", "wave &amp; nod", "1", "25")]
 
 
