@@ -6,10 +6,12 @@ WORKDIR /posegen
 COPY . .
 RUN pip install --no-cache-dir --require-hashes --no-deps -r locks/run.txt \
  && pip install --no-cache-dir --no-deps --no-build-isolation . \
- && useradd --create-home posegen
-USER posegen
+ && useradd --create-home --uid 1000 posegen \
+ && install --directory --owner posegen /data
+USER 1000
+WORKDIR /home/posegen
 # Kernels are compiled here, once, for the kind of processor that builds the image; another kind compiles its own when it runs.
-RUN cd && posegen generate --config smoke --samples 2 --out first && rm -r first
+RUN posegen generate --config smoke --samples 2 --out first && rm -r first
 WORKDIR /data
 ENTRYPOINT ["posegen"]
 CMD ["--help"]

@@ -30,6 +30,7 @@ def measure(folder: Path) -> Iterator[Figure]:
     tasks = [part for task in STEPS for part in ("--task", task)]
     tasks += [part for task, steps in STEPS.items() for part in ("--set", f"{task}:steps={scaled(steps, 40)}")]
     profile = ("profile", "--config", CONFIG, "--samples", str(scaled(1000, 50)), "--target", str(samples), *tasks)
+    profile = (*profile, "--out", folder / "profile")
     estimated = _document(*profile, "--through", "animate", environment=environment)["pipelines"][0]
     run = _document("run", CONFIG, "--samples", str(samples), *tasks, "--out", folder / "run", environment=environment)
     taken = {stage["name"]: stage["seconds"] for stage in run["stages"]}

@@ -31,7 +31,7 @@ _POSES = {
     "transitions": "transitions",
     "through_neutral": "transitions near the standing pose",
 }
-_MORE = "--all prints all measures and the worst clips; docs/measures.md defines them."
+_MORE = "--all prints all measures and worst clips; `posegen docs measures` defines them."
 _OUTCOMES = {True: "pass", False: "fail", None: "none"}
 
 
