@@ -17,21 +17,13 @@ if TYPE_CHECKING:
     from posegen.training.train import Result
 
 
-def _checked(source: str) -> str:
-    """Return a source that exists; it is checked before a missing --task is reported."""
-    from posegen.config.load import check_source
-
-    check_source(source)
-    return source
-
-
 @command(
     "posegen train data/default-0 --task action --preset quick",
     "posegen train default --task action --set steps=200 --out runs/first",
     "posegen train clips.npz --task action --init runs/first --lora 8 --out runs/own",
     "posegen train prices.csv --task text --label price",
 )
-@click.argument("source", metavar="DATASET|CONFIG|CLIPS|TABLE", callback=lambda _, __, path: _checked(path))
+@click.argument("source", metavar="DATASET|CONFIG|CLIPS|TABLE")
 @click.option(
     "--task", required=True, metavar="NAME", help="Task: action, retrieval, motion, identity, attribute, text or a plug-in's."
 )

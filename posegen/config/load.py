@@ -84,14 +84,6 @@ def presets() -> dict[str, Path]:
     raise PosegenError(f"the presets are missing next to {package}; install posegen again")
 
 
-def check_source(source: str | Path) -> None:
-    """Raise UsageError if nothing is at a path, and no preset has this name."""
-    known = presets()
-    if str(source) not in known and not Path(source).exists():
-        what = f"neither a dataset, nor a file, nor one of the presets {', '.join(known)}"
-        raise UsageError(f"{shown(str(source))}: is {what}; check the path")
-
-
 def preset_description(path: Path) -> str:
     """Return the comment in the first line of a preset; empty if there is none."""
     first, _, _ = path.read_text("utf-8").partition("\n")

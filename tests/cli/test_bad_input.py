@@ -441,11 +441,10 @@ def test_control_sequences_in_names_are_escaped(arguments: list[str], tmp_path: 
 
 
 def test_a_source_of_training_that_is_nothing_is_named(refused: Refused) -> None:
-    for task in ([], ["--task", "action"]):
-        assert "'nope': is neither a dataset, nor a file, nor one of the presets crowd, default" in refused(
-            "train", "nope", *task
-        )
-    assert "Missing option '--task'" in refused("train", "smoke")
+    pytest.importorskip("lightning")
+    assert "'nope': is neither a dataset, nor a file, nor one of the presets crowd, default" in refused(
+        "train", "nope", "--task", "action"
+    )
 
 
 def test_addresses_of_servers_are_no_folders(tmp_path: Path) -> None:
