@@ -6,10 +6,11 @@ WORKDIR /posegen
 COPY . .
 RUN pip install --no-cache-dir --require-hashes --no-deps -r locks/run.txt \
  && pip install --no-cache-dir --no-deps --no-build-isolation . \
- && useradd --create-home --uid 1000 posegen \
- && install --directory --owner posegen /data
+ && useradd --uid 1000 posegen \
+ && install --directory --owner posegen /data /kernels
+ENV POSEGEN_KERNEL_CACHE=/kernels
 USER 1000
-WORKDIR /home/posegen
+WORKDIR /tmp
 # Kernels are compiled here, once, for the kind of processor that builds the image; another kind compiles its own when it runs.
 RUN posegen generate --config smoke --samples 2 --out first && rm -r first
 WORKDIR /data
