@@ -48,8 +48,8 @@ ENCODE = 2.0
 START = 5.0
 """Time of the command that generates ten samples / time to import the packages that it needs."""
 
-EXPORT = {"humanml3d": 6.0, "bvh": 20.0}
-"""Time of an export with one worker, by format / time to write the same files from memory."""
+EXPORT = {"humanml3d": 4.0, "bvh": 10.0}
+"""Processor time of an export with one worker, by format / that to write the same files from memory."""
 
 SYNTHESIZE = 60.0
 """Time of `synthesize` / time to copy its arrays. The target is in the `speed` section."""

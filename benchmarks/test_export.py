@@ -1,7 +1,11 @@
-"""Guards of exports: beside the least that they take, to write the same files."""
+"""Guards of exports: time of the processor, beside the least that they take, to write the same files.
+
+Time on the clock depends on the disk, and on what else runs: its ratio was 1.7 and 5.8 within minutes.
+"""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from shutil import rmtree
 
@@ -39,8 +43,10 @@ def test_exporting_takes_little_longer_than_writing(
         assert posegen.export(path, form, out, workers=1).clips == clips
 
     compare(exporting, writing, 1)
-    comparison = benchmark.pedantic(compare, args=(exporting, writing, PAIRS), rounds=1)
+    comparison = benchmark.pedantic(compare, args=(exporting, writing, PAIRS, time.process_time), rounds=1)
     rate = clips / float(np.median(comparison.first))
-    benchmark.extra_info.update({"ratio": comparison.ratio, "clips_per_second": rate})
-    print(f"\nexport to {form}: {rate:,.0f} clips per second, {comparison.ratio:.2f} times as long as writing the files")
+    benchmark.extra_info.update({"ratio": comparison.ratio, "clips_per_processor_second": rate})
+    print(
+        f"\nexport to {form}: {rate:,.0f} clips a second of a core, {comparison.ratio:.2f} times as long as writing the files"
+    )
     guard(f"export to {form}, by writing its files", comparison.ratio, most=EXPORT[form])
