@@ -152,7 +152,7 @@ def load_manifest(path: Path, header: Header) -> Manifest | None:
     head, body = read_sealed(_Head, data[:stop], origin), data[stop + 1 :]
     layers = tuple(layer for layer in header.layers if _layer_text(layer) in head.layers)
     contents = _contents(header, layers)
-    if (head.identity, head.contents, head.layers) != (header.identity, contents, [_layer_text(layer) for layer in layers]):
+    if (head.identity, head.contents, head.layers) != (header.identity, contents, _texts(layers)):
         raise origin.error("belongs to another dataset, or to other fields than the header lists")
     if head.shards > header.samples // header.shard:
         raise origin.error(f"is out of date: it lists {head.shards} full shards, but only {header.samples} samples are visible")
@@ -185,12 +185,12 @@ def write_manifest(path: Path, header: Header, run: str, *, again: bool = False)
     layers = header.layers
     made = _make_manifest(path, header, layers, before)
     while isinstance(made, Layer):
-        layers = tuple(layer for layer in layers if layer != made)
+        layers = tuple(layer for layer in layers if layer.name != made.name)
         made = _make_manifest(path, header, layers, before)
     if made.shards < LEAST_SHARDS:
         remove_durably(path / MANIFEST_FILE)
         return
-    link, names = made.entries["link"][-1].tobytes().hex(), [_layer_text(layer) for layer in layers]
+    link, names = made.entries["link"][-1].tobytes().hex(), _texts(layers)
     head = _Head(header.identity, made.contents, names, made.shards, made.counts, link)
     write_durably(path / MANIFEST_FILE, seal(head) + b"\n" + made.entries.tobytes(), run)
 
@@ -198,7 +198,7 @@ def write_manifest(path: Path, header: Header, run: str, *, again: bool = False)
 def _make_manifest(path: Path, header: Header, layers: tuple[Layer, ...], before: Manifest | None) -> Manifest | Layer:
     """Return a manifest of the leading sound full shards, which extends `before`; or a layer that is not complete in them."""
     contents = _contents(header, layers)
-    before = before if before and before.shards and before.layers == layers else None
+    before = before if before and before.shards and _texts(before.layers) == _texts(layers) else None
     counts = before.counts if before else no_counts(header)
     entries = [before.entries.tobytes()] if before else []
     link = before.entries["link"][-1].tobytes() if before else b""
@@ -225,14 +225,16 @@ def covers_all(path: Path, header: Header) -> bool:
         manifest = load_manifest(path, header)
     except PosegenError:
         return False
-    return whole < LEAST_SHARDS if manifest is None else (manifest.shards, manifest.layers) == (whole, header.layers)
+    if manifest is None:
+        return whole < LEAST_SHARDS
+    return (manifest.shards, _texts(manifest.layers)) == (whole, _texts(header.layers))
 
 
 def drop_manifest(path: Path, header: Header, shard: int, layer: Layer | None = None) -> None:
     """Remove the manifest before a shard, or a layer of it, is stored again, if it covers that, or is damaged."""
     try:
         manifest = load_manifest(path, header)
-        is_covered = manifest and shard < manifest.shards and (layer is None or layer in manifest.layers)
+        is_covered = manifest and shard < manifest.shards and (layer is None or _layer_text(layer) in _texts(manifest.layers))
     except PosegenError:
         is_covered = True
     if is_covered:
@@ -267,6 +269,11 @@ def _check_names(path: Path, name_of: Callable[[int], str], expected: Array, hin
 
 def _layer_text(layer: Layer) -> str:
     return f"{layer.name} {layer.version}"
+
+
+def _texts(layers: Sequence[Layer]) -> list[str]:
+    """Return what identifies layers: two of the same files are not equal, since the fill value of a field is NaN."""
+    return list(map(_layer_text, layers))
 
 
 def _entry_type(contents: int) -> np.dtype[Any]:

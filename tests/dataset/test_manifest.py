@@ -165,7 +165,7 @@ def test_a_small_dataset_has_none(large: Path, monkeypatch: pytest.MonkeyPatch) 
     write_manifest(large, header, "a-run")
     assert not (large / MANIFEST_FILE).exists()
     assert covers_all(large, header)
-    assert make_header() == header.with_samples(0)
+    assert repr(make_header()) == repr(header.with_samples(0))  # the fill value NaN equals nothing
 
 
 def test_receipts_without_counts_give_the_same_counts(large: Path) -> None:
