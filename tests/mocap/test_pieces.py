@@ -30,9 +30,10 @@ def test_a_long_clip_becomes_pieces(tmp_path: Path) -> None:
     np.testing.assert_allclose(heights, joints[0, PELVIS, 1], atol=0.05)  # cut between squats
     write_bvh(tmp_path / "squat.bvh", long, FPS)
     result = import_clips([tmp_path], tmp_path / "own")
-    assert [source["clip"].rpartition(".bvh, ")[2] for source in result.sources] == [
-        f"{begin:.1f} to {end:.1f} s" for begin, end in spans
-    ]
+    read = [tuple(map(float, re.findall(r"bvh, ([\d.]+) to ([\d.]+) s", source["clip"])[0])) for source in result.sources]
+    # Whether the 10 still frames at an end are trimmed depends on the last digits of the joints, which a file rounds.
+    assert np.shape(read) == np.shape(spans)
+    np.testing.assert_allclose(read, spans, atol=len(still) / FPS + 0.05)
     assert [*result.actions] == ["own_squat"]
 
 
