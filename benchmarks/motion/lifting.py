@@ -8,15 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import torch
-
 from benchmarks.datasets import generate
 from benchmarks.figures import Figure
 from benchmarks.motion.clips import ONE_VARIANT, SEED, captured, scaled
 from benchmarks.motion.shared_families import fit
-from benchmarks.usefulness import lifting
-from benchmarks.usefulness.clips import shared_clips
-from benchmarks.usefulness.definitions import JOINTS, PRETRAINING_SAMPLES
 
 MOST = {"cmu": 85.0, "hdm05": 80.0}
 """Millimetres, by the file of the clips."""
@@ -27,10 +22,17 @@ def measure(folder: Path) -> Iterator[Figure]:
     if clips is None:
         yield Figure("lifting of mocap", "not measured: POSEGEN_REFERENCE is not set", "a limit for each dataset")
         return
+    # Imported here: usefulness takes its clips from this package, and torch takes seconds.
+    import torch
+
+    from benchmarks.usefulness import lifting
+    from benchmarks.usefulness.clips import shared_clips
+    from benchmarks.usefulness.definitions import BODIES, PRETRAINING_SAMPLES
+
     sources = [clip.source for of_it in fit(clips).values() for clip in of_it]
     shared = shared_clips()
     count = str(scaled(PRETRAINING_SAMPLES, 100))
-    keys = (part for override in (ONE_VARIANT, *JOINTS) for part in ("--set", override))
+    keys = (part for override in (ONE_VARIANT, *BODIES) for part in ("--set", override))
     made = generate(folder / "lifting", "--samples", count, "--seed", str(SEED), "--workers", "2", *keys)
     torch.set_num_threads(1)
     model = lifting.pretrained(made)

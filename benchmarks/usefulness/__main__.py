@@ -17,7 +17,7 @@ import torch
 from benchmarks.datasets import generate
 from benchmarks.usefulness import action, amplification, lifting
 from benchmarks.usefulness.clips import Clips, shared_clips
-from benchmarks.usefulness.definitions import AMPLIFIED_REPETITIONS, IMPORTED, JOINTS, PRETRAINING_SAMPLES, REPETITIONS
+from benchmarks.usefulness.definitions import AMPLIFIED_REPETITIONS, BODIES, IMPORTED, PRETRAINING_SAMPLES, REPETITIONS
 from benchmarks.usefulness.results import AMPLIFICATION, PRETRAINING, Result, have, read, write
 from benchmarks.usefulness.trials import Trial, amplified_trials, trials
 from posegen.errors import UsageError
@@ -45,7 +45,7 @@ def main() -> int:
     start, spent = time.monotonic(), 0.0
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        samples = ("--samples", str(PRETRAINING_SAMPLES), *(part for key in JOINTS for part in ("--set", key)))
+        samples = ("--samples", str(PRETRAINING_SAMPLES), *(part for key in BODIES for part in ("--set", key)))
         dataset = options.dataset or generate(folder / "dataset", *samples)
         for section in sections:
             results, before = kept[section]

@@ -27,6 +27,7 @@ from benchmarks.usefulness.definitions import (
     AMPLIFIED_SAMPLES,
     AUGMENTED,
     BATCH,
+    BODIES,
     CAMERAS,
     CLIPS,
     DEFAULT_THEN_CLIPS,
@@ -34,7 +35,6 @@ from benchmarks.usefulness.definitions import (
     FROM_CLIPS,
     FROM_CLIPS_THEN_CLIPS,
     IMPORTED,
-    JOINTS,
     LIFTING_BATCH,
     LIFTING_RATE,
     LIFTING_STEPS,
@@ -155,7 +155,7 @@ def _generated(joints: Sequence[Array], families: Array, fps: float, folder: Pat
     library = folder / "own"
     command = posegen("import", folder / "clips", "--out", library, "--json", "--quiet")
     found = json.loads(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout)
-    options = (f"story.library={library}", "story.themes={own: 1}", f"samples={AMPLIFIED_SAMPLES}", *JOINTS)
+    options = (f"story.library={library}", "story.themes={own: 1}", f"samples={AMPLIFIED_SAMPLES}", *BODIES)
     dataset = generate(folder / "dataset", "--config", "default", *(part for option in options for part in ("--set", option)))
     made, shown = excerpts(dataset, lambda name: name.removeprefix(PREFIX).rstrip("0123456789").rstrip("_"))
     kept = [number for number, family in enumerate(families) if family not in shown]

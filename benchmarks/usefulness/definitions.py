@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from benchmarks.motion.clips import JOINTS_OF_MOCAP
+
 COUNTS = (1, 5, 10, None)
 """Real training clips per class; None: all. Smaller sets are subsets of larger ones."""
 FOLDS = 3
@@ -35,12 +37,10 @@ STEPS, BATCH, RATE = 150, 16, 2e-3
 """Steps, batch and rate for action on real clips, with new or pre-trained weights. Other settings are those of quick."""
 STRETCH = 32
 """Longest crop in frames, 5 seconds; half of the mocap clips are shorter. Tests use whole clips."""
-JOINTS = ("skeleton=cmu", "population.skeleton_spread=0.02")
-"""Where generated bodies have their joints: as in the skeleton that the mocap follows, and 2 cm around it, as each capture
-system has another skeleton.
-"""
+BODIES = (JOINTS_OF_MOCAP, "population.skeleton_spread=0.02")
+"""Generated bodies have their joints where the mocap has them, and 2 cm around: each capture system has another skeleton."""
 PRETRAINING_SAMPLES = 6000
-"""Samples of the default config on JOINTS on which ``posegen train --task action --preset quick`` pre-trains once."""
+"""Samples of the default config, of BODIES, on which ``posegen train --task action --preset quick`` pre-trains once."""
 
 LIFTING_STEPS, LIFTING_BATCH, LIFTING_RATE = 600, 128, 1e-3
 """Steps and batch for lifting on real clips; a batch consists of frames."""

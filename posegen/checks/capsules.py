@@ -36,8 +36,8 @@ PAIRS = (
 )
 """Capsules of one body that are checked against each other."""
 PASSING = np.float32(0.05)
-"""Metres between the flesh of two limbs within which neither comes to the other side of the other in one frame: a limb that
-does has gone through it.
+"""Metres between the flesh of two limbs. A limb that is as near to another one in two successive frames, and on opposite sides
+of it, has gone through it.
 """
 STRICTER = 0.001
 """Metres by which this limit is stricter, so that rounding does not matter to another measurement."""

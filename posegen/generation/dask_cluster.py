@@ -74,20 +74,8 @@ def run_on_dask(
 ) -> Generator[Outcome | LostJob[Job], None, None]:
     """Do jobs and yield the results in the order of completion, as :func:`posegen.generation.pool.run_jobs` does.
 
-    Parameters
-    ----------
-    function : callable
-        Does one job. Workers import it by name.
-    jobs : iterable
-        Read as workers become free.
-    client : Client
-
-    Yields
-    ------
-    object or LostJob
-        The result of `function`, or a LostJob if the job kills its workers also when it runs alone, needs too much memory or
-        raises a JobError. Any other exception of `function` ends the run and is raised here. Closing the generator cancels the
-        jobs.
+    A job is lost that kills its workers also when it runs alone, needs too much memory or raises a JobError; there is no limit
+    of its time. Closing the generator cancels the jobs.
     """
     died: list[Job] = []
     try:

@@ -113,7 +113,7 @@ def test_joints_out_of_range_are_found(contorted: Array, library: Library) -> No
     assert CLIPS / 4 < found.sum() < 3 * CLIPS / 4
     # Wider ranges matter: without them, more is found.
     stands = np.zeros_like(labels)
-    assert (violated(contorted, stands, library) & LEAVES > 0).sum() > found.sum() + 2
+    assert (violated(contorted, stands, library) & LEAVES > 0).sum() > found.sum() + 3
 
 
 @pytest.mark.parametrize("side", [-1, 1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -44,10 +45,10 @@ def content_of(dataset: Dataset) -> list[bytes]:
     return [*arrays, repr(dataset.sequences.to_pylist()).encode(), repr((dataset.sizes(), dataset.counts())).encode()]
 
 
-def forge(dataset: Path, **changes: object) -> None:
+def forge(dataset: Path, **changes: Any) -> None:
     """Change the receipt of shard 1."""
     receipt = read_sealed(Receipt, (dataset / RECEIPT).read_bytes(), Origin(RECEIPT, ""))
-    (dataset / RECEIPT).write_bytes(seal(dataclasses.replace(receipt, **changes)))  # type: ignore[arg-type]
+    (dataset / RECEIPT).write_bytes(seal(dataclasses.replace(receipt, **changes)))
 
 
 def test_a_dataset_is_the_same_by_its_manifest_and_by_its_receipts(large: Path) -> None:

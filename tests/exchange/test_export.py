@@ -15,6 +15,7 @@ import tarfile
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -396,7 +397,7 @@ def test_another_frame_rate_shows_the_same_scene(dataset, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in sorted({*MERGED} - {*QUICK}))]
 )
-def test_parts_export_what_one_run_exports(dataset: posegen.dataset.read.Dataset, tmp_path: Path, name: str) -> None:  # type: ignore[name-defined]
+def test_parts_export_what_one_run_exports(dataset: Any, tmp_path: Path, name: str) -> None:
     whole, out = tmp_path / "whole", tmp_path / "parts"
     expected = export(dataset.path, name, whole, workers=1)
     left = out / ".posegen-export" / "writing~another-run~000000"

@@ -25,12 +25,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import posegen
 from posegen.exchange.bvh_file import bvh_name
 from posegen.exchange.export import export
 from posegen.skeleton import JOINTS
 from tests.exchange.checkouts import checkout, definitions
-from tests.once import made_once
+from tests.exchange.datasets import short_clips
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:::(?!posegen)")]
 
@@ -43,11 +42,7 @@ Array = NDArray[Any]
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    def make(folder: Path) -> None:
-        config = posegen.load_config("smoke", ["frames=60"])
-        posegen.generate(config, samples=SAMPLES, workers=1, out=folder / "motion")
-
-    return posegen.open(made_once(tmp_path_factory, "published_readers", make) / "motion")
+    return short_clips(tmp_path_factory, SAMPLES)
 
 
 def stored(dataset: Any, sample: int) -> Array:

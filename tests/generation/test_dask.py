@@ -64,15 +64,15 @@ def test_two_of_four_workers_are_killed(cluster: Any, small: Config, tmp_path: P
         if len(made) in (5, 9):
             os.kill(processes.pop(), signal.SIGKILL)
 
-    options = {"backend": "dask", "scheduler": cluster.scheduler_address, "on_shard": kill_some}
-    result = posegen.generate(small, samples=82, out=path, **options)  # type: ignore[arg-type]
+    options: Any = {"backend": "dask", "scheduler": cluster.scheduler_address, "on_shard": kill_some}
+    result = posegen.generate(small, samples=82, out=path, **options)
     assert len(processes) == WORKERS - 2
     assert len({measures.process for measures in made}) >= WORKERS - 1
     assert (result.samples, result.shards_made) == (82, 21)
     assert verify(path) == []
     assert_equal_content(path, whole)
     assert {file.name for file in path.iterdir()} == {file.name for file in whole.iterdir()}
-    again = posegen.generate(small, samples=82, out=path, **options)  # type: ignore[arg-type]
+    again = posegen.generate(small, samples=82, out=path, **options)
     assert again.nothing_to_do
 
 
