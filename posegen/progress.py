@@ -6,6 +6,7 @@ passes as text. Between tasks, a terminal shows what is waited for.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -305,7 +306,9 @@ def make_progress(*, quiet: bool = False, stream: TextIO | None = None) -> Progr
     stream = stream or sys.stderr
     if quiet:
         return Progress()
-    return TerminalProgress(stream) if stream.isatty() else LineProgress(stream)
+    # A terminal that cannot move the cursor would show nothing of a bar.
+    can_redraw = stream.isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
+    return TerminalProgress(stream) if can_redraw else LineProgress(stream)
 
 
 _COMPILATION: list[Progress] = [Progress()]

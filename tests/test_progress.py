@@ -17,6 +17,12 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.fixture(autouse=True)
+def _terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that moves the cursor, wherever the tests run."""
+    monkeypatch.setenv("TERM", "xterm-256color")
+
+
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """A clock whose seconds a test sets."""
@@ -72,8 +78,11 @@ def test_a_terminal_shows_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "a message [red]" in shown
 
 
-def test_other_streams_get_lines_and_quiet_gets_nothing() -> None:
+def test_other_streams_get_lines_and_quiet_gets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(make_progress(stream=io.StringIO()), LineProgress)
+    with monkeypatch.context() as dumb:
+        dumb.setenv("TERM", "dumb")
+        assert isinstance(make_progress(stream=Terminal()), LineProgress)
     stream = Terminal()
     silent = make_progress(quiet=True, stream=stream)
     assert type(silent) is Progress

@@ -23,10 +23,7 @@ from posegen.library.load import load_library
 
 SAMPLES, SHOWN, PERSONS = 1000, 2000, 100
 """Default samples; samples that prefer the actions of the families, and the persons of their population."""
-FAVOUR, WEIGHTS = 30, {
-    "sneak": 100, "lie_down": 100, "walk": 3, "run": 3, "elbow_to_knee": 150, "arm_circles": 6, "jumping_jack": 2,
-}  # fmt: skip
-"""Weights of actions: more of the rare ones, less of the frequent ones, exercises about as often as in the mocap."""
+FAVOUR, RARE = 30, {"sneak": 100, "lie_down": 100, "walk": 3, "run": 3}
 PEOPLE = 3
 """Least people of a family on both sides; families with fewer are reported only."""
 WINDOWS = 600
@@ -55,7 +52,7 @@ def measure(folder: Path) -> Iterator[Figure]:
     poses = compare_variety(mocap, motions)
     yield from _poses(poses.generated, poses.reference)
     known = load_library().actions
-    weights = {action: WEIGHTS.get(action, FAVOUR) for actions in ACTIONS.values() for action in actions if action in known}
+    weights = {action: RARE.get(action, FAVOUR) for actions in ACTIONS.values() for action in actions if action in known}
     story = ", ".join(f"{action}: {weight}" for action, weight in weights.items())
     shown = MotionTally(mocap.performances)
     for recording in _dataset(folder / "shown", SHOWN, SEED + 1, f"story.actions={{{story}}}", f"population.persons={PERSONS}"):
