@@ -49,7 +49,7 @@ START = 5.0
 """Time of the command that generates ten samples / time to import the packages that it needs."""
 
 EXPORT = {"humanml3d": 4.0, "bvh": 10.0}
-"""Processor time of an export with one worker, by format / that to write the same files from memory."""
+"""Processor time of an export with one worker, by format / that to synthesize the samples and write the files from memory."""
 
 SYNTHESIZE = 60.0
 """Time of `synthesize` / time to copy its arrays. The target is in the `speed` section."""

@@ -52,7 +52,7 @@ COLD = (
     "generate --config smoke --out cold",
     "view --config default --no-browser",
     "compose TEXT -o cold.npz",
-    "run smoke STEPS",
+    "run smoke --set retrieval:steps=60 --set motion:steps=60 --preset quick",
     "train smoke --task action STEPS --out runs/cold",
     "verify cold --deep",
     "derive cold --add rotation",
@@ -298,7 +298,10 @@ def main() -> None:
             found.append(silence)
             print(silence.row, flush=True)
         long = [silence for silence in found if silence.screen.longest > LIMIT_SECONDS]
+        failed = [silence.command for silence in found if silence.code]
         summary = f"{len(long)} of {len(found)} commands are silent for more than {LIMIT_SECONDS:.0f} s."
+        if failed:
+            summary += f" {len(failed)} failed, so that their silence says little: {', '.join(failed)}."
         print(summary)
         if not options.only and not options.warm:
             where = f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, Python {platform.python_version()}"
