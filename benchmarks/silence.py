@@ -115,11 +115,11 @@ WARM = (
     "train data --task identity STEPS --out runs/identity",
     "runs",
     "animate runs/motion TEXT -o animated.gif",
-    "evaluate data --animated runs/motion --samples 20",
+    "evaluate data --animated runs/motion --encoder runs/retrieval --samples 20",
     "view runs/motion --no-browser",
     "predict runs/action data -o predictions.parquet",
     "compare runs/identity bvh/000000.bvh bvh/000001.bvh",
-    "export-model runs/action -o action.onnx",
+    "export-model runs/action --format onnx -o action.onnx",
 )
 """Commands in the order in which they need each other's results."""
 

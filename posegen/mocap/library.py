@@ -16,7 +16,7 @@ from typing import Any
 
 from posegen.errors import UsageError
 from posegen.library.load import load_library, read_library
-from posegen.library.schema import MOST_STRATEGIES
+from posegen.library.schema import MOST_STRATEGIES, Action
 from posegen.machine import free_disk
 from posegen.mocap.actions import ClipAction
 from posegen.mocap.directions import add_offsets
@@ -25,6 +25,7 @@ from posegen.mocap.pieces import clip_actions
 from posegen.mocap.signs import count_sign, side_sign
 from posegen.mocap.sources import SourceClip, clip_files, read_source
 from posegen.mocap.words import action_words
+from posegen.validation import validated
 from posegen.wording import shown
 from posegen.yaml_files import LARGEST_FILE
 
@@ -147,8 +148,21 @@ def _add_clip(clip: SourceClip, label: Label, read: _Read) -> None:
         read.refused.append(str(error))
         return
     read.refused += pieces.refused
-    read.clips += [_Labelled(name, label, action) for name, action in pieces.actions]
-    read.sources += [_worked_out(replace(clip, name=name), label, action) for name, action in pieces.actions]
+    for name, action in pieces.actions:
+        if fault := find_fault(name, action):
+            read.refused.append(f"{fault}; repair the clip, or leave it out")
+            continue
+        read.clips.append(_Labelled(name, label, action))
+        read.sources.append(_worked_out(replace(clip, name=name), label, action))
+
+
+def find_fault(name: str, action: ClipAction) -> str | None:
+    """Return why no library can hold an action: a foot, say, that goes too far from one stance to the next."""
+    try:
+        validated(Action, _entry([action]), f"{name}: ")
+    except UsageError as error:
+        return str(error).splitlines()[0]
+    return None
 
 
 def _try_out(read: _Read) -> None:
@@ -223,8 +237,7 @@ def _groups(clips: Sequence[_Labelled]) -> Iterator[tuple[str, list[_Labelled]]]
 _OWN = ("pose", "offsets", "enter_keys", "cycle_keys", "exit_keys", "lifts", "travel")
 
 
-def _entry(members: Sequence[_Labelled]) -> dict[str, Any]:
-    actions = [member.action for member in members]
+def _entry(actions: Sequence[ClipAction]) -> dict[str, Any]:
     enter, leave = (max(action.entry[stage] for action in actions) for stage in ("enter", "exit"))
     cycle = round(sum(action.seconds for action in actions) / len(actions), 3)
     entries = add_offsets([action.paced(enter, cycle, leave) for action in actions])
@@ -268,7 +281,7 @@ def _write(
     (out / "words").mkdir(parents=True, exist_ok=True)
     words, signs = {}, {}
     for name, members in groups.items():
-        entry = _entry(members)
+        entry = _entry([member.action for member in members])
         found = entry.get("signs", {})
         signal = next(iter(found["side"].values())) if "side" in found else ""
         side = "" if not signal else "leg" if signal in _LEGS else "hand"

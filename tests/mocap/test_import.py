@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ from posegen.generation.header import LICENCE, data_licence
 from posegen.library.load import load_library
 from posegen.mocap.actions import clip_action
 from posegen.mocap.labels import label_of, read_label_table
-from posegen.mocap.library import Import, import_clips
+from posegen.mocap.library import Import, find_fault, import_clips
 from posegen.mocap.sources import read_source
 from posegen.mocap.words import verb_of_label, verb_of_sentence
 from posegen.skeleton import JOINTS
@@ -171,6 +172,14 @@ def test_rotations_of_smpl_are_read(tmp_path: Path) -> None:
     np.savez(tmp_path / "rate.npz", poses=poses)
     with pytest.raises(UsageError, match="needs mocap_framerate"):
         list(read_source(tmp_path / "rate.npz"))
+
+
+def test_actions_that_no_library_can_hold_are_refused_by_name() -> None:
+    action = clip_action(clips_of("squat")[0], FPS, "a.bvh")
+    assert find_fault("a.bvh", action) is None
+    far = {"cycle_keys": [{"at": 0.5, "pose": {"far_foot_forward": 3.06}}]}
+    fault = find_fault("a.bvh", replace(action, paced=lambda *stages: action.paced(*stages) | far))
+    assert fault == "a.bvh: cycle_keys[0]: far_foot_forward is in leg lengths, from -2 to 2 (got 3.06)"
 
 
 def test_clips_that_no_action_can_show_are_refused_by_name() -> None:
