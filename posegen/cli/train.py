@@ -77,11 +77,15 @@ def train(
     named = [] if label is None else [f"table.label={json.dumps(label)}"]
     is_table = Path(source).suffix.lower() in TABLES
     settings = load_settings(preset, [*_with_init(init, lora, overrides), *named], "label" if is_table else task)
+    from posegen.training.cluster import member
     from posegen.training.setup import Request
     from posegen.training.train import default_run
     from posegen.training.train import train as run_training
 
     request = Request(source, task, preset, settings, out, budget, only_estimate, init)
+    if (place := member()) and place.rank:  # the first process reports
+        run_training(request)
+        return
     with output.resumable(default_run(request) if out is None else out):
         result = run_training(request, output.progress())
     document = asdict(result)

@@ -24,6 +24,7 @@ from posegen.dataset.batches import WINDOW, make_batches
 from posegen.errors import PosegenError, UsageError
 from posegen.machine import available_cores, available_memory, process_memory
 from posegen.quantities import human_bytes, parse_bytes
+from posegen.training.cluster import local_processes, member
 from posegen.training.data.feed import batches_of, to_clips
 from posegen.training.data.sources import ClipSource
 from posegen.training.settings import Settings
@@ -102,7 +103,9 @@ def evaluation_batch(device: str, micro_batch: int) -> int:
 def given_choices(settings: Settings) -> dict[str, Any]:
     """Return the keys of `machine` that the user set."""
     given = {name: value for name, value in settings.machine if value is not None}
-    if given.get("devices") == "all":
+    if place := member():
+        given["devices"] = place.processes
+    elif given.get("devices") == "all":
         given["devices"] = max(1, torch.cuda.device_count())
     return given
 
@@ -184,11 +187,12 @@ def _choose(setup: Setup, first: dict[str, Any], loading: float) -> tuple[Choice
     devices: int = choose("devices", lambda: (1, "one unless several are requested"))
     split_batch(settings.batch, devices, 1)
     total, free = (gpu.total_memory, gpu.total_memory) if gpu and device == "cuda" else (memory.total, memory.free)
-    share, room = settings.batch // devices, _room(settings, device, free) // devices
+    local = local_processes(devices)
+    share, room = settings.batch // devices, _room(settings, device, free) // local
     trials = _Trials(setup, first, device)
     half = half_precision(device, bf16=device != "cuda" or torch.cuda.is_bf16_supported(including_emulation=False))
     small = _first_micro_batch(settings, total)
-    own_cores = max(1, cores // devices) if device == "cpu" else cores
+    own_cores = max(1, cores // local) if device == "cpu" else cores
     trials.threads = threads = choose("threads", lambda: trials.compare("threads", own_cores, 1, small))
     trials.precision = choose("precision", lambda: trials.compare("precision", "32-true", half, small))
     # A batch that needs several passes is computed twice, so a smaller micro-batch must be much faster.
@@ -242,7 +246,18 @@ def check_machine(settings: Settings) -> None:
     """Raise UsageError if the settings require devices that are absent, or a precision that the device does not compute in."""
     given, gpus, mps = given_choices(settings), torch.cuda.device_count(), torch.backends.mps.is_available()
     device, _ = choose_device(gpus, mps=mps)
-    check_devices(given.get("device", device), given.get("devices", 1), gpus, mps=mps, precision=settings.machine.precision)
+    asked = settings.machine.devices
+    if member() and asked not in (None, "all", given["devices"]):
+        raise UsageError(
+            f"machine.devices is {asked}, but torchrun started {given['devices']} processes: leave the setting out"
+        )
+    check_devices(
+        given.get("device", device),
+        local_processes(given.get("devices", 1)),
+        gpus,
+        mps=mps,
+        precision=settings.machine.precision,
+    )
 
 
 def check_devices(device: str, devices: int, gpus: int, *, mps: bool, precision: str | None) -> None:

@@ -17,6 +17,7 @@ import torch
 
 from posegen.machine import PeakMemory
 from posegen.progress import Progress
+from posegen.training.cluster import local_processes
 from posegen.training.data.feed import batches_of
 from posegen.training.estimate import Estimate
 from posegen.training.hardware import Choices, evaluation_batch, gpu_peak, is_out_of_memory, release_memory
@@ -100,7 +101,8 @@ def estimate_run(
         epoch_steps=batches_of(sources["training"], estimate.batch, estimate.seed, estimate.data.variants).per_epoch,
         sequences=sources["training"].samples * variants,
         parameters=sum(weights.numel() for weights in trainable_weights(setup.make_model()).values()),
-        memory_bytes=(memory.peak + _mapped_bytes(setup, tested / (sources["test"].samples * evaluated))) * devices,
+        memory_bytes=(memory.peak + _mapped_bytes(setup, tested / (sources["test"].samples * evaluated)))
+        * local_processes(devices),
         gpu_bytes=measured.gpu_bytes,
     )
 

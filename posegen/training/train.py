@@ -7,7 +7,7 @@ This module opens the run's folder, decides what is left to do, and writes the r
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -24,6 +24,7 @@ from posegen.machine import PeakMemory
 from posegen.plugins import require_extra
 from posegen.progress import Progress
 from posegen.training.cautions import chance_warning, validation_warning
+from posegen.training.cluster import member
 from posegen.training.data.captions import Captions
 from posegen.training.estimate import Estimate, check_budget
 from posegen.training.hardware import Choices, Reason, check_machine, choose_for_run, given_choices, release_memory
@@ -153,16 +154,33 @@ def train(request: Request, progress: Progress | None = None) -> Result:
     if isinstance(setup.data.captions, Captions) and setup.data.captions.unfit is not None:
         progress.log(f"hard negatives are not verified: {setup.data.captions.unfit}")
     run = default_run(request) if request.out is None else request.out
+
+    def work() -> Result:
+        if request.only_estimate:
+            _prepare(setup, progress)
+            _, reasons, estimate = _choose(request, run, setup, memory, progress)
+            return Result(run, setup.task.name, 0, estimate=estimate, reasons=reasons)
+        with _run_folder(run), locked(run):
+            return _train_run(request, run, setup, memory, progress)
+
     try:
         with restored_torch_settings(), PeakMemory() as memory:
-            if request.only_estimate:
-                _prepare(setup, progress)
-                _, reasons, estimate = _choose(request, run, setup, memory, progress)
-                return Result(run, setup.task.name, 0, estimate=estimate, reasons=reasons)
-            with _run_folder(run), locked(run):
-                return _train_run(request, run, setup, memory, progress)
+            return work() if member() is None else _together(setup, work)
     finally:
         progress.stop()
+
+
+def _together(setup: Setup, work: Callable[[], Result]) -> Result:
+    """Do the work as the first of the processes that torchrun started, or follow it; return its result in all of them."""
+    from posegen.training.loop.processes import connected, finish_together, follow
+
+    with connected() as rank:
+        if rank:
+            followed: Result = follow(setup)
+            return followed
+        result = work()
+        finish_together(result)
+        return result
 
 
 @contextmanager

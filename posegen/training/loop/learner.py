@@ -3,48 +3,37 @@
 Everything that a step depends on follows from its number: clips, learning rate and random numbers. So a resumed run continues
 exactly as if it had never stopped. Checks, checkpoints and logs are the matter of :mod:`posegen.training.loop.session`.
 
-Lightning's data-parallel strategy (DDP) connects the processes and averages their gradients. They are started here, by
-``torch.multiprocessing``, because Lightning's own launchers either run the caller's whole command again in each process, or
-move the first process, which holds the lock of the run and reports its progress, into a child.
+Lightning's data-parallel strategy (DDP) connects the processes, which :mod:`posegen.training.loop.processes` starts, and
+averages their gradients.
 """
 
 from __future__ import annotations
 
 import logging
-import multiprocessing
 import os
-import sys
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
-from multiprocessing.synchronize import Semaphore
 from pathlib import Path
 from typing import Any
 
 import lightning.pytorch as lightning
 import torch
-from lightning.fabric.plugins.environments.lightning import find_free_network_port
 from torch import Tensor, distributed, nn
-from torch.multiprocessing.spawn import ProcessContext, ProcessException, start_processes
 from torch.utils.checkpoint import checkpoint
 
-from posegen.errors import PosegenError
 from posegen.machine import private_folder, user_cache
+from posegen.training.cluster import local_processes, member
 from posegen.training.data.feed import Feed, Loader, batches_of, statistics
-from posegen.training.hardware import Choices, is_out_of_memory, matrix_attention, split_batch
+from posegen.training.hardware import Choices, matrix_attention, split_batch
 from posegen.training.models.encoder import set_checkpointing
-from posegen.training.run_folder import RunProgress, State, read_checkpoint
+from posegen.training.run_folder import RunProgress, State
 from posegen.training.settings import learning_rate
-from posegen.training.setup import Request, Setup, open_setup
+from posegen.training.setup import Request, Setup
 from posegen.training.task import Clips, Task
 
 _LARGEST_SEED = 2**63
 _DTYPES = {int: torch.int64, float: torch.float64}
-_POLL_SECONDS = 0.1
-_FAILURE_SECONDS = 2.0
-"""Time in which a process that has failed is expected to end."""
 
 
 @dataclass(frozen=True)
@@ -178,6 +167,14 @@ class StepCallback(lightning.Callback):
         """Count a step after its last micro-batch."""
         if (batch_idx + 1) % trainer.accumulate_grad_batches == 0:
             pl_module.progress = replace(pl_module.progress, step=pl_module.progress.step + 1)
+            self.after_step(trainer, pl_module)
+            if trainer.world_size > 1 and member():  # the first process decides when all of them end
+                stop = torch.tensor(int(trainer.should_stop))
+                distributed.broadcast(stop, 0)
+                trainer.should_stop = bool(stop)
+
+    def after_step(self, trainer: lightning.Trainer, learner: Learner) -> None:
+        """Do what belongs to no step."""
 
 
 def make_learner(session: Session, state: State | None) -> Learner:
@@ -222,7 +219,8 @@ def run_steps(session: Session, learner: Learner, callback: StepCallback, rank: 
         # Lightning advises on loading processes and the logging interval, which posegen chooses and reports.
         warnings.filterwarnings("ignore", module="lightning")
         trainer = lightning.Trainer(
-            accelerator="gpu" if on_gpu else choices.device, devices=choices.devices,
+            accelerator="gpu" if on_gpu else choices.device,
+            devices=local_processes(choices.devices), num_nodes=choices.devices // local_processes(choices.devices),
             strategy="ddp" if choices.devices > 1 else "auto",
             precision=choices.precision, benchmark=on_gpu,  # type: ignore[arg-type]
             max_epochs=-1, max_steps=session.last - learner.progress.step, callbacks=[callback],
@@ -298,92 +296,3 @@ def apply_in_micro_batches(task: Task, model: nn.Module, clips: Clips, size: int
     parts = ({name: values[start : start + size] for name, values in arrays.items()} for start in range(0, count, size))
     # The second forward pass draws the same random numbers as the first.
     return torch.cat([checkpoint(apply, part, use_reentrant=False, preserve_rng_state=True) for part in parts])
-
-
-@contextmanager
-def other_processes(session: Session, step: int) -> Iterator[None]:
-    """Run the other processes of a session inside the context; do nothing for a single device.
-
-    The processes end with the context, and with this process even if it is killed.
-
-    Parameters
-    ----------
-    session : Session
-    step : int
-        Step of the checkpoint that all processes resume from; 0 for none.
-
-    Raises
-    ------
-    MemoryError
-        If a process runs out of memory.
-    PosegenError
-        If a process fails for another reason.
-    """
-    choices = session.choices
-    if choices.devices == 1:
-        yield
-        return
-    port = find_free_network_port()
-    environment = _environment(0, port, choices)
-    before = {name: os.environ.get(name) for name in environment}
-    ready = multiprocessing.get_context("spawn").Semaphore(0)
-    context: ProcessContext = start_processes(  # type: ignore[no-untyped-call]
-        _train,
-        # Each process opens the setup itself.
-        (replace(session, setup=None), session.setup.data.samples, step, port, ready),  # type: ignore[arg-type]
-        choices.devices - 1,
-        join=False,
-        start_method="spawn",
-    )
-    try:
-        for _ in context.processes:
-            while not ready.acquire(timeout=_POLL_SECONDS):
-                _raise_failure(context, 0.0)
-        os.environ.update(environment)
-        yield
-    except RuntimeError as error:
-        # When another process ends, the collective operations of this one fail.
-        if not is_out_of_memory(error):
-            _raise_failure(context, _FAILURE_SECONDS)
-        raise
-    finally:
-        for process in context.processes:
-            process.kill()
-            process.join()
-        if distributed.is_initialized():
-            distributed.destroy_process_group()
-        for name, value in before.items():
-            os.environ.pop(name, None)
-            if value is not None:
-                os.environ[name] = value
-
-
-def _environment(rank: int, port: int, choices: Choices) -> dict[str, str]:
-    """Return the variables by which Lightning recognises a process that it need not start."""
-    threads = str(choices.threads)
-    return {"LOCAL_RANK": str(rank), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": threads}
-
-
-def _raise_failure(context: ProcessContext, seconds: float) -> None:
-    """Raise the error of a process that has failed, waiting for a failure for at most `seconds`."""
-    try:
-        context.join(seconds)
-    except ProcessException as failure:
-        number = failure.error_index + 1
-        if is_out_of_memory(failure):
-            raise MemoryError(f"training process {number} is out of memory") from failure
-        reason = str(failure).strip().splitlines()[-1]
-        msg = f"training process {number} failed ({reason}). The same command resumes from the last checkpoint"
-        raise PosegenError(msg) from failure
-
-
-def _train(index: int, session: Session, samples: int, step: int, port: int, ready: Semaphore) -> None:
-    """Train in a process of its own; the first of these processes has index 0 and rank 1."""
-    rank = index + 1
-    os.environ.update(_environment(rank, port, session.choices))
-    torch.set_num_threads(session.choices.threads)
-    setup = open_setup(session.request)
-    session = replace(session, setup=replace(setup, data=replace(setup.data, samples=samples)))
-    learner = make_learner(session, read_checkpoint(session.run, step) if step else None)
-    ready.release()
-    run_steps(session, learner, StepCallback(), rank, partial(print, file=sys.stderr, flush=True))

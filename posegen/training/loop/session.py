@@ -21,10 +21,12 @@ import lightning.pytorch as lightning
 import torch
 from torch import Tensor
 
+from posegen.errors import PosegenError
 from posegen.machine import PeakMemory, process_memory
 from posegen.plugins import require_extra
 from posegen.progress import Progress
 from posegen.quantities import human_bytes, parse_bytes
+from posegen.training.cluster import member
 from posegen.training.data.feed import batches_of, to_clips
 from posegen.training.hardware import (
     Choices,
@@ -42,9 +44,9 @@ from posegen.training.loop.learner import (
     StepCallback,
     apply_in_micro_batches,
     make_learner,
-    other_processes,
     run_steps,
 )
+from posegen.training.loop.processes import other_processes
 from posegen.training.run_folder import RunProgress, latest_checkpoint, remove_old_checkpoints, write_checkpoint
 from posegen.training.settings import Settings, learning_rate
 from posegen.training.trained_models import evaluate_model
@@ -201,6 +203,11 @@ def train_session(
             except (MemoryError, RuntimeError) as error:
                 if not is_out_of_memory(error):
                     raise
+                if member():
+                    hint = f"Run the same command with --set machine.micro_batch={max(1, session.choices.micro_batch // 2)}"
+                    raise PosegenError(
+                        f"out of memory on one of {session.choices.devices} devices ({error!s:.120}). {hint}"
+                    ) from error
                 choices = session.choices.halve_micro_batch(error)
                 session = replace(session, choices=choices)
                 progress.log(f"out of memory ({error!s:.120}): continuing with micro-batches of {choices.micro_batch} clips")
@@ -270,16 +277,12 @@ class TimedCallback(StepCallback):
         _update_average(pl_module)
         self.timer.end_phase("optimiser")
         self.timer.end_step()
-        super().on_train_batch_end(trainer, pl_module, outputs, batch, batch_idx)
         pl_module.inside_step = False
-        self.after_step(trainer, pl_module)
+        super().on_train_batch_end(trainer, pl_module, outputs, batch, batch_idx)
         self.timer.end_phase(None)
 
     def after_micro_batch(self, outputs: Any) -> None:
         """Use the loss of a micro-batch."""
-
-    def after_step(self, trainer: lightning.Trainer, learner: Learner) -> None:
-        """Do what belongs to no step."""
 
 
 class _SessionCallback(TimedCallback):

@@ -1,0 +1,198 @@
+"""The processes of a session, one for each device: started here, or by torchrun on several machines.
+
+Lightning's own launchers either run the caller's whole command again in each process, or move the first process, which holds
+the lock of the run and reports its progress, into a child. So ``machine.devices=2`` starts the others by
+``torch.multiprocessing``. With torchrun, all processes run the command: the first one does what a single process would do, and
+hands each round of steps to the others, which read only the data and write nothing.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from multiprocessing.synchronize import Semaphore
+from typing import Any
+
+import torch
+from lightning.fabric.plugins.environments.lightning import find_free_network_port
+from torch import distributed
+from torch.multiprocessing.spawn import ProcessContext, ProcessException, start_processes
+
+from posegen.errors import PosegenError
+from posegen.training.cluster import member
+from posegen.training.hardware import Choices, is_out_of_memory
+from posegen.training.loop.learner import Session, StepCallback, make_learner, run_steps
+from posegen.training.run_folder import State, read_checkpoint
+from posegen.training.setup import Setup, open_setup
+
+_THREADS = "OMP_NUM_THREADS"
+"""Without this variable, Lightning sets the number of threads of a process by the number of cores."""
+_POLL_SECONDS = 0.1
+_FAILURE_SECONDS = 2.0
+"""Time in which a process that has failed is expected to end."""
+_PATIENCE = timedelta(days=1)
+"""Time for which processes wait for the first one, which checks and evaluates alone. If one fails, torchrun ends all."""
+
+
+@contextmanager
+def connected() -> Iterator[int]:
+    """Connect the processes that torchrun started inside the context; yield the number of this one.
+
+    Raises
+    ------
+    PosegenError
+        If another process ends early.
+    """
+    distributed.init_process_group("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo", timeout=_PATIENCE)
+    rank = distributed.get_rank()
+    try:
+        yield rank
+    except RuntimeError as error:
+        if is_out_of_memory(error):
+            raise
+        msg = f"training process {rank} lost the others ({str(error).splitlines()[0]:.120}). See the first error above"
+        raise PosegenError(f"{msg}; the same command resumes from the last checkpoint") from error
+    finally:
+        distributed.destroy_process_group()
+
+
+def finish_together(result: Any) -> None:
+    """Tell the other processes the result, and that nothing is left to do."""
+    _shared(result)
+
+
+def follow(setup: Setup) -> Any:
+    """Train with the first process, whatever it hands out, until it has finished; return its result."""
+    while True:
+        message = _shared(None)
+        if not isinstance(message, tuple):
+            return message
+        handed, samples, state = message
+        session: Session = replace(handed, setup=replace(setup, data=replace(setup.data, samples=samples)))
+        torch.set_num_threads(session.choices.threads)
+        # The features are there if the machines share a disk.
+        session.setup.data.prepare(setup.task.recipes, lambda done, total: None)
+        with _variables({_THREADS: str(session.choices.threads)}):
+            _train(session, state, distributed.get_rank())
+
+
+def _shared(message: Any) -> Any:
+    """Send a message from the first process to all others, or receive it."""
+    box = [message]
+    distributed.broadcast_object_list(box, 0)
+    return box[0]
+
+
+@contextmanager
+def other_processes(session: Session, step: int) -> Iterator[None]:
+    """Run the other processes of a session inside the context; do nothing for a single device.
+
+    The processes end with the context, and with this process even if it is killed. Those of torchrun wait for the next round.
+
+    Parameters
+    ----------
+    session : Session
+    step : int
+        Step of the checkpoint that all processes resume from; 0 for none.
+
+    Raises
+    ------
+    MemoryError
+        If a process runs out of memory.
+    PosegenError
+        If a process fails for another reason.
+    """
+    choices = session.choices
+    if choices.devices == 1:
+        yield
+        return
+    if member():
+        state = read_checkpoint(session.run, step) if step else None
+        _shared((replace(session, setup=None), session.setup.data.samples, state))  # type: ignore[arg-type]
+        with _variables({_THREADS: str(choices.threads)}):
+            yield
+        return
+    port = find_free_network_port()
+    ready = multiprocessing.get_context("spawn").Semaphore(0)
+    context: ProcessContext = start_processes(  # type: ignore[no-untyped-call]
+        _train_spawned,
+        # Each process opens the setup itself.
+        (replace(session, setup=None), session.setup.data.samples, step, port, ready),  # type: ignore[arg-type]
+        choices.devices - 1,
+        join=False,
+        start_method="spawn",
+    )
+    try:
+        for _ in context.processes:
+            while not ready.acquire(timeout=_POLL_SECONDS):
+                _raise_failure(context, 0.0)
+        with _variables(_environment(0, port, choices)):
+            yield
+    except RuntimeError as error:
+        # When another process ends, the collective operations of this one fail.
+        if not is_out_of_memory(error):
+            _raise_failure(context, _FAILURE_SECONDS)
+        raise
+    finally:
+        for process in context.processes:
+            process.kill()
+            process.join()
+        if distributed.is_initialized():
+            distributed.destroy_process_group()
+
+
+@contextmanager
+def _variables(values: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables inside the context."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+
+
+def _environment(rank: int, port: int, choices: Choices) -> dict[str, str]:
+    """Return the variables by which Lightning recognises a process that it need not start."""
+    own = {_THREADS: str(choices.threads)}
+    return {"LOCAL_RANK": str(rank), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), **own}
+
+
+def _raise_failure(context: ProcessContext, seconds: float) -> None:
+    """Raise the error of a process that has failed, waiting for a failure for at most `seconds`."""
+    try:
+        context.join(seconds)
+    except ProcessException as failure:
+        number = failure.error_index + 1
+        if is_out_of_memory(failure):
+            raise MemoryError(f"training process {number} is out of memory") from failure
+        reason = str(failure).strip().splitlines()[-1]
+        msg = f"training process {number} failed ({reason}). The same command resumes from the last checkpoint"
+        raise PosegenError(msg) from failure
+
+
+def _train_spawned(index: int, session: Session, samples: int, step: int, port: int, ready: Semaphore) -> None:
+    """Train in a process that this module started; the first of these processes has index 0 and rank 1."""
+    rank = index + 1
+    os.environ.update(_environment(rank, port, session.choices))
+    torch.set_num_threads(session.choices.threads)
+    setup = open_setup(session.request)
+    session = replace(session, setup=replace(setup, data=replace(setup.data, samples=samples)))
+    _train(session, read_checkpoint(session.run, step) if step else None, rank, ready)
+
+
+def _train(session: Session, state: State | None, rank: int, ready: Semaphore | None = None) -> None:
+    """Train as one of the other processes of a session."""
+    learner = make_learner(session, state)
+    if ready:
+        ready.release()
+    run_steps(session, learner, StepCallback(), rank, partial(print, file=sys.stderr, flush=True))
