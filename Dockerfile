@@ -1,4 +1,4 @@
-# An image with posegen and pictures, for CPUs. Not built by CI yet: see docs/install.md.
+# An image with posegen and pictures, for CPUs. Not built by CI: see docs/install.md.
 #   docker build -t posegen .
 #   docker run --rm -v "$PWD/data:/data" posegen generate --config smoke --out /data/first
 FROM python:3.13-slim
