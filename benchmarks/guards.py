@@ -48,7 +48,7 @@ ENCODE = 2.0
 START = 5.0
 """Time of the command that generates ten samples / time to import the packages that it needs."""
 
-EXPORT = {"humanml3d": 4.0, "bvh": 10.0}
+EXPORT = {"humanml3d": 3.2, "bvh": 6.5}
 """Processor time of an export with one worker, by format / that to synthesize the samples and write the files from memory."""
 
 SYNTHESIZE = 60.0

@@ -21,7 +21,7 @@ from benchmarks.measure import compare
 from posegen.synthesis import synthesize
 
 SAMPLES = 200
-PAIRS = 5
+PAIRS = 3
 
 
 @pytest.mark.parametrize("form", EXPORT)
