@@ -115,7 +115,7 @@ WARM = (
     "train data --task identity STEPS --out runs/identity",
     "runs",
     "animate runs/motion TEXT -o animated.gif",
-    "evaluate data --animated runs/motion --encoder runs/retrieval --samples 20",
+    "evaluate data --animated runs/motion --encoder runs/retrieval --samples 40",
     "view runs/motion --no-browser",
     "predict runs/action data -o predictions.parquet",
     "compare runs/identity bvh/000000.bvh bvh/000001.bvh",
