@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.exchange.joint_rotations import of_quaternions
 from posegen.skeleton import JOINTS, PARENTS
 
 Array: TypeAlias = NDArray[Any]
@@ -47,13 +48,7 @@ def drawn(sequences: int) -> Poses:
     draw = np.random.default_rng(1)
     q = draw.normal(size=(sequences * FRAMES, len(JOINTS), 4))
     q /= np.linalg.norm(q, axis=-1, keepdims=True)
-    w, x, y, z = np.moveaxis(q, -1, 0)
-    rows = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-    ]
-    matrices = np.stack([np.stack(row, -1) for row in rows], -2)
+    matrices = of_quaternions(np.roll(q, -1, axis=-1))
     return Poses(q, matrices, draw.normal(size=(len(q), 3)), draw.normal(scale=0.2, size=(len(JOINTS), 3)))
 
 

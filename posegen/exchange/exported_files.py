@@ -23,7 +23,8 @@ from posegen.dataset.clip_files import check_joints, read_array, read_array_file
 from posegen.errors import UsageError
 from posegen.exchange import features263, hml272
 from posegen.exchange.export_format import CLIPS
-from posegen.skeleton import JOINTS, PARENTS
+from posegen.exchange.joint_rotations import joint_positions, of_quaternions
+from posegen.skeleton import JOINTS
 
 MOST_BYTES = 128 * 2**20
 """Largest file that is read as a whole, member of an archive, and column of a row group."""
@@ -130,13 +131,9 @@ def read_glb(path: Path) -> ExportedClip:
     }
     root = samplers[nodes["pelvis"], "translation"]
     times, path_of_root = (_accessor(document, binary, root[key], width) for key, width in (("input", 1), ("output", 3)))
-    world: list[Array] = []
-    joints = np.empty((len(times), len(JOINTS), 3))
-    for joint, (name, parent) in enumerate(zip(JOINTS, PARENTS, strict=True)):
-        turns = _matrices(_accessor(document, binary, samplers[nodes[name], "rotation"]["output"], 4))
-        offset = np.array(document["nodes"][nodes[name]]["translation"], np.float64)
-        joints[:, joint] = path_of_root if parent < 0 else joints[:, parent] + world[parent] @ offset
-        world.append(turns if parent < 0 else world[parent] @ turns)
+    turns = [_accessor(document, binary, samplers[nodes[name], "rotation"]["output"], 4) for name in JOINTS]
+    offsets = np.array([document["nodes"][nodes[name]]["translation"] for name in JOINTS], np.float64)
+    joints = joint_positions(of_quaternions(np.stack(turns)), path_of_root, offsets)
     check_joints(path, joints)
     return ExportedClip("", joints, _rate(path, times[:, 0]), "")
 
@@ -147,17 +144,6 @@ def _accessor(document: Mapping[str, Any], binary: bytes, number: int, width: in
     start = int(view["byteOffset"]) + int(accessor.get("byteOffset", 0))
     values = np.frombuffer(binary, "<f4", int(accessor["count"]) * width, start)
     return values.reshape(-1, width).astype(np.float64)
-
-
-def _matrices(turns: Array) -> Array:
-    """Return rotations of quaternions x, y, z, w [frame, 4]: float64 [frame, 3, 3]."""
-    x, y, z, w = turns.T
-    rows = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-    ]
-    return np.moveaxis(np.array(rows), -1, 0)
 
 
 def _bytes(path: Path) -> bytes:

@@ -27,6 +27,18 @@ def in_world(local: Array) -> Array:
     return world
 
 
+def joint_positions(local: Array, root: Array, offsets: Array) -> Array:
+    """Return positions by forward kinematics: float64 [frame, 22, 3].
+
+    `local` are rotations relative to the parent of each joint [22, frame, 3, 3], `root` the positions of the pelvis [frame, 3],
+    and `offsets` those of each joint from its parent in the rest pose [22, 3].
+    """
+    world, joints = in_world(local), np.empty((len(root), len(PARENTS), 3))
+    for joint, parent in enumerate(PARENTS):
+        joints[:, joint] = root if parent < 0 else joints[:, parent] + world[parent] @ offsets[joint]
+    return joints
+
+
 def in_parent(world: Array) -> Array:
     """Return rotations relative to the parent of each joint, those of the pelvis in the world: [22, ..., 3, 3]."""
     return np.stack([world[j] if p < 0 else np.swapaxes(world[p], -1, -2) @ world[j] for j, p in enumerate(PARENTS)])
@@ -52,6 +64,38 @@ def quaternions(matrices: Array) -> Array:
     largest = np.diagonal(outer, axis1=-2, axis2=-1).argmax(axis=-1)
     best = np.take_along_axis(outer, largest[..., None, None], -2)[..., 0, :]
     return np.asarray(best / np.sqrt((best * best).sum(axis=-1, keepdims=True)))
+
+
+def of_quaternions(turns: Array) -> Array:
+    """Return the rotations [..., 3, 3] of quaternions x, y, z, w [..., 4] of unit length.
+
+    Examples
+    --------
+    >>> of_quaternions(np.array([0.0, 0.0, 1.0, 0.0])).tolist()
+    [[-1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    x, y, z, w = np.moveaxis(turns, -1, 0)
+    rows = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+    ]
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+def about_axes(axes: Array, angles: Array) -> Array:
+    """Return the rotations [frame, 3, 3] about unit vectors [frame, 3] by angles in radians [frame].
+
+    Examples
+    --------
+    >>> about_axes(np.array([[0.0, 0.0, 1.0]]), np.array([np.pi / 2])).round(4).tolist()
+    [[[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]]
+    """
+    x, y, z = axes.T
+    none = np.zeros_like(x)
+    skew = np.stack([none, -z, y, z, none, -x, -y, x, none], axis=-1).reshape(-1, 3, 3)
+    s, c = np.sin(angles)[:, None, None], np.cos(angles)[:, None, None]
+    return np.asarray(np.eye(3) + s * skew + (1 - c) * skew @ skew)
 
 
 def rotation_vectors(matrices: Array) -> Array:

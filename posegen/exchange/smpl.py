@@ -13,7 +13,8 @@ from posegen.arrays import Array
 from posegen.dataset.clip_files import read_arrays
 from posegen.errors import UsageError
 from posegen.exchange.amass import PELVIS, REST
-from posegen.skeleton import JOINTS, PARENTS
+from posegen.exchange.joint_rotations import about_axes, joint_positions
+from posegen.skeleton import JOINTS
 
 _RATES = ("mocap_framerate", "mocap_frame_rate", "fps")
 FARTHEST = 10_000.0
@@ -67,28 +68,7 @@ def read_smpl(path: Path) -> tuple[Array, float]:
         raise UsageError(
             f"{path}: needs mocap_framerate, one number from {LOWEST_FPS:g} to {HIGHEST_FPS:g}; add it, or give --fps"
         )
-    return _joints(turns, trans), float(rate.item())
-
-
-def _joints(turns: Array, trans: Array) -> Array:
-    world: list[Array] = []
-    joints = np.empty((*turns.shape[:2], 3))
-    for joint, parent in enumerate(PARENTS):
-        local = _matrices(turns[:, joint])
-        if parent < 0:
-            joints[:, joint], turned = trans + PELVIS, local
-        else:
-            joints[:, joint] = joints[:, parent] + world[parent] @ REST[joint]
-            turned = world[parent] @ local
-        world.append(turned)
-    return joints
-
-
-def _matrices(vectors: Array) -> Array:
-    """Return the rotations of rotation vectors [frame, 3]: float64 [frame, 3, 3]."""
-    angle = np.sqrt((vectors**2).sum(-1))
-    x, y, z = (vectors / np.maximum(angle, 1e-12)[:, None]).T
-    none = np.zeros_like(x)
-    skew = np.stack([none, -z, y, z, none, -x, -y, x, none], axis=-1).reshape(-1, 3, 3)
-    s, c = np.sin(angle)[:, None, None], np.cos(angle)[:, None, None]
-    return np.asarray(np.eye(3) + s * skew + (1 - c) * skew @ skew)
+    angles = np.sqrt((turns**2).sum(-1))
+    axes = turns / np.maximum(angles, 1e-12)[..., None]
+    local = np.stack([about_axes(axes[:, joint], angles[:, joint]) for joint in range(len(JOINTS))])
+    return joint_positions(local, trans + PELVIS, REST), float(rate.item())

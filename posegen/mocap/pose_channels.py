@@ -13,6 +13,7 @@ import numpy as np
 from posegen.arrays import Array
 from posegen.checks.ranges import REST
 from posegen.evaluation.body import point, unit
+from posegen.exchange.joint_rotations import about_axes
 from posegen.motion.scene_arrays import NEUTRAL
 from posegen.skeleton import DEFAULT_SKELETON, JOINT_LIMITS, PROPORTIONS
 
@@ -189,11 +190,7 @@ def _third(turn: Array) -> Array:
     axis = np.stack([turn[:, 2, 1] - turn[:, 1, 2], turn[:, 0, 2] - turn[:, 2, 0], turn[:, 1, 0] - turn[:, 0, 1]], -1)
     sine = np.sqrt((axis**2).sum(-1)) / 2
     angle = np.arctan2(sine, (np.trace(turn, axis1=1, axis2=2) - 1) / 2) / 3
-    x, y, z = (axis / np.maximum(2 * sine, 1e-9)[:, None]).T
-    none = np.zeros_like(x)
-    skew = np.stack([none, -z, y, z, none, -x, -y, x, none], axis=-1).reshape(-1, 3, 3)
-    s, c = np.sin(angle)[:, None, None], np.cos(angle)[:, None, None]
-    return np.asarray(np.eye(3) + s * skew + (1 - c) * skew @ skew)
+    return about_axes(axis / np.maximum(2 * sine, 1e-9)[:, None], angle)
 
 
 def _arm(body: Array, chest: Array, side: str, sign: float) -> dict[str, Array]:
