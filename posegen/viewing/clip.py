@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from posegen.arrays import Array
 from posegen.errors import UsageError
 from posegen.skeleton import CONTACTS, JOINTS, PARTS
 from posegen.wording import did_you_mean, shown
+
+Label = TypeVar("Label")
 
 CONTACT_JOINTS = {"left_hand": "left_wrist", "right_hand": "right_wrist", "seat": "pelvis"}
 """Joints at which hand and seat contacts are drawn; other contacts are drawn where they are."""
@@ -224,6 +227,15 @@ def tracks_of(action: Array, names: Sequence[str]) -> dict[str, tuple[str, ...]]
                 seen.append(labels)
                 tracks[f"{actor + 1} {part}" if len(action) > 1 else part] = labels
     return {name.replace("_", " "): labels for name, labels in tracks.items()}
+
+
+def label_intervals(labels: Iterable[Label]) -> Iterator[tuple[Label, int, int]]:
+    """Yield label, first frame and end (exclusive) of each interval of equal labels."""
+    start = 0
+    for label, equal in groupby(labels):
+        end = start + len(list(equal))
+        yield label, start, end
+        start = end
 
 
 ALL = "all"

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from itertools import cycle, groupby
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ from PIL import Image, ImageDraw, ImageFont
 from posegen.arrays import Array
 from posegen.skeleton import CONTACTS, JOINTS, sole_points
 from posegen.viewing.canvas import COLOURS, FINER, PAPER, Placement, draw_frame, facing, middle, view_from
-from posegen.viewing.clip import Clip
+from posegen.viewing.clip import Clip, label_intervals
 
 INK, GREY = (40, 40, 46), (120, 120, 126)
 MARGIN, TEXT_SIZE = 10, 14
@@ -172,15 +172,6 @@ NAME_WIDTH = 92
 PALETTE = ("#a6cee3", "#b2df8a", "#fdcd78", "#debee2", "#fbb4ae", "#ccebc5", "#e5d8bd", "#b3cde3", "#fed9a6", "#d9d9d9")
 
 
-def label_intervals(labels: Sequence[str]) -> Iterator[tuple[str, int, int]]:
-    """Yield label, first frame and end (exclusive) of each interval of equal labels."""
-    start = 0
-    for label, equal in groupby(labels):
-        end = start + len(list(equal))
-        yield label, start, end
-        start = end
-
-
 def bars_height(clip: Clip) -> int:
     """Return the height of a sequence's bars in pixels."""
     return TRACK_HEIGHT * len(clip.tracks) + CONTACT_HEIGHT * len(_contact_rows(clip))
@@ -199,8 +190,8 @@ def draw_bars(canvas: ImageDraw.ImageDraw, clip: Clip, left: int, top: int, widt
     for name, touching in _contact_rows(clip):
         canvas.text((left, top - 2), name, fill=INK, font=typeface(9))
         colour = COLOURS.get(name.split()[-2] if len(name.split()) > 1 else "", COLOURS["contact"])
-        for label, start, end in label_intervals([str(t) for t in touching]):
-            if label == "True":
+        for label, start, end in label_intervals(touching):
+            if label:
                 x0, x1 = _span(left, width, start, end, clip.frames)
                 canvas.rectangle((x0, top, x1 - 1, top + CONTACT_HEIGHT - 3), fill=colour)
         top += CONTACT_HEIGHT

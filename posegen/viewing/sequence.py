@@ -8,9 +8,8 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from posegen.arrays import Array
 from posegen.library.load import Library
 from posegen.library.schema import OBJECTS
 from posegen.skeleton import CONTACTS, JOINTS, PARENTS, mirror_order, sole_points
-from posegen.viewing.clip import CONTACT_JOINTS, Clip, Seat, tracks_of
+from posegen.viewing.clip import CONTACT_JOINTS, Clip, Seat, label_intervals, tracks_of
 from posegen.viewing.highlights import pieces_of
 from posegen.viewing.points import PointBlocks
 
@@ -159,16 +158,14 @@ def _tracks(sequence: Sequence3D, number: int) -> list[tuple[str, list[tuple[int
     return [(part, _runs(labels)) for part, labels in tracks.items()]
 
 
-def _runs(labels: Sequence[str]) -> list[tuple[int, int, str]]:
+def _runs(labels: Iterable[str]) -> list[tuple[int, int, str]]:
     """Return the intervals of equal labels, without those of no label."""
-    bounds = [0, *(i for i in range(1, len(labels)) if labels[i] != labels[i - 1]), len(labels)]
-    return [(first, last, labels[first]) for first, last in pairwise(bounds) if labels[first]]
+    return [(first, last, label) for label, first, last in label_intervals(labels) if label]
 
 
 def _intervals(true: Array) -> list[tuple[int, int]]:
     """Return the first frame of each interval of True, and the frame behind its last."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], true, [False]]).astype(np.int8)))
-    return [(int(first), int(last)) for first, last in edges.reshape(-1, 2)]
+    return [(first, last) for value, first, last in label_intervals(true.tolist()) if value]
 
 
 def _objects(sequence: Sequence3D, number: int, blocks: PointBlocks) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from posegen import load_config, synthesize
 from posegen.bodies import body_offsets
 from posegen.cli.animate import animate
+from posegen.evaluation.body import true_intervals
 from posegen.evaluation.plausibility import floor_depth, foot_skate
 from posegen.fields.rotation import rotations
 from posegen.fields.vectors import stacked
@@ -20,7 +21,7 @@ from posegen.planning.population import persons
 from posegen.skeleton import BALL_JOINT_HEIGHT, JOINTS, PARENTS
 from posegen.synthesis import Batch
 from posegen.training.animation.animate import GUIDANCE, generate_sequence, interpolate
-from posegen.training.animation.feet import lock_feet, runs_of
+from posegen.training.animation.feet import lock_feet
 from posegen.training.models.poses import (
     AVERAGE_BODY,
     CONTACTS,
@@ -164,8 +165,8 @@ def test_sliding_feet_are_locked_and_bones_keep_their_lengths(batch: Batch, join
         assert foot_skate(fixed, FPS)["skate, strict"] < 0.03
         for side, point in (("left", 1), ("right", 3)):
             ball = fixed[:, JOINTS.index(f"{side}_foot")]
-            for first, stop in runs_of(locked[:, point]):
-                assert np.ptp(ball[first:stop], axis=0).max() < 5e-3
+            for run in true_intervals(locked[:, point]):
+                assert np.ptp(ball[run], axis=0).max() < 5e-3
             assert ball[:, 1].min() > BALL_JOINT_HEIGHT * body_of(clip)[0] - 5e-3
 
 
@@ -199,7 +200,7 @@ def test_short_contacts_and_gaps_are_ignored(joints: Array) -> None:
     touching[100:150, 1] = touching[50, 3] = 1
     touching[120, 1] = 0
     _, locked = lock_feet(np.concatenate([joints[0]] * 3)[:250].astype(np.float64), touching, FPS, 1.7)
-    assert runs_of(locked[:, 1]) == [(100, 150)]
+    assert true_intervals(locked[:, 1]) == [slice(100, 150)]
     assert not locked[:, 3].any()
 
 

@@ -12,11 +12,10 @@ from docs.skeleton_figure import posed
 from posegen.errors import UsageError
 from posegen.skeleton import CONTACTS
 from posegen.viewing.canvas import COLOURS
-from posegen.viewing.clip import clip_of_sequence, make_clip, tracks_of
+from posegen.viewing.clip import clip_of_sequence, label_intervals, make_clip, tracks_of
 from posegen.viewing.pictures import (
     PALETTE,
     draw_bars,
-    label_intervals,
     sheet_of_clip,
     sheet_of_samples,
     shown_frames,

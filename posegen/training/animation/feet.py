@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from posegen.arrays import Array
+from posegen.evaluation.body import true_intervals
 from posegen.skeleton import BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, HEEL_BEHIND_ANKLE, JOINTS, PROPORTIONS, sole_points
 
 SHORTEST = 0.1
@@ -68,25 +69,13 @@ def lock_feet(joints: Array, contact: Array, fps: float, stature: float) -> tupl
     return moved + _lift(heights, fps), steady
 
 
-def runs_of(marked: Array) -> list[tuple[int, int]]:
-    """Return the runs of marked frames, each as its first frame and the frame behind its last.
-
-    Examples
-    --------
-    >>> runs_of(np.array([True, True, False, True]))
-    [(0, 2), (3, 4)]
-    """
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], marked, [False]]).astype(np.int8)))
-    return [(int(first), int(stop)) for first, stop in zip(edges[::2], edges[1::2], strict=True)]
-
-
 def _without_short_runs(marked: Array, shortest: int) -> Array:
     """Close short gaps between runs, then remove short runs."""
     steady = marked.copy()
     for value in (True, False):
-        for first, stop in runs_of(~marked if value else steady):
-            if stop - first < shortest and first > 0 and stop < len(marked):
-                steady[first:stop] = value
+        for run in true_intervals(~marked if value else steady):
+            if run.stop - run.start < shortest and run.start > 0 and run.stop < len(marked):
+                steady[run] = value
     return steady
 
 
@@ -120,11 +109,11 @@ def _foot_path(joints: Array, side: str, ball_contact: Array, stature: float, fp
     """Return the target positions of the ankle and the ball of one foot, each [frame, 3]."""
     ankle, ball = (joints[:, JOINTS.index(f"{side}_{part}")] for part in ("ankle", "foot"))
     flat, shift = BALL_JOINT_HEIGHT * stature, np.zeros_like(ball)
-    runs = runs_of(ball_contact)
-    for first, stop in runs:
-        position = ball[first:stop].mean(axis=0)
+    runs = true_intervals(ball_contact)
+    for run in runs:
+        position = ball[run].mean(axis=0)
         position[1] = flat if position[1] < flat + ON_FLOOR else position[1]
-        shift[first:stop] = position - ball[first:stop]
+        shift[run] = position - ball[run]
     _bridge(shift, runs)
     ball = ball + shift
     ball[:, 1] = np.maximum(ball[:, 1], _clearance(ball, ball_contact, flat, fps))
@@ -142,12 +131,13 @@ def _clearance(ball: Array, contact: Array, flat: float, fps: float) -> Array:
     return np.asarray(np.where(contact, flat, (around[:-2] + 2 * least + around[2:]) / 4))
 
 
-def _bridge(shift: Array, runs: list[tuple[int, int]]) -> None:
+def _bridge(shift: Array, runs: list[slice]) -> None:
     """Interpolate a shift between runs, in place. Before the first run and after the last it is constant."""
     if not runs:
         return
-    shift[: runs[0][0]], shift[runs[-1][1] :] = shift[runs[0][0]], shift[runs[-1][1] - 1]
-    for (_, stop), (first, _) in pairwise(runs):
+    shift[: runs[0].start], shift[runs[-1].stop :] = shift[runs[0].start], shift[runs[-1].stop - 1]
+    for before, behind in pairwise(runs):
+        stop, first = before.stop, behind.start
         share = np.arange(1, first - stop + 1)[:, None] / (first - stop + 1)
         soft = share * share * (3 - 2 * share)
         shift[stop:first] = shift[stop - 1] * (1 - soft) + shift[first] * soft
