@@ -9,14 +9,12 @@ import argparse
 import gc
 import json
 import statistics
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
 
 import posegen
-from benchmarks.measure import ROOT, compare, use_one_core
+from benchmarks.measure import compare, module, printed_by, use_one_core
 from posegen.synthesis import synthesize
 
 NAMES = ("joints", "action", "contact")
@@ -52,9 +50,7 @@ def measure(samples: int, pairs: int) -> dict[str, Any]:
 
 def measured_apart(samples: int, pairs: int) -> dict[str, Any]:
     """Like :func:`measure`, in a separate process, because a process stays on its one core."""
-    command = [sys.executable, "-m", "benchmarks.copying", "--samples", str(samples), "--pairs", str(pairs)]
-    result: dict[str, Any] = json.loads(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout)
-    return result
+    return dict(printed_by(module("benchmarks.copying", "--samples", samples, "--pairs", pairs)))
 
 
 def main() -> None:

@@ -10,8 +10,6 @@ import argparse
 import gc
 import json
 import statistics
-import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +20,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 import posegen
-from benchmarks.measure import ROOT, compare, use_one_core
+from benchmarks.measure import compare, module, printed_by, use_one_core
 from posegen.config.schema import Config
 from posegen.dataset.layout import Header
 from posegen.dataset.runs import current_run
@@ -92,10 +90,7 @@ def measure(samples: int, pairs: int, folder: Path) -> dict[str, Any]:
 
 def measured_apart(samples: int, pairs: int, folder: Path) -> dict[str, Any]:
     """Like :func:`measure`, in a separate process, because a process stays on its one core."""
-    command = [sys.executable, "-m", "benchmarks.end_to_end", "--samples", str(samples), "--pairs", str(pairs)]
-    printed = subprocess.run([*command, "--folder", str(folder)], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
-    result: dict[str, Any] = json.loads(printed)
-    return result
+    return dict(printed_by(module("benchmarks.end_to_end", "--samples", samples, "--pairs", pairs, "--folder", folder)))
 
 
 def main() -> None:

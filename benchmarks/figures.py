@@ -8,7 +8,7 @@ import platform
 import re
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -18,10 +18,11 @@ __all__ = [
     "RESULTS",
     "Figure",
     "described_machine",
+    "filled_page",
     "machine_sentence",
     "provenance",
+    "results_table",
     "update",
-    "verdict",
     "write",
     "write_document",
 ]
@@ -111,16 +112,25 @@ def write_document(title: str, document: dict[str, Any]) -> Path:
     section = document["section"]
     text = json.dumps(document, indent=1, default=lambda value: value.item()) + "\n"  # NumPy scalars become plain numbers
     (RESULTS / f"{section}.json").write_text(_without_paths(text), encoding="utf-8")
-    lines = [f"# {title}", "", "| measure | value | target | result |", "|---|---|---|---|"]
-    lines += [f"| {f['name']} | {f['value']} | {f['target']} | {verdict(f['passed'])} |" for f in document["figures"]]
     table = RESULTS / f"{section}.md"
-    table.write_text(_without_paths("\n".join([*lines, "", provenance(document)]) + "\n"), encoding="utf-8")
+    text = "\n".join([f"# {title}", "", results_table(document["figures"]), "", provenance(document)]) + "\n"
+    table.write_text(_without_paths(text), encoding="utf-8")
     return table
 
 
-def verdict(passed: bool | None) -> str:
-    """Return the text of a table's result column."""
-    return "" if passed is None else "pass" if passed else "**fail**"
+def results_table(figures: Sequence[Mapping[str, Any]], head: str = "| measure | value | target | result |") -> str:
+    """Return a Markdown table of figures as they are stored."""
+    verdicts = {None: "", True: "pass", False: "**fail**"}
+    lines = [f"| {f['name']} | {f['value']} | {f['target']} | {verdicts[f['passed']]} |" for f in figures]
+    return "\n".join([head, "|---|---|---|---|", *lines])
+
+
+def filled_page(template: Path, parts: Mapping[str, str]) -> str:
+    """Return a template with its parts, ``{{name}}``."""
+    text = template.read_text(encoding="utf-8")
+    for name, part in parts.items():
+        text = text.replace(f"{{{{{name}}}}}", part)
+    return text
 
 
 def _without_paths(text: str) -> str:

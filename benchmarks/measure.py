@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import statistics
 import subprocess
@@ -10,10 +11,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 
-__all__ = ["ROOT", "Comparison", "Peak", "compare", "kill_family", "peak_memory", "posegen", "use_one_core"]
+__all__ = [
+    "ROOT", "Comparison", "Peak", "compare", "folder_bytes", "kill_family", "module", "peak_memory", "posegen", "printed_by",
+    "use_one_core",
+]  # fmt: skip
 
 ROOT = Path(__file__).parent.parent
 
@@ -65,7 +70,22 @@ def compare(
 
 def posegen(*arguments: str | Path) -> list[str]:
     """Return a posegen command for this Python."""
-    return [sys.executable, "-m", "posegen", *map(str, arguments)]
+    return module("posegen", *arguments)
+
+
+def module(name: str, *arguments: object) -> list[str]:
+    """Return the command that runs a module by this Python."""
+    return [sys.executable, "-m", name, *map(str, arguments)]
+
+
+def printed_by(command: Sequence[str], environment: Mapping[str, str] = os.environ) -> Any:
+    """Run a command, and return the JSON document that it prints."""
+    return json.loads(subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE).stdout)
+
+
+def folder_bytes(folder: Path) -> int:
+    """Return the bytes of all files in a folder."""
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
 def peak_memory(command: Sequence[str], environment: Mapping[str, str] = os.environ, every: float = POLL) -> Peak:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 import posegen
 from benchmarks.datasets import generate
+from benchmarks.measure import folder_bytes
 from benchmarks.peers import PEERS
 from posegen.dataset.batches import Batches
 
@@ -41,7 +42,7 @@ def measure(samples: int, rounds: int, folder: Path) -> dict[str, Any]:
     sequences = joints.reshape(-1, *joints.shape[2:])
     marks = np.sort(marked(sequences))
     readers: dict[str, Epoch] = {"posegen": partial(own, dataset.batches(SIZE, fields=["joints"], window=WINDOW))}
-    sizes, absent = {"posegen": megabytes(path / "motion.zarr/joints")}, {}
+    sizes, absent = {"posegen": folder_bytes(path / "motion.zarr/joints") / 1e6}, {}
     writing = {}
     for number, (name, peer) in enumerate(PEERS.items()):
         place = folder / f"peer-{number}"
@@ -53,7 +54,7 @@ def measure(samples: int, rounds: int, folder: Path) -> dict[str, Any]:
             absent[name] = str(error)
             continue
         writing[name] = len(sequences) / (time.perf_counter() - started)
-        sizes[name] = megabytes(place)
+        sizes[name] = folder_bytes(place) / 1e6
         readers[name] = partial(peer.read, place, sequences[0].copy(), SIZE, WINDOW)
     del joints, sequences
     seconds = in_turns(readers, rounds, marks)
@@ -114,10 +115,6 @@ def in_turns(readers: dict[str, Epoch], rounds: int, marks: Array) -> dict[str, 
 def marked(sequences: Array) -> Array:
     """Return a number that identifies a sequence: the sum of pelvis coordinates at some frames."""
     return sequences[:, 0, ::50, 0].astype(np.float64).reshape(len(sequences), -1) @ np.array([1.0, 3.0, 7.0] * 5)
-
-
-def megabytes(folder: Path) -> float:
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e6
 
 
 def installed(package: str) -> str | None:

@@ -9,8 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
@@ -18,7 +16,7 @@ from multiprocessing.connection import Connection
 import numpy as np
 
 import posegen
-from benchmarks.measure import ROOT, compare
+from benchmarks.measure import compare, module, printed_by
 from posegen.synthesis import synthesize
 
 SHARD = 200
@@ -78,9 +76,7 @@ def rate_ratio(work: Callable[[int], None], shards: int, pairs: int) -> float:
 
 def measured_apart(shards: int, pairs: int) -> dict[str, float]:
     """Measure in a separate process, whose children import the functions from a module other than the main one."""
-    command = [sys.executable, "-m", "benchmarks.scaling", "--shards", str(shards), "--pairs", str(pairs)]
-    result: dict[str, float] = json.loads(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout)
-    return result
+    return dict(printed_by(module("benchmarks.scaling", "--shards", shards, "--pairs", pairs)))
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures import RESULTS, provenance, verdict
+from benchmarks.figures import RESULTS, filled_page, provenance, results_table
 
 __all__ = ["PAGE", "page", "write"]
 
@@ -21,7 +21,7 @@ def page() -> str:
     figures = (
         _table(json.loads(results.read_text("utf-8"))) if results.exists() else f"`make judge SECTION={SECTION}` measures them."
     )
-    return TEMPLATE.read_text("utf-8").replace("{{figures}}", figures)
+    return filled_page(TEMPLATE, {"figures": figures})
 
 
 def write() -> Path:
@@ -31,14 +31,8 @@ def write() -> Path:
 
 
 def _table(results: dict[str, Any]) -> str:
-    lines = [
-        provenance(results),
-        "",
-        "| attack | outcome | target | result |",
-        "|---|---|---|---|",
-    ]
-    lines += [f"| {f['name']} | {f['value']} | {f['target']} | {verdict(f['passed'])} |" for f in results["figures"]]
-    return "\n".join(lines)
+    table = results_table(results["figures"], "| attack | outcome | target | result |")
+    return f"{provenance(results)}\n\n{table}"
 
 
 if __name__ == "__main__":

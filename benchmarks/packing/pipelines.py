@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -18,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.measure import ROOT, use_one_core
+from benchmarks.measure import module, printed_by, use_one_core
 from benchmarks.packing.joints import Array, header_and_field, joints
 
 FUSED, ZARRS = "zarr.core.codec_pipeline.FusedCodecPipeline", "zarrs.ZarrsCodecPipeline"
@@ -50,10 +49,7 @@ def _apart(name: str, path: str, folder: Path) -> dict[str, float]:
     environment = {**os.environ, "ZARR_THREADING__MAX_WORKERS": "1", "RAYON_NUM_THREADS": "1"}
     if path:
         environment["ZARR_CODEC_PIPELINE__PATH"] = path
-    command = [sys.executable, "-m", "benchmarks.packing.pipelines", name, str(folder)]
-    printed = subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE).stdout
-    result: dict[str, float] = json.loads(printed)
-    return result
+    return dict(printed_by(module("benchmarks.packing.pipelines", name, folder), environment))
 
 
 def _timed(work: Callable[[], object]) -> float:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.figures import Figure
-from benchmarks.measure import ROOT
+from benchmarks.measure import module, printed_by
 from benchmarks.speed.targets import KINEMATICS_BY_MUJOCO, KINEMATICS_BY_TORCH
 
 TORCH = ("torch by matrices", "torch by rows")
@@ -17,8 +14,7 @@ TORCH = ("torch by matrices", "torch by rows")
 
 def measure(folder: Path) -> Iterator[Figure]:
     del folder  # nothing is written
-    command = [sys.executable, "-m", "benchmarks.kinematics"]
-    found = json.loads(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout)
+    found = printed_by(module("benchmarks.kinematics"))
     yield Figure(
         "forward kinematics of 22 joints: posegen, ns per pose", f"{found['posegen']['nanoseconds']:.0f}", detail=found
     )

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.figures import Figure
-from benchmarks.measure import ROOT
+from benchmarks.measure import module, printed_by
 
 ROUNDS = "5"
 
 
 def measure(folder: Path) -> Iterator[Figure]:
-    command = [sys.executable, "-m", "benchmarks.packing", "--json", "--rounds", ROUNDS, "--folder", str(folder)]
-    found = json.loads(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout)
+    found = printed_by(module("benchmarks.packing", "--json", "--rounds", ROUNDS, "--folder", folder))
     now, better = found["packing"][0], found["better"]
     value = f"{now['write']:,.0f} MB/s written, {now['read']:,.0f} read, {now['latency']:.2f} ms to a sequence"
     yield Figure(f"packing of joints: {now['choice']}", f"{value}, {now['size']:.1%} of the bytes", detail=found)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.figures import Figure
-from benchmarks.measure import ROOT
+from benchmarks.measure import module, printed_by
 
 SAMPLES = "2000"
 ROUNDS = "7"
@@ -19,8 +16,7 @@ RIVALS = ("webdataset", "streaming", "litdata", "h5py")
 
 
 def measure(folder: Path) -> Iterator[Figure]:
-    command = [sys.executable, "-m", "benchmarks.reading", "--samples", SAMPLES, "--rounds", ROUNDS, "--folder", str(folder)]
-    found = json.loads(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout)
+    found = printed_by(module("benchmarks.reading", "--samples", SAMPLES, "--rounds", ROUNDS, "--folder", folder))
     own = found["readers"]["posegen"]["sequences_per_second"]
     value = f"{own:,.0f} (goal {GOAL:,})"
     yield Figure("posegen: sequences/s in shuffled batches of 64", value, detail=found)

@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks import copying, scaling
 from benchmarks.end_to_end import measured_apart
 from benchmarks.figures import Figure
-from benchmarks.measure import ROOT, compare, peak_memory, posegen
+from benchmarks.measure import ROOT, compare, folder_bytes, peak_memory, posegen
 from benchmarks.speed.targets import (
     GENERATE_BY_STORING,
     GENERATE_GOAL,
@@ -94,7 +94,7 @@ def _full(folder: Path) -> Figure:
     started = time.monotonic()
     peak = peak_memory(posegen("generate", "--config", "full", "--quiet", "--out", path), every=MEMORY_INTERVAL)
     minutes = (time.monotonic() - started) / 60
-    stored = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    stored = folder_bytes(path)
     shutil.rmtree(path)
     memory = f"{peak.resident / 1e6:,.0f} MB resident, {peak.proportional / 1e6:,.0f} MB with shared memory counted once"
     value = f"{minutes:.1f} minutes, {stored / 1e9:.1f} GB, {memory}; {available_cores()} workers"

@@ -5,15 +5,13 @@ Nothing else may use the machine: a stage is measured once, and load that change
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from benchmarks.figures import Figure
-from benchmarks.measure import ROOT, posegen
+from benchmarks.measure import folder_bytes, posegen, printed_by
 from benchmarks.motion.clips import scaled
 from posegen.quantities import human_bytes, human_time
 
@@ -39,7 +37,7 @@ def measure(folder: Path) -> Iterator[Figure]:
     whole = _compared(f"{name}: all stages", estimated, sum(taken.values()))
     good = estimated["low"] <= sum(taken.values()) <= estimated["high"]
     yield Figure(whole.name, whole.value, "within the estimated interval", good)
-    stored = sum(file.stat().st_size for file in (folder / "run").rglob("*") if file.is_file())
+    stored = folder_bytes(folder / "run")
     yield Figure(f"{name}: disk", f"{human_bytes(stored)}, estimated {human_bytes(estimated['bytes'])}")
     large = _document(*profile, "--through", "embed", "--encoder", LARGE, environment=environment)["pipelines"][0]
     embed = next(stage for stage in large["stages"] if stage["name"] == "embed")
@@ -58,7 +56,4 @@ def _interval(estimate: Mapping[str, Any]) -> str:
 
 def _document(*arguments: str | Path, environment: Mapping[str, str]) -> dict[str, Any]:
     """Return the JSON document of a command."""
-    command = posegen(*arguments, "--json", "--quiet")
-    process = subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True)
-    document: dict[str, Any] = json.loads(process.stdout)
-    return document
+    return dict(printed_by(posegen(*arguments, "--json", "--quiet"), environment))

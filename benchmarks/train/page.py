@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures import RESULTS, provenance, verdict
+from benchmarks.figures import RESULTS, filled_page, provenance, results_table
 from benchmarks.train.against_published import ALL, BASE, CHANGES, POSEGEN, PUBLISHED, STRETCHES
 from benchmarks.train.presets import PRESETS
 
@@ -37,10 +37,7 @@ def page() -> str:
         "presets": _presets(figures),
         "promises": _promises(figures),
     }
-    text = TEMPLATE.read_text("utf-8")
-    for name, part in parts.items():
-        text = text.replace(f"{{{{{name}}}}}", part)
-    return text
+    return filled_page(TEMPLATE, parts)
 
 
 def write() -> Path:
@@ -100,8 +97,7 @@ def _promises(figures: Figures) -> str:
 def _table(figures: Figures) -> str:
     if not figures:
         return UNMEASURED
-    lines = ["| measure | value | target | result |", "|---|---|---|---|"]
-    return "\n".join([*lines, *(f"| {f['name']} | {f['value']} | {f['target']} | {verdict(f['passed'])} |" for f in figures)])
+    return results_table(figures)
 
 
 def _value(figures: Figures, name: str) -> str:

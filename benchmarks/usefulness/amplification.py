@@ -5,8 +5,6 @@ All methods take equally many steps from new weights. A method with two phases t
 
 from __future__ import annotations
 
-import json
-import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -18,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from benchmarks.datasets import generate
-from benchmarks.measure import ROOT, posegen
+from benchmarks.measure import posegen, printed_by
 from benchmarks.usefulness import action, lifting
 from benchmarks.usefulness.cameras import Poses, joined, seen
 from benchmarks.usefulness.clips import Clips
@@ -154,7 +152,7 @@ def _generated(joints: Sequence[Array], families: Array, fps: float, folder: Pat
         np.savez(folder / "clips" / f"{IMPORTED[family]}_{number:03}.npz", joints=clip, fps=fps)
     library = folder / "own"
     command = posegen("import", folder / "clips", "--out", library, "--json", "--quiet")
-    found = json.loads(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout)
+    found = printed_by(command)
     options = (f"story.library={library}", "story.themes={own: 1}", f"samples={AMPLIFIED_SAMPLES}", *BODIES)
     dataset = generate(folder / "dataset", "--config", "default", *(part for option in options for part in ("--set", option)))
     made, shown = excerpts(dataset, lambda name: name.removeprefix(PREFIX).rstrip("0123456789").rstrip("_"))

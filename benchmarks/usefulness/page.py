@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures import RESULTS, machine_sentence
+from benchmarks.figures import RESULTS, filled_page, machine_sentence
 from benchmarks.usefulness import amplification_page, definitions, lifting
 from benchmarks.usefulness.chart import draw
 from benchmarks.usefulness.definitions import (
@@ -50,10 +50,7 @@ def page(folder: Path = RESULTS) -> str:
         "fine_tuning": f"{definitions.FINE_TUNING:g}",
         "weights": f"{sum(each.numel() for each in lifting.Lifter().parameters()):,}",
     }
-    text = TEMPLATE.read_text("utf-8")
-    for name, part in parts.items():
-        text = text.replace(f"{{{{{name}}}}}", part)
-    return text
+    return filled_page(TEMPLATE, parts)
 
 
 def write() -> list[Path]:
