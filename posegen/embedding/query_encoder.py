@@ -8,7 +8,6 @@ They are made once per model on a machine, where vectors are cached, and give th
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from posegen.dataset.files import write_durably
 from posegen.embedding.cache import cache_folder
 from posegen.embedding.encoder import Encoded, Encoder, Prepared, unit_length
 from posegen.embedding.models import find_encoder, load_fingerprinted
+from posegen.embedding.transformer import TransformerBackend, export_vectors, open_session
 from posegen.errors import PosegenError
 from posegen.hashing import byte_hash
 from posegen.machine import available_cores, private_folder
@@ -103,8 +103,6 @@ def _folder(model: str) -> Path | None:
 
 def _export(encoder: Encoder, folder: Path, model: str, notify: Notify) -> Encoder:
     """Export an encoder; return the export, or the encoder if it has none that gives the same vectors."""
-    from posegen.embedding.transformer import TransformerBackend, export_vectors
-
     backend = encoder.backend
     if not isinstance(backend, TransformerBackend) or not hasattr(backend.model.tokenizer, "backend_tokenizer"):
         notify(f"{encoder.name} can only be run by torch, so each search takes some seconds longer")
@@ -146,15 +144,8 @@ def _read(folder: Path, model: str) -> Encoder | None:
         return None
     if about.version != _VERSION or any(byte_hash([data]) != about.hashes.get(name) for name, data in files.items()):
         return None
-    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # otherwise it reports its use to its vendor
-    import onnxruntime
     from tokenizers import Tokenizer
 
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = available_cores()
-    # Threads that spin while waiting take cores from other processes.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    session = onnxruntime.InferenceSession(files[MODEL], options, providers=["CPUExecutionProvider"])
-    tokenizer = Tokenizer.from_buffer(files[TOKENIZER])
-    backend = _OnnxBackend(tokenizer, session, about.prompts, about.padding)
+    session = open_session(files[MODEL], available_cores())
+    backend = _OnnxBackend(Tokenizer.from_buffer(files[TOKENIZER]), session, about.prompts, about.padding)
     return Encoder(about.name, about.dimension, f"{model}-float32", backend, about.limit)

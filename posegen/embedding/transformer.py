@@ -324,17 +324,24 @@ def int8_core(model: Any, name: str, threads: int) -> Callable[[dict[str, Any]],
         return _core_of(small, threads)
 
 
-def _core_of(path: Path, threads: int) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """Return a function that runs an exported transformer in onnxruntime."""
+def open_session(model: Path | bytes, threads: int) -> Any:
+    """Return a session of onnxruntime that runs an exported model on the CPU."""
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # otherwise it reports its use to its vendor
     import onnxruntime
-    import torch
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     # Threads that spin while waiting take cores from other processes and from the tokenisation of the next batch.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+def _core_of(path: Path, threads: int) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Return a function that runs an exported transformer."""
+    import torch
+
+    session = open_session(path, threads)
 
     def run(features: dict[str, Any]) -> dict[str, Any]:
         found = session.run(None, {name: features[name].numpy() for name in _INPUTS})
