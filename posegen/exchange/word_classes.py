@@ -71,16 +71,17 @@ class Tagger:
 @lru_cache(maxsize=4)
 def library_tagger(library: Library) -> Tagger:
     """Return the tagger of the captions of a library."""
-    forms = [match.group().replace("-", "").split("|") for text in _texts(library.words) for match in _FORMS.finditer(text)]
-    return Tagger(_VERBS | {form: verb[-1] for verb in forms for form in verb})
+    verbs = [forms.replace("-", "").split("|") for forms in verb_forms(library.words)]
+    return Tagger(_VERBS | {form: verb[-1] for verb in verbs for form in verb})
 
 
-def _texts(words: Any) -> Iterator[str]:
+def verb_forms(words: Any) -> Iterator[str]:
+    """Yield each verb of a library's words in its forms, such as ``walks|walking|walked|walk``."""
     if isinstance(words, str):
-        yield words
+        yield from _FORMS.findall(words)
     elif isinstance(words, Mapping | list):
         for value in words.values() if isinstance(words, Mapping) else words:
-            yield from _texts(value)
+            yield from verb_forms(value)
 
 
 def _singular(noun: str) -> str:

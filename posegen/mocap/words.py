@@ -10,12 +10,11 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
+from posegen.exchange.word_classes import verb_forms
 from posegen.library.load import load_library
 
-FORMS = ("does", "doing", "did", "do")
 MOST_WORDS = 8
 MOST_VERBS = 12
-_FORMS = re.compile(r"[a-z'-]+(?:\|[a-z'-]+){3}")
 _SUBJECT = re.compile(
     r"^(?:(?:a|an|the|this|one)\s+)?(?:\w+\s+)?(?:person|man|woman|human|figure|someone|somebody|individual|guy|girl|boy|character|subject|he|she)"
     r"(?:\s+(?:is|was|then|who|that|starts?\s+(?:by|to)|begins?\s+(?:by|to)))*\s+"
@@ -47,23 +46,14 @@ def known_verbs() -> Mapping[str, str]:
     for entry in " ".join(_IRREGULAR.split()).split(", "):
         base, *others = entry.split()
         _add(known, "|".join((*others, base)))
-    for text in _texts(load_library().words["actions"]):
-        for match in _FORMS.finditer(text):
-            _add(known, match.group())
+    for forms in verb_forms(load_library().words["actions"]):
+        _add(known, forms)
     return known
 
 
 def _add(known: dict[str, str], forms: str) -> None:
     for form in forms.split("|"):
         known.setdefault(form, forms)
-
-
-def _texts(words: object) -> Iterable[str]:
-    if isinstance(words, str):
-        yield words
-    elif isinstance(words, Mapping | list):
-        for each in words.values() if isinstance(words, Mapping) else words:
-            yield from _texts(each)
 
 
 def verb_of_label(label: str) -> str:
