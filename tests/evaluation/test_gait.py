@@ -125,16 +125,8 @@ def test_a_tally_keeps_means_and_a_bounded_number_of_walks() -> None:
 
 
 def test_walking_is_measured_from_positions() -> None:
-    frames, speed, stride, stance = 150, 1.3, 1.08, 0.6
-    joints = standing(frames)
-    times = np.arange(frames) / FPS
-    for side, foot in ((0, (7, 10)), (1, (8, 11))):
-        phase = (times / stride + side / 2) % 1
-        # The foot moves backwards linearly in stance and forwards linearly in swing.
-        ahead = np.where(phase < stance, 0.5 - phase / stance, (phase - stance) / (1 - stance) - 0.5) * speed * stride * stance
-        joints[:, foot, 2] += ahead[:, None]
-    joints[..., 2] += speed * times[:, None]
-    walk = measure_walk(Recording("clip", "1", joints, FPS))
+    speed, stride, stance = 1.3, 1.08, 0.6
+    walk = measure_walk(Recording("clip", "1", walker(speed, stride, stance, rise=0.0).joints, FPS))
     assert walk is not None
     assert walk.speed == pytest.approx(speed, abs=0.01)
     assert walk.cadence == pytest.approx(120 / stride, rel=0.01)

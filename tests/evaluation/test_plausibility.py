@@ -5,23 +5,15 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks.generate.realism import frozen_frames
-from posegen.bodies import body_offsets
 from posegen.evaluation.plausibility import bone_length_error, contact_speeds, floor_depth, sole_depth
-from posegen.scene import empty_scenes
-from posegen.skeleton import JOINTS, PARENTS, sole_points
-
-FPS = 25.0
+from posegen.skeleton import JOINTS
+from tests.evaluation import figures
+from tests.evaluation.figures import FPS
 
 
 @pytest.fixture
 def standing() -> NDArray[np.float64]:
-    """Return ten frames of a body in the rest pose, soles on the floor."""
-    offsets = body_offsets(empty_scenes(1, 1, 1).persons)[0, 0].astype(np.float64)
-    pose = np.zeros((len(JOINTS), 3))
-    for joint, parent in enumerate(PARENTS):
-        pose[joint] = offsets[joint] + (pose[parent] if parent >= 0 else 0)
-    pose[:, 1] -= sole_points(pose)[:, 1].min()
-    return np.tile(pose, (10, 1, 1))
+    return figures.standing()
 
 
 def contact_of(*touching: int) -> NDArray[np.uint8]:
