@@ -16,6 +16,7 @@ from posegen.errors import PosegenError, UsageError
 from posegen.fields.field import DerivedField, Sequences, compute_fields, select_fields
 from posegen.plugins import FIELDS, STORED_ARRAYS, Registry
 from tests.fields.conftest import computed
+from tests.installing import install
 
 SMALL = ["frames=30", "variants.speed=null", "store.shard=4", "store.chunk=2"]
 
@@ -98,12 +99,8 @@ def test_required_fields_come_first() -> None:
 
 
 def test_a_plugin_adds_a_field(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    package = tmp_path / "package"
-    (package / "height-1.0.dist-info").mkdir(parents=True)
-    (package / "height_field.py").write_text(PLUGIN)
-    (package / "height-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: height\nVersion: 1.0\n")
-    (package / "height-1.0.dist-info" / "entry_points.txt").write_text("[posegen.fields]\nheight = height_field:HEIGHT\n")
-    monkeypatch.syspath_prepend(str(package))
+    install(tmp_path / "package", PLUGIN, fields="HEIGHT")
+    monkeypatch.syspath_prepend(str(tmp_path / "package"))
     # The plug-ins that a registry has found are kept: look again, and again after the test.
     fresh: Registry[DerivedField] = Registry(FIELDS.group, FIELDS.built_in)
     for module in ("posegen.config.schema", "posegen.fields.field", "posegen.plugins"):

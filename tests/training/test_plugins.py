@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.installing import install
 from tests.training.tiny import SETTINGS
 
 pytestmark = pytest.mark.slow
@@ -47,14 +47,7 @@ NPZ = ModelFormat(serialize, run)
 
 
 def test_a_task_and_a_model_format_of_another_package(dataset: Path, tmp_path: Path) -> None:
-    installed = tmp_path / "example-1.0.dist-info"
-    installed.mkdir()
-    (tmp_path / "example.py").write_text(PACKAGE)
-    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: example\nVersion: 1.0\n")
-    (installed / "entry_points.txt").write_text(
-        "[posegen.tasks]\nmoves = example:MOVES\n[posegen.model_formats]\nnpz = example:NPZ\n"
-    )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    environment = install(tmp_path, PACKAGE, tasks="MOVES", model_formats="NPZ")
 
     def posegen(*arguments: str) -> str:
         command = [sys.executable, "-m", "posegen", *arguments]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.running import ROOT
+from tests.installing import install
 
 RECORD = """
 from dataclasses import replace
@@ -57,12 +56,7 @@ print(json.dumps({
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    (tmp_path / "turning.py").write_text(RECORD)
-    installed = tmp_path / "turning-1.0.dist-info"
-    installed.mkdir()
-    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: turning\nVersion: 1.0\n")
-    (installed / "entry_points.txt").write_text("[posegen.variants]\nturn = turning:TURN\n")
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)])}
+    return install(tmp_path, RECORD, variants="TURN")
 
 
 @pytest.mark.slow
