@@ -11,10 +11,15 @@ import runpy
 import subprocess
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Programs"]
+import pytest
+
+from tests.once import made_once
+
+__all__ = ["Programs", "run_once"]
 
 ROOT = Path(__file__).parents[1]
 
@@ -47,6 +52,28 @@ class Programs:
         """End the process that forks."""
         if self._process is not None:
             self._process.communicate()
+
+
+def run_once(
+    factory: pytest.TempPathFactory,
+    programs: Programs,
+    name: str,
+    module: str,
+    *arguments: str,
+    prepare: Callable[[Path], object] = lambda folder: None,
+    **environment: str,
+) -> tuple[Path, dict[str, Any]]:
+    """Run a module once for all workers of pytest-xdist, and return its folder, which `prepare` fills, and what it prints.
+
+    Its last argument is the folder.
+    """
+
+    def make(folder: Path) -> None:
+        prepare(folder)
+        programs.run(folder, module, *arguments, folder, **environment)
+
+    folder = made_once(factory, name, make)
+    return folder, json.loads((folder / "reported.json").read_text(encoding="utf-8"))
 
 
 def _started() -> subprocess.Popen[str]:

@@ -64,14 +64,15 @@ def test_each_target_has_an_estimate(profiled: dict[str, Any]) -> None:
 @pytest.mark.slow
 def test_a_target_that_does_not_fit_exits_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "disk").mkdir()
-    options = ["--target=60,1000000000", "--budget=0.1s", "--out", str(tmp_path / "disk" / "dataset")]
+    options = ["--target=60,1000000000", "--budget=0.1s", "--workers=2", "--repeats=2", "--out", str(tmp_path / "disk/dataset")]
     assert main([*PROFILE, *options]) == 1
     out, error = capsys.readouterr()
     assert re.search(r"^ captions +[\d,]+ +\d+\.\d% ", out, re.MULTILINE)
     assert re.search(r"^ 60 .* no *$", out, re.MULTILINE)
     assert "1,000,000,000 samples do not fit on this disk: they need " in out
     assert re.search(r"^60 samples (may )?take longer than 0s: up to ", out, re.MULTILINE)
-    assert "Recommended: --workers 1, shards of " in out
+    assert re.search(r"^ 1 .*\n 2 ", out, re.MULTILINE)
+    assert re.search(r"^Recommended: --workers [12], shards of ", out, re.MULTILINE)
     assert error.splitlines()[-1] == "measuring the start of the program"
     assert [*(tmp_path / "disk").iterdir()] == []
 

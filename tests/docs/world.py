@@ -27,6 +27,8 @@ _SIZES = (
     (re.compile(r" /(scratch|volume)"), r" \1"),
 )
 _FIRST = {"evaluate": "--samples 4", "report": "--samples 4", "paraphrase": "--limit 2", "generate": "--workers 1"}
+# A measured run has six shards at least. tests/cli/test_profile.py repeats runs, and has several workers.
+_PROFILED = "--repeats 1 --workers 1 --set store.shard=4 --set store.chunk=4"
 _STEPS = "--set steps=2 --set machine.threads=1 --set machine.precision=32-true --set machine.micro_batch=8"
 
 
@@ -42,7 +44,9 @@ def small(command: str) -> list[str]:
         command += f" --samples {SAMPLES}"
     if name == "train" and "--estimate" not in command:
         command += f" {_STEPS}"
-    if name == "run":
+    if name == "profile":
+        command += f" {_PROFILED}" if "--target" in command else f" {_PROFILED} --target 48"
+    if name == "run" or "--through" in command:
         tasks = re.findall(r"--task (\w+)", command) or ["retrieval", "motion"]
         command += "".join(" " + _STEPS.replace("--set ", f"--set {task}:") for task in tasks)
     if name in _FIRST and _FIRST[name].split()[0] not in command:

@@ -14,20 +14,16 @@ if not all(find_spec(name) for name in ("torch", "lightning", "safetensors", "se
     pytest.skip("the groups embed and train are not installed", allow_module_level=True)
 
 from posegen.cli.main import main
-from tests.once import made_once
 from tests.pipeline.killed_runs import KILLED_IN
-from tests.running import Programs
+from tests.running import Programs, run_once
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> tuple[Path, dict[str, Any]]:
-    def make(folder: Path) -> None:
-        programs.run(folder, "tests.pipeline.killed_runs", folder, POSEGEN_EMBEDDING_CACHE=str(folder / "cache"))
-
-    folder = made_once(tmp_path_factory, "pipelines", make)
-    return folder, json.loads((folder / "reported.json").read_text())
+    cache = str(tmp_path_factory.mktemp("cache"))
+    return run_once(tmp_path_factory, programs, "pipelines", "tests.pipeline.killed_runs", POSEGEN_EMBEDDING_CACHE=cache)
 
 
 def test_a_pipeline_killed_in_every_stage_ends_with_the_same_results(results: tuple[Path, dict[str, Any]]) -> None:

@@ -24,4 +24,4 @@ def _one_thread() -> None:
 
 @pytest.fixture(scope="session")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.make(tmp_path_factory.mktemp("tiny") / "dataset")
+    return tiny.make_once(tmp_path_factory, "tiny")

@@ -1,6 +1,6 @@
 """Training runs, each in a process forked from one that has imported everything; some are killed by SIGKILL.
 
-``python -m tests.training.forked_runs quick|slow DATASET FOLDER`` prints the results as JSON.
+``python -m tests.training.forked_runs quick|slow FOLDER`` prints the results as JSON; ``FOLDER/dataset`` is trained on.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import shutil
 import signal
 import sys
 import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,10 +34,11 @@ from tests.training.naive_training import beside_naive
 KILLED_AT = (3, 8)
 
 
+@dataclass
 class Killer(tiny.Recorder):
     """Kills its process at a step."""
 
-    at = 0
+    at: int = 0
 
     def update(self, done: int, details: str = "") -> None:
         super().update(done, details)
@@ -66,10 +69,11 @@ class ShortInsideStep(tiny.Recorder):
             handle = register_optimizer_step_post_hook(fail)
 
 
+@dataclass
 class ParentKiller(Killer):
     """Writes the process numbers of the other training processes to a file and kills its own process at a step."""
 
-    children = Path()
+    children: Path = Path()
 
     def update(self, done: int, details: str = "") -> None:
         if done == self.at:
@@ -125,6 +129,23 @@ def run_in_fork(
     return dict(json.loads(report))
 
 
+def killed_and_resumed(
+    run: Callable[..., dict[str, Any]],
+    folder: Path,
+    at: int,
+    *overrides: str,
+    whole: str = "whole",
+    resumed: Sequence[str] = (),
+    **options: Any,
+) -> dict[str, Any]:
+    """Kill a run at a step, and resume it with more settings; compare its weights with those of the run `whole`."""
+    name = "killed" if whole == "whole" else f"{whole} killed"
+    first = run(name, Killer(at=at), *overrides, **options)
+    again = run(name, tiny.Recorder(), *overrides, *resumed, **options)
+    one, other = ((folder / each / "model.safetensors").read_bytes() for each in (whole, name))
+    return {"killed first": first, "killed": again, "same weights": one == other}
+
+
 def _record_losses(losses: list[float]) -> None:
     """Append the loss of each step of this process to a list."""
     original = Logs.step
@@ -148,9 +169,7 @@ def quick_runs(dataset: Path, folder: Path) -> dict[str, Any]:
     """Train a run without interruption, and one that is killed twice and resumed."""
     reports: dict[str, Any] = {"whole": run_in_fork(dataset, folder / "whole", tiny.Recorder())}
     for number, at in enumerate(KILLED_AT):
-        killer = Killer()
-        killer.at = at
-        reports[f"killed {number}"] = run_in_fork(dataset, folder / "killed", killer)
+        reports[f"killed {number}"] = run_in_fork(dataset, folder / "killed", Killer(at=at))
     reports["resumed"] = run_in_fork(dataset, folder / "killed", tiny.Recorder())
     reports["again"] = run_in_fork(dataset, folder / "killed", tiny.Recorder())
     reports["other settings"] = run_in_fork(dataset, folder / "killed", tiny.Recorder(), "optimiser.rate=1e-3")
@@ -183,9 +202,8 @@ def _over_budget(dataset: Path, run: Path) -> dict[str, Any]:
 
 def _damaged(dataset: Path, folder: Path) -> dict[str, Any]:
     """Resume a killed run whose last checkpoint is damaged."""
-    killer, run = Killer(), folder / "damaged"
-    killer.at = 11
-    run_in_fork(dataset, run, killer)
+    run = folder / "damaged"
+    run_in_fork(dataset, run, Killer(at=11))
     last = max((run / "checkpoints").glob("*.safetensors"))
     last.write_bytes(last.read_bytes()[:-1])
     return run_in_fork(dataset, run, tiny.Recorder()) | {"last": int(last.stem)}
@@ -201,10 +219,8 @@ def _other_version(dataset: Path, folder: Path) -> dict[str, Any]:
 
 def _two_devices(dataset: Path, folder: Path) -> dict[str, Any]:
     """Resume a run of one process with two, and a killed run of two processes with one."""
-    killer, parent_killer = Killer(), ParentKiller()
-    killer.at = parent_killer.at = 8
-    parent_killer.children = folder / "children.json"
-    run_in_fork(dataset, folder / "one", killer)
+    parent_killer = ParentKiller(at=8, children=folder / "children.json")
+    run_in_fork(dataset, folder / "one", Killer(at=8))
     reports = {"one, then two": run_in_fork(dataset, folder / "one", tiny.Recorder(), "machine.devices=2")}
     reports["two"] = run_in_fork(dataset, folder / "two", parent_killer, "machine.devices=2")
     reports["children"] = json.loads(parent_killer.children.read_text())
@@ -224,4 +240,5 @@ def _grown(dataset: Path, folder: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps({"quick": quick_runs, "slow": slow_runs}[sys.argv[1]](Path(sys.argv[2]), Path(sys.argv[3]))))
+    folder = Path(sys.argv[2])
+    print(json.dumps({"quick": quick_runs, "slow": slow_runs}[sys.argv[1]](folder / "dataset", folder)))

@@ -4,7 +4,6 @@ as JSON. ``FOLDER/dataset`` has the vectors of its captions.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 from dataclasses import asdict
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tests.training import tiny
-from tests.training.forked_runs import Killer, run_in_fork
+from tests.training.forked_runs import killed_and_resumed, run_in_fork
 
 FEW = (
     "steps=12", "batch=8", "checks.times=2", "saving.steps=3", "model.dropout=0", "data.variants=[base]", "optimiser.rate=2e-3",
@@ -29,16 +28,11 @@ def main(folder: Path) -> dict[str, Any]:
         return run_in_fork(dataset, folder / name, recorder, *FEW, *overrides, task=task)
 
     found = {"whole": run("whole", tiny.Recorder())}
-    killer = Killer()
-    killer.at = 8
-    found["killed first"] = run("killed", killer)
-    found["killed"] = run("killed", tiny.Recorder(), "machine.workers=1")
+    found |= killed_and_resumed(run, folder, 8, resumed=("machine.workers=1",))
     few = ("steps=3", "checks.times=1")
     found["one part"] = run("one part", tiny.Recorder(), *few, "machine.micro_batch=8")
     found["parts"] = run("parts", tiny.Recorder(), *few, "machine.micro_batch=2")
     found["judge"] = run("judge", tiny.Recorder(), "steps=6", "checks.times=1", task="retrieval")
-    for name in ("whole", "killed"):
-        found[f"{name} weights"] = hashlib.sha256((folder / name / "model.safetensors").read_bytes()).hexdigest()
     return found | _made(folder)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from posegen.training.run_folder import RUN, read_document, write_document
 from tests.training import tiny
-from tests.training.forked_runs import Killer, run_in_fork
+from tests.training.forked_runs import killed_and_resumed, run_in_fork
 
 FEW = ("steps=90", "batch=16", "machine.micro_batch=16")
 Reported = dict[str, Any]
@@ -28,7 +28,7 @@ def main(task: str, folder: Path) -> Reported:
 
 
 def identity(run: Callable[..., Reported], folder: Path) -> Reported:
-    found = {"whole": run("whole", tiny.Recorder()), **_killed(run, folder)}
+    found = {"whole": run("whole", tiny.Recorder()), **killed_and_resumed(run, folder, 14)}
     found["shuffled"] = run("shuffled", tiny.Recorder(), "data.shuffle_labels=true", "steps=2")
     found["config"] = run("none", tiny.Recorder(), source=Path("smoke"))
     found["scaled"] = run("none", tiny.Recorder(), "data.variants=[scale]")
@@ -39,10 +39,10 @@ def identity(run: Callable[..., Reported], folder: Path) -> Reported:
 
 
 def attribute(run: Callable[..., Reported], folder: Path) -> Reported:
-    found = {"whole": run("whole", tiny.Recorder()), **_killed(run, folder)}
+    found = {"whole": run("whole", tiny.Recorder()), **killed_and_resumed(run, folder, 14)}
     words = ("attribute.given=captions", "steps=40")
     found["captions"] = run("captions", tiny.Recorder(), *words)
-    found["words"] = _killed_reading(run, folder, words)
+    found["words"] = killed_and_resumed(run, folder, 21, *words, whole="captions")
     few = ("steps=3", "checks.times=1", "data.variants=[base]")
     found["config"] = run("config", tiny.Recorder(), "attribute.given=captions", *few, source=Path("smoke"))
     _forget_form(folder / "captions")
@@ -54,24 +54,6 @@ def attribute(run: Callable[..., Reported], folder: Path) -> Reported:
 
 
 TASKS: dict[str, Callable[[Callable[..., Reported], Path], Reported]] = {"identity": identity, "attribute": attribute}
-
-
-def _killed(run: Callable[..., Reported], folder: Path) -> Reported:
-    killer = Killer()
-    killer.at = 14
-    first = run("killed", killer)
-    again = run("killed", tiny.Recorder())
-    whole, killed = ((folder / name / "model.safetensors").read_bytes() for name in ("whole", "killed"))
-    return {"killed first": first, "killed": again, "same weights": whole == killed}
-
-
-def _killed_reading(run: Callable[..., Reported], folder: Path, words: tuple[str, ...]) -> Reported:
-    killer = Killer()
-    killer.at = 21
-    first = run("captions killed", killer, *words)
-    run("captions killed", tiny.Recorder(), *words)
-    whole, killed = ((folder / name / "model.safetensors").read_bytes() for name in ("captions", "captions killed"))
-    return {"first": first, "same weights": whole == killed}
 
 
 def _forget_form(run: Path) -> None:

@@ -4,7 +4,6 @@ them as JSON. ``FOLDER/dataset`` has the vectors of its captions.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import sys
@@ -14,7 +13,7 @@ from typing import Any
 
 from tests import preloading
 from tests.training import tiny
-from tests.training.forked_runs import Killer, run_in_fork
+from tests.training.forked_runs import killed_and_resumed, run_in_fork
 
 ENOUGH = ("steps=140", "batch=16", "machine.micro_batch=16", "saving.steps=15")
 
@@ -26,33 +25,23 @@ def main(folder: Path) -> dict[str, Any]:
         return run_in_fork(source, folder / name, recorder, *ENOUGH, *overrides, task="retrieval")
 
     found = {"whole": run("whole", tiny.Recorder())}
-    killer = Killer()
-    killer.at = 33
-    found["killed first"] = run("killed", killer)
-    found["killed"] = run("killed", tiny.Recorder())
+    found |= killed_and_resumed(run, folder, 33)
     few = ("steps=3", "checks.times=1", "model.dropout=0")
     found["no dropout"] = run("no dropout", tiny.Recorder(), *few)
     found["parts"] = run("parts", tiny.Recorder(), *few, "machine.micro_batch=5")
     found["together"] = run("together", tiny.Recorder(), *few, "machine.devices=2")
     shutil.copytree(dataset, folder / "plain", ignore=shutil.ignore_patterns("embeddings", "training"))
     found["no captions"] = run("none", tiny.Recorder(), source=folder / "plain")
-    found |= _from_config(run)
-    finished = ("whole", "killed", "fresh", "fresh killed")
-    weights = {name: (folder / name / "model.safetensors").read_bytes() for name in finished}
-    hashes = {f"{name} weights": hashlib.sha256(data).hexdigest() for name, data in weights.items()}
-    return found | hashes | _said(folder)
+    return found | _from_config(run, folder) | _said(folder)
 
 
-def _from_config(run: Callable[..., dict[str, Any]]) -> dict[str, Any]:
+def _from_config(run: Callable[..., dict[str, Any]], folder: Path) -> dict[str, Any]:
     """Run from a config, which embeds captions during training: once uninterrupted, once killed and resumed."""
     preloading.kernels()
     few = ("contrast.encoder=hashing-for-tests", "steps=6", "saving.steps=2", "checks.times=1", "data.variants=[base]")
     config = Path("smoke")
     found = {"fresh": run("fresh", tiny.Recorder(), *few, source=config)}
-    killer = Killer()
-    killer.at = 5
-    run("fresh killed", killer, *few, source=config)
-    found["fresh killed"] = run("fresh killed", tiny.Recorder(), *few, source=config)
+    found["fresh killed"] = killed_and_resumed(run, folder, 5, *few, whole="fresh", source=config)
     found["fresh hard"] = run("none", tiny.Recorder(), *few, "contrast.hard=1", source=config)
     return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -31,8 +30,7 @@ from posegen.training.tasks.attribute import (  # noqa: E402  # noqa: E402
     kinetic_energy,
     mean_speed,
 )
-from tests.once import made_once  # noqa: E402
-from tests.running import Programs  # noqa: E402
+from tests.running import Programs, run_once  # noqa: E402
 from tests.training import tiny  # noqa: E402
 
 pytestmark = pytest.mark.slow
@@ -42,20 +40,17 @@ SAMPLES = 100
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("attribute")
-    tiny.make(folder / "dataset", SAMPLES)
-    return folder
+    return tiny.make_once(tmp_path_factory, "attribute", SAMPLES).parent
 
 
 @pytest.fixture(scope="module")
 def results(folder: Path, tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> dict[str, Any]:
     """Results of the runs of :mod:`tests.training.people_runs`."""
 
-    def make(place: Path) -> None:
+    def prepare(place: Path) -> None:
         shutil.copytree(folder / "dataset", place / "dataset")
-        programs.run(place, "tests.training.people_runs", "attribute", place)
 
-    return dict(json.loads((made_once(tmp_path_factory, "attribute runs", make) / "reported.json").read_text()))
+    return run_once(tmp_path_factory, programs, "attribute runs", "tests.training.people_runs", "attribute", prepare=prepare)[1]
 
 
 def test_speed_ignores_swaying() -> None:
@@ -267,10 +262,8 @@ def test_training_from_motion_and_from_captions_works(results: dict[str, Any]) -
 
 
 def test_a_killed_and_resumed_run_has_the_same_weights(results: dict[str, Any]) -> None:
-    assert results["killed first"] == {"signal": 9}
-    assert results["same weights"] is True
-    assert results["killed"]["measures"] == results["whole"]["measures"]
-    assert results["words"] == {"first": {"signal": 9}, "same weights": True}
+    tiny.assert_resumed(results)
+    tiny.assert_resumed({**results["words"], "whole": results["captions"]})
 
 
 def test_predictions_have_units_and_the_model_is_exported(results: dict[str, Any]) -> None:

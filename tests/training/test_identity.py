@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shutil
 from dataclasses import replace
@@ -27,8 +26,7 @@ from posegen.training.settings import load_settings  # noqa: E402
 from posegen.training.setup import TrainingData, open_training_data  # noqa: E402
 from posegen.training.tasks.identity import TASK  # noqa: E402
 from posegen.training.verification import ScoredPairs, calibrated_rates  # noqa: E402
-from tests.once import made_once  # noqa: E402
-from tests.running import Programs  # noqa: E402
+from tests.running import Programs, run_once  # noqa: E402
 from tests.training import tiny  # noqa: E402
 
 pytestmark = pytest.mark.slow
@@ -38,20 +36,17 @@ PERSONS, SAMPLES = 60, 240
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("identity")
-    tiny.make(folder / "dataset", SAMPLES, f"population.persons={PERSONS}")
-    return folder
+    return tiny.make_once(tmp_path_factory, "identity", SAMPLES, f"population.persons={PERSONS}").parent
 
 
 @pytest.fixture(scope="module")
 def results(folder: Path, tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> dict[str, Any]:
     """Results of the runs of :mod:`tests.training.people_runs`."""
 
-    def make(place: Path) -> None:
+    def prepare(place: Path) -> None:
         shutil.copytree(folder / "dataset", place / "dataset")
-        programs.run(place, "tests.training.people_runs", "identity", place)
 
-    return dict(json.loads((made_once(tmp_path_factory, "identity runs", make) / "reported.json").read_text()))
+    return run_once(tmp_path_factory, programs, "identity runs", "tests.training.people_runs", "identity", prepare=prepare)[1]
 
 
 @pytest.fixture(scope="module")
@@ -216,10 +211,7 @@ def test_training_separates_identities(results: dict[str, Any]) -> None:
 
 
 def test_a_killed_and_resumed_run_has_the_same_weights(results: dict[str, Any]) -> None:
-    assert results["killed first"] == {"signal": 9}
-    assert any("resuming from step" in text for text in results["killed"]["said"])
-    assert results["same weights"] is True
-    assert results["killed"]["measures"] == results["whole"]["measures"]
+    tiny.assert_resumed(results)
 
 
 def test_predictions_are_vectors_and_the_model_is_exported(results: dict[str, Any]) -> None:

@@ -19,15 +19,14 @@ from posegen.training.data.sources import FOLDER
 from posegen.training.settings import Data
 from posegen.training.setup import TrainingData, open_training_data
 from posegen.training.tasks.action import TASK
-from tests.training import tiny
 
 STEPS = 14
 """More than two processes have ready."""
 
 
 @pytest.fixture(scope="module")
-def material(tmp_path_factory: pytest.TempPathFactory) -> TrainingData:
-    found = open_training_data(str(tiny.make(tmp_path_factory.mktemp("loading") / "dataset")), Data(stride=4), 0)
+def material(dataset: Path) -> TrainingData:
+    found = open_training_data(str(dataset), Data(stride=4), 0)
     found.prepare(TASK.recipes, lambda done, total: None)
     return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,8 @@ import pytest
 
 from posegen.embedding import embed
 from posegen.training.settings import load_settings
-from tests.once import made_once
-from tests.running import Programs
+from tests.running import Programs, run_once
+from tests.training import tiny
 
 pytestmark = pytest.mark.slow
 
@@ -22,11 +21,10 @@ pytestmark = pytest.mark.slow
 def results(dataset: Path, tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> dict[str, Any]:
     """Results of the runs of :mod:`tests.training.motions` and of the motion that their models generate."""
 
-    def make(folder: Path) -> None:
+    def prepare(folder: Path) -> None:
         embed(shutil.copytree(dataset, folder / "dataset"), encoder="hashing-for-tests")
-        programs.run(folder, "tests.training.motions", folder)
 
-    return dict(json.loads((made_once(tmp_path_factory, "motion", make) / "reported.json").read_text()))
+    return run_once(tmp_path_factory, programs, "motion", "tests.training.motions", prepare=prepare)[1]
 
 
 def test_the_loss_falls(results: dict[str, Any]) -> None:
@@ -36,10 +34,7 @@ def test_the_loss_falls(results: dict[str, Any]) -> None:
 
 
 def test_a_killed_and_resumed_run_has_the_same_weights(results: dict[str, Any]) -> None:
-    assert results["killed first"] == {"signal": 9}
-    assert any("resuming from step" in text for text in results["killed"]["said"])
-    assert results["killed weights"] == results["whole weights"]
-    assert results["killed"]["measures"] == results["whole"]["measures"]
+    tiny.assert_resumed(results)
 
 
 def test_smaller_micro_batches_see_the_same_noise(results: dict[str, Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,7 @@ import numpy as np
 import pytest
 
 from posegen.embedding import embed
-from tests.once import made_once
-from tests.running import Programs
+from tests.running import Programs, run_once
 from tests.training import tiny
 
 pytestmark = pytest.mark.slow
@@ -21,11 +19,10 @@ pytestmark = pytest.mark.slow
 def results(tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> dict[str, Any]:
     """Results of the runs of :mod:`tests.training.retrievals`."""
 
-    def make(folder: Path) -> None:
+    def prepare(folder: Path) -> None:
         embed(tiny.make(folder / "dataset", 120), encoder="hashing-for-tests")
-        programs.run(folder, "tests.training.retrievals", folder)
 
-    return dict(json.loads((made_once(tmp_path_factory, "retrieval", make) / "reported.json").read_text()))
+    return run_once(tmp_path_factory, programs, "retrieval", "tests.training.retrievals", prepare=prepare)[1]
 
 
 def test_training_matches_motions_and_captions(results: dict[str, Any]) -> None:
@@ -36,10 +33,7 @@ def test_training_matches_motions_and_captions(results: dict[str, Any]) -> None:
 
 
 def test_a_killed_and_resumed_run_has_the_same_weights(results: dict[str, Any]) -> None:
-    assert results["killed first"] == {"signal": 9}
-    assert any("resuming from step" in text for text in results["killed"]["said"])
-    assert results["killed weights"] == results["whole weights"]
-    assert results["killed"]["measures"] == results["whole"]["measures"]
+    tiny.assert_resumed(results)
 
 
 def test_smaller_micro_batches_give_the_same_gradients(results: dict[str, Any]) -> None:
@@ -89,6 +83,5 @@ def test_impossible_requests_raise(results: dict[str, Any]) -> None:
 def test_captions_of_a_config_are_embedded_during_training(results: dict[str, Any]) -> None:
     assert results["fresh"]["steps"] == 6
     assert results["fresh"]["measures"]["clips"] > 10
-    assert results["fresh killed"]["shown"] == [5, 6]
-    assert results["fresh killed weights"] == results["fresh weights"]
-    assert results["fresh killed"]["measures"] == results["fresh"]["measures"]
+    assert results["fresh killed"]["killed"]["shown"] == [5, 6]
+    tiny.assert_resumed({**results["fresh killed"], "whole": results["fresh"]})

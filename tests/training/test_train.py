@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import signal
 from contextlib import nullcontext
@@ -21,19 +20,17 @@ from posegen.training.hardware import check_devices, choose_device, clearly_fast
 from posegen.training.settings import load_settings, training_presets
 from posegen.training.setup import Request
 from posegen.training.train import train
-from tests.once import made_once
-from tests.running import Programs
+from tests.running import Programs, run_once
 from tests.training import tiny
 
 Reports = tuple[Path, dict[str, Any]]
 
 
 def _reports(name: str, dataset: Path, factory: pytest.TempPathFactory, programs: Programs) -> Reports:
-    def make(folder: Path) -> None:
-        programs.run(folder, "tests.training.forked_runs", name, shutil.copytree(dataset, folder / "dataset"), folder)
+    def prepare(folder: Path) -> None:
+        shutil.copytree(dataset, folder / "dataset")
 
-    folder = made_once(factory, f"{name}-runs", make)
-    return folder, json.loads((folder / "reported.json").read_text())
+    return run_once(factory, programs, f"{name}-runs", "tests.training.forked_runs", name, prepare=prepare)
 
 
 @pytest.fixture(scope="module")

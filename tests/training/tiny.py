@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import posegen
 from posegen.training.settings import Settings, load_settings
+from tests.once import made_once
 
 SAMPLES = 60
 THREADS = 1
@@ -22,6 +28,15 @@ def make(folder: Path, samples: int = SAMPLES, *overrides: str) -> Path:
     config = posegen.load_config("smoke", [f"story.actions={ACTIONS}", *overrides], samples=samples, workers=1)
     posegen.generate(config, out=folder)
     return folder
+
+
+def make_once(factory: pytest.TempPathFactory, name: str, samples: int = SAMPLES, *overrides: str) -> Path:
+    """Return a copy, for this worker of pytest-xdist, of a dataset that one of them generates.
+
+    Two of them cannot compute the features of one dataset at the same time.
+    """
+    made = made_once(factory, name, lambda folder: make(folder / "dataset", samples, *overrides))
+    return Path(shutil.copytree(made / "dataset", factory.mktemp(name) / "dataset"))
 
 
 def settings(*overrides: str) -> Settings:
@@ -48,3 +63,11 @@ class Recorder:
 
     def stop(self) -> None:
         pass
+
+
+def assert_resumed(results: Mapping[str, Any]) -> None:
+    """Check a run that was killed and resumed; see :func:`tests.training.forked_runs.killed_and_resumed`."""
+    assert results["killed first"] == {"signal": 9}
+    assert any("resuming from step" in text for text in results["killed"]["said"])
+    assert results["same weights"] is True
+    assert results["killed"]["measures"] == results["whole"]["measures"]
