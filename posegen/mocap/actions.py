@@ -1,14 +1,11 @@
-"""One clip as an action: the entry of an action file that performs what the clip shows, in any body.
+"""One clip as an action, in any body: the clip is trimmed to its movement, and to one repetition of what it repeats.
 
-The clip is trimmed to its movement, and becomes the cycle of the action; `enter` and `exit` lead from standing into its first
-pose and from its last one back. A clip that repeats a movement becomes one repetition of it.
+Not responsible for how that becomes key poses, see :mod:`posegen.mocap.clip_entry`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -16,21 +13,19 @@ from posegen.arrays import Array
 from posegen.constants import GRAVITY
 from posegen.dataset.clip_files import resample
 from posegen.errors import UsageError
-from posegen.evaluation.body import point, true_intervals
+from posegen.evaluation.body import point
 from posegen.library.stages import MOST_TRAVEL_KEYS
-from posegen.mocap.key_poses import thinned
-from posegen.mocap.pose_channels import Ground, body_channels, facing, leg_length, on_ground, standing_height
+from posegen.mocap.clip_entry import FPS, SIDES, ClipAction, Repetition, assemble_action, blend_seconds, most_repetitions
+from posegen.mocap.pose_channels import Ground, body_channels, facing, leg_length, on_ground
 from posegen.mocap.repetitions import Cycle, find_cycle
-from posegen.mocap.stage_steps import SAME_PLACE, stage_steps
+from posegen.mocap.stage_steps import SAME_PLACE
 from posegen.mocap.steps import STANCE_HALF_WIDTH, FootTrack, along_path, contacts, flat_ankle_height, foot_track
 from posegen.mocap.support import lying, supported
-from posegen.mocap.travel import Course, as_entries, follow, foot_yaw, rate_keys, rates_of, smooth_course, stage_seconds
+from posegen.mocap.travel import Course, follow, foot_yaw, rate_keys, rates_of, smooth_course, stage_seconds
 from posegen.motion.channels import MOST_TURNED, SHOULDER_LEAD, SHOULDERS_TURN
 from posegen.motion.scene_arrays import NEUTRAL
-from posegen.skeleton import JOINT_LIMITS, PARTS
+from posegen.skeleton import JOINT_LIMITS
 
-FPS = 30.0
-"""Frames per second at which clips are examined."""
 SMOOTH_SECONDS = 0.022
 """Standard deviation of the window that removes noise above 6 Hz."""
 MOVING, PAUSE = 0.2, 0.15
@@ -47,7 +42,6 @@ STEADY_FRAMES = (2, 1, 0)
 """Frames around the begin and the end of a stride in which the same foot is on the ground, if there are such strides."""
 MOST_RATES = 120
 """Rates of travel in all repetitions: the engine holds so many."""
-SIDES = ("left", "right")
 MOST_TURN = 60.0
 """Degrees that the hips may turn from their first direction in an action on the spot."""
 MOST_TRAVEL = 0.95
@@ -62,74 +56,10 @@ MOST_TWIST = 24.0
 """Degrees that a trunk turns or leans aside in key poses; amplitudes and persons add to them."""
 FARTHEST = 1.95
 """Leg lengths that a foot may move away."""
-TOLERANCE = {"root": 0.006, "foot": 0.008, "foot_pitch": 2.5}
-DEGREES, FINER = 1.5, 0.5
-"""Largest differences between the curve through the key poses and the clip; finer for feet that move relative to a body."""
-STILL = {"root": 0.015, "foot": 0.015}
-STILL_DEGREES = 3.0
-"""Ranges of channels that do not count as moved."""
-ONE_SIDE = 2.5
-"""Ratio of the movements of two limbs from which an action is performed with one side."""
-STANDING_SWAY, STANDING_DEGREES, STANDING_PITCH = 0.08, 12.0, 12.0
-"""Leg lengths and degrees that the pelvis moves, and the feet tilt, while somebody only stands."""
-BENT_ANKLES = -0.3
-"""Height of the pelvis in leg lengths below which a flat foot bends the ankle further than its usual range."""
-FLAT_FOOT = {"max": 40, "source": "a flat foot under the body's weight, 40.6 +- 5.2 degrees (Calatayud et al. 2015)"}
-STEP_SECONDS = 0.65
 
 
 class SeveralActionsError(UsageError):
     """A clip is longer than one action."""
-
-
-class _Clip(NamedTuple):
-    """One repetition of a clip: channels of body and feet, where it lies or falls freely, and how it travels.
-
-    `keys` are rates of travel [key, 4], from the begin of the course `start`; the first and the last stage take `seconds`.
-    """
-
-    channels: dict[str, Array]
-    feet: list[FootTrack]
-    cycle: Cycle
-    lies: Array
-    falls: list[slice]
-    keys: Array | None = None
-    start: Course | None = None
-    seconds: tuple[float, float] = (0.0, 0.0)
-
-
-@dataclass(frozen=True)
-class ClipAction:
-    """An action made of one clip.
-
-    Attributes
-    ----------
-    entry : mapping
-        As in an action file, without signs.
-    side : str
-        The side that performs it in the clip: ``left``, ``right``, or empty.
-    seconds : float
-        Of the movement.
-    repetitions : int
-        In the clip.
-    keys : int
-        Key poses.
-    layered : bool
-        Whether it moves nothing but arms, trunk and head, so that it may be performed over another action.
-    joints : float64 [frame, 22, 3]
-        One repetition, in which its side and its count are looked for.
-    paced : callable
-        Returns the entry if the three stages take other times, in seconds.
-    """
-
-    entry: dict[str, Any]
-    side: str
-    seconds: float
-    repetitions: int
-    keys: int
-    layered: bool
-    joints: Array
-    paced: Callable[[float, float, float], dict[str, Any]]
 
 
 def clip_action(joints: Array, fps: float, name: str) -> ClipAction:
@@ -159,8 +89,8 @@ def clip_action(joints: Array, fps: float, name: str) -> ClipAction:
         cycle = find_cycle(np.stack([channels[c] * (1 if "root" not in c else 100) for c in sorted(channels)], -1), FPS)
         _refuse_long(joints, cycle, lies, name)
         channels, feet = _one_cycle(channels, feet, cycle)
-        clip = _Clip(channels, [_settled(foot) for foot in feet], cycle, lies[cycle.first : cycle.last + 1], [])
-        return _assembled(clip, joints[cycle.first : cycle.last + 1], ground)
+        clip = Repetition(channels, [_settled(foot) for foot in feet], cycle, lies[cycle.first : cycle.last + 1], [])
+        return assemble_action(clip, joints[cycle.first : cycle.last + 1], ground)
     if lies.any():
         raise UsageError(f"{name}: travels or turns as it lies, and an action lies down and gets up in one place: cut the clip")
     return _travelling(joints, contact, falls, ground, name, begin)
@@ -180,8 +110,7 @@ def _travelling(joints: Array, contact: Array, falls: list[slice], ground: Groun
     falls = [slice(fall.start, min(fall.stop, len(joints))) for fall in falls if fall.start < len(joints)]
     if span.repeated > 1:
         _close(rates)
-    repetitions = max(1, min(2 * span.repeated, 12)) if span.repeated > 1 else 1
-    chosen = rate_keys(rates, min(MOST_TRAVEL_KEYS, MOST_RATES // repetitions))
+    chosen = rate_keys(rates, min(MOST_TRAVEL_KEYS, MOST_RATES // most_repetitions(span)))
     keys = np.column_stack([chosen / (len(rates) - 1), rates[chosen]])
     start = Course(course.place[span.first :], course.heading[span.first :], course.leg)
     feet = [foot_track(joints, ground, side, on, lies) for side, on in zip(SIDES, contact, strict=True)]
@@ -192,15 +121,15 @@ def _travelling(joints: Array, contact: Array, falls: list[slice], ground: Groun
     yaws = foot_yaw(course.heading, contact[0]), foot_yaw(course.heading, contact[1])
     channels = _unled(_within(body_channels(joints, path, yaws), lies, name, begin + span.first / FPS), course, rates)
     channels, tracks = _one_cycle(channels, tracks, Cycle(0, len(joints) - 1, span.repeated))
-    shortest = [_blend_seconds(channels, i, tracks, lies[i]) for i in (0, -1)]
+    shortest = [blend_seconds(channels, i, tracks, lies[i]) for i in (0, -1)]
     speeds = [float(np.hypot(*rates[i, :2])) for i in (0, -1)]
     behind = [_carrying(tracks, i) for i in (0, -1)]
     seconds = [
         max(stage_seconds(speed, sense * at), least if speed < 0.25 else 0.0)
         for speed, at, least, sense in zip(speeds, behind, shortest, (-1, 1), strict=True)
     ]
-    clip = _Clip(channels, tracks, span, lies, falls, keys, start, (round(seconds[0], 2), round(seconds[1], 2)))
-    return _assembled(clip, joints, path)
+    clip = Repetition(channels, tracks, span, lies, falls, keys, start, (round(seconds[0], 2), round(seconds[1], 2)))
+    return assemble_action(clip, joints, path)
 
 
 def _smooth(joints: Array) -> Array:
@@ -412,195 +341,3 @@ def _one_cycle(channels: Mapping[str, Array], feet: list[FootTrack], cycle: Cycl
             gap = values[-1] - values[0]
             values -= 0.5 * gap * near
     return cut, feet
-
-
-def _is_layered(channels: Mapping[str, Array], feet: list[FootTrack]) -> bool:
-    """Return whether legs and pelvis stay as in standing."""
-    stands = all(foot.contact.all() and np.abs(foot.pitch).max() < STANDING_PITCH for foot in feet)
-    pelvis = (
-        np.ptp(values) < (STANDING_SWAY if name.startswith("root") else STANDING_DEGREES)
-        for name, values in channels.items()
-        if _below(name)
-    )
-    return stands and all(pelvis)
-
-
-def _below(name: str) -> bool:
-    return name.startswith(("root_", "pelvis_")) or name.endswith("hip_rotation")
-
-
-def _assembled(clip: _Clip, joints: Array, ground: Ground) -> ClipAction:
-    channels, feet, cycle, travels = clip.channels, clip.feet, clip.cycle, clip.keys is not None
-    if clip.lies.any():
-        channels = channels | {"root_height": channels["root_height"] / standing_height(ground)}
-    tracks, layered = _moved(channels, feet, travels)
-    side = _side(channels, feet)
-    near = side or "right"
-    seconds = (len(joints) - 1) / FPS
-    enter, leave = clip.seconds if travels else (_blend_seconds(tracks, i, feet, clip.lies[i]) for i in (0, -1))
-    pose, cycle_keys = _key_poses(tracks, feet, near, travels)
-    parts = [_written(part, near) if side else part for part in _parts(tracks)] if layered else list(PARTS)
-    plain: dict[str, Any] = {
-        "parts": parts,
-        "layered": layered,
-        "sided": bool(side),
-        "support": "floor" if clip.lies.any() else "planted",
-    }
-    most = max(1, min(2 * cycle.repeated, 12)) if cycle.repeated > 1 else 1
-    moved: dict[str, Any] = {"repetitions": [1, most], "pose": pose, "cycle_keys": cycle_keys}
-    if not layered and (travels or float(channels["root_height"].min()) < BENT_ANKLES):
-        moved["ranges"] = {"ankle_dorsiflexion": FLAT_FOOT}
-
-    def paced(enter: float, cycle: float, leave: float) -> dict[str, Any]:
-        paces = {"enter": enter, "exit": leave, "cycle": cycle}
-        # A layer leaves the feet where they are.
-        return plain | paces | moved | ({} if layered else _stages(clip, near, (enter, cycle, leave), seconds))
-
-    entry = paced(enter, round(seconds, 3), leave)
-    return ClipAction(entry, side, seconds, cycle.repeated, len(cycle_keys), layered, joints, paced)
-
-
-def _moved(channels: Mapping[str, Array], feet: list[FootTrack], travels: bool) -> tuple[dict[str, Array], bool]:
-    """Return the channels of body and feet that move, and whether they can be performed over another action."""
-    stays = not travels and all(foot.contact.all() and abs(foot.forward[0]) + abs(foot.aside[0]) == 0 for foot in feet)
-    tracks = dict(channels)
-    for side, foot in zip(("left", "right"), feet, strict=True):
-        if not stays:
-            tracks |= {f"{side}_foot_{n}": v for n, v in zip(("forward", "aside", "up", "pitch"), foot[1:], strict=True)}
-        elif np.abs(foot.pitch).max() > STILL_DEGREES:
-            tracks[f"{side}_foot_pitch"] = foot.pitch
-    layered = not travels and _is_layered(channels, feet)
-    if layered:
-        tracks = {
-            name: values
-            for name, values in tracks.items()
-            if not _below(name)
-            and "_foot_" not in name
-            and (not name.startswith("trunk") or np.abs(values).max() > 2 * STILL_DEGREES)
-        }
-    tracks = {name: values for name, values in tracks.items() if not _is_still(name, values)}
-    return tracks, layered and any("_arm" in part for part in _parts(tracks))
-
-
-def _key_poses(
-    tracks: Mapping[str, Array], feet: list[FootTrack], near: str, travels: bool
-) -> tuple[dict[str, float], list[dict[str, Any]]]:
-    """Return the first pose, and the key poses behind it."""
-    at = np.arange(len(feet[0].contact)) / (len(feet[0].contact) - 1)
-    keys: dict[int, dict[str, float]] = {}
-    pose: dict[str, float] = {}
-    for name in sorted(tracks):
-        values, written = tracks[name], _written(name, near)
-        if name in _FLIPPED and near == "right":
-            values = -values
-        begin = _rounded(name, float(values[0]))
-        if begin != 0:
-            pose[written] = begin
-        limb = name.partition("_foot_")[0] if "_foot_" in name else ""
-        forced = _edges(feet[SIDES.index(limb)].contact, travels) if limb else np.zeros(0, np.int64)
-        for i in thinned(at, values, _tolerance(name) * (FINER if limb and travels else 1.0), forced):
-            if i > 0:
-                keys.setdefault(int(i), {})[written] = _rounded(name, float(values[i]))
-    cycle_keys = [{"at": round(float(at[i]), 4), "through": True, "pose": keys[i]} for i in sorted(keys)]
-    return pose, cycle_keys or [{"at": 1.0, "pose": {}}]
-
-
-_FLIPPED = {
-    "root_lateral", "pelvis_obliquity", "pelvis_rotation", "trunk_rotation", "neck_rotation", "trunk_lateral", "neck_lateral",
-}  # fmt: skip
-"""Channels that are positive to the left, in files to the near side."""
-
-
-def _parts(tracks: Mapping[str, Array]) -> list[str]:
-    """Return the parts of the body that channels move."""
-    of = {"trunk": "trunk", "neck": "head"}
-    moved = {of.get(name.partition("_")[0]) or f"{name.partition('_')[0]}_arm" for name in tracks if not _below(name)}
-    return [part for part in PARTS if part in moved]
-
-
-def _written(name: str, near: str) -> str:
-    side, _, rest = name.partition("_")
-    return f"{'near' if side == near else 'far'}_{rest}" if side in ("left", "right") else name
-
-
-def _kind(name: str) -> str:
-    if name.endswith("foot_pitch"):
-        return "foot_pitch"
-    return "root" if name.startswith("root_") else "foot" if "_foot_" in name else ""
-
-
-def _tolerance(name: str) -> float:
-    return TOLERANCE.get(_kind(name), DEGREES)
-
-
-def _rounded(name: str, value: float) -> float:
-    return round(value, 3 if _kind(name) in ("root", "foot") else 1) + 0.0
-
-
-def _is_still(name: str, values: Array) -> bool:
-    return bool(np.abs(values).max() < STILL.get(_kind(name), STILL_DEGREES))
-
-
-def _edges(contact: Array, travels: bool) -> Array:
-    """Return the frames at the ends of each contact, between which a foot does not move.
-
-    Where the body travels, those beside them too: a foot that stays moves relative to it, and must not slide.
-    """
-    near = (-2, -1, 0, 1) if travels else (0,)
-    found = [i for run in true_intervals(contact) for k in near for i in (run.start + k, run.stop - 1 - k)]
-    return np.array([i for i in found if 0 <= i < len(contact)], np.int64)
-
-
-def _side(channels: Mapping[str, Array], feet: list[FootTrack]) -> str:
-    """Return the side whose limbs move far more than those of the other one."""
-    arms = [
-        sum(float(np.std(channels[f"{side}_{c}"])) for c in ("shoulder_flexion", "shoulder_abduction", "elbow_flexion"))
-        for side in ("left", "right")
-    ]
-    legs = [100 * float(np.abs(foot.up).max()) for foot in feet]
-    for left, right in (legs, arms):
-        least = 12.0
-        if max(left, right) > least and max(left, right) > ONE_SIDE * min(left, right):
-            return "left" if left > right else "right"
-    return ""
-
-
-def _stages(clip: _Clip, near: str, paces: tuple[float, float, float], seconds: float) -> dict[str, Any]:
-    """Return how an action travels, when its feet are lifted, and the steps into its first place and out of its last one.
-
-    `paces` are the seconds of its three stages, and `seconds` those of the clip: a slower action travels as far.
-    """
-    last = len(clip.feet[0].contact) - 1
-
-    def shares(run: slice) -> dict[str, float]:
-        return {"begin": round(max(run.start - 0.5, 0) / last, 4), "end": round(min(run.stop - 0.5, last) / last, 4)}
-
-    words = ["near" if side == near else "far" for side in SIDES]
-    lifts: list[dict[str, Any]] = [
-        {"foot": word, **shares(run)}
-        for word, foot in zip(words, clip.feet, strict=True)
-        for run in true_intervals(~foot.contact)
-    ]
-    lifts += [{"foot": "body", **shares(fall)} for fall in clip.falls]
-    found: dict[str, Any] = {}
-    courses = (Course(np.zeros((2, 2)), np.zeros(2), 1.0),) * 2
-    if clip.keys is not None and clip.start is not None:
-        keys = clip.keys * (1, *(seconds / paces[1],) * 3)
-        first, _, final = follow(keys, paces, clip.start, FPS)
-        courses = first, final
-        found["travel"] = as_entries(keys, -1.0 if near == "right" else 1.0)
-    for stage, course in zip(("enter", "exit"), courses, strict=True):
-        steps = stage_steps(clip.feet, words, course, stage == "enter")
-        lifts += steps.lifts
-        if steps.keys:
-            found[f"{stage}_keys"] = steps.keys
-    return found | ({"lifts": lifts} if lifts else {})
-
-
-def _blend_seconds(tracks: Mapping[str, Array], i: int, feet: list[FootTrack], lies: bool) -> float:
-    angle = max((abs(float(v[i])) for name, v in tracks.items() if not _kind(name)), default=0.0)
-    low = max((abs(float(v[i])) for name, v in tracks.items() if _kind(name) == "root"), default=0.0)
-    steps = sum(max(abs(float(foot.forward[i])), abs(float(foot.aside[i]))) > SAME_PLACE for foot in feet)
-    in_air = any(not foot.contact[i] for foot in feet)
-    seconds = max(0.35 + angle / 160 + low, 2 * STEP_SECONDS if steps else 0.0, 0.9 if in_air else 0.0)
-    return round(min(seconds, 3.0 if lies else 2.0), 2)

@@ -18,7 +18,7 @@ from posegen.errors import UsageError
 from posegen.library.load import load_library, read_library
 from posegen.library.schema import MOST_STRATEGIES, Action
 from posegen.machine import free_disk
-from posegen.mocap.actions import ClipAction
+from posegen.mocap.clip_entry import ClipAction
 from posegen.mocap.directions import add_offsets
 from posegen.mocap.labels import Label, label_of, read_label_table
 from posegen.mocap.pieces import clip_actions

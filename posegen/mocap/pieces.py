@@ -13,13 +13,8 @@ from posegen.arrays import Array
 from posegen.dataset.clip_files import resample
 from posegen.errors import UsageError
 from posegen.evaluation.body import point
-from posegen.mocap.actions import (
-    FPS,
-    LONGEST,
-    ClipAction,
-    SeveralActionsError,
-    clip_action,
-)
+from posegen.mocap.actions import LONGEST, SeveralActionsError, clip_action
+from posegen.mocap.clip_entry import FPS, ClipAction
 from posegen.mocap.steps import contacts
 
 SHORTEST = 1.0

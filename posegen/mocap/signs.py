@@ -12,7 +12,7 @@ import numpy as np
 from posegen.arrays import Array
 from posegen.checks.evidence import fill_signal
 from posegen.library.schema import SIGNALS, Signal
-from posegen.mocap.actions import ClipAction
+from posegen.mocap.clip_entry import ClipAction
 from posegen.scene import BOTH, LEFT, RIGHT
 
 SIDE_SIGNALS: tuple[Signal, ...] = ("hand_height", "foot_height", "hand_ahead", "foot_ahead", "hand_reach")

@@ -8,7 +8,8 @@ import pytest
 from benchmarks.motion.own_clips import shown_once
 from posegen.evaluation.body import stature
 from posegen.library.load import Library, load_library
-from posegen.mocap.actions import ClipAction, clip_action
+from posegen.mocap.actions import clip_action
+from posegen.mocap.clip_entry import ClipAction
 from posegen.mocap.directions import add_offsets
 from posegen.mocap.library import import_clips
 from posegen.motion.library_tables import library_tables
