@@ -14,7 +14,8 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.bodies import leg_height, seat_height
-from posegen.captions.captions import KINDS_OF_PEOPLE, kinds_of_people, label_segments, write_captions
+from posegen.captions.captions import label_segments, write_captions
+from posegen.captions.inputs import KINDS_OF_PEOPLE, kinds_of_people
 from posegen.captions.parser import ParsedCaption, explain_unknown, parse_caption
 from posegen.captions.segments import find_segments, segment_rows
 from posegen.checks.segments import check_segments, remove_false
