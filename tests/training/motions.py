@@ -39,7 +39,7 @@ def main(folder: Path) -> dict[str, Any]:
 def _made(folder: Path) -> dict[str, Any]:
     """Return what the trained model generates, its evaluation, and the error messages."""
     from posegen.errors import UsageError
-    from posegen.training.animation import animate as animation
+    from posegen.training.animation import generated_set
     from posegen.training.animation.animate import animate, load_text_encoder
     from posegen.training.animation.measures import measure_animation
     from posegen.training.predictions import predict
@@ -60,7 +60,7 @@ def _made(folder: Path) -> dict[str, Any]:
             refuse()
         except UsageError as error:
             refused.append(str(error))
-    animation.REPEATED, animation.TIMES = 4, 2
+    generated_set.REPEATED, generated_set.TIMES = 4, 2
     judged = measure_animation(folder / "whole", folder / "dataset", folder / "judge", None, lambda reported: None, steps=2)
     return {
         "again": bool((one.joints == again.joints).all()),

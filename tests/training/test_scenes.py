@@ -19,7 +19,8 @@ from posegen.dataset.read import open_dataset
 from posegen.embedding import embed
 from posegen.errors import UsageError
 from posegen.synthesis import Batch
-from posegen.training.animation.animate import people_in, to_scene
+from posegen.training.animation.animate import to_scene
+from posegen.training.animation.clauses import people_in
 from posegen.training.data.features import (
     ACTION,
     FEATURES,

@@ -13,7 +13,8 @@ from posegen.arrays import Array
 from posegen.evaluation.distances import diversity, encoded_spread
 from posegen.evaluation.plausibility import MEASURES, measure_clip
 from posegen.evaluation.recording import Recording
-from posegen.training.animation.animate import MotionClip, generate_for_test_captions
+from posegen.training.animation.animate import MotionClip
+from posegen.training.animation.generated_set import generate_for_test_captions
 from posegen.training.measures import chance_of, pools, ranks_of
 from posegen.training.trained_models import PRECISION_POOL
 from posegen.wording import table
