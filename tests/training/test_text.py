@@ -22,15 +22,14 @@ from posegen.embedding.transformer import load_model as load_transformer  # noqa
 from posegen.errors import UsageError  # noqa: E402
 from posegen.library.load import load_library  # noqa: E402
 from posegen.training.data.captions import (  # noqa: E402  # noqa: E402
-    CHANGED,
     CHANGES,
     FAMILIES,
     STATED_ACTIONS,
     CaptionSampler,
-    alternatives_of,
     family_names,
 )
 from posegen.training.data.features import View  # noqa: E402
+from posegen.training.data.negatives import CHANGED, alternatives_of  # noqa: E402
 from posegen.training.data.sources import cached_array, fill_cache, view_of  # noqa: E402
 from posegen.training.data.tokens import caption_tokens, numbers_of  # noqa: E402
 from posegen.training.models.encoder import add_adapters, set_checkpointing, trainable_weights  # noqa: E402

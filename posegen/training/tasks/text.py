@@ -30,8 +30,9 @@ from posegen.embedding.transformer import is_transformer, model_prompts, pad_tok
 from posegen.embedding.transformer import load_model as load_transformer
 from posegen.errors import PosegenError, UsageError
 from posegen.randomness import Stream, integers, uniform
-from posegen.training.data.captions import CHANGED, FAMILY_RECIPES, PAIR_RECIPES, CaptionSampler, family_names
+from posegen.training.data.captions import FAMILY_RECIPES, PAIR_RECIPES, CaptionSampler, family_names
 from posegen.training.data.features import Recipe, View
+from posegen.training.data.negatives import CHANGED
 from posegen.training.data.tokens import Tokeniser, numbers_of
 from posegen.training.measures import pools, ranking_of, ranks_of
 from posegen.training.models.losses import info_nce
