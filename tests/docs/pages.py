@@ -57,11 +57,6 @@ def _without_comment(line: str) -> str:
     return re.sub(r"\s+#.*", "", line)
 
 
-def python_blocks(page: Path) -> list[str]:
-    """Return the blocks of Python code."""
-    return [step.code for step in steps(page) if step.language == "python"]
-
-
 def commands(page: Path) -> list[str]:
     """Return the commands of posegen, without comments."""
     return [step.code for step in steps(page) if step.code.startswith("posegen ") and step.language == "sh"]
