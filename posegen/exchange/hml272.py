@@ -17,6 +17,7 @@ height 0. The steps of the first frame are 0.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ import numpy as np
 from posegen.arrays import Array
 from posegen.exchange.amass import smpl_rotations
 from posegen.exchange.clip import Clip
-from posegen.exchange.export_format import ExportFormat, Shard
+from posegen.exchange.export_format import ExportFormat
 from posegen.exchange.joint_rotations import in_parent
 from posegen.exchange.text_motion import write_lists, write_mean, write_texts
 from posegen.skeleton import JOINTS
@@ -92,11 +93,6 @@ def _encode(clip: Clip) -> dict[str, Array]:
     return {_FEATURES: features_of(clip.joints, smpl_rotations(clip))}
 
 
-def write(blocks: Iterator[list[Clip]], shard: Shard) -> dict[str, Any]:
-    """Write features and texts of clips; return their names by split, and sums of the features."""
-    return write_texts(blocks, shard, WIDTH, _FEATURES, _encode)
-
-
 def finish(folder: Path, parts: Iterator[Mapping[str, Any]]) -> None:
     """Write the lists of names, the mean and the standard deviation."""
     records = list(parts)
@@ -107,7 +103,7 @@ def finish(folder: Path, parts: Iterator[Mapping[str, Any]]) -> None:
 FORMAT = ExportFormat(
     "hml272",
     "272 features with SMPL's rotations, texts with word classes; 30 frames per second",
-    write,
+    partial(write_texts, width=WIDTH, folder=_FEATURES, encode=_encode),
     finish,
     fps=FPS,
     most_actors=1,

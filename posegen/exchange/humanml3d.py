@@ -7,12 +7,12 @@ first ``M`` of a name marks the mirrored clip.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from posegen.arrays import Array
 from posegen.exchange.clip import Clip
-from posegen.exchange.export_format import Shard
 from posegen.exchange.features263 import GROUPS, WIDTH, features_of, standard_skeleton
 from posegen.exchange.text_motion import features_format, write_lists, write_mean, write_texts
 
@@ -22,11 +22,6 @@ _FEATURES = "new_joint_vecs"
 def _encode(clip: Clip) -> dict[str, Array]:
     features, joints = features_of(clip.joints[None], standard_skeleton())
     return {_FEATURES: features[0], "new_joints": joints[0, :-1]}
-
-
-def write(blocks: Iterator[list[Clip]], shard: Shard) -> dict[str, Any]:
-    """Write features, joints and texts of clips; return their names by split, and sums of the features."""
-    return write_texts(blocks, shard, WIDTH, _FEATURES, _encode)
 
 
 def finish(folder: Path, parts: Iterator[Mapping[str, Any]]) -> None:
@@ -42,7 +37,7 @@ def finish(folder: Path, parts: Iterator[Mapping[str, Any]]) -> None:
 FORMAT = features_format(
     "humanml3d",
     "folder of HumanML3D: 263 features, joints, texts with word classes; 20 frames per second",
-    write,
+    partial(write_texts, width=WIDTH, folder=_FEATURES, encode=_encode),
     finish,
     frames=(41, 200),
     frame_bytes=1320,
