@@ -5,8 +5,13 @@ A message contains the problem, its location and the fix. The command line print
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
+
+_SECRETS = re.compile(r"TOKEN|SECRET|PASSWORD|ACCESS_KEY")
+_SHORTEST_SECRET = 4
 
 
 class PosegenError(Exception):
@@ -15,6 +20,13 @@ class PosegenError(Exception):
 
 class UsageError(PosegenError):
     """An invalid option, config, file or name: exit code 2."""
+
+
+class ServerError(Exception):
+    """A server refused a request, or failed for too long: exit code 1.
+
+    It is no :class:`PosegenError`, because who looks for damage would take it for damage.
+    """
 
 
 def require_positive(name: str, value: int | None) -> None:
@@ -27,5 +39,24 @@ def require_local(path: str | Path) -> None:
     """Raise UsageError if a path is the address of a server: ``s3://bucket/motion`` would become a folder ``s3:``."""
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(path)):
         raise UsageError(
-            f"{path}: is an address; name a local folder or file. posegen push uploads a dataset to s3:// addresses"
+            f"{path}: is an address; name a local folder or file. Datasets in object storage, s3://BUCKET/PATH, work with "
+            "generate, status, finish, info, verify, diff, derive, export and posegen.open: see posegen docs object-storage"
         )
+
+
+def without_secrets(text: str) -> str:
+    """Return the first line of a message without signatures of addresses and values of secret environment variables.
+
+    Examples
+    --------
+    >>> without_secrets("403 for https://me:word@host/file?X-Signature=1f")
+    '403 for https://host/file'
+    """
+    line = next(iter(text.strip().splitlines()), "")
+    for value in sorted(_secrets(), key=len, reverse=True):
+        line = line.replace(value, "***")
+    return re.sub(r"(https?://)(?:[^\s/@]*@)?([^\s?'\"]*)(?:\?[^\s'\"]*)?", r"\1\2", line)
+
+
+def _secrets() -> Iterable[str]:
+    return {value for name, value in os.environ.items() if _SECRETS.search(name) and len(value) >= _SHORTEST_SECRET}

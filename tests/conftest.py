@@ -12,6 +12,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from numpy.typing import NDArray
 
+from posegen.dataset.bucket import BucketPath
+from tests.buckets.servers import Server
 from tests.running import Programs
 
 # No deadline: compilation and shared cores make the duration of an example unpredictable.
@@ -25,6 +27,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Start with the longest tests, so that no worker waits for another at the end: other processors, then training runs."""
     training = {item.path for item in items if "programs" in getattr(item, "fixturenames", ())}
     items.sort(key=lambda item: ("test_determinism" not in item.nodeid, item.path not in training))
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    """A server of object storage."""
+    pytest.importorskip("moto")
+    found = Server.start()
+    yield found
+    found.stop()
+
+
+@pytest.fixture
+def bucket(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BucketPath:
+    """A folder of a new bucket, and an empty cache of what is read; a fixture `proxy` that comes first is used."""
+    name = server.make_bucket()
+    for variable, value in server.environment(os.environ.get("AWS_ENDPOINT_URL", "")).items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.setenv("POSEGEN_READ_CACHE", str(tmp_path / "cache"))
+    return BucketPath(f"s3://{name}", "of-tests")
 
 
 @dataclass(frozen=True)

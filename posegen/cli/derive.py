@@ -5,22 +5,25 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import PATH, Output, command, part_option, workers_option
+from posegen.cli.options import DATASET, Output, command, part_option, workers_option
 from posegen.plugins import FIELDS
+
+if TYPE_CHECKING:
+    from posegen.dataset.bucket import AnyPath
 
 
 @command("posegen derive data/default-0 --add velocity", "posegen derive data/default-0")
-@click.argument("dataset", type=PATH)
+@click.argument("dataset", type=DATASET)
 @click.option(
     "--add", "names", metavar="FIELD", multiple=True, help=f"Field to add: {', '.join(FIELDS.names())}. May be repeated."
 )
 @workers_option
 @part_option("Derive")
-def derive(dataset: Path, names: Sequence[str], workers: int | None, part: str | None, output: Output) -> None:
+def derive(dataset: AnyPath, names: Sequence[str], workers: int | None, part: str | None, output: Output) -> None:
     """Compute fields of all samples of DATASET and store them with the others.
 
     The same command resumes an interrupted run, and covers samples that were added since. Without --add, it updates all

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from posegen.cli.options import PATH, Output, command
+from posegen.cli.options import DATASET, Output, command
 
 if TYPE_CHECKING:
+    from posegen.dataset.bucket import AnyPath
     from posegen.dataset.compare import Difference
     from posegen.dataset.layout import Header
 
@@ -20,10 +20,10 @@ DIFFERENT = 1
 
 
 @command("posegen diff data/default-0 elsewhere/default-0")
-@click.argument("a", type=PATH)
-@click.argument("b", type=PATH)
+@click.argument("a", type=DATASET)
+@click.argument("b", type=DATASET)
 @click.option("--deep", is_flag=True, help="Recompute the hashes of all values instead of reading them from the receipts.")
-def diff(a: Path, b: Path, deep: bool, output: Output) -> int:
+def diff(a: AnyPath, b: AnyPath, deep: bool, output: Output) -> int:
     """Compare the datasets A and B, and list the fields, samples and variants that differ.
 
     Shard size, compression and order of generation are ignored. The exit code is 0 if the contents are equal, else 1.

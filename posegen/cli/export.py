@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import PATH, Output, command, part_option, workers_option
+from posegen.cli.options import DATASET, PATH, Output, command, part_option, workers_option
 from posegen.plugins import EXPORTS
+
+if TYPE_CHECKING:
+    from posegen.dataset.bucket import AnyPath
 
 _SPLITS = ("training", "validation", "test")
 
@@ -18,7 +22,7 @@ _SPLITS = ("training", "validation", "test")
     "posegen export data/default-0 --to humanml3d -o data/humanml3d",
     "posegen export data/default-0 --to humanml3d -o data/gym --filter \"theme = 'gym'\"",
 )
-@click.argument("dataset", type=PATH)
+@click.argument("dataset", type=DATASET)
 @click.option("--to", "form", required=True, metavar="FORMAT", help=f"Format: {', '.join(EXPORTS.built_in)}.")
 @click.option("-o", "--out", type=PATH, metavar="DIR", required=True, help="Folder to write.")
 @click.option(
@@ -36,7 +40,7 @@ _SPLITS = ("training", "validation", "test")
 @workers_option
 @part_option("Export")
 def export(
-    dataset: Path,
+    dataset: AnyPath,
     form: str,
     out: Path,
     splits: Sequence[str],

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import asdict
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import PATH, Output, command
+from posegen.cli.options import DATASET, Output, command
+
+if TYPE_CHECKING:
+    from posegen.dataset.bucket import AnyPath
 
 INCOMPLETE = 1
 _GAPS_SHOWN = 10
 
 
 @command("posegen finish data/default-0")
-@click.argument("dataset", type=PATH)
-def finish(dataset: Path, output: Output) -> int:
+@click.argument("dataset", type=DATASET)
+def finish(dataset: AnyPath, output: Output) -> int:
     """Publish what the parts of DATASET have made: its complete samples, from the first without a gap.
 
     It names the shards that are missing, and the parts to run again. It may be run while parts are being made. The exit code is

@@ -5,17 +5,20 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import Output, command, config_option, dataset_options, folder_option, part_option
+from posegen.cli.options import DATASET, Output, command, config_option, dataset_options, folder_option, part_option
+
+if TYPE_CHECKING:
+    from posegen.dataset.bucket import AnyPath
 
 
 @command("posegen generate --samples 10000 --workers 8", "posegen generate --config smoke --out data/first")
 @config_option
 @dataset_options
-@folder_option("Dataset folder.  [default: data/CONFIG-SEED]")
+@folder_option("Dataset folder, or s3://BUCKET/PATH.  [default: data/CONFIG-SEED]", DATASET)
 @part_option("Make")
 @click.option(
     "--backend",
@@ -32,7 +35,7 @@ from posegen.cli.options import Output, command, config_option, dataset_options,
 )
 def generate(
     config: str,
-    out: Path | None,
+    out: AnyPath | None,
     overrides: Sequence[str],
     part: str | None,
     backend: str,

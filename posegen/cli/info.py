@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from posegen.cli.options import PATH, WHOLE, Output, command
+from posegen.cli.options import DATASET, WHOLE, Output, command
 
 if TYPE_CHECKING:
+    from posegen.dataset.bucket import AnyPath
     from posegen.dataset.layout import Header
 
 ACTIONS_SHOWN = 30
@@ -18,9 +18,9 @@ _HEADER = ("name", "seed", "identity", "content_version", "licence", "frames", "
 
 
 @command("posegen info data/default-0", "posegen info data/default-0 --sample 7")
-@click.argument("dataset", type=PATH)
+@click.argument("dataset", type=DATASET)
 @click.option("--sample", type=WHOLE, metavar="I", help="Print what is needed to make this sample again, and nothing else.")
-def info(dataset: Path, sample: int | None, output: Output) -> None:
+def info(dataset: AnyPath, sample: int | None, output: Output) -> None:
     """Describe DATASET: contents, size, actions, captions, and how to read it."""
     if sample is not None:
         _describe_sample(dataset, sample, output)
@@ -75,7 +75,7 @@ def _creation_lines(header: Header) -> list[str]:
     return [] if header.created is None else [f"created {header.created.date} by posegen {header.created.posegen}"]
 
 
-def _describe_sample(dataset: Path, sample: int, output: Output) -> None:
+def _describe_sample(dataset: AnyPath, sample: int, output: Output) -> None:
     """Print what makes a sample."""
     from posegen.generation.provenance import trace_sample
 

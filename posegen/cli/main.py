@@ -22,7 +22,7 @@ import click
 
 from posegen import __version__
 from posegen.cli.options import example
-from posegen.errors import PosegenError, UsageError
+from posegen.errors import PosegenError, ServerError, UsageError
 from posegen.import_path import protect_imports
 from posegen.wording import did_you_mean, printable, shown
 
@@ -178,7 +178,7 @@ def run(command: click.Command, arguments: Sequence[str]) -> int:
         result = command.main(list(arguments) or ["--help"], prog_name="posegen", standalone_mode=False)
     except UsageError as error:
         return _report(str(error), USAGE)
-    except PosegenError as error:
+    except (PosegenError, ServerError) as error:
         return _report(str(error), FAILURE)
     except click.UsageError as error:
         message = error.format_message().rstrip(".")

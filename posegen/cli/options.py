@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -19,6 +19,9 @@ from posegen.errors import UsageError, require_local
 from posegen.progress import Progress, compilation_shown, make_progress
 from posegen.quantities import parse_duration
 from posegen.wording import printable, shown
+
+if TYPE_CHECKING:
+    from posegen.dataset.bucket import AnyPath
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -32,7 +35,19 @@ class _LocalPath(click.Path):
         return super().convert(value, param, ctx)
 
 
+class _DatasetPath(_LocalPath):
+    """A dataset: a folder on this machine, or an address in a bucket."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path; UsageError if it is another address."""
+        from posegen.dataset.bucket import BucketPath, to_path
+
+        found = to_path(value)
+        return found if isinstance(found, BucketPath) else super().convert(value, param, ctx)
+
+
 PATH = _LocalPath(path_type=Path)
+DATASET = _DatasetPath(path_type=Path)
 _ARRAYS = ".npz"
 _LONGEST_NAME = 255
 
@@ -62,10 +77,10 @@ class Number(click.FloatRange):
         return number
 
 
-def _check_path_length(ctx: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
+def _check_path_length(ctx: click.Context, parameter: click.Parameter, path: AnyPath | None) -> AnyPath | None:
     """Refuse a file name that is too long, before parent folders are created."""
     del ctx, parameter
-    if path is not None and any(len(os.fsencode(name)) > _LONGEST_NAME for name in path.parts):
+    if isinstance(path, Path) and any(len(os.fsencode(name)) > _LONGEST_NAME for name in path.parts):
         raise UsageError(f"--out {shown(str(path))}: contains a name of more than {_LONGEST_NAME} bytes; shorten it")
     return path
 
@@ -116,9 +131,9 @@ def dataset_options(command: Command) -> Command:
     return samples_option(workers_option(seed_option(set_option(command))))
 
 
-def folder_option(text: str) -> Callable[[Command], Command]:
+def folder_option(text: str, kind: click.Path = PATH) -> Callable[[Command], Command]:
     """Add ``--out`` for a folder; the command takes `out`, None if it is not given."""
-    return click.option("--out", type=PATH, metavar="DIR", callback=_check_path_length, help=text)
+    return click.option("--out", type=kind, metavar="DIR", callback=_check_path_length, help=text)
 
 
 def file_option(text: str, *, metavar: str = "FILE", required: bool = True) -> Callable[[Command], Command]:
@@ -236,7 +251,8 @@ class Output:
             return
         from pydantic_core import to_jsonable_python
 
-        encoded = json.dumps(to_jsonable_python(document, inf_nan_mode="null"), indent=2, ensure_ascii=False, allow_nan=False)
+        plain = to_jsonable_python(document, inf_nan_mode="null", fallback=str)
+        encoded = json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False)
         click.echo(re.sub(r"[^\n -~]", lambda char: char[0] if char[0].isprintable() else json.dumps(char[0])[1:-1], encoded))
 
     def summary(self, document: object, text: str) -> None:
@@ -292,7 +308,7 @@ class Output:
         return report
 
     @contextmanager
-    def resumable(self, folder: Path) -> Iterator[None]:
+    def resumable(self, folder: AnyPath) -> Iterator[None]:
         """Report after an interruption that the same command resumes the work in `folder`."""
         try:
             yield

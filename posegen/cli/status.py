@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import PATH, Output, command
+from posegen.cli.options import DATASET, Output, command
+
+if TYPE_CHECKING:
+    from posegen.dataset.bucket import AnyPath
 
 
 @command("posegen status data/default-0")
-@click.argument("dataset", type=PATH)
-def status(dataset: Path, output: Output) -> None:
+@click.argument("dataset", type=DATASET)
+def status(dataset: AnyPath, output: Output) -> None:
     """Show how far DATASET is while runs or parts make it: shards, running parts, and the time left.
 
     It reads the names and times of receipts, whatever else is missing. `posegen verify` reads every byte.
@@ -24,7 +27,7 @@ def status(dataset: Path, output: Output) -> None:
     lines = [
         f"{dataset}: {found.made:,} of {found.shards:,} shards are made.",
         f"Published: {found.samples:,} of {found.target:,} samples.",
-        f"Running: {', '.join(found.running) or 'nothing'}.",
+        f"Running: {'not known for a bucket' if found.running is None else ', '.join(found.running) or 'nothing'}.",
     ]
     if found.recent and found.made < found.shards:
         rest = f"; the rest takes {human_time(found.seconds_left)} at this rate" if found.seconds_left else ""

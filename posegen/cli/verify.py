@@ -6,16 +6,16 @@ import os
 import re
 import shlex
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import PATH, Output, command, part_option
+from posegen.cli.options import DATASET, Output, command, part_option
 from posegen.errors import UsageError
 from posegen.wording import shown
 
 if TYPE_CHECKING:
+    from posegen.dataset.bucket import AnyPath
     from posegen.dataset.verify import Problem
     from posegen.generation.repair import RepairResult
 
@@ -34,12 +34,12 @@ def _share(ctx: click.Context, parameter: click.Parameter, text: str | None) -> 
 
 
 @command("posegen verify data/default-0", "posegen verify data/default-0 --repair")
-@click.argument("dataset", type=PATH)
+@click.argument("dataset", type=DATASET)
 @click.option("--deep", is_flag=True, help="Also synthesize all samples again and compare them.")
 @part_option("Check")
 @click.option("--sample", "share", metavar="PERCENT", callback=_share, help="Check a random share of the shards, such as 1%.")
 @click.option("--repair", "repairs", is_flag=True, help="Regenerate damaged shards.")
-def verify(dataset: Path, deep: bool, part: str | None, share: float, repairs: bool, output: Output) -> int:
+def verify(dataset: AnyPath, deep: bool, part: str | None, share: float, repairs: bool, output: Output) -> int:
     """Check every byte of DATASET, and list each damaged shard with the reason and a fix.
 
     The exit code is 0 if there is no problem, or none is left after --repair, else 1. With --part or --sample, other shards
@@ -76,7 +76,7 @@ def verify(dataset: Path, deep: bool, part: str | None, share: float, repairs: b
     return PROBLEMS_LEFT if left else 0
 
 
-def _find(dataset: Path, shards: Sequence[int] | None, *, deep: bool, orphans: bool, output: Output) -> list[Problem]:
+def _find(dataset: AnyPath, shards: Sequence[int] | None, *, deep: bool, orphans: bool, output: Output) -> list[Problem]:
     from posegen.dataset.verify import find_problems
 
     chosen = None if shards is None else frozenset(shards)
@@ -102,14 +102,14 @@ def _find(dataset: Path, shards: Sequence[int] | None, *, deep: bool, orphans: b
     return found + list(find_content_problems(dataset, intact, progress=output.counter("synthesize and compare")))
 
 
-def _problem_lines(dataset: Path, found: Sequence[Problem], shards: Sequence[int] | None, *, deep: bool) -> list[str]:
+def _problem_lines(dataset: AnyPath, found: Sequence[Problem], shards: Sequence[int] | None, *, deep: bool) -> list[str]:
     if not found:
         where = "" if shards is None else f" of {len(shards):,} shard{'' if len(shards) == 1 else 's'}"
         return [f"{dataset}: no problem found: every byte{' and every sample' if deep else ''}{where} is intact."]
     return [*(str(problem) for problem in found), f"{dataset}: {_count(found)}."]
 
 
-def _repair_lines(dataset: Path, done: RepairResult) -> list[str]:
+def _repair_lines(dataset: AnyPath, done: RepairResult) -> list[str]:
     lines = [f"Regenerated: {_shards(done.made)}."]
     if done.derived:
         lines.append(f"Derived again: {', '.join(done.derived)}.")
@@ -120,7 +120,7 @@ def _repair_lines(dataset: Path, done: RepairResult) -> list[str]:
     return [*lines, "Remaining problems:", *(str(problem) for problem in done.left), *_fix_lines(dataset, done.left)]
 
 
-def _fix_lines(dataset: Path, problems: Sequence[Problem]) -> list[str]:
+def _fix_lines(dataset: AnyPath, problems: Sequence[Problem]) -> list[str]:
     """Return how to repair; problems that only the user can solve state the fix themselves."""
     if not any(problem.repairable for problem in problems):
         return []

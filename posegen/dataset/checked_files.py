@@ -12,17 +12,21 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from io import BufferedReader
 from pathlib import Path
 
 import xxhash
 
 from posegen.dataset import receipts
+from posegen.dataset.bucket import AnyPath, BucketPath, listed, map_files
 from posegen.dataset.files import open_plain
 from posegen.dataset.header import check_metadata, load_header, samples_after_repair
 from posegen.dataset.layout import MOTION, ROWS, SEQUENCES, Header, check_folders, receipt_path, shard_of, shard_path
 from posegen.dataset.lock import is_being_written
 from posegen.dataset.manifest import Manifest, load_manifest
+from posegen.dataset.object_reader import ObjectReader
+from posegen.dataset.read_cache import open_cache
 from posegen.dataset.receipts import Receipt, StoredFile
 from posegen.dataset.shard_codec import check_shard
 from posegen.errors import PosegenError
@@ -42,7 +46,7 @@ class CheckedFiles:
 
     Attributes
     ----------
-    path : Path
+    path : Path or BucketPath
         Folder of the dataset.
     header : Header
     listed : mapping of str to StoredFile
@@ -51,17 +55,20 @@ class CheckedFiles:
         Number of samples in each shard, which may be more than are visible.
     absent : mapping of str to str
         Files of layers that are missing or invalid, and the error message for their readers.
+    objects : ObjectReader, optional
+        Reads the files of a dataset in a bucket.
     checked : set of str
         The files whose bytes have been hashed.
     manifest : Manifest, optional
         Expected sizes and hashes of the other files.
     """
 
-    path: Path
+    path: AnyPath
     header: Header
     listed: Mapping[str, StoredFile]
     counts: Mapping[int, int]
     absent: Mapping[str, str] = field(default_factory=dict)
+    objects: ObjectReader | None = None
     checked: set[str] = field(default_factory=set)
     manifest: Manifest | None = None
 
@@ -71,10 +78,7 @@ class CheckedFiles:
 
     def size(self, name: str) -> int:
         """Return the size of a file of the dataset in bytes; KeyError if there is no such file."""
-        file = self.find(name)
-        if file is None:
-            raise KeyError(name)
-        return file.bytes
+        return self._expected(name).bytes
 
     def sizes(self) -> dict[str, int]:
         """Return the size on disk of each field and of the rows, in bytes by name."""
@@ -109,18 +113,30 @@ class CheckedFiles:
         """Read several parts of a file, each given by its offset and length, as :meth:`read` does."""
         size = self.size(name)
         try:
-            with open_plain(self.path / name) as file:
+            path = self.path / name
+            if isinstance(path, BucketPath):
+                assert self.objects is not None
+                return self.objects.read(name, self._expected(name), ranges)
+            with open_plain(path) as file:
                 if name not in self.checked:
                     self._check(name, file)
                     self.checked.add(name)
                 # Requested lengths may come from a forged file: no more is allocated than the file has.
                 ranges = [(min(start, size), min(length, size)) for start, length in ranges]
                 return [os.pread(file.fileno(), length, start) for start, length in ranges]
+        except ValueError as error:
+            raise self.damaged(name, str(error)) from error
         except OSError as error:
             shard = shard_of(self.header, name) or 0
             hint = receipts.derive_hint(self.path) if self.header.layer_of(name) else receipts.generate_hint(shard)
             fault = f"cannot be read ({error.strerror})"
             raise DamagedFileError(f"{self.path}: shard {shard}: {name}: {fault}. {hint}", fault) from error
+
+    def _expected(self, name: str) -> StoredFile:
+        file = self.find(name)
+        if file is None:
+            raise KeyError(name)
+        return file
 
     def damaged(self, name: str, fault: str = "checksum mismatch") -> DamagedFileError:
         """Return the error for a file whose content is wrong."""
@@ -142,12 +158,13 @@ class CheckedFiles:
         if folder == MOTION:
             field = self.header.field(rest.partition("/")[0])
             try:
-                check_shard(field, file.fileno(), self.header.shard, self.header.chunk)
+                size, read = file.tell(), lambda start, length: os.pread(file.fileno(), length, start)
+                check_shard(field, read, size, self.header.shard, self.header.chunk)
             except ValueError as error:
                 raise self.damaged(name, str(error)) from error
 
 
-def open_files(path: Path) -> CheckedFiles:
+def open_files(path: AnyPath) -> CheckedFiles:
     """Check the header, folders, Zarr metadata and receipts of a dataset, and that all of its files exist in their sizes.
 
     In a dataset with a manifest, that is read instead of the receipts of the shards in it, and sizes are compared on reading.
@@ -159,7 +176,7 @@ def open_files(path: Path) -> CheckedFiles:
     PosegenError
         If anything is missing or damaged; names the first such file or shard, and the hint.
     """
-    header = load_header(path)
+    header, opened = load_header(path), path
     if (samples := samples_after_repair(path)) > header.samples:
         repair = f"posegen verify {path} --repair"
         hint = "Wait until it has ended" if is_being_written(path) else f"Run: {repair}"
@@ -168,12 +185,15 @@ def open_files(path: Path) -> CheckedFiles:
     check_metadata(path, header)
     manifest = load_manifest(path, header)
     covered = manifest.shards if manifest else 0
-    if manifest:
+    if manifest is None:
+        path = listed(path)
+    elif isinstance(path, Path):  # to list a large bucket takes a minute: there, an absent file is an error on reading
         manifest.check_present(path)
     files: dict[str, StoredFile] = {}
     counts = dict.fromkeys(range(covered), header.shard)
-    for shard in range(covered, header.shards()):
-        receipt = receipts.load_receipt(path, header, shard)
+    load = partial(receipts.load_receipt, path, header)
+    for receipt in map_files(path, load, range(covered, header.shards())):
+        shard = receipt.shard
         fault = receipts.find_file_fault(path, receipt)
         if fault is None and receipt.count < header.count(shard):
             fault = f"it has {receipt.count} samples, the dataset has {header.count(shard)} in it"
@@ -190,4 +210,5 @@ def open_files(path: Path) -> CheckedFiles:
             else:
                 msg = f"{path}: shard {shard}: {result}. {receipts.derive_hint(path)}"
                 absent |= {shard_path(entry, shard): msg for entry in layer.fields}
-    return CheckedFiles(path, header, files, counts, absent, manifest=manifest)
+    objects = ObjectReader(opened, header, open_cache(os.environ)) if isinstance(opened, BucketPath) else None
+    return CheckedFiles(opened, header, files, counts, absent, objects, manifest=manifest)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from posegen.dataset.bucket import AnyPath
 from posegen.dataset.layout import ROWS
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.receipts import split_hashes
@@ -53,12 +53,14 @@ class Comparison:
     samples: dict[str, int]
 
 
-def compare(first: Dataset | str | Path, second: Dataset | str | Path, *, deep: bool = False, most: int = 20) -> Comparison:
+def compare(
+    first: Dataset | str | AnyPath, second: Dataset | str | AnyPath, *, deep: bool = False, most: int = 20
+) -> Comparison:
     """Count all differences between two datasets, and locate some of them.
 
     Parameters
     ----------
-    first, second : Dataset, str or Path
+    first, second : Dataset, str, Path or BucketPath
     deep : bool
         Hash the values instead of comparing the hashes in receipts; takes the time of reading both datasets.
     most : int

@@ -16,8 +16,9 @@ from contextlib import suppress
 from contextvars import copy_context
 from io import BufferedReader
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
+from posegen.dataset.bucket import AnyPath, BucketPath, BucketWriter
 from posegen.dataset.faults import fault_point
 from posegen.dataset.runs import current_run, has_ended
 from posegen.errors import PosegenError
@@ -27,21 +28,26 @@ _TEMPORARY = re.compile(r"\.(?P<name>.+)~(?P<run>[A-Za-z0-9_.-]+)~[0-9]+\.tempor
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.-]")
 
 
-def write_durably(path: Path, data: bytes, run: str | None = None) -> None:
+def write_durably(path: AnyPath, data: bytes, run: str | None = None, expected: bytes | None = None) -> None:
     """Write a file such that, if the process dies at any time, the old or the new file exists.
 
     Parameters
     ----------
-    path : Path
+    path : Path or BucketPath
     data : bytes
     run : str, optional
         The run that writes, see :mod:`posegen.dataset.runs`; this process unless given.
+    expected : bytes, optional
+        Present content, empty if there is no file. In a bucket, which has no locks, any other content raises ConflictError.
     """
-    write_all_durably([(path, [data])], run)
+    if isinstance(path, BucketPath):
+        path.write(data, expected)
+    else:
+        write_all_durably([(path, [data])], run)
 
 
 def write_all_durably(
-    files: Iterable[tuple[Path, Sequence[bytes]]],
+    files: Iterable[tuple[AnyPath, Sequence[bytes]]],
     run: str | None = None,
     kind: str = "document",
     subject: int | str | None = None,
@@ -50,25 +56,27 @@ def write_all_durably(
 
     Parameters
     ----------
-    files : iterable of (Path, sequence of bytes)
+    files : iterable of (path, sequence of bytes)
         Each file's content in pieces.
     run, kind, subject
         As for :class:`BackgroundWriter`.
     """
-    with BackgroundWriter(run, kind, subject) as writer:
-        for path, pieces in files:
-            writer.write(path, pieces)
-        writer.place()
+    files = list(files)
+    if files:
+        with open_writer(files[0][0], run, kind, subject) as writer:
+            for path, pieces in files:
+                writer.write(path, pieces)
+            writer.place()
 
 
 def write_changed(
-    files: Mapping[Path, bytes], run: str | None = None, kind: str = "document", subject: int | str | None = None
+    files: Mapping[AnyPath, bytes], run: str | None = None, kind: str = "document", subject: int | str | None = None
 ) -> None:
     """Write the files that are missing or have another content, as :func:`write_all_durably` does."""
     write_all_durably([(path, [data]) for path, data in files.items() if not has_content(path, data)], run, kind, subject)
 
 
-def has_content(path: Path, data: bytes) -> bool:
+def has_content(path: AnyPath, data: bytes) -> bool:
     """Return whether a file exists, can be read, and has this content."""
     try:
         return read_file(path, len(data)) == data
@@ -183,8 +191,17 @@ class BackgroundWriter:
         fault_point(f"{self._kind}_written", self._subject)
 
 
-def remove_durably(path: Path) -> bool:
+def open_writer(
+    path: AnyPath, run: str | None = None, kind: str = "file", subject: int | str | None = None
+) -> Any:  # each class takes paths of its own kind
+    """Return a :class:`BackgroundWriter`, or a BucketWriter if `path` is in a bucket."""
+    return BackgroundWriter(run, kind, subject) if isinstance(path, Path) else BucketWriter(kind, subject)
+
+
+def remove_durably(path: AnyPath) -> bool:
     """Remove a file and sync its folder. Return whether there was a file."""
+    if isinstance(path, BucketPath):
+        return path.remove()
     try:
         fault_point("removing", path.name)
         path.unlink()
@@ -205,12 +222,14 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def remove_temporary_files(folder: Path, own: str = "") -> list[Path]:
+def remove_temporary_files(folder: AnyPath, own: str = "") -> list[Path]:
     """Remove the temporary files of the run `own` and of runs that have certainly ended, and return their paths.
 
-    Links are not followed.
+    Links are not followed. A bucket has none.
     """
-    removed = []
+    removed: list[Path] = []
+    if isinstance(folder, BucketPath):
+        return removed
     for parent, _, names in os.walk(folder):
         for name in names:
             run = temporary_run(name)
@@ -227,8 +246,10 @@ def temporary_run(name: str) -> str | None:
     return match["run"] if match else None
 
 
-def find_folder_fault(folder: Path) -> str | None:
+def find_folder_fault(folder: AnyPath) -> str | None:
     """Describe why a path inside a dataset is not a real folder; None if it is one, or does not exist."""
+    if isinstance(folder, BucketPath):
+        return None
     try:
         mode = os.lstat(folder).st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -239,7 +260,7 @@ def find_folder_fault(folder: Path) -> str | None:
     return f"is {kind}. The folders of a dataset must be real folders: remove it and restore the folder"
 
 
-def check_real_folders(*folders: Path) -> None:
+def check_real_folders(*folders: AnyPath) -> None:
     """Raise PosegenError for the first path that is a link or a file in place of a folder of a dataset."""
     for folder in folders:
         if fault := find_folder_fault(folder):
@@ -256,12 +277,40 @@ def open_plain(path: Path) -> BufferedReader:
     return os.fdopen(handle, "rb")
 
 
-def read_file(path: Path, max_bytes: int) -> bytes:
+def exists(path: AnyPath) -> bool:
+    """Return whether there is a file, a link or anything else at a path."""
+    return path.is_file() if isinstance(path, BucketPath) else os.path.lexists(path)
+
+
+def list_names(folder: AnyPath) -> list[str]:
+    """List the files and folders in a folder, in no order; nothing if there is no such folder."""
+    if isinstance(folder, BucketPath):
+        return list({name.partition("/")[0] for name in folder.list()})
+    return os.listdir(folder) if folder.is_dir() else []
+
+
+def total_bytes(folder: AnyPath) -> int:
+    """Return the size of all files in a folder and its folders."""
+    if isinstance(folder, BucketPath):
+        return sum(entry.size for entry in folder.list().values())
+    return sum(file.lstat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def modified_time(path: AnyPath) -> float:
+    """Return when a file was written, in seconds since 1970; FileNotFoundError if there is none."""
+    if isinstance(path, Path):
+        return path.lstat().st_mtime
+    if entry := path.find():
+        return entry.modified
+    raise FileNotFoundError(errno.ENOENT, "there is no such object", str(path))
+
+
+def read_file(path: AnyPath, max_bytes: int) -> bytes:
     """Read a small file.
 
     Parameters
     ----------
-    path : Path
+    path : Path or BucketPath
     max_bytes : int
         Largest size in bytes; a larger file is refused before it is read.
 
@@ -273,9 +322,12 @@ def read_file(path: Path, max_bytes: int) -> bytes:
         If it is not a plain file, cannot be read or is too large.
     """
     try:
-        with open_plain(path) as file:
-            # `read` allocates as many bytes as it is asked for.
-            data = file.read(min(max_bytes, os.fstat(file.fileno()).st_size) + 1)
+        if isinstance(path, BucketPath):
+            data = path.read(0, max_bytes + 1)
+        else:
+            with open_plain(path) as file:
+                # `read` allocates as many bytes as it is asked for.
+                data = file.read(min(max_bytes, os.fstat(file.fileno()).st_size) + 1)
     except NotADirectoryError as error:
         raise FileNotFoundError(*error.args) from error
     except FileNotFoundError:

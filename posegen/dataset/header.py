@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from posegen.dataset.bucket import AnyPath
 from posegen.dataset.documents import Count, Document, Origin, read_sealed, seal, unseal
-from posegen.dataset.files import has_content, read_file, write_durably
+from posegen.dataset.files import exists, has_content, read_file, write_durably
 from posegen.dataset.layout import (
     COPY_FILE,
     COPY_KEY,
@@ -36,7 +37,7 @@ from posegen.dataset.layout import (
 )
 from posegen.dataset.receipts import complete_prefix, complete_shards
 from posegen.dataset.shard_codec import COMPRESSION
-from posegen.errors import PosegenError, UsageError
+from posegen.errors import PosegenError, UsageError, require_local
 from posegen.validation import validated
 
 if TYPE_CHECKING:
@@ -50,17 +51,17 @@ _SHAPE = re.compile(rb'{\s*"shape": \[\s*([0-9]{1,15})[,\s]')
 _EXTRA_DIGITS = 20  # of the number of samples, if an array was extended and the header was not
 
 
-def is_dataset(path: Path) -> bool:
+def is_dataset(path: AnyPath) -> bool:
     """Return whether there is a dataset at `path`, in whatever state."""
     return (path / HEADER_FILE).is_file()
 
 
-def load_header(path: Path) -> Header:
+def load_header(path: AnyPath) -> Header:
     """Read the header of the dataset at `path`.
 
     Parameters
     ----------
-    path : Path
+    path : Path or BucketPath
 
     Raises
     ------
@@ -69,10 +70,8 @@ def load_header(path: Path) -> Header:
     PosegenError
         If its header is missing, damaged or has a later format version.
     """
-    if path.suffix == ".json" and os.path.isfile(path):
-        raise UsageError(f"{path}: is a file. If `posegen mix` wrote it, read it with posegen.open_mix")
-    if not os.path.isdir(path):  # False also for names that cannot exist
-        raise UsageError(f"{path}: is not a dataset: there is no such folder. Name a folder that `posegen generate` has made")
+    if isinstance(path, Path):
+        _check_folder(path)
     file = path / HEADER_FILE
     generate = "run the same `posegen generate` command again: complete shards are kept."
     # Without a valid copy, only the generate command knows what the header was.
@@ -80,7 +79,7 @@ def load_header(path: Path) -> Header:
     try:
         data = read_file(file, _MAX_BYTES)
     except FileNotFoundError as error:
-        if os.path.lexists(path / COPY_FILE):
+        if exists(path / COPY_FILE):
             raise PosegenError(f"{file}: is missing. {_capitalize(repair + generate)}") from error
         msg = f"{path}: is not a dataset: it has no {HEADER_FILE}. Name a folder that `posegen generate` has made"
         raise UsageError(msg) from error
@@ -88,14 +87,23 @@ def load_header(path: Path) -> Header:
     return Header.from_json(unseal(data, origin), origin)
 
 
-def read_config(path: Path, header: Header) -> Config:
+def _check_folder(path: Path) -> None:
+    """Raise UsageError if a path is no folder."""
+    require_local(path)
+    if path.suffix == ".json" and os.path.isfile(path):
+        raise UsageError(f"{path}: is a file. If `posegen mix` wrote it, read it with posegen.open_mix")
+    if not os.path.isdir(path):  # False also for names that cannot exist
+        raise UsageError(f"{path}: is not a dataset: there is no such folder. Name a folder that `posegen generate` has made")
+
+
+def read_config(path: AnyPath, header: Header) -> Config:
     """Return the config in the header of the dataset at `path`; UsageError if it is not valid."""
     from posegen.config.schema import Config
 
     return validated(Config, header.config, lambda key: f"{path}: in the config of its dataset.json: ")
 
 
-def inspect_header(path: Path) -> tuple[Header | None, str | None]:
+def inspect_header(path: AnyPath) -> tuple[Header | None, str | None]:
     """Read the header of a dataset in whatever state, or recover it.
 
     Returns
@@ -116,7 +124,7 @@ def inspect_header(path: Path) -> tuple[Header | None, str | None]:
     return header, None
 
 
-def repair_header(path: Path, run: str, identity: str | None = None) -> None:
+def repair_header(path: AnyPath, run: str, identity: str | None = None) -> None:
     """Write `dataset.json` again if it is lost and can be recovered.
 
     Parameters
@@ -141,12 +149,12 @@ class _RepairRecord(Document):
     samples: Count
 
 
-def record_repair(path: Path, samples: int, run: str) -> None:
+def record_repair(path: AnyPath, samples: int, run: str) -> None:
     """Record that a dataset will have `samples` samples again; until then, readers refuse it if it shows fewer."""
     write_durably(path / REPAIR_FILE, seal(_RepairRecord(samples)), run)
 
 
-def samples_after_repair(path: Path) -> int:
+def samples_after_repair(path: AnyPath) -> int:
     """Return the number of samples that an unfinished repair recorded; 0 if there is none, or its record is damaged."""
     try:
         data = read_file(path / REPAIR_FILE, _MAX_RECORD_BYTES)
@@ -155,7 +163,7 @@ def samples_after_repair(path: Path) -> int:
         return 0
 
 
-def _is_lost(path: Path) -> bool:
+def _is_lost(path: AnyPath) -> bool:
     """Return whether the header is missing, damaged or replaced by another document; one of a later format is not lost."""
     try:
         document = unseal(read_file(path / HEADER_FILE, _MAX_BYTES), Origin(HEADER_FILE, ""))
@@ -164,7 +172,7 @@ def _is_lost(path: Path) -> bool:
     return COPY_KEY in document or "format_version" not in document
 
 
-def _load_copy(path: Path) -> Header | None:
+def _load_copy(path: AnyPath) -> Header | None:
     """Read the copy of the header; None if there is no valid one."""
     origin = Origin(COPY_FILE, "")
     try:
@@ -175,7 +183,7 @@ def _load_copy(path: Path) -> Header | None:
         return None
 
 
-def _recover_samples(path: Path, copy: Header) -> Header:
+def _recover_samples(path: AnyPath, copy: Header) -> Header:
     """Return the copy with the number of samples that the arrays have.
 
     If a run died while it published, some arrays may be longer than the header said, but none is shorter. Complete shards
@@ -190,7 +198,7 @@ def _recover_samples(path: Path, copy: Header) -> Header:
     return copy.with_samples(max(min(sizes, default=0), last * copy.shard + complete.get(last, 0)))
 
 
-def _array_size(path: Path, copy: Header, name: str) -> int | None:
+def _array_size(path: AnyPath, copy: Header, name: str) -> int | None:
     """Return the number of samples of an array; None if its metadata is missing or damaged."""
     try:
         data = read_file(path / name, 2 * len(header_metadata(copy)[name]))
@@ -200,7 +208,7 @@ def _array_size(path: Path, copy: Header, name: str) -> int | None:
     return samples if samples is not None and header_metadata(copy.with_samples(samples))[name] == data else None
 
 
-def _matches_arrays(path: Path, header: Header) -> bool:
+def _matches_arrays(path: AnyPath, header: Header) -> bool:
     """Return whether the Zarr group belongs to a header."""
     return has_content(path / GROUP_FILE, header_metadata(header)[GROUP_FILE])
 
@@ -266,7 +274,7 @@ def described_samples(data: bytes) -> int | None:
     return int(match[1]) if match else None
 
 
-def find_metadata_faults(path: Path, header: Header) -> Iterator[tuple[str, str]]:
+def find_metadata_faults(path: AnyPath, header: Header) -> Iterator[tuple[str, str]]:
     """Find metadata files that differ from what the header requires, the header's copy included.
 
     A run may have died after it extended the arrays and before it extended the header: then an array may be longer, but not
@@ -295,7 +303,7 @@ def find_metadata_faults(path: Path, header: Header) -> Iterator[tuple[str, str]
         yield name, "does not match the header"
 
 
-def check_metadata(path: Path, header: Header) -> None:
+def check_metadata(path: AnyPath, header: Header) -> None:
     """Raise PosegenError if a `zarr.json` file is missing or does not match the header; the header's copy is not checked."""
     for name, fault in find_metadata_faults(path, header):
         if name.startswith(MOTION):

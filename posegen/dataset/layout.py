@@ -13,7 +13,6 @@ import math
 import re
 from dataclasses import field as dataclass_field
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer
 from pydantic.dataclasses import dataclass
 
 from posegen.constants import MAX_SEED
+from posegen.dataset.bucket import AnyPath
 from posegen.dataset.documents import STRICT, Count, Origin, check_version, parse, plain_data, seal
 from posegen.dataset.files import check_real_folders
 
@@ -366,6 +366,6 @@ def dataset_folders(header: Header) -> list[str]:
     return [MOTION, SEQUENCES, RECEIPTS, *arrays, *(f"{RECEIPTS}/{layer.name}" for layer in header.layers)]
 
 
-def check_folders(path: Path, header: Header) -> None:
+def check_folders(path: AnyPath, header: Header) -> None:
     """Raise PosegenError if a link or a file is in place of a folder of the dataset, so that nothing outside it is used."""
     check_real_folders(*(path / name for name in dataset_folders(header)))

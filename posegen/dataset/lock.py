@@ -15,6 +15,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from posegen.dataset.bucket import AnyPath, BucketPath
 from posegen.dataset.files import read_file, remove_temporary_files
 from posegen.dataset.runs import current_run, has_ended
 from posegen.errors import PosegenError
@@ -30,13 +31,13 @@ _HOLDER = re.compile(r"process [0-9]+ \(run (.+)\)")
 
 @contextmanager
 def locked(
-    dataset: Path, run: str | None = None, *, part: str = "", beside_parts: bool = False, wait: float = 0.0
+    dataset: AnyPath, run: str | None = None, *, part: str = "", beside_parts: bool = False, wait: float = 0.0
 ) -> Iterator[None]:
-    """Hold the lock on a dataset, and first remove the temporary files of runs that have ended.
+    """Hold the lock on a dataset, and first remove the temporary files of runs that have ended. A bucket has neither.
 
     Parameters
     ----------
-    dataset : Path
+    dataset : Path or BucketPath
         An existing folder.
     run : str, optional
         The run that holds it, for the message to others; this process unless given.
@@ -52,6 +53,9 @@ def locked(
     PosegenError
         If another run holds it; names that run.
     """
+    if isinstance(dataset, BucketPath):
+        yield
+        return
     path = dataset / (f"{LOCK_FILE}-{part}" if part else LOCK_FILE)
     with _held(path, wait):
         for other in [] if part or beside_parts else part_locks(dataset):
@@ -63,7 +67,7 @@ def locked(
 
 
 @contextmanager
-def shared_lock(folder: Path, run: str, *, is_part: bool, wait: float | None = None) -> Iterator[None]:
+def shared_lock(folder: AnyPath, run: str, *, is_part: bool, wait: float | None = None) -> Iterator[None]:
     """Hold the lock of a folder while a part, which has a lock of its own, writes what all parts share; no lock otherwise.
 
     It waits for `wait` seconds, :data:`SECONDS_TO_WAIT` unless given, for another part.
@@ -86,9 +90,9 @@ def lock_holder(lock: Path) -> str | None:
     return match[1] if match else None
 
 
-def is_being_written(dataset: Path) -> bool:
-    """Return whether a run may be writing a dataset, without taking the lock."""
-    return any(is_held(lock) for lock in (dataset / LOCK_FILE, *part_locks(dataset)))
+def is_being_written(dataset: AnyPath) -> bool:
+    """Return whether a run may be writing a dataset, without taking the lock; False for one in a bucket."""
+    return isinstance(dataset, Path) and any(is_held(lock) for lock in (dataset / LOCK_FILE, *part_locks(dataset)))
 
 
 def is_held(lock: Path) -> bool:

@@ -23,6 +23,7 @@ import numpy as np
 import xxhash
 
 from posegen.arrays import Array
+from posegen.dataset.bucket import AnyPath, listed, map_files
 from posegen.dataset.counts import Counts, add_counts, count_of_actions, no_counts
 from posegen.dataset.documents import Count, Document, Origin, read_sealed, seal
 from posegen.dataset.files import read_file, remove_durably, write_durably
@@ -130,7 +131,7 @@ class Manifest:
         return f"does not match the receipt of shard {shard} any more"
 
 
-def load_manifest(path: Path, header: Header) -> Manifest | None:
+def load_manifest(path: AnyPath, header: Header) -> Manifest | None:
     """Read the manifest of a dataset.
 
     Returns
@@ -164,7 +165,7 @@ def load_manifest(path: Path, header: Header) -> Manifest | None:
     return Manifest(header, layers, head.counts, np.frombuffer(body, kind))
 
 
-def write_manifest(path: Path, header: Header, run: str, *, again: bool = False) -> None:
+def write_manifest(path: AnyPath, header: Header, run: str, *, again: bool = False) -> None:
     """Write the manifest of a dataset from its receipts, or remove it if the dataset is small.
 
     Parameters
@@ -195,15 +196,15 @@ def write_manifest(path: Path, header: Header, run: str, *, again: bool = False)
     write_durably(path / MANIFEST_FILE, seal(head) + b"\n" + made.entries.tobytes(), run)
 
 
-def _make_manifest(path: Path, header: Header, layers: tuple[Layer, ...], before: Manifest | None) -> Manifest | Layer:
+def _make_manifest(path: AnyPath, header: Header, layers: tuple[Layer, ...], before: Manifest | None) -> Manifest | Layer:
     """Return a manifest of the leading sound full shards, which extends `before`; or a layer that is not complete in them."""
     contents = _contents(header, layers)
     before = before if before and before.shards and _texts(before.layers) == _texts(layers) else None
     counts = before.counts if before else no_counts(header)
     entries = [before.entries.tobytes()] if before else []
     link = before.entries["link"][-1].tobytes() if before else b""
-    for shard in range(before.shards if before else 0, header.samples // header.shard):
-        receipt = _sound_receipt(path, header, shard)
+    path, shards = listed(path), range(before.shards if before else 0, header.samples // header.shard)
+    for shard, receipt in zip(shards, map_files(path, partial(_sound_receipt, path, header), shards), strict=True):
         if receipt is None:
             break
         receipts = [receipt]
@@ -218,7 +219,7 @@ def _make_manifest(path: Path, header: Header, layers: tuple[Layer, ...], before
     return Manifest(header, layers, counts, np.frombuffer(b"".join(entries), _entry_type(len(contents))))
 
 
-def covers_all(path: Path, header: Header) -> bool:
+def covers_all(path: AnyPath, header: Header) -> bool:
     """Return whether the manifest of a dataset covers all of its full shards and layers, or none is needed."""
     whole = header.samples // header.shard
     try:
@@ -230,7 +231,7 @@ def covers_all(path: Path, header: Header) -> bool:
     return (manifest.shards, _texts(manifest.layers)) == (whole, _texts(header.layers))
 
 
-def drop_manifest(path: Path, header: Header, shard: int, layer: Layer | None = None) -> None:
+def drop_manifest(path: AnyPath, header: Header, shard: int, layer: Layer | None = None) -> None:
     """Remove the manifest before a shard, or a layer of it, is stored again, if it covers that, or is damaged."""
     try:
         manifest = load_manifest(path, header)
@@ -313,7 +314,7 @@ def _last_link(entries: bytes, size: int) -> str:
 
 
 def _sound_receipt(
-    path: Path, header: Header, shard: int, layer: Layer | None = None, samples: Receipt | None = None
+    path: AnyPath, header: Header, shard: int, layer: Layer | None = None, samples: Receipt | None = None
 ) -> Receipt | None:
     """Return the receipt of a full shard, or of a layer of it, if it is valid and its files exist; otherwise None."""
     try:

@@ -282,7 +282,7 @@ def write_mix(path: str | Path, mix: Mix) -> None:
     if path.exists() or not path.parent.is_dir():
         raise UsageError(f"{path}: {'exists' if path.exists() else 'its folder does not exist'}. Choose another file")
     parts = [
-        _Part(Path(os.path.relpath(dataset.path, path.parent)).as_posix(), dataset.header.identity, len(dataset))
+        _Part(Path(os.path.relpath(dataset.folder, path.parent)).as_posix(), dataset.header.identity, len(dataset))
         for dataset in mix.datasets
     ]
     weights = None if mix.weights is None else [float(weight) for weight in mix.weights]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
+from posegen.dataset.bucket import AnyPath, ConflictError
 from posegen.dataset.documents import Count, Document, Origin, read_sealed, seal
 from posegen.dataset.files import read_file, write_durably
 from posegen.dataset.layout import PARTS_FILE, Positive
@@ -126,13 +126,26 @@ class PartsRecord(Document):
     count: Positive
 
 
-def record_parts(path: Path, record: PartsRecord, run: str) -> None:
-    """Write the record of a dataset; the caller must hold the lock."""
-    if read_parts(path) != record:
-        write_durably(path / PARTS_FILE, seal(record), run)
+def record_parts(path: AnyPath, samples: int, count: int, run: str) -> int:
+    """Record that a dataset is made in parts; the caller must hold the lock.
+
+    Returns
+    -------
+    int
+        Number of samples that it will have: `samples`, or more if it was to have more.
+    """
+    while True:
+        before = read_parts(path)
+        record = PartsRecord(max(samples, before.samples if before else 0), count)
+        try:
+            if before != record:
+                write_durably(path / PARTS_FILE, seal(record), run, seal(before) if before else None)
+        except ConflictError:  # of another part, in a bucket
+            continue
+        return record.samples
 
 
-def read_parts(path: Path) -> PartsRecord | None:
+def read_parts(path: AnyPath) -> PartsRecord | None:
     """Return the record of a dataset; None if it is not made in parts, or they are finished, or the record is damaged."""
     try:
         return read_sealed(PartsRecord, read_file(path / PARTS_FILE, _MAX_RECORD_BYTES), Origin(PARTS_FILE, ""))

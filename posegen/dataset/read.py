@@ -21,17 +21,19 @@ from numpy.typing import ArrayLike
 from posegen.arrays import Array
 from posegen.dataset.batches import make_batches
 from posegen.dataset.batches.batches import CAPTIONS, ArrayShape
+from posegen.dataset.bucket import AnyPath, BucketPath, to_path
 from posegen.dataset.checked_files import CheckedFiles, open_files
 from posegen.dataset.conditions import QUALITY, matching_rows
 from posegen.dataset.counts import Counts, add_counts, count_content, labels_field, no_counts
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.header import header_metadata, read_config
 from posegen.dataset.layout import ROWS, ArrayField, Header, rows_path, shard_path
+from posegen.dataset.object_reader import ObjectReader
 from posegen.dataset.receipts import Receipt, list_receipts, load_receipt, read_receipt
 from posegen.dataset.shard_codec import ABSENT, decode_chunk, read_index
 from posegen.dataset.statistics import compute_stats
 from posegen.dataset.tables import CAPTION_TEXTS, UNDECODABLE, caption_texts, decode_table, find_rows_fault, hash_rows
-from posegen.errors import PosegenError
+from posegen.errors import PosegenError, UsageError
 from posegen.hashing import canonical, content_hashes
 
 if TYPE_CHECKING:
@@ -206,13 +208,13 @@ def read_columns(files: CheckedFiles, shard: int, columns: Sequence[str]) -> pa.
     return table
 
 
-def _reopen(path: Path, samples: int, identity: str, fields: tuple[str, ...] | None, encoder: str | None) -> StoredSource:
+def _reopen(path: AnyPath, samples: int, identity: str, fields: tuple[str, ...] | None, encoder: str | None) -> StoredSource:
     """Open the same samples in another process, even if the dataset was extended."""
     files = open_files(path)
     if files.header.identity != identity or files.header.samples < samples:
         raise PosegenError(f"{path}: was replaced by another dataset since it was opened. Open it again")
     files = replace(files, header=files.header.with_samples(samples))
-    return StoredSource(files, fields, open_embeddings(path, encoder) if encoder else None)
+    return StoredSource(files, fields, open_embeddings(Dataset(files).folder, encoder) if encoder else None)
 
 
 @dataclass(frozen=True)
@@ -254,7 +256,7 @@ class Dataset:
 
     Attributes
     ----------
-    path : Path
+    path : Path or BucketPath
     header : Header
     """
 
@@ -281,6 +283,15 @@ class Dataset:
         sample = self._index(index)
         arrays = {name: self.arrays(name, slice(sample, sample + 1))[0] for name in self.fields}
         return Sample(sample, arrays, self.rows(sample), partial(self.sample_embedding, sample))
+
+    @property
+    def folder(self) -> Path:
+        """Its folder; UsageError if it is in a bucket."""
+        if isinstance(self.path, BucketPath):
+            raise UsageError(
+                f"{self.path}: is in a bucket, and this needs a folder. Copy it first: posegen docs object-storage"
+            )
+        return self.path
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
@@ -319,7 +330,7 @@ class Dataset:
     @cached_property
     def embeddings(self) -> Embeddings:
         """Embeddings of its captions, by the encoder that was named on opening, or else by the only one."""
-        return open_embeddings(self.path, self._encoder)
+        return open_embeddings(self.folder, self._encoder)
 
     @cached_property
     def sequences(self) -> pa.Table:
@@ -473,7 +484,7 @@ class Dataset:
 
 
 @contextmanager
-def content_errors(path: str | Path) -> Iterator[None]:
+def content_errors(path: str | AnyPath) -> Iterator[None]:
     """Convert exceptions to a PosegenError: an undamaged dataset has content that posegen does not write."""
     try:
         yield
@@ -482,7 +493,7 @@ def content_errors(path: str | Path) -> Iterator[None]:
         raise PosegenError(msg) from error
 
 
-def open_shard(path: Path, header: Header, receipt: Receipt) -> Dataset:
+def open_shard(path: AnyPath, header: Header, receipt: Receipt) -> Dataset:
     """Open only one shard of a dataset, with all samples in it, even if fewer are visible.
 
     Parameters
@@ -494,18 +505,19 @@ def open_shard(path: Path, header: Header, receipt: Receipt) -> Dataset:
         Receipt of the shard, or of a layer of the shard: only the files in it can be read.
     """
     extended = header.with_samples(receipt.first + receipt.count)
-    return Dataset(CheckedFiles(path, extended, receipt.files, {receipt.shard: receipt.count}))
+    objects = ObjectReader(path, extended, None) if isinstance(path, BucketPath) else None
+    return Dataset(CheckedFiles(path, extended, receipt.files, {receipt.shard: receipt.count}, objects=objects))
 
 
-def open_dataset(path: str | Path, encoder: str | None = None) -> Dataset:
+def open_dataset(path: str | AnyPath, encoder: str | None = None) -> Dataset:
     """Open a dataset and check its header, Zarr metadata, receipts and the sizes of all files.
 
     Bytes are hashed when a file is read for the first time.
 
     Parameters
     ----------
-    path : str or Path
-        Its folder.
+    path : str, Path or BucketPath
+        Its folder, or its address in a bucket, such as ``s3://BUCKET/PATH``.
     encoder : str, optional
         Encoder of the captions' embeddings, if the dataset has embeddings by several encoders.
 
@@ -518,4 +530,4 @@ def open_dataset(path: str | Path, encoder: str | None = None) -> Dataset:
     PosegenError
         If it is not a dataset, or anything is missing or damaged; names the shard and the hint.
     """
-    return Dataset(open_files(Path(path)), encoder)
+    return Dataset(open_files(to_path(path)), encoder)

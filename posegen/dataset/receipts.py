@@ -16,14 +16,15 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import Annotated
 
 from pydantic import Field
 
+from posegen.dataset.bucket import AnyPath, BucketPath, listed, map_files
 from posegen.dataset.counts import Counts, count_of_actions
 from posegen.dataset.documents import MAX_BYTES, Count, Document, Origin, read_sealed
-from posegen.dataset.files import read_file
+from posegen.dataset.files import list_names, read_file
 from posegen.dataset.layout import (
     ROWS,
     Header,
@@ -114,7 +115,7 @@ def generate_hint(shard: int) -> str:
     return f"Run the same `posegen generate` command again: it makes shard {shard} again."
 
 
-def derive_hint(path: Path) -> str:
+def derive_hint(path: AnyPath) -> str:
     """Return the hint for incomplete layers."""
     return f"Run: posegen derive {path}"
 
@@ -124,7 +125,9 @@ def receipt_identity(header: Header, layer: Layer | None = None) -> str:
     return header.identity if layer is None else f"{header.identity} {layer.name} {layer.version}"
 
 
-def read_receipt(path: Path, header: Header, shard: int, layer: Layer | None = None, samples: Receipt | None = None) -> Receipt:
+def read_receipt(
+    path: AnyPath, header: Header, shard: int, layer: Layer | None = None, samples: Receipt | None = None
+) -> Receipt:
     """Read the receipt of a shard, or of a layer of it, and check it against the header, without looking at files.
 
     Parameters
@@ -152,7 +155,7 @@ def read_receipt(path: Path, header: Header, shard: int, layer: Layer | None = N
     return receipt
 
 
-def is_foreign_receipt(path: Path, header: Header, shard: int) -> bool:
+def is_foreign_receipt(path: AnyPath, header: Header, shard: int) -> bool:
     """Return whether a shard's receipt is undamaged and belongs to another dataset or shard."""
     try:
         return _find_fault(_read(path / receipt_path(shard)), header, shard) is not None
@@ -160,7 +163,7 @@ def is_foreign_receipt(path: Path, header: Header, shard: int) -> bool:
         return False
 
 
-def load_receipt(path: Path, header: Header, shard: int) -> Receipt:
+def load_receipt(path: AnyPath, header: Header, shard: int) -> Receipt:
     """Read a shard's receipt as :func:`read_receipt` does, with complete error messages.
 
     Raises
@@ -178,7 +181,7 @@ def load_receipt(path: Path, header: Header, shard: int) -> Receipt:
 
 
 def list_layer_receipts(
-    path: Path, header: Header, layer: Layer, shards: Iterable[int] | None = None
+    path: AnyPath, header: Header, layer: Layer, shards: Iterable[int] | None = None
 ) -> Iterator[tuple[int, Receipt | str]]:
     """Check a layer in visible shards that are complete themselves, without hashing bytes.
 
@@ -196,22 +199,24 @@ def list_layer_receipts(
     (int, Receipt or str)
         The shard, and the layer's receipt, or what is wrong with it.
     """
-    for shard in range(header.shards()) if shards is None else shards:
+
+    def check(shard: int) -> tuple[int, Receipt | str] | None:
         try:
             samples = load_receipt(path, header, shard)
         except PosegenError:
-            continue
+            return None
         try:
             receipt = read_receipt(path, header, shard, layer, samples)
         except FileNotFoundError:
-            yield shard, f"{layer.name} is not derived yet"
+            return shard, f"{layer.name} is not derived yet"
         except PosegenError as error:
-            yield shard, f"the receipt of {layer.name} {error}"
-        else:
-            yield shard, find_file_fault(path, receipt) or receipt
+            return shard, f"the receipt of {layer.name} {error}"
+        return shard, find_file_fault(path, receipt) or receipt
+
+    return filter(None, map_files(path, check, range(header.shards()) if shards is None else shards))
 
 
-def find_file_fault(path: Path, receipt: Receipt) -> str | None:
+def find_file_fault(path: AnyPath, receipt: Receipt) -> str | None:
     """Describe the first file of a shard that is missing or does not have the size in its receipt; None if all have."""
     for name, file in receipt.files.items():
         if fault := find_size_fault(path / name, file):
@@ -219,27 +224,32 @@ def find_file_fault(path: Path, receipt: Receipt) -> str | None:
     return None
 
 
-def find_size_fault(path: Path, expected: StoredFile) -> str | None:
+def find_size_fault(path: AnyPath, expected: StoredFile) -> str | None:
     """Describe why a path is not a plain file of the expected size; None if it is."""
+    if isinstance(path, BucketPath):
+        entry = path.find()
+        return "is missing" if entry is None else _size_fault(entry.size, expected)
     try:
         status = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
         return "is missing"
     if not stat.S_ISREG(status.st_mode):
         return "is not a plain file"
-    return None if status.st_size == expected.bytes else f"has {status.st_size} bytes instead of {expected.bytes}"
+    return _size_fault(status.st_size, expected)
 
 
-def list_receipts(path: Path, layer: Layer | None = None) -> list[int]:
+def _size_fault(size: int, expected: StoredFile) -> str | None:
+    return None if size == expected.bytes else f"has {size} bytes instead of {expected.bytes}"
+
+
+def list_receipts(path: AnyPath, layer: Layer | None = None) -> list[int]:
     """List the shards that have a receipt, or one of a layer, valid or not, in order."""
-    folder = (path / receipt_path(0, layer)).parent
-    if not folder.is_dir():
-        return []
-    names = {match[0]: int(match[1]) for entry in os.scandir(folder) if (match := _RECEIPT_NAME.fullmatch(entry.name))}
+    folder = path / receipt_path(0, layer).rpartition("/")[0]
+    names = {match[0]: int(match[1]) for name in list_names(folder) if (match := _RECEIPT_NAME.fullmatch(name))}
     return sorted(shard for name, shard in names.items() if receipt_path(shard).endswith(f"/{name}"))
 
 
-def complete_shards(path: Path, header: Header, among: Callable[[int], bool] = lambda shard: True) -> dict[int, int]:
+def complete_shards(path: AnyPath, header: Header, among: Callable[[int], bool] = lambda shard: True) -> dict[int, int]:
     """Find the complete shards of a dataset.
 
     A shard is not complete if its receipt is damaged or belongs to another dataset, or if its files are missing or have another
@@ -265,14 +275,13 @@ def complete_shards(path: Path, header: Header, among: Callable[[int], bool] = l
         If a link is in place of a folder: nothing is read or written through it.
     """
     check_folders(path, header)
-    counts = {}
-    for shard in filter(among, list_receipts(path)):
-        if count := count_complete(path, header, shard):
-            counts[shard] = count
-    return counts
+    path = listed(path)
+    shards = list(filter(among, list_receipts(path)))
+    counts = map_files(path, partial(count_complete, path, header), shards)
+    return {shard: count for shard, count in zip(shards, counts, strict=True) if count}
 
 
-def count_complete(path: Path, header: Header, shard: int) -> int:
+def count_complete(path: AnyPath, header: Header, shard: int) -> int:
     """Return the number of samples of a shard if it is complete, as for :func:`complete_shards`, and otherwise 0."""
     with suppress(PosegenError, OSError):
         receipt = read_receipt(path, header, shard)
@@ -281,7 +290,7 @@ def count_complete(path: Path, header: Header, shard: int) -> int:
     return 0
 
 
-def complete_prefix(path: Path, header: Header, shards: Mapping[int, int] | None = None) -> int:
+def complete_prefix(path: AnyPath, header: Header, shards: Mapping[int, int] | None = None) -> int:
     """Count the samples, from the first one, in complete shards without a gap.
 
     Parameters
@@ -299,7 +308,7 @@ def complete_prefix(path: Path, header: Header, shards: Mapping[int, int] | None
     return samples
 
 
-def _read(file: Path) -> Receipt:
+def _read(file: AnyPath) -> Receipt:
     """Read a receipt; a PosegenError states only the reason."""
     data = read_file(file, MAX_BYTES)
     try:

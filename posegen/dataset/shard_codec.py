@@ -10,7 +10,6 @@ Not responsible for files and their hashes.
 from __future__ import annotations
 
 import math
-import os
 import struct
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -91,7 +90,7 @@ def read_index(field: ArrayField, read: Callable[[int, int], bytes], size: int, 
     ValueError
         If the checksum does not match, or a chunk is outside of the file.
     """
-    length = 16 * (shard // chunk) * math.prod(field.chunk_grid) + _CHECKSUM_BYTES
+    length = index_bytes(field, shard, chunk)
     data = read(max(size - length, 0), length)
     if len(data) != length or not _is_intact(data):
         raise ValueError("damaged index")
@@ -132,22 +131,33 @@ def decode_chunk(field: ArrayField, data: bytes, values: Array) -> None:
         raise ValueError(f"damaged chunk ({error})") from error
 
 
-def check_shard(field: ArrayField, handle: int, shard: int, chunk: int) -> None:
-    """Check the index and the header of each chunk of an open file, which may come from an untrusted dataset.
+def check_shard(field: ArrayField, read: Callable[[int, int], bytes], size: int, shard: int, chunk: int) -> None:
+    """Check the index and the header of each chunk of a file, which may come from an untrusted dataset.
 
-    Blosc allocates the size in the header of a chunk, and reads outside of the chunk if its header is forged.
+    Blosc allocates the size in the header of a chunk, and reads outside of the chunk if its header is forged. Parameters
+    are those of :func:`read_index`.
 
     Raises
     ------
     ValueError
         If the file is not a shard of the field.
     """
-    size = os.fstat(handle).st_size
-    index = read_index(field, lambda start, length: os.pread(handle, length, start), size, shard, chunk)
-    values_bytes = chunk * math.prod(field.chunk) * np.dtype(field.dtype).itemsize
+    index = read_index(field, read, size, shard, chunk)
     for offset, stored_bytes in index.reshape(-1, 2).tolist():
         if stored_bytes != ABSENT:
-            _check_chunk_header(os.pread(handle, _BLOSC_HEADER.size, offset), values_bytes, stored_bytes)
+            _check_chunk_header(read(offset, _BLOSC_HEADER.size), _values_bytes(field, chunk), stored_bytes)
+
+
+def check_chunk(field: ArrayField, data: bytes, chunk: int) -> None:
+    """Check the checksum and the header of a chunk as :func:`check_shard` does; ValueError if it is damaged."""
+    if not _is_intact(data):
+        raise ValueError("damaged chunk")
+    _check_chunk_header(data, _values_bytes(field, chunk), len(data))
+
+
+def index_bytes(field: ArrayField, shard: int, chunk: int) -> int:
+    """Return the size of the index of a shard, which ends the file."""
+    return 16 * (shard // chunk) * math.prod(field.chunk_grid) + _CHECKSUM_BYTES
 
 
 def decode_shard(field: ArrayField, data: bytes, shard: int, chunk: int, first: int, stop: int) -> Array:
@@ -184,6 +194,10 @@ def decode_shard(field: ArrayField, data: bytes, shard: int, chunk: int, first: 
         decode_chunk(field, data[offset : offset + length], decoded)
         values[_chunk_slices(cell, steps)] = decoded
     return values[first - begin * chunk : stop - begin * chunk]
+
+
+def _values_bytes(field: ArrayField, chunk: int) -> int:
+    return chunk * math.prod(field.chunk) * np.dtype(field.dtype).itemsize
 
 
 def _check_chunk_header(data: bytes, values_bytes: int, stored_bytes: int) -> None:

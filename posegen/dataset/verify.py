@@ -15,8 +15,9 @@ from pathlib import Path
 from secrets import SystemRandom
 
 from posegen.dataset import layout
+from posegen.dataset.bucket import AnyPath, BucketPath, to_path
 from posegen.dataset.checked_files import DamagedFileError
-from posegen.dataset.files import find_folder_fault, temporary_run
+from posegen.dataset.files import exists, find_folder_fault, list_names, modified_time, temporary_run
 from posegen.dataset.header import find_metadata_faults, header_metadata, inspect_header
 from posegen.dataset.layout import Header, Layer
 from posegen.dataset.lock import LOCK_FILE, PART_LOCK, is_being_written, is_held
@@ -68,13 +69,13 @@ class Problem:
         return f"{'' if self.shard is None else f'shard {self.shard}: '}{self.file}: {self.what}"
 
 
-def verify(path: str | Path) -> list[Problem]:
+def verify(path: str | AnyPath) -> list[Problem]:
     """List everything that is wrong with a dataset; see :func:`find_problems`."""
-    return list(find_problems(Path(path)))
+    return list(find_problems(to_path(path)))
 
 
 def find_problems(
-    path: Path,
+    path: AnyPath,
     shards: Container[int] | None = None,
     progress: Progress = lambda done, total: None,
     *,
@@ -102,7 +103,7 @@ def find_problems(
     UsageError
         If there is no dataset at all.
     """
-    if not any(os.path.lexists(path / name) for name in (layout.HEADER_FILE, layout.MOTION, layout.RECEIPTS)):
+    if not {layout.HEADER_FILE, layout.MOTION, layout.RECEIPTS}.intersection(list_names(path)):
         raise UsageError(f"{path}: there is no dataset. Name a folder that `posegen generate` has made")
     header, fault = inspect_header(path)
     if fault:
@@ -142,7 +143,7 @@ def find_problems(
         yield from _find_orphans(path, header, known)
 
 
-def choose_shards(path: Path, part: Container[int] | None = None, share: float = 1.0) -> list[int] | None:
+def choose_shards(path: AnyPath, part: Container[int] | None = None, share: float = 1.0) -> list[int] | None:
     """Choose shards to verify, by the names of receipts.
 
     Parameters
@@ -169,7 +170,7 @@ def choose_shards(path: Path, part: Container[int] | None = None, share: float =
     return sorted(SystemRandom().sample(shards, max(1, round(share * len(shards)))))
 
 
-def expected_shards(path: Path, header: Header, *, locked: bool = False) -> int:
+def expected_shards(path: AnyPath, header: Header, *, locked: bool = False) -> int:
     """Count the shards that must be complete: the visible ones, and any before a complete one.
 
     Gaps are expected while another run writes, and until its parts are finished; pass `locked` if the caller itself holds the
@@ -195,22 +196,22 @@ def format_samples(samples: list[int]) -> str:
     return f"sample{'s' if len(samples) > 1 else ''} {named}{more}"
 
 
-def _receipt_time(path: Path, shard: int) -> int | None:
+def _receipt_time(path: AnyPath, shard: int) -> float | None:
     try:
-        return os.lstat(path / layout.receipt_path(shard)).st_mtime_ns
+        return modified_time(path / layout.receipt_path(shard))
     except OSError:
         return None
 
 
-def _header_problem(path: Path, fault: str, *, repairable: bool) -> Problem:
-    if not os.path.lexists(path / layout.HEADER_FILE):
+def _header_problem(path: AnyPath, fault: str, *, repairable: bool) -> Problem:
+    if not exists(path / layout.HEADER_FILE):
         copy = "" if repairable else f", and {layout.COPY_FILE} is missing or damaged, too"
         fault = f"is missing{copy}. Run the same `posegen generate` command again: complete shards are kept"
     return Problem(None, layout.HEADER_FILE, fault, repairable)
 
 
 def _check_shard(
-    path: Path, header: Header, shard: int, layer: Layer | None = None, samples: Receipt | None = None
+    path: AnyPath, header: Header, shard: int, layer: Layer | None = None, samples: Receipt | None = None
 ) -> Iterator[Problem]:
     """Check a shard with its layers, or a layer of it, given the receipt of the shard."""
     problem = partial(Problem, shard, layer=layer.name if layer else None)
@@ -245,7 +246,7 @@ def _check_shard(
             yield from _check_shard(path, header, shard, each, receipt)
 
 
-def _check_manifest(path: Path, header: Header, shard: int, manifest: Manifest) -> Iterator[Problem]:
+def _check_manifest(path: AnyPath, header: Header, shard: int, manifest: Manifest) -> Iterator[Problem]:
     """Compare a shard's entry in the manifest with its receipts, which were found valid."""
     try:
         samples = read_receipt(path, header, shard)
@@ -256,11 +257,11 @@ def _check_manifest(path: Path, header: Header, shard: int, manifest: Manifest) 
         yield Problem(None, layout.MANIFEST_FILE, f"{fault}. Run: posegen finish {path}")
 
 
-def _size_fault(path: Path, receipt: Receipt, name: str) -> str | None:
+def _size_fault(path: AnyPath, receipt: Receipt, name: str) -> str | None:
     """Compare the existence and the size of a file with its receipt."""
     if name in receipt.files:
         return find_size_fault(path / name, receipt.files[name])
-    return "exists, and the shard's receipt does not list it" if os.path.lexists(path / name) else None
+    return "exists, and the shard's receipt does not list it" if exists(path / name) else None
 
 
 def _content_fault(dataset: Dataset, receipt: Receipt, name: str) -> str | None:
@@ -275,10 +276,15 @@ def _first_line(error: BaseException) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
-def _find_orphans(path: Path, header: Header, known: Container[int]) -> Iterator[Problem]:
+def _find_orphans(path: AnyPath, header: Header, known: Container[int]) -> Iterator[Problem]:
     """Find files and folders that do not belong to a dataset whose shards are `known`."""
     folders = dict.fromkeys(("", *layout.dataset_folders(header)))
     files = {layout.HEADER_FILE, layout.MANIFEST_FILE, *header_metadata(header)}
+    if isinstance(path, BucketPath):
+        for name in sorted(path.list().keys() - files):
+            if name.partition("/")[0] not in layout.OVERLAYS:
+                yield from _check_object(path, header, known, name)
+        return
     is_busy = is_being_written(path)
     for folder in folders:
         try:
@@ -292,6 +298,15 @@ def _find_orphans(path: Path, header: Header, known: Container[int]) -> Iterator
         except OSError as error:
             what = f"cannot be listed ({error.strerror}). Check its permissions"
             yield Problem(None, folder or ".", what, repairable=False)
+
+
+def _check_object(path: BucketPath, header: Header, known: Container[int], name: str) -> Iterator[Problem]:
+    """Describe what is wrong with an object that is no metadata of the dataset."""
+    shard = layout.shard_of(header, name)
+    if shard is None and name not in (layout.PARTS_FILE, layout.REPAIR_FILE):
+        yield Problem(None, name, "does not belong to the dataset. Remove it", repairable=False)
+    elif shard is not None and shard not in known and not read_parts(path):
+        yield Problem(shard, name, "belongs to an unfinished shard: there is no receipt")
 
 
 def _check_entry(
@@ -322,5 +337,5 @@ def _check_entry(
             yield Problem(None, name, what, repairable=False)
     elif shard is None:
         yield Problem(None, name, "does not belong to the dataset. Remove it", repairable=False)
-    elif not is_busy and not os.path.lexists(path / layout.receipt_path(shard)):  # a run may have stored it meanwhile
+    elif not is_busy and not exists(path / layout.receipt_path(shard)):  # a run may have stored it meanwhile
         yield Problem(shard, name, "belongs to an unfinished shard: there is no receipt")

@@ -18,10 +18,20 @@ import pyarrow as pa
 
 from posegen.arrays import Array
 from posegen.dataset import layout
+from posegen.dataset.bucket import MOST_OBJECT_BYTES, AnyPath, BucketPath, ConflictError, listed
 from posegen.dataset.counts import count_content, labels_field
 from posegen.dataset.documents import seal
 from posegen.dataset.faults import fault_point
-from posegen.dataset.files import BackgroundWriter, remove_durably, sync_folder, temporary_run, write_changed, write_durably
+from posegen.dataset.files import (
+    list_names,
+    open_writer,
+    read_file,
+    remove_durably,
+    sync_folder,
+    temporary_run,
+    write_changed,
+    write_durably,
+)
 from posegen.dataset.header import header_metadata, load_header, samples_after_repair
 from posegen.dataset.layout import ArrayField, Header, Layer
 from posegen.dataset.lock import LOCK_FILE, PART_LOCK
@@ -29,8 +39,10 @@ from posegen.dataset.receipts import (
     DIGITS,
     Receipt,
     StoredFile,
+    find_file_fault,
     is_foreign_receipt,
     list_receipts,
+    read_receipt,
     receipt_identity,
     stored_file,
 )
@@ -42,17 +54,22 @@ from posegen.hashing import canonical, content_hashes
 from posegen.stopwatch import stage
 
 
-def create(path: Path, header: Header, run: str | None = None) -> None:
+def create(path: AnyPath, header: Header, run: str | None = None) -> Header:
     """Create a dataset without samples.
 
     Parameters
     ----------
-    path : Path
+    path : Path or BucketPath
         A folder that does not exist or is empty, apart from the remains of a run that died while it created this dataset.
     header : Header
         Its number of samples is not used.
     run : str, optional
         The run that creates it; this process unless given.
+
+    Returns
+    -------
+    Header
+        Of the dataset that is there now. In a bucket, another run may have created it meanwhile.
 
     Raises
     ------
@@ -62,6 +79,8 @@ def create(path: Path, header: Header, run: str | None = None) -> None:
         If the folder cannot be written.
     """
     empty = header.with_samples(0)
+    if isinstance(path, BucketPath):
+        return _create_in_bucket(path, empty, run)
     path.mkdir(parents=True, exist_ok=True)
     _check_empty(path, header)
     for folder in (layout.SEQUENCES, layout.RECEIPTS):
@@ -69,12 +88,28 @@ def create(path: Path, header: Header, run: str | None = None) -> None:
     _write_metadata(path, empty, run)
     sync_folder(path)
     fault_point("descriptions_written", 0)
-    _write_header(path, empty, run)
+    _write_header(path, empty, run, b"")
     sync_folder(path.resolve().parent)
+    return empty
+
+
+def _create_in_bucket(path: BucketPath, empty: Header, run: str | None) -> Header:
+    """Create a dataset as :func:`create` does, unless another run does so: then that one writes the metadata."""
+    _check_empty(path, empty)
+    try:
+        _write_header(path, empty, run, b"")
+    except ConflictError:
+        found = load_header(path)
+        if replace(empty, created=found.created).to_bytes() == found.with_samples(0).to_bytes():
+            return found
+        raise
+    _write_metadata(path, empty, run)
+    fault_point("descriptions_written", 0)
+    return empty
 
 
 def commit_shard(
-    path: Path,
+    path: AnyPath,
     header: Header,
     shard: int,
     arrays: Mapping[str, Array],
@@ -119,7 +154,7 @@ def commit_shard(
     return _commit(path, header, None, shard, arrays, (rows, schema), {}, run, seconds)
 
 
-def add_layer(path: Path, header: Header, layer: Layer, run: str) -> Header:
+def add_layer(path: AnyPath, header: Header, layer: Layer, run: str) -> Header:
     """Add a layer to a dataset's header; none of its shards needs to be complete.
 
     Parameters
@@ -135,15 +170,16 @@ def add_layer(path: Path, header: Header, layer: Layer, run: str) -> Header:
     Header
         The header that is on disk now.
     """
-    extended = replace(load_header(path), layers=(*header.layers, layer))
+    before = load_header(path)
+    extended = replace(before, layers=(*header.layers, layer))
     _write_metadata(path, extended, run)
     fault_point("layer_described", layer.name)
-    _write_header(path, extended, run)
+    _write_header(path, extended, run, before.to_bytes())
     return extended
 
 
 def commit_layer(
-    path: Path, header: Header, layer: Layer, samples: Receipt, arrays: Mapping[str, Array], run: str, seconds: float = 0.0
+    path: AnyPath, header: Header, layer: Layer, samples: Receipt, arrays: Mapping[str, Array], run: str, seconds: float = 0.0
 ) -> Receipt:
     """Store a layer of a shard; when this returns, it is complete and on disk.
 
@@ -171,18 +207,18 @@ def commit_layer(
     return _commit(path, header, layer, samples.shard, arrays, None, sources, run, seconds)
 
 
-def publish(path: Path, header: Header, samples: int, run: str | None = None) -> Header:
+def publish(path: AnyPath, header: Header, samples: int, run: str | None = None) -> Header:
     """Make the first `samples` samples visible to readers. All of them must be in complete shards.
 
     Publishing again only repairs damaged Zarr metadata. Publishing fewer samples than before hides a shard that is about to be
-    made again.
+    made again. If another run publishes in a bucket at the same time, the larger number of samples is published.
 
     Parameters
     ----------
     path : Path
         Folder of the dataset.
     header : Header
-        Its number of samples is not used.
+        Its number of samples is used in a bucket only: fewer `samples` than these hide a shard.
     samples : int
     run : str, optional
         The run that publishes; this process unless given.
@@ -192,24 +228,38 @@ def publish(path: Path, header: Header, samples: int, run: str | None = None) ->
     Header
         The header that is on disk now.
     """
+    while True:
+        try:
+            return _publish(path, header, samples, run)
+        except ConflictError:
+            samples = max(samples, load_header(path).samples)
+
+
+def _publish(path: AnyPath, header: Header, samples: int, run: str | None) -> Header:
     before = load_header(path)
     if before.with_samples(0).to_bytes() != header.with_samples(0).to_bytes():
         msg = f"{path}: was replaced by another dataset while it was written. Choose another path and run the command again"
         raise PosegenError(msg)
+    if isinstance(path, BucketPath) and samples >= header.samples:  # it is not to hide a shard, which another run has made
+        samples = max(samples, before.samples)
     published = header.with_samples(samples)
     if samples < before.samples:  # so that the arrays are always at least as long as the header says
-        _write_header(path, published, run)
+        _write_header(path, published, run, before.to_bytes())
     _write_metadata(path, published, run)
     fault_point("descriptions_written", samples)
     if samples > before.samples:
-        _write_header(path, published, run)
+        _write_header(path, published, run, before.to_bytes())
     if samples >= samples_after_repair(path):
         remove_durably(path / layout.REPAIR_FILE)
+    if isinstance(path, BucketPath) and load_header(path).samples != samples:
+        raise ConflictError(f"{path}: another run publishes it")  # whose metadata may have been replaced above
     return published
 
 
-def unfinished_files(path: Path, header: Header, shards: int) -> list[str]:
+def unfinished_files(path: AnyPath, header: Header, shards: int) -> list[str]:
     """List the files of shards that have no receipt and that this run will not store again.
+
+    In a bucket there are none: another run may be storing them at this moment.
 
     Parameters
     ----------
@@ -220,7 +270,9 @@ def unfinished_files(path: Path, header: Header, shards: int) -> list[str]:
         Number of shards at the end of the run, which makes all that are missing.
     """
     kept = set(list_receipts(path))
-    unfinished = []
+    unfinished: list[str] = []
+    if isinstance(path, BucketPath):
+        return unfinished
     for folder in filter(lambda folder: (path / folder).is_dir(), layout.dataset_folders(header)):
         for entry in os.scandir(path / folder):
             name = f"{folder}/{entry.name}"
@@ -230,35 +282,36 @@ def unfinished_files(path: Path, header: Header, shards: int) -> list[str]:
     return sorted(unfinished)
 
 
-def _check_empty(path: Path, header: Header) -> None:
+def _check_empty(path: AnyPath, header: Header) -> None:
     """Raise UsageError if a folder has anything but the remains of a run that died while it created this very dataset."""
     known = {layout.MOTION, layout.SEQUENCES, layout.RECEIPTS, layout.COPY_FILE}
     known |= {layout.REPAIR_FILE, layout.PARTS_FILE, layout.MANIFEST_FILE, LOCK_FILE}
-    names = [entry.name for entry in path.iterdir()]
+    known |= {layout.HEADER_FILE} if isinstance(path, BucketPath) else set()  # of a run that creates it at the same time
+    path = listed(path)
+    names = list_names(path)
     foreign = [name for name in names if name not in known and not PART_LOCK.fullmatch(name) and temporary_run(name) is None]
     fields = {field.name for field in header.fields}
-    motion = path / layout.MOTION
-    if motion.is_dir():
-        foreign += [f"{layout.MOTION}/{x.name}" for x in motion.iterdir() if x.is_dir() and x.name not in fields]
+    inside = [f"{layout.MOTION}/{name}" for name in list_names(path / layout.MOTION) if name not in {*fields, "zarr.json"}]
+    foreign += [name for name in inside if isinstance(path, BucketPath) or (path / name).is_dir()]
     if not foreign:
         foreign = [layout.receipt_path(shard) for shard in list_receipts(path) if is_foreign_receipt(path, header, shard)]
     if foreign:
         raise UsageError(f"{path}: is not empty: it contains {', '.join(sorted(foreign)[:3])}. Choose an empty or a new folder")
 
 
-def _write_metadata(path: Path, header: Header, run: str | None) -> None:
+def _write_metadata(path: AnyPath, header: Header, run: str | None) -> None:
     """Write the metadata files that are missing or differ."""
     expected = {path / name: data for name, data in header_metadata(header).items()}
     write_changed(expected, run, "description", header.samples)
 
 
-def _write_header(path: Path, header: Header, run: str | None) -> None:
-    write_durably(path / layout.HEADER_FILE, header.to_bytes(), run)
+def _write_header(path: AnyPath, header: Header, run: str | None, before: bytes) -> None:
+    write_durably(path / layout.HEADER_FILE, header.to_bytes(), run, before)
     fault_point("header_written", header.samples)
 
 
 def _commit(
-    path: Path,
+    path: AnyPath,
     header: Header,
     layer: Layer | None,
     shard: int,
@@ -274,7 +327,7 @@ def _commit(
     first, count = shard * header.shard, len(values[fields[0].name])
     files: dict[str, StoredFile] = {}
     try:
-        with BackgroundWriter(run, "file", shard) as writer:
+        with open_writer(path, run, "file", shard) as writer:
             # Large arrays first: they are written while the table is encoded.
             with stage("encode"):
                 for field in fields:
@@ -307,9 +360,22 @@ def _commit(
                 counts=None if table is None else count_content(header, table, _base_labels(header, values)),
             )
             fault_point("encoded", shard)
+            if stored := _stored_meanwhile(path, header, layer, receipt):
+                return stored
             absent = [path / name for name in (layout.shard_path(field, shard) for field in fields) if name not in files]
             with stage("sync"):
                 writer.commit(path / layout.receipt_path(shard, layer), seal(receipt), absent)
+    except ConflictError:
+        stored = _stored_meanwhile(path, header, layer, receipt)
+        expected = stored.files if stored else {}
+        if stored and expected == {name: stored_file([read_file(path / name, MOST_OBJECT_BYTES)]) for name in expected}:
+            return stored
+        remove_durably(path / layout.receipt_path(shard, layer))
+        msg = (
+            f"{path}: shard {shard}: two runs have stored it at the same time in different bytes. Use the same versions of all "
+            "packages on all machines, then run the same command again"
+        )
+        raise PosegenError(msg) from None
     except OSError as error:
         what = f"shard {shard}" if layer is None else f"{layer.name} of shard {shard}"
         msg = (
@@ -318,6 +384,31 @@ def _commit(
         )
         raise PosegenError(msg) from error
     return receipt
+
+
+def _stored_meanwhile(path: AnyPath, header: Header, layer: Layer | None, own: Receipt) -> Receipt | None:
+    """Return the receipt of a shard that another run has stored in a bucket, where there is no lock; None if none has.
+
+    Raises
+    ------
+    PosegenError
+        If its content differs from that of the receipt `own`.
+    """
+    if isinstance(path, Path):
+        return None
+    try:
+        found = read_receipt(path, header.with_samples(own.first + own.count), own.shard, layer, own if layer else None)
+    except (FileNotFoundError, PosegenError):
+        return None
+    if found.count < own.count or find_file_fault(path, found):
+        return None
+    if differing := [name for name, text in own.content.items() if not found.content[name].startswith(text)]:
+        msg = (
+            f"{path}: shard {own.shard}: another run has stored other {', '.join(differing)}, so not all runs make the same "
+            "samples. Stop them, and run: posegen verify --deep"
+        )
+        raise PosegenError(f"{msg} {path}")
+    return found
 
 
 @stage("encode")
@@ -342,7 +433,7 @@ def _base_labels(header: Header, values: Mapping[str, Array]) -> list[Array]:
     return [values[field.name][:, 0]] if field else []
 
 
-def _write_file(writer: BackgroundWriter, path: Path, pieces: Sequence[bytes]) -> StoredFile:
+def _write_file(writer: Any, path: AnyPath, pieces: Sequence[bytes]) -> StoredFile:
     writer.write(path, pieces)
     with stage("hash"):
         return stored_file(pieces)

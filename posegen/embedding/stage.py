@@ -194,7 +194,7 @@ def embed(
     start, display = time.monotonic(), progress or Progress()
     dataset, worker_count = open_dataset(path), resolve_workers(workers)
     found = find_encoder(encoder, max_tokens=max_tokens, notify=display.log)
-    folder = encoder_folder(dataset.path, name or found.name)
+    folder = encoder_folder(dataset.folder, name or found.name)
     stored = load_embedding_header(folder)
     chosen = precision or (stored.fingerprint.rpartition("-")[2] if stored else None)
     load = cache(lambda: found.load(chosen, worker_count))

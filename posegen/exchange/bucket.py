@@ -6,22 +6,20 @@ Keys and region are read from the environment, as other programs do: ``AWS_ACCES
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
 from urllib.parse import urlsplit
 
 import obstore
 from obstore.exceptions import BaseError
-from obstore.store import S3Store
 
-from posegen.errors import PosegenError, UsageError
-from posegen.exchange.remote import PushedFile, is_pushed, without_secrets
+from posegen.dataset.bucket import open_store, reason_of
+from posegen.errors import PosegenError, ServerError, UsageError
+from posegen.exchange.remote import PushedFile, is_pushed
 
 _HASH = "sha256"
 _BLOCK = 1 << 20
-_RETRIES, _PATIENCE = 5, timedelta(seconds=60)
+_PATIENCE_SECONDS = 60.0
 
 
 class Bucket:
@@ -34,15 +32,8 @@ class Bucket:
                 "a bucket is named s3://BUCKET/PREFIX; keys are those of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
             )
         self.url = self.dataset_name = target.rstrip("/")
-        # obstore refuses plain HTTP, which servers on the own machine use.
-        allow = any(os.environ.get(name, "").startswith("http://") for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT"))
         with self._explained():
-            self._store = S3Store(
-                parts.netloc,
-                prefix=parts.path.strip("/") or None,
-                client_options={"allow_http": allow},
-                retry_config={"max_retries": _RETRIES, "retry_timeout": _PATIENCE},
-            )
+            self._store = open_store(f"s3://{parts.netloc}", parts.path.strip("/"), _PATIENCE_SECONDS)
 
     def compare(self, files: Sequence[PushedFile]) -> dict[str, bool]:
         """Return for the card and each Parquet file that is there whether it equals the one to upload."""
@@ -79,9 +70,8 @@ class Bucket:
         """Raise PosegenError for errors of the server, without what a server could repeat of a request."""
         try:
             yield
-        except (BaseError, OSError) as error:
-            reason = without_secrets(str(error)).partition("<")[0].rstrip(": ")
+        except (BaseError, ServerError, OSError) as error:
             raise PosegenError(
-                f"{self.url}: {reason}. Check the bucket, AWS_REGION and the keys in the environment, then run the same "
-                "command again: files that are there are skipped"
+                f"{self.url}: {reason_of(error)}. Check the bucket, AWS_REGION and the keys in the environment, then run the "
+                "same command again: files that are there are skipped"
             ) from None

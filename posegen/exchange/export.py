@@ -23,6 +23,7 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.config.schema import Config
+from posegen.dataset.bucket import AnyPath, to_path
 from posegen.dataset.files import write_durably
 from posegen.dataset.layout import Header
 from posegen.dataset.lock import shared_lock
@@ -87,7 +88,7 @@ class ExportResult:
 class _Job:
     """The clips of one shard."""
 
-    dataset: Path
+    dataset: AnyPath
     out: Path
     shard: int
     selection: Selection
@@ -96,7 +97,7 @@ class _Job:
 
 
 def export(
-    path: str | Path,
+    path: str | AnyPath,
     to: str,
     out: str | Path,
     *,
@@ -112,8 +113,8 @@ def export(
 
     Parameters
     ----------
-    path : str or Path
-        Dataset folder.
+    path : str, Path or BucketPath
+        Dataset folder, or its address in a bucket.
     to : str
         Name of the format; see :data:`posegen.plugins.EXPORTS`.
     out : str or Path
@@ -143,7 +144,7 @@ def export(
         format, or `out` cannot be written.
     """
     started = time.monotonic()
-    path, out, form = Path(path), Path(out), find_format(to)
+    path, out, form = to_path(path), Path(out), find_format(to)
     _open.cache_clear()
     dataset = _open(path)
     selection = select_sequences(dataset, form, splits, variants, where, fps)
@@ -174,7 +175,7 @@ def export(
     return ExportResult(out, clips, left_out, time.monotonic() - started, nothing_to_do)
 
 
-def _config_at(path: Path, header: Header, fps: int) -> Config | None:
+def _config_at(path: AnyPath, header: Header, fps: int) -> Config | None:
     """Return the config of the same scenes at another frame rate; None if the stored frames can be used."""
     if header.fps == fps:
         return None
@@ -239,7 +240,7 @@ def _run(jobs: Sequence[_Job], workers: int, progress: Progress, check: Callable
 
 
 @lru_cache(1)
-def _open(path: Path) -> Dataset:
+def _open(path: AnyPath) -> Dataset:
     """Open the dataset once for all shards that this process exports."""
     return open_dataset(path)
 

@@ -1,17 +1,13 @@
-"""Where ``posegen push`` uploads files: what the Hub and a bucket have in common, and errors without secrets."""
+"""Where ``posegen push`` uploads files: what the Hub and a bucket have in common."""
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 CARD = "README.md"
-_SECRETS = re.compile(r"TOKEN|SECRET|PASSWORD|ACCESS_KEY")
-_SHORTEST_SECRET = 4
 
 
 @dataclass(frozen=True)
@@ -56,21 +52,3 @@ def is_pushed(name: str) -> bool:
     (True, False)
     """
     return name == CARD or (name.startswith("data/") and name.endswith(".parquet"))
-
-
-def without_secrets(text: str) -> str:
-    """Return the first line of a message without signatures of addresses and values of secret environment variables.
-
-    Examples
-    --------
-    >>> without_secrets("403 for https://me:word@host/file?X-Signature=1f")
-    '403 for https://host/file'
-    """
-    line = next(iter(text.strip().splitlines()), "")
-    for value in sorted(_secrets(), key=len, reverse=True):
-        line = line.replace(value, "***")
-    return re.sub(r"(https?://)(?:[^\s/@]*@)?([^\s?'\"]*)(?:\?[^\s'\"]*)?", r"\1\2", line)
-
-
-def _secrets() -> Iterable[str]:
-    return {value for name, value in os.environ.items() if _SECRETS.search(name) and len(value) >= _SHORTEST_SECRET}

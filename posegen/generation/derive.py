@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
 from posegen.arrays import Array
 from posegen.config.schema import Config
+from posegen.dataset.bucket import AnyPath, to_path
 from posegen.dataset.faults import inject_sample_fault, inject_shard_fault
 from posegen.dataset.header import load_header
 from posegen.dataset.layout import ROWS, Header, Layer, check_folders
@@ -68,7 +68,7 @@ class DerivationResult:
         The part that this run derived, such as ``3/16``.
     """
 
-    path: Path
+    path: AnyPath
     layers: tuple[str, ...]
     arrays: tuple[str, ...]
     shards_made: int
@@ -80,7 +80,7 @@ class DerivationResult:
 
 
 def derive(
-    path: str | Path,
+    path: str | AnyPath,
     add: Iterable[str] = (),
     *,
     workers: int | None = None,
@@ -91,7 +91,7 @@ def derive(
 
     Parameters
     ----------
-    path : str or Path
+    path : str, Path or BucketPath
         Dataset folder.
     add : iterable of str
         Names of fields, see :data:`posegen.plugins.FIELDS`. By default, the fields that were derived before are
@@ -124,7 +124,7 @@ def derive(
     """
     if workers is not None and workers < 1:
         raise UsageError(f"workers must be at least 1, not {workers}")
-    path, started, run = Path(path), time.monotonic(), current_run()
+    path, started, run = to_path(path), time.monotonic(), current_run()
     fields = select_fields(add)
     part = parse_part(part, os.environ) if isinstance(part, str) else part
     config = stored_config(path, load_header(path))
@@ -156,7 +156,7 @@ def derive(
 
 
 def _open_layers(
-    path: Path, header: Header, config: Config, fields: Sequence[DerivedField], run: str
+    path: AnyPath, header: Header, config: Config, fields: Sequence[DerivedField], run: str
 ) -> tuple[Header, tuple[Layer, ...]]:
     """Add the layers of `fields` that are missing, and return the requested layers, or all of them."""
     generated = {*fields_with_arrays(field.name for field in header.fields if field.name not in STORED_ARRAYS)}
@@ -177,7 +177,7 @@ def _open_layers(
 
 
 def _missing_shards(
-    path: Path, header: Header, config: Config, layer: Layer, shards: Sequence[int], run: str
+    path: AnyPath, header: Header, config: Config, layer: Layer, shards: Sequence[int], run: str
 ) -> Iterator[ShardJob]:
     """Yield a job for each of some shards of a layer that has no receipt."""
     for shard, receipt in list_layer_receipts(path, header, layer, shards):
@@ -185,7 +185,7 @@ def _missing_shards(
             yield ShardJob(path, header, config, shard, run, layer)
 
 
-def _check_version(path: Path, layer: Layer) -> None:
+def _check_version(path: AnyPath, layer: Layer) -> None:
     version = FIELDS.load(layer.name).version if layer.name in FIELDS else None
     if version != layer.version:
         here = "has no such field" if version is None else f"makes version {version}, whose values differ"
@@ -193,7 +193,7 @@ def _check_version(path: Path, layer: Layer) -> None:
         raise PosegenError(msg)
 
 
-def _check_sources(path: Path, header: Header, field: DerivedField) -> None:
+def _check_sources(path: AnyPath, header: Header, field: DerivedField) -> None:
     missing = {*field.sources} - {ROWS, *(stored.name for stored in header.fields)}
     if missing:
         names = ", ".join(sorted(missing))

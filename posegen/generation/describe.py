@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 
+from posegen.dataset.bucket import AnyPath, BucketPath
 from posegen.dataset.counts import Counts, labels_field
 from posegen.dataset.layout import ArrayField, Header
 from posegen.dataset.read import Dataset, content_errors, open_dataset
@@ -60,7 +60,7 @@ class Description:
         attempt passed, over all sequences; None for a dataset without these columns.
     """
 
-    path: Path
+    path: AnyPath
     header: Header
     samples: int
     fields: dict[str, str]
@@ -83,12 +83,12 @@ class Description:
         return sum(self.sizes.values())
 
 
-def describe(path: str | Path) -> Description:
+def describe(path: str | AnyPath) -> Description:
     """Return the summary of a dataset.
 
     Parameters
     ----------
-    path : str or Path
+    path : str, Path or BucketPath
 
     Returns
     -------
@@ -119,9 +119,17 @@ def _array_text(dataset: Dataset, field: ArrayField) -> str:
 
 
 def reading_lines(description: Description) -> list[str]:
-    """Return five lines of Python that read the dataset without posegen."""
+    """Return lines of Python that read the dataset without posegen."""
     path = str(description.path)
     array = "joints" if "joints" in description.fields else next(iter(description.fields))
+    if isinstance(description.path, BucketPath):
+        return [
+            "import obstore.store, zarr, zarr.storage",
+            f"bucket = obstore.store.from_url({path + '/motion.zarr'!r})",
+            "motion = zarr.open_group(zarr.storage.ObjectStore(bucket, read_only=True), mode='r')",
+            f"{array} = motion[{array!r}][0, 0]  # sample 0, variant {description.header.variants[0]}",
+            f"print({array}.shape)",
+        ]
     return [
         "import pyarrow.parquet, zarr",
         f"motion = zarr.open_group({path + '/motion.zarr'!r}, mode='r')",

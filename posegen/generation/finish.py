@@ -6,8 +6,8 @@ Not responsible for making shards; see :mod:`posegen.generation.run`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
+from posegen.dataset.bucket import AnyPath, to_path
 from posegen.dataset.files import remove_durably
 from posegen.dataset.header import load_header, repair_header, samples_after_repair
 from posegen.dataset.layout import PARTS_FILE
@@ -45,7 +45,7 @@ class FinishResult:
         Derived fields that some samples lack: `posegen derive` completes them.
     """
 
-    path: Path
+    path: AnyPath
     samples: int
     sequences: int
     target: int
@@ -57,14 +57,14 @@ class FinishResult:
     incomplete_layers: list[str]
 
 
-def finish(path: str | Path, progress: Progress | None = None) -> FinishResult:
+def finish(path: str | AnyPath, progress: Progress | None = None) -> FinishResult:
     """Publish the complete prefix of a dataset that is made in parts.
 
     It may be called while parts are being made, and again after them.
 
     Parameters
     ----------
-    path : str or Path
+    path : str, Path or BucketPath
         Dataset folder.
     progress : Progress, optional
 
@@ -87,7 +87,7 @@ def finish(path: str | Path, progress: Progress | None = None) -> FinishResult:
     >>> before.samples, before.parts, after.samples, after.missing
     (2, [2], 4, [])
     """
-    path, name = Path(path), current_run()
+    path, name = to_path(path), current_run()
     header = load_header(path)
     with write_session(path, name, beside_parts=True):
         repair_header(path, name)

@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import os
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from posegen import __version__
 from posegen.config.identity import differences
 from posegen.config.schema import CONTENT_VERSION, Config, decides_content
 from posegen.constants import ABSENT_ACTION, ABSENT_CONTACT
+from posegen.dataset.bucket import AnyPath
 from posegen.dataset.header import read_config
 from posegen.dataset.layout import FORMAT_VERSION, ArrayField, Creation, Header, Layer
 from posegen.errors import PosegenError, UsageError
@@ -107,7 +107,7 @@ def bytes_per_sample(header: Header) -> int:
     return sum(field.sample_bytes for field in header.all_fields)
 
 
-def check_same_dataset(existing: Header, expected: Header, path: Path) -> None:
+def check_same_dataset(existing: Header, expected: Header, path: AnyPath) -> None:
     """Check that the dataset at `path` can be extended with the samples of `expected`.
 
     Shard size and stored fields may differ: the existing ones stay.
@@ -134,7 +134,7 @@ def check_same_dataset(existing: Header, expected: Header, path: Path) -> None:
         raise UsageError(msg)
 
 
-def _check_content_version(path: Path, header: Header, consequence: str) -> None:
+def _check_content_version(path: AnyPath, header: Header, consequence: str) -> None:
     if header.content_version != CONTENT_VERSION:
         msg = (
             f"{path}: made with content version {header.content_version}; this posegen makes version {CONTENT_VERSION}, "
@@ -143,7 +143,7 @@ def _check_content_version(path: Path, header: Header, consequence: str) -> None
         raise PosegenError(msg)
 
 
-def stored_config(path: Path, header: Header) -> Config:
+def stored_config(path: AnyPath, header: Header) -> Config:
     """Return the config that makes the samples of a dataset.
 
     Parameters

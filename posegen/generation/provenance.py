@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from posegen.config.identity import differences
 from posegen.config.schema import CONTENT_VERSION, Config, decides_content
+from posegen.dataset.bucket import AnyPath
 from posegen.dataset.header import read_config
 from posegen.dataset.layout import Header
 from posegen.dataset.read import open_dataset
@@ -40,7 +40,7 @@ class Provenance:
         The first caption of the first variant; empty without captions.
     """
 
-    path: Path
+    path: AnyPath
     header: Header
     sample: int
     shard: int
@@ -67,7 +67,7 @@ class Provenance:
         return self.header.content_version == CONTENT_VERSION
 
 
-def trace_sample(path: str | Path, sample: int) -> Provenance:
+def trace_sample(path: str | AnyPath, sample: int) -> Provenance:
     """Return the provenance of a sample of a dataset.
 
     Parameters

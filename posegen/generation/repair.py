@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from pathlib import Path
 
+from posegen.dataset.bucket import AnyPath
 from posegen.dataset.files import remove_durably
 from posegen.dataset.header import inspect_header, load_header, record_repair, repair_header, samples_after_repair
 from posegen.dataset.layout import (
@@ -50,7 +50,7 @@ SHARDS_PER_WORKER = 4
 
 
 def find_content_problems(
-    path: Path,
+    path: AnyPath,
     shards: Iterable[int],
     *,
     workers: int | None = None,
@@ -170,7 +170,7 @@ class RepairResult:
 
 
 def repair(
-    path: Path, problems: Sequence[Problem], *, workers: int | None = None, progress: Progress | None = None
+    path: AnyPath, problems: Sequence[Problem], *, workers: int | None = None, progress: Progress | None = None
 ) -> RepairResult:
     """Repair the problems that :func:`posegen.dataset.verify.find_problems` and `find_content_problems` found.
 
@@ -229,7 +229,7 @@ def repair(
     return RepairResult(tuple(made), tuple(dropped), derived, tuple(find_problems(path, shards)))
 
 
-def _sample_count(path: Path, header: Header) -> int:
+def _sample_count(path: AnyPath, header: Header) -> int:
     """Return the number of samples after the repair: the published ones, and those of complete shards behind them."""
     last = expected_shards(path, header, locked=True) - 1
     if last < header.shards():

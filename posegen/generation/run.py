@@ -8,6 +8,7 @@ holds the lock of the part and publishes nothing: see :mod:`posegen.generation.f
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -18,12 +19,13 @@ from pathlib import Path
 import psutil
 
 from posegen.config.schema import Config
-from posegen.dataset.files import remove_durably
+from posegen.dataset.bucket import AnyPath, to_path
+from posegen.dataset.files import remove_durably, total_bytes
 from posegen.dataset.header import is_dataset, load_header, record_repair, repair_header, samples_after_repair
 from posegen.dataset.layout import HEADER_FILE, Header
 from posegen.dataset.lock import shared_lock
 from posegen.dataset.manifest import covers_all, drop_manifest, write_manifest
-from posegen.dataset.parts import Part, PartsRecord, parse_part, read_parts, record_parts
+from posegen.dataset.parts import Part, parse_part, record_parts
 from posegen.dataset.receipts import (
     Receipt,
     complete_prefix,
@@ -34,7 +36,7 @@ from posegen.dataset.receipts import (
 )
 from posegen.dataset.runs import current_run
 from posegen.dataset.write import create, publish, unfinished_files
-from posegen.errors import PosegenError, UsageError
+from posegen.errors import PosegenError, ServerError, UsageError
 from posegen.generation.header import bytes_per_sample, check_same_dataset, new_creation, new_header, stored_config
 from posegen.generation.pool import DIED, SHORT_OF_MEMORY, TOO_SLOW, LostJob, TimeLimit, run_jobs
 from posegen.generation.session import write_session
@@ -57,6 +59,8 @@ SLOWEST_BYTES_PER_SECOND = 1e6
 """A core makes and stores more than 100 MB a second. A shard as slow as this hangs."""
 
 SECONDS_BETWEEN_PUBLICATIONS = 2.0
+SECONDS_BETWEEN_PUBLICATIONS_IN_BUCKET = 30.0
+"""Publishing takes about 20 requests, for which all workers may have to wait."""
 SECONDS_BETWEEN_MEASUREMENTS = 1.0
 MEASURED_SHARDS = 4
 NAMED_FAILURES = 10
@@ -112,7 +116,7 @@ def make_plan(header: Header, complete: Mapping[int, int]) -> Plan:
 
 
 def check_space(
-    path: Path, header: Header, complete: Mapping[int, int], target: int, bytes_each: float | None, free: int
+    path: AnyPath, header: Header, complete: Mapping[int, int], target: int, bytes_each: float | None, free: int
 ) -> None:
     """Check that the disk has room for the missing samples.
 
@@ -148,11 +152,16 @@ def check_space(
         raise PosegenError(msg)
 
 
-def check_free_space(path: Path, header: Header, complete: Mapping[int, int], target: int) -> None:
+def check_free_space(path: AnyPath, header: Header, complete: Mapping[int, int], target: int) -> None:
     """Check the disk as :func:`check_space` does, by its free bytes and the size of some of the complete shards."""
     receipts = [load_receipt(path, header, shard) for shard in list(complete)[:MEASURED_SHARDS]]
     bytes_each = sum(receipt.size for receipt in receipts) / sum(receipt.count for receipt in receipts) if receipts else None
-    check_space(path, header, complete, target, bytes_each, free_disk(path))
+    check_space(path, header, complete, target, bytes_each, _free_bytes(path))
+
+
+def _free_bytes(path: AnyPath) -> int:
+    """Return the free bytes of the disk of a dataset; a bucket has no limit."""
+    return free_disk(path) if isinstance(path, Path) else sys.maxsize
 
 
 @dataclass(frozen=True)
@@ -181,7 +190,7 @@ class GenerationResult:
         The part that this run made, such as ``3/16``. Then samples are in the dataset once they are published.
     """
 
-    path: Path
+    path: AnyPath
     samples: int
     sequences: int
     shards_made: int
@@ -209,7 +218,7 @@ def generate(
     *,
     samples: int | None = None,
     workers: int | None = None,
-    out: str | Path | None = None,
+    out: str | AnyPath | None = None,
     part: Part | str | None = None,
     backend: str = "processes",
     scheduler: str | None = None,
@@ -227,8 +236,8 @@ def generate(
     workers : int, optional
         Number of processes; by default that of the config, or one for each core. With 1 and no `shard_timeout`, this process
         does the work.
-    out : str or Path, optional
-        Dataset folder; ``data/<config>-<seed>`` by default.
+    out : str, Path or BucketPath, optional
+        Dataset folder, or its address in a bucket, such as ``s3://BUCKET/PATH``; ``data/<config>-<seed>`` by default.
     part : Part or str, optional
         Make only this part, such as ``"3/16"``, without publishing it: other runs may make the others at the same time, on
         other machines that share the folder, and :func:`posegen.generation.finish.finish` publishes them. See
@@ -275,7 +284,7 @@ def generate(
     workers = workers if workers is not None else config.workers or available_cores()
     _check_arguments(config, samples, workers, shard_timeout)
     _check_backend(backend, scheduler, shard_timeout)
-    path = default_path(config) if out is None else Path(out)
+    path = default_path(config) if out is None else to_path(out)
     header = new_header(config, load_library(config.story.library))
     progress = progress or Progress()
     name, started = current_run(), time.monotonic()
@@ -286,7 +295,8 @@ def generate(
         try:
             if run.plan.shards:
                 processes, limit = _parallelism(run, workers, shard_timeout)
-                job_path = path if backend == "processes" else path.resolve()  # workers have other working directories
+                # Workers of Dask have other working directories.
+                job_path = path.resolve() if backend == "dask" and isinstance(path, Path) else path
                 is_here = backend == "processes" and processes == 1 and limit is None
                 warm_up(config, run.plan.first, progress, here=is_here)
                 run.started, run.usage = time.monotonic(), _ResourceUsage()
@@ -304,7 +314,7 @@ def generate(
                         run.record(receipt, progress)
         except BaseException:
             # However the run ends, complete shards are published. The error that ended the run may also prevent this.
-            with suppress(OSError, PosegenError):
+            with suppress(OSError, PosegenError, ServerError):
                 run.publish()
             raise
         finally:
@@ -341,7 +351,7 @@ class _Run:
         The only part that is made; its samples are not published.
     """
 
-    path: Path
+    path: AnyPath
     plan: Plan
     header: Header
     complete: dict[int, int]
@@ -356,10 +366,14 @@ class _Run:
     usage: _ResourceUsage = field(default_factory=lambda: _ResourceUsage())
 
     def shards_to_make(self) -> Iterator[int]:
-        """Yield the missing shards; of a part, those that no other run has made meanwhile."""
+        """Yield the missing shards; of a part, or in a bucket, those that no other run has made meanwhile."""
+        is_alone = not self.part and isinstance(self.path, Path)
         for shard in chain.from_iterable(self.plan.missing):
-            if not self.part or count_complete(self.path, self.header, shard) < self.plan.header.count(shard):
+            made = 0 if is_alone else count_complete(self.path, self.header, shard)
+            if made < self.plan.header.count(shard):
                 yield shard
+            else:
+                self.complete[shard] = made
 
     def record(self, receipt: Receipt, progress: Progress) -> None:
         """Count a complete shard, show the progress, and publish the complete prefix from time to time."""
@@ -371,8 +385,9 @@ class _Run:
         progress.update(self.samples, f"{rate:,.0f} sequences/s, {human_bytes(self.bytes)}, {self.usage.describe()}")
         if self.shards == 1:  # the size of a sample on disk is known now
             target, bytes_each = self.plan.header.samples, self.bytes / self.samples
-            check_space(self.path, self.header, self.complete, target, bytes_each, free_disk(self.path))
-        if time.monotonic() - self.published > SECONDS_BETWEEN_PUBLICATIONS:
+            check_space(self.path, self.header, self.complete, target, bytes_each, _free_bytes(self.path))
+        pause = SECONDS_BETWEEN_PUBLICATIONS if isinstance(self.path, Path) else SECONDS_BETWEEN_PUBLICATIONS_IN_BUCKET
+        if time.monotonic() - self.published > pause:
             self.publish()
 
     def publish(self) -> None:
@@ -397,14 +412,14 @@ class _Run:
             seconds=now - began,
             startup_seconds=self.started - began,
             sequences_per_second=self.samples * variants / max(now - self.started, 1e-9),
-            bytes=sum(file.lstat().st_size for file in path.rglob("*") if file.is_file()),
+            bytes=total_bytes(path),
             nothing_to_do=not self.plan.shards,
             incomplete_layers=tuple(incomplete_layers(path, header)),
             part=str(self.part) if self.part else None,
         )
 
 
-def incomplete_layers(path: Path, header: Header) -> list[str]:
+def incomplete_layers(path: AnyPath, header: Header) -> list[str]:
     """Return the names of the derived fields that some visible samples lack."""
     return [
         layer.name
@@ -458,7 +473,7 @@ def _check_arguments(config: Config, samples: int, workers: int, shard_timeout: 
         check_quotas(config, load_library(config.story.library))
 
 
-def _open_run(path: Path, expected: Header, samples: int, name: str, progress: Progress) -> _Run:
+def _open_run(path: AnyPath, expected: Header, samples: int, name: str, progress: Progress) -> _Run:
     """Read the state of the dataset, plan the missing shards, and create an empty dataset if there is none.
 
     Parameters
@@ -490,7 +505,7 @@ def _open_run(path: Path, expected: Header, samples: int, name: str, progress: P
     if plan.shards:
         drop_manifest(path, header, plan.missing[0].start)
     if not exists:
-        create(path, header, name)
+        header = create(path, header, name)
     elif plan.shards:
         # Readers, zarr included, must not see a shard that is about to be made again. This also restores metadata that an
         # earlier run did not write before it died.
@@ -505,7 +520,7 @@ def _open_run(path: Path, expected: Header, samples: int, name: str, progress: P
     return _Run(path, plan, header, complete, name)
 
 
-def _open_part(path: Path, expected: Header, samples: int, name: str, progress: Progress, part: Part) -> _Run:
+def _open_part(path: AnyPath, expected: Header, samples: int, name: str, progress: Progress, part: Part) -> _Run:
     """Plan the missing shards of a part as :func:`_open_run` does, and create an empty dataset if there is none."""
     # Another part may be creating the dataset at this moment.
     with shared_lock(path, name, is_part=True):
@@ -515,17 +530,14 @@ def _open_part(path: Path, expected: Header, samples: int, name: str, progress: 
             check_same_dataset(header, expected, path)
             stored_config(path, header)
         else:
-            header = replace(expected, created=new_creation()).with_samples(0)
-            create(path, header, name)
-        record = read_parts(path)
-        target = max(samples, header.samples, samples_after_repair(path), record.samples if record else 0)
-        record_parts(path, PartsRecord(target, part.count), name)
+            header = create(path, replace(expected, created=new_creation()), name)
+        target = record_parts(path, max(samples, header.samples, samples_after_repair(path)), part.count, name)
     if samples < target:
         progress.log(f"{path} is to have {target:,} samples, more than the requested {samples:,}; none is removed")
     whole = header.with_samples(target)
     others = {shard: whole.count(shard) for shard in range(whole.shards()) if shard not in part}
     complete = others | complete_shards(path, header, part.__contains__)
-    check_space(path, header, complete, target, None, free_disk(path))
+    check_space(path, header, complete, target, None, _free_bytes(path))
     plan = make_plan(whole, complete)
     if plan.shards:
         drop_manifest(path, header, plan.missing[0].start)
@@ -573,7 +585,7 @@ def _parallelism(run: _Run, workers: int, shard_timeout: float | None) -> tuple[
     return processes, TimeLimit(max(LEAST_SHARD_SECONDS, shard_bytes / SLOWEST_BYTES_PER_SECOND), grows=True)
 
 
-def check_lost(path: Path, lost: Sequence[LostJob[ShardJob]], shards: int) -> None:
+def check_lost(path: AnyPath, lost: Sequence[LostJob[ShardJob]], shards: int) -> None:
     """Raise GenerationError if any of a run's shards could not be made."""
     if not lost:
         return

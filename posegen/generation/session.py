@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
+from posegen.dataset.bucket import AnyPath
 from posegen.dataset.files import remove_temporary_files
 from posegen.dataset.lock import locked
 from posegen.dataset.runs import current_run, has_ended
@@ -26,13 +27,13 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def write_session(
-    path: Path, run: str, *, create: bool = False, part: str = "", beside_parts: bool = False
+    path: AnyPath, run: str, *, create: bool = False, part: str = "", beside_parts: bool = False
 ) -> Iterator[Callable[[], None]]:
     """Hold the lock of a dataset, and remove the temporary files of ended sessions before and after.
 
     Parameters
     ----------
-    path : Path
+    path : Path or BucketPath
         Dataset folder.
     run : str
         Name of this session; see :mod:`posegen.dataset.runs`.
@@ -55,14 +56,15 @@ def write_session(
     PosegenError
         If another session writes the dataset, or the disk is full or fails.
     """
-    if create:
-        require_local(path)
-    missing = [folder for folder in (path, *path.parents) if not folder.exists()] if create else []
+    own = path if create and isinstance(path, Path) else None
+    if own:
+        require_local(own)
+    missing = [folder for folder in (own, *own.parents) if not folder.exists()] if own else []
     with interruptible() as check, explain_disk_errors(path, create=create):
         try:
-            if create:
+            if own:
                 try:
-                    path.mkdir(parents=True, exist_ok=True)
+                    own.mkdir(parents=True, exist_ok=True)
                 except (FileExistsError, NotADirectoryError) as error:
                     raise UsageError(f"{path}: is a file or lies in one. Choose a folder with --out") from error
             with locked(path, run, part=part, beside_parts=beside_parts):
@@ -78,7 +80,7 @@ def write_session(
 
 
 @contextmanager
-def explain_disk_errors(path: Path, *, create: bool = True) -> Iterator[None]:
+def explain_disk_errors(path: AnyPath, *, create: bool = True) -> Iterator[None]:
     """Turn OSError into an error whose message states what to do.
 
     Parameters

@@ -21,6 +21,7 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.config.identity import digest
+from posegen.dataset.bucket import AnyPath
 from posegen.dataset.faults import inject_sample_fault, inject_shard_fault
 from posegen.dataset.layout import Header, Layer
 from posegen.dataset.receipts import Receipt
@@ -63,7 +64,7 @@ class ShardJob:
         Layer to derive.
     """
 
-    path: Path
+    path: AnyPath
     header: Header
     config: Config
     shard: int

@@ -5,12 +5,13 @@ Not responsible for whether shards are sound; see :mod:`posegen.dataset.verify`.
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from posegen.dataset.bucket import AnyPath, listed, to_path
 from posegen.dataset.embeddings import count_embedded, encoder_folders
+from posegen.dataset.files import modified_time
 from posegen.dataset.header import load_header
 from posegen.dataset.layout import Header, receipt_path
 from posegen.dataset.lock import LOCK_FILE, is_held, part_locks
@@ -35,8 +36,9 @@ class DatasetStatus:
         Number of samples that the parts are to make, or of the dataset.
     made, shards : int
         Number of shards with a receipt, and of all.
-    running : list of str
-        Locks that runs may hold: the parts that are being made, such as ``3 of 16``, or ``the dataset``.
+    running : list of str or None
+        Locks that runs may hold: the parts that are being made, such as ``3 of 16``, or ``the dataset``; None for a bucket,
+        which has no locks.
     recent : int
         Number of shards made in the last ten minutes.
     seconds_left : float or None
@@ -47,19 +49,19 @@ class DatasetStatus:
         For each folder of embeddings, number of shards of texts that are embedded, and of all that are numbered.
     """
 
-    path: Path
+    path: AnyPath
     samples: int
     target: int
     made: int
     shards: int
-    running: list[str]
+    running: list[str] | None
     recent: int
     seconds_left: float | None
     layers: dict[str, int]
     embeddings: dict[str, tuple[int, int]]
 
 
-def find_status(path: str | Path) -> DatasetStatus:
+def find_status(path: str | AnyPath) -> DatasetStatus:
     """Describe how far a dataset is, by the names and times of its receipts.
 
     Parameters
@@ -72,17 +74,20 @@ def find_status(path: str | Path) -> DatasetStatus:
     UsageError
         If it is not a dataset.
     """
-    path = Path(path)
+    path = to_path(path)
     header, record = load_header(path), read_parts(path)
     whole = header.with_samples(max(header.samples, record.samples if record else 0))
+    path = listed(path)
     made = [shard for shard in list_receipts(path) if shard < whole.shards()]
     ages = _ages(path, whole, made)
     recent = [age for age in ages if age <= RECENT_SECONDS]
     left = whole.shards() - len(made)
     seconds = max(recent) / len(recent) * left if recent and max(recent) > 0 else None
-    running = _running(path, "the dataset")
-    for folder in encoder_folders(path):
-        running += [f"{name} (embeddings {folder.name})" for name in _running(folder, "all texts")]
+    running, encoders = None, list[Path]()
+    if isinstance(path, Path):
+        running, encoders = _running(path, "the dataset"), encoder_folders(path)
+        for folder in encoders:
+            running += [f"{name} (embeddings {folder.name})" for name in _running(folder, "all texts")]
     visible = header.shards()
     return DatasetStatus(
         path=path,
@@ -94,7 +99,7 @@ def find_status(path: str | Path) -> DatasetStatus:
         recent=len(recent),
         seconds_left=seconds,
         layers={layer.name: sum(shard < visible for shard in list_receipts(path, layer)) for layer in header.layers},
-        embeddings={folder.name: count_embedded(folder) for folder in encoder_folders(path)},
+        embeddings={folder.name: count_embedded(folder) for folder in encoders},
     )
 
 
@@ -104,12 +109,12 @@ def _running(folder: Path, whole: str) -> list[str]:
     return [*parts, whole] if is_held(folder / LOCK_FILE) else parts
 
 
-def _ages(path: Path, header: Header, shards: list[int]) -> list[float]:
+def _ages(path: AnyPath, header: Header, shards: list[int]) -> list[float]:
     """Return for each receipt how many seconds ago it was written."""
     now, ages = time.time(), []
     for shard in shards:
         try:
-            ages.append(max(now - os.stat(path / receipt_path(shard)).st_mtime, 0.0))
+            ages.append(max(now - modified_time(path / receipt_path(shard)), 0.0))
         except FileNotFoundError:  # its shard is being made again
             continue
     return ages

@@ -133,7 +133,7 @@ class TrainingData:
             If the captions are not embedded, or there are no hard negatives.
         """
         if self.dataset is not None:
-            captions = open_captions(self.dataset.path, self.dataset.header.shard, contrast.encoder, contrast.hard)
+            captions = open_captions(self.dataset.folder, self.dataset.header.shard, contrast.encoder, contrast.hard)
             embeddings = captions.embeddings
             view = replace(self.view, text_encoder=embeddings.encoder, text_dimension=embeddings.dimension)
             return replace(self, captions=captions, view=view)

@@ -273,7 +273,7 @@ def view_for(trained: TrainedModel, dataset: Dataset) -> tuple[Task, View]:
     UsageError
         If the frame rates differ, or the model takes whole scenes and the dataset has scenes of more actors.
     """
-    check_rate(trained, dataset.header.fps, dataset.path)
+    check_rate(trained, dataset.header.fps, str(dataset.path))
     view, task = view_of(dataset, trained.view.stride), trained.task
     if task.by_actor or not task.scene_recipes:
         return task.reading_actors(view.actors if task.by_actor else 1), view

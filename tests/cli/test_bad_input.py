@@ -128,7 +128,8 @@ def process(*arguments: str | bytes, folder: Path, **options: object) -> subproc
         ("--out=a\0b", r"'--out=a\x00b': must be one line"),
         ("--out=" + "x" * 300, "contains a name of more than 255 bytes; shorten it"),
         ("--out=new/" + "ü" * 128, "contains a name of more than 255 bytes; shorten it"),
-        ("--out=s3://bucket/motion", "s3://bucket/motion: is an address; name a local folder or file. posegen push uploads"),
+        ("--out=ftp://server/motion", "ftp://server/motion: is an address; name a local folder or file. Datasets in object"),
+        ("--out=s3://bucket", "must be the address of a folder in a bucket, such as s3://BUCKET/PATH"),
         ("--out=file:///tmp/motion", "is an address"),
         ("--out=/dev/null", "is a file or lies in one. Choose a folder with --out"),
     ],
@@ -449,5 +450,5 @@ def test_a_source_of_training_that_is_nothing_is_named(refused: Refused) -> None
 
 def test_addresses_of_servers_are_no_folders(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is an address"):
-        generate(load_config("smoke"), samples=1, workers=1, out="s3://bucket/motion")
-    assert not Path("s3:").exists()
+        generate(load_config("smoke"), samples=1, workers=1, out="ftp://server/motion")
+    assert not Path("ftp:").exists()

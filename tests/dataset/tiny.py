@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from posegen.dataset.bucket import AnyPath, BucketPath
 from posegen.dataset.layout import FORMAT_VERSION, ArrayField, Header
 from posegen.dataset.write import commit_shard, create, publish
 
@@ -74,7 +74,7 @@ def make_rows(start: int, stop: int) -> list[dict[str, Any]]:
     ]
 
 
-def fill(path: Path, samples: int, *, run: str = "a-run", **changes: Any) -> Header:
+def fill(path: AnyPath, samples: int, *, run: str = "a-run", **changes: Any) -> Header:
     """Create a dataset with `samples` samples."""
     header = make_header(**changes)
     create(path, header, run)
@@ -83,11 +83,13 @@ def fill(path: Path, samples: int, *, run: str = "a-run", **changes: Any) -> Hea
     return publish(path, header, samples, run)
 
 
-def commit(path: Path, header: Header, shard: int, samples: int, run: str = "a-run") -> None:
+def commit(path: AnyPath, header: Header, shard: int, samples: int, run: str = "a-run") -> None:
     """Commit a shard of a dataset that will have `samples` samples."""
     start, stop = shard * header.shard, min((shard + 1) * header.shard, samples)
     commit_shard(path, header, shard, make_arrays(start, stop), make_rows(start, stop), SCHEMA, run, 0.5)
 
 
-def files_of(path: Path) -> list[str]:
+def files_of(path: AnyPath) -> list[str]:
+    if isinstance(path, BucketPath):
+        return sorted(path.list())
     return sorted(file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file())

@@ -122,6 +122,11 @@ def test_a_page_runs(page: str, request: pytest.FixtureRequest, tmp_path: Path, 
     names: dict[str, Any] = {}
     exec(NAMES.get(page, ""), names)
     served = request.getfixturevalue("served") if re.search(r"posegen (paraphrase|push)", PAGES[page].read_text()) else ""
+    if "s3://my-bucket" in PAGES[page].read_text():
+        server = request.getfixturevalue("server")
+        urllib.request.urlopen(urllib.request.Request(f"{server.address}/my-bucket", method="PUT")).close()
+        for variable, value in {**server.environment(), "POSEGEN_READ_CACHE": str(tmp_path / "cache")}.items():
+            monkeypatch.setenv(variable, value)
     for step in steps(PAGES[page]):
         _run(page, step, names, served)
         for picture in re.findall(r"-o (\S+\.(?:gif|png))$", step.code if reason_not_to_run(step.code) is None else ""):

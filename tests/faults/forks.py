@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from posegen.dataset.bucket import AnyPath
+
 ROOT = Path(__file__).parents[2]
 SETTINGS = (
     "frames=20",
@@ -50,13 +52,15 @@ class Forks:
             [sys.executable, "-m", "tests.faults.forks"], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
-    def generate(self, out: Path, *options: str, **environment: str) -> Finished:
+    def generate(self, out: AnyPath, *options: str, **environment: str) -> Finished:
         """Run ``posegen generate`` with one worker."""
         return self.run(*COMMAND, "--out", str(out), *options, **environment)
 
     def run(self, *command: str, **environment: str) -> Finished:
         """Run a command of posegen."""
         stdin, stdout = self._process.stdin, self._process.stdout
+        # Where a bucket is.
+        environment = {name: value for name, value in os.environ.items() if name.startswith("AWS_")} | environment
         assert stdin is not None
         assert stdout is not None
         print(

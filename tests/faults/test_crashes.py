@@ -9,6 +9,7 @@ import pytest
 
 import posegen
 from posegen.config.schema import Config
+from posegen.dataset.bucket import AnyPath
 from posegen.dataset.verify import verify
 from posegen.errors import PosegenError
 from posegen.generation.repair import repair
@@ -51,7 +52,14 @@ EXTENSION = [
 ]
 
 
-def crash_and_resume(path: Path, samples: int, step: str, forks: Forks, config: Config, whole: Path) -> None:
+@pytest.fixture(params=["folder", "bucket"])
+def place(request: pytest.FixtureRequest) -> AnyPath:
+    """Where a dataset is made: the same faults are survived in both."""
+    found: AnyPath = request.getfixturevalue({"folder": "scratch"}.get(request.param, request.param))
+    return found / "dataset"
+
+
+def crash_and_resume(path: AnyPath, samples: int, step: str, forks: Forks, config: Config, whole: Path) -> None:
     died = forks.generate(path, "--samples", str(samples), POSEGEN_CRASH_AT=step)
     assert died.code == -signal.SIGKILL, died.printed
     try:
@@ -66,16 +74,16 @@ def crash_and_resume(path: Path, samples: int, step: str, forks: Forks, config: 
 
 @pytest.mark.parametrize("step", [*CREATION, *commit(1), *PUBLICATION])
 def test_a_run_can_die_at_any_step(
-    step: str, config: Config, undisturbed: dict[int, Path], forks: Forks, scratch: Path
+    step: str, config: Config, undisturbed: dict[int, Path], forks: Forks, place: AnyPath
 ) -> None:
-    crash_and_resume(scratch / "dataset", 10, step, forks, config, undisturbed[10])
+    crash_and_resume(place, 10, step, forks, config, undisturbed[10])
 
 
 @pytest.mark.parametrize("step", EXTENSION)
 def test_an_extension_can_die_at_any_step(
-    step: str, config: Config, undisturbed: dict[int, Path], forks: Forks, scratch: Path
+    step: str, config: Config, undisturbed: dict[int, Path], forks: Forks, place: AnyPath
 ) -> None:
-    path = copy(undisturbed[10], scratch / "dataset")
+    path = copy(undisturbed[10], place)
     crash_and_resume(path, 18, step, forks, config, undisturbed[18])
 
 

@@ -67,10 +67,11 @@ def make_parts(servers: Queue[Forks], make: Made, steps: Callable[[int], str]) -
     return killed
 
 
+@pytest.mark.parametrize("place", ["scratch", "bucket"])
 def test_sixteen_parts_each_killed_once_and_made_twice_equal_one_run(
-    servers: Queue[Forks], config: Config, scratch: Path
+    place: str, servers: Queue[Forks], config: Config, scratch: Path, request: pytest.FixtureRequest
 ) -> None:
-    draw, path, whole = random.Random(1), scratch / "dataset", scratch / "whole"
+    draw, path, whole = random.Random(1), request.getfixturevalue(place) / "dataset", scratch / "whole"
     posegen.generate(config, samples=SAMPLES, workers=1, out=whole)
     shards = range(-(-SAMPLES // config.store.shard))
 

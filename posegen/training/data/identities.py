@@ -184,9 +184,9 @@ def open_identities(dataset: Dataset, view: View, samples: int, *, shuffled: boo
     shards = range(-(-samples // dataset.header.shard))
 
     def base(recipe: Recipe) -> Array:
-        return np.concatenate([cached_array(dataset.path, recipe, view, shard)[:, 0] for shard in shards])[:samples]
+        return np.concatenate([cached_array(dataset.folder, recipe, view, shard)[:, 0] for shard in shards])[:samples]
 
-    return Identities(dataset.path, base(_PERSON), base(_LOOK), dataset.header.seed, shuffled)
+    return Identities(dataset.folder, base(_PERSON), base(_LOOK), dataset.header.seed, shuffled)
 
 
 def identities_of_clips(path: Path, joints: Sequence[Array], subjects: Sequence[str]) -> tuple[Identities, str | None]:

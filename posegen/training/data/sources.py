@@ -84,7 +84,9 @@ def fill_cache(dataset: Dataset, recipes: Sequence[Recipe], view: View, report: 
 
     def missing_recipes(shard: int) -> list[Recipe]:
         hashes = dataset.hashes(shard)
-        return [recipe for recipe in recipes if not _is_current(_cache_file(dataset.path, recipe, view, shard), recipe, hashes)]
+        return [
+            recipe for recipe in recipes if not _is_current(_cache_file(dataset.folder, recipe, view, shard), recipe, hashes)
+        ]
 
     def compute(shard: int) -> None:
         samples = slice(shard * header.shard, shard * header.shard + header.count(shard))
@@ -94,13 +96,13 @@ def fill_cache(dataset: Dataset, recipes: Sequence[Recipe], view: View, report: 
         for recipe in missing:
             values = recipe.compute(flat, view).astype(recipe.dtype)
             values = np.ascontiguousarray(values.reshape(-1, len(header.variants), *recipe.shape(view)))
-            _write_cached(_cache_file(dataset.path, recipe, view, shard), values, _input_hash(recipe, hashes))
+            _write_cached(_cache_file(dataset.folder, recipe, view, shard), values, _input_hash(recipe, hashes))
 
     header = dataset.header
     shards = [shard for shard in range(header.shards()) if missing_recipes(shard)]
     if not shards:
         return 0
-    folder = dataset.path / FOLDER
+    folder = dataset.folder / FOLDER
     folder.mkdir(exist_ok=True)
     threads = min(_MOST_THREADS, available_cores(), len(shards))
     with locked(folder), ThreadPoolExecutor(threads, "posegen-recipe") as pool:
@@ -413,7 +415,7 @@ class Origin:
 def cached_origin(dataset: Dataset) -> Origin:
     """Return the clips of a dataset whose recipes are cached."""
     header = dataset.header
-    return Origin(str(dataset.path), header.variants, header.chunk, 4, partial(_load_cached, dataset.path, header.shard))
+    return Origin(str(dataset.path), header.variants, header.chunk, 4, partial(_load_cached, dataset.folder, header.shard))
 
 
 def dataset_origin(dataset: Dataset) -> Origin:

@@ -1,0 +1,199 @@
+"""Object storage on this machine: moto in a process of its own, and a proxy before it that can fail and count requests.
+
+``python -m tests.buckets.servers moto`` and ``... proxy PORT TARGET LOG FAULTS`` print the port that they listen on. FAULTS is
+the share of requests that fail: in turn, with status 500 or 503 instead of being passed on, with 500 after they were passed on,
+and with a connection that is closed without an answer after they were passed on.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import random
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
+from pathlib import Path
+from typing import ClassVar
+from urllib.parse import unquote, urlsplit
+from urllib.request import Request, urlopen
+
+__all__ = ["KEY", "SECRET", "Proxy", "Server"]
+
+KEY, SECRET = "AKIDTHEKEYOFTESTS", "secret/of+tests0123456789"
+FAULTS = ("500", "503", "500 after", "closed after")
+_ROOT = Path(__file__).parents[2]
+
+
+@dataclass
+class Server:
+    """A server of S3 that is running. Buckets are named ``test-1`` and so on."""
+
+    process: subprocess.Popen[str]
+    port: int
+    made: count[int]
+
+    @classmethod
+    def start(cls) -> Server:
+        return cls(*_start("moto"), count(1))
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def make_bucket(self) -> str:
+        name = f"test-{next(self.made)}"
+        urlopen(Request(f"{self.address}/{name}", method="PUT")).close()
+        return name
+
+    def environment(self, address: str = "") -> dict[str, str]:
+        """Return the variables with which programs find the server."""
+        keys = {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_REGION": "us-east-1"}
+        return keys | {"AWS_ENDPOINT_URL": address or self.address}
+
+    def stop(self) -> None:
+        _stop(self.process)
+
+
+class Proxy:
+    """A proxy before a server, which can be stopped and started again at the same port.
+
+    Parameters
+    ----------
+    target : str
+        Address of the server.
+    log : Path
+        File with the method, the path, the status and the bytes of each request.
+    faults : float
+        Share of the requests that fail.
+    """
+
+    def __init__(self, target: str, log: Path, faults: float = 0.0) -> None:
+        self._options, self._log, self._process, self.port = (target, str(log), str(faults)), log, None, 0
+        self.start()
+
+    def start(self) -> None:
+        self._process, self.port = _start("proxy", str(self.port), *self._options)
+
+    def stop(self) -> None:
+        if self._process is not None:
+            _stop(self._process)
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def take_log(self) -> list[tuple[str, str, int, int, int]]:
+        """Return method, path, status, bytes sent and bytes received of each request so far, and forget them."""
+        lines = [line.split() for line in self._log.read_text().splitlines()]
+        self._log.write_text("")
+        return [(method, path, int(status), int(sent), int(got)) for method, path, status, sent, got in lines]
+
+    def wait_for(self, ending: str, times: int = 1, patience: float = 60.0) -> None:
+        """Wait until objects whose names end so were stored a number of times."""
+        stop = time.monotonic() + patience
+        while time.monotonic() < stop:
+            lines = [line.split() for line in self._log.read_text().splitlines()]
+            if sum(line[0] == "PUT" and line[1].endswith(ending) for line in lines if len(line) == 5) >= times:
+                return
+            time.sleep(0.05)
+        raise TimeoutError(f"{ending} was not stored {times} times")
+
+
+def _start(*arguments: str) -> tuple[subprocess.Popen[str], int]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    command = [sys.executable, "-m", "tests.buckets.servers", *arguments]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, cwd=_ROOT, env={**environment, "PYTHONPATH": str(_ROOT)}
+    )
+    assert process.stdout is not None
+    return process, int(process.stdout.readline())
+
+
+def _stop(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.wait()
+    assert process.stdout is not None
+    process.stdout.close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    target: str
+    log: Path
+    faults: float
+    faulty: ClassVar = count()
+    draw: ClassVar = random.Random(1)
+
+    def do_GET(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        fault = ""
+        if self.draw.random() < self.faults:
+            fault = FAULTS[next(self.faulty) % len(FAULTS)]
+        if fault in ("500", "503"):
+            self._answer(int(fault), [], b"<Error><Code>SlowDown</Code></Error>", len(body))
+            return
+        connection = http.client.HTTPConnection(urlsplit(self.target).netloc, timeout=60)
+        connection.request(self.command, self.path, body, dict(self.headers))
+        found = connection.getresponse()
+        data = found.read()
+        connection.close()
+        if fault == "500 after":
+            self._answer(500, [], b"<Error><Code>InternalError</Code></Error>", len(body))
+        elif fault == "closed after":
+            self._note(0, len(body), 0)
+            self.close_connection = True
+        else:
+            self._answer(found.status, found.getheaders(), data, len(body))
+
+    do_POST = do_PUT = do_HEAD = do_DELETE = do_GET  # noqa: N815
+
+    def _answer(self, status: int, headers: list[tuple[str, str]], data: bytes, sent: int) -> None:
+        self._note(status, sent, len(data))
+        self.send_response_only(status)
+        for name, value in headers:
+            if name.lower() not in ("connection", "transfer-encoding") and (
+                name.lower() != "content-length" or self.command == "HEAD"
+            ):
+                self.send_header(name, value)
+        if self.command != "HEAD":
+            self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(data)
+
+    def _note(self, status: int, sent: int, got: int) -> None:
+        with self.log.open("a") as file:
+            file.write(f"{self.command} {unquote(urlsplit(self.path).path)} {status} {sent} {got}\n")
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        pass
+
+
+def _run_proxy(port: str, target: str, log: str, faults: str) -> None:
+    _Handler.target, _Handler.log, _Handler.faults = target, Path(log), float(faults)
+    _Handler.log.touch()
+    ThreadingHTTPServer.request_queue_size = 100
+    server = ThreadingHTTPServer(("127.0.0.1", int(port)), _Handler)
+    print(server.server_address[1], flush=True)
+    server.serve_forever()
+
+
+def _run_moto() -> None:
+    import logging
+
+    from moto.server import ThreadedMotoServer
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
+    server.start()
+    print(server.get_host_and_port()[1], flush=True)
+    while True:
+        time.sleep(60)
+
+
+if __name__ == "__main__":
+    {"moto": _run_moto, "proxy": _run_proxy}[sys.argv[1]](*sys.argv[2:])

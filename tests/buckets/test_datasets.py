@@ -1,0 +1,165 @@
+"""Datasets in a bucket have the objects and the content of those in a folder, and damage is found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from posegen.dataset import read_cache
+from posegen.dataset.bucket import BucketPath
+from posegen.dataset.compare import compare
+from posegen.dataset.header import load_header
+from posegen.dataset.read import open_dataset
+from posegen.dataset.read_cache import ReadCache, open_cache
+from posegen.dataset.receipts import complete_shards
+from posegen.dataset.verify import verify
+from posegen.dataset.write import commit_shard, create, publish
+from posegen.errors import PosegenError, UsageError
+from tests.buckets.servers import Proxy
+from tests.dataset.tiny import SCHEMA, commit, files_of, fill, make_arrays, make_header, make_rows
+
+
+def requests_of(proxy: Proxy, method: str, ending: str = "") -> list[tuple[str, str, int, int, int]]:
+    return [line for line in proxy.take_log() if line[0] == method and line[1].endswith(ending)]
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> Path:
+    path = tmp_path / "local"
+    fill(path, 14)
+    return path
+
+
+def test_a_bucket_has_the_files_of_a_folder(dataset: BucketPath, local: Path) -> None:
+    assert files_of(dataset) == files_of(local)
+    for name in files_of(local):
+        assert (dataset / name).read() == (local / name).read_bytes(), name
+    assert not compare(dataset, local, deep=True).differences
+    assert verify(dataset) == []
+
+
+def test_batches_and_samples_equal_those_of_a_folder(dataset: BucketPath, local: Path) -> None:
+    one, other = open_dataset(dataset), open_dataset(str(local))
+    assert [len(one), one.fields] == [14, other.fields]
+    for index in (0, 5, 13):
+        assert one[index].sequences == other[index].sequences
+        for name, values in other[index].arrays.items():
+            np.testing.assert_array_equal(one[index].arrays[name], values, name)
+    names = ["joints", "action", "contact", "captions"]
+    pairs = zip(one.batches(4, seed=1, fields=names), other.batches(4, seed=1, fields=names), strict=True)
+    for mine, theirs in pairs:
+        np.testing.assert_array_equal(mine.joints, theirs.joints)
+        np.testing.assert_array_equal(mine.action, theirs.action)
+        assert mine.captions == theirs.captions
+
+
+def test_a_sample_is_read_by_ranges_and_kept(proxy: Proxy, dataset: BucketPath) -> None:
+    field = "motion.zarr/joints/c.1.0.0.0"
+    size = dataset.list()[field].size
+    proxy.take_log()
+    joints = open_dataset(dataset)[7].joints
+    read = requests_of(proxy, "GET", field)
+    assert 0 < sum(line[4] for line in read) < size * 2 / 3  # one of two chunks, and the index
+    np.testing.assert_array_equal(open_dataset(dataset)[7].joints, joints)
+    assert not [line for line in proxy.take_log() if (line[0] == "GET" and "/c." in line[1]) or line[1].endswith(".parquet")]
+
+
+def test_a_damaged_cache_is_requested_again(proxy: Proxy, dataset: BucketPath, tmp_path: Path) -> None:
+    expected = open_dataset(dataset)[7]
+    entries = [file for file in (tmp_path / "cache").rglob("*") if file.is_file()]
+    assert entries
+    for file in entries:
+        file.write_bytes(b"?" * file.stat().st_size)
+    again = open_dataset(dataset)[7]
+    np.testing.assert_array_equal(again.joints, expected.joints)
+    assert again.sequences == expected.sequences
+
+
+@pytest.mark.parametrize("name", ["motion.zarr/joints/c.1.0.0.0", "sequences/part-00001.parquet"])
+@pytest.mark.parametrize("damage", ["changed", "absent", "shorter"])
+def test_damage_is_found(damage: str, name: str, dataset: BucketPath) -> None:
+    before = open_dataset(dataset)
+    data = (dataset / name).read()
+    if damage == "absent":
+        (dataset / name).remove()
+    else:
+        middle = len(data) // 3
+        (dataset / name).write(data[:middle] + b"???" + data[middle + (3 if damage == "changed" else 9) :])
+    with pytest.raises(PosegenError, match=rf"some/dataset: shard 1.*{name}"):
+        before[7]
+    problems = verify(dataset)
+    assert [(problem.shard, problem.file) for problem in problems] == [(1, name)]
+    if damage != "changed":  # sizes are compared on opening
+        with pytest.raises(PosegenError, match="shard 1"):
+            open_dataset(dataset)
+
+
+def test_what_does_not_belong_to_a_dataset_is_found(dataset: BucketPath) -> None:
+    (dataset / "notes.txt").write(b"")
+    (dataset / "receipts/00002.json").remove()
+    header = load_header(dataset)
+    publish(dataset, header, 12)
+    found = {problem.file: str(problem) for problem in verify(dataset)}
+    assert "does not belong to the dataset" in found["notes.txt"]
+    assert "there is no receipt" in found["sequences/part-00002.parquet"]
+
+
+def test_a_shard_that_two_runs_store_is_stored_once(dataset: BucketPath) -> None:
+    header = load_header(dataset)
+    before = {name: entry.modified for name, entry in dataset.list().items()}
+    commit(dataset, header, 1, 14, "another-run")
+    assert {name: entry.modified for name, entry in dataset.list().items()} == before
+    arrays = make_arrays(6, 12)
+    arrays["joints"] += 1
+    with pytest.raises(PosegenError, match="shard 1: another run has stored other joints, so not all runs make the same"):
+        commit_shard(dataset, header, 1, arrays, make_rows(6, 12), SCHEMA, "another-run")
+    assert verify(dataset) == []
+
+
+def test_files_without_a_receipt_are_replaced(dataset: BucketPath) -> None:
+    """As those of a last shard that was being extended when its run died."""
+    (dataset / "receipts/00001.json").remove()
+    (dataset / "motion.zarr/joints/c.1.0.0.0").write(b"of an earlier version")
+    assert complete_shards(dataset, load_header(dataset)) == {0: 6, 2: 2}
+    commit(dataset, load_header(dataset), 1, 14)
+    assert verify(dataset) == []
+
+
+def test_a_run_that_publishes_later_loses_no_samples(dataset: BucketPath, bucket: BucketPath) -> None:
+    path = bucket / "growing"
+    header = create(path, make_header())
+    for shard in range(3):
+        commit(path, header, shard, 18)
+    assert publish(path, header, 18).samples == 18
+    assert create(path, make_header()).samples == 18  # a run that found no dataset, and creates it at the same time
+    assert load_header(path).samples == 18
+    assert verify(path) == []
+
+
+def test_a_folder_with_something_else_is_refused(bucket: BucketPath) -> None:
+    (bucket / "motion/photo.jpg").write(b"")
+    with pytest.raises(UsageError, match=r"motion: is not empty: it contains photo\.jpg"):
+        create(bucket / "motion", make_header())
+
+
+def test_the_cache_keeps_its_limit(tmp_path: Path) -> None:
+    cache, size, limit = ReadCache(tmp_path, 6400), 90, 6400
+    for number in range(200):
+        cache.write(f"{number:032x}", bytes([number]) * size)
+        assert sum(file.stat().st_size for file in tmp_path.rglob("*") if file.is_file()) <= limit
+        assert cache.read(f"{0:032x}") is not None  # what is used stays
+    assert cache.read(f"{199:032x}") == bytes([199]) * size
+    assert cache.read(f"{1:032x}") is None
+    cache.write("f" * 32, bytes(limit))  # would displace everything else
+    assert cache.read("f" * 32) is None
+    assert not [file for file in tmp_path.rglob("*") if file.suffix == ".temporary"]
+
+
+def test_the_size_of_the_cache_is_read(tmp_path: Path) -> None:
+    nothing = open_cache({read_cache.FOLDER_VARIABLE: str(tmp_path), read_cache.LIMIT_VARIABLE: "0"})
+    nothing.write("0" * 32, b"x")
+    assert nothing.read("0" * 32) is None
+    with pytest.raises(UsageError, match="POSEGEN_READ_CACHE_SIZE must be an amount of memory"):
+        open_cache({read_cache.LIMIT_VARIABLE: "much"})

@@ -1,0 +1,203 @@
+"""Commands on a dataset in a bucket, beside one another and with a server that fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import posegen
+from posegen.cli.main import main
+from posegen.config.schema import Config
+from posegen.dataset.bucket import BucketPath
+from posegen.dataset.compare import compare
+from posegen.dataset.header import load_header
+from posegen.dataset.verify import verify
+from posegen.generation.repair import repair
+from posegen.generation.status import find_status
+from tests.buckets.servers import KEY, SECRET, Proxy, Server
+from tests.dataset.tiny import files_of
+from tests.faults.forks import SETTINGS
+
+ROOT = Path(__file__).parents[2]
+COMMAND = [sys.executable, "-m", "posegen", "generate", "--config=smoke", *(f"--set={setting}" for setting in SETTINGS)]
+
+
+@pytest.fixture(scope="session")
+def config() -> Config:
+    """A config with shards of 4 samples."""
+    return posegen.load_config("smoke", SETTINGS)
+
+
+@pytest.fixture(scope="session")
+def whole(config: Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dataset of 42 samples in a folder."""
+    path = tmp_path_factory.mktemp("whole") / "dataset"
+    posegen.generate(config, samples=42, workers=1, out=path)
+    return path
+
+
+def start(path: BucketPath, *options: str, **environment: str) -> subprocess.Popen[str]:
+    command = [*COMMAND, "--samples=42", "--workers=1", "--quiet", f"--out={path}", *options]
+    return subprocess.Popen(command, cwd=ROOT, env=os.environ | environment, stderr=subprocess.PIPE, text=True)
+
+
+def finish(*runs: subprocess.Popen[str]) -> None:
+    for run in runs:
+        messages = run.communicate()[1]
+        assert run.returncode == 0, messages
+
+
+def assert_same(path: BucketPath, whole: Path) -> None:
+    assert verify(path) == []
+    assert not compare(path, whole, deep=True).differences
+    assert files_of(path) == files_of(whole)
+
+
+def test_commands_work_on_a_bucket(
+    bucket: BucketPath, whole: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = bucket / "made"
+    command = ["generate", "--config=smoke", *(f"--set={setting}" for setting in SETTINGS), "--samples=42", "--workers=1"]
+    assert main([*command, f"--out={path}", "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert (made["path"], made["samples"], made["shards_made"]) == (str(path), 42, 11)
+    assert made["bytes"] == sum(entry.size for entry in path.list().values())
+    assert main([*command, f"--out={path}"]) == 0
+    assert f"Nothing to do: {path} is complete." in capsys.readouterr().out
+    assert main(["info", str(path)]) == 0
+    printed = capsys.readouterr().out
+    assert "42 samples in 2 variants" in printed
+    lines = printed.partition("Read it in Python:")[2].split("\n")
+    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")  # which obstore itself asks for
+    exec("\n".join(line.strip() for line in lines))
+    assert capsys.readouterr().out == "(1, 20, 22, 3)\n"
+    assert main(["status", str(path)]) == 0
+    assert "11 of 11 shards are made" in capsys.readouterr().out
+    assert main(["verify", str(path)]) == 0
+    assert main(["verify", str(path), "--sample=30%", "--deep"]) == 0
+    assert_same(path, whole)
+    for name in path.list():
+        data = (path / name).read()
+        assert not any(secret.encode() in data for secret in (KEY, SECRET)), name
+
+
+def test_commands_that_do_not_work_on_buckets_say_so(bucket: BucketPath, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("embed", "view", "report", "mix -o x.json"):
+        name, *options = command.split()
+        assert main([name, f"{bucket}/x", *options]) == 2
+        assert "is an address; name a local folder or file" in capsys.readouterr().err
+
+
+def test_a_bucket_is_derived_and_exported(bucket: BucketPath, whole: Path, config: Config, tmp_path: Path) -> None:
+    path, local = bucket / "derived", tmp_path / "local"
+    for each in (path, local):
+        posegen.generate(config, samples=10, workers=1, out=each)
+        posegen.derive(each, ["velocity"], workers=1)
+        posegen.export(each, "bvh", tmp_path / f"bvh-{each.name}", workers=1)
+    assert_same(path, local)
+    exported = [
+        {file.name: file.read_bytes() for file in (tmp_path / f"bvh-{each.name}").rglob("*.bvh")} for each in (path, local)
+    ]
+    assert len(exported[0]) == 20
+    assert exported[0] == exported[1]
+    assert posegen.derive(path).nothing_to_do
+    np.testing.assert_array_equal(posegen.open(path)[9].velocity, posegen.open(local)[9].velocity)
+
+
+def test_parts_and_an_extension_equal_one_run(bucket: BucketPath, whole: Path, config: Config) -> None:
+    path = bucket / "parts"
+    posegen.generate(config, samples=10, workers=1, out=path)
+    for number in (3, 1):
+        posegen.generate(config, samples=42, workers=1, out=path, part=f"{number}/3")
+    between = posegen.finish(str(path))
+    assert (between.samples, between.parts, between.of_parts) == (16, [2], 3)
+    assert find_status(path).target == 42
+    posegen.generate(config, samples=42, workers=1, out=path, part="2/3")
+    assert posegen.finish(path).missing == []
+    assert_same(path, whole)
+
+
+def test_a_damaged_shard_is_made_again(bucket: BucketPath, whole: Path, config: Config) -> None:
+    path = bucket / "damaged"
+    posegen.generate(config, samples=42, workers=1, out=path)
+    (path / "motion.zarr/joints/c.3.0.0.0.0.0").write(b"nonsense")
+    (path / "dataset.json").remove()
+    done = repair(path, verify(path), workers=1)
+    assert (done.made, done.left) == ((3,), ())
+    assert_same(path, whole)
+
+
+def test_runs_at_the_same_time_make_one_dataset(bucket: BucketPath, whole: Path) -> None:
+    path = bucket / "together"
+    runs = [start(path) for _ in range(3)]
+    finish(*runs)
+    assert load_header(path).samples == 42
+    assert_same(path, whole)
+
+
+@pytest.mark.slow
+def test_a_run_survives_requests_that_fail(
+    server: Server, bucket: BucketPath, whole: Path, tmp_path: Path, config: Config
+) -> None:
+    proxy = Proxy(server.address, tmp_path / "log.txt", faults=0.05)
+    try:
+        path = bucket / "failing"
+        parts = [start(path, f"--part={n}/2", AWS_ENDPOINT_URL=proxy.address) for n in (1, 2)]
+        finish(*parts)
+        finish(start(path, AWS_ENDPOINT_URL=proxy.address))  # publishes
+        log = proxy.take_log()
+        assert sum(line[2] in (0, 500, 503) for line in log) > 5
+    finally:
+        proxy.stop()
+    posegen.finish(path)
+    assert_same(path, whole)
+
+
+@pytest.mark.slow
+def test_a_run_survives_a_server_that_is_stopped(server: Server, bucket: BucketPath, whole: Path, tmp_path: Path) -> None:
+    proxy = Proxy(server.address, tmp_path / "log.txt")
+    try:
+        path = bucket / "stopped"
+        run = start(path, AWS_ENDPOINT_URL=proxy.address)
+        proxy.wait_for("receipts/00002.json")
+        proxy.stop()
+        time.sleep(20)
+        assert run.poll() is None
+        proxy.start()
+        finish(run)
+    finally:
+        proxy.stop()
+    assert_same(path, whole)
+
+
+def test_a_folder_needs_no_obstore(tmp_path: Path) -> None:
+    code = (
+        "import sys; from posegen.cli.main import main; sys.modules['obstore'] = None; "
+        "sys.exit(main(sys.argv[1:]) or main(['info', sys.argv[-1]]))"
+    )
+    command = [sys.executable, "-c", code, *COMMAND[3:], "--samples=2", "--workers=1", "--quiet", "--out", str(tmp_path / "x")]
+    subprocess.run(command, cwd=ROOT, check=True)
+
+
+def test_torch_reads_a_bucket(bucket: BucketPath, whole: Path, config: Config) -> None:
+    torch = pytest.importorskip("torch")
+    import posegen.torch
+
+    path = bucket / "torch"
+    posegen.generate(config, samples=10, workers=1, out=path)
+    mine, theirs = (posegen.torch.Dataset(str(each), ["joints", "captions"], variants="base") for each in (path, whole))
+    loader = torch.utils.data.DataLoader(
+        mine, batch_size=5, num_workers=1, multiprocessing_context="spawn", collate_fn=posegen.torch.collate
+    )
+    read = [batch["joints"].numpy() for batch in loader]
+    np.testing.assert_array_equal(np.concatenate(read), np.stack([theirs[index]["joints"].numpy() for index in range(10)]))
+    forked = torch.utils.data.DataLoader(mine, num_workers=1, multiprocessing_context="fork", collate_fn=posegen.torch.collate)
+    with pytest.raises(Exception, match="multiprocessing_context='spawn'"):
+        next(iter(forked))
