@@ -10,28 +10,22 @@ Not responsible for which objects there are; see :mod:`posegen.dataset.layout`.
 from __future__ import annotations
 
 import errno
-import os
 import re
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from configparser import ConfigParser, Error
 from contextlib import suppress
-from datetime import timedelta
-from functools import cache
 from pathlib import Path
 from secrets import SystemRandom
-from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
-from urllib.parse import urlsplit
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import xxhash
 
-from posegen.dataset.faults import fault_point
-from posegen.errors import PosegenError, ServerError, UsageError, require_local, without_secrets
+from posegen.dataset.object_store import ROLE_SERVER, open_store, reason_of, server_error
+from posegen.errors import PosegenError, ServerError, UsageError, require_local
 from posegen.plugins import require_extra
-from posegen.stopwatch import stage
 from posegen.wording import shown
 
 Item = TypeVar("Item")
@@ -41,7 +35,6 @@ REQUESTS = 8
 """Requests of a process at the same time, where many objects are read or written."""
 PATIENCE_SECONDS = 180.0
 """Time for which a failing request is repeated."""
-LONGEST_REQUEST = timedelta(minutes=2)
 MOST_OBJECT_BYTES = 5 * 2**30
 """Largest object that a provider takes in one request."""
 HASH = "xxh3"
@@ -49,13 +42,10 @@ HASH = "xxh3"
 
 _LONGEST_PAUSE = 5.0
 _RANDOM = SystemRandom()
-_STORES = {"s3": "S3Store", "gs": "GCSStore", "az": "AzureStore"}
 _ADDRESS = re.compile(r"(s3|gs|az)://([A-Za-z0-9][A-Za-z0-9._-]*)((?:/[^/?#\\\s]+)+)/?")
 _PASSING = re.compile(r"HTTP error(?!: builder)|status code: (408|429|5[0-9][0-9])|error response")
-_ROLE_SERVER = "169.254."  # which obstore asks for keys if there are none
 _QUIET_SECONDS = 5.0
 _ATTEMPTS = 20
-_ENDPOINT_VARIABLES = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 
 
 class ConflictError(PosegenError):
@@ -220,7 +210,7 @@ class BucketPath:
         except FileNotFoundError as error:
             if mode != "create":
                 return False
-            raise UsageError(f"{self.bucket}: there is no such bucket. Create it, or name another one") from error
+            raise ServerError(f"{self}: there is no such bucket. Create it, or name another one") from error
         return True
 
     def _request(self, request: Callable[[Any, Any], Result]) -> Result:
@@ -238,8 +228,8 @@ class BucketPath:
                 raise
             except (BaseError, OSError) as error:
                 seconds = time.monotonic() - began
-                if not _PASSING.search(str(error)) or _ROLE_SERVER in str(error) or seconds > PATIENCE_SECONDS:
-                    raise _server_error(str(self), error) from None
+                if not _PASSING.search(str(error)) or ROLE_SERVER in str(error) or seconds > PATIENCE_SECONDS:
+                    raise server_error(str(self), error) from None
                 if seconds > _QUIET_SECONDS and not is_noted:
                     print(f"posegen: {self}: {reason_of(error)}; trying for 3 minutes", file=sys.stderr)
                     is_noted = True
@@ -249,67 +239,6 @@ class BucketPath:
 
 AnyPath: TypeAlias = Path | BucketPath
 """Where a dataset is: a folder of this machine, or one of a bucket."""
-
-
-class BucketWriter:
-    """Writes objects; :class:`posegen.dataset.files.BackgroundWriter` writes files with the same methods.
-
-    Parameters
-    ----------
-    kind : str
-        Kind of the objects, which names the steps of :mod:`posegen.dataset.faults`.
-    subject : int or str, optional
-        Subject of these steps.
-    """
-
-    def __init__(self, kind: str, subject: int | str | None = None) -> None:
-        self._kind, self._subject = kind, subject
-        self._pending: list[tuple[BucketPath, Sequence[bytes]]] = []
-
-    def __enter__(self) -> Self:
-        """Return the writer."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Forget what was not written."""
-        self._pending.clear()
-
-    def write(self, path: BucketPath, pieces: Sequence[bytes]) -> None:
-        """Keep the content of an object until :meth:`place`."""
-        self._pending.append((path, pieces))
-        fault_point(f"{self._kind}_written", self._subject)
-
-    def place(self, receipt: BucketPath | None = None) -> None:
-        """Write all objects, several at the same time; none is replaced if `receipt` is there."""
-
-        def put(entry: tuple[BucketPath, Sequence[bytes]]) -> None:
-            path, pieces = entry
-            fault_point("placing", path.name)
-            path.write(b"".join(pieces), receipt=receipt)
-            fault_point(f"{self._kind}_placed", self._subject)
-
-        with stage("write"):
-            for _ in map_requests(put, self._pending):
-                pass
-        self._pending.clear()
-
-    def commit(self, receipt: BucketPath, content: bytes, obsolete: Iterable[BucketPath] = ()) -> None:
-        """Write all objects, and then their receipt; an older receipt is removed before.
-
-        Raises
-        ------
-        ConflictError
-            If another run has written a receipt meanwhile.
-        """
-        receipt.remove()
-        fault_point("receipt_removed", self._subject)
-        self.place(receipt)
-        for path in obsolete:
-            path.remove()
-        fault_point("files_durable", self._subject)
-        fault_point("receipt_written", self._subject)
-        receipt.write(content, expected=b"")
-        fault_point("receipt_placed", self._subject)
 
 
 def to_path(value: str | Path | BucketPath) -> AnyPath:
@@ -330,7 +259,7 @@ def to_path(value: str | Path | BucketPath) -> AnyPath:
     >>> to_path("data/first"), to_path("s3://motion/first/").key
     (PosixPath('data/first'), 'first')
     """
-    if isinstance(value, str) and value.partition("://")[0] in _STORES:
+    if isinstance(value, str) and value.partition("://")[0] in ("s3", "gs", "az"):
         match = _ADDRESS.fullmatch(value)
         if match is None or {".", ".."}.intersection(match[3].split("/")):
             raise UsageError(f"{shown(value)}: must be the address of a folder in a bucket, such as s3://BUCKET/PATH")
@@ -366,108 +295,6 @@ def map_requests(function: Callable[[Item], Result], items: Iterable[Item]) -> I
         finally:
             for future in pending:
                 future.cancel()
-
-
-def open_store(bucket: str, prefix: str = "", patience: float = 10.0) -> Any:
-    """Return obstore's connection to a bucket such as ``s3://BUCKET``.
-
-    Parameters
-    ----------
-    bucket : str
-    prefix : str, optional
-        What the names of all objects begin with.
-    patience : float, optional
-        Seconds for which obstore itself repeats a failing request. Python sees Ctrl-C only after them.
-
-    Raises
-    ------
-    UsageError
-        If this process was forked from one that has opened a bucket: the threads of obstore do not exist here.
-    ServerError
-        If the settings of the environment are not valid.
-    """
-    if _opening_process() != os.getpid():
-        raise UsageError(
-            f"{bucket}: cannot be read in a process that is a fork of one that has read a bucket. Start processes otherwise: "
-            "DataLoader(..., multiprocessing_context='spawn')"
-        )
-    return _open_store(bucket, prefix, patience)
-
-
-@cache
-def _opening_process() -> int:
-    return os.getpid()
-
-
-@cache
-def _open_store(bucket: str, prefix: str, patience: float) -> Any:
-    import obstore.store
-    from obstore.exceptions import BaseError
-
-    scheme, _, name = bucket.partition("://")
-    settings = _aws_settings(os.environ) if scheme == "s3" else {}
-    # obstore refuses plain HTTP, which servers on the own machine use.
-    endpoints = (settings.get("endpoint_url", ""), *(os.environ.get(name, "") for name in _ENDPOINT_VARIABLES))
-    for endpoint in filter(None, endpoints):
-        _check_endpoint(endpoint)
-    client = {"timeout": LONGEST_REQUEST} | ({"allow_http": True} if any(e.startswith("http://") for e in endpoints) else {})
-    retry = {"max_retries": 100, "retry_timeout": timedelta(seconds=patience), "backoff": {"max_backoff": timedelta(seconds=5)}}
-    options = {"prefix": prefix or None, "config": settings, "client_options": client, "retry_config": retry}
-    try:
-        return getattr(obstore.store, _STORES[scheme])(name, **options)
-    except (BaseError, ValueError) as error:
-        raise _server_error(bucket, error) from None
-
-
-def _check_endpoint(address: str) -> None:
-    """Raise UsageError for an address that obstore cannot read."""
-    try:
-        parts = urlsplit(address)
-        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_valid = False
-    if not is_valid:
-        raise UsageError("AWS_ENDPOINT_URL: is not the address of a server, such as https://HOST:PORT. Correct it") from None
-
-
-def _aws_settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return what the standard files of AWS state for the profile and the environment does not; obstore does not read them."""
-    profile = environment.get("AWS_PROFILE", "default")
-    files = {
-        environment.get("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"): profile,
-        environment.get("AWS_CONFIG_FILE", "~/.aws/config"): profile if profile == "default" else f"profile {profile}",
-    }
-    found: dict[str, str] = {}
-    for file, section in files.items():
-        parser = ConfigParser(interpolation=None)
-        try:
-            parser.read(Path(file).expanduser(), encoding="utf-8")
-        except (Error, UnicodeDecodeError):
-            raise UsageError(f"{file}: is not a valid file of settings of AWS. Correct it") from None
-        found |= dict(parser[section]) if parser.has_section(section) else {}
-    keys = {name: found[name] for name in ("aws_access_key_id", "aws_secret_access_key", "aws_session_token") if name in found}
-    if any(name.startswith(("AWS_ACCESS_KEY", "AWS_WEB_IDENTITY", "AWS_CONTAINER_")) for name in environment):
-        keys = {}
-    settings = {"region": ("AWS_REGION", "AWS_DEFAULT_REGION"), "endpoint_url": _ENDPOINT_VARIABLES}
-    return keys | {
-        name: found[name]
-        for name, names in settings.items()
-        if name in found and not any(each in environment for each in names)
-    }
-
-
-def reason_of(error: Exception) -> str:
-    """Return what an error of obstore states, without what a server could repeat of a request."""
-    return without_secrets(str(error)).partition("<")[0].rstrip(": .")
-
-
-def _server_error(where: str, error: Exception) -> ServerError:
-    if _ROLE_SERVER in str(error):
-        return ServerError(f"{where}: there are no keys in the environment or in ~/.aws. Set them: posegen docs object-storage")
-    return ServerError(
-        f"{where}: {reason_of(error)}. Check the bucket, its region and the keys in the environment, then run the same command "
-        "again: what is complete is kept"
-    )
 
 
 def _entry(meta: Mapping[str, Any]) -> Entry:

@@ -18,7 +18,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, Self
 
-from posegen.dataset.bucket import AnyPath, BucketPath, BucketWriter
+from posegen.dataset.bucket import AnyPath, BucketPath
+from posegen.dataset.bucket_writer import BucketWriter
 from posegen.dataset.faults import fault_point
 from posegen.dataset.runs import current_run, has_ended
 from posegen.errors import PosegenError

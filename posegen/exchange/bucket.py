@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import obstore
 from obstore.exceptions import BaseError
 
-from posegen.dataset.bucket import open_store, reason_of
+from posegen.dataset.object_store import open_store, reason_of
 from posegen.errors import PosegenError, ServerError, UsageError
 from posegen.exchange.remote import PushedFile, is_pushed
 

@@ -36,6 +36,17 @@ def test_an_object_is_written_under_a_condition(bucket: BucketPath) -> None:
     assert path.read() == b"four"
 
 
+def test_nothing_is_replaced_once_its_receipt_is_there(bucket: BucketPath) -> None:
+    path, receipt = bucket / "file", bucket / "receipt"
+    path.write(b"of a run that died")
+    path.write(b"one", receipt=receipt)
+    receipt.write(b"")
+    path.write(b"one", receipt=receipt)
+    with pytest.raises(ConflictError):
+        path.write(b"two", receipt=receipt)
+    assert path.read() == b"one"
+
+
 def test_of_writers_at_the_same_time_one_wins(bucket: BucketPath) -> None:
     path = bucket / "document.json"
 
@@ -112,13 +123,15 @@ def test_addresses_are_read() -> None:
 
 
 def test_a_bucket_that_does_not_exist_is_named(bucket: BucketPath) -> None:
-    with pytest.raises(UsageError, match="s3://absent: there is no such bucket"):
-        BucketPath("s3://absent", "x").write(b"")
+    absent = BucketPath("s3://absent", "x")
+    for use in (lambda: absent.write(b""), absent.list):
+        with pytest.raises(ServerError, match="s3://absent/x: there is no such bucket"):
+            use()
 
 
 def test_errors_do_not_state_keys(bucket: BucketPath, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{KEY}:{SECRET}@127.0.0.1:9")
-    with pytest.raises(UsageError, match="AWS_ENDPOINT_URL: is not the address of a server, such as") as refused:
+    with pytest.raises(UsageError, match=r"AWS_ENDPOINT_URL or .*: is not the address of a server, such as") as refused:
         BucketPath("s3://nowhere", "x").read()
     assert KEY not in str(refused.value)
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{KEY}:{quote(SECRET, safe='')}@127.0.0.1:9")

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import io
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from posegen.dataset import read_cache
 from posegen.dataset.bucket import BucketPath
 from posegen.dataset.compare import compare
+from posegen.dataset.documents import seal
 from posegen.dataset.header import load_header
 from posegen.dataset.read import open_dataset
 from posegen.dataset.read_cache import ReadCache, open_cache
-from posegen.dataset.receipts import complete_shards
+from posegen.dataset.receipts import complete_shards, read_receipt, stored_file
 from posegen.dataset.verify import verify
 from posegen.dataset.write import commit_shard, create, publish
 from posegen.errors import PosegenError, UsageError
@@ -115,6 +119,21 @@ def test_a_shard_that_two_runs_store_is_stored_once(dataset: BucketPath) -> None
     arrays["joints"] += 1
     with pytest.raises(PosegenError, match="shard 1: another run has stored other joints, so not all runs make the same"):
         commit_shard(dataset, header, 1, arrays, make_rows(6, 12), SCHEMA, "another-run")
+    assert verify(dataset) == []
+
+
+def test_a_shard_in_other_bytes_and_of_equal_content_is_kept(dataset: BucketPath) -> None:
+    """As another version of pyarrow would store it."""
+    header = load_header(dataset)
+    name = "sequences/part-00001.parquet"
+    data = io.BytesIO()
+    pq.write_table(pq.read_table(io.BytesIO((dataset / name).read())), data)
+    receipt = read_receipt(dataset, header, 1)
+    files = receipt.files | {name: stored_file([data.getvalue()])}
+    (dataset / "receipts/00001.json").write(seal(replace(receipt, files=files)))
+    (dataset / name).write(data.getvalue())
+    commit(dataset, header, 1, 14, "another-run")
+    assert read_receipt(dataset, header, 1).files == files
     assert verify(dataset) == []
 
 
