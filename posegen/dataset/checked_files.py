@@ -1,7 +1,7 @@
 """Read the files of a dataset so that no byte is used before its file has been compared with its receipt.
 
-When a dataset is opened, receipts are read and every file must exist in its size; in a large dataset, its manifest is read, and
-every receipt and file must exist. When a file is read for the first time, all of its bytes are hashed.
+When a dataset is opened, receipts are read and every file must exist in its size; of a large dataset, its manifest is read.
+When a file is read for the first time, all of its bytes are hashed.
 
 :mod:`posegen.dataset.checked_store` gives Zarr the same view.
 """
@@ -185,10 +185,8 @@ def open_files(path: AnyPath) -> CheckedFiles:
     check_metadata(path, header)
     manifest = load_manifest(path, header)
     covered = manifest.shards if manifest else 0
-    if manifest is None:
+    if manifest is None:  # to list a large dataset takes long: there, an absent file is an error on reading
         path = listed(path)
-    elif isinstance(path, Path):  # to list a large bucket takes a minute: there, an absent file is an error on reading
-        manifest.check_present(path)
     files: dict[str, StoredFile] = {}
     counts = dict.fromkeys(range(covered), header.shard)
     load = partial(receipts.load_receipt, path, header)

@@ -1,22 +1,21 @@
 """The manifest of a large dataset: what its receipts state, in one file, so that opening does not read each receipt.
 
 It lists the files of the leading full shards with sizes and hashes. Each entry also has a hash of the shard's receipts and a
-link: the hash of the link before it and of the entry. A change in the file is therefore detected on opening, and a receipt
-that was changed or removed later is found by :mod:`posegen.dataset.verify`. Receipts alone decide what is complete: a dataset
-without a manifest is opened by its receipts, as is a small one, where they also allow the size of each file to be compared.
+link: the hash of the link before it and of the entry. The first line has a hash of all entries, so that a change in the file is
+detected on opening, which takes no longer for more shards. Files are compared with their entries when they are read, and
+receipts that were changed or removed later are found by :mod:`posegen.dataset.verify`. Receipts alone decide what is complete:
+a dataset without a manifest is opened by its receipts, as is a small one, where the existence and size of each file are
+compared, too.
 
 Not responsible for when it is written; see :mod:`posegen.generation`.
 """
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,9 +26,10 @@ from posegen.dataset.bucket import AnyPath, listed, map_files
 from posegen.dataset.counts import Counts, add_counts, count_of_actions, no_counts
 from posegen.dataset.documents import Count, Document, Origin, read_sealed, seal
 from posegen.dataset.files import read_file, remove_durably, write_durably
-from posegen.dataset.layout import MANIFEST_FILE, ROWS, Header, Layer, receipt_path, rows_path, shard_of, shard_path
-from posegen.dataset.receipts import Receipt, StoredFile, derive_hint, find_file_fault, generate_hint, read_receipt
+from posegen.dataset.layout import MANIFEST_FILE, ROWS, Header, Layer, rows_path, shard_of, shard_path
+from posegen.dataset.receipts import Receipt, StoredFile, find_file_fault, read_receipt
 from posegen.errors import PosegenError
+from posegen.hashing import byte_hash
 
 LEAST_SHARDS = 256
 """Full shards of the smallest dataset with a manifest. The receipts of a smaller one are read in a fraction of a second."""
@@ -55,8 +55,8 @@ class _Head(Document):
         Number of entries.
     counts : Counts or None
         What all of these shards contain; None if a receipt does not state it.
-    link : str
-        Link of the last entry, which depends on all others.
+    entries : str
+        Hash of the entries.
     """
 
     identity: str
@@ -64,7 +64,7 @@ class _Head(Document):
     layers: list[str]
     shards: Count
     counts: Counts | None
-    link: str
+    entries: str
 
 
 @dataclass(frozen=True)
@@ -110,15 +110,6 @@ class Manifest:
                 return StoredFile(size, self.entries["hashes"][shard, column].tobytes().hex()) if size else None
         return None
 
-    def check_present(self, path: Path) -> None:
-        """Raise PosegenError if a receipt or a listed file does not exist; names the shard and the hint."""
-        for layer in (None, *self.layers):
-            hint = derive_hint(path) if layer else ""
-            _check_names(path, partial(receipt_path, layer=layer), np.ones(self.shards, bool), hint)
-        for column, content in enumerate(self.contents):
-            hint = derive_hint(path) if any(field.name == content for layer in self.layers for field in layer.fields) else ""
-            _check_names(path, partial(_path, self.header, content), self.entries["sizes"][:, column] > 0, hint)
-
     def sizes(self) -> dict[str, int]:
         """Return the bytes of the listed files by the name of their field, or `rows`."""
         return dict(zip(self.contents, self.entries["sizes"].sum(axis=0).tolist(), strict=True))
@@ -160,8 +151,8 @@ def load_manifest(path: AnyPath, header: Header) -> Manifest | None:
     if head.counts and {len(head.counts.legs), len(head.counts.any_part)} != {count_of_actions(header)}:
         raise origin.error("counts other actions than those of the dataset")
     kind = _entry_type(len(contents))
-    if len(body) != head.shards * kind.itemsize or _last_link(body, kind.itemsize) != head.link:
-        raise origin.error("is damaged: the links between its entries do not match")
+    if len(body) != head.shards * kind.itemsize or byte_hash([body]) != head.entries:
+        raise origin.error("is damaged: its entries do not match their hash")
     return Manifest(header, layers, head.counts, np.frombuffer(body, kind))
 
 
@@ -191,9 +182,9 @@ def write_manifest(path: AnyPath, header: Header, run: str, *, again: bool = Fal
     if made.shards < LEAST_SHARDS:
         remove_durably(path / MANIFEST_FILE)
         return
-    link, names = made.entries["link"][-1].tobytes().hex(), _texts(layers)
-    head = _Head(header.identity, made.contents, names, made.shards, made.counts, link)
-    write_durably(path / MANIFEST_FILE, seal(head) + b"\n" + made.entries.tobytes(), run)
+    entries = made.entries.tobytes()
+    head = _Head(header.identity, made.contents, _texts(layers), made.shards, made.counts, byte_hash([entries]))
+    write_durably(path / MANIFEST_FILE, seal(head) + b"\n" + entries, run)
 
 
 def _make_manifest(path: AnyPath, header: Header, layers: tuple[Layer, ...], before: Manifest | None) -> Manifest | Layer:
@@ -252,22 +243,6 @@ def _path(header: Header, content: str, shard: int) -> str:
     return rows_path(shard) if content == ROWS else shard_path(header.field(content), shard)
 
 
-def _check_names(path: Path, name_of: Callable[[int], str], expected: Array, hint: str) -> None:
-    """Raise PosegenError for the first shard with `expected`, bool [shard], whose file does not exist.
-
-    The names in the folder are read in their order, and not looked up: then the time for each does not grow with their number.
-    """
-    folder, _, first = name_of(0).rpartition("/")
-    start, _, end = first.partition(re.findall("0+", first)[0])
-    pattern = re.compile(f"{re.escape(start)}([0-9]{{1,15}}){re.escape(end)}")
-    there = np.zeros(len(expected), bool)
-    with suppress(FileNotFoundError):
-        numbers = [int(match[1]) for name in os.listdir(path / folder) if (match := pattern.fullmatch(name))]
-        there[[number for number in numbers if number < len(there)]] = True
-    for shard in np.flatnonzero(expected & ~there)[:1].tolist():
-        raise PosegenError(f"{path}: shard {shard}: {name_of(shard)} is missing. {hint or generate_hint(shard)}")
-
-
 def _layer_text(layer: Layer) -> str:
     return f"{layer.name} {layer.version}"
 
@@ -299,18 +274,6 @@ def _encode_entry(header: Header, contents: Sequence[str], receipts: Sequence[Re
     hashes = b"".join(bytes.fromhex(file.xxh3) if file else bytes(_HASH_BYTES) for file in files)
     body = xxhash.xxh3_128_digest(sealed) + sizes + hashes
     return body + xxhash.xxh3_128_digest(before + body)
-
-
-def _last_link(entries: bytes, size: int) -> str:
-    """Return the last link as hexadecimal digits; nothing if a link does not match the one before it and its entry."""
-    link = b""
-    for start in range(0, len(entries), size):
-        stop = start + size - _HASH_BYTES
-        digest = xxhash.xxh3_128_digest(link + entries[start:stop])
-        if digest != entries[stop : start + size]:
-            return ""
-        link = digest
-    return link.hex()
 
 
 def _sound_receipt(

@@ -22,6 +22,7 @@ from posegen.dataset.verify import verify
 from posegen.dataset.write import publish
 from posegen.errors import PosegenError
 from posegen.generation.finish import finish
+from posegen.hashing import byte_hash
 from tests.dataset.tiny import commit, fill, make_header
 
 RECEIPT = "receipts/00001.json"
@@ -95,11 +96,20 @@ def test_every_change_of_its_bytes_is_named(tmp_path_factory: pytest.TempPathFac
     assert [problem.file for problem in verify(path)] == [MANIFEST_FILE]
 
 
-@pytest.mark.parametrize("name", [RECEIPT, "motion.zarr/joints/c.1.0.0.0", "sequences/part-00000.parquet"])
-def test_a_missing_receipt_or_file_is_named(large: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["motion.zarr/joints/c.1.0.0.0", "sequences/part-00000.parquet"])
+def test_a_missing_file_is_named_when_it_is_read(large: Path, name: str) -> None:
     (large / name).unlink()
-    with pytest.raises(PosegenError, match=f"shard {int('1' in name)}: {name} is missing. Run the same"):
-        open_dataset(large)
+    dataset = open_dataset(large)
+    with pytest.raises(PosegenError, match=f"shard {int('1' in name)}: {name}: cannot be read .*Run the same"):
+        content_of(dataset)
+    assert [problem.file for problem in verify(large)] == [name]
+
+
+def test_a_missing_receipt_is_named_by_verify(large: Path) -> None:
+    before = content_of(open_dataset(large))
+    (large / RECEIPT).unlink()
+    assert content_of(open_dataset(large)) == before
+    assert [(problem.shard, problem.file) for problem in verify(large)] == [(1, RECEIPT)]
 
 
 def test_a_file_that_changed_is_refused_when_it_is_read(large: Path) -> None:
@@ -155,7 +165,14 @@ def test_one_of_another_dataset_is_refused(large: Path, tmp_path: Path) -> None:
 
 def test_one_without_entries_is_extended(large: Path) -> None:
     expected, header = (large / MANIFEST_FILE).read_bytes(), load_header(large)
-    none = {"identity": header.identity, "contents": CONTENTS, "layers": [], "shards": 0, "counts": None, "link": ""}
+    none = {
+        "identity": header.identity,
+        "contents": CONTENTS,
+        "layers": [],
+        "shards": 0,
+        "counts": None,
+        "entries": byte_hash([]),
+    }
     (large / MANIFEST_FILE).write_bytes(seal(none) + b"\n")
     assert len(open_dataset(large)) == 14
     write_manifest(large, header, "a-run")
