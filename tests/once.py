@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["made_once"]
+__all__ = ["made_once", "own_copy"]
 
 
-def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
     """Return a folder that `make` has filled in this or another worker of the session; tests must not change it."""
     own = factory.getbasetemp()
     root = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
@@ -26,3 +26,8 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
             make(folder)
             done.touch()
     return folder
+
+
+def own_copy(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """Return a copy, for this worker, of what :func:`made_once` makes: what two of them cannot work on at the same time."""
+    return Path(shutil.copytree(made_once(factory, name, make), factory.mktemp(name) / "own"))

@@ -18,24 +18,10 @@ from posegen.dataset.compare import compare
 from posegen.dataset.documents import Origin, read_sealed, seal
 from posegen.dataset.header import load_header
 from posegen.dataset.receipts import Receipt
+from tests.cli.conftest import SMALL
 from tests.dataset.hostile import forge_header
 
-SMALL = ["frames=40", "store.shard=4", "store.chunk=2"]
 OPTIONS = [word for setting in SMALL for word in ("--set", setting)]
-
-
-@pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("hostile") / "sound"
-    posegen.generate(posegen.load_config("smoke", SMALL), samples=10, workers=1, out=path)
-    return path
-
-
-@pytest.fixture
-def dataset(sound: Path, tmp_path: Path) -> Path:
-    path = tmp_path / "dataset"
-    shutil.copytree(sound, path)
-    return path
 
 
 def commands(dataset: Path) -> list[list[str]]:
@@ -98,19 +84,19 @@ def test_another_kind_of_dataset_is_an_error_message(dataset: Path, capsys: pyte
 
 
 @pytest.mark.parametrize("how", ["gone", "damaged"])
-def test_a_lost_header_is_written_anew(how: str, dataset: Path, sound: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_lost_header_is_written_anew(how: str, dataset: Path, intact: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for command in (["verify", str(dataset), "--repair"], commands(dataset)[-1]):
         (dataset / "dataset.json").unlink()
         if how == "damaged":
-            (dataset / "dataset.json").write_bytes((sound / "dataset.json").read_bytes().replace(b"metre", b"meter"))
+            (dataset / "dataset.json").write_bytes((intact / "dataset.json").read_bytes().replace(b"metre", b"meter"))
         assert main(["verify", str(dataset)]) == 1
         assert "dataset.json: is " in capsys.readouterr().out
         (dataset / "sequences/part-00001.parquet").unlink()
         assert main(command) == 0
         assert main(["verify", str(dataset)]) == 0
         if command[0] == "verify":
-            assert (dataset / "dataset.json").read_bytes() == (sound / "dataset.json").read_bytes()
-            assert not compare(dataset, sound, deep=True).samples
+            assert (dataset / "dataset.json").read_bytes() == (intact / "dataset.json").read_bytes()
+            assert not compare(dataset, intact, deep=True).samples
     assert len(posegen.open(dataset)) == 12
 
 
@@ -136,7 +122,7 @@ def repair(dataset: Path, crash: str = "") -> int:
     ],
 )
 def test_a_repair_that_is_killed_is_ended_by_the_next(
-    crash: str, damaged: tuple[str, ...], dataset: Path, sound: Path, capsys: pytest.CaptureFixture[str]
+    crash: str, damaged: tuple[str, ...], dataset: Path, intact: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The last shard, the only evidence of more samples, is among the damaged ones."""
     for name in (*damaged, "motion.zarr/joints/c.2.0.0.0.0.0"):
@@ -147,9 +133,9 @@ def test_a_repair_that_is_killed_is_ended_by_the_next(
     assert main(["verify", str(dataset), "--repair", "--quiet"]) == 0
     assert main(["verify", str(dataset)]) == 0
     assert len(posegen.open(dataset)) == 10
-    assert not compare(dataset, sound, deep=True).samples
-    assert (dataset / "dataset.json").read_bytes() == (sound / "dataset.json").read_bytes()
-    assert {file.name for file in dataset.iterdir()} == {file.name for file in sound.iterdir()}
+    assert not compare(dataset, intact, deep=True).samples
+    assert (dataset / "dataset.json").read_bytes() == (intact / "dataset.json").read_bytes()
+    assert {file.name for file in dataset.iterdir()} == {file.name for file in intact.iterdir()}
 
 
 def test_a_forged_note_of_a_repair_takes_no_memory(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,22 +17,7 @@ from posegen.dataset.receipts import complete_shards
 from posegen.dataset.runs import current_run
 from posegen.dataset.write import commit_shard
 from posegen.synthesis import rows_schema, synthesize
-
-SMALL = ["frames=40", "store.shard=4", "store.chunk=2"]
-
-
-@pytest.fixture(scope="module")
-def intact(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("verify") / "intact"
-    posegen.generate(posegen.load_config("smoke", SMALL), samples=10, workers=1, out=path)
-    return path
-
-
-@pytest.fixture
-def dataset(intact: Path, tmp_path: Path) -> Path:
-    path = tmp_path / "a dataset"
-    shutil.copytree(intact, path)
-    return path
+from tests.cli.conftest import SMALL
 
 
 def joints(dataset: Path, shard: int) -> Path:

@@ -9,6 +9,7 @@ import pytest
 
 import posegen
 from posegen.embedding import embed
+from tests.once import own_copy
 
 SAMPLES = 40
 
@@ -16,10 +17,13 @@ SAMPLES = 40
 @pytest.fixture(scope="session")
 def embedded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Generate a dataset of the default config and embed it with the encoder for tests."""
-    path = tmp_path_factory.mktemp("embedded") / "dataset"
-    posegen.generate(posegen.load_config("default", ["store.shard=20"]), samples=SAMPLES, workers=1, out=path)
-    embed(path, "hashing-for-tests", cached=False)
-    return path
+
+    def make(folder: Path) -> None:
+        config = posegen.load_config("default", ["store.shard=20"])
+        posegen.generate(config, samples=SAMPLES, workers=1, out=folder / "dataset")
+        embed(folder / "dataset", "hashing-for-tests", cached=False)
+
+    return own_copy(tmp_path_factory, "embedded", make) / "dataset"
 
 
 @pytest.fixture

@@ -36,6 +36,8 @@ FEW = (
     "log=[]", "saving.steps=5", "machine.threads=1", "machine.micro_batch=32", "machine.workers=0", "machine.precision=32-true",
     "checks.times=2", "batch=32",
 )  # fmt: skip
+ENOUGH = ("steps=80", "optimiser.rate=4e-3")
+"""With three seeds the skill was .64, .64 and .68."""
 
 
 def learn(table: Path, label: str, out: Path, *overrides: str, task: str = "text", progress: Any = None) -> Result:
@@ -55,7 +57,7 @@ def prices(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def trained(prices: Path) -> Path:
-    learn(prices, "price", prices.parent / "run", "steps=150")
+    learn(prices, "price", prices.parent / "run", *ENOUGH)
     return prices.parent / "run"
 
 
@@ -174,25 +176,25 @@ def test_a_price_is_learned_and_shuffled_prices_are_not(prices: Path, trained: P
     measures = json.loads((trained / "result.json").read_text())["measures"]
     assert measures["skill"] > 0.5
     assert measures["smape"] < 0.5 * measures["smape_constant"]
-    control = learn(prices, "price", tmp_path / "control", "steps=150", "data.shuffle_labels=true").measures
+    control = learn(prices, "price", tmp_path / "control", *ENOUGH, "data.shuffle_labels=true").measures
     assert control["skill"] < 0.1
 
 
 def test_a_stopped_run_resumes_with_the_same_weights(prices: Path, trained: Path, tmp_path: Path) -> None:
     class Interrupted(tiny.Recorder):
         def update(self, done: int, details: str = "") -> None:
-            if done == 88:
+            if done == 48:
                 raise UsageError("interrupted")
 
     with pytest.raises(UsageError, match="interrupted"):
-        learn(prices, "price", tmp_path / "run", "steps=150", progress=Interrupted())
+        learn(prices, "price", tmp_path / "run", *ENOUGH, progress=Interrupted())
     recorder = tiny.Recorder()
-    learn(prices, "price", tmp_path / "run", "steps=150", progress=recorder)
-    assert "resuming from step 85" in recorder.said
+    learn(prices, "price", tmp_path / "run", *ENOUGH, progress=recorder)
+    assert "resuming from step 45" in recorder.said
     assert (tmp_path / "run" / "model.safetensors").read_bytes() == (trained / "model.safetensors").read_bytes()
-    assert learn(prices, "price", tmp_path / "run", "steps=150").nothing_to_do
+    assert learn(prices, "price", tmp_path / "run", *ENOUGH).nothing_to_do
     with pytest.raises(UsageError, match="holds another run"):
-        learn(prices, "weight", tmp_path / "run", "steps=150")
+        learn(prices, "weight", tmp_path / "run", *ENOUGH)
 
 
 def test_loading_processes_give_the_same_weights(prices: Path, tmp_path: Path) -> None:

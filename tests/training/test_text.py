@@ -42,7 +42,7 @@ from posegen.training.tasks.text import (  # noqa: E402
     recall_in_pools,
 )
 from tests.embedding import tiny_encoder  # noqa: E402
-from tests.once import made_once  # noqa: E402
+from tests.once import own_copy  # noqa: E402
 from tests.running import Programs, run_once  # noqa: E402
 from tests.training import tiny  # noqa: E402
 
@@ -60,8 +60,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         words = {word for row in rows for caption in row["captions"] for word in _words(caption["text"])}
         tiny_encoder.make(folder, sorted(words), longest=64)
 
-    # Two workers of pytest-xdist cannot compute features of one dataset at the same time.
-    return Path(shutil.copytree(made_once(tmp_path_factory, "text", make), tmp_path_factory.mktemp("text") / "own"))
+    return own_copy(tmp_path_factory, "text", make)
 
 
 @pytest.fixture(scope="module")

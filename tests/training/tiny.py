@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 
 import posegen
 from posegen.training.settings import Settings, load_settings
-from tests.once import made_once
+from tests.once import own_copy
 
 SAMPLES = 60
 THREADS = 1
@@ -31,12 +30,8 @@ def make(folder: Path, samples: int = SAMPLES, *overrides: str) -> Path:
 
 
 def make_once(factory: pytest.TempPathFactory, name: str, samples: int = SAMPLES, *overrides: str) -> Path:
-    """Return a copy, for this worker of pytest-xdist, of a dataset that one of them generates.
-
-    Two of them cannot compute the features of one dataset at the same time.
-    """
-    made = made_once(factory, name, lambda folder: make(folder / "dataset", samples, *overrides))
-    return Path(shutil.copytree(made / "dataset", factory.mktemp(name) / "dataset"))
+    """Generate a dataset once for all workers of pytest-xdist; each has a copy, in which it can compute features."""
+    return own_copy(factory, name, lambda folder: make(folder / "dataset", samples, *overrides)) / "dataset"
 
 
 def settings(*overrides: str) -> Settings:
