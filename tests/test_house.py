@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 import subprocess
 import sys
@@ -227,18 +226,6 @@ def test_commands_of_the_readme_exist() -> None:
     targets = set(re.findall(r"^(?:\$ )?make ([a-z]+)", shown, re.MULTILINE))
     assert {"dataset", "test"} <= targets <= set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
     assert {"generate", "info", "show"} <= commands <= set(COMMANDS)
-
-
-def test_parts_of_the_readme_run(tmp_path: Path) -> None:
-    """The Python blocks run, one after another, beside the dataset that the first command makes small."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
-    assert blocks
-    make = "import posegen; posegen.generate(posegen.load_config('default'), samples=4, workers=1, out='data/default-0')"
-    command = [sys.executable, "-c", "\n".join([make, *blocks])]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    finished = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert finished.returncode == 0, finished.stderr
 
 
 def test_generating_imports_no_torch(tmp_path: Path) -> None:
