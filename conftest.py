@@ -17,6 +17,8 @@ ROOT = Path(__file__).parent
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1700000000")
 # All processes of the tests share compiled kernels.
 os.environ.setdefault("POSEGEN_KERNEL_CACHE", str(FOLDER))
+# Threads of torch that wait for each other sleep: they would take the cores from other workers of pytest-xdist.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # Nothing is left in the user's own cache.
 os.environ.setdefault("POSEGEN_EMBEDDING_CACHE", str(FOLDER.parent / "embeddings"))
 

@@ -29,7 +29,8 @@ _SIZES = (
 _FIRST = {"evaluate": "--samples 4", "report": "--samples 4", "paraphrase": "--limit 2", "generate": "--workers 1"}
 # A measured run has six shards at least. tests/cli/test_profile.py repeats runs, and has several workers.
 _PROFILED = "--repeats 1 --workers 1 --set store.shard=4 --set store.chunk=4"
-_STEPS = "--set steps=2 --set machine.threads=1 --set machine.precision=32-true --set machine.micro_batch=8"
+_SETTINGS = ("steps=2", "batch=8", "checks.clips=16", "machine.threads=1", "machine.precision=32-true", "machine.micro_batch=8")
+_STEPS = " ".join(f"--set {setting}" for setting in _SETTINGS)
 
 
 def small(command: str) -> list[str]:
@@ -116,7 +117,8 @@ def _make_clips(folder: Path) -> None:
 def make_models(folder: Path) -> None:
     """Embed the datasets of a folder and train a small model for each task that pages use."""
     for name in ("default-0", "first", "pairs-0"):
-        assert main(["embed", str(folder / "data" / name), "--quiet"]) == 0
+        # int8 takes longer to make than so few texts; pages that embed a dataset of their own use it.
+        assert main(["embed", str(folder / "data" / name), "--precision", "float32", "--quiet"]) == 0
     for name, task in (*(("default-0", task) for task in TASKS), ("pairs-0", "motion")):
         out = folder / "runs" / f"{task}-{name}-quick"
         run(f"posegen train {folder}/data/{name} --task {task} --out {out} --quiet")
