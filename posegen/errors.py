@@ -40,7 +40,8 @@ def require_local(path: str | Path) -> None:
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(path)):
         raise UsageError(
             f"{path}: is an address; name a local folder or file. Datasets in object storage, s3://BUCKET/PATH, work with "
-            "generate, status, finish, info, verify, diff, derive, export and posegen.open: see posegen docs object-storage"
+            "generate, status, finish, info, verify, diff, derive, embed, search, export and posegen.open (posegen docs "
+            "object-storage)"
         )
 
 

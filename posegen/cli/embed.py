@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from posegen.cli.options import PATH, WHOLE, Output, command, file_option, part_option
+from posegen.cli.options import DATASET, WHOLE, Output, command, file_option, part_option
 from posegen.errors import UsageError
 
 if TYPE_CHECKING:
+    from posegen.dataset.bucket import AnyPath
     from posegen.embedding.stage import EmbeddingResult
 
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     "posegen embed data/default-0 --encoder BAAI/bge-large-en-v1.5",
     "posegen embed texts.csv -o texts.parquet",
 )
-@click.argument("source", type=PATH, metavar="DATASET|TEXTS")
+@click.argument("source", type=DATASET, metavar="DATASET|TEXTS")
 @file_option("Table to write for TEXTS.  [default: TEXTS.embedded.parquet]", metavar="FILE.parquet", required=False)
 @click.option("--column", "columns", multiple=True, metavar="NAME", help="Column of TEXTS to embed; may be repeated.")
 @click.option("--encoder", metavar="NAME|PATH", help="Text encoder or training run.  [default: one that needs no download]")
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 @click.option("--pairs", is_flag=True, help="Also mine near-duplicates and hard negatives.")
 @click.option("--report", is_flag=True, help="Also write an HTML page with a map of the texts.")
 def embed(
-    source: Path,
+    source: AnyPath,
     out: Path | None,
     columns: Sequence[str],
     encoder: str | None,
@@ -65,7 +66,7 @@ def embed(
     """
     from posegen.embedding.own_texts import ENDINGS
 
-    if source.suffix.lower() in ENDINGS:
+    if isinstance(source, Path) and source.suffix.lower() in ENDINGS:
         given = [name for name in ("name", "tokens", "float16", "shard", "part") if options[name]]
         given += [name for name, is_given in (("pairs", pairs), ("report", report)) if is_given]
         if given:
@@ -109,7 +110,7 @@ def _embed_own(
 
 
 def _embed_dataset(
-    dataset: Path, encoder: str | None, no_cache: bool, pairs: bool, report: bool, options: dict[str, Any], output: Output
+    dataset: AnyPath, encoder: str | None, no_cache: bool, pairs: bool, report: bool, options: dict[str, Any], output: Output
 ) -> None:
     from posegen.embedding.models import DEFAULT
     from posegen.embedding.search import prepare_search
@@ -145,7 +146,7 @@ def _embed_dataset(
     output.summary(document, "\n".join([*lines, _summary(dataset, result)]))
 
 
-def _summary(dataset: Path, result: EmbeddingResult) -> str:
+def _summary(dataset: AnyPath, result: EmbeddingResult) -> str:
     if result.nothing_to_do:
         part = f"part {result.part} of " if result.part else ""
         first = f"Nothing to do: {part}{result.path} is complete."

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import PATH, WHOLE, Output, command
+from posegen.cli.options import DATASET, WHOLE, Output, command
+
+if TYPE_CHECKING:
+    from posegen.dataset.bucket import AnyPath
 
 
 @command('posegen search data/default-0 "someone kicks a ball"', 'posegen search texts.embedded.parquet "a person waves"')
-@click.argument("dataset", type=PATH, metavar="DATASET|TEXTS.parquet")
+@click.argument("dataset", type=DATASET, metavar="DATASET|TEXTS.parquet")
 @click.argument("text")
 @click.option("--encoder", metavar="NAME", help="Encoder whose embeddings are searched.  [default: the only one]")
 @click.option("--top", type=WHOLE, metavar="N", default=10, help="Number of samples.")
-def search(dataset: Path, text: str, encoder: str | None, top: int, output: Output) -> None:
+def search(dataset: AnyPath, text: str, encoder: str | None, top: int, output: Output) -> None:
     """Find the samples of DATASET that match TEXT, best first.
 
     The captions must have been embedded. The search compares meanings, not words. For each sample the closest caption and the
@@ -23,7 +27,7 @@ def search(dataset: Path, text: str, encoder: str | None, top: int, output: Outp
 
     TEXTS.parquet is a table that `posegen embed` wrote of your own texts: the closest rows are printed.
     """
-    if dataset.suffix.lower() == ".parquet":
+    if isinstance(dataset, Path) and dataset.suffix.lower() == ".parquet":
         _search_own(dataset, text, top, output)
         return
     from posegen.embedding.search import open_search

@@ -92,9 +92,18 @@ class BucketPath:
         return hash(str(self))
 
     @property
+    def parent(self) -> BucketPath:
+        """Folder that it is in."""
+        return BucketPath(self.bucket, self.key.rpartition("/")[0], self._listing)
+
+    @property
     def name(self) -> str:
         """Part of the name behind the last slash."""
         return self.key.rpartition("/")[2]
+
+    def resolve(self) -> BucketPath:
+        """Return it: an address does not depend on a working directory."""
+        return self
 
     def is_file(self) -> bool:
         """Return whether there is such an object."""

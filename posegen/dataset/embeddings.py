@@ -20,8 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from pathlib import Path
+from functools import cached_property, lru_cache, partial
 from typing import Annotated, Any, Literal, overload
 
 import numpy as np
@@ -32,7 +31,9 @@ from numpy.typing import ArrayLike
 from pydantic import Field
 
 from posegen.arrays import Array
+from posegen.dataset.bucket import AnyPath, map_files, to_path
 from posegen.dataset.documents import Document, Origin
+from posegen.dataset.files import exists, list_names
 from posegen.dataset.header import encode_array_metadata, encode_group_metadata, load_header
 from posegen.dataset.layout import ArrayField, Header, Positive, shard_path
 from posegen.dataset.overlays import (
@@ -124,7 +125,7 @@ class EmbeddingHeader(Document):
 class Texts(Sequence[str]):
     """Distinct texts by row, read shard by shard on access."""
 
-    def __init__(self, folder: Path, receipts: Sequence[OverlayReceipt], size: int) -> None:
+    def __init__(self, folder: AnyPath, receipts: Sequence[OverlayReceipt], size: int) -> None:
         self._count = sum(receipt.count for receipt in receipts)
         self._size = size
         self._read = lru_cache(1)(lambda shard: read_texts(folder, receipts[shard]))
@@ -149,7 +150,7 @@ class Embeddings:
 
     Attributes
     ----------
-    folder : Path
+    folder : Path or BucketPath
     header : EmbeddingHeader
     encoder : str
     dimension, count : int
@@ -158,7 +159,7 @@ class Embeddings:
     """
 
     def __init__(
-        self, folder: Path, header: EmbeddingHeader, receipts: Mapping[str, Sequence[OverlayReceipt]], dataset: Header
+        self, folder: AnyPath, header: EmbeddingHeader, receipts: Mapping[str, Sequence[OverlayReceipt]], dataset: Header
     ) -> None:
         self.folder = folder
         self.header = header
@@ -273,12 +274,12 @@ class Embeddings:
         return read_array(self.folder, self.header, self._vectors[shard], self.header.fields[0]).astype(np.float32)
 
 
-def open_embeddings(dataset: str | Path, encoder: str | None = None) -> Embeddings:
+def open_embeddings(dataset: str | AnyPath, encoder: str | None = None) -> Embeddings:
     """Open the embeddings of a dataset.
 
     Parameters
     ----------
-    dataset : str or Path
+    dataset : str, Path or BucketPath
     encoder : str, optional
         Name of the encoder or of its folder; required if there are several.
 
@@ -293,7 +294,7 @@ def open_embeddings(dataset: str | Path, encoder: str | None = None) -> Embeddin
     PosegenError
         If they belong to another dataset, are incomplete or damaged; names the file and the hint.
     """
-    path = Path(dataset)
+    path = to_path(dataset)
     dataset_header = load_header(path)
     folder = encoder_folder(path, _select_encoder(path, encoder))
     header = load_embedding_header(folder)
@@ -302,16 +303,19 @@ def open_embeddings(dataset: str | Path, encoder: str | None = None) -> Embeddin
     return Embeddings(folder, header, _read_receipts(folder, header, dataset_header), dataset_header)
 
 
-def _read_receipts(folder: Path, header: EmbeddingHeader, dataset: Header) -> dict[str, list[OverlayReceipt]]:
+def _read_receipts(folder: AnyPath, header: EmbeddingHeader, dataset: Header) -> dict[str, list[OverlayReceipt]]:
     """Read all receipts and check that they cover all captions of the dataset."""
     hint = overlay_hint(folder)
     try:
-        rows = [read_overlay_receipt(folder, "rows", shard) for shard in range(dataset.shards())]
+        rows = list(map_files(folder, partial(read_overlay_receipt, folder, "rows"), range(dataset.shards())))
         distinct = max((receipt.numbers["distinct"] for receipt in rows), default=0)
         shards = range(-(-distinct // header.shard))
-        texts, vectors = ([read_overlay_receipt(folder, kind, shard) for shard in shards] for kind in ("texts", "vectors"))
+        texts, vectors = (
+            list(map_files(folder, partial(read_overlay_receipt, folder, kind), shards)) for kind in ("texts", "vectors")
+        )
     except FileNotFoundError as error:
-        msg = f"{folder}: is incomplete: {Path(str(error.filename)).relative_to(folder)} is missing. {hint}"
+        name = str(error.filename).removeprefix(f"{folder}/")
+        msg = f"{folder}: is incomplete: {name} is missing. {hint}"
         raise PosegenError(msg) from error
     is_shorter = any(receipt.count < dataset.count(shard) for shard, receipt in enumerate(rows))
     if is_shorter or sum(receipt.count for receipt in texts) < distinct:
@@ -322,18 +326,22 @@ def _read_receipts(folder: Path, header: EmbeddingHeader, dataset: Header) -> di
     return {"rows": rows, "texts": texts, "vectors": vectors}
 
 
-def encoder_folders(dataset: Path) -> list[Path]:
+def encoder_folders(dataset: AnyPath) -> list[AnyPath]:
     """List the folders of the embeddings of a dataset, complete or not."""
-    return sorted(file.parent for file in (dataset / FOLDER).glob(f"*/{HEADER_FILE}"))
+    folders = [dataset / FOLDER / name for name in sorted(list_names(dataset / FOLDER))]
+    return [folder for folder in folders if exists(folder / HEADER_FILE)]
 
 
-def count_embedded(folder: Path) -> tuple[int, int]:
+def count_embedded(folder: AnyPath) -> tuple[int, int]:
     """Return the number of shards of texts that are embedded, and of all that are numbered, by the names of receipts."""
-    embedded, numbered = (sum(1 for _ in (folder / "receipts" / kind).glob("*.json")) for kind in ("vectors", "texts"))
+    embedded, numbered = (
+        sum(name.endswith(".json") and name[0] != "." for name in list_names(folder / "receipts" / kind))
+        for kind in ("vectors", "texts")
+    )
     return embedded, numbered
 
 
-def _select_encoder(path: Path, encoder: str | None) -> str:
+def _select_encoder(path: AnyPath, encoder: str | None) -> str:
     known = [folder.name for folder in encoder_folders(path)]
     name = known[0] if encoder is None and len(known) == 1 else encoder and folder_name(encoder)
     if name in known:
@@ -348,7 +356,7 @@ def _select_encoder(path: Path, encoder: str | None) -> str:
 
 
 def read_array(
-    folder: Path, header: EmbeddingHeader, receipt: OverlayReceipt, field: ArrayField, position: int | None = None
+    folder: AnyPath, header: EmbeddingHeader, receipt: OverlayReceipt, field: ArrayField, position: int | None = None
 ) -> Array:
     """Read an array of a shard of texts, or of one text of it, and compare its file with the receipt.
 
@@ -366,18 +374,18 @@ def read_array(
         raise Origin(str(folder / name), overlay_hint(folder)).error(f"cannot be decoded ({error})") from error
 
 
-def read_texts(folder: Path, receipt: OverlayReceipt) -> list[str]:
+def read_texts(folder: AnyPath, receipt: OverlayReceipt) -> list[str]:
     """Read the texts of a shard of texts; raises as :func:`read_array` does."""
     table = read_part_table(folder, receipt, texts_part(receipt.shard), receipt.count, TEXTS_SCHEMA)
     return list(table.column("text").to_pylist())
 
 
-def encoder_folder(dataset: Path, encoder: str) -> Path:
+def encoder_folder(dataset: AnyPath, encoder: str) -> AnyPath:
     """Return the folder of an encoder's embeddings; PosegenError if a link is in its path."""
     return overlay_folder(dataset, FOLDER, encoder, "receipts", "texts", "rows", VECTORS, "pairs", "search")
 
 
-def load_embedding_header(folder: Path) -> EmbeddingHeader | None:
+def load_embedding_header(folder: AnyPath) -> EmbeddingHeader | None:
     """Read the header of an encoder's embeddings; None if there is none, PosegenError if it is damaged."""
     file = folder / HEADER_FILE
     hint = f"Delete {file} and run the same `posegen embed` command again: undamaged files are kept"

@@ -170,6 +170,9 @@ def write_manifest(path: AnyPath, header: Header, run: str, *, again: bool = Fal
     again : bool, optional
         Whether to read all receipts, and not only those of shards that the present manifest does not cover.
     """
+    if header.samples // header.shard < LEAST_SHARDS:
+        remove_durably(path / MANIFEST_FILE)
+        return
     before = None
     if not again:
         with suppress(PosegenError):  # a damaged one is written again

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
 
 import pyarrow as pa
 
+from posegen.dataset.bucket import AnyPath, ConflictError
 from posegen.dataset.documents import MAX_BYTES, Count, Document, Origin, check_version, parse, read_sealed, seal, unseal
-from posegen.dataset.files import BackgroundWriter, check_real_folders, read_file
+from posegen.dataset.files import check_real_folders, open_writer, read_file
 from posegen.dataset.receipts import StoredFile, stored_file
 from posegen.dataset.runs import current_run
 from posegen.dataset.tables import UNDECODABLE, decode_table
@@ -79,7 +79,7 @@ class OverlayReceipt(Document):
             raise ValueError(f"a receipt of kind {self.kind!r:.40} cannot have the numbers {sorted(self.numbers)!r:.200}")
 
 
-def overlay_folder(dataset: Path, kind: str, name: str, *inside: str) -> Path:
+def overlay_folder(dataset: AnyPath, kind: str, name: str, *inside: str) -> AnyPath:
     """Return the folder of an overlay; PosegenError if it, its parent or one of the folders `inside` is a link."""
     path = dataset / kind / folder_name(name)
     check_real_folders(path.parent, path, *(path / folder for folder in inside))
@@ -95,7 +95,7 @@ def folder_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-")[:_MAX_NAME_LENGTH] or "encoder"
 
 
-def load_overlay_header(kind: type[T], file: Path, hint: str) -> T | None:
+def load_overlay_header(kind: type[T], file: AnyPath, hint: str) -> T | None:
     """Read the header of an overlay; None if there is none.
 
     Raises
@@ -120,7 +120,7 @@ def list_differences(stored: Mapping[str, object], requested: Mapping[str, objec
 
 
 def commit_part(
-    folder: Path,
+    folder: AnyPath,
     kind: str,
     shard: int,
     count: int,
@@ -143,14 +143,20 @@ def commit_part(
     """
     stored = {name: stored_file(pieces) for name, pieces in files.items()}
     receipt = OverlayReceipt(kind, shard, count, source, dict(numbers), stored, round(seconds, 3), current_run())
-    with BackgroundWriter() as writer:
-        for name, pieces in files.items():
-            writer.write(folder / name, pieces)
-        writer.commit(_receipt_path(folder, kind, shard), seal(receipt))
+    try:
+        with open_writer(folder) as writer:
+            for name, pieces in files.items():
+                writer.write(folder / name, pieces)
+            writer.commit(_receipt_path(folder, kind, shard), seal(receipt))
+    except ConflictError:  # another run has stored it at the same time
+        found = read_overlay_receipt(folder, kind, shard)
+        if (found.source, found.count, found.files) != (source, count, stored):
+            raise
+        return found
     return receipt
 
 
-def read_overlay_receipt(folder: Path, kind: str, shard: int) -> OverlayReceipt:
+def read_overlay_receipt(folder: AnyPath, kind: str, shard: int) -> OverlayReceipt:
     """Read a receipt.
 
     Raises
@@ -168,7 +174,7 @@ def read_overlay_receipt(folder: Path, kind: str, shard: int) -> OverlayReceipt:
     return receipt
 
 
-def intact_receipt(folder: Path, kind: str, shard: int) -> OverlayReceipt | None:
+def intact_receipt(folder: AnyPath, kind: str, shard: int) -> OverlayReceipt | None:
     """Return a receipt whose files are intact; None if the receipt or one of its files is missing or damaged."""
     try:
         receipt = read_overlay_receipt(folder, kind, shard)
@@ -179,7 +185,7 @@ def intact_receipt(folder: Path, kind: str, shard: int) -> OverlayReceipt | None
     return receipt
 
 
-def read_part(folder: Path, receipt: OverlayReceipt, name: str) -> bytes:
+def read_part(folder: AnyPath, receipt: OverlayReceipt, name: str) -> bytes:
     """Read a file of a part, given by its path inside `folder`, and compare it with the receipt.
 
     Raises
@@ -201,7 +207,7 @@ def read_part(folder: Path, receipt: OverlayReceipt, name: str) -> bytes:
     return data
 
 
-def read_part_table(folder: Path, receipt: OverlayReceipt, name: str, rows: int, schema: pa.Schema) -> pa.Table:
+def read_part_table(folder: AnyPath, receipt: OverlayReceipt, name: str, rows: int, schema: pa.Schema) -> pa.Table:
     """Read a Parquet file as :func:`read_part` does; PosegenError also if it has another number of rows or other columns."""
     data = read_part(folder, receipt, name)
     try:
@@ -210,10 +216,10 @@ def read_part_table(folder: Path, receipt: OverlayReceipt, name: str, rows: int,
         raise Origin(str(folder / name), overlay_hint(folder)).error(f"cannot be decoded ({error})") from error
 
 
-def overlay_hint(folder: Path) -> str:
+def overlay_hint(folder: AnyPath) -> str:
     """Return the hint for an overlay of which something is damaged or missing."""
     return f"Run the same `posegen embed {folder.parent.parent}` command again: it makes only what is damaged or missing"
 
 
-def _receipt_path(folder: Path, kind: str, shard: int) -> Path:
+def _receipt_path(folder: AnyPath, kind: str, shard: int) -> AnyPath:
     return folder / "receipts" / kind / f"{shard:05}.json"

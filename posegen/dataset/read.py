@@ -214,7 +214,7 @@ def _reopen(path: AnyPath, samples: int, identity: str, fields: tuple[str, ...] 
     if files.header.identity != identity or files.header.samples < samples:
         raise PosegenError(f"{path}: was replaced by another dataset since it was opened. Open it again")
     files = replace(files, header=files.header.with_samples(samples))
-    return StoredSource(files, fields, open_embeddings(Dataset(files).folder, encoder) if encoder else None)
+    return StoredSource(files, fields, open_embeddings(path, encoder) if encoder else None)
 
 
 @dataclass(frozen=True)
@@ -330,7 +330,7 @@ class Dataset:
     @cached_property
     def embeddings(self) -> Embeddings:
         """Embeddings of its captions, by the encoder that was named on opening, or else by the only one."""
-        return open_embeddings(self.folder, self._encoder)
+        return open_embeddings(self.path, self._encoder)
 
     @cached_property
     def sequences(self) -> pa.Table:

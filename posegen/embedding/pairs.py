@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import astuple, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from posegen.arrays import Array
+from posegen.dataset.bucket import AnyPath
 from posegen.dataset.documents import Count, Document, Origin, seal
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.files import write_changed
@@ -126,7 +126,7 @@ class PairsResult:
     seconds : float
     """
 
-    path: Path
+    path: AnyPath
     texts: int
     duplicates: int
     negatives: int
@@ -153,7 +153,7 @@ class PairTable:
         All pairs: row, other, similarity, kind, reason.
     """
 
-    def __init__(self, folder: Path, header: PairsHeader, table: pa.Table) -> None:
+    def __init__(self, folder: AnyPath, header: PairsHeader, table: pa.Table) -> None:
         self.folder = folder
         self.header = header
         self.texts = header.texts
@@ -189,7 +189,7 @@ class PairTable:
         return part
 
 
-def open_pairs(dataset: str | Path, encoder: str | None = None) -> PairTable:
+def open_pairs(dataset: str | AnyPath, encoder: str | None = None) -> PairTable:
     """Open the pair table of a dataset's vectors.
 
     Parameters
@@ -223,7 +223,7 @@ def open_pairs(dataset: str | Path, encoder: str | None = None) -> PairTable:
     return PairTable(folder, header, pa.concat_tables(parts))
 
 
-def count_pairs(folder: Path) -> tuple[int, int] | None:
+def count_pairs(folder: AnyPath) -> tuple[int, int] | None:
     """Return the number of near-duplicates and of hard negatives beside the vectors in `folder`; None without a table.
 
     Raises
@@ -242,7 +242,7 @@ def _pairs_part(shard: int) -> str:
     return f"{PAIRS}/part-{shard:05}.parquet"
 
 
-def _read_shard(folder: Path, header: PairsHeader, shard: int, hint: str) -> pa.Table:
+def _read_shard(folder: AnyPath, header: PairsHeader, shard: int, hint: str) -> pa.Table:
     origin = Origin(str(folder / _pairs_part(shard)), hint)
     try:
         receipt = read_overlay_receipt(folder, PAIRS, shard)
@@ -255,7 +255,7 @@ def _read_shard(folder: Path, header: PairsHeader, shard: int, hint: str) -> pa.
 
 
 def mine_pairs(
-    path: str | Path,
+    path: str | AnyPath,
     encoder: str | None = None,
     *,
     samples: int = SAMPLES,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from posegen.arrays import Array
+from posegen.dataset.bucket import AnyPath
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.files import write_durably
 from posegen.dataset.read import Dataset, open_dataset
@@ -37,7 +38,7 @@ GREY = "#c4c4c4"
 WIDTH, HEIGHT, MARGIN = 1000, 760, 12
 
 
-def write_report(path: str | Path, encoder: str | None = None, points: int = MAX_POINTS) -> Path:
+def write_report(path: str | AnyPath, encoder: str | None = None, points: int = MAX_POINTS) -> AnyPath:
     """Write the report on the embeddings of a dataset beside them.
 
     Parameters
@@ -68,7 +69,7 @@ def write_report(path: str | Path, encoder: str | None = None, points: int = MAX
     positions, layout = layout_plane(vectors[rows])
     frequency = dict(counts)
     page = render_page(
-        title=f"{Path(path).resolve().name}: {embeddings.count:,} texts by {embeddings.encoder}",
+        title=f"{dataset.path.resolve().name}: {embeddings.count:,} texts by {embeddings.encoder}",
         facts=_facts(dataset, embeddings, len(rows)),
         positions=positions,
         layout=layout,

@@ -21,6 +21,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from posegen.arrays import Array
+from posegen.dataset.bucket import AnyPath
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.lock import locked
 from posegen.dataset.overlays import commit_part, read_overlay_receipt, read_part, read_part_table
@@ -132,7 +133,7 @@ def read_related_phrases(language: str) -> RelatedPhrases:
     return RelatedPhrases(words, document["subject"], tuple(document["own"]))
 
 
-def open_index(dataset: Dataset, folder: Path, encoder: Encoder, *, cached: bool = True) -> SearchIndex:
+def open_index(dataset: Dataset, folder: AnyPath, encoder: Encoder, *, cached: bool = True) -> SearchIndex:
     """Open the search index of a dataset, computing it if necessary.
 
     Parameters
@@ -196,7 +197,7 @@ def _encode(texts: list[str], encoder: Encoder, *, cached: bool) -> Array:
     return vectors
 
 
-def _store(index: SearchIndex, folder: Path, samples: int, source: str) -> None:
+def _store(index: SearchIndex, folder: AnyPath, samples: int, source: str) -> None:
     tables = {
         "phrases": [index.texts, index.actions, index.related],
         "places": [index.samples, index.variants, index.phrases],
@@ -250,7 +251,7 @@ def _find_phrases(dataset: Dataset, shard: int, numbers: dict[tuple[str, str], i
     )
 
 
-def _read_stored(folder: Path, source: str) -> SearchIndex | None:
+def _read_stored(folder: AnyPath, source: str) -> SearchIndex | None:
     """Return the stored index; None if there is none, if it has another source, or if it is damaged."""
     try:
         receipt = read_overlay_receipt(folder, SEARCH, 0)
@@ -517,7 +518,7 @@ def _load_encoder_of(embeddings: Embeddings, notify: Callable[[str], None]) -> E
     return load_query_encoder(str(embeddings.folder), source, embeddings.header.fingerprint, limit, notify)
 
 
-def prepare_search(path: str | Path, encoder: str, notify: Callable[[str], None] = print, *, cached: bool = True) -> None:
+def prepare_search(path: str | AnyPath, encoder: str, notify: Callable[[str], None] = print, *, cached: bool = True) -> None:
     """Compute what a search of a dataset needs unless it exists; parameters as of :func:`open_search`."""
     dataset = open_dataset(path, encoder)
     if len(dataset):
@@ -525,7 +526,7 @@ def prepare_search(path: str | Path, encoder: str, notify: Callable[[str], None]
 
 
 def open_search(
-    path: str | Path, encoder: str | None = None, notify: Callable[[str], None] = print, *, cached: bool = True
+    path: str | AnyPath, encoder: str | None = None, notify: Callable[[str], None] = print, *, cached: bool = True
 ) -> Search:
     """Open a dataset for search, and prepare its search index if necessary.
 

@@ -22,6 +22,7 @@ import pyarrow as pa
 import xxhash
 
 from posegen.arrays import Array
+from posegen.dataset.bucket import AnyPath, ConflictError
 from posegen.dataset.documents import seal
 from posegen.dataset.embeddings import (
     HEADER_FILE,
@@ -33,6 +34,7 @@ from posegen.dataset.embeddings import (
     VECTOR,
     VECTORS,
     EmbeddingHeader,
+    count_embedded,
     embedding_metadata,
     encoder_folder,
     hash_texts,
@@ -97,7 +99,7 @@ class EmbeddingResult:
         Messages to the user.
     """
 
-    path: Path
+    path: AnyPath
     encoder: str
     precision: str
     dimension: int = 0
@@ -136,7 +138,7 @@ class _Session:
 
 
 def embed(
-    path: str | Path,
+    path: str | AnyPath,
     encoder: str | Encoder = DEFAULT,
     *,
     workers: int | None = None,
@@ -194,14 +196,15 @@ def embed(
     start, display = time.monotonic(), progress or Progress()
     dataset, worker_count = open_dataset(path), resolve_workers(workers)
     found = find_encoder(encoder, max_tokens=max_tokens, notify=display.log)
-    folder = encoder_folder(dataset.folder, name or found.name)
+    folder = encoder_folder(dataset.path, name or found.name)
     stored = load_embedding_header(folder)
     chosen = precision or (stored.fingerprint.rpartition("-")[2] if stored else None)
     load = cache(lambda: found.load(chosen, worker_count))
     if chosen is None:
         chosen = load().fingerprint.rpartition("-")[2]
     requested = _settings(dataset.header.identity, found.name, f"{found.fingerprint}-{chosen}", tokens, float16)
-    folder.mkdir(parents=True, exist_ok=True)
+    if isinstance(folder, Path):
+        folder.mkdir(parents=True, exist_ok=True)
     result = EmbeddingResult(folder, found.name, chosen)
     session = _Session(worker_count, load, cached, display, result)
     part = parse_part(part, os.environ) if isinstance(part, str) else part
@@ -248,11 +251,12 @@ def _open_header(session: _Session, requested: dict[str, Any], shard: int | None
     """
     folder = session.result.path
     header = load_embedding_header(folder)
+    is_new = header is None
     if header is not None:
         stored = _settings(header.identity, header.encoder, header.fingerprint, header.positions > 0, header.dtype == "float16")
         if stored == requested:
             return header
-        if any((folder / "receipts" / "vectors").glob("*.json")):
+        if count_embedded(folder)[0]:
             differences = "; ".join(list_differences(stored, requested))
             advice = "Store the new ones under another --name, or delete that folder"
             raise UsageError(f"{folder}: holds other vectors ({differences}). {advice}")
@@ -277,11 +281,14 @@ def _open_header(session: _Session, requested: dict[str, Any], shard: int | None
         budget=batch_budget(encoder, session.workers),
         begun=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    write_durably(folder / HEADER_FILE, seal(header, indent=2))
+    try:
+        write_durably(folder / HEADER_FILE, seal(header, indent=2), expected=b"" if is_new else None)
+    except ConflictError:  # of another part that begins in a bucket at the same time
+        return _open_header(session, requested, shard)
     return header
 
 
-def _missing_shards(header: EmbeddingHeader, folder: Path, texts: Iterable[OverlayReceipt]) -> Iterator[_Missing]:
+def _missing_shards(header: EmbeddingHeader, folder: AnyPath, texts: Iterable[OverlayReceipt]) -> Iterator[_Missing]:
     """Yield the shards of texts whose vectors are missing or outdated, with the receipt of intact outdated ones."""
     for receipt in texts:
         previous = intact_receipt(folder, "vectors", receipt.shard)
@@ -352,7 +359,7 @@ class _Task:
 class _Shards:
     """Computes the vectors of shards of texts: reuses those already known, and embeds the others."""
 
-    folder: Path
+    folder: AnyPath
     header: EmbeddingHeader
     runner: Runner
     cache: VectorCache
@@ -455,7 +462,7 @@ def _measure_agreement(header: EmbeddingHeader, receipts: Sequence[OverlayReceip
 class _TextWriter:
     """Numbers texts by a 128-bit hash of each, and writes the shards that they fill."""
 
-    folder: Path
+    folder: AnyPath
     size: int
     numbers: dict[bytes, int] = field(default_factory=dict)
     receipts: list[OverlayReceipt] = field(default_factory=list)
@@ -512,7 +519,7 @@ class _TextWriter:
         self.receipts.append(receipt)
 
 
-def number_texts(dataset: Dataset, folder: Path, size: int, progress: Progress) -> tuple[int, list[OverlayReceipt]]:
+def number_texts(dataset: Dataset, folder: AnyPath, size: int, progress: Progress) -> tuple[int, list[OverlayReceipt]]:
     """Number the distinct captions of a dataset, and store the number of each caption.
 
     Parameters

@@ -296,7 +296,7 @@ def generate(
             if run.plan.shards:
                 processes, limit = _parallelism(run, workers, shard_timeout)
                 # Workers of Dask have other working directories.
-                job_path = path.resolve() if backend == "dask" and isinstance(path, Path) else path
+                job_path = path.resolve() if backend == "dask" else path
                 is_here = backend == "processes" and processes == 1 and limit is None
                 warm_up(config, run.plan.first, progress, here=is_here)
                 run.started, run.usage = time.monotonic(), _ResourceUsage()

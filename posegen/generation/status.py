@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
-from posegen.dataset.bucket import AnyPath, listed, to_path
+from posegen.dataset.bucket import AnyPath, BucketPath, listed, to_path
 from posegen.dataset.embeddings import count_embedded, encoder_folders
 from posegen.dataset.files import modified_time
 from posegen.dataset.header import load_header
@@ -83,11 +82,10 @@ def find_status(path: str | AnyPath) -> DatasetStatus:
     recent = [age for age in ages if age <= RECENT_SECONDS]
     left = whole.shards() - len(made)
     seconds = max(recent) / len(recent) * left if recent and max(recent) > 0 else None
-    running, encoders = None, list[Path]()
-    if isinstance(path, Path):
-        running, encoders = _running(path, "the dataset"), encoder_folders(path)
+    running, encoders = _running(path, "the dataset"), encoder_folders(path)
+    if running is not None:
         for folder in encoders:
-            running += [f"{name} (embeddings {folder.name})" for name in _running(folder, "all texts")]
+            running += [f"{name} (embeddings {folder.name})" for name in _running(folder, "all texts") or ()]
     visible = header.shards()
     return DatasetStatus(
         path=path,
@@ -103,8 +101,10 @@ def find_status(path: str | AnyPath) -> DatasetStatus:
     )
 
 
-def _running(folder: Path, whole: str) -> list[str]:
-    """Return what runs may be writing in a folder, by its locks: parts, or `whole`."""
+def _running(folder: AnyPath, whole: str) -> list[str] | None:
+    """Return what runs may be writing in a folder, by its locks: parts, or `whole`; None for a bucket, which has no locks."""
+    if isinstance(folder, BucketPath):
+        return None
     parts = [lock.name.removeprefix(f"{LOCK_FILE}-").replace("-", " ") for lock in part_locks(folder) if is_held(lock)]
     return [*parts, whole] if is_held(folder / LOCK_FILE) else parts
 

@@ -205,6 +205,7 @@ def paraphrase(
     dataset = open_dataset(path)
     library = load_library(dataset.config.story.library)
     folder, size = overlay_folder(path, KIND, server.model, "parts", "receipts"), dataset.header.shard
+    assert isinstance(folder, Path)
     samples = min(limit or len(dataset), len(dataset))
     begun, prompt = datetime.now(UTC).isoformat(timespec="seconds"), byte_hash([PROMPT.encode()])
     asked = Provenance(dataset.header.identity, server.host, server.model, prompt, server.temperature, begun)

@@ -10,9 +10,9 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from posegen.dataset.files import total_bytes
 from posegen.dataset.read import open_dataset
 from posegen.embedding.models import DEFAULT, find_encoder, relative_cost
 from posegen.embedding.stage import embed
@@ -224,7 +224,7 @@ def _measure_embedding(request: Request) -> Callable[[int], Cost]:
     seconds, dataset = time.monotonic() - started, open_dataset(request.dataset)
     samples = len(dataset)
     half = {caption["text"] for sample in range(samples // 2) for row in dataset.rows(sample) for caption in row["captions"]}
-    stored, fixed = _folder_bytes(result.path), max(0.0, seconds - result.distinct / result.texts_per_second)
+    stored, fixed = total_bytes(result.path), max(0.0, seconds - result.distinct / result.texts_per_second)
 
     def cost(target: int) -> Cost:
         texts = distinct_texts(len(half), result.distinct, samples, target)
@@ -287,11 +287,11 @@ def _measure_training(request: Request, name: str) -> Callable[[int], Cost]:
 
     chosen, out, preset = request.select_embeddings(name), request.out / name, request.preset_of(name)
     settings = request.settings_of(name, *chosen)
-    bytes_before, started = _folder_bytes(request.dataset / "training"), time.monotonic()
+    bytes_before, started = total_bytes(request.dataset / "training"), time.monotonic()
     setup = open_setup(TrainingRequest(str(request.dataset), name, preset, settings))
     setup.data.prepare(setup.task.recipes, lambda done, total: None)
     prepared = time.monotonic()
-    features = _folder_bytes(request.dataset / "training") - bytes_before
+    features = total_bytes(request.dataset / "training") - bytes_before
     few = request.settings_of(name, *chosen, f"steps={min(STEPS, settings.steps)}", "checks.times=1", "log=[]")
     estimate = train(TrainingRequest(str(request.dataset), name, preset, few, out)).estimate
     assert estimate is not None
@@ -309,7 +309,7 @@ def _measure_training(request: Request, name: str) -> Callable[[int], Cost]:
         seconds=seconds,
         step_seconds=estimate.step_seconds if times is None else times["seconds"],
         feature_bytes=features,
-        run_bytes=_folder_bytes(out) + (_CHECKPOINTS - kept) * largest,
+        run_bytes=total_bytes(out) + (_CHECKPOINTS - kept) * largest,
     )
     return measures.cost
 
@@ -327,7 +327,3 @@ def _measure_animation(request: Request) -> Callable[[int], Cost]:
     animate_once(request, Progress())
     cost = Cost.measured_once("animate", time.monotonic() - started, (request.out / "animation.gif").stat().st_size)
     return lambda samples: cost
-
-
-def _folder_bytes(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

@@ -129,6 +129,7 @@ def test_a_bucket_that_does_not_exist_is_named(bucket: BucketPath) -> None:
             use()
 
 
+@pytest.mark.slow
 def test_errors_do_not_state_keys(bucket: BucketPath, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{KEY}:{SECRET}@127.0.0.1:9")
     with pytest.raises(UsageError, match=r"AWS_ENDPOINT_URL or .*: is not the address of a server, such as") as refused:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from posegen.dataset import read_cache
+from posegen.dataset import manifest, read_cache
 from posegen.dataset.bucket import BucketPath
 from posegen.dataset.compare import compare
 from posegen.dataset.documents import seal
@@ -98,6 +98,20 @@ def test_damage_is_found(damage: str, name: str, dataset: BucketPath) -> None:
     if damage != "changed":  # sizes are compared on opening
         with pytest.raises(PosegenError, match="shard 1"):
             open_dataset(dataset)
+
+
+def test_a_manifest_is_read_instead_of_receipts(proxy: Proxy, dataset: BucketPath, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manifest, "LEAST_SHARDS", 2)
+    expected = open_dataset(dataset)[7].joints
+    manifest.write_manifest(dataset, load_header(dataset), "a-run")
+    (dataset / "sequences/part-00000.parquet").remove()
+    proxy.take_log()
+    opened = open_dataset(dataset)
+    assert [line[1][-10:] for line in requests_of(proxy, "GET") if "/receipts/" in line[1]] == ["00002.json"]
+    np.testing.assert_array_equal(opened[7].joints, expected)
+    with pytest.raises(PosegenError, match=r"shard 0: sequences/part-00000.parquet: cannot be read \(there is no such"):
+        opened.table(0)
+    assert [problem.file for problem in verify(dataset)] == ["sequences/part-00000.parquet"]
 
 
 def test_what_does_not_belong_to_a_dataset_is_found(dataset: BucketPath) -> None:

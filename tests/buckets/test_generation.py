@@ -19,6 +19,8 @@ from posegen.dataset.bucket import BucketPath
 from posegen.dataset.compare import compare
 from posegen.dataset.header import load_header
 from posegen.dataset.verify import verify
+from posegen.embedding import open_embeddings
+from posegen.embedding.models import HASHING
 from posegen.generation.repair import repair
 from posegen.generation.status import find_status
 from tests.buckets.servers import KEY, SECRET, Proxy, Server
@@ -89,7 +91,7 @@ def test_commands_work_on_a_bucket(
 
 
 def test_commands_that_do_not_work_on_buckets_say_so(bucket: BucketPath, capsys: pytest.CaptureFixture[str]) -> None:
-    for command in ("embed", "view", "report", "mix -o x.json"):
+    for command in ("paraphrase", "view", "report", "mix -o x.json"):
         name, *options = command.split()
         assert main([name, f"{bucket}/x", *options]) == 2
         assert "is an address; name a local folder or file" in capsys.readouterr().err
@@ -109,6 +111,37 @@ def test_a_bucket_is_derived_and_exported(bucket: BucketPath, whole: Path, confi
     assert exported[0] == exported[1]
     assert posegen.derive(path).nothing_to_do
     np.testing.assert_array_equal(posegen.open(path)[9].velocity, posegen.open(local)[9].velocity)
+
+
+@pytest.mark.slow
+def test_a_bucket_is_embedded_and_searched(
+    bucket: BucketPath, config: Config, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, local, options = (
+        bucket / "embedded",
+        tmp_path / "local",
+        ["--encoder", HASHING, "--shard=12", "--no-cache", "--quiet"],
+    )
+    for each in (path, local):
+        posegen.generate(config, samples=10, workers=1, out=each)
+        for part in ("1/2", "2/2"):
+            assert main(["embed", str(each), *options, "--part", part]) == 0
+        assert main(["embed", str(each), *options, "--pairs"]) == 0
+    mine, theirs = open_embeddings(path), open_embeddings(local)
+    assert mine.rows.equals(theirs.rows)
+    np.testing.assert_array_equal(mine.vectors(), theirs.vectors())
+    batches = [posegen.open(each).batches(4, seed=1, fields=["text_embedding"]) for each in (path, local)]
+    for one, other in zip(*batches, strict=True):
+        np.testing.assert_array_equal(one.text_embedding, other.text_embedding)
+    capsys.readouterr()
+    found = []
+    for each in (path, local):
+        assert main(["search", str(each), "a person walks", "--json"]) == 0
+        found.append(json.loads(capsys.readouterr().out)["found"])
+    assert found[0] == found[1]
+    assert len(found[0]) > 0
+    assert find_status(path).embeddings == find_status(local).embeddings
+    assert verify(path) == []
 
 
 def test_parts_and_an_extension_equal_one_run(bucket: BucketPath, whole: Path, config: Config) -> None:
@@ -134,6 +167,7 @@ def test_a_damaged_shard_is_made_again(bucket: BucketPath, whole: Path, config: 
     assert_same(path, whole)
 
 
+@pytest.mark.slow
 def test_runs_at_the_same_time_make_one_dataset(bucket: BucketPath, whole: Path) -> None:
     path = bucket / "together"
     runs = [start(path) for _ in range(3)]
@@ -177,6 +211,7 @@ def test_a_run_survives_a_server_that_is_stopped(server: Server, bucket: BucketP
     assert_same(path, whole)
 
 
+@pytest.mark.slow
 def test_a_folder_needs_no_obstore(tmp_path: Path) -> None:
     code = (
         "import sys; from posegen.cli.main import main; sys.modules['obstore'] = None; "
@@ -186,6 +221,7 @@ def test_a_folder_needs_no_obstore(tmp_path: Path) -> None:
     subprocess.run(command, cwd=ROOT, check=True)
 
 
+@pytest.mark.slow
 def test_torch_reads_a_bucket(bucket: BucketPath, whole: Path, config: Config) -> None:
     torch = pytest.importorskip("torch")
     import posegen.torch
