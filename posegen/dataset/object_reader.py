@@ -11,6 +11,8 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import TypeAlias
 
+import xxhash
+
 from posegen.arrays import Array
 from posegen.dataset.bucket import BucketPath
 from posegen.dataset.layout import MOTION, ArrayField, Header
@@ -88,7 +90,7 @@ class ObjectReader:
         """Read parts of an object from the cache or the bucket; `check` raises ValueError for a damaged part."""
         found = {(0, 0): b""}
         for each in ranges:
-            data = cache.read(_entry(file, each))
+            data = cache.read(self._entry(name, file, each))
             with suppress(ValueError):  # a damaged entry is requested again
                 if data is not None:
                     check(data)
@@ -105,12 +107,12 @@ class ObjectReader:
             for start, length in group:
                 found[start, length] = data[start - first : start - first + length]
                 check(found[start, length])
-                cache.write(_entry(file, (start, length)), found[start, length])
+                cache.write(self._entry(name, file, (start, length)), found[start, length])
         return [found[each] for each in ranges]
 
     def _read_whole(self, name: str, file: StoredFile) -> bytes:
         """Read an object from the cache or the bucket and compare it with its receipt."""
-        entry, data = _entry(file), None
+        entry, data = self._entry(name, file), None
         if self._cache is not None:
             data = self._cache.read(entry)
         if data is None or stored_file([data]) != file:
@@ -125,13 +127,13 @@ class ObjectReader:
             )
         return data
 
+    def _entry(self, name: str, file: StoredFile, part: Range | None = None) -> str:
+        """Return the name of an object in the cache, or of a part of it; another dataset has other names."""
+        entry = f"{xxhash.xxh3_128_hexdigest(str(self._path / name).encode())}-{file.xxh3}"
+        return entry if part is None else f"{entry}-{part[0]}-{part[1]}"
+
 
 def _field(header: Header, name: str) -> ArrayField | None:
     """Return the field that an object belongs to; None for a table."""
     folder, _, rest = name.partition("/")
     return header.field(rest.partition("/")[0]) if folder == MOTION else None
-
-
-def _entry(file: StoredFile, part: Range | None = None) -> str:
-    """Return the name of an object in the cache, or of a part of it."""
-    return file.xxh3 if part is None else f"{file.xxh3}-{part[0]}-{part[1]}"

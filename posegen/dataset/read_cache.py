@@ -1,7 +1,7 @@
 """Keep what was read of a bucket in a folder of this machine, within a limit of bytes.
 
-An entry is named by the hash of the object in its receipt, so that an object that is stored again is another entry. Readers
-check what they read here as they check what a server sends. Several processes may share the folder.
+An entry is named by the address of an object and its hash in the receipt, so that an object that is stored again is another
+entry. Readers check what they read here as they check what a server sends. Several processes may share the folder.
 """
 
 from __future__ import annotations

@@ -312,6 +312,8 @@ def generate(
                         if on_shard is not None:
                             on_shard(measures)
                         run.record(receipt, progress)
+        except ServerError:
+            raise  # to publish would mean to wait for the server once more
         except BaseException:
             # However the run ends, complete shards are published. The error that ended the run may also prevent this.
             with suppress(OSError, PosegenError, ServerError):
