@@ -68,7 +68,8 @@ def test_a_hand_reaches_in_one_smooth_movement(amplitude: float) -> None:
     joints, _, begin, _ = once("reach", amplitude)
     known = LIBRARY.action("reach")
     wrist = joints[:, JOINTS.index("right_wrist")]
-    there = round((begin + known.enter + known.cycle_keys[0].at * known.cycle) * FPS)
+    raised = next(key.at for key in known.cycle_keys if "near_shoulder_flexion" in key.pose)
+    there = round((begin + known.enter + raised * known.cycle) * FPS)
     speed = np.sqrt((np.diff(wrist[:there], axis=0) ** 2).sum(-1)) * FPS
     # The hand begins to move while the segment before it ends.
     first = int(np.flatnonzero(speed[: speed.argmax()] < 0.02 * speed.max())[-1]) + 1
