@@ -16,7 +16,7 @@ from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
 from posegen.motion.workspace import Person, Workspace, between
 
 HIP, KNEE, TILT = (CHANNELS.index(name) for name in ("left_hip_flexion", "left_knee_flexion", "pelvis_tilt"))
-PRINT_BACK, RUN_PRINT_BACK = 0.145, 0.43
+PRINT_BACK, RUN_PRINT_BACK = 0.21, 0.365
 """Distance of a walking footprint behind the mean of the nominal foot, in lengths from ankle to ball, so that the foot is
 within reach at landing with a nearly straight leg; and the addition in running.
 """
