@@ -116,7 +116,7 @@ class ObjectReader:
         if self._cache is not None:
             data = self._cache.read(entry)
         if data is None or stored_file([data]) != file:
-            data = (self._path / name).read()
+            data = (self._path / name).read(0, file.bytes + 1)
             if stored_file([data]) != file:
                 raise ValueError("checksum mismatch")
             if self._cache is not None:

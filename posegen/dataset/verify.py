@@ -15,7 +15,7 @@ from pathlib import Path
 from secrets import SystemRandom
 
 from posegen.dataset import layout
-from posegen.dataset.bucket import AnyPath, BucketPath, to_path
+from posegen.dataset.bucket import AnyPath, BucketPath, listed, to_path
 from posegen.dataset.checked_files import DamagedFileError
 from posegen.dataset.files import exists, find_folder_fault, list_names, modified_time, temporary_run
 from posegen.dataset.header import find_metadata_faults, header_metadata, inspect_header
@@ -128,11 +128,11 @@ def find_problems(
         yield Problem(None, layout.HEADER_FILE, what, repairable=False)
         expected = 0
     known = {*receipts, *range(expected)}
-    selected = [shard for shard in sorted(known) if shards is None or shard in shards]
+    selected, seen = [shard for shard in sorted(known) if shards is None or shard in shards], listed(path)
     for done, shard in enumerate(selected):
         progress(done, len(selected))
-        before = _receipt_time(path, shard)
-        problems = list(_check_shard(path, header, shard))
+        before = _receipt_time(seen, shard)
+        problems = list(_check_shard(seen, header, shard))
         if problems and _receipt_time(path, shard) != before:  # a run has stored the shard meanwhile
             problems = list(_check_shard(path, header, shard))
         yield from problems

@@ -100,7 +100,8 @@ def _create_in_bucket(path: BucketPath, empty: Header, run: str | None) -> Heade
         _write_header(path, empty, run, b"")
     except ConflictError:
         found = load_header(path)
-        if replace(empty, created=found.created).to_bytes() == found.with_samples(0).to_bytes():
+        # Its config may have another number of samples: the identity decides.
+        if replace(empty, created=found.created, config=found.config).to_bytes() == found.with_samples(0).to_bytes():
             return found
         raise
     _write_metadata(path, empty, run)

@@ -178,6 +178,7 @@ def _run_proxy(port: str, target: str, log: str, faults: str) -> None:
     _Handler.log.touch()
     ThreadingHTTPServer.request_queue_size = 100
     server = ThreadingHTTPServer(("127.0.0.1", int(port)), _Handler)
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]  # a client that was killed
     print(server.server_address[1], flush=True)
     server.serve_forever()
 

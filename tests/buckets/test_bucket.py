@@ -94,6 +94,9 @@ def test_ranges_and_listings(bucket: BucketPath) -> None:
     (bucket / "digits").write(b"0123456789")
     assert (bucket / "digits").read(3, 5) == b"34"
     assert (bucket / "digits").read(8, 100) == b"89"
+    assert (bucket / "digits").read(20, 30) == b""
+    (bucket / "empty").write(b"")
+    assert (bucket / "empty").read(0, 5) == b""
     with pytest.raises(FileNotFoundError):
         (bucket / "none").read()
     with pytest.raises(ValueError, match="stored again"):

@@ -82,7 +82,7 @@ def test_a_damaged_cache_is_requested_again(proxy: Proxy, dataset: BucketPath, t
 
 
 @pytest.mark.parametrize("name", ["motion.zarr/joints/c.1.0.0.0", "sequences/part-00001.parquet"])
-@pytest.mark.parametrize("damage", ["changed", "absent", "shorter"])
+@pytest.mark.parametrize("damage", ["changed", "absent", "shorter", "empty"])
 def test_damage_is_found(damage: str, name: str, dataset: BucketPath) -> None:
     before = open_dataset(dataset)
     data = (dataset / name).read()
@@ -90,7 +90,8 @@ def test_damage_is_found(damage: str, name: str, dataset: BucketPath) -> None:
         (dataset / name).remove()
     else:
         middle = len(data) // 3
-        (dataset / name).write(data[:middle] + b"???" + data[middle + (3 if damage == "changed" else 9) :])
+        changed = data[:middle] + b"???" + data[middle + (3 if damage == "changed" else 9) :]
+        (dataset / name).write(b"" if damage == "empty" else changed)
     with pytest.raises(PosegenError, match=rf"some/dataset: shard 1.*{name}"):
         before[7]
     problems = verify(dataset)
@@ -166,7 +167,10 @@ def test_a_run_that_publishes_later_loses_no_samples(dataset: BucketPath, bucket
     for shard in range(3):
         commit(path, header, shard, 18)
     assert publish(path, header, 18).samples == 18
-    assert create(path, make_header()).samples == 18  # a run that found no dataset, and creates it at the same time
+    own = make_header(config={"samples": 3})  # of a run that found no dataset, and creates it at the same time
+    assert create(path, own).samples == 18
+    with pytest.raises(UsageError, match="is not empty"):
+        create(path, make_header(identity="f" * 32))
     assert load_header(path).samples == 18
     assert verify(path) == []
 

@@ -97,6 +97,7 @@ def test_commands_that_do_not_work_on_buckets_say_so(bucket: BucketPath, capsys:
         assert "is an address; name a local folder or file" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_bucket_is_derived_and_exported(bucket: BucketPath, whole: Path, config: Config, tmp_path: Path) -> None:
     path, local = bucket / "derived", tmp_path / "local"
     for each in (path, local):
