@@ -23,7 +23,7 @@ from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.splits import SPLITS, in_split
 from posegen.dataset.table_files import TABLES
 from posegen.embedding.models import DEFAULT, find_encoder
-from posegen.errors import UsageError
+from posegen.errors import UsageError, require_local
 from posegen.library.load import load_library
 from posegen.mocap.sources import holds_clips
 from posegen.plugins import TASKS
@@ -208,6 +208,7 @@ def open_training_data(source: str | Path, data: Data, sequences: int) -> Traini
     UsageError
         If there is neither a dataset nor a config.
     """
+    require_local(source)
     if (Path(source) / HEADER_FILE).is_file() or Path(source).is_dir():
         dataset = open_dataset(source)
         header = dataset.header
