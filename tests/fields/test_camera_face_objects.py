@@ -147,7 +147,7 @@ def test_expressions_take_three_tenths_of_a_second(sequences: Sequences) -> None
 
 @pytest.fixture(scope="module")
 def games() -> tuple[Sequences, dict[str, np.ndarray]]:
-    options = ["story.themes={baseball: 1, basketball: 1, football: 1, home: 1}", "story.actions={drinking: 20, sit: 20}"]
+    options = ["story.themes={baseball: 1, basketball: 1, football: 1, home: 1}", "story.actions={drinking: 60, sit: 20}"]
     sequences = made(load_config("default", [*options, "variants.scale=null"]), 40)
     return sequences, computed("objects", sequences)
 
