@@ -91,7 +91,8 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         endpoint = running.enter_context(models.serving(lambda caption, _: caption)).url
         hub, bucket = (running.enter_context(buckets.serving(kind, tmp_path / kind)) for kind in ("hub", "s3"))
         for name, value in {
-            "HF_ENDPOINT": hub, "HF_TOKEN": buckets.TOKEN, "HF_HUB_DISABLE_XET": "1", "HF_HOME": str(tmp_path / "home"),
+            "HF_ENDPOINT": hub, "HF_TOKEN": buckets.TOKEN, "HF_HUB_DISABLE_XET": "1", "HF_HUB_OFFLINE": "0",
+            "HF_HOME": str(tmp_path / "home"),
             "AWS_ENDPOINT_URL": bucket, "AWS_ACCESS_KEY_ID": buckets.KEY, "AWS_SECRET_ACCESS_KEY": buckets.SECRET,
             "AWS_REGION": "us-east-1",
         }.items():  # fmt: skip
