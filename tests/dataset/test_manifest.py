@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from posegen.dataset import manifest as manifests
@@ -76,7 +76,6 @@ def test_receipts_of_its_shards_are_not_read(large: Path) -> None:
         open_dataset(large)
 
 
-@settings(max_examples=30)
 @given(st.data())
 def test_every_change_of_its_bytes_is_named(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     path = tmp_path_factory.getbasetemp() / "changed"
@@ -92,8 +91,7 @@ def test_every_change_of_its_bytes_is_named(tmp_path_factory: pytest.TempPathFac
         (path / MANIFEST_FILE).write_bytes(wrong)
         with pytest.raises(PosegenError, match=r"manifest\.bin: .* posegen finish .*, or delete the file"):
             open_dataset(path)
-    (path / MANIFEST_FILE).write_bytes(damaged)  # that verify names the file is seen for one of the three, as it reads all data
-    assert [problem.file for problem in verify(path)] == [MANIFEST_FILE]
+        assert [problem.file for problem in verify(path)] == [MANIFEST_FILE]
 
 
 @pytest.mark.parametrize("name", ["motion.zarr/joints/c.1.0.0.0", "sequences/part-00000.parquet"])

@@ -194,7 +194,8 @@ def test_clips_that_no_action_can_show_are_refused_by_name() -> None:
     neck = broken[:, [JOINTS.index("neck")]]
     above = [JOINTS.index(name) for name in ("head",)]
     broken[30:40, above] = neck[30:40] + np.array([0.0, -0.25, 0.0])
-    with pytest.raises(UsageError, match=r"broken: neck flexion is -?\d+ degrees at 1\.\d+ s, outside of its range"):
+    fault = r"broken: neck flexion is -?\d+ degrees at 1\.\d+ s, outside of its range of -45 to 45"  # a head upside down
+    with pytest.raises(UsageError, match=fault):
         clip_action(broken, FPS, "broken")
 
 
