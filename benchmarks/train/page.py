@@ -9,6 +9,7 @@ from typing import Any
 
 from benchmarks.figures import RESULTS, filled_page, provenance, results_table
 from benchmarks.train.against_published import ALL, BASE, CHANGES, POSEGEN, PUBLISHED, STRETCHES
+from benchmarks.train.gpu import FILE
 from benchmarks.train.presets import PRESETS
 
 __all__ = ["PAGE", "page", "write"]
@@ -20,6 +21,9 @@ TRIED = Path(__file__).with_name("tried.md")
 SECTION = "train"
 UNMEASURED = f"(not measured yet: `make judge SECTION={SECTION}`)"
 PROMISES = ("time split of a training step", "killed", "memory.limit", "mocap clips, among", "shuffled", "beside the published")
+
+BATCHES = {"gpu": 256, "gpu-max": 1024}
+"""Clips of a step of the presets for GPUs."""
 
 Figures = Sequence[Mapping[str, Any]]
 
@@ -35,6 +39,7 @@ def page() -> str:
         "padding": _value(figures, "padding of clips to the longest"),
         "quality": _table([f for f in figures if f["name"].startswith("top-1 of test clips")]),
         "presets": _presets(figures),
+        "gpu": _gpu(),
         "promises": _promises(figures),
     }
     return filled_page(TEMPLATE, parts)
@@ -88,6 +93,38 @@ def _run(figures: Figures, kind: str) -> str:
     if not values:
         return "not measured"
     return ", ".join(f"{each:.1f} minutes" if isinstance(each, float) else each for each in values)
+
+
+def _gpu() -> str:
+    """Return a sentence and a table of the runs on a GPU."""
+    document = json.loads(FILE.read_text("utf-8"))
+    made = document["pipeline"]
+    machine = f"One {document['gpu']} and {document['cores']} cores, torch {document['torch']}"
+    lines = [
+        f"{machine}; {made['samples']:,} samples of the default config. Generated at "
+        f"{made['sequences_per_second']:,} sequences a second,",
+        f"after {made['kernels_seconds']} s for the kernels; {made['texts']:,} texts embedded with MiniLM in "
+        f"{made['embed_seconds']} s. "
+        f"Golden hashes: {made['golden']}.",
+        "",
+        "| task, preset | steps | step | clips a second | GPU utilised | GPU memory, estimate | waiting for data | result |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for run in document["runs"]:
+        memory, seconds = run["memory"], run["times"]["seconds"]
+        name, value = next(iter(run["measures"].items()))
+        cells = [
+            f"`{run['task']}`, `{run['preset']}`",
+            f"{run['steps']:,}",
+            f"{1000 * seconds:.0f} ms",
+            f"{BATCHES[run['preset']] / seconds:,.0f}",
+            f"{100 * memory['gpu_utilisation']:.0f} %",
+            f"{memory['gpu_peak'] / 1e9:.1f} GB, {run['estimate']['gpu_bytes'] / 1e9:.1f} GB",
+            f"{100 * run['times']['shares']['data']:.0f} %",
+            f"{name} {value:.3f}",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def _promises(figures: Figures) -> str:

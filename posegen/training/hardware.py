@@ -193,11 +193,13 @@ def _choose(setup: Setup, first: dict[str, Any], loading: float) -> tuple[Choice
     half = half_precision(device, bf16=device != "cuda" or torch.cuda.is_bf16_supported(including_emulation=False))
     small = _first_micro_batch(settings, total)
     own_cores = max(1, cores // local) if device == "cpu" else cores
-    trials.threads = threads = choose("threads", lambda: trials.compare("threads", own_cores, 1, small))
-    trials.precision = choose("precision", lambda: trials.compare("precision", "32-true", half, small))
     # A batch that needs several passes is computed twice, so a smaller micro-batch must be much faster.
     whole = setup.task.needs_whole_batch
+    trials.threads = threads = choose("threads", lambda: trials.compare("threads", own_cores, 1, small))
     gain = _RECOMPUTATION_GAIN if whole else _GAIN
+    if device == "cuda":  # the time of few clips is that of starting kernels, in any precision
+        small = given.get("micro_batch") or trials.best_micro_batch(small, share, room, gain)[0]
+    trials.precision = choose("precision", lambda: trials.compare("precision", "32-true", half, small))
     micro: int = choose("micro_batch", lambda: trials.best_micro_batch(small, share, room, gain))
     parts = 1 if whole else split_batch(settings.batch, devices, micro)
     rows.append(Reason("accumulation", str(parts), f"steps of {settings.batch} clips on every machine"))
@@ -209,7 +211,7 @@ def _choose(setup: Setup, first: dict[str, Any], loading: float) -> tuple[Choice
     workers: int = choose("workers", lambda: _loading_workers(loading, seconds, cores))
     rows.append(Reason("validation batch", str(evaluation_batch(device, micro)), "no activations are stored"))
     why = "on GPUs" if device == "cuda" else "never on a CPU"
-    rows.append(Reason("TF32, cudnn autotuning, pinned memory", _yes(device == "cuda"), why))
+    rows.append(Reason("TF32, pinned memory", _yes(device == "cuda"), why))
     return Choices(device, trials.precision, threads, micro, workers, compiled, checkpointing, devices), rows
 
 
@@ -335,6 +337,7 @@ class _Trials:
         self._task, self._first, self._device = setup.task, first, torch.device(device)
         self._frames = None if data.frames is None else max(1, data.frames // data.stride)
         self._model = setup.make_model().to(self._device)
+        use_tf32(device)
         self.threads, self.precision = 1, "32-true"
 
     def _clips(self, size: int) -> dict[str, torch.Tensor]:
@@ -350,6 +353,7 @@ class _Trials:
         """Return the seconds per clip of the fastest of some steps of `size` clips, and the bytes that a step uses."""
         torch.set_num_threads(self.threads)
         clips = self._clips(size)
+        gpu_peak(self._device.type, reset=True)
         best, before = float("inf"), self._used()
         for _ in range(repeats):
             begin = time.perf_counter()
@@ -400,6 +404,12 @@ class _Trials:
         return best, f"measured: time per clip by micro-batch: {', '.join(measured)}"
 
 
+def use_tf32(device: str) -> None:
+    """Compute products of float32 matrices in TF32 on a GPU, until torch's settings are restored."""
+    if device == "cuda":
+        torch.set_float32_matmul_precision("high")
+
+
 def gpu_peak(device: str, *, reset: bool = False) -> int | None:
     """Return the most bytes that tensors took on the GPU since the last reset; None on other devices."""
     if device != "cuda":
@@ -422,12 +432,13 @@ def gpu_utilisation() -> float | None:
         return None  # parts of a GPU (MIG), and old drivers
 
 
-def gpu_use(utilisation: float | None) -> tuple[dict[str, float], str]:
+def gpu_use(utilisation: float | None, batch: int) -> tuple[dict[str, float], str]:
     """Return the shares of the GPU that are in use, by the names of their curves, and a line for the log."""
-    return describe_gpu_use(utilisation, torch.cuda.max_memory_allocated(), torch.cuda.get_device_properties(0).total_memory)
+    memory = torch.cuda.get_device_properties(0).total_memory
+    return describe_gpu_use(utilisation, torch.cuda.max_memory_allocated(), memory, batch)
 
 
-def describe_gpu_use(utilisation: float | None, peak: int, memory: int) -> tuple[dict[str, float], str]:
+def describe_gpu_use(utilisation: float | None, peak: int, memory: int, batch: int) -> tuple[dict[str, float], str]:
     """Return the values and the line of :func:`gpu_use`; the line is a warning with a hint if the GPU is often idle.
 
     Parameters
@@ -436,6 +447,8 @@ def describe_gpu_use(utilisation: float | None, peak: int, memory: int) -> tuple
         Share of the time in which the GPU computed.
     peak, memory : int
         Highest number of bytes that training used so far, and bytes in total.
+    batch : int
+        Clips of a step, for the hint.
     """
     used = f"{human_bytes(peak)} of {human_bytes(memory)} used"
     if utilisation is None:
@@ -443,7 +456,7 @@ def describe_gpu_use(utilisation: float | None, peak: int, memory: int) -> tuple
     values = {"gpu/utilisation": utilisation, "gpu/memory": peak / memory}
     if utilisation >= _MIN_UTILISATION:
         return values, f"GPU {100 * utilisation:.0f} % utilised, {used}"
-    hint = "Use a larger batch, --set batch=1024, or more loading processes, --set machine.workers=4"
+    hint = f"Larger steps use more of it: --set batch={2 * batch}, or --set model.size=large"
     return values, f"warning: the GPU is idle {100 * (1 - utilisation):.0f} % of the time. {hint}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 
 import psutil
@@ -9,6 +10,7 @@ import pytest
 import torch
 
 from posegen.training.hardware import SwapMonitor, describe_gpu_use, is_out_of_memory, matrix_attention
+from posegen.training.loop.session import StepTimer
 from posegen.training.train import restored_torch_settings
 
 MB = 2**20
@@ -40,11 +42,35 @@ def test_the_hint_for_a_limited_run_is_a_lower_limit(monkeypatch: pytest.MonkeyP
 
 
 def test_an_idle_gpu_is_reported_with_a_hint() -> None:
-    values, line = describe_gpu_use(0.25, 61 * 10**9, 122 * 10**9)
+    values, line = describe_gpu_use(0.25, 61 * 10**9, 122 * 10**9, 256)
     assert values == {"gpu/utilisation": 0.25, "gpu/memory": 0.5}
     assert "idle 75 % of the time" in line
-    assert describe_gpu_use(0.93, 10**9, 4 * 10**9)[1] == "GPU 93 % utilised, 1 GB of 4 GB used"
-    assert describe_gpu_use(None, 10**9, 4 * 10**9) == ({"gpu/memory": 0.25}, "GPU 1 GB of 4 GB used")
+    assert "--set batch=512" in line
+    assert describe_gpu_use(0.93, 10**9, 4 * 10**9, 256)[1] == "GPU 93 % utilised, 1 GB of 4 GB used"
+    assert describe_gpu_use(None, 10**9, 4 * 10**9, 256) == ({"gpu/memory": 0.25}, "GPU 1 GB of 4 GB used")
+
+
+def test_phases_of_some_steps_wait_for_the_device() -> None:
+    """A device that computes 2 ms of each forward pass beside the program."""
+    timer, queued, waits = StepTimer(), [0.0], [0]
+
+    def wait() -> None:
+        time.sleep(queued[0])
+        queued[0], waits[0] = 0.0, waits[0] + 1
+
+    timer.wait = wait
+    for _ in range(30):
+        timer.end_phase("data")
+        queued[0] = 0.002
+        for phase in ("forward", "backward", "optimiser"):
+            timer.end_phase(phase)
+        queued[0] = 0.0
+        timer.end_step()
+    times = timer.times()
+    assert times is not None
+    assert times.shares["forward"] > 0.9
+    assert waits[0] == 8, "four phases in two of thirty steps"
+    assert times.seconds < 0.002, "the usual step does not wait"
 
 
 def test_attention_is_restored() -> None:

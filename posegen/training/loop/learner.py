@@ -25,7 +25,7 @@ from torch.utils.checkpoint import checkpoint
 from posegen.machine import private_folder, user_cache
 from posegen.training.cluster import local_processes, member
 from posegen.training.data.feed import Feed, Loader, batches_of, statistics
-from posegen.training.hardware import Choices, matrix_attention, split_batch
+from posegen.training.hardware import Choices, matrix_attention, split_batch, use_tf32
 from posegen.training.models.encoder import set_checkpointing
 from posegen.training.run_folder import RunProgress, State
 from posegen.training.settings import learning_rate
@@ -207,8 +207,7 @@ def run_steps(session: Session, learner: Learner, callback: StepCallback, rank: 
     learner.micro_batch, learner.inside_step = choices.micro_batch, False
     set_checkpointing(learner.model, on=choices.checkpointing)
     on_gpu = choices.device == "cuda"
-    if on_gpu:
-        torch.set_float32_matmul_precision("high")
+    use_tf32(choices.device)
     if choices.compile:
         # torch loads code from this folder; its own choice is a folder in /tmp whose name others can guess.
         os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(private_folder(user_cache() / "inductor", own=2)))
@@ -222,7 +221,7 @@ def run_steps(session: Session, learner: Learner, callback: StepCallback, rank: 
             accelerator="gpu" if on_gpu else choices.device,
             devices=local_processes(choices.devices), num_nodes=choices.devices // local_processes(choices.devices),
             strategy="ddp" if choices.devices > 1 else "auto",
-            precision=choices.precision, benchmark=on_gpu,  # type: ignore[arg-type]
+            precision=choices.precision,  # type: ignore[arg-type]
             max_epochs=-1, max_steps=session.last - learner.progress.step, callbacks=[callback],
             accumulate_grad_batches=feed.parts, gradient_clip_val=setup.settings.optimiser.clip or None,
             logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,

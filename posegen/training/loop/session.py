@@ -65,6 +65,8 @@ _LOSS_POINTS = 200
 """Points of the curve of the training loss in the report."""
 _LOSS_BATCHES = 4
 """Batches of the validation loss: a check of 600 steps with ten checks takes some two per cent longer."""
+_SPLIT_EVERY = 20
+"""Of so many steps on a GPU, one is split into phases."""
 _RECENT_SHARE = 0.05
 """Weight of the last step in the accuracy that the progress line shows."""
 
@@ -78,9 +80,17 @@ class StepTimes:
 
 
 class StepTimer:
-    """Add up the time of each phase; to be called at the end of each phase."""
+    """Add up the time of each phase; to be called at the end of each phase.
+
+    Attributes
+    ----------
+    wait : callable, optional
+        Returns when the device has computed what it was given. A GPU computes beside the program, so the ends of phases
+        wait for it, in one of some steps: in all, it would be idle while the program prepares the next phase.
+    """
 
     def __init__(self) -> None:
+        self.wait: Callable[[], object] | None = None
         self._last = time.perf_counter()
         self._now = dict.fromkeys(PHASES, 0.0)
         self._steps: deque[float] = deque(maxlen=_RECENT)
@@ -89,17 +99,24 @@ class StepTimer:
 
     def end_phase(self, phase: str | None) -> None:
         """Add the time since the last call to a phase; None if it belongs to no step."""
+        if self.wait is not None and self._is_split():
+            self.wait()
         now = time.perf_counter()
         if phase is not None:
             self._now[phase] += now - self._last
         self._last = now
 
+    def _is_split(self) -> bool:
+        return self.wait is None or self._count % _SPLIT_EVERY == _WARMUP
+
     def end_step(self) -> None:
         """Complete a step. The first ones are not counted, since caches and lazy initialisation slow them down."""
+        split = self._is_split()
         self._count += 1
         if self._count > _WARMUP:
             self._steps.append(sum(self._now.values()))
-            self._total = {phase: seconds + self._now[phase] for phase, seconds in self._total.items()}
+            if split:
+                self._total = {phase: seconds + self._now[phase] for phase, seconds in self._total.items()}
         self._now = dict.fromkeys(PHASES, 0.0)
 
     def times(self) -> StepTimes | None:
@@ -253,6 +270,7 @@ class TimedCallback(StepCallback):
     def on_train_start(self, trainer: lightning.Trainer, pl_module: Any) -> None:
         """Begin to measure time."""
         pl_module.average = {name: value.to(pl_module.device) for name, value in pl_module.average.items()}
+        self.timer.wait = torch.cuda.synchronize if pl_module.device.type == "cuda" else None
         self.timer.end_phase(None)
 
     def on_train_batch_start(self, trainer: lightning.Trainer, pl_module: Any, batch: Any, batch_idx: int) -> None:
@@ -365,7 +383,8 @@ class _SessionCallback(TimedCallback):
         settings, setup, step = learner.settings, self._session.setup, learner.progress.step
         choices = self._session.choices
         # Before the evaluation, so that only training is measured.
-        use = gpu_use(fmean(self._utilisations) if self._utilisations else None) if choices.device == "cuda" else None
+        busy = fmean(self._utilisations) if self._utilisations else None
+        use = gpu_use(busy, settings.batch) if choices.device == "cuda" else None
         averaged = copy.deepcopy(learner.model)
         averaged.load_state_dict(learner.average)
         loss = validation_loss(self._session, averaged)
