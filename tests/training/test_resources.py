@@ -51,7 +51,7 @@ def test_an_idle_gpu_is_reported_with_a_hint() -> None:
 
 
 def test_phases_of_some_steps_wait_for_the_device() -> None:
-    """A device that computes 2 ms of each forward pass beside the program."""
+    """A device that computes 20 ms of each forward pass beside the program."""
     timer, queued, waits = StepTimer(), [0.0], [0]
 
     def wait() -> None:
@@ -61,16 +61,16 @@ def test_phases_of_some_steps_wait_for_the_device() -> None:
     timer.wait = wait
     for _ in range(30):
         timer.end_phase("data")
-        queued[0] = 0.002
+        queued[0] = 0.02
         for phase in ("forward", "backward", "optimiser"):
             timer.end_phase(phase)
         queued[0] = 0.0
         timer.end_step()
     times = timer.times()
     assert times is not None
-    assert times.shares["forward"] > 0.9
+    assert times.shares["forward"] > 0.5
     assert waits[0] == 8, "four phases in two of thirty steps"
-    assert times.seconds < 0.002, "the usual step does not wait"
+    assert times.seconds < 0.02, "the usual step does not wait"
 
 
 def test_attention_is_restored() -> None:
