@@ -65,8 +65,9 @@ def evaluate(
             raise UsageError("--animated requires --encoder RUN, a retrieval model, and excludes --reference and --figure")
         _evaluate_model(model, dataset, run, samples, output)
         return
-    from posegen.mocap.sources import holds_clips
+    from posegen.mocap.sources import holds_clips, require_existing
 
+    require_existing(dataset)
     if holds_clips(dataset):
         if run is not None or figure is not None:
             raise UsageError(f"--encoder and --figure need a dataset, and {dataset} holds clips; leave them out")

@@ -182,6 +182,8 @@ def run(command: click.Command, arguments: Sequence[str]) -> int:
         return _report(str(error), FAILURE)
     except click.UsageError as error:
         message = error.format_message().rstrip(".")
+        if isinstance(error, click.MissingParameter) and isinstance(error.param, click.Option) and error.param.help:
+            message += f" ({error.param.help.rstrip('.')})"
         if error.ctx:
             message += f"{' See' if message.endswith(('?', '?)')) else '; see'} {error.ctx.command_path} --help"
         return _report(message, USAGE)

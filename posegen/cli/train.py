@@ -12,9 +12,20 @@ from typing import TYPE_CHECKING
 import click
 
 from posegen.cli.options import PATH, WHOLE, Output, budget_option, command, folder_option, preset_option, settings_option
+from posegen.errors import require_local
 
 if TYPE_CHECKING:
     from posegen.training.train import Result
+
+
+def _existing(context: click.Context, parameter: click.Parameter, source: str) -> str:
+    """Refuse what is no source before options are missed, and before torch is imported."""
+    from posegen.config.load import require_source
+
+    del context, parameter
+    require_local(source)
+    require_source(source)
+    return source
 
 
 @command(
@@ -23,7 +34,7 @@ if TYPE_CHECKING:
     "posegen train clips.npz --task action --init runs/first --lora 8 --out runs/own",
     "posegen train prices.csv --task text --label price",
 )
-@click.argument("source", metavar="DATASET|CONFIG|CLIPS|TABLE")
+@click.argument("source", metavar="DATASET|CONFIG|CLIPS|TABLE", callback=_existing)
 @click.option(
     "--task", required=True, metavar="NAME", help="Task: action, retrieval, motion, identity, attribute, text or a plug-in's."
 )

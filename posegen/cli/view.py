@@ -65,9 +65,10 @@ def open_path(path: Path, fps: float | None, names: Path | None, output: Output)
     UsageError
         If there is nothing to view at the path.
     """
-    from posegen.mocap.sources import holds_clips
+    from posegen.mocap.sources import holds_clips, require_existing
     from posegen.viewing.collection import NamedClip, collection_of_clips, collection_of_dataset
 
+    require_existing(path)
     if (path / "run.json").exists():
         output.note("loading the model ...")
         return open_run(path)

@@ -84,6 +84,16 @@ def presets() -> dict[str, Path]:
     raise PosegenError(f"the presets are missing next to {package}; install posegen again")
 
 
+def require_source(source: str | Path) -> None:
+    """Raise UsageError if a source of training is neither a preset nor a path that exists."""
+    known = presets()
+    if str(source) not in known and not os.path.exists(source):
+        msg = (
+            f"{shown(str(source))}: is neither a dataset, nor a file, nor one of the presets {', '.join(known)}; check the path"
+        )
+        raise UsageError(msg)
+
+
 def preset_description(path: Path) -> str:
     """Return the comment in the first line of a preset; empty if there is none."""
     first, _, _ = path.read_text("utf-8").partition("\n")

@@ -81,8 +81,11 @@ def load_header(path: AnyPath) -> Header:
     except FileNotFoundError as error:
         if exists(path / COPY_FILE):
             raise PosegenError(f"{file}: is missing. {_capitalize(repair + generate)}") from error
-        msg = f"{path}: is not a dataset: it has no {HEADER_FILE}. Name a folder that `posegen generate` has made"
-        raise UsageError(msg) from error
+        inside = [str(each.parent) for each in sorted(path.glob(f"*/{HEADER_FILE}"))] if isinstance(path, Path) else []
+        fix = (
+            f"It holds datasets; name one: {', '.join(inside)}" if inside else "Name a folder that `posegen generate` has made"
+        )
+        raise UsageError(f"{path}: is not a dataset: it has no {HEADER_FILE}. {fix}") from error
     origin = Origin(str(file), _capitalize(f"{repair}delete it and {generate}"))
     return Header.from_json(unseal(data, origin), origin)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -11,6 +12,7 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.dataset.clip_files import FOLDER_FPS, HIGHEST_FPS, LOWEST_FPS
+from posegen.dataset.layout import HEADER_FILE
 from posegen.errors import PosegenError, UsageError
 from posegen.evaluation.body import longest_present, point
 from posegen.exchange import features263
@@ -79,10 +81,9 @@ def clip_files(paths: list[Path]) -> list[Path]:
     """
     found: list[Path] = []
     for path in paths:
+        require_existing(path)
         if path.is_dir():
             found += sorted(islice(_clip_files_in(path), MOST_FILES + 1))
-        elif not path.is_file():
-            raise UsageError(f"{path}: there is no such file or folder; check the path")
         elif path.suffix.lower() not in SUFFIXES:
             raise UsageError(f"{path}: is not one of {', '.join(SUFFIXES)}; convert it to BVH")
         else:
@@ -104,10 +105,17 @@ def _clip_files_in(folder: Path) -> Iterator[Path]:
             yield file
 
 
+def require_existing(path: Path) -> None:
+    """Raise UsageError if there is nothing at a path."""
+    if not os.path.exists(path):  # False also for names that cannot exist
+        raise UsageError(f"{path}: there is no such file or folder; check the path")
+
+
 def holds_clips(path: Path) -> bool:
-    """Return whether a path is a file of clips, or a folder with some that is no dataset."""
+    """Return whether a path is a file of clips, or a folder with some that neither is a dataset nor holds datasets."""
     if path.is_dir():
-        return not (path / "dataset.json").exists() and any(True for _ in _clip_files_in(path))
+        is_data = (path / HEADER_FILE).exists() or any(True for _ in path.glob(f"*/{HEADER_FILE}"))
+        return not is_data and any(True for _ in _clip_files_in(path))
     return path.is_file() and path.suffix.lower() in SUFFIXES
 
 

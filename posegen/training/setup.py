@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from posegen.arrays import Array
 from posegen.config.identity import digest
-from posegen.config.load import load_config, presets
+from posegen.config.load import load_config, require_source
 from posegen.dataset.clip_files import FOLDER_FPS
 from posegen.dataset.layout import HEADER_FILE, ROWS
 from posegen.dataset.read import Dataset, open_dataset
@@ -57,7 +57,6 @@ from posegen.training.run_folder import write_tensors
 from posegen.training.settings import Contrast, Data, Settings, Table
 from posegen.training.task import Task, find_task
 from posegen.training.trained_models import build_model, load_model
-from posegen.wording import shown
 
 FEWEST_EVALUATED = 10
 """Least number of a user's samples in the validation and in the test split, where there are as many."""
@@ -215,11 +214,7 @@ def open_training_data(source: str | Path, data: Data, sequences: int) -> Traini
         samples = len(dataset) if data.samples is None else min(data.samples, len(dataset))
         view = view_of(dataset, data.stride)
         return TrainingData(str(source), header.identity, header.seed, samples, view, cached_origin(dataset), dataset)
-    if str(source) not in presets() and not Path(source).exists():
-        known = ", ".join(presets())
-        raise UsageError(
-            f"{shown(str(source))}: is neither a dataset, nor a file, nor one of the presets {known}; check the path"
-        )
+    require_source(source)
     config = load_config(str(source))
     library = load_library(config.story.library)
     frames, actors = -(-config.frames // data.stride), config.story.actors.max

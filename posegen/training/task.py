@@ -245,7 +245,6 @@ def find_task(name: str) -> Task:
         If there is no such task.
     """
     if name not in TASKS:
-        names = TASKS.names()
-        raise UsageError(f"there is no task {shown(name)}{did_you_mean(name, names)}. Available tasks: {', '.join(names)}")
+        raise UsageError(f"there is no task {shown(name)}{did_you_mean(name, TASKS.names())}")
     task: Task = TASKS.load(name)
     return task

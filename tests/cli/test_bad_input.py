@@ -389,6 +389,8 @@ def test_pictures(options: list[str], message: str, refused: Refused) -> None:
         (["\x1b[2J"], r"'\x1b[2J': must be one line"),
         (["generate", "extra"], "unexpected extra argument (extra)"),
         (["diff", "one"], "Missing argument 'B'"),
+        (["train", "smoke"], "Missing option '--task' (Task: action, retrieval, motion,"),
+        (["export", "data", "--to", "bvh"], "Missing option '-o' / '--out' (Folder to write); see posegen export --help"),
         (["config", "diff", "smoke", "smok"], "did you mean 'smoke'?"),
         (["config", "show", "smoke", "--set=frames=1"], "--set frames: must be at least 20 (got 1)"),
         (["show", "-o", "a.gif"], "nothing to draw; pass"),
@@ -441,11 +443,17 @@ def test_control_sequences_in_names_are_escaped(arguments: list[str], tmp_path: 
     assert printed.removesuffix("\r\n").isprintable()
 
 
-def test_a_source_of_training_that_is_nothing_is_named(refused: Refused) -> None:
-    pytest.importorskip("lightning")
+@pytest.mark.parametrize("options", [[], ["--task", "action"]])
+def test_a_source_of_training_that_is_nothing_is_named(options: list[str], refused: Refused) -> None:
     assert "'nope': is neither a dataset, nor a file, nor one of the presets crowd, default" in refused(
-        "train", "nope", "--task", "action"
+        "train", "nope", *options
     )
+
+
+def test_an_unknown_task_is_refused_with_the_names_once(refused: Refused) -> None:
+    pytest.importorskip("lightning")
+    line = refused("train", "smoke", "--task", "nope")
+    assert line.endswith("there is no task 'nope'; there are action, attribute, identity, motion, retrieval, text\n")
 
 
 def test_addresses_of_servers_are_no_folders(tmp_path: Path) -> None:
