@@ -84,8 +84,7 @@ def _describe_sample(dataset: AnyPath, sample: int, output: Output) -> None:
     lines = [
         f"{found.path}, sample {sample} of config {header.name}: {found.caption}",
         "",
-        f"  content version  {header.content_version}"
-        + ("" if found.is_current else ": this posegen makes other samples; install one of that content version"),
+        f"  content version  {header.content_version}",
         f"  identity         {header.identity}",
         f"  seed             {header.seed}",
         f"  shard            {found.shard}",
@@ -100,8 +99,10 @@ def _describe_sample(dataset: AnyPath, sample: int, output: Output) -> None:
         "",
         *(f"    {line}" for line in found.python),
     ]
+    if found.obstacle:
+        lines += ["", f"Here, these lines do not make it: {found.obstacle}"]
     document = {name: value for name, value in asdict(found).items() if name not in ("header", "python")}
-    document |= {name: getattr(header, name) for name in _HEADER} | {"python": found.python}
+    document |= {name: getattr(header, name) for name in _HEADER} | {"python": found.python, "obstacle": found.obstacle}
     output.result(document, "\n".join(lines))
 
 

@@ -49,6 +49,8 @@ def load_config(source: str | Path | None = None, overrides: Sequence[str] = (),
     """
     path = find_config("default" if source is None else source)
     data, origins = apply_overrides(_read(path), overrides)
+    # As in a file, so that the dataset is read from any folder: its header keeps the path of its library.
+    data = _with_library(data, Path.cwd())
     for key, value in values.items():
         if value is not None:
             data[key] = value
@@ -200,11 +202,16 @@ def _read(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict | None):
         raise UsageError(f"{path}: must be a group of keys, such as `samples: 100` (got {shown(data)})")
     data = {"name": re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).lstrip("-._")[:64] or "config"} | (data or {})
+    # A relative path in a file starts from the file's folder, so that the file works from any folder.
+    return _with_library(data, path.resolve().parent)
+
+
+def _with_library(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return data of a config with the path of the library from a folder on."""
     story = data.get("story")
-    if isinstance(story, dict) and isinstance(story.get("library"), str):
-        # A relative path in a file starts from the file's folder, so that the file works from any folder.
-        data["story"] = story | {"library": str(path.resolve().parent / os.path.expanduser(story["library"]))}
-    return data
+    if not isinstance(story, Mapping) or not isinstance(story.get("library"), str):
+        return dict(data)
+    return {**data, "story": {**story, "library": str(folder / os.path.expanduser(story["library"]))}}
 
 
 def _is_related(key: str, other: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -100,11 +101,11 @@ class StatementTally:
 
 
 def library_of_dataset(dataset: Dataset) -> Library | None:
-    """Return the library of a dataset; None if library or content version have changed since it was generated."""
-    header = dataset.header
-    if header.content_version != CONTENT_VERSION:
+    """Return the library of a dataset; None if it is gone, or if it or the content version has changed since the generation."""
+    header, folder = dataset.header, dataset.config.story.library
+    if header.content_version != CONTENT_VERSION or not (folder is None or os.path.isdir(folder)):
         return None
-    library = load_library(dataset.config.story.library)
+    library = load_library(folder)
     return library if dataset.config.identity(library) == header.identity else None
 
 

@@ -32,6 +32,7 @@ _POSES = {
     "through_neutral": "transitions near the standing pose",
 }
 _MORE = "--all prints all measures and worst clips; `posegen docs measures` defines them."
+_NOT_CHECKED = "Captions: not checked, because the dataset has no joints or another library than the one posegen finds now"
 _OUTCOMES = {True: "pass", False: "fail", None: "none"}
 
 
@@ -51,7 +52,10 @@ def describe_evaluation(found: Evaluation, head: str, by_encoder: str = "", *, e
         Whether it is of a dataset. Clips have the measures of joints alone.
     """
     sections = [head, _describe_verdict(found), *([by_encoder] if by_encoder else [])]
-    return "\n\n".join([*sections, *(_describe_measures(found, scenes) if everything else [_MORE])])
+    if everything:
+        return "\n\n".join([*sections, *_describe_measures(found, scenes)])
+    unchecked = [_NOT_CHECKED] if scenes and found.statements is None else []
+    return "\n\n".join([*sections, *unchecked, _MORE])
 
 
 def _describe_verdict(found: Evaluation) -> str:
@@ -157,7 +161,7 @@ def _runs(runs: Sequence[Run]) -> str:
 
 def _statements(kinds: dict[str, StatementCounts] | None) -> str:
     if kinds is None:
-        return "Captions: not checked, because the dataset has no joints or another library than the one posegen finds now"
+        return _NOT_CHECKED
     rows = [(kind, f"{found.true:,}", f"{found.false:,}", f"{found.open:,}") for kind, found in kinds.items()]
     wrong = [f"{kind}, false: {'; '.join(found.wrong[:_WORST_SHOWN])}" for kind, found in kinds.items() if found.wrong]
     return "\n".join([table(("", "true", "false", "open"), rows, "Caption statements by the joints"), *wrong])

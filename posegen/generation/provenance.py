@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from posegen.config.identity import differences
-from posegen.config.schema import CONTENT_VERSION, Config, decides_content
+from posegen.config.schema import Config, decides_content
 from posegen.dataset.bucket import AnyPath
 from posegen.dataset.header import read_config
 from posegen.dataset.layout import Header
 from posegen.dataset.read import open_dataset
-from posegen.errors import UsageError
+from posegen.errors import PosegenError, UsageError
+from posegen.generation.header import stored_config
 
 _SEQUENCE = ("variant", "length", "theme", "attempt", "parameters", "dropped")
 
@@ -62,9 +63,13 @@ class Provenance:
         ]
 
     @property
-    def is_current(self) -> bool:
-        """Whether this version of posegen makes the same sample."""
-        return self.header.content_version == CONTENT_VERSION
+    def obstacle(self) -> str:
+        """Why the sample cannot be made again here, such as changed files of actions; empty if it can."""
+        try:
+            stored_config(self.path, self.header)
+        except PosegenError as error:
+            return str(error)
+        return ""
 
 
 def trace_sample(path: str | AnyPath, sample: int) -> Provenance:

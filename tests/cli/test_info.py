@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -106,6 +108,34 @@ def test_a_sample_of_an_own_library_and_changed_groups_is_made_again(
     exec("\n".join(document["python"]), made)
     assert made["joints"].tobytes() == posegen.open(tmp_path / "there")[1].joints.tobytes()
     assert made["config"].story.library == library
+
+
+def test_who_has_another_library_is_told_why_the_sample_is_not_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = library_folder(tmp_path / "mine", {"side": {"less": "hand_height"}})
+    monkeypatch.chdir(tmp_path)
+    changes = ["--set=story.library=mine", "--set=story.themes={yard: 1}", "--set=frames=40"]
+    assert main(["generate", "--config", "smoke", *changes, "--samples", "2", "--workers", "1", "--out", "there"]) == 0
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+
+    def printed(*words: str) -> str:
+        command = [sys.executable, "-m", "posegen", *words]  # a process reads a library once
+        return subprocess.run(command, cwd=elsewhere, env=environment, capture_output=True, text=True, check=True).stdout
+
+    sample, unchecked = ("info", "../there", "--sample", "1"), "Captions: not checked, because"
+    assert "do not make it" not in printed(*sample)
+    assert unchecked not in printed("evaluate", "../there")
+    themes = library / "themes.yaml"
+    themes.write_text(themes.read_text("utf-8").replace("9", "8"), "utf-8")
+    assert re.search(rf"Here, these lines do not make it: .* \({library}\) have changed", printed(*sample))
+    library.rename(tmp_path / "moved")
+    assert f"Here, these lines do not make it: {library}: there is no such folder" in printed(*sample)
+    found = printed("evaluate", "../there")
+    assert unchecked in found
+    assert "false statements in captions" not in found
 
 
 def test_a_sample_that_does_not_exist_is_refused(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -113,13 +113,18 @@ def test_overrides() -> None:
     assert load_config("default", ["variants.position="]).variants.position is None
 
 
-def test_a_library_path_starts_from_the_file(tmp_path: Path) -> None:
+def test_a_library_path_starts_from_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "moves").mkdir()
     write(tmp_path / "moves", "family: odd\nactions: {nod: {parts: [head], duration: [1, 2]}}")
     (tmp_path / "moves/words").mkdir()
     write(tmp_path / "moves/words", "actions: {nod: {verbs: [nods|nodding|nodded|nod]}}", "en.yaml")
     config = load_config(write(tmp_path, "story: {library: moves, actions: {nod: 2}}"))
     assert config.story.library == tmp_path.resolve() / "moves"
+    # One of an option starts from the folder of the command, and is kept: the dataset is read from other folders too.
+    monkeypatch.chdir(tmp_path)
+    given = load_config("smoke", ["story.library=moves"])
+    monkeypatch.chdir(tmp_path.parent)
+    assert given.story.library == Path.cwd() / tmp_path.name / "moves"
     assert config.story.actions == {"nod": 2.0}
 
 

@@ -176,7 +176,7 @@ def _read(step: Step) -> None:
     if keys & {"family", "interactions"}:
         (Path("own") / "actions").mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, Path("own") / ("actions/block.yaml" if "family" in keys else "interactions.yaml"))
-        assert load_config("default", ["story.library=own"]).story.library == Path("own")
+        assert load_config("default", ["story.library=own"]).story.library == Path("own").absolute()
     elif keys <= set(load_config("default").model_dump()):
         assert load_config(str(file)).name
     else:
