@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from io import BytesIO
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from docs.skeleton_figure import posed
 from posegen.config.load import load_config
@@ -191,6 +193,24 @@ def test_a_picture_is_drawn(opened: Opened) -> None:
     page.wait_for_timeout(500)
     assert len(first) > 20_000  # a canvas of one colour takes a tenth
     assert page.locator("#canvas").screenshot() != first
+
+
+@pytest.mark.parametrize("follow", [True, False])
+def test_who_climbs_stays_in_view(opened: Opened, tmp_path: Path, *, follow: bool) -> None:
+    climb = np.concatenate([np.linspace(0, 2.6, 130), np.full(20, 2.6)])
+    joints = np.tile(posed(), (150, 1, 1)) + climb[:, None, None] * [0, 1, 0]
+    out = tmp_path / "page.html"
+    write_report(collection_of_clips("stairs", [NamedClip("up", joints, 25.0, "up")], {}), 1, out, None, Progress())
+    page = opened("#sample=0&frame=149", address=out.as_uri())
+    wait_for_frame(page, 149)
+    if not follow:
+        page.keyboard.press("f")
+    page.wait_for_timeout(500)
+    picture = np.asarray(Image.open(BytesIO(page.locator("#canvas").screenshot())).convert("RGB")).astype(int)
+    is_limb = np.ptp(picture, axis=2) > 90  # blue and red; the floor and the sky are grey
+    high = np.flatnonzero(is_limb.any(axis=1))
+    assert is_limb.sum() > 1000
+    assert 0.03 < high[0] / len(picture) < high[-1] / len(picture) < 0.97
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ const SHADES = 4;
 const OBJECT_SIZES = { ball: 0.09, food: 0.035, cup: 0.04, book: 0.08, bag: 0.12, box: 0.16, bat: 0.05 };
 const UP = new THREE.Vector3(0, 1, 0);
 const SMOOTHED = 12; // frames to either side over which the path of the camera is a mean
+const PELVIS = 1; // metres, about that of people who stand on the floor; the pelvis of those on stairs is higher
 
 /** The scene of a sample. `onFocus` is called with the number of a variant whose tile is double-clicked. */
 export class Stage {
@@ -27,6 +28,7 @@ export class Stage {
     this.scene = new THREE.Scene();
     this.orbit = new THREE.PerspectiveCamera(38, 1, 0.05, 200);
     this.eye = this.orbit.clone();
+    this.target = new THREE.Vector3();
     this.controls = new OrbitControls(this.orbit, canvas);
     Object.assign(this.controls, { enableDamping: false, maxPolarAngle: Math.PI / 2 - 0.02, minDistance: 0.6, maxDistance: 40 });
     this.controls.addEventListener("change", () => (this.dirty = true));
@@ -235,9 +237,8 @@ export class Stage {
     eye.up.copy(UP);
     eye.fov = this.fov(tile);
     eye.aspect = tile.width / tile.height;
-    eye.position.set(orbit.position.x + centre[0], orbit.position.y, orbit.position.z + centre[2]);
-    const { target } = this.controls;
-    eye.lookAt(target.x + centre[0], target.y, target.z + centre[2]);
+    eye.position.fromArray(centre).add(orbit.position);
+    eye.lookAt(this.target.fromArray(centre).add(this.controls.target));
     this.ground.position.set(centre[0], 0, centre[2]);
     this.lit(eye, centre);
     return tile;
@@ -444,7 +445,10 @@ function raise(out, at, metres, spine, neck, head) {
   }
 }
 
-/** Return the smoothed path between all pelvises, its middle and extent, and how far the actors are apart. */
+/**
+ * Return the smoothed path between all pelvises, its middle and extent, and how far the actors are apart. Its height is 0 while
+ * they are as high as on the floor, so that the picture moves up on stairs and not with jumps.
+ */
 function pathOf(variant, actors) {
   const { frames } = variant;
   const raw = new Float32Array(frames * 3);
@@ -456,28 +460,29 @@ function pathOf(variant, actors) {
       continue;
     }
     for (const { metres, size } of there) {
-      raw[frame * 3] += metres[frame * size] / there.length;
-      raw[frame * 3 + 2] += metres[frame * size + 2] / there.length;
+      for (let axis = 0; axis < 3; axis++) raw[frame * 3 + axis] += metres[frame * size + axis] / there.length;
     }
     for (const { metres, size } of there) {
       apart = Math.max(apart, Math.hypot(metres[frame * size] - raw[frame * 3], metres[frame * size + 2] - raw[frame * 3 + 2]));
     }
   }
   const path = new Float32Array(frames * 3);
-  const [low, high] = [[Infinity, Infinity], [-Infinity, -Infinity]];
+  const [low, high] = [[Infinity, Infinity, Infinity], [-Infinity, -Infinity, -Infinity]];
   for (let frame = 0; frame < frames; frame++) {
     const [first, last] = [Math.max(0, frame - SMOOTHED), Math.min(frames, frame + SMOOTHED + 1)];
-    for (const axis of [0, 2]) {
+    for (let axis = 0; axis < 3; axis++) {
       let sum = 0;
       for (let near = first; near < last; near++) sum += raw[near * 3 + axis];
       const mean = sum / (last - first);
-      path[frame * 3 + axis] = mean;
-      low[axis / 2] = Math.min(low[axis / 2], mean);
-      high[axis / 2] = Math.max(high[axis / 2], mean);
+      const value = axis === 1 ? Math.max(0, mean - PELVIS) : mean;
+      path[frame * 3 + axis] = value;
+      low[axis] = Math.min(low[axis], value);
+      high[axis] = Math.max(high[axis], value);
     }
   }
-  const middle = [(low[0] + high[0]) / 2, 0, (low[1] + high[1]) / 2];
-  return { path, middle, apart, reach: Math.hypot(high[0] - low[0], high[1] - low[1]) / 2 + apart };
+  const middle = low.map((value, axis) => (value + high[axis]) / 2);
+  const [x, y, z] = low.map((value, axis) => high[axis] - value);
+  return { path, middle, apart, reach: Math.hypot(x, 1.6 * y, z) / 2 + apart }; // a picture is wider than high
 }
 
 /** Draw a camera as a pyramid 0.6 m deep. */
