@@ -21,6 +21,7 @@ import pytest
 
 from posegen.cli.main import posegen as program
 from posegen.config.load import load_config
+from posegen.errors import UsageError
 from posegen.yaml_files import read_yaml
 from tests.docs.pages import PAGES, Step, commands, steps
 from tests.docs.world import make_data, make_models, run
@@ -210,5 +211,6 @@ def test_a_command_on_a_page_is_valid(page: str, command: str) -> None:
         assert found is not None, command
     try:
         found.make_context(found.name, list(arguments))
-    except click.BadParameter as error:  # its files exist for those who follow the page
-        assert "does not exist" in error.format_message(), f"{page}: {command}: {error.format_message()}"  # noqa: PT017
+    except (click.BadParameter, UsageError) as error:  # its files exist for those who follow the page
+        message = error.format_message() if isinstance(error, click.BadParameter) else str(error)
+        assert re.search("does not exist|is neither a dataset, nor a file", message), f"{page}: {command}: {message}"
