@@ -148,6 +148,8 @@ def collection_of_dataset(path: Path) -> Collection:
         "frames": f"up to {header.frames} at {header.fps} FPS",
         "licence": header.licence,
     }
+    if header.created is not None:
+        provenance["created"] = f"{header.created.date} by posegen {header.created.posegen}"
     return Collection(
         path.name, "dataset", len(dataset), page_size, header.variants, provenance, read_rows, read_sample, read_overview
     )

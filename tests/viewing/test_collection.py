@@ -60,6 +60,13 @@ def read(collection: Collection, number: int) -> tuple[dict[str, Any], list[NDAr
     return sample, blocks
 
 
+def test_the_provenance_is_that_of_the_header(dataset: Dataset, collection: Collection) -> None:
+    header = dataset.header
+    assert header.created is not None
+    expected = {"identity": header.identity, "seed": "0", "created": f"{header.created.date} by posegen {posegen.__version__}"}
+    assert {name: collection.provenance[name] for name in expected} == expected
+
+
 def test_every_variant_shows_the_joints_of_the_dataset(dataset: Dataset, collection: Collection) -> None:
     for number in range(SAMPLES):
         sample, blocks = read(collection, number)
