@@ -240,6 +240,7 @@ def test_archives_hold_every_clip(dataset, tmp_path: Path) -> None:  # type: ign
     assert len(set(labels.values())) > 10
 
 
+@pytest.mark.slow
 def test_a_killed_export_is_completed(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     command = [sys.executable, "-m", "posegen", "export", str(dataset.path), "--to", "humanml3d", "--workers", "1", "-o"]
     subprocess.run([*command, str(tmp_path / "whole")], check=True, capture_output=True)

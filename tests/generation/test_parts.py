@@ -134,6 +134,7 @@ def test_another_dataset_is_refused(small: Config, tmp_path: Path) -> None:
         posegen.generate(other, samples=4, workers=1, out=tmp_path / "dataset", part=Part(1, 1))
 
 
+@pytest.mark.slow
 def test_parts_derive_what_one_run_derives(fourteen: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     whole, path = (Path(shutil.copytree(fourteen, tmp_path / name)) for name in ("whole", "dataset"))
     posegen.derive(whole, ["velocity"], workers=1)

@@ -16,6 +16,7 @@ from tests.mocap.test_import import FPS, clips_of
 PAGE = Path(__file__).parents[2] / "docs" / "own-clips.md"
 
 
+@pytest.mark.slow
 def test_the_page_leads_to_a_dataset(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -80,6 +80,7 @@ def test_models_of_motion(name: str, dataset: Path, tmp_path: Path) -> None:
                 assert predicted["vector"] == pytest.approx(output.tolist(), abs=1e-5)
 
 
+@pytest.mark.slow
 def test_attribute_from_captions(dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = run_of(tmp_path / "run", find_task("attribute").restored("words"))
     session = onnx_session(run)

@@ -197,6 +197,7 @@ def test_a_stopped_run_resumes_with_the_same_weights(prices: Path, trained: Path
         learn(prices, "weight", tmp_path / "run", *ENOUGH)
 
 
+@pytest.mark.slow
 def test_loading_processes_give_the_same_weights(prices: Path, tmp_path: Path) -> None:
     runs = [tmp_path / "own", tmp_path / "other"]
     recorder = tiny.Recorder()
@@ -241,6 +242,7 @@ def test_an_exported_model_returns_prices(prices: Path, trained: Path, tmp_path:
     assert (about["output"], about["columns"]["texts"]) == ("price, in its unit", ["brand", "title", "condition"])
 
 
+@pytest.mark.slow
 def test_categories_are_learned(prices: Path, tmp_path: Path) -> None:
     measures = learn(prices, "condition", tmp_path / "run", "steps=2", task="attribute").measures
     assert measures["chance"] == 0.25
@@ -287,6 +289,7 @@ def test_the_command_reports_what_does_not_fit(
     assert reported in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_embedded_pairs_of_texts_are_read(tmp_path: Path) -> None:
     drawn = np.random.default_rng(0)
     words = ("red coat", "blue shirt", "green boots", "grey scarf")

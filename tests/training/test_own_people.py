@@ -100,6 +100,7 @@ def test_few_clips_shrink_the_batch(folder: Path, tmp_path: Path) -> None:
     assert any(line.startswith("warning: batches of 64 instead of 512") for line in recorder.said)
 
 
+@pytest.mark.slow
 def test_labels_come_from_a_table(folder: Path, joints: np.ndarray, tmp_path: Path) -> None:
     names = sorted(path.relative_to(folder).as_posix() for path in folder.glob("*/*.npy"))
     kinds = ["slow" if number % 2 else "fast" for number in range(len(names))]
@@ -119,6 +120,7 @@ def test_labels_come_from_a_table(folder: Path, joints: np.ndarray, tmp_path: Pa
         labels_of_clips(tmp_path / "clips.npz", names[:3], "kind")
 
 
+@pytest.mark.slow
 def test_folders_of_other_formats_are_read(joints: np.ndarray, tmp_path: Path) -> None:
     """BVH of another rate, and files that cannot be read, which are named."""
     clips, names = tmp_path / "clips", []
@@ -145,6 +147,7 @@ def test_folders_of_other_formats_are_read(joints: np.ndarray, tmp_path: Path) -
         read_own_clips(flat, 25.0)
 
 
+@pytest.mark.slow
 def test_a_number_of_clips_is_estimated(folder: Path, joints: np.ndarray, tmp_path: Path) -> None:
     """The scale of the bodies, which their heights show."""
     files = sorted(folder.glob("*/*.npy"))

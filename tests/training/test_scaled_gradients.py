@@ -28,6 +28,7 @@ def scaled(trainer: Any, **options: Any) -> lightning.Trainer:
     return made
 
 
+@pytest.mark.slow
 def test_the_scale_is_resumed_with_the_run(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lightning, "Trainer", partial(scaled, lightning.Trainer))
     run = tmp_path / "run"

@@ -164,6 +164,7 @@ def test_actions_are_predicted_for_each_actor(crowd: Path, tmp_path: Path) -> No
     assert first == [(variant, actor) for variant in dataset.header.variants for actor in range(counts[0])]
 
 
+@pytest.mark.slow
 def test_scenes_are_retrieved_and_generated(crowd: Path, dataset: Path, tmp_path: Path) -> None:
     embed(crowd, encoder="hashing-for-tests")
     for task in ("retrieval", "motion"):
@@ -185,6 +186,7 @@ def test_scenes_are_retrieved_and_generated(crowd: Path, dataset: Path, tmp_path
     assert people in {1, 2, 3}
 
 
+@pytest.mark.slow
 def test_models_of_one_person_refuse_several(
     crowd: Path, dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
