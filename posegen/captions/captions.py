@@ -79,24 +79,28 @@ def write_captions(scenes: Scenes, library: Library, config: Config, segments: S
         A caption of each of :data:`KINDS`. Sequences with equal captions share them, so they must not be changed.
     """
     inputs, grammar = collect_inputs(scenes, library, segments), grammar_of(library)
+    # Most variants of a sample show what the base shows, and most of the others have the same words.
+    contents = [
+        scene + inputs.whole[8 * first : 8 * last]
+        for scene, first, last in zip(inputs.scene, inputs.bounds, inputs.bounds[1:], strict=False)
+    ]
+    firsts: dict[bytes, int] = {}
+    for i, each in enumerate(contents):
+        firsts.setdefault(each, i)
+    distinct = list(firsts.values())
     sequence = np.repeat(np.arange(len(scenes)), np.diff(inputs.bounds))
+    rows = np.flatnonzero(np.isin(sequence, distinct))
     choices = _choices(config, scenes, 0, len(KINDS) * _DRAWS).reshape(-1, len(KINDS), _DRAWS)
     wordings = []
     for number, kind in enumerate(KINDS):
         own = choices[sequence, number, FIRST_SEGMENT + inputs.planned % _SEGMENT_NUMBERS]
-        clauses = grammar.clauses(inputs.facts, DETAILS[kind], own)
-        wordings.append(Wording(grammar, kind, inputs, clauses, own.tolist(), config.captions.identity * CHOICES))
-    chosen, themes = choices[:, :, :FIRST_SEGMENT].tolist(), list(library.themes)
-    # Most variants of a sample show what the base shows, and most of the others have the same words.
-    by_contents: dict[bytes, list[Caption]] = {}
+        clauses = np.empty(len(sequence), object)
+        clauses[rows] = grammar.clauses(inputs.facts.at(rows), DETAILS[kind], own[rows])
+        wordings.append(Wording(grammar, kind, inputs, clauses.tolist(), own.tolist(), config.captions.identity * CHOICES))
+    chosen, themes, theme = choices[:, :, :FIRST_SEGMENT].tolist(), list(library.themes), scenes.theme.tolist()
     written: dict[Any, Caption] = {}
-    found = []
-    for i, (theme, first, last) in enumerate(zip(scenes.theme.tolist(), inputs.bounds, inputs.bounds[1:], strict=False)):
-        contents = inputs.scene[i] + inputs.whole[8 * first : 8 * last]
-        if contents not in by_contents:
-            by_contents[contents] = _captions(wordings, i, themes[theme], chosen[i], contents, written)
-        found.append(by_contents[contents])
-    return found
+    by_contents = {contents[i]: _captions(wordings, i, themes[theme[i]], chosen[i], contents[i], written) for i in distinct}
+    return [by_contents[each] for each in contents]
 
 
 def _choices(config: Config, scenes: Scenes, first: int, count: int) -> Array:

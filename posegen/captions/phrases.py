@@ -44,9 +44,11 @@ CaptionText = tuple[str, list[Statement]]
 
 def named_theme(wording: Wording, actors: Sequence[Actor], theme: str, choice: Sequence[int]) -> str:
     """Return the theme whose place the caption names: empty for most captions, and where an action does not fit every place."""
+    if choice[PLACE] >= wording.identity:
+        return ""
     actions, clauses = wording.grammar.words["actions"], wording.clauses
     placeless = any(actions[clauses[row].action].get("placeless") for actor in actors for row in actor.events)
-    return "" if placeless or choice[PLACE] >= wording.identity else theme
+    return "" if placeless else theme
 
 
 def actor_phrases(wording: Wording, actor: Actor, style: str, pick: int) -> list[Phrase]:

@@ -312,6 +312,10 @@ class SegmentFacts(NamedTuple):
     distinct: list[Facts]
     number: Array
 
+    def at(self, rows: Array) -> SegmentFacts:
+        """Return the facts of the segments at some indices."""
+        return SegmentFacts(self.distinct, self.number[rows])
+
 
 def segment_facts(segments: Segments, library: Library, unfinished: Array | None = None) -> SegmentFacts:
     """Collect the facts of each segment.
