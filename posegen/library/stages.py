@@ -23,12 +23,14 @@ class Key(StrictModel):
     """A key pose: values of channels at one moment.
 
     `at` is the share of the stage's duration. Between keys a channel moves by minimum jerk. With `through`, it does not stop at
-    this key. See :class:`Action` for `offsets`.
+    this key. With `turns`, it does not rest where it turns back: it is slowed down and sped up at once, as in a squat. See
+    :class:`Action` for `offsets`.
     """
 
     at: Share
     pose: dict[str, float]
     through: bool = False
+    turns: bool = False
     offsets: Offsets = []
 
     @model_validator(mode="after")

@@ -34,7 +34,7 @@ LEAN_ASIDE, LEAN_BACK = 0.04, 0.03
 """Lean of the trunk for each turn that an arm is raised aside or ahead: 3 degrees for an arm held out."""
 MOST_RUNNING_SWING = 1.15
 """Largest factor on the arm swing in running: in a fast run the upper arm reaches the end of its range behind."""
-WALKING_POSTURE, RUNNING_POSTURE = 0.2, 0.4
+WALKING_POSTURE, RUNNING_POSTURE = 0.15, 0.4
 """Shares of the posture of the arms that are left in walking, and in running, which bends all arms."""
 WALKING_BEND, MOST_WALKING_BEND = 5.0 / 360, 12.0 / 360
 """Turns by which a swinging arm is bent like a resting one, and by which it is bent at most: walkers do not carry their arms as

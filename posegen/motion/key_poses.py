@@ -12,7 +12,7 @@ from posegen.constants import GRAVITY
 from posegen.kernels import Array, Scalar, kernel
 from posegen.library.channels import CHANNELS, HAND_CHANNELS
 from posegen.motion.habits import OFFSETS, drawn_offset, habit_lag, habit_offset, habit_size, hanging_offset
-from posegen.motion.library_tables import CYCLE, ENTER, EXIT, FLOOR, SEAT, ActionTables
+from posegen.motion.library_tables import CYCLE, ENTER, EXIT, FLOOR, SEAT, TURNING_BACK, ActionTables
 from posegen.motion.trigonometry import sin_turns
 from posegen.motion.workspace import Clock, Curve, Segment, between, fill_row, frame_window
 
@@ -24,6 +24,10 @@ FIRST_HAND = len(CHANNELS) - 2 * len(HAND_CHANNELS)
 """First of the channels of the hands; they are the last channels."""
 TIME, VALUE, SLOPE, PUSH = range(4)
 """Rows of the key poses of a channel: seconds, value, its first and its second derivative."""
+LEAST_JERK = 20.0 / 3.0
+"""Second derivative at a key where a channel turns back, as a multiple of the mean slope divided by the seconds: with it, the
+quintic between a rest and a turn has no jerk at the turn, and the least in all.
+"""
 UNEVEN = 0.14
 """Width of the distribution of begin and end of a repetition, as a share of its duration."""
 RESIZED, RESIZED_TOGETHER, SHIFTED = 0.45, 0.3, 1.2
@@ -235,7 +239,7 @@ def passes_on(segment: Segment, actions: ActionTables, c: int, at_end: bool) -> 
 
 
 @kernel
-def set_knot(curve: Curve, n: int, time: Scalar, value: Scalar, through: bool) -> int:
+def set_knot(curve: Curve, n: int, time: Scalar, value: Scalar, through: int) -> int:
     """Write key pose `n` of a curve and return the number of the next one."""
     curve.knots[TIME, n], curve.knots[VALUE, n], curve.moving[n] = time, value, through
     return n + 1
@@ -296,7 +300,10 @@ def stage_knots(
 
 @kernel
 def knot_speeds(knots: Array, moving: Array, n: int) -> None:
-    """Write the slope at each key pose: 0 at rest, that of the parabola at take-off and landing, else by its neighbours."""
+    """Write the slope at each key pose: 0 at rest, that of the parabola at take-off and landing, else by its neighbours.
+
+    Where a channel turns back, its second derivative keeps the jerk at the key at 0.
+    """
     knots[SLOPE, 0] = knots[SLOPE, n - 1] = 0.0
     launched = False
     for i in range(1, n - 1):
@@ -304,7 +311,11 @@ def knot_speeds(knots: Array, moving: Array, n: int) -> None:
         span, next_span = knots[TIME, i] - knots[TIME, i - 1], knots[TIME, i + 1] - knots[TIME, i]
         before = (knots[VALUE, i] - knots[VALUE, i - 1]) / max(span, 1e-3)
         after = (knots[VALUE, i + 1] - knots[VALUE, i]) / max(next_span, 1e-3)
-        if knots[PUSH, i] != 0:
+        if moving[i] == TURNING_BACK:
+            # The lesser of both sides, so that neither overshoots.
+            push = LEAST_JERK * min(abs(before) / max(span, 1e-3), abs(after) / max(next_span, 1e-3))
+            knots[PUSH, i] = (push if after > 0 else -push) if before * after < 0 else 0.0
+        elif knots[PUSH, i] != 0:
             launched = not launched
             # In free fall the mean speed is reached at half of the time.
             change = -0.5 * knots[PUSH, i] * next_span if launched else 0.5 * knots[PUSH, i] * span
@@ -356,17 +367,17 @@ def knots_of_channel(
     hold = actions.pose[segment.kind, c] * unit * size
     hold += unit * drawn_offset(habits, segment, actions.pose_offsets, segment.kind, c)
     hold += hanging_offset(habit_offset(habits, segment, c, is_used(segment, actions, c)), c, hold)
-    n = set_knot(curve, 0, segment.start, 0.0, False)
+    n = set_knot(curve, 0, segment.start, 0.0, 0)
     n = stage_knots(curve, segment, actions, draws, habits, c, ENTER, 0, unit, n)
     if not passes_on(segment, actions, c, False):
-        n = set_knot(curve, n, enter_end, hold, False)
+        n = set_knot(curve, n, enter_end, hold, 0)
     before = n
     for number in range(segment.repetitions):
         n = stage_knots(curve, segment, actions, draws, habits, c, CYCLE, number, unit, n)
     if n == before:
-        n = set_knot(curve, n, exit_begin, hold, False)
+        n = set_knot(curve, n, exit_begin, hold, 0)
     n = stage_knots(curve, segment, actions, draws, habits, c, EXIT, 0, unit, n)
-    n = set_knot(curve, n, segment.end, 0.0, False)
+    n = set_knot(curve, n, segment.end, 0.0, 0)
     for i in range(n):
         curve.knots[PUSH, i] /= leg
     knot_speeds(curve.knots, curve.moving, n)
@@ -380,13 +391,13 @@ def travel_knots(curve: Curve, segment: Segment, actions: ActionTables, draws: A
     What a repetition takes longer, it is slower, so that the path keeps its size at any tempo.
     """
     fill_row(curve.knots[PUSH], 0.0)
-    n = set_knot(curve, 0, segment.start, 0.0, False)
+    n = set_knot(curve, 0, segment.start, 0.0, 0)
     for number in range(segment.repetitions):
         begin, length = repetition_span(segment, draws, number)
         for i in range(segment.first_travel + (number > 0), segment.last_travel):
             rate = actions.travel[i, column] * segment.cycle / length
-            n = set_knot(curve, n, begin + actions.travel[i, 0] * length, rate, True)
-    n = set_knot(curve, n, segment.end, 0.0, False)
+            n = set_knot(curve, n, begin + actions.travel[i, 0] * length, rate, 1)
+    n = set_knot(curve, n, segment.end, 0.0, 0)
     knot_speeds(curve.knots, curve.moving, n)
     return n
 

@@ -25,6 +25,8 @@ from posegen.skeleton import CONTACTS, JOINT_LIMITS, PARTS
 PLANTED, GAIT, FLIGHT, SEAT, FLOOR = range(5)
 SUPPORTS = {"planted": PLANTED, "gait": GAIT, "flight": FLIGHT, "seat": SEAT, "floor": FLOOR}
 ENTER, CYCLE, EXIT = 0, 1, 2
+TURNING_BACK = 2
+"""In `key_through`: a channel turns back at the key without rest."""
 _STAGES = ("enter", "cycle", "exit")
 RETURNED, PLACED = 1, 2
 """How an action places its feet: where they were before, or where its foot channels put them."""
@@ -91,7 +93,8 @@ class ActionTables(NamedTuple):
     parts : bool [2 * actions, parts]
         Body parts that are labelled with the action when it is a layer.
     key_stage, key_at, key_through : [keys]
-        The keys of all actions; those of one action are `first_key` to `last_key`.
+        The keys of all actions; those of one action are `first_key` to `last_key`. A channel rests at a key, moves through it
+        (1), or turns back there without rest (TURNING_BACK).
     key_pose, key_given : [keys, channels]
     pose_offsets, key_offsets : float [offsets, 2 * actions, channels], float [offsets, keys, channels]
         What a number of a person adds to each pose.
@@ -197,7 +200,7 @@ def _stacked(offsets: list[list[Array]]) -> Array:
     return out
 
 
-def _keys(action: Action, near: str, pose: Array, used: Array) -> list[tuple[int, float, bool, Array, Array, list[Array]]]:
+def _keys(action: Action, near: str, pose: Array, used: Array) -> list[tuple[int, float, int, Array, Array, list[Array]]]:
     stages: tuple[list[Key], ...] = (action.enter_keys, action.cycle_keys, action.exit_keys)
     rows = []
     for stage, keys in enumerate(stages):
@@ -211,7 +214,8 @@ def _keys(action: Action, near: str, pose: Array, used: Array) -> list[tuple[int
                 own = _offsets(action.offsets, near)
                 offsets = [np.where(given, *pair) for pair in zip(offsets or [0 * each for each in own], own, strict=True)]
                 row, given = np.where(given, row, pose), given | used
-            rows.append((stage, key.at, key.through, row, given, offsets))
+            passing = TURNING_BACK if key.turns else int(key.through)
+            rows.append((stage, key.at, passing, row, given, offsets))
     return rows
 
 
@@ -342,7 +346,7 @@ def _is_idle(action: Action) -> bool:
 def library_tables(library: Library) -> ActionTables:
     """Return the arrays of the actions of `library` (hashed by identity) and of the gaits."""
     rows: list[dict[str, Any]] = []
-    keys: list[tuple[int, float, bool, Array, Array, list[Array]]] = []
+    keys: list[tuple[int, float, int, Array, Array, list[Array]]] = []
     offsets: list[list[Array]] = []
     series: list[tuple[int, Array, Array]] = []
     intervals: list[tuple[int, int, float, float]] = []
@@ -408,7 +412,7 @@ def library_tables(library: Library) -> ActionTables:
     return ActionTables(
         key_stage=np.asarray([k[0] for k in keys], np.int64),
         key_at=np.asarray([k[1] for k in keys], np.float64),
-        key_through=np.asarray([k[2] for k in keys], bool),
+        key_through=np.asarray([k[2] for k in keys], np.int8),
         key_pose=np.asarray([k[3] for k in keys]).reshape(-1, len(CHANNELS)),
         key_given=np.asarray([k[4] for k in keys], bool).reshape(-1, len(CHANNELS)),
         pose_offsets=_stacked(offsets),

@@ -212,8 +212,8 @@ class Curve(NamedTuple):
         Seconds of the keys of all channels.
     knots : float [4, knots]
         Time, value, first and second derivative at each key pose of the channel.
-    moving : bool [knots]
-        Whether the channel moves through a key pose without rest.
+    moving : int8 [knots]
+        Whether the channel moves through a key pose without rest, as `key_through` of the library tables.
     """
 
     times: Array
@@ -296,7 +296,7 @@ def empty_workspace(frames: int, segments: int, knots: int = KNOTS) -> Workspace
         lifted=np.zeros((2, frames), bool),
         # Two stances are at least one frame apart.
         stances=np.zeros((2, frames // 2 + 1, 8)),
-        curve=Curve(np.zeros(knots), np.zeros((4, knots)), np.zeros(knots, bool)),
+        curve=Curve(np.zeros(knots), np.zeros((4, knots)), np.zeros(knots, np.int8)),
         series=np.zeros(1 + 2 * HARMONICS, np.float32),
         angles=np.zeros(4),
         strides=np.zeros((segments, STRIDE_PARAMETERS)),

@@ -16,6 +16,7 @@ from posegen.motion.key_poses import (
     fill_track,
     flight_begin,
     flight_seconds,
+    knot_speeds,
     knots_of_channel,
     passes_on,
     repetition_offset,
@@ -24,7 +25,7 @@ from posegen.motion.key_poses import (
     stage_bounds,
     time_in_cycle,
 )
-from posegen.motion.library_tables import library_tables
+from posegen.motion.library_tables import TURNING_BACK, library_tables
 from posegen.motion.workspace import KNOTS, Clock, empty_workspace
 from posegen.scene import DRAWS
 from tests.motion.scripted import LIBRARY, leg_length, person, segment
@@ -77,6 +78,29 @@ def test_curves_pass_through_their_keys_smoothly(seed: int) -> None:
     before, after = (row[inner] - row[inner - 1]) / step, (row[inner + 1] - row[inner]) / step
     np.testing.assert_allclose(before, speeds[1:-1], atol=0.02)
     np.testing.assert_allclose(after, speeds[1:-1], atol=0.02)
+
+
+@given(st.floats(0.2, 2), st.floats(0.2, 2), st.floats(0.1, 1))
+def test_a_channel_turns_back_without_rest_and_with_less_jerk(down: float, up: float, depth: float) -> None:
+    times, values = [0.0, down, down + up], [0.0, -depth, 0.0]
+    knots, step = np.zeros((4, KNOTS)), 1e-3
+    knots[0, :3], knots[1, :3] = times, values
+    jerks = []
+    for passing in (0, TURNING_BACK):
+        moving = np.zeros(KNOTS, np.int8)
+        moving[1] = passing
+        knot_speeds(knots, moving, 3)
+        assert knots[2, 1] == 0
+        # As far down and up as between two rests, but it is pushed up all the time that it is near the turn.
+        assert knots[3, 1] == pytest.approx(20 / 3 * depth / max(down, up) ** 2 if passing else 0.0)
+        seconds = np.arange(0, down + up - step / 2, step)
+        row = track(times, values, knots[2, :3], knots[3, :3], seconds).astype(np.float64)
+        assert row.min() == pytest.approx(-depth, rel=1e-3)
+        assert row.max() < 1e-3 * depth
+        coarse = row[::20]
+        jerks.append(np.square(np.diff(coarse, 3)).mean())
+    if 0.8 < down / up < 1.25:
+        assert jerks[1] < 0.7 * jerks[0]
 
 
 def test_only_limbs_and_trunk_pass_directly_from_one_segment_to_the_next() -> None:

@@ -91,7 +91,7 @@ def test_keys_have_stages_and_cycles_close(salute: ActionTables) -> None:
         keys = scope(salute, "key", side)
         assert salute.key_stage[keys].tolist() == [ENTER, CYCLE, CYCLE, EXIT]
         assert salute.key_at[keys].tolist() == [0.5, 0.5, 1.0, 0.2]
-        assert salute.key_through[keys].tolist() == [True, False, False, False]
+        assert salute.key_through[keys].tolist() == [1, 0, 0, 0]
         enter, half, end, leave = salute.key_pose[keys]
         given = salute.key_given[keys]
         assert value(enter, "trunk_lateral") == pytest.approx(0.01 * sign)

@@ -140,13 +140,14 @@ def test_footprints_lie_under_the_passing_body() -> None:
     planted = np.zeros(frames, np.bool_)
     mark_contact(root, 0, np.zeros(frames, np.bool_), planted)
     count = find_stances(planted, stances)
-    plan_footprints(root, leg, 0, widths, FOOT, stances[:count])
+    plan_footprints(root, leg, 0, widths, 0.0, FOOT, stances[:count])
     assert count == 3
     np.testing.assert_allclose(stances[:2, PRINT_Z], np.array([0.3, 0.3 + speed]) - PRINT_BACK * FOOT[1], atol=1e-3)
     np.testing.assert_allclose(stances[:3, PRINT_X], 0.05, atol=1e-6)
     np.testing.assert_allclose(stances[:3, PRINT_YAW], 0.02, atol=1e-6)
     root[APART] = 0.1  # the feet are further out by this
-    plan_footprints(root, leg, 1, widths, FOOT, stances[:count])
+    plan_footprints(root, leg, 1, widths, 0.05, FOOT, stances[:count])
+    np.testing.assert_allclose(stances[0, PRINT_Z], 0.35 - PRINT_BACK * FOOT[1], atol=1e-3)  # about the hips
     np.testing.assert_allclose(stances[:3, PRINT_X], -0.15, atol=1e-6)
     np.testing.assert_allclose(stances[:3, PRINT_YAW], -0.02, atol=1e-6)
 

@@ -16,7 +16,7 @@ from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
 from posegen.motion.workspace import Person, Workspace, between
 
 HIP, KNEE, TILT = (CHANNELS.index(name) for name in ("left_hip_flexion", "left_knee_flexion", "pelvis_tilt"))
-PRINT_BACK, RUN_PRINT_BACK = 0.21, 0.365
+PRINT_BACK, RUN_PRINT_BACK = 0.165, 0.41
 """Distance of a walking footprint behind the mean of the nominal foot, in lengths from ankle to ball, so that the foot is
 within reach at landing with a nearly straight leg; and the addition in running.
 """
@@ -124,7 +124,7 @@ def rest_frame(root: Array, first: int, last: int) -> int:
 
 
 @kernel
-def plan_footprints(root: Array, leg: Array, side: int, widths: Array, foot: Array, stances: Array) -> None:
+def plan_footprints(root: Array, leg: Array, side: int, widths: Array, ahead: Scalar, foot: Array, stances: Array) -> None:
     """Write the footprint of each stance: about the position of the nominal foot while the body passes over it.
 
     Parameters
@@ -134,6 +134,8 @@ def plan_footprints(root: Array, leg: Array, side: int, widths: Array, foot: Arr
     widths : float [4]
         Half the distance between the feet in walking and in standing (metres), toe-out (turns), and the distance by which the
         left foot stands ahead of the middle (metres).
+    ahead : float
+        Distance in metres of the hips ahead of the pelvis joint, which follows the path. The legs of a gait hang on the hips.
     foot : float [4]
     stances : float [stances, 8], changed
     """
@@ -175,12 +177,12 @@ def plan_footprints(root: Array, leg: Array, side: int, widths: Array, foot: Arr
             fast = max(0.0, abs(root[rows.SPEED, f]) - FAST_WALK) * (1.0 - root[rows.RUN_WEIGHT, f])
             sprinting = max(0.0, abs(root[rows.SPEED, f]) - FAST_RUN) * root[rows.RUN_WEIGHT, f]
             back = PRINT_BACK + RUN_PRINT_BACK * root[rows.RUN_WEIGHT, f]
-            forward = total / max(weights, 1e-3) - back * foot[rows.FOOT_BALL]
+            forward = total / max(weights, 1e-3) + ahead - back * foot[rows.FOOT_BALL]
             forward -= FAST_PRINT_BACK * fast + FAST_RUN_BACK * sprinting
         elif first > 0 and root[rows.RATE, first] > 0 and root[rows.RISING, first] == 0:
             # If the last step to the place of rest would be too long, the foot rests a little before that place.
             far = (x - root[rows.PATH_X, first]) * s + (z - root[rows.PATH_Z, first]) * c + forward
-            usual = leg[rows.FORWARD, first] - PRINT_BACK * foot[rows.FOOT_BALL] + LONGER_LAST_STEP
+            usual = leg[rows.FORWARD, first] + ahead - PRINT_BACK * foot[rows.FOOT_BALL] + LONGER_LAST_STEP
             forward -= min(max(far - max(usual, 0.0), 0.0), MOST_BEFORE)
         aside = out * (widths[1] + gait * (widths[0] - widths[1]) + root[rows.APART, f])
         stance[rows.PRINT_X] = x + forward * s + aside * c
@@ -513,7 +515,7 @@ def plan_stances(work: Workspace, person: Person, guided: bool, step: Scalar) ->
         stances = work.stances[side, : work.counts[side]]
         time_stances(root, side, stances)
         flatten_stances(leg, stances, root[rows.RATE], step)
-        plan_footprints(root, leg, side, person.widths, foot, stances)
+        plan_footprints(root, leg, side, person.widths, float(person.offsets[1, 2]), foot, stances)
         if guided:
             channels = work.channels[FOOT_CHANNELS[side] : FOOT_CHANNELS[side] + 4]
             guide_pitch(root, channels[rows.FOOT_PITCH], leg)

@@ -48,12 +48,14 @@ OBLIQUITY_BY_SPEED = (0.30, 0.54, 0.75, 1.0, 1.34, 1.56)
 ROTATION: Series = (-0.04, [3.74, 0.01, 0.34, 0.01, 0.26], [2.10, 0.01, -0.37])
 ROTATION_BY_SPEED = (0.30, 0.98, 0.99, 1.0, 1.45, 1.82)
 TILT: Series = (11.59, [0.0, 0.41], [0.0, -0.72])
+KNEES_AHEAD: Series = (-5.0, [], [])
+"""Rotation of the hips from the direction of the feet: toes point out by some 7 degrees, knees ahead (Schwartz et al. 2008)."""
 HIP_ADDUCTION: Series = (-0.34, [0.48, -0.05, -1.59], [4.94, -0.50, 0.46])
 # Published relative to an upright thorax (-9.3); the uppermost spine joint is turned back by some 6 degrees against it.
 SHOULDER: Series = (-15.3, [-14.40, 0.19, -0.53], [-0.31, -1.32, 0.48])
 ELBOW: Series = (36.22, [-12.16, 2.46, 0.08], [-1.79, 0.27, -0.67])
 # Published with the markers of elbows, which lie outside the joints (11.1); arms hang close to vertical.
-SHOULDER_ABDUCTION: Series = (5.0, [-3.22], [0.0])
+SHOULDER_ABDUCTION: Series = (3.0, [-3.22], [0.0])
 TRUNK_ROTATION: Series = (0.0, [7.43], [0.0])
 TRUNK_NOD: Series = (0.0, [0.0, 1.12], [0.0, -0.44])
 """Flexion of the trunk in walking: twice a stride, furthest forward about touch-down (Thorstensson et al. 1984)."""
@@ -121,6 +123,7 @@ def walk_table(knot: int) -> Array:
     set_both_sides(table, "knee_flexion", series_row(KNEE[knot]))
     set_both_sides(table, "ankle_dorsiflexion", series_row(ANKLE[knot]))
     set_both_sides(table, "hip_abduction", -series_row(HIP_ADDUCTION))
+    set_both_sides(table, "hip_rotation", series_row(KNEES_AHEAD))
     set_both_sides(table, "shoulder_flexion", series_row(SHOULDER, arms))
     set_both_sides(table, "shoulder_abduction", series_row(SHOULDER_ABDUCTION, arms))
     # The posture of a person adds some 9 degrees to the bend of a walking elbow.

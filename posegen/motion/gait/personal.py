@@ -18,13 +18,13 @@ HIPS, KNEES, ANKLES, SHOULDERS, ELBOWS = (
     tuple(channels_named(name))
     for name in ("hip_flexion", "knee_flexion", "ankle_dorsiflexion", "shoulder_flexion", "elbow_flexion")
 )
-SWING_BEND = 0.1762, (-0.0797, -0.2105, 0.1012, 0.0396, -0.0281, -0.0006), (-0.3103, 0.1158, 0.1078, -0.0624, -0.0091, 0.0092)
-"""A knee that bends further in its swing: ((1 + cos) / 2)^10 about 71 per cent of the stride, 1 at its peak."""
-MORE_BEND, MORE_RUNNING_BEND, FASTER_BEND = 3.4 / 360, 9.0 / 360, 2.7 / 360
+SWING_BEND = 0.1762, (-0.1272, -0.1645, 0.1391, -0.0046, -0.0263, 0.0071), (-0.2940, 0.1751, 0.0501, -0.0738, 0.0134, 0.0059)
+"""A knee that bends further in its swing: ((1 + cos) / 2)^10 about 68.5 per cent of the stride, 1 at its peak."""
+MORE_BEND, MORE_RUNNING_BEND, FASTER_BEND = 5.0 / 360, 9.0 / 360, 2.7 / 360
 """Turns by which the knee of each person bends further in its swing than the mean of many, which is flatter since their peaks
 differ in time: in walking, in running at 3 m/s, and by how much less for each m/s above.
 """
-CROUCH, MEAN_CROUCH, LEAST_CROUCH = 3.0 / 360, 0.5 / 360, -2.5 / 360
+CROUCH, MEAN_CROUCH, LEAST_CROUCH = 3.0 / 360, 1.0 / 360, -2.5 / 360
 """Standard deviation of the flexion of a knee throughout the stride, what is taken off it so that the mean is 0, and its least
 value: legs are nearly straight already.
 """
@@ -32,7 +32,7 @@ SWING_KNEE = 4.0 / 360
 """Standard deviation of the additional bend of a swinging knee."""
 STRIDE, PUSH = 0.04, 0.1
 """Standard deviations of the size of the curves of hips and ankles."""
-TILTED, SHOULDER, ELBOW = 2.5 / 360, 4.0 / 360, 6.0 / 360
+TILTED, SHOULDER, ELBOW = 2.5 / 360, 3.0 / 360, 6.0 / 360
 """Standard deviations of the offsets of pelvic tilt, shoulders and elbows."""
 TURNING, NODDING = 0.25, 0.45
 """Standard deviations of the size of the swing of pelvis and trunk, and of the nodding of the trunk."""

@@ -16,7 +16,7 @@ from posegen.motion.gait.curves import WALK_SPEEDS, run_contact_seconds, run_tab
 
 FASTEST_STEPS = 3.8
 """Largest number of steps per second on the spot; in quicker steps a foot hardly leaves the ground."""
-WALK_RATIO = 0.0064
+WALK_RATIO = 0.0066
 """Metres per step for each step per minute, for a leg of .9 m: about .0065 (PMC5430280), .0062 for the reference adult."""
 NO_GAIT, WALK, RUN, STEP, HOP, SKIP = 0, 1, 2, 3, 4, 5
 GAITS = {None: NO_GAIT, "walk": WALK, "run": RUN, "step": STEP, "hop": HOP, "skip": SKIP}
