@@ -92,7 +92,7 @@ def german(tmp_path_factory: pytest.TempPathFactory) -> Library:
 
 def test_captions_in_it_are_parsed_completely(german: Library) -> None:
     config = Config.model_validate({"population": {"styles": {"neutral": 1}}})
-    scenes = plan_scenes(config, german, np.arange(150))
+    scenes = plan_scenes(config, german, np.arange(500))
     visible = find_segments(scenes, german, config.fps)
     rows = write_captions(scenes, german, config, visible)
     words = set(re.findall(r"\w+", GERMAN.lower()))

@@ -255,7 +255,7 @@ def test_a_path_is_split_into_segments_of_one_gait_that_follow_each_other():
 
 
 def test_paths_start_and_stop_by_4_metres_per_second_squared_at_most():
-    scenes = plan_scenes(Config.model_validate({"story": {"actions": {"walk": 50, "run": 50}}}), LIBRARY, np.arange(1200))
+    scenes = plan_scenes(Config.model_validate({"story": {"actions": {"walk": 50, "run": 50}}}), LIBRARY, np.arange(2400))
     action, path, speed = scenes.action[:, 0], scenes.path[:, 0], scenes.speed[:, 0]
     seconds = (scenes.end - scenes.start)[:, 0]
     piece = (path > 0) | (path == CONTINUED)

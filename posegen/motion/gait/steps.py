@@ -91,7 +91,7 @@ def gait_tables() -> Gaits:
 def stride_rate(gait: int, speed: Scalar, leg: Scalar, turn: Scalar, seconds: Scalar) -> Scalar:
     """Return the strides per second of a gait.
 
-    Walking: sqrt(60 v / .0064) steps per minute for a leg of .9 m; the walk ratio grows with the leg. Running: 153.6 steps
+    Walking: sqrt(60 v / .0066) steps per minute for a leg of .9 m; the walk ratio grows with the leg. Running: 153.6 steps
     per minute at 2.65 m/s (1.28 Hz), 7 more for each m/s, 11.3 more above 4.5 m/s, where flights would else be longer than
     published. Stepping on the spot: a step for each 36 degrees of the turn, up to FASTEST_STEPS. Hopping: 2 hops per second,
     the natural frequency of legs (2.2 Hz, Farley et al. 1991). Skipping: about 1 stride per second.
