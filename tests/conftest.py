@@ -40,11 +40,12 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def bucket(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BucketPath:
-    """A folder of a new bucket, and an empty cache of what is read; a fixture `proxy` that comes first is used."""
+    """A folder of a new bucket, and empty caches of what is read; a fixture `proxy` that comes first is used."""
     name = server.make_bucket()
     for variable, value in server.environment(os.environ.get("AWS_ENDPOINT_URL", "")).items():
         monkeypatch.setenv(variable, value)
     monkeypatch.setenv("POSEGEN_READ_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("POSEGEN_FEATURE_CACHE", str(tmp_path / "features"))
     return BucketPath(f"s3://{name}", "of-tests")
 
 

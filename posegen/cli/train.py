@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import click
 
 from posegen.cli.options import PATH, WHOLE, Output, budget_option, command, folder_option, preset_option, settings_option
-from posegen.errors import require_local
 
 if TYPE_CHECKING:
     from posegen.training.train import Result
@@ -21,10 +20,11 @@ if TYPE_CHECKING:
 def _existing(context: click.Context, parameter: click.Parameter, source: str) -> str:
     """Refuse what is no source before options are missed, and before torch is imported."""
     from posegen.config.load import require_source
+    from posegen.dataset.bucket import to_path
 
     del context, parameter
-    require_local(source)
-    require_source(source)
+    if isinstance(to_path(source), Path):
+        require_source(source)
     return source
 
 

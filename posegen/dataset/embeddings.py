@@ -18,6 +18,7 @@ checked on reading; missing or damaged data is an error with a hint.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
@@ -31,7 +32,7 @@ from numpy.typing import ArrayLike
 from pydantic import Field
 
 from posegen.arrays import Array
-from posegen.dataset.bucket import AnyPath, map_files, to_path
+from posegen.dataset.bucket import AnyPath, BucketPath, map_files, to_path
 from posegen.dataset.documents import Document, Origin
 from posegen.dataset.files import exists, list_names
 from posegen.dataset.header import encode_array_metadata, encode_group_metadata, load_header
@@ -46,6 +47,7 @@ from posegen.dataset.overlays import (
     read_part,
     read_part_table,
 )
+from posegen.dataset.read_cache import ReadCache, open_cache
 from posegen.dataset.shard_codec import decode_shard
 from posegen.errors import PosegenError, UsageError
 from posegen.hashing import byte_hash
@@ -125,10 +127,10 @@ class EmbeddingHeader(Document):
 class Texts(Sequence[str]):
     """Distinct texts by row, read shard by shard on access."""
 
-    def __init__(self, folder: AnyPath, receipts: Sequence[OverlayReceipt], size: int) -> None:
+    def __init__(self, folder: AnyPath, receipts: Sequence[OverlayReceipt], size: int, cache: ReadCache | None) -> None:
         self._count = sum(receipt.count for receipt in receipts)
         self._size = size
-        self._read = lru_cache(1)(lambda shard: read_texts(folder, receipts[shard]))
+        self._read = lru_cache(1)(lambda shard: read_texts(folder, receipts[shard], cache))
 
     def __len__(self) -> int:
         return self._count
@@ -167,8 +169,9 @@ class Embeddings:
         self.dimension = header.dimension
         self._rows, self._texts, self._vectors = (receipts[kind] for kind in ("rows", "texts", "vectors"))
         self._dataset = dataset
+        self._cache = open_cache(os.environ) if isinstance(folder, BucketPath) else None
         self.shards = len(self._texts)
-        self.texts = Texts(folder, self._texts, header.shard)
+        self.texts = Texts(folder, self._texts, header.shard, self._cache)
         self.count = len(self.texts)
         shard_bytes = 4 * header.shard * header.dimension
         self._shard = lru_cache(max(1, _CACHE_BYTES // shard_bytes))(self._read_shard)
@@ -245,7 +248,8 @@ class Embeddings:
         for number, row in enumerate(indices.tolist()):
             shard, position = divmod(row, self.header.shard)
             for name, values in ((TOKEN, token), (MASK, mask)):
-                (values[number],) = read_array(self.folder, self.header, self._vectors[shard], fields[name], position)
+                receipt = self._vectors[shard]
+                (values[number],) = read_array(self.folder, self.header, receipt, fields[name], position, self._cache)
         return token, mask
 
     def of_sequences(self, shard: int) -> Array:
@@ -268,10 +272,11 @@ class Embeddings:
 
     def _table(self, shard: int) -> pa.Table:
         receipt = self._rows[shard]
-        return read_part_table(self.folder, receipt, rows_part(shard), receipt.numbers["rows"], ROWS_SCHEMA)
+        return read_part_table(self.folder, receipt, rows_part(shard), receipt.numbers["rows"], ROWS_SCHEMA, self._cache)
 
     def _read_shard(self, shard: int) -> Array:
-        return read_array(self.folder, self.header, self._vectors[shard], self.header.fields[0]).astype(np.float32)
+        field = self.header.fields[0]
+        return read_array(self.folder, self.header, self._vectors[shard], field, cache=self._cache).astype(np.float32)
 
 
 def open_embeddings(dataset: str | AnyPath, encoder: str | None = None) -> Embeddings:
@@ -356,9 +361,14 @@ def _select_encoder(path: AnyPath, encoder: str | None) -> str:
 
 
 def read_array(
-    folder: AnyPath, header: EmbeddingHeader, receipt: OverlayReceipt, field: ArrayField, position: int | None = None
+    folder: AnyPath,
+    header: EmbeddingHeader,
+    receipt: OverlayReceipt,
+    field: ArrayField,
+    position: int | None = None,
+    cache: ReadCache | None = None,
 ) -> Array:
-    """Read an array of a shard of texts, or of one text of it, and compare its file with the receipt.
+    """Read an array of a shard of texts, or of one text of it, as :func:`posegen.dataset.overlays.read_part` reads a file.
 
     Raises
     ------
@@ -366,7 +376,7 @@ def read_array(
         If the file is missing or damaged; names it and the hint.
     """
     name = shard_path(field, receipt.shard, VECTORS)
-    data = read_part(folder, receipt, name)
+    data = read_part(folder, receipt, name, cache)
     first, stop = (0, receipt.count) if position is None else (position, position + 1)
     try:
         return decode_shard(field, data, header.shard, header.chunk, first, stop)
@@ -374,9 +384,9 @@ def read_array(
         raise Origin(str(folder / name), overlay_hint(folder)).error(f"cannot be decoded ({error})") from error
 
 
-def read_texts(folder: AnyPath, receipt: OverlayReceipt) -> list[str]:
+def read_texts(folder: AnyPath, receipt: OverlayReceipt, cache: ReadCache | None = None) -> list[str]:
     """Read the texts of a shard of texts; raises as :func:`read_array` does."""
-    table = read_part_table(folder, receipt, texts_part(receipt.shard), receipt.count, TEXTS_SCHEMA)
+    table = read_part_table(folder, receipt, texts_part(receipt.shard), receipt.count, TEXTS_SCHEMA, cache)
     return list(table.column("text").to_pylist())
 
 

@@ -111,26 +111,41 @@ class ObjectReader:
         return [found[each] for each in ranges]
 
     def _read_whole(self, name: str, file: StoredFile) -> bytes:
-        """Read an object from the cache or the bucket and compare it with its receipt."""
-        entry, data = self._entry(name, file), None
-        if self._cache is not None:
-            data = self._cache.read(entry)
-        if data is None or stored_file([data]) != file:
-            data = (self._path / name).read(0, file.bytes + 1)
-            if stored_file([data]) != file:
-                raise ValueError("checksum mismatch")
-            if self._cache is not None:
-                self._cache.write(entry, data)
+        """Read an object from the cache or the bucket and compare it with its receipt, and an array also with its checksums."""
+        data = read_object(self._path / name, file, self._cache)
         if (field := _field(self._header, name)) is not None:
             check_shard(
                 field, lambda start, length: data[start : start + length], len(data), self._header.shard, self._header.chunk
             )
         return data
 
-    def _entry(self, name: str, file: StoredFile, part: Range | None = None) -> str:
-        """Return the name of an object in the cache, or of a part of it; another dataset has other names."""
-        entry = f"{xxhash.xxh3_128_hexdigest(str(self._path / name).encode())}-{file.xxh3}"
-        return entry if part is None else f"{entry}-{part[0]}-{part[1]}"
+    def _entry(self, name: str, file: StoredFile, part: Range) -> str:
+        return f"{_entry(self._path / name, file)}-{part[0]}-{part[1]}"
+
+
+def read_object(path: BucketPath, file: StoredFile, cache: ReadCache | None) -> bytes:
+    """Read a whole object from the cache, if there is one, or the bucket, and compare it with its size and hash.
+
+    Raises
+    ------
+    FileNotFoundError
+        If it is missing.
+    ValueError
+        If it is damaged.
+    """
+    data = None if cache is None else cache.read(_entry(path, file))
+    if data is None or stored_file([data]) != file:
+        data = path.read(0, file.bytes + 1)
+        if stored_file([data]) != file:
+            raise ValueError("checksum mismatch")
+        if cache is not None:
+            cache.write(_entry(path, file), data)
+    return data
+
+
+def _entry(path: BucketPath, file: StoredFile) -> str:
+    """Return the name of an object in the cache; one of another dataset, or another content, has another name."""
+    return f"{xxhash.xxh3_128_hexdigest(str(path).encode())}-{file.xxh3}"
 
 
 def _field(header: Header, name: str) -> ArrayField | None:

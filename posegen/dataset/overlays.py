@@ -13,9 +13,11 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from posegen.dataset.bucket import AnyPath, ConflictError
+from posegen.dataset.bucket import AnyPath, BucketPath, ConflictError
 from posegen.dataset.documents import MAX_BYTES, Count, Document, Origin, check_version, parse, read_sealed, seal, unseal
 from posegen.dataset.files import check_real_folders, open_writer, read_file
+from posegen.dataset.object_reader import read_object
+from posegen.dataset.read_cache import ReadCache
 from posegen.dataset.receipts import StoredFile, stored_file
 from posegen.dataset.runs import current_run
 from posegen.dataset.tables import UNDECODABLE, decode_table
@@ -185,8 +187,10 @@ def intact_receipt(folder: AnyPath, kind: str, shard: int) -> OverlayReceipt | N
     return receipt
 
 
-def read_part(folder: AnyPath, receipt: OverlayReceipt, name: str) -> bytes:
+def read_part(folder: AnyPath, receipt: OverlayReceipt, name: str, cache: ReadCache | None = None) -> bytes:
     """Read a file of a part, given by its path inside `folder`, and compare it with the receipt.
+
+    Of a bucket, it is read from the cache if one is given.
 
     Raises
     ------
@@ -196,20 +200,27 @@ def read_part(folder: AnyPath, receipt: OverlayReceipt, name: str) -> bytes:
     origin = Origin(str(folder / name), overlay_hint(folder))
     if name not in receipt.files:
         raise origin.error("is not in its receipt")
+    path, file = folder / name, receipt.files[name]
     try:
-        data = read_file(folder / name, receipt.files[name].bytes)
+        if isinstance(path, BucketPath):
+            return read_object(path, file, cache)
+        data = read_file(path, file.bytes)
     except FileNotFoundError as error:
         raise origin.error("is missing") from error
+    except ValueError as error:
+        raise origin.error(f"is damaged: {error}") from error
     except PosegenError as error:
         raise origin.error("is damaged: it cannot be read, or is larger than in its receipt") from error
-    if stored_file([data]) != receipt.files[name]:
+    if stored_file([data]) != file:
         raise origin.error("is damaged: checksum mismatch")
     return data
 
 
-def read_part_table(folder: AnyPath, receipt: OverlayReceipt, name: str, rows: int, schema: pa.Schema) -> pa.Table:
+def read_part_table(
+    folder: AnyPath, receipt: OverlayReceipt, name: str, rows: int, schema: pa.Schema, cache: ReadCache | None = None
+) -> pa.Table:
     """Read a Parquet file as :func:`read_part` does; PosegenError also if it has another number of rows or other columns."""
-    data = read_part(folder, receipt, name)
+    data = read_part(folder, receipt, name, cache)
     try:
         return decode_table(data, rows).cast(schema)
     except UNDECODABLE as error:

@@ -17,13 +17,14 @@ from torch import Tensor, nn
 from posegen.arrays import Array
 from posegen.config.identity import digest
 from posegen.config.load import load_config, require_source
+from posegen.dataset.bucket import AnyPath, BucketPath, to_path
 from posegen.dataset.clip_files import FOLDER_FPS
 from posegen.dataset.layout import HEADER_FILE, ROWS
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.splits import SPLITS, in_split
 from posegen.dataset.table_files import TABLES
 from posegen.embedding.models import DEFAULT, find_encoder
-from posegen.errors import UsageError, require_local
+from posegen.errors import UsageError
 from posegen.library.load import load_library
 from posegen.mocap.sources import holds_clips
 from posegen.plugins import TASKS
@@ -132,7 +133,7 @@ class TrainingData:
             If the captions are not embedded, or there are no hard negatives.
         """
         if self.dataset is not None:
-            captions = open_captions(self.dataset.folder, self.dataset.header.shard, contrast.encoder, contrast.hard)
+            captions = open_captions(self.dataset.path, self.dataset.header.shard, contrast.encoder, contrast.hard)
             embeddings = captions.embeddings
             view = replace(self.view, text_encoder=embeddings.encoder, text_dimension=embeddings.dimension)
             return replace(self, captions=captions, view=view)
@@ -191,13 +192,13 @@ class TrainingData:
         return in_split(self.seed, np.arange(min(self.samples, _EVALUATED_SAMPLES) if limited else self.samples), split)
 
 
-def open_training_data(source: str | Path, data: Data, sequences: int) -> TrainingData:
+def open_training_data(source: str | AnyPath, data: Data, sequences: int) -> TrainingData:
     """Open a dataset or load a config.
 
     Parameters
     ----------
-    source : str or Path
-        Folder of a dataset, name of a preset, or path of a YAML file.
+    source : str, Path or BucketPath
+        Folder or address of a dataset, name of a preset, or path of a YAML file.
     data : Data
     sequences : int
         Number of sequences that the run trains on. A config gets enough samples that no sequence is repeated.
@@ -207,14 +208,14 @@ def open_training_data(source: str | Path, data: Data, sequences: int) -> Traini
     UsageError
         If there is neither a dataset nor a config.
     """
-    require_local(source)
-    if (Path(source) / HEADER_FILE).is_file() or Path(source).is_dir():
-        dataset = open_dataset(source)
+    path = to_path(source)
+    if isinstance(path, BucketPath) or (path / HEADER_FILE).is_file() or path.is_dir():
+        dataset = open_dataset(path)
         header = dataset.header
         samples = len(dataset) if data.samples is None else min(data.samples, len(dataset))
         view = view_of(dataset, data.stride)
         return TrainingData(str(source), header.identity, header.seed, samples, view, cached_origin(dataset), dataset)
-    require_source(source)
+    require_source(path)
     config = load_config(str(source))
     library = load_library(config.story.library)
     frames, actors = -(-config.frames // data.stride), config.story.actors.max
@@ -237,7 +238,7 @@ class Request:
     Attributes
     ----------
     source : str
-        Path of a dataset or of a user's clips, or name or path of a config.
+        Path or address of a dataset, path of a user's clips, or name or path of a config.
     task, preset : str
     settings : Settings
     out : Path or None
@@ -376,7 +377,8 @@ def open_setup(request: Request) -> Setup:
     UsageError
         If the parts of the request do not fit each other.
     """
-    settings, is_table = request.settings, Path(request.source).suffix.lower() in TABLES
+    settings, path = request.settings, to_path(request.source)
+    is_table = isinstance(path, Path) and path.suffix.lower() in TABLES
     if is_table and settings.table.label is None:
         raise UsageError(f"{request.source}: a table needs the column that is predicted. Name it with --label COLUMN")
     if is_table:
@@ -445,9 +447,11 @@ def _open_labelled(request: Request) -> Setup:
 
 def _open_data(request: Request, *, by_subject: bool, by_label: bool) -> TrainingData:
     """Open the training data; a trained model, if there is one, defines how a user's clips are seen."""
-    path, settings = Path(request.source), request.settings
-    is_own = path.suffix == ".npz" or holds_clips(path)
-    if not is_own and (request.init is None or (path / HEADER_FILE).exists() or not path.is_dir()):
+    path, settings = to_path(request.source), request.settings
+    is_own = isinstance(path, Path) and (path.suffix == ".npz" or holds_clips(path))
+    if isinstance(path, BucketPath) or (
+        not is_own and (request.init is None or (path / HEADER_FILE).exists() or not path.is_dir())
+    ):
         return open_training_data(request.source, settings.data, settings.steps * settings.batch)
     stride = settings.data.stride
     model_view = View(0, FOLDER_FPS / stride, stride, ()) if request.init is None else load_model(request.init).view

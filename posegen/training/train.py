@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from posegen.config.identity import differences
 from posegen.config.schema import CONTENT_VERSION
+from posegen.dataset.bucket import BucketPath, to_path
 from posegen.dataset.lock import locked
 from posegen.errors import UsageError
 from posegen.machine import PeakMemory
@@ -26,6 +27,7 @@ from posegen.progress import Progress
 from posegen.training.cautions import chance_warning, validation_warning
 from posegen.training.cluster import member
 from posegen.training.data.captions import Captions
+from posegen.training.data.sources import features_folder
 from posegen.training.estimate import Estimate, check_budget
 from posegen.training.hardware import Choices, Reason, check_machine, choose_for_run, given_choices, release_memory
 from posegen.training.report import write_report
@@ -118,8 +120,9 @@ class _Record(BaseModel):
 
 def default_run(request: Request) -> Path:
     """Return the folder of a run for which none is given."""
-    source = Path(request.source)
-    name = source.resolve().name if source.is_dir() else source.stem
+    source = to_path(request.source)
+    is_dataset = isinstance(source, BucketPath) or source.is_dir()
+    name = source.resolve().name if is_dataset else Path(request.source).stem
     return Path("runs") / f"{request.task}-{name}-{Path(request.preset).stem}"
 
 
@@ -154,6 +157,8 @@ def train(request: Request, progress: Progress | None = None) -> Result:
     if isinstance(setup.data.captions, Captions) and setup.data.captions.unfit is not None:
         progress.log(f"hard negatives are not verified: {setup.data.captions.unfit}")
     run = default_run(request) if request.out is None else request.out
+    if setup.data.dataset is not None and isinstance(setup.data.dataset.path, BucketPath):
+        progress.log(f"stored on this machine: the run in {run}, features in {features_folder(setup.data.dataset)}")
 
     def work() -> Result:
         if request.only_estimate:

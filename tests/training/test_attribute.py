@@ -16,7 +16,7 @@ from posegen.constants import SPEEDS  # noqa: E402
 from posegen.dataset.read import open_dataset  # noqa: E402
 from posegen.training.data.captions import SPELLED, spell  # noqa: E402
 from posegen.training.data.features import View  # noqa: E402
-from posegen.training.data.sources import Query, cached_array, config_origin, fill_cache, view_of  # noqa: E402  # noqa: E402
+from posegen.training.data.sources import Query, cached_array, config_origin, features_folder, fill_cache, view_of  # noqa: E402  # noqa: E402
 from posegen.training.measures import FEWEST, best_constant, entropy_floor, errors_of, smape  # noqa: E402
 from posegen.training.settings import Model, load_settings  # noqa: E402
 from posegen.training.tasks.attribute import (  # noqa: E402  # noqa: E402
@@ -88,7 +88,7 @@ def test_measures_are_those_of_the_first_locomotion(folder: Path) -> None:
     travelled = stated = 0
     for sample in range(20):
         measured, words, numbers, spellings = (
-            cached_array(dataset.path, recipe, view, 0)[sample] for recipe in (MEASURED, STATED, KNOWN, SPELLED)
+            cached_array(features_folder(dataset), recipe, view, 0)[sample] for recipe in (MEASURED, STATED, KNOWN, SPELLED)
         )
         for variant, row in enumerate(dataset.rows(sample)):
             actor = row["actors"][0]
@@ -130,7 +130,7 @@ def test_a_config_gives_the_arrays_of_its_dataset(folder: Path) -> None:
     config = posegen.load_config("smoke", [f"story.actions={tiny.ACTIONS}"], samples=SAMPLES, workers=1)
     config_origin(config).load(Query(recipes, view, np.arange(20), (0, 1), found))
     for recipe in recipes:
-        kept = cached_array(dataset.path, recipe, view, 0)
+        kept = cached_array(features_folder(dataset), recipe, view, 0)
         for variant in (0, 1):
             assert np.array_equal(found[recipe.name][variant], kept[:20, variant], equal_nan=recipe is MEASURED)
 

@@ -30,7 +30,7 @@ from posegen.training.data.captions import (  # noqa: E402  # noqa: E402
 )
 from posegen.training.data.features import View  # noqa: E402
 from posegen.training.data.negatives import CHANGED, alternatives_of  # noqa: E402
-from posegen.training.data.sources import cached_array, fill_cache, view_of  # noqa: E402
+from posegen.training.data.sources import cached_array, features_folder, fill_cache, view_of  # noqa: E402
 from posegen.training.data.tokens import caption_tokens, numbers_of  # noqa: E402
 from posegen.training.models.encoder import add_adapters, set_checkpointing, trainable_weights  # noqa: E402
 from posegen.training.settings import Model, load_settings  # noqa: E402
@@ -145,7 +145,7 @@ def test_recipes_keep_tokens_and_stated_actions(folder: Path, most: int) -> None
     view = view_of(dataset, 4)
     recipes = (caption_tokens(find_encoder(str(folder / "tiny")), most), CHANGES, STATED_ACTIONS, FAMILIES)
     fill_cache(dataset, recipes, view, lambda done, total: None)
-    tokens, changes, reported, families = (cached_array(dataset.path, recipe, view, 0) for recipe in recipes)
+    tokens, changes, reported, families = (cached_array(features_folder(dataset), recipe, view, 0) for recipe in recipes)
     tokenizer = load_transformer(folder / "tiny", "cpu").tokenizer
     names, of = family_names(), {action: family for family, own in load_library().families.items() for action in own}
     for sample in range(8):

@@ -151,7 +151,7 @@ def _check_encoders(run: Path, trained: TrainedModel, retrieval_run: Path, retri
 
 def _captions(dataset: Dataset, trained: TrainedModel, samples: Array) -> tuple[Array, Tensor]:
     """Choose a caption of each sample: its text number and its embedding."""
-    captions = open_captions(dataset.folder, dataset.header.shard, trained.view.text_encoder)
+    captions = open_captions(dataset.path, dataset.header.shard, trained.view.text_encoder)
     every = captions.all_of(samples, np.zeros_like(samples))
     chosen = np.arange(len(samples)), _in_turns(np.maximum((every["row"] >= 0).sum(axis=1), 1))
     return every["row"][chosen], torch.from_numpy(every["text"][chosen])

@@ -11,13 +11,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xxhash
 
 from posegen.arrays import Array
+from posegen.dataset.bucket import AnyPath
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.layout import ROWS
 from posegen.embedding import Encoder, load_encoder
@@ -124,7 +124,7 @@ class Captions:
         return {"row": rows, "text": np.nan_to_num(self.embeddings.take(rows), copy=False, nan=0.0)}
 
 
-def open_captions(dataset: Path, shard: int, encoder: str | None, hard: int = 0) -> Captions:
+def open_captions(dataset: str | AnyPath, shard: int, encoder: str | None, hard: int = 0) -> Captions:
     """Open the embedded captions of a dataset.
 
     Raises

@@ -21,7 +21,7 @@ from posegen.errors import UsageError
 from posegen.randomness import Stream, uniform
 from posegen.skeleton import JOINTS
 from posegen.training.data.features import Draw, Recipe, View
-from posegen.training.data.sources import SampleArrays, cached_array
+from posegen.training.data.sources import SampleArrays, cached_array, features_folder
 
 _LOOKS = ("stature", "legs", "arms", "shoulders", "hips", "age", "male", "style")
 """Appearance of a body: stature and bone lengths in metres, years, 0 or 1, a number for the style."""
@@ -96,7 +96,8 @@ class Identities:
 
     Attributes
     ----------
-    dataset : Path
+    dataset : str
+        Path of the dataset, for messages.
     person : int64 [sample]
     look : float32 [sample, look]
     seed : int
@@ -109,7 +110,7 @@ class Identities:
         What to do if there are too few clips.
     """
 
-    dataset: Path
+    dataset: str
     person: Array = field(repr=False)
     look: Array = field(repr=False)
     seed: int
@@ -181,12 +182,12 @@ class Identities:
 
 def open_identities(dataset: Dataset, view: View, samples: int, *, shuffled: bool) -> Identities:
     """Read the identities of the first samples of a dataset; :data:`IDENTITY_RECIPES` must be cached."""
-    shards = range(-(-samples // dataset.header.shard))
+    shards, folder = range(-(-samples // dataset.header.shard)), features_folder(dataset)
 
     def base(recipe: Recipe) -> Array:
-        return np.concatenate([cached_array(dataset.folder, recipe, view, shard)[:, 0] for shard in shards])[:samples]
+        return np.concatenate([cached_array(folder, recipe, view, shard)[:, 0] for shard in shards])[:samples]
 
-    return Identities(dataset.folder, base(_PERSON), base(_LOOK), dataset.header.seed, shuffled)
+    return Identities(str(dataset.path), base(_PERSON), base(_LOOK), dataset.header.seed, shuffled)
 
 
 def identities_of_clips(path: Path, joints: Sequence[Array], subjects: Sequence[str]) -> tuple[Identities, str | None]:
@@ -210,7 +211,7 @@ def identities_of_clips(path: Path, joints: Sequence[Array], subjects: Sequence[
     names, person = np.unique(np.array(subjects), return_inverse=True)
     splits, warning = _divided_persons(person.astype(np.int64), len(names))
     hint = "Add clips: at least two persons with two clips each, and more in training"
-    return Identities(path, person.astype(np.int64), look, 0, splits=splits, hint=hint), warning
+    return Identities(str(path), person.astype(np.int64), look, 0, splits=splits, hint=hint), warning
 
 
 def _divided_persons(person: Array, count: int) -> tuple[dict[str, Array], str | None]:

@@ -5,12 +5,14 @@ counts samples within the split; `sample_numbers` maps them to the samples of th
 origin.
 
 The cache, ``DATASET/training/<recipe>-<version>-<stride>/``, holds an ``.npy`` file per shard and, written last, a receipt with
-its hash and the hash of its input, so that it is resumed after a kill. A shard whose content changed is computed again.
+its hash and the hash of its input, so that it is resumed after a kill. A shard whose content changed is computed again. Of a
+dataset in a bucket, the cache is on this machine.
 """
 
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -28,6 +30,7 @@ from posegen.config.identity import digest
 from posegen.config.schema import Config
 from posegen.constants import ABSENT_ACTION
 from posegen.dataset.batches import CAPTIONS, ArrayShape
+from posegen.dataset.bucket import REQUESTS, BucketPath, map_files
 from posegen.dataset.clip_files import MOST_BYTES, read_clip_archive, read_clip_folder, resample
 from posegen.dataset.documents import Origin as DocumentOrigin
 from posegen.dataset.documents import seal, unseal
@@ -37,13 +40,15 @@ from posegen.dataset.lock import locked
 from posegen.dataset.read import Dataset
 from posegen.dataset.table_files import read_table
 from posegen.errors import PosegenError, UsageError
-from posegen.machine import available_cores
+from posegen.machine import available_cores, user_cache
 from posegen.mocap.sources import clip_files, read_clips
 from posegen.skeleton import JOINTS, PARTS
 from posegen.training.data.captions import Captions, CaptionSampler, FreshCaptions
 from posegen.training.data.features import Recipe, View
 
 FOLDER = "training"
+FOLDER_VARIABLE = "POSEGEN_FEATURE_CACHE"
+"""Environment variable with the folder for caches of datasets in buckets; ``posegen/features`` in the user's by default."""
 _MOST_THREADS = 4
 
 _HEADER_LOCK = Lock()
@@ -65,6 +70,14 @@ def view_of(dataset: Dataset, stride: int) -> View:
     return View(-(-header.frames // stride), header.fps / stride, stride, tuple(map(str, names)), actors=actors)
 
 
+def features_folder(dataset: Dataset) -> Path:
+    """Return the folder of the cache of a dataset: in the dataset, or for one in a bucket on this machine."""
+    if not isinstance(dataset.path, BucketPath):
+        return dataset.path.absolute() / FOLDER
+    parent = os.environ.get(FOLDER_VARIABLE) or user_cache() / "features"
+    return Path(parent).absolute() / f"{dataset.header.identity}-{dataset.header.shard}"
+
+
 def fill_cache(dataset: Dataset, recipes: Sequence[Recipe], view: View, report: Callable[[int, int], None]) -> int:
     """Compute the arrays that are not in the cache yet.
 
@@ -81,12 +94,11 @@ def fill_cache(dataset: Dataset, recipes: Sequence[Recipe], view: View, report: 
     int
         Number of shards computed.
     """
+    header, folder = dataset.header, features_folder(dataset)
 
     def missing_recipes(shard: int) -> list[Recipe]:
         hashes = dataset.hashes(shard)
-        return [
-            recipe for recipe in recipes if not _is_current(_cache_file(dataset.folder, recipe, view, shard), recipe, hashes)
-        ]
+        return [recipe for recipe in recipes if not _is_current(_cache_file(folder, recipe, view, shard), recipe, hashes)]
 
     def compute(shard: int) -> None:
         samples = slice(shard * header.shard, shard * header.shard + header.count(shard))
@@ -96,30 +108,31 @@ def fill_cache(dataset: Dataset, recipes: Sequence[Recipe], view: View, report: 
         for recipe in missing:
             values = recipe.compute(flat, view).astype(recipe.dtype)
             values = np.ascontiguousarray(values.reshape(-1, len(header.variants), *recipe.shape(view)))
-            _write_cached(_cache_file(dataset.folder, recipe, view, shard), values, _input_hash(recipe, hashes))
+            _write_cached(_cache_file(folder, recipe, view, shard), values, _input_hash(recipe, hashes))
 
-    header = dataset.header
-    shards = [shard for shard in range(header.shards()) if missing_recipes(shard)]
+    every = range(header.shards())
+    shards = [shard for shard, missing in zip(every, map_files(dataset.path, missing_recipes, every), strict=True) if missing]
     if not shards:
         return 0
-    folder = dataset.folder / FOLDER
-    folder.mkdir(exist_ok=True)
-    threads = min(_MOST_THREADS, available_cores(), len(shards))
+    folder.mkdir(parents=isinstance(dataset.path, BucketPath), exist_ok=True)
+    # Requests are waited for, so there are more of them than cores.
+    at_once = REQUESTS if isinstance(dataset.path, BucketPath) else min(_MOST_THREADS, available_cores())
+    threads = min(at_once, len(shards))
     with locked(folder), ThreadPoolExecutor(threads, "posegen-recipe") as pool:
         for done, _ in enumerate(pool.map(compute, shards), 1):
             report(done, len(shards))
     return len(shards)
 
 
-def cached_array(dataset: Path, recipe: Recipe, view: View, shard: int) -> Array:
-    """Open the cached values of a shard as a memory map [sample, variant, ...].
+def cached_array(folder: Path, recipe: Recipe, view: View, shard: int) -> Array:
+    """Open the cached values of a shard, in the folder of the cache, as a memory map [sample, variant, ...].
 
     Raises
     ------
     PosegenError
         If the file is missing or damaged.
     """
-    file = _cache_file(dataset.absolute(), recipe, view, shard)
+    file = _cache_file(folder, recipe, view, shard)
     path = file.with_suffix(".npy")
     # A shard that was extended has another file.
     return _open_cached(file, path.stat().st_mtime_ns if path.is_file() else 0)
@@ -177,9 +190,9 @@ def _input_hash(recipe: Recipe, hashes: Mapping[str, str]) -> str:
     return digest({name: hashes[name] for name in recipe.fields})
 
 
-def _cache_file(dataset: Path, recipe: Recipe, view: View, shard: int) -> Path:
+def _cache_file(folder: Path, recipe: Recipe, view: View, shard: int) -> Path:
     """Return the path of the files of a recipe and a shard, without suffix."""
-    return dataset / FOLDER / f"{recipe.cache or recipe.name}-{recipe.version}-{view.stride}" / f"{shard:05d}"
+    return folder / f"{recipe.cache or recipe.name}-{recipe.version}-{view.stride}" / f"{shard:05d}"
 
 
 @dataclass(frozen=True)
@@ -415,7 +428,9 @@ class Origin:
 def cached_origin(dataset: Dataset) -> Origin:
     """Return the clips of a dataset whose recipes are cached."""
     header = dataset.header
-    return Origin(str(dataset.path), header.variants, header.chunk, 4, partial(_load_cached, dataset.folder, header.shard))
+    return Origin(
+        str(dataset.path), header.variants, header.chunk, 4, partial(_load_cached, features_folder(dataset), header.shard)
+    )
 
 
 def dataset_origin(dataset: Dataset) -> Origin:
@@ -429,12 +444,12 @@ def config_origin(config: Config) -> Origin:
     return Origin(f"config {config.name}", config.variants.names, config.store.chunk, 1, partial(_load_synthesised, config))
 
 
-def _load_cached(dataset: Path, shard_size: int, query: Query) -> None:
+def _load_cached(folder: Path, shard_size: int, query: Query) -> None:
     shards, rows = np.divmod(query.samples, shard_size)
     for shard in dict.fromkeys(shards.tolist()):
         own = np.flatnonzero(shards == shard)
         for recipe in query.recipes:
-            values = cached_array(dataset, recipe, query.view, shard)
+            values = cached_array(folder, recipe, query.view, shard)
             for variant, destination in zip(query.variants, query.into[recipe.name], strict=True):
                 destination[own] = values[rows[own], variant]
 

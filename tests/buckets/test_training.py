@@ -1,0 +1,46 @@
+"""Training on a dataset in a bucket gives the weights that training on the same dataset in a folder gives, bit for bit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from posegen.cli.main import main
+from posegen.dataset.bucket import BucketPath
+from posegen.embedding.models import HASHING
+from tests.buckets.servers import Proxy
+from tests.faults.truth import copy
+from tests.training import tiny
+
+pytestmark = pytest.mark.slow
+
+SETTINGS = [part for setting in (*tiny.SETTINGS, "machine.micro_batch=null") for part in ("--set", setting)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dataset with embedded captions; read-only."""
+    path = tiny.make(tmp_path_factory.mktemp("trained") / "dataset", 300, "population.persons=100", "store.shard=40")
+    assert main(["embed", str(path), "--encoder", HASHING, "--no-cache", "--quiet"]) == 0
+    return path
+
+
+@pytest.mark.parametrize("task", ["action", "retrieval", "identity"])
+def test_weights_equal_those_of_a_folder(
+    task: str, folder: Path, proxy: Proxy, bucket: BucketPath, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("lightning")
+    path, local = copy(folder, bucket / "dataset"), copy(folder, tmp_path / "dataset")
+    runs = [tmp_path / name for name in ("of-bucket", "of-folder", "again")]
+    for source, run in zip((path, local, path), runs, strict=True):
+        proxy.take_log()
+        assert main(["train", str(source), "--task", task, *SETTINGS, "--out", str(run), "--json", "--quiet"]) == 0
+        assert json.loads(capsys.readouterr().out)["measures"]["clips"] > 0
+        requested = [line[1] for line in proxy.take_log() if line[0] == "GET"]
+        assert any("/joints/c." in name for name in requested) == (run == runs[0])  # the features of the second run are kept
+        assert not any("/vectors.zarr/" in name for name in requested) or run == runs[0]
+    weights = [(run / "model.safetensors").read_bytes() for run in runs]
+    assert weights[0] == weights[1] == weights[2]
+    assert not any("training" in name or "lock" in name for name in path.list())  # nothing was written beside the dataset
