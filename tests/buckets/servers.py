@@ -1,19 +1,21 @@
 """Object storage on this machine: moto in a process of its own, and a proxy before it that can fail and count requests.
 
-``python -m tests.buckets.servers moto`` and ``... proxy PORT TARGET LOG FAULTS`` print the port that they listen on. FAULTS is
-the share of requests that fail: in turn, with status 500 or 503 instead of being passed on, with 500 after they were passed on,
-and with a connection that is closed without an answer after they were passed on.
+``python -m tests.buckets.servers moto`` and ``... proxy PORT TARGET LOG FAULTS`` print the port that they listen on. FAULTS are
+those of :class:`Faults`, as JSON.
 """
 
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import random
+import re
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from pathlib import Path
@@ -21,10 +23,11 @@ from typing import ClassVar
 from urllib.parse import unquote, urlsplit
 from urllib.request import Request, urlopen
 
-__all__ = ["KEY", "SECRET", "Proxy", "Server"]
+__all__ = ["KEY", "SECRET", "Faults", "Proxy", "Server"]
 
 KEY, SECRET = "AKIDTHEKEYOFTESTS", "secret/of+tests0123456789"
 FAULTS = ("500", "503", "500 after", "closed after")
+_PIECE = 1 << 12
 _ROOT = Path(__file__).parents[2]
 
 
@@ -58,6 +61,29 @@ class Server:
         _stop(self.process)
 
 
+@dataclass(frozen=True)
+class Faults:
+    """How a proxy fails.
+
+    Attributes
+    ----------
+    share : float
+        Share of the requests that fail: in turn, with status 500 or 503 instead of being passed on, with 500 after they were
+        passed on, and with a connection that is closed without an answer after they were passed on.
+    refused : str
+        Requests whose method and path match this regular expression are answered with 403.
+    delay : float
+        Seconds before each request is passed on.
+    rate : float
+        Bytes per second of each body in either direction, which is passed on in small pieces; 0 for no limit.
+    """
+
+    share: float = 0.0
+    refused: str = ""
+    delay: float = 0.0
+    rate: float = 0.0
+
+
 class Proxy:
     """A proxy before a server, which can be stopped and started again at the same port.
 
@@ -67,12 +93,12 @@ class Proxy:
         Address of the server.
     log : Path
         File with the method, the path, the status and the bytes of each request.
-    faults : float
-        Share of the requests that fail.
+    faults : Faults, optional
     """
 
-    def __init__(self, target: str, log: Path, faults: float = 0.0) -> None:
-        self._options, self._log, self._process, self.port = (target, str(log), str(faults)), log, None, 0
+    def __init__(self, target: str, log: Path, faults: Faults | None = None) -> None:
+        options = (target, str(log), json.dumps(asdict(faults or Faults())))
+        self._options, self._log, self._process, self.port = options, log, None, 0
         self.start()
 
     def start(self) -> None:
@@ -124,14 +150,18 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     target: str
     log: Path
-    faults: float
+    faults: Faults
     faulty: ClassVar = count()
     draw: ClassVar = random.Random(1)
 
     def do_GET(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = b"".join(self._in_pieces(int(self.headers.get("Content-Length") or 0), self.rfile.read))
         fault = ""
-        if self.draw.random() < self.faults:
+        if self.faults.refused and re.search(self.faults.refused, f"{self.command} {unquote(urlsplit(self.path).path)}"):
+            self._answer(403, [], b"<Error><Code>AccessDenied</Code></Error>", len(body))
+            return
+        time.sleep(self.faults.delay)
+        if self.draw.random() < self.faults.share:
             fault = FAULTS[next(self.faulty) % len(FAULTS)]
         if fault in ("500", "503"):
             self._answer(int(fault), [], b"<Error><Code>SlowDown</Code></Error>", len(body))
@@ -163,7 +193,20 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(data)
+            pieces = iter(range(0, len(data), _PIECE)) if self.faults.rate else iter([0])
+            for piece in self._in_pieces(len(data), lambda size: data[(start := next(pieces)) : start + size]):
+                self.wfile.write(piece)
+                self.wfile.flush()
+
+    def _in_pieces(self, size: int, read: Callable[[int], bytes]) -> Iterator[bytes]:
+        """Read a body, all at once or as slowly as the faults say."""
+        if not self.faults.rate:
+            yield read(size)
+            return
+        for start in range(0, size, _PIECE):
+            length = min(_PIECE, size - start)
+            yield read(length)
+            time.sleep(length / self.faults.rate)
 
     def _note(self, status: int, sent: int, got: int) -> None:
         with self.log.open("a") as file:
@@ -174,7 +217,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _run_proxy(port: str, target: str, log: str, faults: str) -> None:
-    _Handler.target, _Handler.log, _Handler.faults = target, Path(log), float(faults)
+    _Handler.target, _Handler.log, _Handler.faults = target, Path(log), Faults(**json.loads(faults))
     _Handler.log.touch()
     ThreadingHTTPServer.request_queue_size = 100
     server = ThreadingHTTPServer(("127.0.0.1", int(port)), _Handler)

@@ -23,7 +23,7 @@ from posegen.embedding import open_embeddings
 from posegen.embedding.models import HASHING
 from posegen.generation.repair import repair
 from posegen.generation.status import find_status
-from tests.buckets.servers import KEY, SECRET, Proxy, Server
+from tests.buckets.servers import KEY, SECRET, Faults, Proxy, Server
 from tests.dataset.tiny import files_of
 from tests.faults.forks import SETTINGS
 
@@ -181,7 +181,7 @@ def test_runs_at_the_same_time_make_one_dataset(bucket: BucketPath, whole: Path)
 def test_a_run_survives_requests_that_fail(
     server: Server, bucket: BucketPath, whole: Path, tmp_path: Path, config: Config
 ) -> None:
-    proxy = Proxy(server.address, tmp_path / "log.txt", faults=0.05)
+    proxy = Proxy(server.address, tmp_path / "log.txt", Faults(share=0.05))
     try:
         path = bucket / "failing"
         parts = [start(path, f"--part={n}/2", AWS_ENDPOINT_URL=proxy.address) for n in (1, 2)]
@@ -210,6 +210,29 @@ def test_a_run_survives_a_server_that_is_stopped(server: Server, bucket: BucketP
     finally:
         proxy.stop()
     assert_same(path, whole)
+
+
+@pytest.mark.slow
+def test_a_run_survives_a_slow_server(
+    server: Server, bucket: BucketPath, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each answer is late, and bodies arrive in pieces of 4 kB with pauses."""
+    proxy, path = Proxy(server.address, tmp_path / "log.txt", Faults(delay=0.05, rate=200_000.0)), bucket / "slow"
+    try:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.address)
+        parts = [start(path, f"--part={n}/2") for n in (1, 2)]
+        finish(*parts)
+        assert posegen.finish(path).missing == []
+        assert_same(path, whole)
+        monkeypatch.setenv("POSEGEN_READ_CACHE", str(tmp_path / "another"))
+        batches = [posegen.open(each).batches(8, seed=1, fields=["joints", "captions"], epochs=1) for each in (path, whole)]
+        for mine, theirs in zip(*batches, strict=True):
+            np.testing.assert_array_equal(mine.joints, theirs.joints)
+            assert mine.captions == theirs.captions
+        log = proxy.take_log()
+        assert {line[2] for line in log} <= {200, 204, 206, 404, 412}  # nothing failed, so nothing was repeated
+    finally:
+        proxy.stop()
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import pytest
 import posegen
 from posegen.config.load import load_config
 from posegen.config.schema import Config
+from posegen.dataset.bucket import AnyPath
 from tests.faults.forks import SETTINGS, Forks
 
 MUCH = 2**30
@@ -46,3 +47,10 @@ def undisturbed(config: Config, tmp_path_factory: pytest.TempPathFactory) -> dic
     for samples in (10, 18):
         posegen.generate(config, samples=samples, workers=1, out=folder / str(samples))
     return {samples: folder / str(samples) for samples in (10, 18)}
+
+
+@pytest.fixture(params=["folder", "bucket"])
+def place(request: pytest.FixtureRequest) -> AnyPath:
+    """Where a dataset is made: the same faults are survived in a folder and in a bucket."""
+    found: AnyPath = request.getfixturevalue({"folder": "scratch"}.get(request.param, request.param))
+    return found / "dataset"

@@ -59,8 +59,9 @@ class Forks:
     def run(self, *command: str, **environment: str) -> Finished:
         """Run a command of posegen."""
         stdin, stdout = self._process.stdin, self._process.stdout
-        # Where a bucket is.
-        environment = {name: value for name, value in os.environ.items() if name.startswith("AWS_")} | environment
+        # Where a bucket is, and what was read of it.
+        passed = {name: value for name, value in os.environ.items() if name.startswith(("AWS_", "POSEGEN_READ_CACHE"))}
+        environment = passed | environment
         assert stdin is not None
         assert stdout is not None
         print(

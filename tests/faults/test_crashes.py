@@ -52,13 +52,6 @@ EXTENSION = [
 ]
 
 
-@pytest.fixture(params=["folder", "bucket"])
-def place(request: pytest.FixtureRequest) -> AnyPath:
-    """Where a dataset is made: the same faults are survived in both."""
-    found: AnyPath = request.getfixturevalue({"folder": "scratch"}.get(request.param, request.param))
-    return found / "dataset"
-
-
 def crash_and_resume(path: AnyPath, samples: int, step: str, forks: Forks, config: Config, whole: Path) -> None:
     died = forks.generate(path, "--samples", str(samples), POSEGEN_CRASH_AT=step)
     assert died.code == -signal.SIGKILL, died.printed

@@ -9,6 +9,8 @@ import pytest
 
 import posegen
 from posegen.config.schema import Config
+from posegen.dataset.bucket import AnyPath
+from posegen.dataset.files import remove_durably
 from posegen.dataset.verify import verify
 from posegen.errors import PosegenError
 from posegen.generation.repair import repair
@@ -20,19 +22,19 @@ pytestmark = pytest.mark.slow
 STEPS = ["header_written@4", "encoded@1", "receipt_placed@1", "descriptions_written@18"]
 
 
-def damaged(source: Path, target: Path) -> Path:
+def damaged(source: Path, target: AnyPath) -> AnyPath:
     """Return a copy whose shard 1 of 5 is incomplete."""
     path = copy(source, target)
-    (path / "sequences/part-00001.parquet").unlink()
+    remove_durably(path / "sequences/part-00001.parquet")
     return path
 
 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("command", ["repair", "generate"])
 def test_a_dataset_is_refused_until_its_damaged_shard_is_made_again(
-    command: str, step: str, config: Config, undisturbed: dict[int, Path], forks: Forks, scratch: Path
+    command: str, step: str, config: Config, undisturbed: dict[int, Path], forks: Forks, place: AnyPath
 ) -> None:
-    path = damaged(undisturbed[18], scratch / "dataset")
+    path = damaged(undisturbed[18], place)
     if command == "repair":
         died = forks.run("verify", str(path), "--repair", "--quiet", POSEGEN_CRASH_AT=step)
     else:
@@ -47,8 +49,8 @@ def test_a_dataset_is_refused_until_its_damaged_shard_is_made_again(
     assert_same(path, undisturbed[18])
 
 
-def test_a_killed_extension_opens_with_what_is_published(undisturbed: dict[int, Path], forks: Forks, scratch: Path) -> None:
-    path = copy(undisturbed[10], scratch / "dataset")
+def test_a_killed_extension_opens_with_what_is_published(undisturbed: dict[int, Path], forks: Forks, place: AnyPath) -> None:
+    path = copy(undisturbed[10], place)
     died = forks.generate(path, "--samples", "18", POSEGEN_CRASH_AT="receipt_placed@3")
     assert died.code == -signal.SIGKILL, died.printed
     assert content_of(path) == content_of(undisturbed[10])[:8]
