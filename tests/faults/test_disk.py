@@ -1,19 +1,26 @@
-"""A disk that fails, fills up or is read-only: no shard counts as complete unless it is on disk, and the error is reported."""
+"""A disk that fails, fills up or is read-only: no shard counts as complete unless it is on disk, and the error is reported.
+
+A bucket has no disk that could be filled, synced or mounted. Its counterpart is a server that refuses requests for good, because a
+quota is used up or the keys may only read; one that fails for a while is tested in ``tests/buckets``.
+"""
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 import posegen
 from posegen.config.schema import Config
-from tests.faults.forks import Forks
+from posegen.dataset.bucket import AnyPath, BucketPath
+from tests.buckets.servers import Faults, Proxy, Server
+from tests.faults.forks import Finished, Forks
 from tests.faults.truth import assert_same, content_of, copy, files_of
 
 pytestmark = pytest.mark.slow
@@ -130,12 +137,74 @@ def test_a_read_only_folder_is_refused(small_disk: Path, undisturbed: dict[int, 
     assert content_of(path) == content_of(undisturbed[10])
 
 
-def test_an_extension_keeps_complete_shards(undisturbed: dict[int, Path], forks: Forks, scratch: Path) -> None:
-    path = copy(undisturbed[10], scratch / "dataset")
+def state(file: AnyPath) -> object:
+    """Return what changes when a file is stored again."""
+    if isinstance(file, BucketPath):
+        return file.find()
+    found = file.stat()
+    return found.st_ino, found.st_mtime_ns, found.st_ctime_ns
+
+
+def test_an_extension_keeps_complete_shards(undisturbed: dict[int, Path], forks: Forks, place: AnyPath) -> None:
+    path = copy(undisturbed[10], place)
     kept = [path / name for name in files_of(path) if not name.endswith("zarr.json") and ".2" not in name and "2." not in name]
     kept.remove(path / "dataset.json")
     assert len(kept) == 2 * 5 + 1  # files of two shards, and the copy of the header
-    before = {file: (file.stat().st_ino, file.stat().st_mtime_ns, file.stat().st_ctime_ns) for file in kept}
+    before = [state(file) for file in kept]
+    time.sleep(1)  # servers state times in seconds
     assert forks.generate(path, "--samples", "18").code == 0
-    assert {file: (file.stat().st_ino, file.stat().st_mtime_ns, file.stat().st_ctime_ns) for file in kept} == before
+    assert [state(file) for file in kept] == before
     assert_same(path, undisturbed[18])
+
+
+Refuse = Callable[..., Finished]
+"""Runs `posegen generate` on a bucket whose server refuses the requests that match a regular expression."""
+
+
+@pytest.fixture
+def refuse(server: Server, forks: Forks, tmp_path: Path) -> Refuse:
+    def generate(path: BucketPath, samples: int, refused: str) -> Finished:
+        proxy = Proxy(server.address, tmp_path / "log.txt", Faults(refused=refused))
+        try:
+            return forks.generate(path, "--samples", str(samples), AWS_ENDPOINT_URL=proxy.address)
+        finally:
+            proxy.stop()
+
+    return generate
+
+
+@pytest.mark.parametrize("refused", [r"c\.1\.0\.0\.0\.0\.0", PART, r"receipts/00001\.json"])
+def test_a_shard_that_a_server_refuses_gets_no_receipt(
+    refused: str, config: Config, undisturbed: dict[int, Path], refuse: Refuse, bucket: BucketPath
+) -> None:
+    path = bucket / "dataset"
+    ended = refuse(path, 10, f"PUT .*{refused}$")
+    assert ended.code == 1
+    assert re.search(f"{refused}: .*lacked the necessary privileges.*run the same command again", ended.printed)
+    assert "Traceback" not in ended.printed
+    assert [name for name in files_of(path) if name.startswith("receipts")] == ["receipts/00000.json"]
+    assert content_of(path) == content_of(undisturbed[10])[:4], "what is complete can be read"
+    assert posegen.generate(config, samples=10, workers=1, out=path).shards_made == 2
+    assert_same(path, undisturbed[10])
+
+
+@pytest.mark.parametrize("refused", [r"dataset\.json", r"joints/zarr\.json"])
+def test_a_server_can_refuse_to_publish(
+    refused: str, config: Config, undisturbed: dict[int, Path], refuse: Refuse, bucket: BucketPath
+) -> None:
+    path = copy(undisturbed[10], bucket / "dataset")
+    ended = refuse(path, 18, f"PUT .*{refused}$")
+    assert (ended.code, ended.printed.count("\n")) == (1, 1)
+    assert "run the same command again" in ended.printed
+    posegen.generate(config, samples=18, workers=1, out=path)
+    assert_same(path, undisturbed[18])
+
+
+def test_keys_that_may_only_read_change_nothing(undisturbed: dict[int, Path], refuse: Refuse, bucket: BucketPath) -> None:
+    path = copy(undisturbed[10], bucket / "dataset")
+    for folder in (path, bucket / "new"):
+        ended = refuse(folder, 18, "^(PUT|POST|DELETE) ")
+        assert (ended.code, ended.printed.count("\n")) == (1, 1)
+        assert "Check the bucket, its region and the keys in the environment" in ended.printed
+    assert files_of(bucket) == [f"dataset/{name}" for name in files_of(undisturbed[10])]
+    assert content_of(path) == content_of(undisturbed[10])
