@@ -1,7 +1,7 @@
 """A disk that fails, fills up or is read-only: no shard counts as complete unless it is on disk, and the error is reported.
 
-A bucket has no disk that could be filled, synced or mounted. Its counterpart is a server that refuses requests for good, because a
-quota is used up or the keys may only read; one that fails for a while is tested in ``tests/buckets``.
+A bucket has no disk that could be filled, synced or mounted. Its counterpart is a server that refuses requests for good: a
+quota is used up, or the keys may only read. One that fails for a while is tested in ``tests/buckets``.
 """
 
 from __future__ import annotations
@@ -183,6 +183,7 @@ def test_a_shard_that_a_server_refuses_gets_no_receipt(
     assert re.search(f"{refused}: .*lacked the necessary privileges.*run the same command again", ended.printed)
     assert "Traceback" not in ended.printed
     assert [name for name in files_of(path) if name.startswith("receipts")] == ["receipts/00000.json"]
+    assert posegen.finish(path).samples == 4
     assert content_of(path) == content_of(undisturbed[10])[:4], "what is complete can be read"
     assert posegen.generate(config, samples=10, workers=1, out=path).shards_made == 2
     assert_same(path, undisturbed[10])
