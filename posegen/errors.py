@@ -39,9 +39,8 @@ def require_local(path: str | Path) -> None:
     """Raise UsageError if a path is the address of a server: ``s3://bucket/motion`` would become a folder ``s3:``."""
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(path)):
         raise UsageError(
-            f"{path}: is an address; name a local folder or file. Datasets in object storage, s3://BUCKET/PATH, work with "
-            "generate, status, finish, info, verify, diff, derive, embed, search, export and posegen.open (posegen docs "
-            "object-storage)"
+            f"{path}: is an address; name a local folder or file. Datasets in object storage, s3://BUCKET/PATH, work with most "
+            "commands; for the others, copy them to this machine (posegen docs object-storage)"
         )
 
 

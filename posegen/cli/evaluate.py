@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import PATH, WHOLE, Number, Output, command
+from posegen.cli.options import DATASET, PATH, WHOLE, Number, Output, command
 from posegen.errors import UsageError
+
+if TYPE_CHECKING:
+    from posegen.dataset.bucket import AnyPath
 
 _REFUSED_SHOWN = 20
 
@@ -19,7 +23,7 @@ _REFUSED_SHOWN = 20
     "posegen evaluate data/default-0 --samples 200 --json",
     "posegen evaluate HumanML3D/new_joints --reference mocap.npz",
 )
-@click.argument("dataset", type=PATH, metavar="PATH")
+@click.argument("dataset", type=DATASET, metavar="PATH")
 @click.option("--reference", type=PATH, metavar="PATH", help="Mocap to compare with: a dataset, or files of clips.")
 @click.option("--encoder", "run", type=PATH, metavar="RUN", help="Run of a retrieval model to also measure with.")
 @click.option("--animated", "model", type=PATH, metavar="RUN", help="Run of a motion model to evaluate instead of the dataset.")
@@ -29,7 +33,7 @@ _REFUSED_SHOWN = 20
 @click.option("--figure", type=PATH, metavar="FILE.png", help="Also draw the main measures.")
 @click.option("--all", "everything", is_flag=True, help="Print all measures, not only the verdict.")
 def evaluate(
-    dataset: Path,
+    dataset: AnyPath,
     reference: Path | None,
     run: Path | None,
     model: Path | None,
@@ -67,8 +71,9 @@ def evaluate(
         return
     from posegen.mocap.sources import holds_clips, require_existing
 
-    require_existing(dataset)
-    if holds_clips(dataset):
+    if isinstance(dataset, Path):
+        require_existing(dataset)
+    if isinstance(dataset, Path) and holds_clips(dataset):
         if run is not None or figure is not None:
             raise UsageError(f"--encoder and --figure need a dataset, and {dataset} holds clips; leave them out")
         _evaluate_clips(dataset, reference, samples, fps, names, output, everything=everything)
@@ -78,7 +83,7 @@ def evaluate(
     _evaluate_dataset(dataset, reference, run, samples, figure, output, everything=everything)
 
 
-def _evaluate_model(model: Path, dataset: Path, judge: Path, samples: int | None, output: Output) -> None:
+def _evaluate_model(model: Path, dataset: AnyPath, judge: Path, samples: int | None, output: Output) -> None:
     """Measure the motion that a model generates, and print the result."""
     from posegen.training.animation.measures import measure_animation
 
@@ -87,7 +92,7 @@ def _evaluate_model(model: Path, dataset: Path, judge: Path, samples: int | None
 
 
 def _evaluate_dataset(
-    path: Path,
+    path: AnyPath,
     reference: Path | None,
     encoder: Path | None,
     samples: int | None,

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import PATH, Output, command
+from posegen.cli.options import DATASET, PATH, Output, command
+
+if TYPE_CHECKING:
+    from posegen.dataset.bucket import AnyPath
 
 
 @command(
     "posegen mix data/default-0 data/default-1 --ratio 1:4 -o data/mix.json",
     "posegen mix data/default-0 data/default-1 --filter 'duration > 4' -o data/long.json",
 )
-@click.argument("datasets", type=PATH, nargs=-1, required=True)
+@click.argument("datasets", type=DATASET, nargs=-1, required=True)
 @click.option("--ratio", metavar="A:B", help="Share of each dataset in an epoch.  [default: each sequence once]")
 @click.option("--filter", "where", metavar="SQL", default="", help="Condition on the columns of the tables.  [default: all]")
 @click.option("-o", "--out", type=PATH, metavar="FILE", required=True, help="File to write.")
-def mix(datasets: Sequence[Path], ratio: str | None, where: str, out: Path, output: Output) -> None:
+def mix(datasets: Sequence[AnyPath], ratio: str | None, where: str, out: Path, output: Output) -> None:
     """Write a file that names DATASETS, to be read as one dataset with posegen.open_mix.
 
     No motion is copied. `posegen docs reading` describes the order of batches.

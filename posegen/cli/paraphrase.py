@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from posegen.cli.options import PATH, WHOLE, Number, Output, command
+from posegen.cli.options import DATASET, WHOLE, Number, Output, command
+
+if TYPE_CHECKING:
+    from posegen.dataset.bucket import AnyPath
 
 
 @command("posegen paraphrase data/default-0 --endpoint http://localhost:8000/v1 --model qwen2.5-7b-instruct")
-@click.argument("dataset", type=PATH)
+@click.argument("dataset", type=DATASET)
 @click.option("--endpoint", metavar="URL", required=True, help="Address of the server, such as http://localhost:8000/v1.")
 @click.option("--model", metavar="NAME", required=True, help="Name of the model on the server.")
 @click.option("--limit", type=WHOLE, metavar="N", help="Number of samples, from the first.  [default: all]")
@@ -21,7 +23,7 @@ from posegen.cli.options import PATH, WHOLE, Number, Output, command
 @click.option("--temperature", type=Number(0, 2), metavar="X", help="Sampling temperature.  [default: the server's]")
 @click.option("--insecure", is_flag=True, help="Send the key to another machine over plain http.")
 def paraphrase(
-    dataset: Path, endpoint: str, model: str, limit: int | None, in_flight: int, output: Output, **settings: Any
+    dataset: AnyPath, endpoint: str, model: str, limit: int | None, in_flight: int, output: Output, **settings: Any
 ) -> None:
     """Paraphrase the captions of DATASET with a language model.
 

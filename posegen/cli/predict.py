@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import PATH, Output, command, file_option
+from posegen.cli.options import DATASET, PATH, Output, command, file_option
 
 if TYPE_CHECKING:
+    from posegen.dataset.bucket import AnyPath
     from posegen.training.predictions import NamedClip
 
 
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
     "posegen predict runs/action-default-0-quick walk.bvh -o predictions.parquet",
 )
 @click.argument("run", type=PATH)
-@click.argument("source", type=PATH, metavar="DATASET|CLIPS|TEXTS.csv")
+@click.argument("source", type=DATASET, metavar="DATASET|CLIPS|TEXTS.csv")
 @file_option("Table to write.", metavar="FILE.parquet")
-def predict(run: Path, source: Path, out: Path, output: Output) -> None:
+def predict(run: Path, source: AnyPath, out: Path, output: Output) -> None:
     """Run the trained model of RUN on a dataset, clips or texts, and save its predictions as a Parquet table.
 
     For a DATASET, the table has a row for each sequence, in order, with its sample and variant; for a model that reads texts, a
@@ -32,12 +33,12 @@ def predict(run: Path, source: Path, out: Path, output: Output) -> None:
     For the task action, the table has a row for each actor of a sequence with several. A row has the predicted action, the
     share of frames with that action, and the action of each frame of the model's input.
     """
-    from posegen.dataset.layout import HEADER_FILE
+    from posegen.dataset.header import is_dataset
     from posegen.dataset.table_files import TABLES
     from posegen.training import predictions
 
     progress, refused = output.progress(), list[str]()
-    if (source / HEADER_FILE).is_file():
+    if not isinstance(source, Path) or is_dataset(source):
         rows = predictions.predict(run, source, out, progress)
     elif source.suffix.lower() in TABLES:
         rows = predictions.predict_table(run, source, out, progress)

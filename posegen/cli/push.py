@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import PATH, Output, command, workers_option
+from posegen.cli.options import DATASET, PATH, Output, command, workers_option
+
+if TYPE_CHECKING:
+    from posegen.dataset.bucket import AnyPath
 
 _SPLITS = ("training", "validation", "test")
 
 
 @command("posegen push data/default-0 me/motion", "posegen push data/default-0 s3://bucket/motion --split test")
-@click.argument("dataset", type=PATH)
+@click.argument("dataset", type=DATASET)
 @click.argument("target", metavar="USER/NAME|s3://BUCKET/PREFIX")
 @click.option(
     "--split", "splits", type=click.Choice(_SPLITS), multiple=True, help="Split to upload; may be repeated.  [default: all]"
@@ -30,7 +34,7 @@ _SPLITS = ("training", "validation", "test")
 )
 @workers_option
 def push(
-    dataset: Path,
+    dataset: AnyPath,
     target: str,
     splits: Sequence[str],
     variants: Sequence[str],

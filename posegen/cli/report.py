@@ -7,21 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from posegen.cli.options import PATH, WHOLE, Output, command, file_option
+from posegen.cli.options import DATASET, WHOLE, Output, command, file_option
 from posegen.errors import UsageError, require_positive
 
 if TYPE_CHECKING:
+    from posegen.dataset.bucket import AnyPath
     from posegen.evaluation.evaluate import Evaluation
 
 _MOST_SAMPLES = 2000
 
 
 @command("posegen report data/default-0 -o report.html", "posegen report data/default-0 --samples 20 -o report.html")
-@click.argument("dataset", type=PATH)
+@click.argument("dataset", type=DATASET)
 @click.option("--samples", type=WHOLE, metavar="N", default=200, help="Number of samples to show and evaluate, from the first.")
 @click.option("--no-evaluation", is_flag=True, help="Leave the evaluation out, which takes most of the time.")
 @file_option("Page to write.", metavar="FILE.html")
-def report(dataset: Path, samples: int, no_evaluation: bool, out: Path, output: Output) -> None:
+def report(dataset: AnyPath, samples: int, no_evaluation: bool, out: Path, output: Output) -> None:
     """Write the page of `posegen view` as one file that needs no posegen and no network.
 
     It holds the first samples of DATASET in all variants, with positions to half a millimetre, the distributions over all

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import PATH, WHOLE, Output, command, file_option, seed_option, set_option
+from posegen.cli.options import DATASET, WHOLE, Output, command, file_option, seed_option, set_option
 from posegen.errors import UsageError
+
+if TYPE_CHECKING:
+    from posegen.dataset.bucket import AnyPath
 
 
 @command(
@@ -16,7 +20,7 @@ from posegen.errors import UsageError
     "posegen show data/default-0 --sample 3 -o sample.png",
     "posegen show data/default-0 -o sample.mp4",
 )
-@click.argument("dataset", metavar="[DATASET]", required=False, type=PATH)
+@click.argument("dataset", metavar="[DATASET]", required=False, type=DATASET)
 @click.option("--config", metavar="NAME|PATH", help="Draw samples of this preset or YAML file, without a dataset.")
 @click.option(
     "--sample",
@@ -36,7 +40,7 @@ from posegen.errors import UsageError
 @seed_option
 @set_option
 def show(
-    dataset: Path | None,
+    dataset: AnyPath | None,
     config: str | None,
     samples: Sequence[int],
     variant: str,

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from posegen.cli.options import PATH, Number, Output, command, seed_option, set_option
+from posegen.cli.options import DATASET, PATH, Number, Output, command, seed_option, set_option
 from posegen.errors import UsageError
 
 if TYPE_CHECKING:
+    from posegen.dataset.bucket import AnyPath
     from posegen.viewing.collection import Collection
 
 
 @command("posegen view data/default-0", "posegen view --config pairs", "posegen view walk.bvh")
-@click.argument("path", metavar="[PATH]", required=False, type=PATH)
+@click.argument("path", metavar="[PATH]", required=False, type=DATASET)
 @click.option("--config", metavar="NAME|PATH", help="Synthesize samples of this preset or YAML file as you look at them.")
 @seed_option
 @set_option
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 @click.option("--port", type=click.IntRange(0, 65535), metavar="P", default=0, help="Port of 127.0.0.1; 0 is any free one.")
 @click.option("--no-browser", is_flag=True, help="Print the address and open no browser.")
 def view(
-    path: Path | None,
+    path: AnyPath | None,
     config: str | None,
     seed: int | None,
     overrides: Sequence[str],
@@ -57,7 +58,7 @@ def view(
     serve(collection, port, no_browser, output)
 
 
-def open_path(path: Path, fps: float | None, names: Path | None, output: Output) -> Collection:
+def open_path(path: AnyPath, fps: float | None, names: Path | None, output: Output) -> Collection:
     """Open a dataset, clips, or the run of a motion model.
 
     Raises
@@ -68,11 +69,12 @@ def open_path(path: Path, fps: float | None, names: Path | None, output: Output)
     from posegen.mocap.sources import holds_clips, require_existing
     from posegen.viewing.collection import NamedClip, collection_of_clips, collection_of_dataset
 
-    require_existing(path)
-    if (path / "run.json").exists():
+    if isinstance(path, Path):
+        require_existing(path)
+    if isinstance(path, Path) and (path / "run.json").exists():
         output.note("loading the model ...")
         return open_run(path)
-    if not holds_clips(path):
+    if not isinstance(path, Path) or not holds_clips(path):
         if fps is not None or names is not None:
             raise UsageError("--fps and --names belong to clips, not to a dataset; leave them out")
         return collection_of_dataset(path)
@@ -99,6 +101,8 @@ def open_run(run: Path) -> Collection:
     """
     import numpy as np
 
+    from posegen.dataset.bucket import to_path
+    from posegen.dataset.header import is_dataset
     from posegen.dataset.read import open_dataset
     from posegen.dataset.splits import in_split
     from posegen.training.animation.animate import animate, load_text_encoder
@@ -109,8 +113,8 @@ def open_run(run: Path) -> Collection:
 
     trained = load_model(run, "generates_motion")
     record = read_document(run, RUN) or {}
-    source = Path(str(record.get("source", "")))
-    if not (source / "dataset.json").exists():
+    source = to_path(str(record.get("source", "")))
+    if not is_dataset(source):
         hint = f"Run the command in the folder where it was trained, or draw one text: posegen animate {run} TEXT -o out.gif"
         raise UsageError(f"{run}: the dataset that it was trained on is not at {source}, and its captions are needed. {hint}")
     dataset, encoder = open_dataset(source), load_text_encoder(trained)

@@ -19,6 +19,7 @@ from pydantic import Field
 
 from posegen.arrays import Array
 from posegen.dataset.batches import ArrayShape, Source, make_batches
+from posegen.dataset.bucket import AnyPath
 from posegen.dataset.documents import Count, Document, Origin, read_sealed, seal
 from posegen.dataset.files import write_durably
 from posegen.dataset.read import Dataset, Sample, StoredSource, open_dataset
@@ -188,12 +189,12 @@ def _chunks(sources: Sequence[Source], weights: Sequence[float] | None) -> tuple
     return tuple(map(round, chunks))
 
 
-def concat(datasets: Sequence[str | Path | Dataset], weights: Sequence[float] | None = None, where: str = "") -> Mix:
+def concat(datasets: Sequence[str | AnyPath | Dataset], weights: Sequence[float] | None = None, where: str = "") -> Mix:
     """Read several datasets as one.
 
     Parameters
     ----------
-    datasets : sequence of str, Path or Dataset
+    datasets : sequence of str, Path, BucketPath or Dataset
         At least one, with the same frame rate and the same number of samples in a chunk.
     weights : sequence of float, optional
         Share of each dataset in the sequences of an epoch, in any unit; by default each sequence occurs once.
@@ -247,7 +248,7 @@ def concat(datasets: Sequence[str | Path | Dataset], weights: Sequence[float] | 
 
 @dataclass(frozen=True)
 class _Part(Document):
-    """A dataset of a mix; the path is relative to the file."""
+    """A dataset of a mix: its address in a bucket, or its path relative to the file."""
 
     path: str
     identity: str
@@ -281,12 +282,14 @@ def write_mix(path: str | Path, mix: Mix) -> None:
     path = Path(path)
     if path.exists() or not path.parent.is_dir():
         raise UsageError(f"{path}: {'exists' if path.exists() else 'its folder does not exist'}. Choose another file")
-    parts = [
-        _Part(Path(os.path.relpath(dataset.folder, path.parent)).as_posix(), dataset.header.identity, len(dataset))
-        for dataset in mix.datasets
-    ]
+    parts = [_Part(_relative(dataset.path, path.parent), dataset.header.identity, len(dataset)) for dataset in mix.datasets]
     weights = None if mix.weights is None else [float(weight) for weight in mix.weights]
     write_durably(path, seal(_MixDocument(_VERSION, parts, weights, mix.where), indent=2))
+
+
+def _relative(dataset: AnyPath, folder: Path) -> str:
+    """Return the path of a dataset relative to a folder, or its address."""
+    return Path(os.path.relpath(dataset, folder)).as_posix() if isinstance(dataset, Path) else str(dataset)
 
 
 def open_mix(path: str | Path) -> Mix:
@@ -311,7 +314,7 @@ def open_mix(path: str | Path) -> Mix:
     except OSError as error:
         raise PosegenError(f"{path}: cannot be read ({error.strerror or error})") from error
     document = read_sealed(_MixDocument, data, Origin(str(path), f"{_HINT}."))
-    datasets = [open_dataset(path.parent / part.path) for part in document.datasets]
+    datasets = [open_dataset(part.path if "://" in part.path else path.parent / part.path) for part in document.datasets]
     for part, dataset in zip(document.datasets, datasets, strict=True):
         if (dataset.header.identity, len(dataset)) != (part.identity, part.samples):
             raise PosegenError(f"{path}: {dataset.path} is not the dataset of {part.samples:,} samples that was mixed. {_HINT}")

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
-from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +32,7 @@ from posegen.dataset.receipts import Receipt, list_receipts, load_receipt, read_
 from posegen.dataset.shard_codec import ABSENT, decode_chunk, read_index
 from posegen.dataset.statistics import compute_stats
 from posegen.dataset.tables import CAPTION_TEXTS, UNDECODABLE, caption_texts, decode_table, find_rows_fault, hash_rows
-from posegen.errors import PosegenError, UsageError
+from posegen.errors import PosegenError
 from posegen.hashing import canonical, content_hashes
 
 if TYPE_CHECKING:
@@ -283,15 +282,6 @@ class Dataset:
         sample = self._index(index)
         arrays = {name: self.arrays(name, slice(sample, sample + 1))[0] for name in self.fields}
         return Sample(sample, arrays, self.rows(sample), partial(self.sample_embedding, sample))
-
-    @property
-    def folder(self) -> Path:
-        """Its folder; UsageError if it is in a bucket."""
-        if isinstance(self.path, BucketPath):
-            raise UsageError(
-                f"{self.path}: is in a bucket, and this needs a folder. Copy it first: posegen docs object-storage"
-            )
-        return self.path
 
     @cached_property
     def fields(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 
+from posegen.dataset.bucket import AnyPath
 from posegen.dataset.clip_files import resample
 from posegen.dataset.read import content_errors, open_dataset
 from posegen.errors import PosegenError, UsageError
@@ -56,7 +57,7 @@ class Evaluation:
 
 
 def evaluate(
-    path: Path,
+    path: AnyPath,
     reference: Reference | None = None,
     samples: int | None = None,
     progress: Progress | None = None,
@@ -65,7 +66,7 @@ def evaluate(
 
     Parameters
     ----------
-    path : Path
+    path : Path or BucketPath
     reference : Reference, optional
         Mocap to compare with.
     samples : int, optional

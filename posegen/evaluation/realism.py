@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from posegen.arrays import Array
+from posegen.dataset.bucket import AnyPath
 from posegen.errors import UsageError
 from posegen.evaluation.body import centre_of_mass, joint_angles, point, unit
 from posegen.evaluation.distances import band, frechet_distance, npss, share_inside
@@ -259,7 +259,9 @@ def measure_reference(reference: Reference, fps: float) -> MeasuredReference:
     return MeasuredReference(concatenate_windows(windows), concatenate_windows(spoiled), tally.spreads(), motions)
 
 
-def compare_with_reference(mocap: MeasuredReference, windows: Sequence[Windows], motions: MotionTally, path: Path) -> Realism:
+def compare_with_reference(
+    mocap: MeasuredReference, windows: Sequence[Windows], motions: MotionTally, path: AnyPath
+) -> Realism:
     """Compare windows and motions of the dataset at `path` with a reference; UsageError for fewer than two windows."""
     if len(windows) < 2:
         raise UsageError(f"{path}: is too short to compare: its base variants have fewer than two windows of 1.6 s")

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from posegen.dataset.bucket import AnyPath, BucketPath, to_path
 from posegen.dataset.read import open_dataset
 from posegen.dataset.splits import SPLITS
 from posegen.errors import PosegenError, UsageError
@@ -55,7 +56,7 @@ class PushResult:
 
 
 def push(
-    path: str | Path,
+    path: str | AnyPath,
     target: str,
     *,
     splits: Sequence[str] = tuple(SPLITS),
@@ -74,8 +75,8 @@ def push(
 
     Parameters
     ----------
-    path : str or Path
-        Dataset folder.
+    path : str, Path or BucketPath
+        The dataset.
     target : str
         ``USER/NAME`` for a dataset repository of the Hub, which is created; ``s3://BUCKET/PREFIX`` for a bucket, which exists.
     splits, variants, where, workers, progress
@@ -95,11 +96,16 @@ def push(
         If the dataset is incomplete, or the upload fails.
     """
     started = time.monotonic()
-    path, progress = Path(path), progress or Progress()
+    path, progress = to_path(path), progress or Progress()
+    if staging is not None:
+        folder = Path(staging)
+    elif isinstance(path, BucketPath):
+        raise UsageError(f"{path}: is in a bucket. Name a folder of this machine for the files to upload with --staging")
+    else:
+        folder = path.with_name(f"{path.resolve().name}.push")
     remote = find_remote(target, private=private)
     if note := open_dataset(path).note:  # opening refuses missing shards
         raise PosegenError(note)
-    folder = Path(staging) if staging is not None else path.with_name(f"{path.resolve().name}.push")
     clips = export(path, "hf", folder, splits=splits, variants=variants, where=where, workers=workers, progress=progress).clips
     files = _files(folder, remote, progress)
     present = remote.compare(files)

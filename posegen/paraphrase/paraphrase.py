@@ -27,6 +27,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from posegen.dataset.bucket import AnyPath
 from posegen.dataset.documents import Document, seal
 from posegen.dataset.files import write_durably
 from posegen.dataset.lock import locked
@@ -43,6 +44,7 @@ from posegen.dataset.tables import encode_table
 from posegen.errors import PosegenError, UsageError, require_positive
 from posegen.hashing import byte_hash
 from posegen.library.load import Library, load_library
+from posegen.machine import user_cache
 from posegen.paraphrase.comparison import paraphrase_difference
 from posegen.paraphrase.endpoint import PROMPT, Client, Server, connect
 from posegen.progress import Progress
@@ -101,6 +103,15 @@ class Answers:
         self._table.commit()
 
 
+def _answers_file(folder: AnyPath) -> Path:
+    """Return the file of the answers to a folder of paraphrases: in it, or for one in a bucket in the user's cache."""
+    if isinstance(folder, Path):
+        return folder / ANSWERS
+    parent = user_cache() / "paraphrases"
+    parent.mkdir(parents=True, exist_ok=True)
+    return parent / f"{byte_hash([str(folder).encode()])}-{ANSWERS}"
+
+
 @contextmanager
 def _open_answers(path: Path) -> Iterator[Answers]:
     """Open a table of answers, or create it.
@@ -123,7 +134,7 @@ def _open_answers(path: Path) -> Iterator[Answers]:
         raise PosegenError(msg) from error
 
 
-def _check_provenance(folder: Path, asked: Provenance) -> None:
+def _check_provenance(folder: AnyPath, asked: Provenance) -> None:
     """Compare the stored provenance with that of this run; store it if there is none.
 
     Raises
@@ -156,7 +167,7 @@ class Paraphrases:
         Captions without a paraphrase, by reason.
     """
 
-    path: Path
+    path: AnyPath
     shards: int = 0
     written: int = 0
     captions: int = 0
@@ -174,13 +185,13 @@ class Paraphrases:
 
 
 def paraphrase(
-    path: Path, server: Server, *, limit: int | None = None, in_flight: int = 8, progress: Progress | None = None
+    path: AnyPath, server: Server, *, limit: int | None = None, in_flight: int = 8, progress: Progress | None = None
 ) -> Paraphrases:
     """Paraphrase the captions of a dataset.
 
     Parameters
     ----------
-    path : Path
+    path : Path or BucketPath
     server : Server
     limit : int, optional
         Number of samples, from the first; all unless given.
@@ -205,14 +216,13 @@ def paraphrase(
     dataset = open_dataset(path)
     library = load_library(dataset.config.story.library)
     folder, size = overlay_folder(path, KIND, server.model, "parts", "receipts"), dataset.header.shard
-    assert isinstance(folder, Path)
     samples = min(limit or len(dataset), len(dataset))
     begun, prompt = datetime.now(UTC).isoformat(timespec="seconds"), byte_hash([PROMPT.encode()])
     asked = Provenance(dataset.header.identity, server.host, server.model, prompt, server.temperature, begun)
     _check_provenance(folder, asked)
     display = progress or Progress()
     result = Paraphrases(folder)
-    with locked(folder), _open_answers(folder / ANSWERS) as answers, connect(server) as client:
+    with locked(folder), _open_answers(_answers_file(folder)) as answers, connect(server) as client:
         display.start("paraphrase", samples)
         for first in range(0, samples, size):
             shard, count = first // size, min(size, samples - first)

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from posegen.dataset.bucket import AnyPath
 from posegen.dataset.read import open_dataset
 from posegen.evaluation.distances import EncodedSpread, encoded_spread
 from posegen.mocap.recordings import open_reference
@@ -62,7 +63,7 @@ class EncoderMeasures:
 
 
 def measure_by_encoder(
-    run: Path, dataset: Path, reference: Path | None, samples: int | None, progress: Progress
+    run: Path, dataset: AnyPath, reference: Path | None, samples: int | None, progress: Progress
 ) -> EncoderMeasures:
     """Encode a dataset and an optional reference, and measure the vectors.
 

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import torch
 
 from posegen.arrays import Array
+from posegen.dataset.bucket import AnyPath
 from posegen.dataset.clip_files import resample
 from posegen.dataset.files import sync_folder
 from posegen.dataset.layout import ROWS
@@ -41,14 +42,14 @@ class NamedClip:
     fps: float
 
 
-def predict(run: Path, source: Path, out: Path, progress: Progress | None = None) -> int:
+def predict(run: Path, source: AnyPath, out: Path, progress: Progress | None = None) -> int:
     """Write the predictions of a trained model for each sequence of a dataset, or for each of its captions.
 
     Parameters
     ----------
     run : Path
         Folder of the training run.
-    source : Path
+    source : Path or BucketPath
         The dataset. Labels are not read.
     out : Path
         Parquet file with the columns ``sample``, ``variant`` and those of the task; for a model of single actors on a dataset

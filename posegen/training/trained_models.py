@@ -19,6 +19,7 @@ from pydantic import TypeAdapter
 from torch import Tensor, nn
 
 from posegen.arrays import Array
+from posegen.dataset.bucket import AnyPath
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.errors import PosegenError, UsageError
 from posegen.progress import Progress
@@ -189,14 +190,14 @@ class Encoded:
         return float(apart[self.words >= 0].mean())
 
 
-def encode_dataset(run: Path, path: Path, samples: int | None, progress: Progress | None = None) -> Encoded:
+def encode_dataset(run: Path, path: AnyPath, samples: int | None, progress: Progress | None = None) -> Encoded:
     """Encode the first variant of each sample of a dataset, and its captions.
 
     Parameters
     ----------
     run : Path
         Training run of a retrieval model.
-    path : Path
+    path : Path or BucketPath
         The dataset, with embeddings of its captions by the text encoder of the training.
     samples : int or None
         Number of samples, from the first; None for all.

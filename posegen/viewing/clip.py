@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from posegen.arrays import Array
+from posegen.dataset.bucket import AnyPath
 from posegen.errors import UsageError
 from posegen.skeleton import CONTACTS, JOINTS, PARTS
 from posegen.wording import did_you_mean, shown
@@ -288,12 +289,12 @@ def clips_of_config(
     return clips
 
 
-def clips_of_dataset(path: Path, samples: Sequence[int], variant: str = "base") -> list[Clip]:
+def clips_of_dataset(path: AnyPath, samples: Sequence[int], variant: str = "base") -> list[Clip]:
     """Read samples of a dataset and return the clips of their sequences.
 
     Parameters
     ----------
-    path : Path
+    path : Path or BucketPath
     samples : sequence of int
     variant : str
         Name of a variant, or :data:`ALL`.

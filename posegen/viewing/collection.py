@@ -15,6 +15,7 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.config.schema import CONTENT_VERSION, MOST_SAMPLES, Config
+from posegen.dataset.bucket import AnyPath
 from posegen.errors import UsageError
 from posegen.library.load import Library, load_library
 from posegen.skeleton import CONTACTS
@@ -95,7 +96,7 @@ def describe_row(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def collection_of_dataset(path: Path) -> Collection:
+def collection_of_dataset(path: AnyPath) -> Collection:
     """Open a dataset for viewing.
 
     Raises

@@ -23,9 +23,12 @@ from posegen.embedding import open_embeddings
 from posegen.embedding.models import HASHING
 from posegen.generation.repair import repair
 from posegen.generation.status import find_status
+from posegen.viewing.collection import collection_of_dataset
 from tests.buckets.servers import KEY, SECRET, Faults, Proxy, Server
 from tests.dataset.tiny import files_of
 from tests.faults.forks import SETTINGS
+from tests.faults.truth import copy
+from tests.paraphrase.servers import serving
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "posegen", "generate", "--config=smoke", *(f"--set={setting}" for setting in SETTINGS)]
@@ -91,10 +94,59 @@ def test_commands_work_on_a_bucket(
 
 
 def test_commands_that_do_not_work_on_buckets_say_so(bucket: BucketPath, capsys: pytest.CaptureFixture[str]) -> None:
-    for command in ("paraphrase", "view", "report", "mix -o x.json"):
-        name, *options = command.split()
-        assert main([name, f"{bucket}/x", *options]) == 2
+    for command in (f"run smoke --out {bucket}/x", f"mix {bucket}/x -o {bucket}/mix.json", f"import {bucket}/x -o library"):
+        assert main(command.split()) == 2
         assert "is an address; name a local folder or file" in capsys.readouterr().err
+    (bucket / "x/dataset.json").write(b"")
+    assert main(["push", f"{bucket}/x", "me/motion"]) == 2
+    assert "Name a folder of this machine for the files to upload with --staging" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_bucket_is_looked_at_and_mixed(
+    bucket: BucketPath, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = copy(whole, bucket / "dataset")
+
+    def printed(*command: str) -> str:
+        assert main([*command, "--json"]) == 0
+        return capsys.readouterr().out
+
+    for source, name in ((path, "bucket.png"), (whole, "folder.png")):
+        printed("show", str(source), "--sample", "3", "-o", str(tmp_path / name))
+    assert (tmp_path / "bucket.png").read_bytes() == (tmp_path / "folder.png").read_bytes()
+    measured = [printed("evaluate", str(source), "--samples", "4").replace(str(source), "") for source in (path, whole)]
+    assert measured[0] == measured[1]
+    printed("report", str(path), "--samples", "2", "--no-evaluation", "-o", str(tmp_path / "report.html"))
+    assert str(path) in (tmp_path / "report.html").read_text(encoding="utf-8")
+    mine, theirs = collection_of_dataset(path), collection_of_dataset(whole)
+    assert mine.read_sample(5) == theirs.read_sample(5)
+    assert mine.read_rows(0) == theirs.read_rows(0)
+    printed("mix", str(path), str(whole), "--ratio", "1:3", "-o", str(tmp_path / "mix.json"))
+    mixed = posegen.open_mix(tmp_path / "mix.json")
+    np.testing.assert_array_equal(mixed[5].joints, mixed[42 + 5].joints)
+
+
+@pytest.mark.slow
+def test_captions_of_a_bucket_are_paraphrased(
+    bucket: BucketPath, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("httpx", "tenacity"):
+        pytest.importorskip(name)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
+    path, local = copy(whole, bucket / "dataset"), copy(whole, tmp_path / "local")
+    with serving(lambda caption, before: f"{caption.rstrip('.')}, as it seems") as received:
+        options = ["--endpoint", received.url, "--model", "tiny", "--limit", "8", "--json", "--quiet"]
+        found = []
+        for source in (path, local, path):
+            assert main(["paraphrase", str(source), *options]) == 0
+            found.append(json.loads(capsys.readouterr().out))
+    assert found[0]["kept"] > 0
+    assert [each["kept"] for each in found] == [found[0]["kept"]] * 3
+    assert (found[0]["asked"], found[2]["asked"], found[2]["written"]) == (found[1]["asked"], 0, 0)
+    part = "paraphrases/tiny/parts/part-00000.parquet"
+    assert (path / part).read() == (local / part).read_bytes()
+    assert verify(path) == []
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from posegen.cli.main import main
@@ -43,4 +44,8 @@ def test_weights_equal_those_of_a_folder(
         assert not any("/vectors.zarr/" in name for name in requested) or run == runs[0]
     weights = [(run / "model.safetensors").read_bytes() for run in runs]
     assert weights[0] == weights[1] == weights[2]
+    if task == "action":
+        for source, name in ((path, "of-bucket.parquet"), (local, "of-folder.parquet")):
+            assert main(["predict", str(runs[0]), str(source), "-o", str(tmp_path / name), "--quiet"]) == 0
+        assert pq.read_table(tmp_path / "of-bucket.parquet").equals(pq.read_table(tmp_path / "of-folder.parquet"))
     assert not any("training" in name or "lock" in name for name in path.list())  # nothing was written beside the dataset

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from posegen.arrays import Array
+from posegen.dataset.bucket import AnyPath
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.splits import in_split
 from posegen.errors import UsageError
@@ -67,7 +68,7 @@ class GeneratedSet:
 
 def generate_for_test_captions(
     run: Path,
-    path: Path,
+    path: AnyPath,
     retrieval_run: Path,
     report: Callable[[str], None],
     *,

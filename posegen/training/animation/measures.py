@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from posegen.arrays import Array
+from posegen.dataset.bucket import AnyPath
 from posegen.evaluation.distances import diversity, encoded_spread
 from posegen.evaluation.plausibility import MEASURES, measure_clip
 from posegen.evaluation.recording import Recording
@@ -96,7 +97,7 @@ class AnimationMeasures:
 
 
 def measure_animation(
-    run: Path, dataset: Path, judge: Path, samples: int | None, log: Callable[[str], None], **how: Any
+    run: Path, dataset: AnyPath, judge: Path, samples: int | None, log: Callable[[str], None], **how: Any
 ) -> AnimationMeasures:
     """Generate motion for captions with a model and measure it.
 
