@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -37,6 +38,8 @@ T = TypeVar("T")
 _SEAL = re.compile(rb'{(?P<indent>\n  )?"hash": ?"(?P<hash>.{32})",\n?', re.DOTALL)
 _MAX_ENTRIES = 100_000  # empty lists take 30 times as much memory as their text
 _MAX_DEPTH = 32
+_QUICK_BYTES = 2**20
+"""Largest document that is read without counting its entries first."""
 _adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 
 
@@ -83,10 +86,22 @@ def seal(content: object, *, indent: int | None = None) -> bytes:
     """
     content = content if isinstance(content, Mapping) else plain_data(content)
     separators = (",", ":") if indent is None else (",", ": ")
-    text = json.dumps(content, indent=indent, separators=separators, ensure_ascii=False, allow_nan=False)
-    start, separator = ('{"hash":"', '",') if indent is None else ('{\n  "hash": "', '",\n')
-    body = (text[1:] if indent is None else text[2:] + "\n").encode()
-    return start.encode() + xxhash.xxh3_128_hexdigest(body).encode() + separator.encode() + body
+    text = json.dumps(content, indent=indent, separators=separators, ensure_ascii=False, allow_nan=False).encode()
+    if indent is None:
+        return _with_hash(text)
+    body = text[2:] + b"\n"
+    return b'{\n  "hash": "' + xxhash.xxh3_128_hexdigest(body).encode() + b'",\n' + body
+
+
+def seal_quickly(content: Document) -> bytes:
+    """Encode a document's dataclass as :func:`seal` does, in a third of the time, but numbers such as 1e-07 as 1e-7."""
+    return _with_hash(_adapter(type(content)).dump_json(content, by_alias=True))
+
+
+def _with_hash(text: bytes) -> bytes:
+    """Return JSON with the hash of all that follows as its first entry."""
+    body = text[1:]
+    return b'{"hash":"' + xxhash.xxh3_128_hexdigest(body).encode() + b'",' + body
 
 
 def unseal(data: bytes, origin: Origin) -> dict[str, Any]:
@@ -163,6 +178,13 @@ def check_version(document: Mapping[str, Any], newest: int, origin: Origin) -> N
 
 def read_sealed(kind: type[T], data: bytes, origin: Origin) -> T:
     """Decode a sealed document and validate it as an instance of `kind`; raises as :func:`unseal` and :func:`parse` do."""
+    if (start := _SEAL.match(data)) and len(data) <= _QUICK_BYTES:
+        # The common case takes a quarter of the time. Everything else is examined, and refused with its reason, below.
+        with suppress(ValueError):
+            found = _adapter(kind).validate_json(b"{" + data[start.end() :])
+            written = seal_quickly(found) if isinstance(found, Document) else b""
+            if written == data:
+                return found  # type: ignore[no-any-return]
     return parse(kind, unseal(data, origin), origin)
 
 

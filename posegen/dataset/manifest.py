@@ -12,7 +12,7 @@ Not responsible for when it is written; see :mod:`posegen.generation`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -24,10 +24,10 @@ import xxhash
 from posegen.arrays import Array
 from posegen.dataset.bucket import AnyPath, listed, map_files
 from posegen.dataset.counts import Counts, add_counts, count_of_actions, no_counts
-from posegen.dataset.documents import Count, Document, Origin, read_sealed, seal
-from posegen.dataset.files import read_file, remove_durably, write_durably
-from posegen.dataset.layout import MANIFEST_FILE, ROWS, Header, Layer, rows_path, shard_of, shard_path
-from posegen.dataset.receipts import Receipt, StoredFile, find_file_fault, read_receipt
+from posegen.dataset.documents import Count, Document, Origin, read_sealed, seal, seal_quickly
+from posegen.dataset.files import modified_time, read_file, remove_durably, write_durably
+from posegen.dataset.layout import MANIFEST_FILE, ROWS, Header, Layer, receipt_path, rows_path, shard_of, shard_path
+from posegen.dataset.receipts import Receipt, StoredFile, complete_shards, find_file_fault, find_size_fault, read_receipt
 from posegen.errors import PosegenError
 from posegen.hashing import byte_hash
 
@@ -156,8 +156,39 @@ def load_manifest(path: AnyPath, header: Header) -> Manifest | None:
     return Manifest(header, layers, head.counts, np.frombuffer(body, kind))
 
 
-def write_manifest(path: AnyPath, header: Header, run: str, *, again: bool = False) -> None:
-    """Write the manifest of a dataset from its receipts, or remove it if the dataset is small.
+def make_manifest(path: AnyPath, header: Header, before: Manifest | None) -> Manifest:
+    """Return the manifest of the leading sound full shards of a dataset.
+
+    Parameters
+    ----------
+    path : Path
+        Folder of the dataset.
+    header : Header
+        The manifest covers at most its samples.
+    before : Manifest or None
+        A manifest to extend, whose receipts are not read.
+    """
+    layers = header.layers
+    made = _make_manifest(path, header, layers, before)
+    while isinstance(made, Layer):
+        layers = tuple(layer for layer in layers if layer.name != made.name)
+        made = _make_manifest(path, header, layers, before)
+    return made
+
+
+def store_manifest(path: AnyPath, manifest: Manifest, run: str) -> None:
+    """Write a manifest, or remove the present one if the dataset is small; the caller must hold the lock of the dataset."""
+    if manifest.shards < LEAST_SHARDS:
+        remove_durably(path / MANIFEST_FILE)
+        return
+    entries, layers = manifest.entries.tobytes(), _texts(manifest.layers)
+    identity = manifest.header.identity
+    head = _Head(identity, manifest.contents, layers, manifest.shards, manifest.counts, byte_hash([entries]))
+    write_durably(path / MANIFEST_FILE, seal(head) + b"\n" + entries, run)
+
+
+def write_manifest(path: AnyPath, header: Header, run: str) -> None:
+    """Extend the manifest of a dataset, or write one, or remove it if the dataset is small.
 
     Parameters
     ----------
@@ -167,27 +198,58 @@ def write_manifest(path: AnyPath, header: Header, run: str, *, again: bool = Fal
         As it is on disk.
     run : str
         The run that writes.
-    again : bool, optional
-        Whether to read all receipts, and not only those of shards that the present manifest does not cover.
     """
     if header.samples // header.shard < LEAST_SHARDS:
         remove_durably(path / MANIFEST_FILE)
         return
-    before = None
-    if not again:
-        with suppress(PosegenError):  # a damaged one is written again
-            before = load_manifest(path, header)
-    layers = header.layers
-    made = _make_manifest(path, header, layers, before)
-    while isinstance(made, Layer):
-        layers = tuple(layer for layer in layers if layer.name != made.name)
-        made = _make_manifest(path, header, layers, before)
-    if made.shards < LEAST_SHARDS:
-        remove_durably(path / MANIFEST_FILE)
-        return
-    entries = made.entries.tobytes()
-    head = _Head(header.identity, made.contents, _texts(layers), made.shards, made.counts, byte_hash([entries]))
-    write_durably(path / MANIFEST_FILE, seal(head) + b"\n" + entries, run)
+    store_manifest(path, make_manifest(path, header, _present_manifest(path, header)), run)
+
+
+def unchanged_manifest(path: AnyPath, header: Header) -> Manifest | None:
+    """Return the manifest of a dataset; None if anything that it lists was changed since, by sizes and times of files."""
+    manifest = _present_manifest(path, header)
+    return manifest if manifest and len(_unchanged_shards(path, manifest)) == manifest.shards else None
+
+
+def find_complete(path: AnyPath, header: Header, among: Callable[[int], bool] = lambda shard: True) -> dict[int, int]:
+    """Find the complete shards as :func:`posegen.dataset.receipts.complete_shards` does.
+
+    A receipt that was not changed since the manifest was written is not read, only its time and the sizes of its files.
+    """
+    manifest = _present_manifest(path, header)
+    known = set(_unchanged_shards(path, manifest, among)) if manifest else set()
+    found = complete_shards(path, header, lambda shard: shard not in known and among(shard))
+    return dict(sorted((dict.fromkeys(known, header.shard) | found).items()))
+
+
+def _present_manifest(path: AnyPath, header: Header) -> Manifest | None:
+    """Return the manifest of a dataset; None if there is none, or it is damaged."""
+    with suppress(PosegenError):
+        return load_manifest(path, header)
+    return None
+
+
+def _unchanged_shards(path: AnyPath, manifest: Manifest, among: Callable[[int], bool] = lambda shard: True) -> list[int]:
+    """Return the shards of a manifest whose receipts are older than it, and whose files have the sizes in it."""
+    path, header = listed(path), manifest.header
+    try:
+        written = modified_time(path / MANIFEST_FILE)
+    except FileNotFoundError:  # removed meanwhile
+        return []
+    sizes = manifest.entries["sizes"]
+
+    def is_unchanged(shard: int) -> bool:
+        try:
+            if any(modified_time(path / receipt_path(shard, layer)) > written for layer in (None, *manifest.layers)):
+                return False
+        except OSError:
+            return False
+        stored = zip(manifest.contents, sizes[shard].tolist(), strict=True)
+        return not any(
+            size and find_size_fault(path / _path(header, name, shard), StoredFile(size, "")) for name, size in stored
+        )
+
+    return [shard for shard in range(manifest.shards) if among(shard) and is_unchanged(shard)]
 
 
 def _make_manifest(path: AnyPath, header: Header, layers: tuple[Layer, ...], before: Manifest | None) -> Manifest | Layer:
@@ -270,7 +332,7 @@ def _entry_type(contents: int) -> np.dtype[Any]:
 def _encode_entry(header: Header, contents: Sequence[str], receipts: Sequence[Receipt], before: bytes) -> bytes:
     """Return the entry of a shard, given the link of the entry before it."""
     # The same shard may be made twice: neither the run nor the time is part of its content.
-    sealed = b"".join(seal(replace(receipt, seconds=0.0, made_by_run="")) for receipt in receipts)
+    sealed = b"".join(seal_quickly(replace(receipt, seconds=0.0, made_by_run="")) for receipt in receipts)
     stored = {name: file for receipt in receipts for name, file in receipt.files.items()}
     files = [stored.get(_path(header, content, receipts[0].shard)) for content in contents]
     sizes = np.array([file.bytes if file else 0 for file in files], "<u8").tobytes()

@@ -11,7 +11,7 @@ from posegen.dataset.bucket import AnyPath, to_path
 from posegen.dataset.files import remove_durably
 from posegen.dataset.header import load_header, repair_header, samples_after_repair
 from posegen.dataset.layout import PARTS_FILE
-from posegen.dataset.manifest import write_manifest
+from posegen.dataset.manifest import make_manifest, store_manifest, unchanged_manifest
 from posegen.dataset.parts import read_parts
 from posegen.dataset.receipts import complete_prefix, complete_shards
 from posegen.dataset.runs import current_run
@@ -96,11 +96,13 @@ def finish(path: str | AnyPath, progress: Progress | None = None) -> FinishResul
         whole = header.with_samples(max(header.samples, record.samples if record else 0, samples_after_repair(path)))
         if progress:
             progress.log(f"reading the receipts of {whole.shards():,} shards")
-        complete = complete_shards(path, header)
+        manifest = make_manifest(path, whole, unchanged_manifest(path, header))
+        complete = dict.fromkeys(range(manifest.shards), header.shard)
+        complete |= complete_shards(path, header, lambda shard: shard not in complete)
         prefix = complete_prefix(path, header, complete)
         if prefix >= header.samples:
             header = publish(path, header, prefix, name)
-        write_manifest(path, header, name, again=True)
+        store_manifest(path, manifest, name)
         missing = make_plan(whole, complete).missing
         if not missing:
             remove_durably(path / PARTS_FILE)

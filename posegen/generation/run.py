@@ -24,12 +24,11 @@ from posegen.dataset.files import remove_durably, total_bytes
 from posegen.dataset.header import is_dataset, load_header, record_repair, repair_header, samples_after_repair
 from posegen.dataset.layout import HEADER_FILE, Header
 from posegen.dataset.lock import shared_lock
-from posegen.dataset.manifest import covers_all, drop_manifest, write_manifest
+from posegen.dataset.manifest import covers_all, drop_manifest, find_complete, write_manifest
 from posegen.dataset.parts import Part, parse_part, record_parts
 from posegen.dataset.receipts import (
     Receipt,
     complete_prefix,
-    complete_shards,
     count_complete,
     list_layer_receipts,
     load_receipt,
@@ -497,7 +496,7 @@ def _open_run(path: AnyPath, expected: Header, samples: int, name: str, progress
         check_same_dataset(header, expected, path)
         stored_config(path, header)
     # Complete shards may exist without a header, if it and its copy were damaged and the user removed them as advised.
-    complete = complete_shards(path, header)
+    complete = find_complete(path, header)
     # Existing samples stay.
     target = max(samples, header.samples, complete_prefix(path, header, complete), samples_after_repair(path))
     if samples < target:
@@ -538,7 +537,7 @@ def _open_part(path: AnyPath, expected: Header, samples: int, name: str, progres
         progress.log(f"{path} is to have {target:,} samples, more than the requested {samples:,}; none is removed")
     whole = header.with_samples(target)
     others = {shard: whole.count(shard) for shard in range(whole.shards()) if shard not in part}
-    complete = others | complete_shards(path, header, part.__contains__)
+    complete = others | find_complete(path, header, part.__contains__)
     check_space(path, header, complete, target, None, _free_bytes(path))
     plan = make_plan(whole, complete)
     if plan.shards:

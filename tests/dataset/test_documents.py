@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import pytest
+import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posegen.dataset.documents import Origin, seal, unseal
+from posegen.dataset.documents import Document, Origin, parse, read_sealed, seal, seal_quickly, unseal
 from posegen.errors import PosegenError
 
 SOURCE = Origin("a.json", "Repair it.")
@@ -48,8 +51,6 @@ def test_any_other_bytes_are_refused_with_a_message(data: bytes) -> None:
 
 @pytest.mark.parametrize("body", ['"a":NaN}', '"a":' + "[" * 90_000, '"a":1', '"a":' + "9" * 5000 + "}"])
 def test_a_sealed_text_other_than_json_is_refused(body: str) -> None:
-    import xxhash
-
     data = f'{{"hash":"{xxhash.xxh3_128_hexdigest(body.encode())}",{body}'.encode()
     with pytest.raises(PosegenError, match="not valid JSON"):
         unseal(data, SOURCE)
@@ -71,8 +72,56 @@ def test_a_sealed_text_other_than_json_is_refused(body: str) -> None:
     ],
 )
 def test_json_in_another_form_is_refused(body: str) -> None:
-    import xxhash
-
     data = f'{{"hash":"{xxhash.xxh3_128_hexdigest(body.encode())}",{body}'.encode()
     with pytest.raises(PosegenError, match=r"a\.json: .*Repair it\."):
         unseal(data, SOURCE)
+
+
+@dataclass(frozen=True)
+class Measured(Document):
+    """A document with numbers that two writers of JSON write differently."""
+
+    name: str
+    seconds: float
+    parts: dict[str, list[int]]
+
+
+@given(st.text(), st.floats(allow_nan=False, allow_infinity=False), st.dictionaries(st.text(), st.lists(st.integers(0, 9))))
+def test_a_dataclass_is_read_back(name: str, seconds: float, parts: dict[str, list[int]]) -> None:
+    document = Measured(name, seconds, parts)
+    data = seal(document)
+    assert read_sealed(Measured, data, SOURCE) == document
+    assert "e" in repr(seconds) or seal_quickly(document) == data
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '"name":"a", "seconds":1.0,"parts":{}}',
+        '"seconds":1.0,"name":"a","parts":{}}',
+        '"name":"a","name":"a","seconds":1.0,"parts":{}}',
+        '"name":"a","seconds":1,"parts":{}}',
+        '"name":"a","seconds":"1","parts":{}}',
+        '"name":"a","seconds":1.0,"parts":{},"more":1}',
+        '"name":"a","seconds":1.0}',
+        '"name":"\\ud800","seconds":1.0,"parts":{}}',
+        '"name":"\\u00e9","seconds":1.0,"parts":{}}',
+        '"name":"a","seconds":NaN,"parts":{}}',
+        '"name":"a","seconds":1.0,"parts":{"a":[1,true]}}',
+    ],
+)
+def test_a_dataclass_is_read_as_its_json_is(body: str) -> None:
+    """The quick way of reading a document accepts and refuses what the thorough one does."""
+    data = f'{{"hash":"{xxhash.xxh3_128_hexdigest(body.encode())}",{body}'.encode()
+
+    def outcome(read: Callable[[], Measured]) -> Measured | str:
+        try:
+            return read()
+        except PosegenError as error:
+            return str(error)
+
+    thorough = outcome(lambda: parse(Measured, unseal(data, SOURCE), SOURCE))
+    assert outcome(lambda: read_sealed(Measured, data, SOURCE)) == thorough
+    assert isinstance(thorough, Measured) == (
+        body in ('"seconds":1.0,"name":"a","parts":{}}', '"name":"a","seconds":1,"parts":{}}')
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,16 @@ from posegen.dataset import manifest as manifests
 from posegen.dataset.documents import Origin, read_sealed, seal
 from posegen.dataset.header import load_header
 from posegen.dataset.layout import MANIFEST_FILE
-from posegen.dataset.manifest import covers_all, drop_manifest, load_manifest, write_manifest
+from posegen.dataset.manifest import (
+    covers_all,
+    drop_manifest,
+    find_complete,
+    load_manifest,
+    unchanged_manifest,
+    write_manifest,
+)
 from posegen.dataset.read import Dataset, open_dataset
-from posegen.dataset.receipts import Receipt, load_receipt
+from posegen.dataset.receipts import Receipt, complete_shards, load_receipt
 from posegen.dataset.verify import verify
 from posegen.dataset.write import publish
 from posegen.errors import PosegenError
@@ -188,10 +196,42 @@ def test_a_small_dataset_has_none(large: Path, monkeypatch: pytest.MonkeyPatch) 
     assert repr(make_header()) == repr(header.with_samples(0))  # the fill value NaN equals nothing
 
 
+def test_only_receipts_that_were_changed_since_are_read(large: Path) -> None:
+    header, receipt = load_header(large), large / RECEIPT
+    content, written = receipt.read_bytes(), (large / MANIFEST_FILE).stat().st_mtime_ns
+    assert find_complete(large, header) == complete_shards(large, header) == {0: 6, 1: 6, 2: 2}
+    assert find_complete(large, header, lambda shard: shard > 0) == {1: 6, 2: 2}
+    receipt.write_bytes(b"no receipt")
+    os.utime(receipt, ns=(written, written))
+    assert find_complete(large, header) == {0: 6, 1: 6, 2: 2}
+    assert unchanged_manifest(large, header)
+    os.utime(receipt, ns=(written + 10**6, written + 10**6))
+    assert find_complete(large, header) == {0: 6, 2: 2}
+    receipt.write_bytes(content)
+    assert find_complete(large, header) == {0: 6, 1: 6, 2: 2}
+    assert unchanged_manifest(large, header) is None  # though it is the same receipt
+
+
+@pytest.mark.parametrize("name", [RECEIPT, "motion.zarr/joints/c.1.0.0.0", "sequences/part-00001.parquet"])
+@pytest.mark.parametrize("damage", ["absent", "shorter", "a folder"])
+def test_damage_of_what_a_manifest_lists_is_found(name: str, damage: str, large: Path) -> None:
+    file = large / name
+    if damage == "shorter":
+        file.write_bytes(file.read_bytes()[:-1])
+    else:
+        file.unlink()
+        if damage == "a folder":
+            file.mkdir()
+    assert find_complete(large, load_header(large)) == {0: 6, 2: 2}
+    assert finish(large).missing == [(1, 1)]
+    assert load_manifest(large, load_header(large)) is None  # of one shard
+
+
 def test_receipts_without_counts_give_the_same_counts(large: Path) -> None:
     expected = open_dataset(large).counts()
     forge(large, counts=None)
-    write_manifest(large, load_header(large), "a-run", again=True)
+    (large / MANIFEST_FILE).unlink()
+    write_manifest(large, load_header(large), "a-run")
     manifest = load_manifest(large, load_header(large))
     assert manifest
     assert manifest.counts is None
