@@ -57,7 +57,10 @@ OPENING = {
     "info": "describe(path)",
     "status": "find_status(path)",
 }
+_GENERATE = "posegen.generate(posegen.load_config('default', ['frames=60']), samples=len(posegen.open(path)), out=path)"
 MEASURES = OPENING | {
+    "finish again": "finish(path)",
+    "generate, nothing to do": f"assert {_GENERATE}.nothing_to_do",
     "open, and read a random sample": "d = posegen.open(path); d.arrays('joints', [len(d) // 7 // 200 * 200])",
     "verify --sample 1%, until the first shard is read": """
 class Stopped(Exception): pass

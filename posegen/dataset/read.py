@@ -418,6 +418,12 @@ class Dataset:
         """Read the receipt of a shard."""
         return load_receipt(self.path, self.header, shard)
 
+    @property
+    def listed_shards(self) -> tuple[int, str]:
+        """Number of leading shards in the manifest, 0 without one, and a hash of all that it states of them."""
+        manifest = self._files.manifest
+        return (manifest.shards, manifest.entries["link"][-1].tobytes().hex()) if manifest and manifest.shards else (0, "")
+
     def rows_hash(self, shard: int) -> str:
         """Return the hash of the file with the sequences of a shard."""
         return self.receipt(shard).files[rows_path(shard)].xxh3

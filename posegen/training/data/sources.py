@@ -5,8 +5,9 @@ counts samples within the split; `sample_numbers` maps them to the samples of th
 origin.
 
 The cache, ``DATASET/training/<recipe>-<version>-<stride>/``, holds an ``.npy`` file per shard and, written last, a receipt with
-its hash and the hash of its input, so that it is resumed after a kill. A shard whose content changed is computed again. Of a
-dataset in a bucket, the cache is on this machine.
+its hash and the hash of its input, so that it is resumed after a kill. A shard whose content changed is computed again. For the
+shards of a manifest, ``manifest.json`` states at once that they are cached, so that training on many shards starts without
+reading their receipts. Of a dataset in a bucket, the cache is on this machine.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import io
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
@@ -95,10 +97,16 @@ def fill_cache(dataset: Dataset, recipes: Sequence[Recipe], view: View, report: 
         Number of shards computed.
     """
     header, folder = dataset.header, features_folder(dataset)
+    listed, link = dataset.listed_shards
+    state = {"shards": listed, "link": link}
+    unknown = [recipe for recipe in recipes if not listed or _cache_receipt(_listed_file(folder, recipe, view)) != state]
 
     def missing_recipes(shard: int) -> list[Recipe]:
+        examined = recipes if shard >= listed else unknown
+        if not examined:
+            return []
         hashes = dataset.hashes(shard)
-        return [recipe for recipe in recipes if not _is_current(_cache_file(folder, recipe, view, shard), recipe, hashes)]
+        return [recipe for recipe in examined if not _is_current(_cache_file(folder, recipe, view, shard), recipe, hashes)]
 
     def compute(shard: int) -> None:
         samples = slice(shard * header.shard, shard * header.shard + header.count(shard))
@@ -112,15 +120,17 @@ def fill_cache(dataset: Dataset, recipes: Sequence[Recipe], view: View, report: 
 
     every = range(header.shards())
     shards = [shard for shard, missing in zip(every, map_files(dataset.path, missing_recipes, every), strict=True) if missing]
-    if not shards:
-        return 0
-    folder.mkdir(parents=isinstance(dataset.path, BucketPath), exist_ok=True)
-    # Requests are waited for, so there are more of them than cores.
-    at_once = REQUESTS if isinstance(dataset.path, BucketPath) else min(_MOST_THREADS, available_cores())
-    threads = min(at_once, len(shards))
-    with locked(folder), ThreadPoolExecutor(threads, "posegen-recipe") as pool:
-        for done, _ in enumerate(pool.map(compute, shards), 1):
-            report(done, len(shards))
+    if shards:
+        folder.mkdir(parents=isinstance(dataset.path, BucketPath), exist_ok=True)
+        # Requests are waited for, so there are more of them than cores.
+        at_once = REQUESTS if isinstance(dataset.path, BucketPath) else min(_MOST_THREADS, available_cores())
+        threads = min(at_once, len(shards))
+        with locked(folder), ThreadPoolExecutor(threads, "posegen-recipe") as pool:
+            for done, _ in enumerate(pool.map(compute, shards), 1):
+                report(done, len(shards))
+    for recipe in unknown if listed else ():
+        with suppress(PermissionError):  # a folder of somebody else, whose receipts are then read each time
+            write_durably(_listed_file(folder, recipe, view).with_suffix(".json"), seal(state))
     return len(shards)
 
 
@@ -188,6 +198,11 @@ def _cache_receipt(file: Path) -> dict[str, Any] | None:
 
 def _input_hash(recipe: Recipe, hashes: Mapping[str, str]) -> str:
     return digest({name: hashes[name] for name in recipe.fields})
+
+
+def _listed_file(folder: Path, recipe: Recipe, view: View) -> Path:
+    """Return the path, without suffix, of the document that states for which manifest a recipe is cached."""
+    return _cache_file(folder, recipe, view, 0).with_name("manifest")
 
 
 def _cache_file(folder: Path, recipe: Recipe, view: View, shard: int) -> Path:

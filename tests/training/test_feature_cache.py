@@ -1,0 +1,39 @@
+"""The cache of features: what is in it is not computed again, and a manifest says so without receipts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from posegen.dataset import manifest
+from posegen.dataset.layout import receipt_path
+from posegen.dataset.read import open_dataset
+from posegen.errors import PosegenError
+from posegen.training.data.features import ACTION, LENGTH
+from posegen.training.data.sources import fill_cache, view_of
+from tests.training import tiny
+
+SMALL = ("store.shard=10", "store.chunk=10")
+
+
+def fill(path: Path) -> int:
+    dataset = open_dataset(path)
+    return fill_cache(dataset, (LENGTH, ACTION), view_of(dataset, 4), lambda done, total: None)
+
+
+def test_receipts_of_a_manifest_are_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manifest, "LEAST_SHARDS", 2)
+    path = tiny.make(tmp_path / "dataset", 65, *SMALL)
+    assert [fill(path), fill(path)] == [7, 0]
+    receipt = path / receipt_path(3)
+    content = receipt.read_bytes()
+    receipt.write_bytes(b"no receipt")
+    assert fill(path) == 0
+    (path / "training/action-1-4/manifest.json").write_bytes(b"damaged")
+    with pytest.raises(PosegenError, match="shard 3"):
+        fill(path)
+    receipt.write_bytes(content)
+    assert fill(path) == 0
+    tiny.make(path, 80, *SMALL)
+    assert [fill(path), fill(path)] == [2, 0]  # the last one was partly filled
