@@ -28,7 +28,7 @@ from tests.buckets.servers import Proxy, Server
 
 RESULT = RESULTS / "bucket.md"
 TARGET = 0.05
-BATCH, EPOCHS, THREADS = 64, 2, 8
+BATCH, EPOCHS, THREADS = 64, 1, 8
 
 
 class Trained(NamedTuple):
@@ -55,7 +55,7 @@ def train_own_loop(path: str) -> Trained:
     import posegen
 
     torch.set_num_threads(1)
-    model = torch.nn.GRU(66, 256, batch_first=True)
+    model = torch.nn.GRU(66, 128, batch_first=True)
     optimiser, waited, began = torch.optim.SGD(model.parameters(), 0.01), 0.0, time.perf_counter()
     batches = iter(posegen.open(path).batches(BATCH, seed=1, fields=["joints"], epochs=EPOCHS, threads=THREADS))
     before = time.perf_counter() - began

@@ -43,7 +43,7 @@ HASH = "xxh3"
 _LONGEST_PAUSE = 5.0
 _RANDOM = SystemRandom()
 _ADDRESS = re.compile(r"(s3|gs|az)://([A-Za-z0-9][A-Za-z0-9._-]*)((?:/[^/?#\\\s]+)+)/?")
-_PASSING = re.compile(r"HTTP error(?!: builder)|status code: (408|429|5[0-9][0-9])|error response")
+_PASSING = re.compile(r"HTTP error(?!: builder)|status code: (408|429|5(?!01)[0-9][0-9])|error response")
 _QUIET_SECONDS = 5.0
 _ATTEMPTS = 20
 

@@ -21,11 +21,13 @@ from itertools import count
 from pathlib import Path
 from typing import ClassVar
 from urllib.parse import unquote, urlsplit
-from urllib.request import Request, urlopen
 
 __all__ = ["KEY", "SECRET", "Faults", "Proxy", "Server"]
 
-KEY, SECRET = "AKIDTHEKEYOFTESTS", "secret/of+tests0123456789"
+ADDRESS = os.environ.get("POSEGEN_TEST_S3", "")
+"""Address of another server of S3 to test with, such as Swift or MinIO. Its new buckets, ``test-...``, are left there."""
+KEY = os.environ.get("POSEGEN_TEST_S3_KEY", "AKIDTHEKEYOFTESTS")
+SECRET = os.environ.get("POSEGEN_TEST_S3_SECRET", "secret/of+tests0123456789")
 FAULTS = ("500", "503", "500 after", "closed after")
 _PIECE = 1 << 12
 _ROOT = Path(__file__).parents[2]
@@ -33,23 +35,25 @@ _ROOT = Path(__file__).parents[2]
 
 @dataclass
 class Server:
-    """A server of S3 that is running. Buckets are named ``test-1`` and so on."""
+    """A server of S3 that is running: one that was started here, or the one of ``POSEGEN_TEST_S3``."""
 
-    process: subprocess.Popen[str]
-    port: int
+    address: str
     made: count[int]
+    process: subprocess.Popen[str] | None = None
 
     @classmethod
     def start(cls) -> Server:
-        return cls(*_start("moto"), count(1))
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        if ADDRESS:
+            return cls(ADDRESS, count(1))
+        process, port = _start("moto")
+        return cls(f"http://127.0.0.1:{port}", count(1), process)
 
     def make_bucket(self) -> str:
-        name = f"test-{next(self.made)}"
-        urlopen(Request(f"{self.address}/{name}", method="PUT")).close()
+        from botocore.session import get_session
+
+        keys = {"aws_access_key_id": KEY, "aws_secret_access_key": SECRET, "region_name": "us-east-1"}
+        name = f"test-{os.getpid()}-{next(self.made)}"
+        get_session().create_client("s3", endpoint_url=self.address, **keys).create_bucket(Bucket=name)
         return name
 
     def environment(self, address: str = "") -> dict[str, str]:
@@ -58,7 +62,8 @@ class Server:
         return keys | {"AWS_ENDPOINT_URL": address or self.address}
 
     def stop(self) -> None:
-        _stop(self.process)
+        if self.process is not None:
+            _stop(self.process)
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,8 @@ class Faults:
         Share of the requests that fail: in turn, with status 500 or 503 instead of being passed on, with 500 after they were
         passed on, and with a connection that is closed without an answer after they were passed on.
     refused : str
-        Requests whose method and path match this regular expression are answered with 403.
+        Requests whose method and path match this regular expression are answered with `status`.
+    status : int
     delay : float
         Seconds before each request is passed on.
     rate : float
@@ -80,6 +86,7 @@ class Faults:
 
     share: float = 0.0
     refused: str = ""
+    status: int = 403
     delay: float = 0.0
     rate: float = 0.0
 
@@ -158,7 +165,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = b"".join(self._in_pieces(int(self.headers.get("Content-Length") or 0), self.rfile.read))
         fault = ""
         if self.faults.refused and re.search(self.faults.refused, f"{self.command} {unquote(urlsplit(self.path).path)}"):
-            self._answer(403, [], b"<Error><Code>AccessDenied</Code></Error>", len(body))
+            self._answer(self.faults.status, [], b"<Error><Code>Refused</Code></Error>", len(body))
             return
         time.sleep(self.faults.delay)
         if self.draw.random() < self.faults.share:
