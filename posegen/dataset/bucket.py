@@ -1,8 +1,10 @@
 """Datasets in object storage: the objects of a bucket by their address, such as ``s3://BUCKET/PATH``.
 
 An object is written by one request with a condition, so that it appears whole, and so that of two writers one wins and the
-other finds out. There are no locks, no temporary objects and no multipart uploads. Requests that fail for a passing reason are
-repeated. Keys are read from the environment and the standard files of the provider, and appear in no error.
+other finds out. There are no locks, no temporary objects and no multipart uploads. Where a server has conditions for new
+objects only, one that is to be replaced is removed before: of two runs that replace it in the same moment, one may not
+find out. Requests that fail for a passing reason are repeated. Keys are read from the environment and the standard files
+of the provider, and appear in no error.
 
 Not responsible for which objects there are; see :mod:`posegen.dataset.layout`.
 """
@@ -46,6 +48,11 @@ _ADDRESS = re.compile(r"(s3|gs|az)://([A-Za-z0-9][A-Za-z0-9._-]*)((?:/[^/?#\\\s]
 _PASSING = re.compile(r"HTTP error(?!: builder)|status code: (408|429|5(?!01)[0-9][0-9])|error response")
 _QUIET_SECONDS = 5.0
 _ATTEMPTS = 20
+_WITHOUT_REPLACING: set[str] = set()
+"""Buckets whose server has answered a conditional replacement with 501, as OpenStack Swift does."""
+_NOTE = (
+    "its server cannot replace objects on a condition, so they are removed before; let one run at a time publish the dataset"
+)
 
 
 class ConflictError(PosegenError):
@@ -198,6 +205,9 @@ class BucketPath:
             if (expected is not None and current != expected) or (receipt is not None and receipt.is_file()):
                 raise ConflictError(f"{self}: another run has written it meanwhile. Run the same command again")
             mode = {name: meta[name] for name in ("e_tag", "version") if meta[name]}
+            if self.bucket in _WITHOUT_REPLACING:
+                self.remove()
+                mode = "create"
             time.sleep(_RANDOM.uniform(0, 0.1 * attempt))
         raise ConflictError(f"{self}: other runs write it all the time. Run the same command again")
 
@@ -225,6 +235,13 @@ class BucketPath:
         try:
             self._request(lambda obstore, store: obstore.put(store, self.key, data, mode=mode, attributes=attributes))
         except (AlreadyExistsError, PreconditionError):
+            return False
+        except ServerError as error:
+            if mode == "create" or "status code: 501" not in str(error):
+                raise
+            if self.bucket not in _WITHOUT_REPLACING:
+                _WITHOUT_REPLACING.add(self.bucket)
+                print(f"posegen: {self.bucket}: {_NOTE}", file=sys.stderr)
             return False
         except FileNotFoundError as error:
             if mode != "create":

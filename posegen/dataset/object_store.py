@@ -123,11 +123,6 @@ def server_error(where: str, error: Exception) -> ServerError:
     """Return the error that states for the user what obstore states of `where`."""
     if "status code: 404" in str(error):
         return ServerError(f"{where}: there is no such bucket. Create it, or name another one")
-    if "status code: 501" in str(error):
-        return ServerError(
-            f"{where}: the server cannot replace an object on a condition (If-Match), which keeps runs from overwriting each "
-            "other's work. Use another server: posegen docs object-storage"
-        )
     if ROLE_SERVER in str(error):
         return ServerError(f"{where}: there are no keys in the environment or in ~/.aws. Set them: posegen docs object-storage")
     return ServerError(

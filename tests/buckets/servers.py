@@ -76,8 +76,9 @@ class Faults:
         Share of the requests that fail: in turn, with status 500 or 503 instead of being passed on, with 500 after they were
         passed on, and with a connection that is closed without an answer after they were passed on.
     refused : str
-        Requests whose method and path match this regular expression are answered with `status`.
-    status : int
+        Requests whose method and path match this regular expression are answered with 403.
+    conditions : bool
+        Whether PUT takes If-Match; OpenStack Swift answers it with 501.
     delay : float
         Seconds before each request is passed on.
     rate : float
@@ -86,7 +87,7 @@ class Faults:
 
     share: float = 0.0
     refused: str = ""
-    status: int = 403
+    conditions: bool = True
     delay: float = 0.0
     rate: float = 0.0
 
@@ -165,7 +166,10 @@ class _Handler(BaseHTTPRequestHandler):
         body = b"".join(self._in_pieces(int(self.headers.get("Content-Length") or 0), self.rfile.read))
         fault = ""
         if self.faults.refused and re.search(self.faults.refused, f"{self.command} {unquote(urlsplit(self.path).path)}"):
-            self._answer(self.faults.status, [], b"<Error><Code>Refused</Code></Error>", len(body))
+            self._answer(403, [], b"<Error><Code>AccessDenied</Code></Error>", len(body))
+            return
+        if self.command == "PUT" and "If-Match" in self.headers and not self.faults.conditions:
+            self._answer(501, [], b"<Error><Code>NotImplemented</Code></Error>", len(body))
             return
         time.sleep(self.faults.delay)
         if self.draw.random() < self.faults.share:

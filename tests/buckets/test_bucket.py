@@ -14,7 +14,7 @@ import pytest
 from posegen.dataset import bucket as bucket_module
 from posegen.dataset.bucket import BucketPath, ConflictError, map_requests, to_path
 from posegen.errors import ServerError, UsageError
-from tests.buckets.servers import KEY, SECRET, Faults, Proxy, Server
+from tests.buckets.servers import KEY, SECRET, Proxy
 
 
 def test_an_object_is_written_under_a_condition(bucket: BucketPath) -> None:
@@ -130,21 +130,6 @@ def test_a_bucket_that_does_not_exist_is_named(bucket: BucketPath) -> None:
     for use in (lambda: absent.write(b""), absent.list):
         with pytest.raises(ServerError, match="s3://absent/x: there is no such bucket"):
             use()
-
-
-@pytest.mark.slow
-def test_a_server_without_conditional_writes_is_named(
-    server: Server, bucket: BucketPath, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As OpenStack Swift, which answers If-Match with 501."""
-    proxy = Proxy(server.address, tmp_path / "log.txt", Faults(refused="^PUT .*/header$", status=501))
-    try:
-        monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.address)
-        (bucket / "other").write(b"")
-        with pytest.raises(ServerError, match="header: the server cannot replace an object on a condition"):
-            (bucket / "header").write(b"")
-    finally:
-        proxy.stop()
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ import pytest
 import posegen
 from posegen.cli.main import main
 from posegen.config.schema import Config
-from posegen.dataset.bucket import BucketPath
+from posegen.dataset.bucket import BucketPath, ConflictError
 from posegen.dataset.compare import compare
 from posegen.dataset.header import load_header
 from posegen.dataset.verify import verify
@@ -283,6 +283,35 @@ def test_a_run_survives_a_slow_server(
             assert mine.captions == theirs.captions
         log = proxy.take_log()
         assert {line[2] for line in log} <= {200, 204, 206, 404, 412}  # nothing failed, so nothing was repeated
+    finally:
+        proxy.stop()
+
+
+@pytest.mark.slow
+def test_a_server_that_cannot_replace_on_a_condition(
+    server: Server,
+    bucket: BucketPath,
+    whole: Path,
+    config: Config,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    proxy, path = Proxy(server.address, tmp_path / "log.txt", Faults(conditions=False)), bucket / "replaced"
+    try:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.address)
+        posegen.generate(config, samples=10, workers=1, out=path)
+        assert "let one run at a time publish the dataset" in capsys.readouterr().err
+        for number in (2, 1):
+            posegen.generate(config, samples=42, workers=1, out=path, part=f"{number}/2")
+        assert posegen.finish(path).missing == []
+        assert_same(path, whole)
+        (path / "motion.zarr/joints/c.3.0.0.0.0.0").write(b"nonsense")
+        assert repair(path, verify(path), workers=1).left == ()
+        assert_same(path, whole)
+        with pytest.raises(ConflictError):
+            (path / "dataset.json").write(b"of this run", expected=b"of another run")
+        assert_same(path, whole)
     finally:
         proxy.stop()
 
