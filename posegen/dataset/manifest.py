@@ -240,7 +240,8 @@ def _unchanged_shards(path: AnyPath, manifest: Manifest, among: Callable[[int], 
 
     def is_unchanged(shard: int) -> bool:
         try:
-            if any(modified_time(path / receipt_path(shard, layer)) > written for layer in (None, *manifest.layers)):
+            # A receipt of the same tick of the clock may be older or newer.
+            if any(modified_time(path / receipt_path(shard, layer)) >= written for layer in (None, *manifest.layers)):
                 return False
         except OSError:
             return False

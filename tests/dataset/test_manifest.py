@@ -199,15 +199,18 @@ def test_a_small_dataset_has_none(large: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_only_receipts_that_were_changed_since_are_read(large: Path) -> None:
     header, receipt = load_header(large), large / RECEIPT
     content, written = receipt.read_bytes(), (large / MANIFEST_FILE).stat().st_mtime_ns
+    os.utime(large / MANIFEST_FILE, ns=(written + 10**7, written + 10**7))
+    written += 10**7
     assert find_complete(large, header) == complete_shards(large, header) == {0: 6, 1: 6, 2: 2}
     assert find_complete(large, header, lambda shard: shard > 0) == {1: 6, 2: 2}
     receipt.write_bytes(b"no receipt")
-    os.utime(receipt, ns=(written, written))
+    os.utime(receipt, ns=(written - 10**6, written - 10**6))
     assert find_complete(large, header) == {0: 6, 1: 6, 2: 2}
     assert unchanged_manifest(large, header)
     os.utime(receipt, ns=(written + 10**6, written + 10**6))
     assert find_complete(large, header) == {0: 6, 2: 2}
     receipt.write_bytes(content)
+    os.utime(receipt, ns=(written + 10**6, written + 10**6))
     assert find_complete(large, header) == {0: 6, 1: 6, 2: 2}
     assert unchanged_manifest(large, header) is None  # though it is the same receipt
 
