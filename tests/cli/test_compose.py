@@ -22,14 +22,14 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_arrays_with_captions(tmp_path: Path) -> None:
-    done = run(TEXT, "-o", tmp_path / "out.npz", "--seconds", 8, "--json")
+    done = run(TEXT, "-o", tmp_path / "out.npz", "--seconds", 10, "--json")
     assert (done.returncode, done.stderr) == (0, "")
     document = json.loads(done.stdout)
-    assert document["frames"] == 200
+    assert document["frames"] == 250
     assert document["not_understood"] == []
     with np.load(tmp_path / "out.npz", allow_pickle=False) as made:
-        assert made["joints"].shape == (1, 200, 22, 3)
-        assert made["contact"].shape == (1, 200, 9)
+        assert made["joints"].shape == (1, 250, 22, 3)
+        assert made["contact"].shape == (1, 250, 9)
         assert str(made["caption"]) == TEXT
         assert made["segment_action"].tolist() == ["walk", "stand", "wave"]
         assert [segment["text"] for segment in document["segments"]] == made["segment_text"].tolist()

@@ -110,7 +110,7 @@ def test_a_sample_of_an_own_library_and_changed_groups_is_made_again(
     assert made["config"].story.library == library
 
 
-def test_who_has_another_library_is_told_why_the_sample_is_not_made_again(
+def test_with_another_library_the_reason_why_a_sample_is_not_made_again_is_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library = library_folder(tmp_path / "mine", {"side": {"less": "hand_height"}})

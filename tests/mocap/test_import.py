@@ -88,7 +88,8 @@ def test_clips_of_a_label_become_strategies(imported: Import) -> None:
 def test_any_body_performs_what_the_clip_shows(imported: Import) -> None:
     library = load_library(imported.path)
     (clip,) = clips_of("squat")
-    depth = 1 - clip[:, PELVIS, 1].min() / clip[0, PELVIS, 1]
+    # Squats of the clip have several depths, of which a performance keeps the usual ones.
+    depth = 1 - np.quantile(clip[:, PELVIS, 1], 0.1) / clip[0, PELVIS, 1]
     action = library.action("own_squat")
     scenes = shown(library, "own_squat", 6, FPS, neutral=True)
     scenes.amplitude[:] = 1.0
@@ -96,7 +97,7 @@ def test_any_body_performs_what_the_clip_shows(imported: Import) -> None:
     for recording in animated(scenes, library, FPS):
         begin = recording.segments[0]["start"]
         height = recording.joints[begin:, PELVIS, 1]
-        depths.append(1 - height.min() / height[0])
+        depths.append(1 - np.quantile(height, 0.1) / height[0])
     assert action.cycle > 1
     np.testing.assert_allclose(np.mean(depths), depth, atol=0.08)
 
