@@ -21,7 +21,7 @@ def run(*arguments):
 if len(sys.argv) > 1:
     clips = Path(sys.argv[1])
 else:
-    squats = ["samples=12", "story.segments={min: 1, max: 1}", "quotas.exact=[{samples: 12, actions: [squat]}]"]
+    squats = ["samples=12", "frames=150", "story.segments={min: 1, max: 1}", "quotas.exact=[{samples: 12, actions: [squat]}]"]
     posegen.generate(posegen.load_config("smoke", squats), workers=1, out=work / "squats")
     run("export", work / "squats", "--to", "bvh", "-o", work / "bvh", "--variant", "base")
     clips = work / "bvh"

@@ -19,6 +19,7 @@ folder = Path(tempfile.mkdtemp()) / "actions"
 config = posegen.load_config(
     "smoke",
     [
+        "frames=150",
         "story.segments={min: 1, max: 1}",
         "story.layering=0",
         "story.themes={home: 1, park: 1, gym: 1, dojo: 1}",
