@@ -233,12 +233,12 @@ def test_a_scene_may_begin_and_end_in_full_gait() -> None:
 @pytest.mark.parametrize("speed", [0.7, 1.0, 1.33, 1.7])
 def test_walking_cadence_follows_the_walk_ratio(speed: float) -> None:
     cadence = 120 * stride_rate(WALK, speed, 0.9, 0.0, 5.0)
-    assert cadence == pytest.approx(np.sqrt(60 * speed / 0.0066))
-    assert 60 * speed / cadence / cadence == pytest.approx(0.0066)
+    assert cadence == pytest.approx(np.sqrt(60 * speed / 0.0065))
+    assert 60 * speed / cadence / cadence == pytest.approx(0.0065)
 
 
 def test_cadence_of_a_reference_adult() -> None:
-    assert 120 * stride_rate(WALK, 1.33, 0.9, 0.0, 5.0) == pytest.approx(113, abs=3.5)
+    assert 120 * stride_rate(WALK, 1.33, 0.9, 0.0, 5.0) == pytest.approx(113, abs=3)
     assert 120 * stride_rate(RUN, 2.65, 0.9, 0.0, 5.0) == pytest.approx(153.6)
     assert 120 * stride_rate(RUN, 3.65, 0.9, 0.0, 5.0) == pytest.approx(160.6)
 

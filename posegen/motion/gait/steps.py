@@ -16,7 +16,7 @@ from posegen.motion.gait.curves import WALK_SPEEDS, run_contact_seconds, run_tab
 
 FASTEST_STEPS = 3.8
 """Largest number of steps per second on the spot; in quicker steps a foot hardly leaves the ground."""
-WALK_RATIO = 0.0066
+WALK_RATIO = 0.0065
 """Metres per step for each step per minute, for a leg of .9 m: about .0065 (PMC5430280), .0062 for the reference adult."""
 NO_GAIT, WALK, RUN, STEP, HOP, SKIP = 0, 1, 2, 3, 4, 5
 GAITS = {None: NO_GAIT, "walk": WALK, "run": RUN, "step": STEP, "hop": HOP, "skip": SKIP}
@@ -91,7 +91,7 @@ def gait_tables() -> Gaits:
 def stride_rate(gait: int, speed: Scalar, leg: Scalar, turn: Scalar, seconds: Scalar) -> Scalar:
     """Return the strides per second of a gait.
 
-    Walking: sqrt(60 v / .0066) steps per minute for a leg of .9 m; the walk ratio grows with the leg. Running: 153.6 steps
+    Walking: sqrt(60 v / .0065) steps per minute for a leg of .9 m; the walk ratio grows with the leg. Running: 153.6 steps
     per minute at 2.65 m/s (1.28 Hz), 7 more for each m/s, 11.3 more above 4.5 m/s, where flights would else be longer than
     published. Stepping on the spot: a step for each 36 degrees of the turn, up to FASTEST_STEPS. Hopping: 2 hops per second,
     the natural frequency of legs (2.2 Hz, Farley et al. 1991). Skipping: about 1 stride per second.
