@@ -178,8 +178,8 @@ def test_in_a_stance_the_foot_is_where_the_stance_places_it(name: str) -> None:
 
 def test_repetitions_of_one_segment_may_be_performed_by_two_strategies() -> None:
     kicks = SegmentSpec("kick", 0.5, 0.5 + 0.5 + 2 * 1.5 + 0.5, side=LEFT, repetitions=2)
-    scenes = pick(scripted(kicks, frames=120), np.zeros(100, int))
-    scenes = replace(scenes, persons=persons(Config(), LIBRARY, np.arange(100)[:, None]))
+    scenes = pick(scripted(kicks, frames=120), np.zeros(400, int))
+    scenes = replace(scenes, persons=persons(Config(), LIBRARY, np.arange(400)[:, None]))
     scenes.draws[:] = np.random.default_rng(5).random(scenes.draws.shape)
     records = scene_arrays.segment_records(scenes, TABLES)[:, 0, 0]
     other = records["second"] != records["kind"]
