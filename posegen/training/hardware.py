@@ -189,6 +189,10 @@ def _choose(setup: Setup, first: dict[str, Any], loading: float) -> tuple[Choice
     total, free = (gpu.total_memory, gpu.total_memory) if gpu and device == "cuda" else (memory.total, memory.free)
     local = local_processes(devices)
     share, room = settings.batch // devices, _room(settings, device, free) // local
+    if setup.task.draw is not None and device != "cpu":  # on a CPU it takes the same cores wherever it happens
+        begin = time.perf_counter()
+        first = first | setup.task.draw(first, settings.seed, 0)
+        loading += time.perf_counter() - begin
     trials = _Trials(setup, first, device)
     half = half_precision(device, bf16=device != "cuda" or torch.cuda.is_bf16_supported(including_emulation=False))
     small = _first_micro_batch(settings, total)

@@ -21,6 +21,7 @@ from posegen.plugins import TASKS
 from posegen.randomness import Stream, normal
 from posegen.training.data.captions import CaptionSampler
 from posegen.training.data.features import FEATURES, Recipe, View, by_actor
+from posegen.training.data.feed import Draws
 from posegen.training.settings import Model, Settings
 from posegen.wording import did_you_mean, shown
 
@@ -171,6 +172,10 @@ class Task:
         Whether the model puts motions and captions into one vector space.
     class_names : tuple of str
         Names of the classes that the model predicts, where these are not actions.
+    draw : callable or None
+        Returns random numbers for the clips of a training batch as further arrays, from the clips, the seed and the number of
+        the batch. Processes that load call it, so that a GPU does not wait; without such processes, `apply` must draw the same
+        numbers. None: the task draws none.
     caption_sampler : CaptionSampler or None
         Selects the captions of a training batch, for a task that trains a text encoder; None for all other tasks.
     adapter_gain : float
@@ -213,6 +218,7 @@ class Task:
     generates_motion: bool = False
     embeds_captions: bool = False
     class_names: tuple[str, ...] = ()
+    draw: Draws | None = None
     caption_sampler: CaptionSampler | None = None
     adapter_gain: float = 1.0
     save_extras: Callable[[nn.Module, Path], None] | None = None

@@ -8,13 +8,16 @@ from pathlib import Path
 import pytest
 import torch
 
+from posegen.arrays import Array
 from posegen.training.data.feed import Feed, Loader, batches_of
 from posegen.training.data.sources import FOLDER
 from posegen.training.settings import Data, Skeleton
 from posegen.training.setup import TrainingData, open_training_data
 from posegen.training.tasks.action import TASK
+from posegen.training.tasks.motion import draw_noise
 
 BATCH = 12
+ARRAYS = ("motion", "length", "action", "sample", "variant", "noise", "time", "has_caption")
 
 
 @pytest.fixture(scope="module")
@@ -26,12 +29,18 @@ def material(dataset: Path) -> TrainingData:
 
 def feed(material: TrainingData, start: int = 0, *, parts: int = 1, frames: int | None = None) -> Feed:
     source = material.source(TASK.recipes, "training")
-    return Feed(batches_of(source, BATCH, 5, None).at(start), source, 5, frames, parts, skeleton=Skeleton())
+    return Feed(batches_of(source, BATCH, 5, None).at(start), source, 5, frames, parts, skeleton=Skeleton(), draw=_drawn)
+
+
+def _drawn(own: dict[str, Array], seed: int, number: int) -> dict[str, Array]:
+    """Return noise that must be that of each clip in each batch, and of as many frames as are shown."""
+    draws = draw_noise(own["sample"], own["variant"], seed, number, own["motion"].shape[1], 0.5, 2)
+    return {"noise": draws.noise.numpy(), "time": draws.time.numpy(), "has_caption": draws.has_caption.numpy()}
 
 
 def clips(feed: Feed, steps: int, workers: int = 0) -> dict[str, torch.Tensor]:
     made = list(islice(Loader(feed, workers, pinned=False, log=pytest.fail), steps * feed.parts))
-    return {name: torch.cat([part[name] for part in made]) for name in ("motion", "length", "action", "sample", "variant")}
+    return {name: torch.cat([part[name] for part in made]) for name in ARRAYS}
 
 
 def assert_equal(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> None:
@@ -74,8 +83,8 @@ def test_a_config_gives_the_same_steps_as_its_dataset(material: TrainingData, da
     config = validated(Config, material.dataset.header.config, lambda key: key)
     cached = material.source(TASK.recipes, "training")
     made = ClipSource(config_origin(config), TASK.recipes, material.view, cached.sample_numbers)
-    one = Feed(batches_of(cached, BATCH, 5, None), cached, 5, None, 1)
-    other = Feed(batches_of(made, BATCH, 5, None), made, 5, None, 1)
+    one = Feed(batches_of(cached, BATCH, 5, None), cached, 5, None, 1, draw=_drawn)
+    other = Feed(batches_of(made, BATCH, 5, None), made, 5, None, 1, draw=_drawn)
     assert_equal(clips(one, 2), clips(other, 2))
 
 

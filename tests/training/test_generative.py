@@ -22,6 +22,7 @@ from posegen.skeleton import BALL_JOINT_HEIGHT, JOINTS, PARENTS
 from posegen.synthesis import Batch
 from posegen.training.animation.animate import GUIDANCE, generate_sequence, interpolate
 from posegen.training.animation.feet import lock_feet
+from posegen.training.data.features import View
 from posegen.training.models.poses import (
     AVERAGE_BODY,
     CONTACTS,
@@ -38,7 +39,17 @@ from posegen.training.models.poses import (
     root_of,
     rotation_matrices,
 )
-from posegen.training.tasks.motion import Denoiser, draw_noise, guided, integrate, noise_from, velocity_errors
+from posegen.training.settings import Model, load_settings
+from posegen.training.tasks.motion import (
+    TASK,
+    Denoiser,
+    MotionModel,
+    draw_noise,
+    guided,
+    integrate,
+    noise_from,
+    velocity_errors,
+)
 
 Array = NDArray[Any]
 FPS = 25.0
@@ -213,6 +224,22 @@ def test_draws_depend_on_clip_and_step_only() -> None:
     others = [draw_noise(sample[:1], variant[:1], *key, 10, 0.5).noise[0] for key in ((3, 18), (4, 17), (3, 17 + 256))]
     others += list(whole.noise[1:])
     assert all(not torch.equal(whole.noise[0], other) for other in others)
+
+
+def test_noise_that_is_drawn_ahead_is_that_of_the_step() -> None:
+    torch.manual_seed(0)
+    model = MotionModel(View(20, 12.5, 2, (), text_dimension=8), Model(dropout=0.0)).train()
+    task = TASK.configured(load_settings("quick", ["seed=3", "motion.caption_dropout=0.5"], "motion"))
+    own = {"sample": np.arange(6), "variant": np.zeros(6, np.int64), "pose": np.zeros((6, 20, POSE_NUMBERS), np.float32)}
+    arrays = own | {"text": np.ones((6, 1, 8), np.float32), "row": np.zeros((6, 1), np.int64), "length": np.full(6, 20)}
+    clips = {name: torch.from_numpy(values) for name, values in arrays.items()} | {"number": 17}
+    assert task.draw is not None
+    ahead = {name: torch.from_numpy(values) for name, values in task.draw(own, 3, 17).items()}
+    with torch.no_grad():
+        errors = [task.apply(model, clips | drawn) for drawn in ({}, ahead)]
+        other = task.apply(model, clips | {"number": 18})
+    assert torch.equal(*errors)
+    assert not torch.allclose(errors[0], other)
 
 
 def test_draws_follow_their_distributions() -> None:

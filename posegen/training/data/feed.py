@@ -25,6 +25,8 @@ from posegen.training.data.sources import ClipSource
 from posegen.training.settings import Skeleton
 
 Tensors = dict[str, Any]
+Draws = Callable[[dict[str, Array], int, int], dict[str, Array]]
+"""Returns random numbers for clips as further arrays, from the clips, the seed of the run and the number of the batch."""
 
 _LANES = 4
 """Windows that consecutive batches alternate between, so that up to four loading processes work on different ones."""
@@ -102,6 +104,8 @@ class Feed:
         Whether each process gets all clips of a batch, for losses that compare clips with each other.
     skeleton : Skeleton or None
         Variation of the skeleton from clip to clip; None: no variation.
+    draw : callable or None
+        Returns random numbers for the clips; see :attr:`posegen.training.task.Task.draw`.
     """
 
     batches: Batches
@@ -114,6 +118,7 @@ class Feed:
     processes: int = 1
     whole: bool = False
     skeleton: Skeleton | None = None
+    draw: Draws | None = None
 
     def tensors(self, batch: SequenceBatch) -> list[Tensors]:
         """Return the micro-batches of a batch."""
@@ -126,16 +131,19 @@ class Feed:
         if self.skeleton is not None:
             clips = vary_skeletons(clips, self.skeleton, self.seed, batch.number)
         if self.whole:
-            return [_tensors(clips, batch.number, self.rank, slice(None))]
+            return [self._tensors(clips, batch.number, self.rank, slice(None))]
         size, pieces = len(clips["length"]), self.parts * self.processes
         edges = [size * i // pieces for i in range(pieces + 1)]
         first = self.parts * self.rank
-        return [_tensors(clips, batch.number, i, slice(edges[i], edges[i + 1])) for i in range(first, first + self.parts)]
+        parts = range(first, first + self.parts)
+        return [self._tensors(clips, batch.number, part, slice(edges[part], edges[part + 1])) for part in parts]
 
-
-def _tensors(clips: dict[str, Array], number: int, part: int, own: slice) -> Tensors:
-    # A GPU loader can pin only tensors and plain numbers.
-    return {"number": number, "part": part, **{name: torch.from_numpy(values[own]) for name, values in clips.items()}}
+    def _tensors(self, clips: dict[str, Array], number: int, part: int, shown: slice) -> Tensors:
+        own = {name: values[shown] for name, values in clips.items()}
+        if self.draw is not None:
+            own |= self.draw(own, self.seed, number)
+        # A GPU loader can pin only tensors and plain numbers.
+        return {"number": number, "part": part, **{name: torch.from_numpy(values) for name, values in own.items()}}
 
 
 def to_clips(batch: SequenceBatch, source: ClipSource, seed: int | None = None) -> dict[str, Array]:

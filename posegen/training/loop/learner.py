@@ -254,6 +254,7 @@ def _feed(session: Session, start: int, rank: int) -> Feed:
         processes=choices.devices,
         whole=task.needs_whole_batch,
         skeleton=data.skeleton if task.vary_skeleton else None,
+        draw=task.draw if choices.workers else None,
     )
 
 

@@ -347,10 +347,13 @@ def _apply(seed: int, dropped: float, model: nn.Module, clips: Clips) -> Tensor:
 
     In validation, Tensor [clip, 3]: also the error with the caption of the clip before, and that of the mean motion.
     """
-    number = int(clips["number"]) if model.training and "number" in clips else EVALUATION
-    sample, variant = (clips[name].cpu().numpy() for name in ("sample", "variant"))
     pose = clips["pose"].flatten(2)
-    draws = draw_noise(sample, variant, seed, number, pose.shape[1], dropped if model.training else 0.0, pose.shape[2])
+    if "noise" in clips:  # drawn by a process that loads
+        draws = NoiseDraws(clips["noise"], clips["time"], clips["has_caption"])
+    else:
+        number = int(clips["number"]) if model.training and "number" in clips else EVALUATION
+        sample, variant = (clips[name].cpu().numpy() for name in ("sample", "variant"))
+        draws = draw_noise(sample, variant, seed, number, pose.shape[1], dropped if model.training else 0.0, pose.shape[2])
     encoder: Any = model.encoder
     motion = (pose - encoder.mean) / encoder.spread
     own = _errors(model, motion, clips, draws, clips["text"][:, 0])
@@ -360,6 +363,13 @@ def _apply(seed: int, dropped: float, model: nn.Module, clips: Clips) -> Tensor:
     mask = frame_mask(motion, clips["length"])
     mean = velocity_errors(torch.zeros_like(motion), motion, draws.time.to(motion.device), mask)
     return torch.stack([own, other, mean], dim=1)
+
+
+def _draw(dropped: float, clips: dict[str, Array], seed: int, number: int) -> dict[str, Array]:
+    """Return the draws for the clips of a training batch as arrays."""
+    frames, numbers = clips["pose"].shape[1], math.prod(clips["pose"].shape[2:])
+    draws = draw_noise(clips["sample"], clips["variant"], seed, number, frames, dropped, numbers)
+    return {"noise": draws.noise.numpy(), "time": draws.time.numpy(), "has_caption": draws.has_caption.numpy()}
 
 
 def _errors(model: nn.Module, motion: Tensor, clips: Clips, draws: NoiseDraws, text: Tensor) -> Tensor:
@@ -425,6 +435,7 @@ def _task(seed: int, dropped: float) -> Task:
         generates_motion=True,
         normalised_array=POSE.name,
         first_variant_only=True,
+        draw=partial(_draw, dropped),
         configure=lambda settings: _task(settings.seed, settings.motion.caption_dropout),
     )
 
