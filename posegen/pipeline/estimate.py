@@ -25,6 +25,8 @@ from posegen.pipeline.stages import MOST_SAMPLES, Request, animate_once, evaluat
 from posegen.progress import Progress
 
 if TYPE_CHECKING:
+    from posegen.config.schema import Store
+    from posegen.training.estimate import Estimate
     from posegen.training.settings import Settings
 
 UNCERTAINTY = 0.2
@@ -33,7 +35,9 @@ UNCERTAINTY = 0.2
 STEPS = 20
 """Training steps of the pilot run: the first ones are slow, the others are enough for a median."""
 
-_PILOT_SAMPLES = 300
+_PILOT_SAMPLES = 320
+_PILOT_SHARDS = 8
+"""Shards of the pilot run, so that several threads that compute features have equal shares, as in a large dataset."""
 _SAMPLES_PER_IDENTITY = 2
 """With fewer samples for each person, a task about identities has no pairs."""
 
@@ -41,9 +45,7 @@ _HELD_OUT = 0.1
 """Share of the samples in the validation split, and in the test split."""
 
 _MOST_TESTED = 10_000
-_FORWARD_AND_BACKWARD = 3
-"""Time of a training step divided by that of the forward pass alone."""
-
+_FIRST_EVALUATED = 20
 _CHECKPOINTS = 3
 """Checkpoints that a run keeps: the last two and the best."""
 
@@ -147,7 +149,7 @@ def measure_pipeline(
     with interruptible(), explain_disk_errors(disk_folder(request.out)), temporary_folder(request.out) as folder:
         disk_free = free_disk(folder)
         samples = min(max(target.samples for target in profile.targets), fewest)
-        config = request.config.model_copy(update={"samples": samples})
+        config = request.config.model_copy(update={"samples": samples, "store": _small_shards(request.config.store, samples)})
         costs = _run_pilot(replace(request, config=config, out=folder / "pipeline"), names, progress)
 
     def estimate(target: int) -> PipelineEstimate:
@@ -156,6 +158,12 @@ def measure_pipeline(
         return PipelineEstimate(target, (generation, *(cost(target) for cost in costs)), samples, disk_free)
 
     return estimate
+
+
+def _small_shards(store: Store, samples: int) -> Store:
+    """Return the layout with at least :data:`_PILOT_SHARDS` shards, as far as chunks allow."""
+    shard = max(1, samples // (_PILOT_SHARDS * store.chunk)) * store.chunk
+    return store.model_copy(update={"shard": min(store.shard, shard)})
 
 
 def _run_pilot(request: Request, names: Sequence[str], progress: Progress) -> list[Callable[[int], Cost]]:
@@ -235,6 +243,32 @@ def _measure_embedding(request: Request) -> Callable[[int], Cost]:
 
 
 @dataclass(frozen=True)
+class FeatureSeconds:
+    """Time of the features: once, in which libraries are loaded, and for each sample."""
+
+    once: float
+    sample: float
+
+    @classmethod
+    def measured(cls, ends: Sequence[float], samples: Sequence[int]) -> FeatureSeconds:
+        """Return the times that follow from the seconds after which each shard was complete, and its number of samples.
+
+        The second half of the shards gives the time of a sample: what happens once is over by then.
+
+        Examples
+        --------
+        >>> FeatureSeconds.measured([7.0, 9.0, 11.0, 12.0], [4, 4, 4, 2])
+        FeatureSeconds(once=5.0, sample=0.5)
+        """
+        if not ends:
+            return cls(0.0, 0.0)  # features that another task has computed
+        half = len(ends) // 2
+        begin = ends[half - 1] if half else 0.0
+        sample = (ends[-1] - begin) / sum(samples[half:])
+        return cls(max(0.0, ends[-1] - sample * sum(samples)), sample)
+
+
+@dataclass(frozen=True)
 class TrainingMeasures:
     """Measures of a few training steps on a few samples.
 
@@ -243,43 +277,52 @@ class TrainingMeasures:
     task : str
     settings : Settings
         Of the estimated run. The measured one has at most :data:`STEPS` steps and one check.
+    estimate : Estimate
+        Of the measured run, with the duration of a step, and of a clip that is evaluated.
     samples, variants : int
         Samples of the measured run, and variants of a sample that it is tested on.
-    feature_seconds : float
-        Time of the features.
+    loss_clips, tests : int
+        Most clips of a validation loss, and splits that are evaluated behind the last step.
+    features : FeatureSeconds
     seconds : float
-        Time of the rest.
-    step_seconds : float
+        Duration of the measured run, without the features.
     feature_bytes, run_bytes : int
         Of the features, and of a complete run.
     """
 
     task: str
     settings: Settings
+    estimate: Estimate
     samples: int
     variants: int
-    feature_seconds: float
+    loss_clips: int
+    tests: int
+    features: FeatureSeconds
     seconds: float
-    step_seconds: float
     feature_bytes: int
     run_bytes: int
 
     def cost(self, samples: int) -> Cost:
         """Return the cost for a number of samples."""
-        steps, share = self.settings.steps, samples / self.samples
-        measured = min(STEPS, steps) * self.step_seconds + self._test_seconds(self.samples, 1)
-        seconds = max(0.0, self.seconds - measured) + steps * self.step_seconds
-        seconds += self._test_seconds(samples, self.settings.checks.times) + self.feature_seconds * share
-        return Cost.measured_once(f"train {self.task}", seconds, self.feature_bytes * share + self.run_bytes)
-
-    def _test_seconds(self, samples: int, checks: int) -> float:
-        clip = self.step_seconds / self.settings.batch / _FORWARD_AND_BACKWARD
-        held_out = math.ceil(_HELD_OUT * samples) * self.variants
-        return clip * (checks * min(self.settings.checks.clips, held_out) + min(_MOST_TESTED, held_out))
+        checks, held_out = self.settings.checks, math.ceil(_HELD_OUT * samples) * self.variants
+        run = replace(
+            self.estimate,
+            steps=self.settings.steps,
+            checks=min(checks.times, self.settings.steps),
+            checked_clips=min(checks.clips, held_out),
+            loss_clips=min(self.loss_clips, held_out),
+            tested_clips=self.tests * min(_MOST_TESTED, held_out),
+        )
+        # What the estimate of a run leaves out: opening, writing, and the report.
+        rest = max(0.0, self.seconds - self.estimate.seconds)
+        seconds = self.features.once + self.features.sample * samples + run.seconds + rest
+        stored = self.feature_bytes * samples / self.samples + self.run_bytes
+        return Cost.measured_once(f"train {self.task}", seconds, stored)
 
 
 def _measure_training(request: Request, name: str) -> Callable[[int], Cost]:
     """Compute the features of a task, and train a few steps."""
+    from posegen.training.loop.session import most_loss_clips
     from posegen.training.run_folder import RESULT, read_document
     from posegen.training.setup import Request as TrainingRequest
     from posegen.training.setup import open_setup
@@ -287,10 +330,10 @@ def _measure_training(request: Request, name: str) -> Callable[[int], Cost]:
 
     chosen, out, preset = request.select_embeddings(name), request.out / name, request.preset_of(name)
     settings = request.settings_of(name, *chosen)
-    bytes_before, started = total_bytes(request.dataset / "training"), time.monotonic()
+    bytes_before, ends, started = total_bytes(request.dataset / "training"), list[float](), time.monotonic()
     setup = open_setup(TrainingRequest(str(request.dataset), name, preset, settings))
-    setup.data.prepare(setup.task.recipes, lambda done, total: None)
-    prepared = time.monotonic()
+    setup.data.prepare(setup.task.recipes, lambda done, total: ends.append(time.monotonic() - started))
+    prepared, header = time.monotonic(), open_dataset(request.dataset).header
     features = total_bytes(request.dataset / "training") - bytes_before
     few = request.settings_of(name, *chosen, f"steps={min(STEPS, settings.steps)}", "checks.times=1", "log=[]")
     estimate = train(TrainingRequest(str(request.dataset), name, preset, few, out)).estimate
@@ -303,11 +346,13 @@ def _measure_training(request: Request, name: str) -> Callable[[int], Cost]:
     measures = TrainingMeasures(
         task=name,
         settings=settings,
+        estimate=estimate if times is None else replace(estimate, step_seconds=times["seconds"]),
         samples=setup.data.samples,
         variants=1 if setup.task.first_variant_only else len(settings.data.variants or request.config.variants.names),
-        feature_seconds=prepared - started,
+        loss_clips=most_loss_clips(setup.task, settings),
+        tests=1 if setup.task.calibrate is None else 2,
+        features=FeatureSeconds.measured(ends, [header.count(shard) for shard in range(header.shards())]),
         seconds=seconds,
-        step_seconds=estimate.step_seconds if times is None else times["seconds"],
         feature_bytes=features,
         run_bytes=total_bytes(out) + (_CHECKPOINTS - kept) * largest,
     )
@@ -315,11 +360,17 @@ def _measure_training(request: Request, name: str) -> Callable[[int], Cost]:
 
 
 def _measure_evaluation(request: Request) -> Callable[[int], Cost]:
+    """Evaluate a few samples, in which libraries are loaded, then those of the pilot run."""
+    from posegen.evaluation.evaluate import evaluate
+
     started = time.monotonic()
+    evaluate(request.dataset, None, min(_FIRST_EVALUATED, request.config.samples), Progress())
+    warm = time.monotonic()
     evaluate_once(request, Progress())
-    each = (time.monotonic() - started) / min(MOST_SAMPLES, request.config.samples)
+    each = (time.monotonic() - warm) / min(MOST_SAMPLES, request.config.samples)
+    once = max(0.0, warm - started - each * min(_FIRST_EVALUATED, request.config.samples))
     stored = (request.out / "evaluation.json").stat().st_size
-    return lambda samples: Cost.measured_once("evaluate", each * min(MOST_SAMPLES, samples), stored)
+    return lambda samples: Cost.measured_once("evaluate", once + each * min(MOST_SAMPLES, samples), stored)
 
 
 def _measure_animation(request: Request) -> Callable[[int], Cost]:

@@ -24,9 +24,13 @@ class Estimate:
         From there to the first usual step: initialisation, loading processes, slow first steps.
     step_seconds : float
         Duration of a step.
-    check_seconds, test_seconds : float
-        Duration of a check on the validation split, and of everything behind the last step.
+    clip_seconds, loss_seconds : float
+        Duration of the evaluation of a clip, and of its part of a validation loss.
     steps, checks : int
+    checked_clips, loss_clips : int
+        Clips of the validation split that a check evaluates, and those of its validation loss.
+    tested_clips : int
+        Clips that are evaluated behind the last step.
     epoch_steps : int
         Steps in which each training sequence is shown once.
     sequences : int
@@ -42,10 +46,13 @@ class Estimate:
     choosing_seconds: float
     start_seconds: float
     step_seconds: float
-    check_seconds: float
-    test_seconds: float
+    clip_seconds: float
+    loss_seconds: float
     steps: int
     checks: int
+    checked_clips: int
+    loss_clips: int
+    tested_clips: int
     epoch_steps: int
     sequences: int
     parameters: int
@@ -53,9 +60,15 @@ class Estimate:
     gpu_bytes: int | None = None
 
     @property
+    def evaluation_seconds(self) -> float:
+        """Duration of all checks and of the test."""
+        check = self.clip_seconds * self.checked_clips + self.loss_seconds * self.loss_clips
+        return check * self.checks + self.clip_seconds * self.tested_clips
+
+    @property
     def once_seconds(self) -> float:
         """Duration of everything but the steps. Features are computed before, once for a dataset."""
-        return self.choosing_seconds + self.start_seconds + self.check_seconds * self.checks + self.test_seconds
+        return self.choosing_seconds + self.start_seconds + self.evaluation_seconds
 
     @property
     def seconds(self) -> float:
@@ -65,7 +78,7 @@ class Estimate:
     def summary(self) -> tuple[str, str]:
         """Return a line about the time of the run, and one about its memory."""
         epochs, epoch = self.steps / self.epoch_steps, human_time(self.epoch_steps * self.step_seconds)
-        checks = human_time(self.check_seconds * self.checks + self.test_seconds)
+        checks = human_time(self.evaluation_seconds)
         setup = human_time(self.choosing_seconds + self.start_seconds)
         return (
             f"{self.steps:,} steps of {1000 * self.step_seconds:.0f} ms, {self.sequences:,} sequences ({epochs:.1f} epochs of "

@@ -22,7 +22,7 @@ from posegen.training.data.feed import batches_of
 from posegen.training.estimate import Estimate
 from posegen.training.hardware import Choices, evaluation_batch, gpu_peak, is_out_of_memory, release_memory
 from posegen.training.loop.learner import Learner, Session, make_learner, run_steps
-from posegen.training.loop.session import Logs, TimedCallback, validation_loss
+from posegen.training.loop.session import Logs, TimedCallback, most_loss_clips, validation_loss
 from posegen.training.models.encoder import trainable_weights
 from posegen.training.run_folder import read_checkpoint, write_checkpoint
 from posegen.training.setup import Setup
@@ -34,7 +34,7 @@ STEPS = 7
 
 @dataclass(frozen=True)
 class _Measures:
-    """Seconds of a usual step, of what is before it, of a tested clip, and of a validation loss; bytes on a GPU."""
+    """Seconds of a usual step, of what is before it, of a tested clip, and of a clip's validation loss; bytes on a GPU."""
 
     step: float
     start: float
@@ -94,10 +94,13 @@ def estimate_run(
         choosing_seconds=choosing + time.perf_counter() - begin,
         start_seconds=measured.start,
         step_seconds=measured.step,
-        check_seconds=measured.clip * checked + measured.loss,
-        test_seconds=measured.clip * (tested + calibrated),
+        clip_seconds=measured.clip,
+        loss_seconds=measured.loss,
         steps=estimate.steps,
         checks=min(estimate.checks.times, estimate.steps),
+        checked_clips=checked,
+        loss_clips=min(most_loss_clips(setup.task, estimate), sources["validation"].samples * evaluated),
+        tested_clips=tested + calibrated,
         epoch_steps=batches_of(sources["training"], estimate.batch, estimate.seed, estimate.data.variants).per_epoch,
         sequences=sources["training"].samples * variants,
         parameters=sum(weights.numel() for weights in trainable_weights(setup.make_model()).values()),
@@ -141,7 +144,7 @@ def _measure(session: Session, progress: Progress) -> _Measures:
 
 
 def _evaluation_seconds(session: Session, learner: Learner) -> tuple[float, float]:
-    """Return the seconds of a clip that is evaluated, and those of a validation loss."""
+    """Return the seconds of a clip that is evaluated, and those of its part of a validation loss."""
     setup, choices = session.setup, session.choices
     validation = setup.data.source(setup.task.recipes, "validation")
     size = evaluation_batch(choices.device, choices.micro_batch)
@@ -156,4 +159,6 @@ def _evaluation_seconds(session: Session, learner: Learner) -> tuple[float, floa
     validation_loss(session, learner.model)
     if choices.device == "cuda":
         torch.cuda.synchronize()
-    return best, time.perf_counter() - begin
+    seconds = time.perf_counter() - begin
+    shown = validation.samples * (1 if setup.task.first_variant_only else len(variants or validation.variants))
+    return best, seconds / max(1, min(most_loss_clips(setup.task, setup.settings), shown))

@@ -8,12 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from posegen.cli.main import main
-from posegen.pipeline.estimate import UNCERTAINTY, Cost, PipelineEstimate, TrainingMeasures, distinct_texts
+from posegen.pipeline.estimate import UNCERTAINTY, Cost, FeatureSeconds, PipelineEstimate, TrainingMeasures, distinct_texts
 
 torch = pytest.importorskip("torch")
 
+from posegen.training.estimate import Estimate  # noqa: E402
 from posegen.training.settings import load_settings  # noqa: E402
 from tests.pipeline.killed_runs import PRESET  # noqa: E402
 from tests.training import tiny  # noqa: E402
@@ -26,16 +29,19 @@ SETTINGS = ["--set", "frames=40", "--set", "store.shard=4", "--set", "store.chun
 
 @pytest.fixture
 def trained() -> TrainingMeasures:
-    """Return a run with 3 s of start-up, 0.36 s per step, 12 ms per tested clip, and 0.2 s for the features of a sample."""
+    """Return a run with 3 s of start-up, 0.36 s a step, 12 ms a tested clip, 20 ms a validation loss, 0.2 s a sample."""
     settings = load_settings("quick", ["steps=600", "batch=10", "checks.times=4", "checks.clips=70"])
+    estimate = Estimate(1.5, 1.0, 0.36, 0.012, 0.02, 20, 1, 50, 40, 50, 1, 1, 1, 1)
     return TrainingMeasures(
         task="action",
         settings=settings,
+        estimate=estimate,
         samples=100,
         variants=5,
-        feature_seconds=20.0,
-        seconds=3 + 20 * 0.36 + 0.012 * (50 + 50),
-        step_seconds=0.36,
+        loss_clips=40,
+        tests=1,
+        features=FeatureSeconds(1.0, 0.2),
+        seconds=3 + 20 * 0.36 + 0.012 * (50 + 50) + 0.02 * 40,
         feature_bytes=4000,
         run_bytes=2150,
     )
@@ -53,13 +59,31 @@ def test_training_cost_is_the_sum_of_its_parts(trained: TrainingMeasures) -> Non
     for samples in (20, 100, 5000, 10**6):
         held_out = samples // 10 * 5
         checks, tested = 4 * min(70, held_out), min(10_000, held_out)
-        expected = 3 + 600 * 0.36 + 0.012 * (checks + tested) + 0.2 * samples
+        expected = 3 + 600 * 0.36 + 0.012 * (checks + tested) + 4 * 0.02 * min(40, held_out) + 1 + 0.2 * samples
         cost = trained.cost(samples)
         assert cost.seconds == pytest.approx(expected)
         assert cost.bytes == pytest.approx(40 * samples + 3 * 700 + 50)
         assert (cost.low, cost.high) == pytest.approx((expected / (1 + UNCERTAINTY), expected * (1 + UNCERTAINTY)))
     again = replace(trained, settings=load_settings("quick", ["steps=20", "batch=10", "checks.times=1", "checks.clips=70"]))
-    assert again.cost(100).seconds == pytest.approx(trained.seconds + trained.feature_seconds)
+    assert again.cost(100).seconds == pytest.approx(trained.seconds + 1 + 0.2 * 100)
+    person = replace(trained, tests=2)  # thresholds are calibrated on the validation split
+    assert person.cost(100).seconds - trained.cost(100).seconds == pytest.approx(0.012 * 50)
+
+
+@given(st.integers(1, 4), st.lists(st.integers(1, 400), min_size=2, max_size=12), st.floats(0, 60), st.floats(1e-3, 1))
+def test_what_features_take_once_is_not_counted_per_sample(threads: int, shards: list[int], once: float, each: float) -> None:
+    """Threads that compute shards of one size in waves, after libraries were loaded."""
+    waves, size = len(shards), shards[0]
+    ends = [once + each * size * (wave + 1) for wave in range(waves) for _ in range(threads)]
+    found = FeatureSeconds.measured(ends, [size] * len(ends))
+    if waves % 2 == 0:
+        assert found.sample == pytest.approx(each / threads)
+        assert found.once == pytest.approx(once, abs=1e-9 + 1e-6 * ends[-1])
+    assert found.once + found.sample * size * len(ends) == pytest.approx(ends[-1])
+
+
+def test_features_that_another_task_has_computed_cost_nothing() -> None:
+    assert FeatureSeconds.measured([], [40, 40]) == FeatureSeconds(0.0, 0.0)
 
 
 def test_errors_of_stages_are_independent() -> None:

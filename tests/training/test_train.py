@@ -202,8 +202,8 @@ def test_one_slow_step_does_not_change_the_precision() -> None:
 
 
 def test_a_budget_is_refused_with_the_number_of_steps_that_fit() -> None:
-    estimate = Estimate(20.0, 5.0, 0.5, 1.0, 6.0, 1000, 9, 100, 3200, 10, 10**9)
-    assert estimate.seconds == 20 + 5 + 500 + 9 + 6
+    estimate = Estimate(20.0, 5.0, 0.5, 0.25, 0.125, 1000, 9, 2, 4, 24, 100, 3200, 10, 10**9)
+    assert estimate.seconds == 20 + 5 + 500 + 9 * (0.5 + 0.5) + 6
     check_budget(estimate, 540)
     with pytest.raises(UsageError, match="--set steps=120 would fit"):
         check_budget(estimate, 100)

@@ -49,6 +49,7 @@ from posegen.training.loop.learner import (
 from posegen.training.loop.processes import other_processes
 from posegen.training.run_folder import RunProgress, latest_checkpoint, remove_old_checkpoints, write_checkpoint
 from posegen.training.settings import Settings, learning_rate
+from posegen.training.task import Task
 from posegen.training.trained_models import evaluate_model
 
 _MOST_POINTS = 1000
@@ -413,6 +414,11 @@ class _SessionCallback(TimedCallback):
             self._progress.log(warning)
         if limit is not None and process_memory() > _LIMIT_SHARE * parse_bytes(limit):
             raise MemoryError(f"the run uses {process_memory() / 10**9:.2f} GB, and memory.limit is {limit}")
+
+
+def most_loss_clips(task: Task, settings: Settings) -> int:
+    """Return the largest number of clips of :func:`validation_loss`; 0 where there is none."""
+    return 0 if task.by_identity else _LOSS_BATCHES * settings.batch
 
 
 def validation_loss(session: Session, model: torch.nn.Module) -> float | None:
