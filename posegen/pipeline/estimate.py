@@ -322,6 +322,7 @@ class TrainingMeasures:
 
 def _measure_training(request: Request, name: str) -> Callable[[int], Cost]:
     """Compute the features of a task, and train a few steps."""
+    started = time.monotonic()  # what is imported takes its time in a run, too
     from posegen.training.loop.session import most_loss_clips
     from posegen.training.run_folder import RESULT, read_document
     from posegen.training.setup import Request as TrainingRequest
@@ -330,7 +331,7 @@ def _measure_training(request: Request, name: str) -> Callable[[int], Cost]:
 
     chosen, out, preset = request.select_embeddings(name), request.out / name, request.preset_of(name)
     settings = request.settings_of(name, *chosen)
-    bytes_before, ends, started = total_bytes(request.dataset / "training"), list[float](), time.monotonic()
+    bytes_before, ends = total_bytes(request.dataset / "training"), list[float]()
     setup = open_setup(TrainingRequest(str(request.dataset), name, preset, settings))
     setup.data.prepare(setup.task.recipes, lambda done, total: ends.append(time.monotonic() - started))
     prepared, header = time.monotonic(), open_dataset(request.dataset).header
