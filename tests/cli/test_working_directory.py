@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from posegen import generate, load_config
 from posegen.import_path import safe_path
 
 PATIENCE = 900
@@ -58,11 +59,14 @@ def test_profile(folder: Path) -> None:
 def test_embedding_and_training_with_loading_processes_and_several_devices(folder: Path) -> None:
     pytest.importorskip("torch")
     pytest.importorskip("lightning")
-    run(folder, COMMAND, "generate", *SETTINGS, "--samples=60", "--workers=2", "--out=made", "--quiet")
+    config = load_config("smoke", [setting.removeprefix("--set=") for setting in SETTINGS[1:]])
+    generate(config, samples=60, workers=1, out=folder / "made")
     run(folder, COMMAND, "embed", "made", "--encoder=hashing-for-tests", "--quiet")
     train = ("train", "made", "--task=action", "--preset=quick", "--set=steps=2", "--set=checks.times=1", "--quiet")
-    run(folder, COMMAND, *train, "--set=machine.workers=1", "--out=run")
-    run(folder, COMMAND, *train, "--set=machine.device=cpu", "--set=machine.devices=2", "--out=two")
+    machine = [
+        f"--set=machine.{choice}" for choice in ("device=cpu", "devices=2", "workers=1", "threads=1", "precision=32-true")
+    ]
+    run(folder, COMMAND, *train, *machine, "--out=run")
 
 
 @pytest.mark.slow
