@@ -18,11 +18,19 @@ from typing import Any
 
 import numba
 from numba import _dynfunc  # type: ignore[attr-defined]
+from numba.core import typed_passes, untyped_passes
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NativeLowering
 
 _TESTED = ("0.68",)
+_NEEDLESS = {
+    *(untyped_passes.WithLifting, untyped_passes.InlineClosureLikes, untyped_passes.RewriteSemanticConstants),
+    *(untyped_passes.DeadBranchPrune, untyped_passes.RewriteDynamicRaises, untyped_passes.MakeFunctionToJitFunction),
+    *(untyped_passes.FindLiterallyCalls, untyped_passes.LiteralUnroll, untyped_passes.LiteralPropagationSubPipelinePass),
+    *(typed_passes.InlineOverloads, typed_passes.NopythonRewrites, typed_passes.NoPythonSupportedFeatureValidation),
+    *(typed_passes.AnnotateTypes, typed_passes.DumpParforDiagnostics),
+}
 
 
 def is_supported() -> bool:
@@ -80,9 +88,13 @@ class _PartLowering(NativeLowering):
 
 
 class _PartCompiler(CompilerBase):
-    """The default nopython compiler with `_PartLowering` as its last step."""
+    """The default nopython compiler without the steps that change nothing in a kernel, and with `_PartLowering` as last step.
+
+    A kernel has no closures, array expressions or branches on types. One that needs such a step does not compile.
+    """
 
     def define_pipelines(self) -> list[Any]:
         usual = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        usual.passes = [(_PartLowering if step is NativeLowering else step, reason) for step, reason in usual.passes]
+        steps = [(_PartLowering if step is NativeLowering else step, reason) for step, reason in usual.passes]
+        usual.passes = [(step, reason) for step, reason in steps if step not in _NEEDLESS]
         return [usual]

@@ -159,7 +159,7 @@ def segment_series(segment: Segment, person: Person, actions: ActionTables, chan
         return False
     if swings:
         speed = segment.speed * abs(actions.stride[kind, steps.AHEAD])
-        gait_series(segment.gait, speed, leg_length(person), gaits, channel, series)
+        gait_series(segment.gait, speed, leg_length(person.offsets), gaits, channel, series)
         if is_arm(channel):
             swing = segment.amplitude * (1.0 + 0.15 * person.energy) * person.style[steps.ARM_SWING]
             swing *= person.swing[0 if channel < FIRST_RIGHT else 1]
@@ -185,9 +185,9 @@ def segment_series(segment: Segment, person: Person, actions: ActionTables, chan
     series[0] += np.float32(actions.pose[kind, channel])
     for i in range(segment.first_series, segment.last_series):
         if actions.series_channel[i] == channel:
-            for n in range(actions.series_cos.shape[1]):
-                series[1 + n] += np.float32(actions.series_cos[i, n])
-                series[1 + HARMONICS + n] += np.float32(actions.series_sin[i, n])
+            for n in range(actions.series.shape[2]):
+                series[1 + n] += np.float32(actions.series[i, 0, n])
+                series[1 + HARMONICS + n] += np.float32(actions.series[i, 1, n])
     return True
 
 
@@ -242,7 +242,7 @@ def add_cycle_harmonics(
     size, late = (habit_size(habits, segment, c), habit_lag(habits, segment, c, 0.5)) if own else (1.0, 0.0)
     for i in range(segment.first_series, segment.last_series):
         if actions.series_channel[i] == c:
-            add_harmonics(row, actions.series_cos[i], actions.series_sin[i], segment, size, late, draws[i % len(draws)], clock)
+            add_harmonics(row, actions.series[i, 0], actions.series[i, 1], segment, size, late, draws[i % len(draws)], clock)
 
 
 @kernel
@@ -250,11 +250,11 @@ def add_track(
     work: Workspace, segment: Segment, actions: ActionTables, person: Person, height_unit: Scalar, clock: Clock
 ) -> None:
     """Add key poses and harmonics of a base segment to all channels except those of the hands."""
-    draws, leg = person.draws, leg_length(person)
+    draws, leg = person.draws, np.float64(leg_length(person.offsets))
     moved = segment.last_key > segment.first_key  # a person standing quietly has a posture instead
     key_poses.fill_times(work.curve, segment, actions, draws)
     for c in range(FIRST_HAND):
-        if key_poses.is_used(segment, actions, c) or (moved and habit_offset(person.habits, segment, c, False) != 0):
+        if key_poses.is_used(segment, actions.used, c) or (moved and habit_offset(person.habits, segment, c, False) != 0):
             n = key_poses.knots_of_channel(work.curve, segment, actions, draws, person.habits, leg, c, height_unit)
             if c in SINKS:
                 # The last stage may reach into the first steps of a gait.
@@ -287,7 +287,7 @@ def remove_style_posture(work: Workspace, segment: Segment, actions: ActionTable
     filled = False
     for c in range(FIRST_HAND):
         less = np.float32(person.posture[c])
-        if less == 0 or not (segment.support == FLOOR or (is_arm(c) and key_poses.is_used(segment, actions, c))):
+        if less == 0 or not (segment.support == FLOOR or (is_arm(c) and key_poses.is_used(segment, actions.used, c))):
             continue
         if not filled and segment.enter > 0 and segment.exit > 0:
             fill_layer_weight(weight, segment, f0, f1, clock)
@@ -475,7 +475,7 @@ def run_height(work: Workspace, k: int, segment: Segment, person: Person, action
     The angles give one height. The other, lower one is that from which the leg still reaches its footprint at landing, after
     the rise by force and flight. The result is a weighted mean.
     """
-    leg, stride, rate = leg_length(person), actions.stride[segment.kind], work.rates[0, k]
+    leg, stride, rate = leg_length(person.offsets), actions.stride[segment.kind], work.rates[0, k]
     duty = steps.stance_share(segment.gait, segment.speed, rate, stride)
     stand = angles_height(work, segment, duty, person, actions)
     period, contact = 1.0 / (rate * stride[steps.BOUNCES]), duty / rate
@@ -512,7 +512,7 @@ def fill_channels(work: Workspace, role: Role, person: Person, actions: ActionTa
 
     `stand` is the height of the pelvis in standing, in metres.
     """
-    leg, root = leg_length(person), work.root
+    leg, root = leg_length(person.offsets), work.root
     fill_row(root[rows.RUN_HEIGHT], np.float32(0.0))
     seat = (
         role.start[rows.SEAT_HEIGHT] + SEAT_BELOW_PELVIS * person.stature

@@ -158,7 +158,7 @@ def clear_forearms(work: Workspace, person: Person, clock: Clock) -> None:
     first, last, stagger = clock.margin, clock.margin + clock.frames, person.widths[3]
     goals = work.turns[2], work.turns[1], work.turns[0, 0]
     in_front = 1.0 if stagger > 0 else (-1.0 if stagger < 0 else 0.0)
-    least = BOTH_FOREARMS * leg_length(person) - DEEP_FLESH
+    least = BOTH_FOREARMS * leg_length(person.offsets) - DEEP_FLESH
     left, right = arm_of(work, person, 0), arm_of(work, person, 1)
     for _ in range(PASSES):
         if not part_forearms(left, right, in_front, least, least + HARD, first, last, goals):
@@ -178,7 +178,7 @@ def clear_body(work: Workspace, person: Person, clock: Clock) -> None:
                 low, high = work.legs[i, rows.HIP_X : rows.HIP_X + 3], work.legs[i, rows.KNEE_X : rows.KNEE_X + 3]
             else:
                 low, high = work.joints[ENDS[i, 0]], work.joints[ENDS[i, 1]]
-            least = RADII[i] * leg_length(person) - FLESH_GIVES
+            least = RADII[i] * leg_length(person.offsets) - FLESH_GIVES
             # Hands that rest on thighs stay there.
             soft = least if i < THIGHS else least + EASE
             near = push_forearm_out(arm, low, high, least - (AGAIN if i < THIGHS else 0.0), soft, first, last, distances, goal)

@@ -145,7 +145,7 @@ def animate_into(scenes: Scenes, library: Library, fps: int, motion: Motion, var
     keys = int((numbers["last_key"] - numbers["first_key"]).max(initial=0))
     knots = 4 + keys * max(1, int(scenes.repetitions.max(initial=0)))
     work = empty_workspace(frames + 2 * margin, scenes.action.shape[2], knots)
-    roles, persons = role_arrays(scenes, tables), person_arrays(scenes, style_tables(library))
+    roles, persons = role_arrays(scenes, library), person_arrays(scenes, style_tables(library))
     step = 1.0 / fps
     animate_scenes(work, roles, persons, tables, Clock(-margin * step, step, margin, frames), motion, variant)
 
@@ -179,7 +179,7 @@ def animate_actor(work: Workspace, role: Role, person: Person, actions: ActionTa
 
     The results are in `work`: the leg joints in `legs`, all other joints in `joints`, and the contact of the feet in `contact`.
     """
-    offsets, neutral, channels, leg = person.offsets, person.neutral, work.channels, leg_length(person)
+    offsets, neutral, channels, leg = person.offsets, person.neutral, work.channels, leg_length(person.offsets)
     fill_timeline(work, role, person, actions, clock)
     stand = nominal_height(neutral[HIP_FLEXION[0]], neutral[KNEE_FLEXION[0]], neutral[DORSIFLEXION[0]], neutral[TILT], person)
     fill_channels(work, role, person, actions, stand, clock)
@@ -250,7 +250,7 @@ def write_segments(role: Role, actions: ActionTables, draws: Array, clock: Clock
         f1 = min(frames, int(np.ceil(segment.shown_end / step - 1e-6)))
         for p in range(action.shape[1]):
             if actions.parts[segment.kind, p] or k < role.base:
-                action[f0:f1, p] = actions.action[segment.kind]
+                action[f0:f1, p] = segment.action
         if segment.support == SEAT:
             enter_end, exit_begin = stage_bounds(segment)
             first, last = frame_window(stored, enter_end, exit_begin, frames)

@@ -74,8 +74,10 @@ def near_channel(c: int, right: bool) -> int:
 def habit(habits: Array, segment: Segment, c: int, which: int) -> Scalar:
     """Return one of the numbers of a person for a channel of the action of a segment; about standard normal.
 
-    What the left arm does, the right arm does similarly, as far as the action has both do the same.
+    What the left arm does, the right arm does similarly, as far as the action has both do the same. Without `habits` it is 0.
     """
+    if len(habits) == 0:
+        return 0.0
     own = near_channel(c, segment.kind % 2 == RIGHT)
     first = _STRIDE_ACTION * (segment.kind // 2) + 31 * which
     number = habits[(first + _STRIDE_CHANNEL * own) % len(habits)]
@@ -116,7 +118,7 @@ def drawn_offset(habits: Array, segment: Segment, offsets: Array, at: int, c: in
     `offsets` is float [offsets, poses, channels]; `at` is the pose.
     """
     more = 0.0
-    for k in range(len(offsets)):
+    for k in range(len(offsets) if len(habits) else 0):
         number = habits[(_STRIDE_ACTION * (segment.kind // 2) + _STRIDE_OFFSET * k + 9) % len(habits)] / MOST_NUMBER
         more += min(max(number, -1.0), 1.0) * offsets[k, at, c]
     return segment.personal * more

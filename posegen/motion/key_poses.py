@@ -129,15 +129,15 @@ def row_of_repetition(segment: Segment, number: int) -> int:
 
 
 @kernel
-def is_used(segment: Segment, actions: ActionTables, c: int) -> bool:
-    """Return whether any repetition of a segment moves a channel."""
-    return bool(actions.used[segment.kind, c] or actions.used[segment.second, c])
+def is_used(segment: Segment, used: Array, c: int) -> bool:
+    """Return whether any repetition of a segment moves a channel; `used` are those that each action moves."""
+    return bool(used[segment.kind, c] or used[segment.second, c])
 
 
 @kernel
-def most_keys(segment: Segment, actions: ActionTables) -> int:
-    """Return the number of entries of `Curve.times` for each repetition."""
-    second = actions.numbers[segment.second]
+def most_keys(segment: Segment, numbers: Array) -> int:
+    """Return the number of entries of `Curve.times` for each repetition; `numbers` are those of the actions."""
+    second = numbers[segment.second]
     return int(max(segment.last_key - segment.first_key, second.last_key - second.first_key))
 
 
@@ -147,12 +147,12 @@ def fill_times(curve: Curve, segment: Segment, actions: ActionTables, draws: Arr
 
     The keys of one repetition follow those of the other. The first repetition includes the keys outside the cycle.
     """
-    count = most_keys(segment, actions)
+    count = most_keys(segment, actions.numbers)
     for number in range(max(segment.repetitions, 1)):
         begin, length = repetition_span(segment, draws, number)
         row = actions.numbers[row_of_repetition(segment, number)]
         for key in range(row.first_key, row.last_key):
-            at, stage, i = actions.key_at[key], actions.key_stage[key], number * count + key - row.first_key
+            at, stage, i = actions.keys[key].at, actions.keys[key].stage, number * count + key - row.first_key
             if stage == CYCLE:
                 curve.times[i] = begin + time_in_cycle(segment, at, length)
             else:
@@ -233,7 +233,7 @@ def passes_on(segment: Segment, actions: ActionTables, c: int, at_end: bool) -> 
     if segment.support == SEAT or segment.support == FLOOR:
         return False
     for key in range(segment.first_key, segment.last_key):
-        if actions.key_stage[key] == CYCLE and actions.key_given[key, c] and actions.key_at[key] < 1.0:
+        if actions.keys[key].stage == CYCLE and actions.key_given[key, c] and actions.keys[key].at < 1.0:
             return True
     return False
 
@@ -265,15 +265,15 @@ def stage_knots(
     """
     jumping = c == ROOT_HEIGHT and stage == CYCLE and segment.flight_seconds > 0
     launched, flown = -1, 0
-    row, most = actions.numbers[row_of_repetition(segment, cycle)], most_keys(segment, actions)
+    row, most = actions.numbers[row_of_repetition(segment, cycle)], most_keys(segment, actions.numbers)
     first, last = row.first_key, row.last_key
-    shift = habit_offset(habits, segment, c, is_used(segment, actions, c))
+    shift = habit_offset(habits, segment, c, is_used(segment, actions.used, c))
     open_end = stage == CYCLE and cycle == segment.repetitions - 1 and passes_on(segment, actions, c, True)
     _, stage_length = stage_span(segment, stage, cycle, draws)
     for key in range(first, last):
-        if actions.key_stage[key] != stage or not actions.key_given[key, c]:
+        if actions.keys[key].stage != stage or not actions.key_given[key, c]:
             continue
-        at = actions.key_at[key]
+        at = actions.keys[key].at
         if open_end and at == 1.0:
             continue
         landing = launched >= 0
@@ -294,7 +294,7 @@ def stage_knots(
         time += stage_length * habit_lag(habits, segment, c, at)
         pose = actions.key_pose[key, c] * unit * size + unit * drawn_offset(habits, segment, actions.key_offsets, key, c)
         offset = shift + repetition_offset(segment, draws, c, cycle, at) if stage == CYCLE else shift
-        n = set_knot(curve, n, time, pose + hanging_offset(offset, c, pose), actions.key_through[key])
+        n = set_knot(curve, n, time, pose + hanging_offset(offset, c, pose), actions.keys[key].through)
     return n
 
 
@@ -351,6 +351,7 @@ def knots_of_channel(
         Segment and tables of its action.
     draws : float [DRAWS]
     habits : float [HABITS]
+        Empty for movements that are common to two actors.
     leg : float
         Leg length in metres.
     c : int
@@ -366,7 +367,7 @@ def knots_of_channel(
     size = 1.0 if exact else (1.0 + 0.4 * (segment.amplitude - 1.0)) * habit_size(habits, segment, c)
     hold = actions.pose[segment.kind, c] * unit * size
     hold += unit * drawn_offset(habits, segment, actions.pose_offsets, segment.kind, c)
-    hold += hanging_offset(habit_offset(habits, segment, c, is_used(segment, actions, c)), c, hold)
+    hold += hanging_offset(habit_offset(habits, segment, c, is_used(segment, actions.used, c)), c, hold)
     n = set_knot(curve, 0, segment.start, 0.0, 0)
     n = stage_knots(curve, segment, actions, draws, habits, c, ENTER, 0, unit, n)
     if not passes_on(segment, actions, c, False):

@@ -64,6 +64,39 @@ LIMITED = np.array([CHANNELS.index(name) for name in _LIMITED])
 _STEPS = ("arm_swing", "bounce", "sideways", "cadence", "stance", "clearance", "width")
 
 
+KEY = np.dtype([("stage", np.int64), ("at", np.float64), ("through", np.int64)])
+"""A key: its stage, the share of the stage at which it is, and whether a channel rests there (0), moves through it (1), or
+turns back without rest (TURNING_BACK).
+"""
+
+
+class StrategyTables(NamedTuple):
+    """What decides which performance of an action a segment takes; kernels do not read it.
+
+    Attributes
+    ----------
+    first, others : int [actions]
+        First row of the strategies of an action in :class:`ActionTables`, and their number.
+    usual, freedom : float [actions]
+        Share of performances in which a person takes its usual strategy; factor on the differences between persons.
+    share, handless_share : float [actions, 32]
+        Cumulative shares of the action as written and of its strategies; and of those in which both arms hang.
+    turn_share : float [rows, 32]
+        As `share`, of the strategies that repetitions may take in turn with that of a row: all but their cycles is alike.
+    idle : bool [actions]
+        Whether it is a posture without a side, held on both feet, which others may be performed over.
+    """
+
+    first: Array
+    others: Array
+    usual: Array
+    freedom: Array
+    share: Array
+    handless_share: Array
+    turn_share: Array
+    idle: Array
+
+
 class ActionTables(NamedTuple):
     """Arrays of all actions of a library, and of the gaits.
 
@@ -71,43 +104,28 @@ class ActionTables(NamedTuple):
 
     Attributes
     ----------
-    action : int [rows]
-        Index of the action.
-    first_strategy, strategies : int [actions]
-        First row of the strategies of an action, and their number.
-    usual, freedom : float [actions]
-        Share of performances in which a person takes its usual strategy; factor on the differences between persons.
-    strategy_share, handless_share : float [actions, 32]
-        Cumulative shares of the action as written and of its strategies; and of those in which both arms hang.
-    idle : bool [actions]
-        Whether it is a posture without a side, held on both feet, which others may be performed over.
     numbers : ACTION [2 * actions]
         See :data:`posegen.motion.workspace.ACTION`.
     pose : float [2 * actions, channels]
-    turn_share : float [2 * actions, 32]
-        As `strategy_share`, of the strategies that repetitions may take in turn with this one: all but their cycles is alike.
     used, owned : bool [2 * actions, channels]
         Channels that the action moves, and those that it replaces as a layer.
     anchors : int [2 * actions, 2]
         Index into ANCHORS of the origin of the target of the left and of the right hand.
     parts : bool [2 * actions, parts]
         Body parts that are labelled with the action when it is a layer.
-    key_stage, key_at, key_through : [keys]
-        The keys of all actions; those of one action are `first_key` to `last_key`. A channel rests at a key, moves through it
-        (1), or turns back there without rest (TURNING_BACK).
+    keys : KEY [keys]
+        The keys of all actions; those of one action are `first_key` to `last_key`.
     key_pose, key_given : [keys, channels]
     pose_offsets, key_offsets : float [offsets, 2 * actions, channels], float [offsets, keys, channels]
         What a number of a person adds to each pose.
     series_channel : int [series]
         The harmonics of all actions; those of one action are `first_series` to `last_series`.
-    series_cos, series_sin : float [series, SERIES]
-        Over the cycle of the action; for a gait, over the stride of the left leg.
+    series : float [series, 2, SERIES]
+        Cosines and sines over the cycle of the action; for a gait, over the stride of the left leg.
     stride : float [2 * actions, STRIDE_PARAMETERS]
         The columns are named in :mod:`posegen.motion.gait.steps`.
     held : bool [2 * actions, channels]
         Channels in which a gait keeps the pose instead of swinging.
-    bend : float [2 * actions]
-        Turns by which the range of dorsiflexion is wider than usual.
     limits : float [2 * actions, len(LIMITED), 2]
         Least and largest value of channels that are kept within the ranges of their joints, turns.
     intervals : float [intervals, 4]
@@ -121,34 +139,21 @@ class ActionTables(NamedTuple):
         Curves of walking and running.
     """
 
-    action: Array
-    first_strategy: Array
-    strategies: Array
-    usual: Array
-    freedom: Array
-    strategy_share: Array
-    handless_share: Array
-    idle: Array
     numbers: Array
-    turn_share: Array
     pose: Array
     used: Array
     owned: Array
     anchors: Array
     parts: Array
-    key_stage: Array
-    key_at: Array
-    key_through: Array
+    keys: Array
     key_pose: Array
     key_given: Array
     pose_offsets: Array
     key_offsets: Array
     series_channel: Array
-    series_cos: Array
-    series_sin: Array
+    series: Array
     stride: Array
     held: Array
-    bend: Array
     limits: Array
     intervals: Array
     travel: Array
@@ -343,6 +348,31 @@ def _is_idle(action: Action) -> bool:
 
 
 @lru_cache(maxsize=8)
+def strategy_tables(library: Library) -> StrategyTables:
+    """Return what decides which performance of an action of `library` (hashed by identity) a segment takes."""
+    actions = [library.action(name) for name in library.actions]
+    count = np.array([len(action.performances) - 1 for action in actions], np.int64)
+    shares, handless = np.ones((2, len(actions), MOST_PERFORMANCES))
+    for a, action in enumerate(actions):
+        weights = action.weights
+        free = [k == 0 or _arms_hang(one) for k, one in enumerate(action.performances)]
+        shares[a, : len(weights)] = _cumulative(weights)
+        handless[a, : len(weights)] = _cumulative([weight * hanging for weight, hanging in zip(weights, free, strict=True)])
+    turns = [_turn_shares(action) for action in actions]
+    return StrategyTables(
+        first=2 * len(actions) + 2 * (np.cumsum(count) - count),
+        others=count,
+        usual=np.array([action.usual for action in actions]),
+        freedom=np.array([action.freedom for action in actions]),
+        share=shares,
+        handless_share=handless,
+        # Rows of an action are those of its left and of its right side.
+        turn_share=np.repeat(np.concatenate([[each[0] for each in turns], *(each[1:] for each in turns)]), 2, axis=0),
+        idle=np.array([_is_idle(action) for action in actions]),
+    )
+
+
+@lru_cache(maxsize=8)
 def library_tables(library: Library) -> ActionTables:
     """Return the arrays of the actions of `library` (hashed by identity) and of the gaits."""
     rows: list[dict[str, Any]] = []
@@ -353,16 +383,7 @@ def library_tables(library: Library) -> ActionTables:
     travel: list[tuple[float, float, float, float]] = []
     performed = [(a, library.action(name)) for a, name in enumerate(library.actions)]
     others = [(a, other) for a, action in performed for other in action.performances[1:]]
-    first_strategy = 2 * len(performed) + 2 * np.searchsorted([a for a, _ in others], np.arange(len(performed)))
-    shares, handless = np.ones((2, len(performed), MOST_PERFORMANCES))
-    for a, action in performed:
-        weights = action.weights
-        free = [k == 0 or _arms_hang(one) for k, one in enumerate(action.performances)]
-        shares[a, : len(weights)] = _cumulative(weights)
-        handless[a, : len(weights)] = _cumulative([weight * hanging for weight, hanging in zip(weights, free, strict=True)])
-    turns = [_turn_shares(action) for _, action in performed]
-    taken = np.concatenate([[each[0] for each in turns], *(each[1:] for each in turns)])
-    for (a, action), turn_share in zip(performed + others, taken, strict=True):
+    for a, action in performed + others:
         for near in ("left", "right"):
             pose, used = _row(action.pose, near)
             first_key, first_series, first_interval, first_travel = len(keys), len(series), len(intervals), len(travel)
@@ -393,11 +414,10 @@ def library_tables(library: Library) -> ActionTables:
             hands = [ANCHORS.index(a) for a in (action.anchors.near, action.anchors.far)]
             rows.append(
                 {
-                    "action": np.int64(a),
                     "numbers": np.array(
-                        (action.enter, action.exit, flight, begin, end, again, *kind, *ranges, action.cycle), ACTION
+                        (action.enter, action.exit, flight, begin, end, again, *kind, *ranges, action.cycle, a, _bend(action)),
+                        ACTION,
                     ),
-                    "turn_share": turn_share,
                     "pose": pose,
                     "used": used,
                     "owned": owned,
@@ -405,31 +425,20 @@ def library_tables(library: Library) -> ActionTables:
                     "parts": parts,
                     "stride": np.array(stride_parameters(action, gait, near), np.float64),
                     "held": _held(action, near),
-                    "bend": np.float64(_bend(action)),
                     "limits": _limits(action),
                 }
             )
     return ActionTables(
-        key_stage=np.asarray([k[0] for k in keys], np.int64),
-        key_at=np.asarray([k[1] for k in keys], np.float64),
-        key_through=np.asarray([k[2] for k in keys], np.int8),
+        keys=np.array([k[:3] for k in keys], KEY),
         key_pose=np.asarray([k[3] for k in keys]).reshape(-1, len(CHANNELS)),
         key_given=np.asarray([k[4] for k in keys], bool).reshape(-1, len(CHANNELS)),
         pose_offsets=_stacked(offsets),
         key_offsets=_stacked([k[5] for k in keys]) if any(offsets) else np.zeros((0, len(keys), len(CHANNELS))),
         series_channel=np.asarray([s[0] for s in series], np.int64),
-        series_cos=np.asarray([s[1] for s in series]).reshape(-1, SERIES),
-        series_sin=np.asarray([s[2] for s in series]).reshape(-1, SERIES),
+        series=np.asarray([s[1:] for s in series]).reshape(-1, 2, SERIES),
         intervals=np.asarray(intervals, np.float64).reshape(-1, 4),
         travel=np.asarray(travel, np.float64).reshape(-1, 4),
         gaits=gait_tables(),
-        first_strategy=first_strategy.astype(np.int64),
-        strategies=np.array([len(action.performances) - 1 for _, action in performed], np.int64),
-        usual=np.array([action.usual for _, action in performed]),
-        freedom=np.array([action.freedom for _, action in performed]),
-        strategy_share=shares,
-        handless_share=handless,
-        idle=np.array([_is_idle(action) for _, action in performed]),
         **{name: np.stack([row[name] for row in rows]) for name in rows[0]},
     )
 

@@ -56,7 +56,7 @@ def arm_length(person: Person) -> Scalar:
 @kernel
 def stature_from_legs(person: Person) -> Scalar:
     """Return the stature in metres of a person of average proportions with legs of this length; flesh scales with it."""
-    return leg_length(person) / LEGS
+    return leg_length(person.offsets) / LEGS
 
 
 @kernel
@@ -204,7 +204,7 @@ def separate_actors(scenes: Scenes, library: Library, fps: int) -> Scenes:
     actors = scenes.heading.shape[1]
     work = empty_workspace(2 * margin + points * every, scenes.action.shape[2])
     clock = Clock(-margin / fps, 1.0 / fps, margin, points * every)
-    roles, persons = role_arrays(scenes, tables), person_arrays(scenes, style_tables(library))
+    roles, persons = role_arrays(scenes, library), person_arrays(scenes, style_tables(library))
     out = np.zeros((len(scenes), actors, 3))
     choose_starts(work, roles, persons, tables, clock, every, np.zeros((actors, points, 2)), out)
     turned = out[..., 2] - np.rint(out[..., 2])

@@ -12,9 +12,18 @@ import numpy as np
 from posegen.bodies import body_offsets
 from posegen.kernels import Array, kernel
 from posegen.library.channels import CENTRAL_CHANNELS, CHANNELS, channels_named
+from posegen.library.load import Library
 from posegen.motion import rows
 from posegen.motion.gait.steps import STEP
-from posegen.motion.library_tables import PLANTED, ActionTables, StyleTables, channel_row
+from posegen.motion.library_tables import (
+    PLANTED,
+    ActionTables,
+    StrategyTables,
+    StyleTables,
+    channel_row,
+    library_tables,
+    strategy_tables,
+)
 from posegen.motion.rests import resting_postures
 from posegen.motion.workspace import SEGMENT, Person, Role
 from posegen.scene import BOTH, DRAWS, HABITS, LEFT, RIGHT, Habit, Persons, Scenes
@@ -279,21 +288,22 @@ def role_at(roles: Roles, i: int, who: int) -> Role:
     )
 
 
-def segment_records(scenes: Scenes, actions: ActionTables) -> Array:
+def segment_records(scenes: Scenes, library: Library) -> Array:
     """Return the segments of all actors, SEGMENT [n, actors, segments].
 
     The kind of an unused segment is -1.
     """
-    action, numbers = scenes.action.astype(np.int64), actions.numbers
+    action, actions = scenes.action.astype(np.int64), library_tables(library)
+    numbers = actions.numbers
     records = np.zeros(action.shape, SEGMENT)
     right = (scenes.side == RIGHT) | ((scenes.side == BOTH) & _prefers_right(scenes, action))
-    rows = performance_rows(scenes, actions)
+    rows = performance_rows(scenes, library)
     records["kind"] = np.where(action >= 0, rows + right, -1)
-    records["second"] = np.where(action >= 0, _second_rows(scenes, actions, rows) + right, -1)
+    records["second"] = np.where(action >= 0, _second_rows(scenes, strategy_tables(library), rows) + right, -1)
     turns = _own_numbers(scenes)[..., None, :]
     pace = np.take_along_axis(turns, (5 * action[..., None] + 3) % HABITS, -1)[..., 0]
     records["warp"] = np.clip(WARP_SPREAD * pace, -0.6, 0.6) * ~scenes.together
-    records["personal"] = np.where(scenes.together, TOGETHER, actions.freedom[action])
+    records["personal"] = np.where(scenes.together, TOGETHER, strategy_tables(library).freedom[action])
     for name in ("start", "end", "tempo", "amplitude", "repetitions", "speed"):
         records[name] = getattr(scenes, name)
     for name in numbers.dtype.names or ():
@@ -339,43 +349,47 @@ def _overlap_neighbours(records: Array, base: Array, together: Array, actions: A
     records["start"][..., 0] -= np.where(begins, records["enter"][..., 0] / records["tempo"][..., 0], 0.0)
 
 
-def performance_rows(scenes: Scenes, actions: ActionTables) -> Array:
+def performance_rows(scenes: Scenes, library: Library) -> Array:
     """Return the row of the action tables of the strategy of each segment, for the left side: int64 [n, actors, segments].
 
     Most people have a usual strategy for an action; in some performances they take any. A person changes its idle posture from
     one time to the next, and takes one in which the arms hang below an action of the arms.
     """
-    action = scenes.action.astype(np.int64)
-    slot = np.arange(action.shape[-1]) * actions.idle[action]
+    action, strategies = scenes.action.astype(np.int64), strategy_tables(library)
+    slot = np.arange(action.shape[-1]) * strategies.idle[action]
     habit = _uniform_of(scenes.persons.habits, action)
     drawn = np.take_along_axis(scenes.draws[..., None, :], ((7 * action + 5 * slot + 2) % DRAWS)[..., None], -1)[..., 0]
     drawn = drawn.astype(np.float64)
-    often = actions.usual[action]
+    often = strategies.usual[action]
     chosen = np.where(drawn < often, habit, (drawn - often) / (1 - often))
-    shares = np.where(_below_arms(scenes, actions)[..., None], actions.handless_share[action], actions.strategy_share[action])
+    shares = np.where(_below_arms(scenes, library)[..., None], strategies.handless_share[action], strategies.share[action])
     # A draw just below 1 is 1 as a float32.
-    strategy = np.minimum((chosen[..., None] >= shares).sum(-1), actions.strategies[action])
+    strategy = np.minimum((chosen[..., None] >= shares).sum(-1), strategies.others[action])
     strategy *= ~scenes.together
-    return np.where(strategy > 0, actions.first_strategy[action] + 2 * (strategy - 1), 2 * action)
+    return np.where(strategy > 0, strategies.first[action] + 2 * (strategy - 1), 2 * action)
 
 
-def _second_rows(scenes: Scenes, actions: ActionTables, rows: Array) -> Array:
+def _second_rows(scenes: Scenes, strategies: StrategyTables, rows: Array) -> Array:
     """Return the row of the strategy of every second repetition: the same, or one that may take turns with it.
 
     A person changes its strategy within a segment as often as from one segment to the next.
     """
     action = scenes.action.astype(np.int64)
     drawn = np.take_along_axis(scenes.draws[..., None, :], ((5 * action + 11) % DRAWS)[..., None], -1)[..., 0]
-    often = actions.usual[action]
+    often = strategies.usual[action]
     chosen = (drawn.astype(np.float64) - often) / np.maximum(1 - often, 1e-6)
-    strategy = np.minimum((chosen[..., None] >= actions.turn_share[rows]).sum(-1), actions.strategies[action])
-    second = np.where(strategy > 0, actions.first_strategy[action] + 2 * (strategy - 1), 2 * action)
+    strategy = np.minimum((chosen[..., None] >= strategies.turn_share[rows]).sum(-1), strategies.others[action])
+    second = np.where(strategy > 0, strategies.first[action] + 2 * (strategy - 1), 2 * action)
     return np.where((drawn >= often) & ~scenes.together & ~scenes.layered & (scenes.repetitions > 1), second, rows)
 
 
-def _below_arms(scenes: Scenes, actions: ActionTables) -> Array:
+def _below_arms(scenes: Scenes, library: Library) -> Array:
     """Return whether each base segment is shown, or passes into its neighbours, while a layer moves an arm."""
-    moves = scenes.layered & (scenes.action >= 0) & actions.parts[2 * scenes.action.astype(np.int64)][..., ARM_PARTS].any(-1)
+    moves = (
+        scenes.layered
+        & (scenes.action >= 0)
+        & library_tables(library).parts[2 * scenes.action.astype(np.int64)][..., ARM_PARTS].any(-1)
+    )
     begins, ends = scenes.start[..., :, None] - OVERLAP_SECONDS, scenes.end[..., :, None] + OVERLAP_SECONDS
     together = (scenes.start[..., None, :] < ends) & (scenes.end[..., None, :] > begins) & moves[..., None, :]
     return np.asarray(together.any(-1) & ~scenes.layered)
@@ -408,9 +422,9 @@ def _own_numbers(scenes: Scenes) -> Array:
     return np.asarray(number / np.sqrt(EVEN + FLAT * number * number))
 
 
-def role_arrays(scenes: Scenes, actions: ActionTables) -> Roles:
+def role_arrays(scenes: Scenes, library: Library) -> Roles:
     """Return what all actors of planned scenes do."""
-    segments = segment_records(scenes, actions)
+    segments = segment_records(scenes, library)
     # Kernels read up to the first unused segment.
     order = np.argsort(segments["kind"] < 0, axis=-1, kind="stable")
     segments, layered, turn = (np.take_along_axis(a, order, -1) for a in (segments, scenes.layered, scenes.turn))

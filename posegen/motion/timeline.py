@@ -332,7 +332,7 @@ def glide(segment: Segment, clock: Clock, speed: Array) -> None:
 @kernel
 def travel(work: Workspace, segment: Segment, actions: ActionTables, person: Person, clock: Clock) -> None:
     """Add the rates at which an action without a gait travels and turns to the rows of the root."""
-    leg, rates = leg_length(person), work.root[rows.WORK]
+    leg, rates = leg_length(person.offsets), work.root[rows.WORK]
     for column in range(3):
         n = travel_knots(work.curve, segment, actions, person.draws, 1 + column)
         fill_row(rates, np.float32(0.0))
@@ -354,7 +354,7 @@ def fill_timeline(work: Workspace, role: Role, person: Person, actions: ActionTa
         segment = role.segments[k]
         copy_row(actions.stride[segment.kind], 0, work.strides.shape[1], work.strides[k])
         steps.step_in_style(work.strides[k], segment.gait, segment.speed, person.style)
-    segment_rates(work, role, leg_length(person) + float(person.foot[rows.FOOT_ANKLE_HEIGHT]))
+    segment_rates(work, role, leg_length(person.offsets) + float(person.foot[rows.FOOT_ANKLE_HEIGHT]))
     plan_ramps(work, role)
     phase = plan_rates(work, role)
     fill_speeds(work, role, clock)

@@ -15,12 +15,10 @@ from posegen.library.channels import CHANNELS
 from posegen.motion import rows
 from posegen.motion.gait.curves import HARMONICS
 from posegen.motion.gait.steps import STRIDE_PARAMETERS
-from posegen.scene import DRAWS, HABITS
+from posegen.scene import DRAWS
 
 NO_POINT, NO_DRAWS = np.zeros(rows.POINT_SIZE), np.full(DRAWS, 0.5)
 """Meeting point and draws of an actor without a partner."""
-NO_HABITS = np.zeros(HABITS)
-"""Habits of movements that are common to two actors."""
 KNOTS = 160
 """Default room for the key poses of one segment, over all its repetitions."""
 MARGIN_SECONDS = 1.4
@@ -31,11 +29,12 @@ ACTION = np.dtype(
         *((name, np.float64) for name in ("enter", "exit", "flight_seconds", "flight_begin", "flight_end", "flight_again")),
         *((name, np.int64) for name in ("support", "gait", "guided", "opens", "closes")),
         *((f"{end}_{table}", np.int64) for table in ("key", "series", "interval", "travel") for end in ("first", "last")),
-        ("cycle", np.float64),
+        *(("cycle", np.float64), ("action", np.int64), ("bend", np.float64)),
     ]
 )
 """Numbers of an action: seconds of its stages and flights, shares of the cycle at which flights begin and end, support, gait,
-placement of the feet, its ranges of rows in the tables of keys, series, intervals and travel, and the seconds of its cycle.
+placement of the feet, its ranges of rows in the tables of keys, series, intervals and travel, the seconds of its cycle, its
+index in the library, and the turns by which its range of dorsiflexion is wider than usual.
 """
 SEGMENT = np.dtype(
     [
@@ -198,9 +197,9 @@ class Person(NamedTuple):
 
 
 @kernel
-def leg_length(person: Person) -> Scalar:
-    """Return the length of thigh and shank together, in metres."""
-    return -float(person.offsets[4, 1] + person.offsets[7, 1])
+def leg_length(offsets: Array) -> Scalar:
+    """Return the length of thigh and shank together, in metres; `offsets` are those of a person."""
+    return -float(offsets[4, 1] + offsets[7, 1])
 
 
 class Curve(NamedTuple):
@@ -213,7 +212,7 @@ class Curve(NamedTuple):
     knots : float [4, knots]
         Time, value, first and second derivative at each key pose of the channel.
     moving : int8 [knots]
-        Whether the channel moves through a key pose without rest, as `key_through` of the library tables.
+        Whether the channel moves through a key pose without rest, as `through` of the library's keys.
     """
 
     times: Array

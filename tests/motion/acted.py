@@ -25,7 +25,7 @@ MARGIN = 40
 
 
 def role(scenes: Scenes, library: Library, place: tuple[float, float]) -> Role:
-    segments = segment_records(scenes, library_tables(library))[0, 0]
+    segments = segment_records(scenes, library)[0, 0]
     base = int((~scenes.layered[0, 0]).sum())
     turn = scenes.turn[0, 0].astype(np.float64) / (2 * np.pi)
     seat = float(scenes.seat_height[0, 0])

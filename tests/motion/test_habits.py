@@ -129,7 +129,7 @@ def test_key_poses_stay_in_order(seed: int, row: int, right: bool, count: int, w
     plain = segment_of_kind(ACTIONS, 2 * row + right, 0.0, 3.0)
     if plain.gait:
         return
-    cycle = LIBRARY.action(LIBRARY.actions[int(ACTIONS.action[2 * row])]).cycle
+    cycle = LIBRARY.action(LIBRARY.actions[int(plain.action)]).cycle
     end = float(plain.enter + plain.exit + (cycle * count if cycle else 2.0))
     doing = segment_of_kind(ACTIONS, 2 * row + right, 0.0, end, repetitions=count if cycle else 0, warp=warp)
     curve = empty_workspace(1, 1).curve

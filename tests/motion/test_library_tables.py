@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from posegen.library.channels import ANCHORS, CHANNELS
 from posegen.library.load import Library
 from posegen.library.schema import Action
-from posegen.motion.library_tables import CYCLE, ENTER, EXIT, PLANTED, SUPPORTS, ActionTables, library_tables
+from posegen.motion.library_tables import CYCLE, ENTER, EXIT, PLANTED, SUPPORTS, ActionTables, library_tables, strategy_tables
 from posegen.skeleton import PARTS
 from tests.motion.scripted import LIBRARY
 
@@ -89,9 +89,9 @@ def test_sided_channels_change_their_sign(salute: ActionTables) -> None:
 def test_keys_have_stages_and_cycles_close(salute: ActionTables) -> None:
     for side, near, sign in ((LEFT, "left", 1), (RIGHT, "right", -1)):
         keys = scope(salute, "key", side)
-        assert salute.key_stage[keys].tolist() == [ENTER, CYCLE, CYCLE, EXIT]
-        assert salute.key_at[keys].tolist() == [0.5, 0.5, 1.0, 0.2]
-        assert salute.key_through[keys].tolist() == [1, 0, 0, 0]
+        assert salute.keys[keys]["stage"].tolist() == [ENTER, CYCLE, CYCLE, EXIT]
+        assert salute.keys[keys]["at"].tolist() == [0.5, 0.5, 1.0, 0.2]
+        assert salute.keys[keys]["through"].tolist() == [1, 0, 0, 0]
         enter, half, end, leave = salute.key_pose[keys]
         given = salute.key_given[keys]
         assert value(enter, "trunk_lateral") == pytest.approx(0.01 * sign)
@@ -107,7 +107,7 @@ def test_harmonics_keep_their_channel_and_unit(salute: ActionTables) -> None:
     for side, near, sign in ((LEFT, "left", 1), (RIGHT, "right", -1)):
         series = scope(salute, "series", side)
         channels = [CHANNELS[c] for c in salute.series_channel[series]]
-        found = dict(zip(channels, zip(salute.series_cos[series], salute.series_sin[series], strict=True), strict=True))
+        found = dict(zip(channels, salute.series[series], strict=True))
         assert set(found) == {f"{near}_elbow_flexion", "neck_rotation"}
         assert found[f"{near}_elbow_flexion"][1].tolist() == pytest.approx([0.1, 0, 0, 0])
         assert found["neck_rotation"][0].tolist() == pytest.approx([0, 0.05 * sign, 0, 0])
@@ -153,7 +153,7 @@ def test_every_action_of_the_library_has_both_sides() -> None:
 
 def test_a_strategy_may_fly_for_another_time() -> None:
     actions, name = library_tables(LIBRARY), "shooting"
-    row = int(actions.first_strategy[LIBRARY.index(name)])
+    row = int(strategy_tables(LIBRARY).first[LIBRARY.index(name)])
     flights = [strategy.flight for strategy in LIBRARY.action(name).strategies.values()]
     own = LIBRARY.action(name).flight
     assert own is not None

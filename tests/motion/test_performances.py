@@ -11,8 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from posegen.config.schema import Config
+from posegen.library.load import Library
 from posegen.motion import scene_arrays
-from posegen.motion.library_tables import ActionTables, library_tables
+from posegen.motion.library_tables import strategy_tables
 from posegen.planning.population import persons
 from posegen.scene import BOTH, LEFT, Scenes
 from posegen.skeleton import JOINTS
@@ -21,7 +22,6 @@ from tests.motion.scripted import LIBRARY, SegmentSpec, animated, pick, scripted
 Array = NDArray[Any]
 
 FPS, BEFORE, AFTER, PERSONS = 25, 0.5, 1.0, 24
-TABLES = library_tables(LIBRARY)
 
 
 class Performance(NamedTuple):
@@ -54,11 +54,11 @@ def performed(name: str, which: int) -> Performance:
     scenes = pick(scripted(*segments, frames=frames), np.zeros(PERSONS, int))
     scenes = replace(scenes, persons=persons(Config(), LIBRARY, np.arange(PERSONS)[:, None]))
     scenes.draws[:] = np.random.default_rng(3).random(scenes.draws.shape)
-    row = int(TABLES.first_strategy[kind]) + 2 * (which - 1) if which else 2 * kind
+    row = int(strategy_tables(LIBRARY).first[kind]) + 2 * (which - 1) if which else 2 * kind
     usual = scene_arrays.performance_rows
 
-    def chosen(scenes: Scenes, actions: ActionTables) -> Array:
-        return np.where(scenes.action == kind, row, usual(scenes, actions))
+    def chosen(scenes: Scenes, library: Library) -> Array:
+        return np.where(scenes.action == kind, row, usual(scenes, library))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scene_arrays, "performance_rows", chosen)
@@ -181,7 +181,7 @@ def test_repetitions_of_one_segment_may_be_performed_by_two_strategies() -> None
     scenes = pick(scripted(kicks, frames=120), np.zeros(400, int))
     scenes = replace(scenes, persons=persons(Config(), LIBRARY, np.arange(400)[:, None]))
     scenes.draws[:] = np.random.default_rng(5).random(scenes.draws.shape)
-    records = scene_arrays.segment_records(scenes, TABLES)[:, 0, 0]
+    records = scene_arrays.segment_records(scenes, LIBRARY)[:, 0, 0]
     other = records["second"] != records["kind"]
     assert 0.2 < other.mean() < 1 - LIBRARY.action("kick").usual
     joints = animated(scenes, 120, FPS).joints[:, 0].astype(np.float64)

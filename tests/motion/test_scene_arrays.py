@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from posegen.config.schema import Config
 from posegen.library.channels import CENTRAL_CHANNELS, CHANNELS
 from posegen.motion.gait.steps import STEP
-from posegen.motion.library_tables import library_tables, style_tables
+from posegen.motion.library_tables import library_tables, strategy_tables, style_tables
 from posegen.motion.scene_arrays import (
     LONGEST_TURN,
     OVERLAP_GAIT,
@@ -51,9 +51,9 @@ def crowd(name: str, count: int = 600, performances: int = 20) -> Array:
     cast = persons(CONFIG, LIBRARY, np.repeat(np.arange(count), performances)[:, None])
     scenes = replace(pick(one, np.zeros(len(cast.index), int)), persons=cast)
     scenes.draws[:] = np.random.default_rng(7).random(scenes.draws.shape)
-    rows = performance_rows(scenes, TABLES)[:, 0, 0].reshape(count, performances)
+    rows = performance_rows(scenes, LIBRARY)[:, 0, 0].reshape(count, performances)
     assert (rows % 2 == 0).all()
-    own, first = 2 * LIBRARY.index(name), int(TABLES.first_strategy[LIBRARY.index(name)])
+    own, first = 2 * LIBRARY.index(name), int(strategy_tables(LIBRARY).first[LIBRARY.index(name)])
     return np.where(rows == own, 0, (rows - first) // 2 + 1)
 
 
@@ -83,14 +83,14 @@ def test_most_performances_of_a_person_are_of_its_usual_strategy(name: str) -> N
 def test_a_draw_that_rounds_to_1_is_still_a_strategy() -> None:
     scenes = scripted(*(SegmentSpec(name, k, k + 1) for k, name in enumerate(LIBRARY.actions)), frames=100)
     scenes.draws[:] = 1.0
-    rows = performance_rows(scenes, TABLES)[0, 0]
-    np.testing.assert_array_equal(TABLES.action[rows], np.arange(len(LIBRARY.actions)))
+    rows = performance_rows(scenes, LIBRARY)[0, 0]
+    np.testing.assert_array_equal(TABLES.numbers["action"][rows], np.arange(len(LIBRARY.actions)))
 
 
 def test_what_is_done_together_is_done_as_written() -> None:
     scenes = scripted(*(SegmentSpec(name, k, k + 1) for k, name in enumerate(LIBRARY.actions)), frames=100)
     scenes.draws[:], scenes.together[:] = 0.95, True
-    np.testing.assert_array_equal(performance_rows(scenes, TABLES)[0, 0], 2 * np.arange(len(LIBRARY.actions)))
+    np.testing.assert_array_equal(performance_rows(scenes, LIBRARY)[0, 0], 2 * np.arange(len(LIBRARY.actions)))
 
 
 def test_a_person_has_the_same_habits_in_all_its_scenes() -> None:
@@ -116,7 +116,7 @@ def test_performances_of_a_person_are_more_alike_than_those_of_two() -> None:
 def test_a_mirrored_person_does_everything_with_the_other_side() -> None:
     scenes = planned()
     mirrored = apply_variant(scenes, "mirror", draw_parameters(CONFIG, SAMPLES))
-    kinds, others = (segment_records(each, TABLES)["kind"] for each in (scenes, mirrored))
+    kinds, others = (segment_records(each, LIBRARY)["kind"] for each in (scenes, mirrored))
     used = scenes.action >= 0
     np.testing.assert_array_equal(others[used], kinds[used] ^ 1)
     both = kinds[used & (scenes.side == BOTH)] % 2
@@ -134,7 +134,7 @@ def test_a_mirrored_person_does_everything_with_the_other_side() -> None:
 
 def test_an_action_with_a_side_is_performed_with_it() -> None:
     scenes = planned()
-    kinds = segment_records(scenes, TABLES)["kind"]
+    kinds = segment_records(scenes, LIBRARY)["kind"]
     for side in (LEFT, RIGHT):
         assert (kinds[(scenes.action >= 0) & (scenes.side == side)] % 2 == side).all()
 
@@ -142,7 +142,7 @@ def test_an_action_with_a_side_is_performed_with_it() -> None:
 def test_actions_pass_into_each_other_and_keep_their_cycles() -> None:
     """Where a movement lasts longer, only its first or last stage does: its cycles are at their planned times."""
     scenes = planned()
-    records = segment_records(scenes, TABLES)
+    records = segment_records(scenes, LIBRARY)
     used, base = scenes.action >= 0, (scenes.action >= 0) & ~scenes.layered
     np.testing.assert_array_equal(records["shown_start"][used], scenes.start[used])
     np.testing.assert_array_equal(records["shown_end"][used], scenes.end[used])
@@ -176,14 +176,14 @@ def test_actions_pass_into_each_other_and_keep_their_cycles() -> None:
 def test_partners_do_not_overlap_with_what_they_do_alone() -> None:
     alone, together = (scripted(SegmentSpec("stand", 0, 3), SegmentSpec("bow", 3, 6), frames=100) for _ in range(2))
     together.together[..., 1] = True
-    assert segment_records(alone, TABLES)["end"][0, 0, 0] > 3
-    assert segment_records(together, TABLES)["end"][0, 0, 0] == 3
-    assert segment_records(together, TABLES)["personal"][0, 0].tolist() == [1.0, TOGETHER]
+    assert segment_records(alone, LIBRARY)["end"][0, 0, 0] > 3
+    assert segment_records(together, LIBRARY)["end"][0, 0, 0] == 3
+    assert segment_records(together, LIBRARY)["personal"][0, 0].tolist() == [1.0, TOGETHER]
 
 
 def test_arms_hang_in_idle_postures_below_arm_actions() -> None:
     scenes = planned()
-    rows = performance_rows(scenes, TABLES)
+    rows = performance_rows(scenes, LIBRARY)
     hands = [CHANNELS.index(f"{side}_hand_reach") for side in ("left", "right")]
     stands = (scenes.action == LIBRARY.index("stand")) & ~scenes.layered & ~scenes.together
     elbows = [CHANNELS.index(f"{side}_elbow_flexion") for side in ("left", "right")]

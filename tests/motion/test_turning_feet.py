@@ -125,7 +125,7 @@ def test_ankles_bend_up_to_the_range_of_the_action() -> None:
     for i, name in enumerate(LIBRARY.actions):
         range_ = LIBRARY.action(name).ranges.get("ankle_dorsiflexion")
         wider = range_.max - 20 if range_ and range_.max else 0
-        assert actions.bend[2 * i : 2 * i + 2] * 360 == pytest.approx([0.8 * wider] * 2)
+        assert actions.numbers["bend"][2 * i : 2 * i + 2] * 360 == pytest.approx([0.8 * wider] * 2)
     row, clock = np.zeros(200, np.float32), Clock(0.0, 0.04)
     squat = segment("squat", 1.0, 6.0)
     squat.shown_start, squat.shown_end = 2.0, 5.0  # it overlaps with its neighbours, in which their own range holds

@@ -495,8 +495,8 @@ def mark_lifted_feet(work: Workspace, role: Role, person: Person, actions: Actio
             guided = True
             f0, f1 = frame_window(clock, segment.shown_start, segment.shown_end, work.root.shape[1])
             work.root[rows.GUIDED, f0:f1] = np.float32(segment.guided)
-        if actions.bend[segment.kind] > 0:
-            legs.widen_ankle_range(segment, actions.bend[segment.kind], clock, work.root[rows.BEND])
+        if segment.bend > 0:
+            legs.widen_ankle_range(segment, segment.bend, clock, work.root[rows.BEND])
         for side in range(2):
             mark_intervals(segment, actions, person.draws, clock, LIFTED_FEET[side], work.lifted[side])
     return guided
