@@ -35,9 +35,10 @@ from posegen.motion.engine import Motion, animate_into, empty_motion
 from posegen.motion.placement import separate_actors
 from posegen.planning.quotas import allot
 from posegen.planning.scenes import plan_scenes
-from posegen.scene import Persons, Scenes
+from posegen.scene import UNUSED, Persons, Scenes
 from posegen.stopwatch import stage
 from posegen.variants.variant import (
+    Parameters,
     Variant,
     draw_parameters,
     enabled_variants,
@@ -158,33 +159,51 @@ def synthesize(config: Config, indices: ArrayLike) -> Batch:
     if samples.size and samples.min() < 0:
         raise UsageError(f"sample {samples.min()} does not exist: samples are numbered from 0")
     samples = samples.astype(np.int64)
-    library = load_library(config.story.library)
-    batch, failed = _attempt(config, library, samples, 0)
-    variants = len(batch.variants)
-    for attempt in range(1, MAX_RESAMPLES + 1):
-        again = np.flatnonzero(failed)
-        if len(again) == 0:
-            break
-        other, failed[again] = _attempt(config, library, samples[again], attempt)
-        for name in ("joints", "action", "contact"):
-            getattr(batch, name)[again] = getattr(other, name)
-        for i, index in enumerate(again.tolist()):
-            batch.rows[index * variants : (index + 1) * variants] = other.rows[i * variants : (i + 1) * variants]
-    return batch
+    library, names, parameters = load_library(config.story.library), config.variants.names, draw_parameters(config, samples)
+    motion = empty_motion(len(samples), len(names), config.story.actors.max, config.frames)
+    attempts: list[_Attempt] = []
+    again = np.arange(len(samples))
+    while not attempts or (len(again) and len(attempts) <= MAX_RESAMPLES):
+        own = {key: values[again] for key, values in parameters.items()}
+        made = _attempt(config, library, samples, again, own, len(attempts), motion)
+        attempts.append(made)
+        again = again[made.failed]
+    rows = _describe_samples(config, library, parameters, attempts) if len(samples) else []
+    return Batch(samples, names, *motion, rows)
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """One attempt at some samples.
+
+    Attributes
+    ----------
+    rows : int64 [n]
+        Positions of the samples in the batch.
+    failed : bool [n]
+        Whether a check failed.
+    scenes : dict of str to Scenes
+        Scenes of each variant, without planned segments.
+    checked : CheckedSegments
+        Segments of all samples in the first animated variant, then in the next one. In the last attempt, without what is false.
+    """
+
+    rows: Array
+    failed: Array
+    scenes: dict[str, Scenes]
+    checked: CheckedSegments
 
 
 @stage("attempt")
-def _attempt(config: Config, library: Library, samples: Array, attempt: int) -> tuple[Batch, Array]:
-    """Return one attempt at samples, and which of them fail a check; the last one removes what is false from the captions.
-
-    The rows of samples that fail are empty, except in the last attempt.
-    """
-    n, names, last = len(samples), config.variants.names, attempt == MAX_RESAMPLES
-    variants = enabled_variants(config)
+def _attempt(
+    config: Config, library: Library, samples: Array, rows: Array, parameters: Parameters, number: int, batch: Motion
+) -> _Attempt:
+    """Return one attempt at the samples `rows` of a batch, whose motion is written to `batch`."""
+    names, last = config.variants.names, number == MAX_RESAMPLES
+    n, samples, variants = len(rows), samples[rows], enabled_variants(config)
     with stage("plan"):
-        base = separate_actors(plan_scenes(config, library, samples, attempt), library, config.fps)
-    parameters = draw_parameters(config, samples)
-    motion = empty_motion(n, len(names), config.story.actors.max, config.frames)
+        base = separate_actors(plan_scenes(config, library, samples, number), library, config.fps)
+    motion = batch if number == 0 else empty_motion(n, *batch.joints.shape[1:4])
     scenes = {variant.name: variant.transform(base, parameters) for variant in variants}
     for v, variant in enumerate(variants):
         with stage("motion" if variant.copy is None else "variants"):
@@ -223,22 +242,43 @@ def _attempt(config: Config, library: Library, samples: Array, attempt: int) -> 
         failed |= unmet
         if last:
             checked = checked.add_dropped(quota_rows(asked, unmet, len(checked.dropped), library))
-    rows: list[Row] = [{}] * (n * len(names))
-    described = np.arange(n) if last else np.flatnonzero(~failed)
-    if len(described):
-        with stage("captions"):
-            if len(described) < n:
-                # Another attempt replaces the rows of what failed.
-                scenes = {name: scenes[name].select(described) for name in names}
-                checked = checked.select((np.arange(len(animated))[:, None] * n + described).ravel())
-                parameters = {key: values[described] for key, values in parameters.items()}
-            columns = _describe(scenes, variants, checked, library, config)
-            for v, variant in enumerate(variants):
-                name, own = variant.name, parameter_rows(variant, parameters, names, len(described))
-                written = _sequence_rows(name, scenes[name], library, columns[name] | {"parameters": own}, attempt, config.fps)
-                for i, row in zip(described.tolist(), written, strict=True):
-                    rows[i * len(names) + v] = row
-    return Batch(samples, names, *motion, rows), failed
+    if number:
+        for values, own in zip(batch, motion, strict=True):
+            values[rows] = own
+    return _Attempt(rows, failed, {name: _without_segments(own) for name, own in scenes.items()}, checked)
+
+
+def _without_segments(scenes: Scenes) -> Scenes:
+    """Return scenes with what rows state beside the segments: they are small, and alike in all attempts."""
+    columns = {name: getattr(scenes, name)[..., :0] for name in (*UNUSED, "draws", "shared")}
+    bodies = {name: getattr(scenes.persons, name)[..., :0] for name in ("habits", "rest", "shape")}
+    return replace(scenes, steps=scenes.steps[:, :0], persons=replace(scenes.persons, **bodies), **columns)
+
+
+@stage("captions")
+def _describe_samples(config: Config, library: Library, parameters: Parameters, attempts: Sequence[_Attempt]) -> list[Row]:
+    """Return the rows of all samples, each as its last attempt shows it."""
+    variants, names = enabled_variants(config), config.variants.names
+    numbers = np.repeat(np.arange(len(attempts)), [len(each.rows) for each in attempts])
+    position = np.concatenate([each.rows for each in attempts])
+    # Of a sample with several attempts, the last one is assigned last.
+    final = np.empty(len(attempts[0].rows), np.int64)
+    final[position] = np.arange(len(position))
+    scenes = {name: concatenate_scenes([each.scenes[name] for each in attempts]).select(final) for name in names}
+    checked = attempts[0].checked
+    for each in attempts[1:]:
+        checked = append(checked, each.checked)
+    number = numbers[final]
+    sizes = np.array([len(each.rows) for each in attempts])
+    first, animated = np.cumsum(sizes) - sizes, sum(variant.copy is None for variant in variants)
+    within = first[number] * (animated - 1) + final
+    checked = checked.select(np.concatenate([within + v * sizes[number] for v in range(animated)]))
+    columns = _describe(scenes, variants, checked, library, config)
+    rows: list[Row] = [{}] * (len(final) * len(names))
+    for v, variant in enumerate(variants):
+        own = columns[variant.name] | {"parameters": parameter_rows(variant, parameters, names, len(final))}
+        rows[v :: len(names)] = _sequence_rows(variant.name, scenes[variant.name], library, own, number.tolist(), config.fps)
+    return rows
 
 
 def _check_segments(
@@ -308,7 +348,7 @@ def _actor_rows(scenes: Scenes, library: Library, segments: list[list[list[Row]]
 
 
 def _sequence_rows(
-    name: str, scenes: Scenes, library: Library, described: Mapping[str, list[Any]], attempt: int, fps: int
+    name: str, scenes: Scenes, library: Library, described: Mapping[str, list[Any]], attempts: list[int], fps: int
 ) -> list[Row]:
     """Return the rows of one variant; `described` are the columns for captions, actors, parameters and dropped statements."""
     themes = list(library.themes)
@@ -321,7 +361,7 @@ def _sequence_rows(
         "captions": described["captions"],
         "actors": described["actors"],
         "parameters": described["parameters"],
-        "attempt": [attempt] * len(scenes),
+        "attempt": attempts,
         "dropped": described["dropped"],
     }
     return rows_of(columns)

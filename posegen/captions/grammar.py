@@ -226,7 +226,8 @@ class Grammar:
         words, action = self.words["actions"][name], (facts.action, name)
         if facts.change == BEGUN and self.begins:
             claims: _Claims = (("action", "begun"),)
-            begun = [join_verbs(prefix, verb, self.forms) for prefix in self.begins for verb in _of_few_words(words["verbs"])]
+            few = _of_few_words(tuple(words["verbs"]))
+            begun = [join_verbs(prefix, verb, self.forms) for prefix in self.begins for verb in few]
             return [self._template(action, verb, claims, [[]]) for verb in begun]
         orders: list[list[_Detail]] = [[]]
         if detail != "none" or facts.path:
@@ -246,7 +247,7 @@ class Grammar:
             verbs, claims = words["finished"], (("action", "finished"),)
         elif facts.times == 1 and words.get("once"):
             verbs = words["once"]
-        verbs = _of_few_words(verbs, detail == "some")
+        verbs = list(_of_few_words(tuple(verbs), detail == "some"))
         found = [self._template(action, verb_forms(verb, self.forms), claims, orders) for verb in verbs]
         if facts.change == STARTS and not together:
             # One verb is enough: most gaits begin after something else.
@@ -399,9 +400,10 @@ def capitalized(template: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _of_few_words(verbs: list[str], more: int = 0) -> list[str]:
+@cache
+def _of_few_words(verbs: tuple[str, ...], more: int = 0) -> tuple[str, ...]:
     """Return the verbs of at most _MOST_VERB_WORDS words, or `more`; all of them if there is none."""
-    return [verb for verb in verbs if len(verb.split()) <= _MOST_VERB_WORDS + more] or verbs
+    return tuple([verb for verb in verbs if len(verb.split()) <= _MOST_VERB_WORDS + more]) or verbs
 
 
 @cache

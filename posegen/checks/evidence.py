@@ -400,10 +400,16 @@ def measure_evidence(
     return found._replace(turn=found.turn * DEGREES)
 
 
+@lru_cache(maxsize=8)
+def _travels(library: Library) -> Array:
+    """Return which actions of a library are walks or runs."""
+    return np.array([library.action(name).gait in ("walk", "run") for name in library.actions])
+
+
 def _measure_shapes(joints: Array, intervals: Intervals, library: Library, fps: float, searched: Array | None) -> Array:
     """Return which shapes the path in each interval has, bool [n, len(SHAPES)]."""
     shapes = np.zeros((len(intervals.clip), len(SHAPES)), bool)
-    travels = np.array([library.action(name).gait in ("walk", "run") for name in library.actions])[intervals.action]
+    travels = _travels(library)[intervals.action]
     for i in np.flatnonzero(travels if searched is None else travels & searched).tolist():
         frames = slice(intervals.start[i], intervals.end[i])
         seen = joints[intervals.clip[i], intervals.actor[i], frames][:, [*HIPS, PELVIS]][..., [0, 2]].astype(np.float64)
