@@ -45,7 +45,7 @@ def decides_content(key: str) -> bool:
 
 
 MOST_SAMPLES = 1_000_000_000
-SHORTEST = 20
+SHORTEST = 10
 """Frames of the shortest clip."""
 
 _LONGEST_PATH = 4000

@@ -413,6 +413,6 @@ def test_parts_export_what_one_run_exports(dataset: Any, tmp_path: Path, name: s
 
 
 def test_clips_that_are_too_short_at_another_rate_are_refused(tmp_path: Path) -> None:
-    posegen.generate(posegen.load_config("smoke", ["frames=20"]), samples=2, workers=1, out=tmp_path / "short")
+    posegen.generate(posegen.load_config("smoke", ["frames=10"]), samples=2, workers=1, out=tmp_path / "short")
     with pytest.raises(UsageError, match="cannot be synthesized at 20 frames per second: frames: must be"):
         export(tmp_path / "short", "humanml3d", tmp_path / "out", workers=1)

@@ -15,7 +15,7 @@ from posegen.captions.captions import Caption, write_captions
 from posegen.captions.segments import Segments, find_segments
 from posegen.checks.segments import check_segments, mirror_segments, remove_false
 from posegen.checks.statements import check_statement, observe_actors, row_statements
-from posegen.config.schema import Config
+from posegen.config.schema import SHORTEST, Config
 from posegen.library.load import load_library
 from posegen.motion.engine import Motion, animate_into, empty_motion
 from posegen.planning.scenes import plan_scenes
@@ -173,3 +173,13 @@ def test_false_statements_are_removed() -> None:
     again = check_segments(left.segments, np.nan_to_num(joints), np.arange(len(SAMPLES)), library, config.fps)
     assert not again.false.any()
     assert sum(map(len, left.dropped)) > 20
+
+
+@pytest.mark.parametrize("fps", [20, 120])
+def test_captions_of_the_shortest_clips_are_true(fps: int) -> None:
+    config = posegen.load_config("default", [f"frames={SHORTEST}", f"fps={fps}"])
+    batch = posegen.synthesize(config, range(200))
+    assert batch.joints.shape[3] == SHORTEST
+    assert np.isfinite(batch.joints).all()
+    assert false_statements(batch, config) == []
+    assert not any(row["dropped"] for row in batch.rows)
