@@ -24,7 +24,7 @@ _REFUSED_SHOWN = 20
     "posegen evaluate HumanML3D/new_joints --reference mocap.npz",
 )
 @click.argument("dataset", type=DATASET, metavar="PATH")
-@click.option("--reference", type=PATH, metavar="PATH", help="Mocap to compare with: a dataset, or files of clips.")
+@click.option("--reference", type=DATASET, metavar="PATH", help="Mocap to compare with: a dataset, or files of clips.")
 @click.option("--encoder", "run", type=PATH, metavar="RUN", help="Run of a retrieval model to also measure with.")
 @click.option("--animated", "model", type=PATH, metavar="RUN", help="Run of a motion model to evaluate instead of the dataset.")
 @click.option("--samples", type=WHOLE, metavar="N", help="Evaluate only the first N samples or clips.  [default: all]")
@@ -34,7 +34,7 @@ _REFUSED_SHOWN = 20
 @click.option("--all", "everything", is_flag=True, help="Print all measures, not only the verdict.")
 def evaluate(
     dataset: AnyPath,
-    reference: Path | None,
+    reference: AnyPath | None,
     run: Path | None,
     model: Path | None,
     samples: int | None,
@@ -93,7 +93,7 @@ def _evaluate_model(model: Path, dataset: AnyPath, judge: Path, samples: int | N
 
 def _evaluate_dataset(
     path: AnyPath,
-    reference: Path | None,
+    reference: AnyPath | None,
     encoder: Path | None,
     samples: int | None,
     figure: Path | None,
@@ -140,7 +140,7 @@ def _evaluate_dataset(
 
 def _evaluate_clips(
     path: Path,
-    reference: Path | None,
+    reference: AnyPath | None,
     most: int | None,
     fps: float | None,
     names: Path | None,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from posegen.arrays import Array
+from posegen.dataset.bucket import AnyPath, BucketPath
 from posegen.dataset.clip_files import read_clip_archive
 from posegen.dataset.read import Dataset, content_errors, open_dataset
 from posegen.errors import UsageError
@@ -158,12 +159,12 @@ def block_recordings(dataset: Dataset, block: Block) -> Iterator[Recording]:
                 )
 
 
-def read_reference(path: Path) -> Iterator[Recording]:
+def read_reference(path: AnyPath) -> Iterator[Recording]:
     """Read mocap clips from an .npz file, or the base variants of a dataset.
 
     Parameters
     ----------
-    path : Path
+    path : Path or BucketPath
         A dataset, or an ``.npz`` file as :func:`posegen.dataset.clip_files.read_clip_archive` reads it.
 
     Raises
@@ -171,8 +172,8 @@ def read_reference(path: Path) -> Iterator[Recording]:
     UsageError
         If it is neither.
     """
-    if path.is_dir():
-        if not (path / "dataset.json").exists():
+    if isinstance(path, BucketPath) or path.is_dir():
+        if isinstance(path, Path) and not (path / "dataset.json").exists():
             raise UsageError(f"{path}: is neither a dataset nor a folder with .bvh files")
         dataset = open_dataset(path)
         base = dataset.header.variants[0]

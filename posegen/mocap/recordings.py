@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from math import ceil
 from pathlib import Path
 
+from posegen.dataset.bucket import AnyPath, BucketPath
 from posegen.dataset.clip_files import resample
 from posegen.errors import UsageError
 from posegen.evaluation.realism import Reference
@@ -68,12 +69,13 @@ def _recording(path: Path, clip: SourceClip, fps: float) -> Recording:
     return Recording(name, clip.subject or person, resample(clip.joints, clip.fps, fps), fps, family=clip.label)
 
 
-def open_reference(path: Path, fps: float | None, log: Callable[[str], None]) -> Reference:
+def open_reference(path: AnyPath, fps: float | None, log: Callable[[str], None]) -> Reference:
     """Open the mocap at a path.
 
     Parameters
     ----------
-    path : Path
+    path : Path or BucketPath
+        In a bucket, a dataset.
     fps : float, optional
         Frame rate to which files of clips are resampled; an .npz file and a dataset must have it. By default, rates stay.
     log : callable
@@ -84,6 +86,6 @@ def open_reference(path: Path, fps: float | None, log: Callable[[str], None]) ->
     UsageError
         If the clips cannot be read; raised while reading them.
     """
-    if path.suffix.lower() == ".npz" or (path / "dataset.json").exists():
+    if isinstance(path, BucketPath) or path.suffix.lower() == ".npz" or (path / "dataset.json").exists():
         return Reference(str(path), read_reference(path))
     return Reference(str(path), read_recordings(path, target_fps=fps, floor_within=0.0, log=log))

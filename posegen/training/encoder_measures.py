@@ -63,7 +63,7 @@ class EncoderMeasures:
 
 
 def measure_by_encoder(
-    run: Path, dataset: AnyPath, reference: Path | None, samples: int | None, progress: Progress
+    run: Path, dataset: AnyPath, reference: AnyPath | None, samples: int | None, progress: Progress
 ) -> EncoderMeasures:
     """Encode a dataset and an optional reference, and measure the vectors.
 
