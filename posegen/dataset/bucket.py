@@ -2,9 +2,10 @@
 
 An object is written by one request with a condition, so that it appears whole, and so that of two writers one wins and the
 other finds out. There are no locks, no temporary objects and no multipart uploads. Where a server has conditions for new
-objects only, one that is to be replaced is removed before: of two runs that replace it in the same moment, one may not
-find out. Requests that fail for a passing reason are repeated. Keys are read from the environment and the standard files
-of the provider, and appear in no error.
+objects only, an object is replaced once it has not changed for a pause, and read again after another: of two runs that
+replace it at the same time, the last one succeeds and the other finds out, if requests take less than the pause. Requests
+that fail for a passing reason are repeated. Keys are read from the environment and the standard files of the provider, and
+appear in no error.
 
 Not responsible for which objects there are; see :mod:`posegen.dataset.layout`.
 """
@@ -25,7 +26,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import xxhash
 
-from posegen.dataset.object_store import ROLE_SERVER, open_store, reason_of, server_error
+from posegen.dataset.object_store import OWN_PATIENCE, ROLE_SERVER, open_store, reason_of, server_error
 from posegen.errors import PosegenError, ServerError, UsageError, require_local
 from posegen.plugins import require_extra
 from posegen.wording import shown
@@ -50,9 +51,8 @@ _QUIET_SECONDS = 5.0
 _ATTEMPTS = 20
 _WITHOUT_REPLACING: set[str] = set()
 """Buckets whose server has answered a conditional replacement with 501, as OpenStack Swift does."""
-_NOTE = (
-    "its server cannot replace objects on a condition, so they are removed before; let one run at a time publish the dataset"
-)
+PAUSE_TO_NOTICE = 2.0
+"""Least seconds before and after an object is replaced without a condition: longer than a request takes."""
 
 
 class ConflictError(PosegenError):
@@ -191,6 +191,7 @@ class BucketPath:
         if len(data) > MOST_OBJECT_BYTES:
             raise PosegenError(f"{self}: is larger than 5 GiB. Make the dataset with a smaller store.shard")
         mode: Any = None if expected else "create"
+        before: bytes | None = None  # what it contained a pause ago, where there are no conditions
         for attempt in range(_ATTEMPTS):
             if mode and self._put(data, mode):
                 return
@@ -206,8 +207,11 @@ class BucketPath:
                 raise ConflictError(f"{self}: another run has written it meanwhile. Run the same command again")
             mode = {name: meta[name] for name in ("e_tag", "version") if meta[name]}
             if self.bucket in _WITHOUT_REPLACING:
-                self.remove()
-                mode = "create"
+                if current == before:  # so no other run waits to see whether its own replacement stays
+                    self._put(data, "overwrite")
+                before, mode = (None if current == before else current), None
+                time.sleep(PAUSE_TO_NOTICE * _RANDOM.uniform(1.0, 1.5))
+                continue
             time.sleep(_RANDOM.uniform(0, 0.1 * attempt))
         raise ConflictError(f"{self}: other runs write it all the time. Run the same command again")
 
@@ -232,16 +236,19 @@ class BucketPath:
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
         attributes = {HASH: xxhash.xxh3_128_hexdigest(data)}
+
+        def put(obstore: Any, store: Any) -> None:
+            obstore.put(store, self.key, data, mode=mode, attributes=attributes)
+
+        is_replacing = isinstance(mode, dict)
         try:
-            self._request(lambda obstore, store: obstore.put(store, self.key, data, mode=mode, attributes=attributes))
+            self._request(put, 0.0 if is_replacing else OWN_PATIENCE)  # obstore itself would repeat what is answered with 501
         except (AlreadyExistsError, PreconditionError):
             return False
         except ServerError as error:
-            if mode == "create" or "status code: 501" not in str(error):
+            if not is_replacing or "status code: 501" not in str(error):
                 raise
-            if self.bucket not in _WITHOUT_REPLACING:
-                _WITHOUT_REPLACING.add(self.bucket)
-                print(f"posegen: {self.bucket}: {_NOTE}", file=sys.stderr)
+            _WITHOUT_REPLACING.add(self.bucket)
             return False
         except FileNotFoundError as error:
             if mode != "create":
@@ -249,12 +256,15 @@ class BucketPath:
             raise ServerError(f"{self}: there is no such bucket. Create it, or name another one") from error
         return True
 
-    def _request(self, request: Callable[[Any, Any], Result]) -> Result:
-        """Return what a function of obstore and a store does, and repeat it if it fails for a passing reason."""
+    def _request(self, request: Callable[[Any, Any], Result], patience: float = OWN_PATIENCE) -> Result:
+        """Return what a function of obstore and a store does, and repeat it if it fails for a passing reason.
+
+        For `patience` seconds each, obstore repeats it.
+        """
         import obstore
         from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 
-        store, began, pause, is_noted = open_store(self.bucket), time.monotonic(), 0.1, False
+        store, began, pause, is_noted = open_store(self.bucket, patience=patience), time.monotonic(), 0.1, False
         while True:
             try:
                 return request(obstore, store)

@@ -17,14 +17,20 @@ from urllib.parse import urlsplit
 from posegen.errors import ServerError, UsageError, without_secrets
 
 LONGEST_REQUEST = timedelta(minutes=2)
+OWN_PATIENCE = 10.0
+"""Seconds for which obstore itself repeats a failing request. Python sees Ctrl-C only after them."""
 ROLE_SERVER = "169.254."
 """Address of the server that obstore asks for the keys of a machine's role if there are no others."""
 
 _STORES = {"s3": "S3Store", "gs": "GCSStore", "az": "AzureStore"}
-_ENDPOINT_VARIABLES = {"s3": ("AWS_ENDPOINT_URL", "AWS_ENDPOINT"), "gs": (), "az": ("AZURE_STORAGE_ENDPOINT",)}
+_ENDPOINT_VARIABLES = {
+    "s3": ("AWS_ENDPOINT_URL", "AWS_ENDPOINT"),
+    "gs": ("GOOGLE_BASE_URL",),
+    "az": ("AZURE_STORAGE_ENDPOINT",),
+}
 
 
-def open_store(bucket: str, prefix: str = "", patience: float = 10.0) -> Any:
+def open_store(bucket: str, prefix: str = "", patience: float = OWN_PATIENCE) -> Any:
     """Return obstore's connection to a bucket such as ``s3://BUCKET``.
 
     Parameters
@@ -33,7 +39,7 @@ def open_store(bucket: str, prefix: str = "", patience: float = 10.0) -> Any:
     prefix : str, optional
         What the names of all objects begin with.
     patience : float, optional
-        Seconds for which obstore itself repeats a failing request. Python sees Ctrl-C only after them.
+        Seconds for which obstore itself repeats a failing request.
 
     Raises
     ------
@@ -84,7 +90,8 @@ def _check_endpoint(address: str) -> None:
         is_valid = False
     if not is_valid:
         raise UsageError(
-            "AWS_ENDPOINT_URL or AZURE_STORAGE_ENDPOINT: is not the address of a server, such as https://HOST:PORT. Correct it"
+            "AWS_ENDPOINT_URL, GOOGLE_BASE_URL or AZURE_STORAGE_ENDPOINT: is not the address of a server, such as "
+            "https://HOST:PORT. Correct it"
         ) from None
 
 
