@@ -238,7 +238,7 @@ class BucketPath:
         attributes = {HASH: xxhash.xxh3_128_hexdigest(data)}
 
         def put(obstore: Any, store: Any) -> None:
-            obstore.put(store, self.key, data, mode=mode, attributes=attributes)
+            obstore.put(store, self.key, data, mode=mode, attributes=attributes, use_multipart=False)
 
         is_replacing = isinstance(mode, dict)
         try:

@@ -100,6 +100,10 @@ def test_updates_lose_none_without_conditional_replacing(
         monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.address)
         path = BucketPath(bucket.bucket, "of-tests")
         assert update_at_the_same_time(path / "names", 6) == list(range(6))
+        for size in (12 << 20, 13 << 20):
+            (path / "large").write(bytes(size))
+        assert (path / "large").find().size == 13 << 20
+        assert {line[0] for line in proxy.take_log()} <= {"GET", "HEAD", "PUT"}  # no multipart upload begins with POST
     finally:
         proxy.stop()
 
