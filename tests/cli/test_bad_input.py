@@ -392,7 +392,7 @@ def test_pictures(options: list[str], message: str, refused: Refused) -> None:
         (["train", "smoke"], "Missing option '--task' (Task: action, retrieval, motion,"),
         (["export", "data", "--to", "bvh"], "Missing option '-o' / '--out' (Folder to write); see posegen export --help"),
         (["config", "diff", "smoke", "smok"], "did you mean 'smoke'?"),
-        (["config", "show", "smoke", "--set=frames=1"], "--set frames: must be at least 20 (got 1)"),
+        (["config", "show", "smoke", "--set=frames=1"], "--set frames: must be at least 10 (got 1)"),
         (["show", "-o", "a.gif"], "nothing to draw; pass"),
     ],
 )

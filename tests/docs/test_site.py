@@ -53,7 +53,7 @@ def _paths(data: dict[str, object], prefix: str = "") -> list[str]:
 
 def test_keys_state_their_range_and_default(reference: ModuleType) -> None:
     keys = {key.path: key for key in reference.keys(Config)}
-    assert (keys["frames"].value, keys["frames"].default) == ("integer, 20 to 10,000", "`250`")
+    assert (keys["frames"].value, keys["frames"].default) == ("integer, 10 to 10,000", "`250`")
     assert keys["population.left_handed"].value == "number, 0 to 1"
     assert keys["quotas.exact[].speed.min"].value == "number, above 0, at most 15"
     assert keys["workers"].value == "integer, 1 to 1,024 or null"
