@@ -84,6 +84,22 @@ def test_a_job_that_kills_its_workers_is_lost_and_the_others_are_done(cluster: A
     assert len(outcomes) == 40
 
 
+@pytest.mark.parametrize("most", [3, 2000])
+def test_few_jobs_are_at_the_scheduler(most: int, cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    dask_cluster, drawn = import_module(DASK), list[int]()
+    monkeypatch.setattr(dask_cluster, "MOST_TASKS", most)
+
+    def jobs() -> Iterator[int]:
+        for number in range(100):
+            drawn.append(number)
+            yield number
+
+    with distributed.Client(cluster) as client:
+        at_once = [len(drawn) - done for done, _ in enumerate(dask_cluster.run_on_dask(kill_worker, jobs(), client))]
+    assert len(at_once) == 100
+    assert 1 < max(at_once) <= min(most, dask_cluster.TASKS_PER_THREAD * WORKERS * 2)
+
+
 def test_it_starts_a_cluster_of_its_own(
     small: Config, fourteen: Path, tmp_path: Path, assert_equal_content: SameContent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
