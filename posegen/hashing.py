@@ -16,7 +16,7 @@ from posegen.arrays import Array
 from posegen.kernels import kernel
 
 
-def byte_hash(pieces: Iterable[bytes]) -> str:
+def byte_hash(pieces: Iterable[bytes | memoryview]) -> str:
     """Return the XXH3-128 hash of concatenated bytes as 32 hexadecimal digits."""
     digest = xxhash.xxh3_128()
     for piece in pieces:

@@ -141,7 +141,7 @@ def load_manifest(path: AnyPath, header: Header) -> Manifest | None:
     except FileNotFoundError:
         return None
     stop = max(data.find(b"\n", 0, _MAX_HEAD_BYTES), 0)
-    head, body = read_sealed(_Head, data[:stop], origin), data[stop + 1 :]
+    head, body = read_sealed(_Head, data[:stop], origin), memoryview(data)[stop + 1 :]
     layers = tuple(layer for layer in header.layers if _layer_text(layer) in head.layers)
     contents = _contents(header, layers)
     if (head.identity, head.contents, head.layers) != (header.identity, contents, _texts(layers)):
