@@ -10,9 +10,9 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from io import BufferedReader
 from pathlib import Path
@@ -306,6 +306,20 @@ def modified_time(path: AnyPath) -> float:
     raise FileNotFoundError(errno.ENOENT, "there is no such object", str(path))
 
 
+@contextmanager
+def explain_unreadable(path: AnyPath) -> Iterator[None]:
+    """Raise FileNotFoundError where a file is not found, and PosegenError where it cannot be read."""
+    try:
+        yield
+    except NotADirectoryError as error:
+        raise FileNotFoundError(*error.args) from error
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        msg = f"{path}: cannot be read ({error.strerror}). A dataset consists of plain files that you may read"
+        raise PosegenError(msg) from error
+
+
 def read_file(path: AnyPath, max_bytes: int) -> bytes:
     """Read a small file.
 
@@ -322,20 +336,13 @@ def read_file(path: AnyPath, max_bytes: int) -> bytes:
     PosegenError
         If it is not a plain file, cannot be read or is too large.
     """
-    try:
+    with explain_unreadable(path):
         if isinstance(path, BucketPath):
             data = path.read(0, max_bytes + 1)
         else:
             with open_plain(path) as file:
                 # `read` allocates as many bytes as it is asked for.
                 data = file.read(min(max_bytes, os.fstat(file.fileno()).st_size) + 1)
-    except NotADirectoryError as error:
-        raise FileNotFoundError(*error.args) from error
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        msg = f"{path}: cannot be read ({error.strerror}). A dataset consists of plain files that you may read"
-        raise PosegenError(msg) from error
     if len(data) > max_bytes:
         raise PosegenError(f"{path}: is larger than {max_bytes} bytes, so posegen did not write it")
     return data

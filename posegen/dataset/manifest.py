@@ -12,10 +12,13 @@ Not responsible for when it is written; see :mod:`posegen.generation`.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from io import BufferedReader, BytesIO
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +28,7 @@ from posegen.arrays import Array
 from posegen.dataset.bucket import AnyPath, listed, map_files
 from posegen.dataset.counts import Counts, add_counts, count_of_actions, no_counts
 from posegen.dataset.documents import Count, Document, Origin, read_sealed, seal, seal_quickly
-from posegen.dataset.files import modified_time, read_file, remove_durably, write_durably
+from posegen.dataset.files import explain_unreadable, modified_time, open_plain, read_file, remove_durably, write_durably
 from posegen.dataset.layout import MANIFEST_FILE, ROWS, Header, Layer, receipt_path, rows_path, shard_of, shard_path
 from posegen.dataset.receipts import Receipt, StoredFile, complete_shards, find_file_fault, find_size_fault, read_receipt
 from posegen.errors import PosegenError
@@ -137,11 +140,23 @@ def load_manifest(path: AnyPath, header: Header) -> Manifest | None:
     """
     origin = Origin(str(path / MANIFEST_FILE), f"Run: posegen finish {path}, or delete the file: it only makes opening faster")
     try:
-        data = read_file(path / MANIFEST_FILE, _MAX_BYTES)
+        with explain_unreadable(path / MANIFEST_FILE), _opened(path / MANIFEST_FILE) as file:
+            return _read_manifest(file, header, origin)
     except FileNotFoundError:
         return None
-    stop = max(data.find(b"\n", 0, _MAX_HEAD_BYTES), 0)
-    head, body = read_sealed(_Head, data[:stop], origin), memoryview(data)[stop + 1 :]
+
+
+def _opened(path: AnyPath) -> BufferedReader | BytesIO:
+    return open_plain(path) if isinstance(path, Path) else BytesIO(read_file(path, _MAX_BYTES))
+
+
+def _read_manifest(file: BufferedReader | BytesIO, header: Header, origin: Origin) -> Manifest:
+    """Check a manifest, and return it; the entries of a file stay on the disk until they are used.
+
+    So opening takes hardly longer for more shards: most of the time of reading them was that of new memory.
+    """
+    line = file.readline(_MAX_HEAD_BYTES)
+    head = read_sealed(_Head, line.removesuffix(b"\n"), origin)
     layers = tuple(layer for layer in header.layers if _layer_text(layer) in head.layers)
     contents = _contents(header, layers)
     if (head.identity, head.contents, head.layers) != (header.identity, contents, _texts(layers)):
@@ -151,9 +166,14 @@ def load_manifest(path: AnyPath, header: Header) -> Manifest | None:
     if head.counts and {len(head.counts.legs), len(head.counts.any_part)} != {count_of_actions(header)}:
         raise origin.error("counts other actions than those of the dataset")
     kind = _entry_type(len(contents))
-    if len(body) != head.shards * kind.itemsize or byte_hash([body]) != head.entries:
+    digest = hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
+    if file.tell() != len(line) + head.shards * kind.itemsize or digest != head.entries:
         raise origin.error("is damaged: its entries do not match their hash")
-    return Manifest(header, layers, head.counts, np.frombuffer(body, kind))
+    if isinstance(file, BytesIO):
+        entries: Array = np.frombuffer(file.getvalue(), kind, head.shards, len(line))
+    else:
+        entries = np.memmap(file, kind, "r", len(line), (head.shards,)) if head.shards else np.empty(0, kind)
+    return Manifest(header, layers, head.counts, entries)
 
 
 def make_manifest(path: AnyPath, header: Header, before: Manifest | None) -> Manifest:
