@@ -104,16 +104,17 @@ def estimate_run(
         epoch_steps=batches_of(sources["training"], estimate.batch, estimate.seed, estimate.data.variants).per_epoch,
         sequences=sources["training"].samples * variants,
         parameters=sum(weights.numel() for weights in trainable_weights(setup.make_model()).values()),
-        memory_bytes=(memory.peak + _mapped_bytes(setup, tested / (sources["test"].samples * evaluated)))
+        memory_bytes=(memory.peak + _mapped_bytes(setup, few, tested / (sources["test"].samples * evaluated)))
         * local_processes(devices),
         gpu_bytes=measured.gpu_bytes,
     )
 
 
-def _mapped_bytes(setup: Setup, tested: float) -> int:
-    """Return the bytes of the cached features that a run reads, for the share of the test split that it reads.
+def _mapped_bytes(setup: Setup, pilot: Session, tested: float) -> int:
+    """Return the bytes of the cached features that a run reads, and the pilot run did not.
 
-    They are mapped, and count as memory of the process as soon as their shard has been read.
+    `tested` is the share of the test split that it reads. Features are mapped, and count as memory of the process as soon as
+    their shard has been read.
     """
     dataset, settings = setup.data.dataset, setup.settings
     if dataset is None:
@@ -121,9 +122,14 @@ def _mapped_bytes(setup: Setup, tested: float) -> int:
     header, shards = dataset.header, dataset.header.shards()
     each = sum(np.dtype(recipe.dtype).itemsize * math.prod(recipe.shape(setup.data.view)) for recipe in setup.task.recipes)
     variants = len(settings.data.variants or header.variants)
-    # Chunks are drawn from all shards at random.
-    drawn = 1 - math.exp(-settings.steps * settings.batch / variants / header.chunk / shards)
-    return int(len(dataset) * len(header.variants) * each * max(drawn, tested))
+
+    def drawn(steps: int, batch: int) -> float:
+        # Chunks are drawn from all shards at random.
+        return 1 - math.exp(-steps * batch / variants / header.chunk / shards)
+
+    read = max(drawn(settings.steps, settings.batch), tested)
+    rest = max(0.0, read - drawn(pilot.last, pilot.setup.settings.batch))
+    return int(len(dataset) * len(header.variants) * each * rest)
 
 
 def _measure(session: Session, progress: Progress) -> _Measures:
