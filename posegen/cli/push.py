@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 _SPLITS = ("training", "validation", "test")
 
 
-@command("posegen push data/default-0 me/motion", "posegen push data/default-0 s3://bucket/motion --split test")
+@command("posegen push data/default-0 me/motion", "posegen push data/default-0 s3://bucket/motion --to webdataset --split test")
 @click.argument("dataset", type=DATASET)
 @click.argument("target", metavar="USER/NAME|s3://BUCKET/PREFIX")
+@click.option("--to", metavar="FORMAT", default="hf", show_default=True, help="Format, for a bucket any of `posegen export`.")
 @click.option(
     "--split", "splits", type=click.Choice(_SPLITS), multiple=True, help="Split to upload; may be repeated.  [default: all]"
 )
@@ -28,7 +29,7 @@ _SPLITS = ("training", "validation", "test")
 )
 @click.option("--filter", "where", metavar="SQL", help="Condition on the columns of the table of sequences.  [default: all]")
 @click.option("--private", is_flag=True, help="Make a new repository private.")
-@click.option("--replace", is_flag=True, help="Replace a card and Parquet files that are there and differ.")
+@click.option("--replace", is_flag=True, help="Replace files that are there and differ.")
 @click.option(
     "--staging", type=PATH, metavar="DIR", help="Folder for the files to upload, which is kept.  [default: beside DATASET]"
 )
@@ -36,6 +37,7 @@ _SPLITS = ("training", "validation", "test")
 def push(
     dataset: AnyPath,
     target: str,
+    to: str,
     splits: Sequence[str],
     variants: Sequence[str],
     where: str | None,
@@ -45,7 +47,7 @@ def push(
     workers: int | None,
     output: Output,
 ) -> None:
-    """Upload DATASET to a repository of the Hugging Face Hub or to a bucket of S3.
+    """Upload DATASET to a repository of the Hugging Face Hub, or an export of it to a bucket.
 
     Few large Parquet files and a card are uploaded, as `posegen export --to hf` writes them. datasets.load_dataset("USER/NAME")
     reads them. Files that are there and equal are skipped, so that the same command resumes. Log in with `hf auth login`; for
@@ -57,6 +59,7 @@ def push(
     result = upload(
         dataset,
         target,
+        to=to,
         splits=splits or _SPLITS,
         variants=variants,
         where=where or "",

@@ -1,4 +1,4 @@
-"""A bucket of S3 as a place to upload files to. Each object keeps the SHA-256 of its content as metadata.
+"""A bucket of object storage as a place to upload files to. Each object keeps the SHA-256 of its content as metadata.
 
 Keys and region are read from the environment, as other programs do: ``AWS_ACCESS_KEY_ID``, ``AWS_SECRET_ACCESS_KEY``,
 ``AWS_REGION``, and ``AWS_ENDPOINT_URL`` for servers other than Amazon's.
@@ -15,7 +15,7 @@ from obstore.exceptions import BaseError
 
 from posegen.dataset.object_store import open_store, reason_of
 from posegen.errors import PosegenError, ServerError, UsageError
-from posegen.exchange.remote import PushedFile, is_pushed
+from posegen.exchange.remote import PushedFile
 
 _HASH = "sha256"
 _BLOCK = 1 << 20
@@ -33,14 +33,14 @@ class Bucket:
             )
         self.url = self.dataset_name = target.rstrip("/")
         with self._explained():
-            self._store = open_store(f"s3://{parts.netloc}", parts.path.strip("/"), _PATIENCE_SECONDS)
+            self._store = open_store(f"{parts.scheme}://{parts.netloc}", parts.path.strip("/"), _PATIENCE_SECONDS)
 
-    def compare(self, files: Sequence[PushedFile]) -> dict[str, bool]:
-        """Return for the card and each Parquet file that is there whether it equals the one to upload."""
+    def compare(self, files: Sequence[PushedFile], is_ours: Callable[[str], bool]) -> dict[str, bool]:
+        """Return for each file that is there, and whose name is one of ours, whether it equals the one to upload."""
         expected = {file.name: file for file in files}
         with self._explained():
             sizes = {entry["path"]: entry["size"] for page in obstore.list(self._store) for entry in page}
-            return {name: self._equals(expected.get(name), name, size) for name, size in sizes.items() if is_pushed(name)}
+            return {name: self._equals(expected.get(name), name, size) for name, size in sizes.items() if is_ours(name)}
 
     def _equals(self, file: PushedFile | None, name: str, size: int) -> bool:
         if file is None or file.size != size:

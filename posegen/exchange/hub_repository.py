@@ -16,7 +16,7 @@ from huggingface_hub.hf_api import RepoFile
 from huggingface_hub.utils import disable_progress_bars
 
 from posegen.errors import PosegenError, without_secrets
-from posegen.exchange.remote import PushedFile, is_pushed
+from posegen.exchange.remote import PushedFile
 
 _TYPE = "dataset"
 _NO_ACCESS = (401, 403)
@@ -34,15 +34,15 @@ class HubRepository:
         self.url = f"{self._api.endpoint}/datasets/{name}"
         self._sent: list[Any] = []
 
-    def compare(self, files: Sequence[PushedFile]) -> dict[str, bool]:
-        """Return for the card and each Parquet file that is there whether it equals the one to upload."""
+    def compare(self, files: Sequence[PushedFile], is_ours: Callable[[str], bool]) -> dict[str, bool]:
+        """Return for each file that is there, and whose name is one of ours, whether it equals the one to upload."""
         expected = {file.name: file for file in files}
         with self._explained():
             try:
                 tree = list(self._api.list_repo_tree(self.dataset_name, recursive=True, repo_type=_TYPE))
             except RepositoryNotFoundError:
                 return {}
-        there = [entry for entry in tree if isinstance(entry, RepoFile) and is_pushed(entry.path)]
+        there = [entry for entry in tree if isinstance(entry, RepoFile) and is_ours(entry.path)]
         return {entry.path: _equals(entry, expected.get(entry.path)) for entry in there}
 
     def send(self, file: PushedFile, report: Callable[[int], None]) -> None:

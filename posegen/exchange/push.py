@@ -1,7 +1,6 @@
-"""``posegen push``: upload a dataset as Parquet files with a card to the Hugging Face Hub or to a bucket of S3.
+"""``posegen push``: upload an export of a dataset to a bucket, or, as Parquet files with a card, to the Hugging Face Hub.
 
-The files are those of the export format `hf`. Where they go is a :class:`Remote`: :mod:`posegen.exchange.hub_repository` or
-:mod:`posegen.exchange.bucket`.
+Where the files go is a :class:`Remote`: :mod:`posegen.exchange.hub_repository` or :mod:`posegen.exchange.bucket`.
 """
 
 from __future__ import annotations
@@ -20,12 +19,14 @@ from posegen.dataset.splits import SPLITS
 from posegen.errors import PosegenError, UsageError
 from posegen.exchange.export import export
 from posegen.exchange.export_format import RECORDS
-from posegen.exchange.remote import CARD, PushedFile, Remote
+from posegen.exchange.remote import CARD, PushedFile, Remote, is_pushed
 from posegen.plugins import require_extra
 from posegen.progress import Progress
 from posegen.quantities import human_bytes
 from posegen.wording import shown
 
+HF = "hf"
+_BUCKETS = ("s3://", "gs://", "az://")
 _REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
 _BLOCK = 1 << 20
 _NAMED = 3
@@ -59,6 +60,7 @@ def push(
     path: str | AnyPath,
     target: str,
     *,
+    to: str = HF,
     splits: Sequence[str] = tuple(SPLITS),
     variants: Sequence[str] = (),
     where: str = "",
@@ -68,7 +70,7 @@ def push(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> PushResult:
-    """Upload sequences of a dataset as Parquet files with a card.
+    """Upload sequences of a dataset, by default as Parquet files with a card.
 
     Files that are there with equal size and SHA-256 are skipped, so that the same call resumes. In a repository of the Hub, all
     files appear at once, when the last one is uploaded.
@@ -78,13 +80,16 @@ def push(
     path : str, Path or BucketPath
         The dataset.
     target : str
-        ``USER/NAME`` for a dataset repository of the Hub, which is created; ``s3://BUCKET/PREFIX`` for a bucket, which exists.
+        ``USER/NAME`` for a dataset repository of the Hub, which is created; ``s3://BUCKET/PREFIX`` (also gs, az) for a bucket,
+        which exists.
+    to : str, optional
+        Name of the format; see :data:`posegen.plugins.EXPORTS`. Repositories of the Hub contain `hf`.
     splits, variants, where, workers, progress
         As for :func:`posegen.exchange.export.export`.
     private : bool, optional
         Whether a new repository is private.
     replace : bool, optional
-        Whether to replace a card and Parquet files that are there and differ.
+        Whether to replace files of these names that are there and differ; of `hf`, its other files are removed.
     staging : str or Path, optional
         Folder for the files to upload, which is kept. By default it lies beside the dataset and is removed after the upload.
 
@@ -103,12 +108,13 @@ def push(
         raise UsageError(f"{path}: is in a bucket. Name a folder of this machine for the files to upload with --staging")
     else:
         folder = path.with_name(f"{path.resolve().name}.push")
-    remote = find_remote(target, private=private)
+    remote = find_remote(target, to, private=private)
     if note := open_dataset(path).note:  # opening refuses missing shards
         raise PosegenError(note)
-    clips = export(path, "hf", folder, splits=splits, variants=variants, where=where, workers=workers, progress=progress).clips
-    files = _files(folder, remote, progress)
-    present = remote.compare(files)
+    clips = export(path, to, folder, splits=splits, variants=variants, where=where, workers=workers, progress=progress).clips
+    files = _files(folder, to, remote, progress)
+    # Objects of other names may be anything: only those of `hf` are known to be of an earlier push.
+    present = remote.compare(files, is_pushed if to == HF else {file.name for file in files}.__contains__)
     differing = [name for name, equal in present.items() if not equal]
     if differing and not replace:
         if staging is None:
@@ -128,15 +134,15 @@ def push(
     return PushResult(remote.url, clips, len(files), len(missing), len(removed), size, time.monotonic() - started)
 
 
-def find_remote(target: str, *, private: bool = False) -> Remote:
+def find_remote(target: str, to: str = HF, *, private: bool = False) -> Remote:
     """Return what a target names, without connecting to it.
 
     Raises
     ------
     UsageError
-        If it names nothing, or a package is missing.
+        If it names nothing, cannot contain the format, or a package is missing.
     """
-    if target.startswith("s3://"):
+    if target.startswith(_BUCKETS):
         require_extra("cloud")
         from posegen.exchange.bucket import Bucket
 
@@ -145,27 +151,32 @@ def find_remote(target: str, *, private: bool = False) -> Remote:
         return Bucket(target)
     if not _REPOSITORY.fullmatch(target):
         raise UsageError(f"cannot push to {shown(target)}. Name a repository of the Hub, USER/NAME, or s3://BUCKET/PREFIX")
+    if to != HF:
+        raise UsageError(f"--to {to}: repositories of the Hub contain {HF}. Push other formats to a bucket, s3://BUCKET/PREFIX")
     require_extra("hub")
     from posegen.exchange.hub_repository import HubRepository
 
     return HubRepository(target, private=private)
 
 
-def _files(folder: Path, remote: Remote, progress: Progress) -> list[PushedFile]:
-    """Return the files of an export with their hashes; the card is the last one and names the repository."""
-    # A copy, since the next call with the same staging folder may have another target.
-    card = folder / RECORDS / CARD
-    text = (folder / CARD).read_text(encoding="utf-8")
-    card.write_text(text.replace('load_dataset("FOLDER"', f'load_dataset("{remote.dataset_name}"'), encoding="utf-8")
-    paths = [*sorted((folder / "data").glob("*.parquet")), card]
+def _files(folder: Path, to: str, remote: Remote, progress: Progress) -> list[PushedFile]:
+    """Return the files of an export with their hashes; a card is the last one and names the repository."""
+    if to == HF:
+        # A copy, since the next call with the same staging folder may have another target.
+        card = folder / RECORDS / CARD
+        text = (folder / CARD).read_text(encoding="utf-8")
+        card.write_text(text.replace('load_dataset("FOLDER"', f'load_dataset("{remote.dataset_name}"'), encoding="utf-8")
+        paths = {f"data/{path.name}": path for path in sorted((folder / "data").glob("*.parquet"))} | {CARD: card}
+    else:
+        names = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+        paths = {name: path for name, path in names.items() if not name.startswith(f"{RECORDS}/")}
     files = []
     progress.start("hash", len(paths), unit="files")
-    for done, path in enumerate(paths, 1):
+    for done, (name, path) in enumerate(paths.items(), 1):
         digest = hashlib.sha256()
         with path.open("rb") as file:
             while block := file.read(_BLOCK):
                 digest.update(block)
-        name = CARD if path == card else f"data/{path.name}"
         files.append(PushedFile(name, path, path.stat().st_size, digest.hexdigest()))
         progress.update(done)
     progress.stop()

@@ -33,8 +33,8 @@ class Remote(Protocol):
     url: str
     dataset_name: str
 
-    def compare(self, files: Sequence[PushedFile]) -> dict[str, bool]:
-        """Return for the card and each Parquet file that is there whether it equals the one to upload."""
+    def compare(self, files: Sequence[PushedFile], is_ours: Callable[[str], bool]) -> dict[str, bool]:
+        """Return for each file that is there, and whose name is one of ours, whether it equals the one to upload."""
 
     def send(self, file: PushedFile, report: Callable[[int], None]) -> None:
         """Upload a file, and report from time to time how many bytes are sent."""

@@ -119,6 +119,27 @@ def test_other_files_are_replaced_only_on_demand(place: Place, dataset: Path, tm
     assert "| train |" not in place.file("README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("place", ["s3"], indirect=True)
+def test_any_format_is_uploaded_to_a_bucket(place: Place, dataset: Path, tmp_path: Path) -> None:
+    place.push(dataset)
+    exported = tmp_path / "exported"
+    posegen.export(dataset, "webdataset", exported, workers=1)
+    files = {path.relative_to(exported).as_posix(): path for path in exported.rglob("*") if path.is_file()}
+    names = {name for name in files if not name.startswith(".")}
+    result, _ = place.push(dataset, "--to", "webdataset")
+    assert (result["files"], result["sent"], result["removed"]) == (len(names), len(names), 0)
+    assert place.names() == FILES | names  # what has other names stays
+    assert [place.file(name).read_bytes() for name in names] == [files[name].read_bytes() for name in names]
+    again, _ = place.push(dataset, "--to", "webdataset")
+    assert again["sent"] == 0
+
+
+@pytest.mark.parametrize("place", ["hub"], indirect=True)
+def test_a_repository_contains_parquet_files_only(place: Place, dataset: Path) -> None:
+    _, shown = place.push(dataset, "--to", "bvh", code=2)
+    assert "--to bvh: repositories of the Hub contain hf. Push other formats to a bucket" in shown
+
+
 def test_an_interrupted_push_resumes_and_shows_no_secret(place: Place, dataset: Path) -> None:
     broken = place.folder / "broken"
     broken.touch()
