@@ -31,7 +31,8 @@ from posegen.mocap.sources import clip_files
 
 __all__ = ["false_statements", "people_apart", "refusals", "shown_once", "skate_of"]
 
-FPS, PEOPLE = 25, 24
+FPS, PEOPLE, SKATERS = 25, 24, 288
+"""Frame rate, and people who perform an action: more where the result depends on few frames, as the skating of a kick does."""
 STATURES = 1.5, 1.9
 SAMPLES = 60
 _OVERRIDES = ("variants={speed: null, position: null, scale: null}",)
@@ -56,7 +57,9 @@ def shown_once(library: Library, name: str, stature: float | None = None, people
 
 def skate_of(library: Library, name: str, stature: float | None = None) -> float:
     """Return the mean share of steps of low toes in which a toe moves, of people who perform an action once."""
-    return float(np.mean([foot_skate(clip.joints, FPS)["skate, strict"] for clip in shown_once(library, name, stature)]))
+    return float(
+        np.mean([foot_skate(clip.joints, FPS)["skate, strict"] for clip in shown_once(library, name, stature, SKATERS)])
+    )
 
 
 def refusals(messages: Iterable[str]) -> Counter[str]:

@@ -67,8 +67,8 @@ def make_data(folder: Path) -> None:
         posegen.generate(posegen.load_config(config, seed=seed), samples=SAMPLES, workers=1, out=folder / "data" / name)
     posegen.generate(posegen.load_config("smoke"), samples=SAMPLES, workers=1, out=folder / "data/first")
     # Splits of identities need several samples of each of a few persons.
-    people = posegen.load_config("smoke", ["population.persons=60"])
-    posegen.generate(people, samples=240, workers=1, out=folder / "data/people")
+    people = posegen.load_config("smoke", ["population.persons=90"])
+    posegen.generate(people, samples=360, workers=1, out=folder / "data/people")
     shutil.copytree(folder / "data/first", folder / "data/new")
     shutil.copytree(folder / "data/default-0", folder / "copy/default-0")
     _make_clips(folder)
