@@ -165,14 +165,18 @@ def _read_manifest(file: BufferedReader | BytesIO, header: Header, origin: Origi
         raise origin.error(f"is out of date: it lists {head.shards} full shards, but only {header.samples} samples are visible")
     if head.counts and {len(head.counts.legs), len(head.counts.any_part)} != {count_of_actions(header)}:
         raise origin.error("counts other actions than those of the dataset")
-    kind = _entry_type(len(contents))
-    digest = hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
+    kind, body = _entry_type(len(contents)), b""
+    if isinstance(file, BytesIO):  # `file_digest` ignores the position in it
+        body = file.read()
+        digest = byte_hash([body])
+    else:
+        digest = hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
     if file.tell() != len(line) + head.shards * kind.itemsize or digest != head.entries:
         raise origin.error("is damaged: its entries do not match their hash")
-    if isinstance(file, BytesIO):
-        entries: Array = np.frombuffer(file.getvalue(), kind, head.shards, len(line))
+    if isinstance(file, BytesIO) or not head.shards:
+        entries: Array = np.frombuffer(body, kind)
     else:
-        entries = np.memmap(file, kind, "r", len(line), (head.shards,)) if head.shards else np.empty(0, kind)
+        entries = np.memmap(file, kind, "r", len(line), (head.shards,))
     return Manifest(header, layers, head.counts, entries)
 
 
