@@ -21,7 +21,6 @@ from posegen.motion.key_poses import stage_bounds
 from posegen.motion.library_tables import library_tables
 from posegen.motion.trigonometry import smooth_step
 from posegen.motion.workspace import Clock, Workspace, empty_workspace
-from posegen.skeleton import JOINT_LIMITS
 from tests import naive
 from tests.motion.acted import role
 from tests.motion.scripted import LIBRARY, SegmentSpec, person, scripted, segment, segment_of_kind
@@ -321,9 +320,9 @@ def test_key_poses_start_from_and_return_to_standing(name: str) -> None:
 def test_amplitude_scales_the_movement() -> None:
     small, large = (tracked("squat", amplitude, 2)[CHANNELS.index("root_height")].min() for amplitude in (0.8, 1.2))
     # Root and feet are scaled by half of the amplitude, because legs have a fixed length: at the full amplitude the deepest
-    # squat would fold the knees beyond their range (pelvis and ankle nearer than .26 leg lengths).
+    # squat would fold the knees beyond their range (pelvis and ankle nearer than .2 leg lengths).
     assert large / small == pytest.approx(1.1 / 0.9, abs=0.02)
     deep, largest = max(-key.pose.get("root_height", 0) for key in LIBRARY.action("squat").cycle_keys), 1.2 * 1.07
-    most = JOINT_LIMITS["knee_flexion"][1]
+    most = LIBRARY.action("squat").ranges["knee_flexion"].max
     full, half = (2 * np.degrees(np.arccos(1 - deep * size)) for size in (largest, 1 + 0.5 * (largest - 1)))
     assert half < most < full

@@ -16,9 +16,9 @@ from posegen.motion.workspace import Clock, Segment, between, frame_window, tria
 
 ROUND = np.float32(0.04)
 """Sine of the pitch below which the deepest point of the sole passes from heel to ball."""
-COS_FOLDED, ROOMY = np.float32(-0.8660254), np.float32(1.1)
-"""Cosine of 150 degrees, the largest flexion of a knee; and the multiple of the distance from hip to ankle at that angle from
-which the leg gives way.
+COS_FOLDED, ROOMY = np.float32(-0.9205049), np.float32(1.1)
+"""Cosine of 157 degrees, the largest flexion of a knee (squatting with the heels up, Hemmerich et al. 2006); and the multiple
+of the distance from hip to ankle at that angle from which the leg gives way.
 """
 EASY, LONGEST = np.float32(0.9), np.float32(0.9995)
 """Fractions of its length: up to which a swinging leg is unchanged, and which it spans at most."""
