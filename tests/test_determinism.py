@@ -40,6 +40,22 @@ def test_samples_equal_the_golden_hashes() -> None:
     assert_golden(hashes_in(os.environ))
 
 
+def test_tables_of_the_library_do_not_depend_on_the_order_of_sets() -> None:
+    """Strategies of climbing took turns or not by the order of a set, which was another one in one process of eight."""
+    program = (
+        "import pickle, hashlib; from posegen.library.load import load_library; "
+        "from posegen.motion.library_tables import library_tables, strategy_tables; library = load_library(); "
+        "print(hashlib.sha256(pickle.dumps((library_tables(library), strategy_tables(library)))).hexdigest())"
+    )
+    found = set()
+    for seed in ("0", "1", "2"):  # with 1, the words near and far are in the order in which they came into the set
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        finished = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True)
+        assert finished.returncode == 0, finished.stderr
+        found.add(finished.stdout)
+    assert len(found) == 1
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(platform.machine() not in {"x86_64", "AMD64"}, reason="masking is implemented for x86 only")
 def test_samples_do_not_depend_on_the_processor() -> None:

@@ -296,7 +296,7 @@ def _owned(action: Action, near: str, used: Array) -> tuple[Array, Array]:
     """Return the channels that a layered segment replaces, and the parts that are labelled with it."""
     parts = _parts(action.parts, near)
     owned = np.zeros(len(CHANNELS), bool)
-    for part in parts & set(_PART_CHANNELS):
+    for part in sorted(parts & set(_PART_CHANNELS)):
         for name in _PART_CHANNELS[part]:
             c = CHANNELS.index(name)
             owned[c] = used[c] or part.endswith("arm")
@@ -317,7 +317,7 @@ def _alike(one: Action, other: Action) -> bool:
         one.support in ("planted", "flight")
         and bool(one.cycle_keys and other.cycle_keys)
         and all(getattr(one, name) == getattr(other, name) for name in equal)
-        and all(len({str(each) for each in pair}) == 1 for pair in (cycles, outside, hands))
+        and all(first == second for first, second in (cycles, outside, hands))
     )
 
 
