@@ -20,6 +20,9 @@ LOCK = uv pip compile --quiet --universal --python-version 3.11 --generate-hashe
   -c constraints.txt $(addprefix --no-emit-package ,$(TORCH))
 RUN_TESTS = $(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal
 
+# Every process of the tests would compile the sources again, and pytest rewrite its assertions.
+export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: help dataset test test-all judge usefulness bench lint types docs locks clean
 .DEFAULT_GOAL := help
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import yaml
-from yaml.composer import Composer
-from yaml.constructor import ConstructorError, SafeConstructor
+from yaml.constructor import ConstructorError
 
 from posegen.errors import UsageError
 from posegen.wording import shown
@@ -25,6 +25,16 @@ LARGEST_FILE = 1_000_000
 
 _DEEPEST = 32
 _LONGEST_NUMBER = 40
+_KINDS = {
+    "null": re.compile(r"(~|null|Null|NULL|)\Z"),
+    "bool": re.compile(r"(true|True|TRUE|false|False|FALSE)\Z"),
+    "int": re.compile(r"[-+]?[0-9]+\Z"),
+    "float": re.compile(
+        r"([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))\Z",
+    ),
+}
+"""Plain scalars that are no text. YAML 1.1 has more words for true and false, and numbers such as 1_000."""
+_BEGINNINGS = frozenset("~nNtTfF-+.0123456789")
 
 
 def read_yaml(path: Path) -> Any:
@@ -96,7 +106,7 @@ def parse_yaml(text: str, source: str) -> Any:
     {'samples': 1000.0, 'word': 'no'}
     """
     try:
-        return _Loader(text).get_single_data()
+        return _document(yaml.parse(text, Loader=yaml.CSafeLoader))
     except ConstructorError as error:
         msg = f"{source}: {error.problem} (line {_line(error)})"
     except yaml.MarkedYAMLError as error:
@@ -117,60 +127,71 @@ def _line(error: yaml.MarkedYAMLError) -> int:
     return error.problem_mark.line + 1 if error.problem_mark else 1
 
 
-class _Loader(Composer, yaml.CSafeLoader):
-    """A safe loader for plain data. Nodes are composed in Python, which bounds the depth, from events of libyaml's parser."""
-
-    def __init__(self, text: str) -> None:
-        yaml.CSafeLoader.__init__(self, text)
-        Composer.__init__(self)
-        self._depth = 0
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        event: Any = self.peek_event()
-        if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
-            raise _refused("has an anchor or alias, which posegen refuses; write the value out (or quote it)", event)
-        if event.tag is not None:
-            raise _refused(f"has the tag {shown(event.tag)}, which posegen refuses; leave it out (or quote it)", event)
-        nested = isinstance(event, yaml.CollectionStartEvent)
-        self._depth += nested
-        if self._depth > _DEEPEST:
-            raise _refused(f"is nested more than {_DEEPEST} levels deep; check the brackets", event)
-        node = super().compose_node(parent, index)
-        self._depth -= nested
-        return node
-
-    def construct_plain_mapping(self, node: Any) -> dict[str, Any]:
-        mapping: dict[str, Any] = {}
-        for key, value in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                raise _refused("has a key that is not plain text; write text before the colon", key)
-            if key.value in mapping:
-                raise _refused(f"has the key {shown(key.value)} a second time; keep one of them", key)
-            mapping[key.value] = self.construct_object(value, deep=True)
-        return mapping
-
-    def construct_list(self, node: Any) -> list[Any]:
-        return [self.construct_object(item, deep=True) for item in node.value]
-
-    def construct_whole(self, node: Any) -> int:
-        return int(_short_number(node))
-
-    def construct_number(self, node: Any) -> float:
-        text = _short_number(node)
-        return float(text.replace(".", "") if text[-1:].isalpha() else text)  # .inf and .nan
-
-    def construct_flag(self, node: Any) -> bool:
-        return str(node.value).lower() == "true"
+def _document(events: Iterator[Any]) -> Any:
+    """Construct the only document while its events are read, without the nodes that PyYAML puts between: half of the time."""
+    next(events)  # begin of the stream
+    if isinstance(next(events), yaml.StreamEndEvent):
+        return None
+    value = _value(next(events), events, 0)
+    next(events)  # end of the document
+    more = next(events)
+    if not isinstance(more, yaml.StreamEndEvent):
+        raise yaml.MarkedYAMLError(problem="but found another document", problem_mark=more.start_mark)
+    return value
 
 
-def _short_number(node: Any) -> str:
-    if len(node.value) > _LONGEST_NUMBER:
-        raise _refused(f"has a number of {len(node.value)} characters; shorten it", node)
-    return str(node.value)
+def _value(event: Any, events: Iterator[Any], depth: int) -> Any:
+    """Construct the value that begins with `event`, which lies in `depth` others."""
+    _check_plain(event)
+    if isinstance(event, yaml.ScalarEvent):
+        return _scalar(event)
+    if depth == _DEEPEST:
+        raise _refused(f"is nested more than {_DEEPEST} levels deep; check the brackets", event)
+    if isinstance(event, yaml.SequenceStartEvent):
+        items = []
+        while not isinstance(item := next(events), yaml.SequenceEndEvent):
+            items.append(_value(item, events, depth + 1))
+        return items
+    mapping: dict[str, Any] = {}
+    while not isinstance(key := next(events), yaml.MappingEndEvent):
+        _check_plain(key)
+        if not isinstance(key, yaml.ScalarEvent):
+            raise _refused("has a key that is not plain text; write text before the colon", key)
+        if key.value in mapping:
+            raise _refused(f"has the key {shown(key.value)} a second time; keep one of them", key)
+        mapping[key.value] = _value(next(events), events, depth + 1)
+    return mapping
 
 
-def _refused(problem: str, source: Any) -> ConstructorError:
-    return ConstructorError(None, None, problem, source.start_mark)
+def _check_plain(event: Any) -> None:
+    if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
+        raise _refused("has an anchor or alias, which posegen refuses; write the value out (or quote it)", event)
+    if event.tag is not None:
+        raise _refused(f"has the tag {shown(event.tag)}, which posegen refuses; leave it out (or quote it)", event)
+
+
+def _scalar(event: Any) -> str | int | float | bool | None:
+    text: str = event.value
+    is_quoted = not event.implicit[0]
+    if is_quoted or (text and text[0] not in _BEGINNINGS):
+        return text
+    kind = next((kind for kind, pattern in _KINDS.items() if pattern.match(text)), "str")
+    if kind in ("int", "float") and len(text) > _LONGEST_NUMBER:
+        raise _refused(f"has a number of {len(text)} characters; shorten it", event)
+    match kind:
+        case "null":
+            return None
+        case "bool":
+            return text.lower() == "true"
+        case "int":
+            return int(text)
+        case "float":
+            return float(text.replace(".", "") if text[-1].isalpha() else text)  # .inf and .nan
+    return text
+
+
+def _refused(problem: str, event: Any) -> ConstructorError:
+    return ConstructorError(None, None, problem, event.start_mark)
 
 
 class _Dumper(yaml.SafeDumper):
@@ -182,20 +203,5 @@ def dump_yaml(data: Any) -> str:
     return str(yaml.dump(data, Dumper=_Dumper, sort_keys=False))
 
 
-_Loader.yaml_implicit_resolvers = {}  # YAML 1.1 has more words for true and false, and numbers such as 1_000
-for _kind, _pattern, _construct in (
-    ("null", r"(~|null|Null|NULL|)\Z", SafeConstructor.construct_yaml_null),
-    ("bool", r"(true|True|TRUE|false|False|FALSE)\Z", _Loader.construct_flag),
-    ("int", r"[-+]?[0-9]+\Z", _Loader.construct_whole),
-    (
-        "float",
-        r"([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))\Z",
-        _Loader.construct_number,
-    ),
-    ("map", None, _Loader.construct_plain_mapping),
-    ("seq", None, _Loader.construct_list),
-):
-    _Loader.add_constructor(f"tag:yaml.org,2002:{_kind}", _construct)
-    if _pattern is not None:
-        for _reader in (_Loader, _Dumper):
-            _reader.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(_pattern), None)
+for _kind, _pattern in _KINDS.items():
+    _Dumper.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", _pattern, None)

@@ -33,6 +33,7 @@ from posegen.validation import StrictModel, validated
 from posegen.wording import did_you_mean, shown
 from posegen.yaml_files import read_yaml
 
+_OWN = Path(__file__).parent
 _ACTIONS = "actions"
 _THEMES = "themes.yaml"
 _STYLES = "styles.yaml"
@@ -153,11 +154,11 @@ def load_library(folder: Path | None = None) -> Library:
     """
     # Unlike the methods of Path, these functions accept invalid paths, which are reported as missing.
     addition = None if folder is None else Path(os.path.realpath(os.path.expanduser(folder)))
-    return _read_once(Path(__file__).parent, addition)
+    return _read_once(_OWN, addition)
 
 
 def read_library(base: Path, addition: Path | None = None) -> Library:
-    """Read a library from its files, without the cache.
+    """Read a library from its files again; only posegen's own actions are kept, which do not change while it runs.
 
     Parameters
     ----------
@@ -170,7 +171,7 @@ def read_library(base: Path, addition: Path | None = None) -> Library:
     -------
     Library
     """
-    actions, family_of, terms = _read_actions(base / _ACTIONS)
+    actions, family_of, terms = (_own_actions if base == _OWN else _read_actions)(base / _ACTIONS)
     if addition is not None:
         more_actions, more_families, more_terms = _read_actions(addition)
         terms = {name: given for name, given in terms.items() if name not in more_actions} | more_terms
@@ -235,6 +236,9 @@ def _read_actions(folder: Path) -> tuple[dict[str, Action], dict[str, str], dict
             if content.licence or content.source:
                 terms[name] = content.licence or _UNKNOWN, content.source or _UNKNOWN
     return actions, family_of, terms
+
+
+_own_actions = cache(_read_actions)
 
 
 def _refuse_unread(folder: Path) -> None:

@@ -25,7 +25,7 @@ from posegen.motion.scene_arrays import (
 )
 from posegen.planning.population import persons
 from posegen.planning.scenes import plan_scenes
-from posegen.scene import BOTH, LEFT, RIGHT, Scenes
+from posegen.scene import BOTH, LEFT, RIGHT, Persons, Scenes
 from posegen.variants.variant import draw_parameters
 from tests import naive
 from tests.motion.scripted import LIBRARY, SegmentSpec, pick, scripted
@@ -45,13 +45,18 @@ def planned() -> Scenes:
 
 
 @cache
-def crowd(name: str, count: int = 600, performances: int = 20) -> Array:
+def cast() -> Persons:
+    """Many people, each in several scenes."""
+    return persons(CONFIG, LIBRARY, np.repeat(np.arange(600), 20)[:, None])
+
+
+@cache
+def crowd(name: str) -> Array:
     """Return which performance of an action each of many people chooses in each of several scenes, [people, scenes]."""
     one = scripted(SegmentSpec(name, 0, 5), frames=100)
-    cast = persons(CONFIG, LIBRARY, np.repeat(np.arange(count), performances)[:, None])
-    scenes = replace(pick(one, np.zeros(len(cast.index), int)), persons=cast)
+    scenes = replace(pick(one, np.zeros(len(cast().index), int)), persons=cast())
     scenes.draws[:] = np.random.default_rng(7).random(scenes.draws.shape)
-    rows = performance_rows(scenes, LIBRARY)[:, 0, 0].reshape(count, performances)
+    rows = performance_rows(scenes, LIBRARY)[:, 0, 0].reshape(600, 20)
     assert (rows % 2 == 0).all()
     own, first = 2 * LIBRARY.index(name), int(strategy_tables(LIBRARY).first[LIBRARY.index(name)])
     return np.where(rows == own, 0, (rows - first) // 2 + 1)
