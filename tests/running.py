@@ -5,6 +5,7 @@ That process starts no threads, so that its children are sound.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import runpy
@@ -84,8 +85,12 @@ def _started() -> subprocess.Popen[str]:
 
 
 def main() -> None:
+    gc.disable()
     import posegen.training.train  # noqa: F401
 
+    # Every run searches for cycles a few times: a child would read, and so copy, all objects of the imported packages.
+    gc.freeze()
+    gc.enable()
     for line in sys.stdin:
         request = json.loads(line)
         child = os.fork()

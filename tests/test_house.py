@@ -48,13 +48,13 @@ def part_of(source: Path) -> str:
 
 
 @cache
-def tree_of(source: Path) -> ast.Module:
-    return ast.parse(source.read_text(encoding="utf-8"), str(source))
+def nodes_of(source: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(ast.parse(source.read_text(encoding="utf-8"), str(source))))
 
 
 def imports(source: Path) -> Iterator[tuple[str, str]]:
     """Module and name of each import from posegen; the name is empty where the module is imported as a whole."""
-    for node in ast.walk(tree_of(source)):
+    for node in nodes_of(source):
         if isinstance(node, ast.Import):
             yield from ((alias.name, "") for alias in node.names if alias.name.split(".")[0] == "posegen")
         elif isinstance(node, ast.ImportFrom):
@@ -90,7 +90,7 @@ def assert_none(rule: Callable[[Path], Iterator[str]], sources: Iterable[Path] =
 
 def test_no_unknown_error_is_swallowed() -> None:
     def swallowed(source: Path) -> Iterator[str]:
-        for node in ast.walk(tree_of(source)):
+        for node in nodes_of(source):
             if isinstance(node, ast.ExceptHandler):
                 kinds = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
                 caught = {ast.unparse(kind) if kind else "everything" for kind in kinds}
@@ -103,7 +103,7 @@ def test_no_unknown_error_is_swallowed() -> None:
 
 def test_nothing_unsafe_is_used() -> None:
     def unsafe(source: Path) -> Iterator[str]:
-        for node in ast.walk(tree_of(source)):
+        for node in nodes_of(source):
             if isinstance(node, ast.Attribute):
                 chain = attribute_chain(node)
                 if chain.startswith(("np.random", "numpy.random")):
@@ -127,7 +127,7 @@ def test_numba_compiles_through_the_one_wrapper() -> None:
     compilers = {f"numba.{name}" for name in ("njit", "jit", "vectorize", "guvectorize", "cfunc", "stencil")}
 
     def direct(source: Path) -> Iterator[str]:
-        for node in ast.walk(tree_of(source)):
+        for node in nodes_of(source):
             if isinstance(node, ast.Attribute) and attribute_chain(node) in compilers:
                 yield f"line {node.lineno}: use posegen.kernels.kernel"
 
@@ -139,7 +139,7 @@ def test_content_is_decided_by_plain_arithmetic() -> None:
         return isinstance(node.operand if isinstance(node, ast.UnaryOp) else node, ast.Constant)
 
     def unequal(source: Path) -> Iterator[str]:
-        for node in ast.walk(tree_of(source)):
+        for node in nodes_of(source):
             if isinstance(node, ast.Attribute):
                 first, _, rest = attribute_chain(node).partition(".")
                 if first in NUMERIC and set(rest.split(".")) & INEXACT:

@@ -110,6 +110,18 @@ def test_a_sample_of_an_own_library_and_changed_groups_is_made_again(
     assert made["config"].story.library == library
 
 
+UNCHECKED = "Captions: not checked, because"
+PROGRAM = r"""
+import sys
+from posegen.cli.main import main
+
+info, evaluate = (words.split() for words in sys.argv[1:])
+assert main(info) == 0
+print(end="\0")
+assert main(evaluate) == 0
+"""
+
+
 def test_with_another_library_the_reason_why_a_sample_is_not_made_again_is_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,21 +133,26 @@ def test_with_another_library_the_reason_why_a_sample_is_not_made_again_is_given
     elsewhere.mkdir()
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
 
-    def printed(*words: str) -> str:
-        command = [sys.executable, "-m", "posegen", *words]  # a process reads a library once
-        return subprocess.run(command, cwd=elsewhere, env=environment, capture_output=True, text=True, check=True).stdout
+    def printed() -> tuple[str, str]:
+        """What `info` of a sample and `evaluate` print, in a process of their own, as a process reads a library once."""
+        command = [sys.executable, "-c", PROGRAM, "info ../there --sample 1", "evaluate ../there"]
+        done = subprocess.run(command, cwd=elsewhere, env=environment, capture_output=True, text=True, check=True).stdout
+        sample, evaluated = done.split("\0")
+        return sample, evaluated
 
-    sample, unchecked = ("info", "../there", "--sample", "1"), "Captions: not checked, because"
-    assert "do not make it" not in printed(*sample)
-    assert unchecked not in printed("evaluate", "../there")
+    sample, evaluated = printed()
+    assert "do not make it" not in sample
+    assert UNCHECKED not in evaluated
     themes = library / "themes.yaml"
     themes.write_text(themes.read_text("utf-8").replace("9", "8"), "utf-8")
-    assert re.search(rf"Here, these lines do not make it: .* \({library}\) have changed", printed(*sample))
+    sample, evaluated = printed()
+    assert re.search(rf"Here, these lines do not make it: .* \({library}\) have changed", sample)
+    assert UNCHECKED in evaluated
     library.rename(tmp_path / "moved")
-    assert f"Here, these lines do not make it: {library}: there is no such folder" in printed(*sample)
-    found = printed("evaluate", "../there")
-    assert unchecked in found
-    assert "false statements in captions" not in found
+    sample, evaluated = printed()
+    assert f"Here, these lines do not make it: {library}: there is no such folder" in sample
+    assert UNCHECKED in evaluated
+    assert "false statements in captions" not in evaluated
 
 
 def test_a_sample_that_does_not_exist_is_refused(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:

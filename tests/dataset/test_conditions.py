@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for seed in (1, 2):
             config = posegen.load_config("default", [f"seed={seed}", "store={shard: 15, chunk: 5}"])
             posegen.generate(config, samples=SAMPLES, workers=1, out=out / str(seed))
-            posegen.derive(out / str(seed), ["quality"])
+            posegen.derive(out / str(seed), ["quality"], workers=1)
 
     return made_once(tmp_path_factory, "conditions", make)
 

@@ -66,9 +66,6 @@ def make_data(folder: Path) -> None:
     for name, config, seed in (("default-0", "default", 0), ("default-1", "default", 1), ("pairs-0", "pairs", 0)):
         posegen.generate(posegen.load_config(config, seed=seed), samples=SAMPLES, workers=1, out=folder / "data" / name)
     posegen.generate(posegen.load_config("smoke"), samples=SAMPLES, workers=1, out=folder / "data/first")
-    # Splits of identities need several samples of each of a few persons.
-    people = posegen.load_config("smoke", ["population.persons=90"])
-    posegen.generate(people, samples=360, workers=1, out=folder / "data/people")
     shutil.copytree(folder / "data/first", folder / "data/new")
     shutil.copytree(folder / "data/default-0", folder / "copy/default-0")
     _make_clips(folder)
@@ -116,6 +113,9 @@ def _make_clips(folder: Path) -> None:
 
 def make_models(folder: Path) -> None:
     """Embed the datasets of a folder and train a small model for each task that pages use."""
+    # Splits of identities need several samples of each of a few persons.
+    people = posegen.load_config("smoke", ["population.persons=90"])
+    posegen.generate(people, samples=360, workers=1, out=folder / "data/people")
     for name in ("default-0", "first", "pairs-0"):
         # int8 takes longer to make than so few texts; pages that embed a dataset of their own use it.
         assert main(["embed", str(folder / "data" / name), "--precision", "float32", "--quiet"]) == 0

@@ -6,6 +6,7 @@ including the step at which it dies, is set before it starts.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -82,6 +83,7 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         assert command([*COMMAND, "--samples", "2", "--out", f"{folder}/first"]) == 0
+    gc.freeze()  # as in tests/running.py
     for line in sys.stdin:
         request = json.loads(line)
         child = os.fork()

@@ -62,7 +62,7 @@ def test_derived_fields_are_available_when_complete(config: Config, dataset: Any
     bare = config.model_copy(update={"store": config.store.model_copy(update={"fields": ("joints", "action", "contact")})})
     path = tmp_path / "dataset"
     posegen.generate(bare, samples=SAMPLES, workers=1, out=path)
-    posegen.derive(path, ["velocity"])
+    posegen.derive(path, ["velocity"], workers=1)
     options: dict[str, Any] = {"seed": 3, "fields": ["velocity", "acceleration"]}
     for one, other in zip(posegen.open(path).batches(8, **options), dataset.batches(8, **options), strict=True):
         assert_same(one, other)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -59,6 +60,7 @@ class Killer(Progress):
 def run_in_fork(request: Request, killed_in: str | None) -> list[dict[str, Any]] | int:
     """Run a pipeline in a forked process; return its stages, or the signal that killed it."""
     reading, writing = os.pipe()
+    gc.freeze()  # as in tests/running.py
     child = os.fork()
     if child == 0:
         try:

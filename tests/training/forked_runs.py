@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -93,6 +94,7 @@ def run_in_fork(
     """Train in a forked process; return what it reported."""
     _load(task)
     reading, writing = os.pipe()
+    gc.freeze()  # as in tests/running.py
     child = os.fork()
     if child == 0:
         document: dict[str, Any] = {}
