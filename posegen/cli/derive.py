@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import DATASET, Output, command, part_option, workers_option
+from posegen.cli.options import DATASET, Output, choose_part, command, part_option, workers_option
 from posegen.plugins import FIELDS
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def derive(dataset: AnyPath, names: Sequence[str], workers: int | None, part: st
     from posegen.quantities import human_bytes, human_time
 
     with output.resumable(dataset):
-        result = compute(dataset, names, workers=workers, part=part, progress=output.progress())
+        result = compute(dataset, names, workers=workers, part=choose_part(part, output), progress=output.progress())
     fields = ", ".join(result.layers) or "all derived fields"
     of_part = f" in part {result.part}" if result.part else ""
     if result.nothing_to_do:

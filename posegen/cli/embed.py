@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from posegen.cli.options import DATASET, WHOLE, Output, command, file_option, part_option
+from posegen.cli.options import DATASET, WHOLE, Output, choose_part, command, file_option, part_option
 from posegen.errors import UsageError
 
 if TYPE_CHECKING:
@@ -76,8 +76,9 @@ def embed(
         return
     if out is not None or columns:
         raise UsageError(f"{source}: -o and --column are for tables of texts ({', '.join(ENDINGS)}). Remove them")
+    options["part"] = choose_part(options["part"], output)
     if options["part"] and (pairs or report):
-        raise UsageError("--pairs and --report need all parts. Run the command again without --part once all are embedded")
+        raise UsageError("--pairs and --report need all parts. Run the command again with --part all once all are embedded")
     _embed_dataset(source, encoder, no_cache, pairs, report, options, output)
 
 
@@ -159,7 +160,7 @@ def _summary(dataset: AnyPath, result: EmbeddingResult) -> str:
         precision += f", minimum cosine to float32 {result.agreement:.3f}"
     following = f'posegen search {shlex.quote(str(dataset))} "a person waves"'
     if result.part:
-        following = "posegen embed, with the other options as before and without --part, once all parts are embedded"
+        following = "posegen embed, with the other options as before and --part all, once all parts are embedded"
     return "\n".join(
         [
             first,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import DATASET, PATH, Output, command, part_option, workers_option
+from posegen.cli.options import DATASET, PATH, Output, choose_part, command, part_option, workers_option
 from posegen.plugins import EXPORTS
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def export(
             where=where or "",
             fps=None if fps is None else int(fps),
             workers=workers,
-            part=part,
+            part=choose_part(part, output),
             progress=output.progress(),
         )
     for reason, count in result.left_out.items():
@@ -79,5 +79,5 @@ def export(
     else:
         text = f"Exported {result.clips:,} clips{part_text} to {result.path} in {human_time(result.seconds)}."
     if result.part:
-        text += "\nNext, once all parts are exported: the same command without --part, which writes the files about all clips."
+        text += "\nNext, once all parts are exported: the same command with --part all, which writes the files about all clips."
     output.summary(asdict(result), text)

@@ -36,7 +36,10 @@ def finish(dataset: AnyPath, output: Output) -> int:
         lines.append(f"{lost:,} of {result.shards:,} shards are missing: {', '.join(gaps[:_GAPS_SHOWN])}{more}.")
         parts = ", ".join(f"{number}/{result.of_parts}" for number in result.parts[:_GAPS_SHOWN])
         more = " and more" if len(result.parts) > _GAPS_SHOWN else ""
-        lines.append(f"Run again: posegen generate --part {parts}{more}, with the other options as before; then this command.")
+        lines.append(
+            f"Run again: posegen generate --part {parts}{more}, with the other options as before, or --part all for all "
+            "of them; then this command."
+        )
     else:
         lines += ["Nothing is missing. Next:", f"  posegen verify {shlex.quote(str(dataset))}"]
     if result.incomplete_layers:

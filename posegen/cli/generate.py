@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import DATASET, Output, command, config_option, dataset_options, folder_option, part_option
+from posegen.cli.options import (
+    DATASET,
+    Output,
+    choose_part,
+    command,
+    config_option,
+    dataset_options,
+    folder_option,
+    part_option,
+)
 
 if TYPE_CHECKING:
     from posegen.dataset.bucket import AnyPath
@@ -49,7 +58,8 @@ def generate(
     The same command resumes an interrupted run; with more samples, it extends the dataset.
 
     With --part, any number of jobs make one dataset, in any order and on any machines that share the folder. `posegen status`
-    shows what they have made, and `posegen finish` publishes it.
+    shows what they have made, and `posegen finish` publishes it. In a Slurm array, a task makes its part unless --part all is
+    given.
     """
     from posegen.config.load import load_config
     from posegen.generation.run import default_path
@@ -62,7 +72,7 @@ def generate(
         result = make(
             loaded,
             out=path,
-            part=part,
+            part=choose_part(part, output),
             backend=backend,
             scheduler=scheduler,
             progress=output.progress(),

@@ -22,6 +22,7 @@ from posegen.wording import printable, shown
 
 if TYPE_CHECKING:
     from posegen.dataset.bucket import AnyPath
+    from posegen.dataset.parts import Part
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -113,9 +114,24 @@ seed_option = click.option("--seed", type=WHOLE, metavar="S", help="Random seed.
 
 
 def part_option(verb: str) -> Callable[[Command], Command]:
-    """Add ``--part``; the command takes `part`, None if it is not given."""
-    text = f"{verb} only part I of N, beside other jobs; auto reads it from Slurm or Kubernetes."
-    return click.option("--part", metavar="I/N", help=text)
+    """Add ``--part``; the command takes `part` for :func:`choose_part`."""
+    text = f"{verb} only part I of N, beside other jobs.  [default: that of a Slurm array or Kubernetes job, else all]"
+    return click.option("--part", metavar="I/N|all", help=text)
+
+
+def choose_part(text: str | None, output: Output) -> Part | None:
+    """Return the part that is given, or else that of the scheduler, and report the latter; None for everything."""
+    from posegen.dataset.parts import EVERYTHING, parse_part, part_of_job
+
+    if text is not None:
+        return None if text == EVERYTHING else parse_part(text)
+    found = part_of_job(os.environ)
+    if found is None:
+        return None
+    part, variable = found
+    report = output.warn if output.quiet else output.note  # less is done than the command states
+    report(f"part {part.number} of {part.count}, from {variable}; --part {EVERYTHING} does everything")
+    return part
 
 
 def settings_option(text: str) -> Callable[[Command], Command]:

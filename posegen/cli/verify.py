@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from collections.abc import Sequence
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import DATASET, Output, command, part_option
+from posegen.cli.options import DATASET, Output, choose_part, command, part_option
 from posegen.errors import UsageError
 from posegen.wording import shown
 
@@ -45,10 +44,9 @@ def verify(dataset: AnyPath, deep: bool, part: str | None, share: float, repairs
     The exit code is 0 if there is no problem, or none is left after --repair, else 1. With --part or --sample, other shards
     are not read; part 1 also finds what does not belong to DATASET.
     """
-    from posegen.dataset.parts import parse_part
     from posegen.dataset.verify import choose_shards
 
-    chosen_part = parse_part(part, os.environ) if part else None
+    chosen_part = choose_part(part, output)
     shards = choose_shards(dataset, chosen_part, share)
     orphans = share == 1 and (chosen_part is None or chosen_part.number == 1)
     found, done = _find(dataset, shards, deep=deep, orphans=orphans, output=output), None

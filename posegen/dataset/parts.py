@@ -18,9 +18,14 @@ from posegen.errors import PosegenError, UsageError
 from posegen.wording import shown
 
 MOST_PARTS = 1_000_000
+EVERYTHING = "all"
+"""What ``--part`` is to do everything, whatever the environment states."""
 PARTS_VARIABLE = "POSEGEN_PARTS"
 """Environment variable with the number of parts, for a scheduler from which a job learns only its index."""
 
+_SLURM_ARRAY, _KUBERNETES = "SLURM_ARRAY_TASK_", "JOB_COMPLETION_INDEX"
+_SLURM = f"{_SLURM_ARRAY}ID"
+_FIX = f"State the part, such as --part 3/16, or do everything with --part {EVERYTHING}"
 _MAX_RECORD_BYTES = 1000
 _PART = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
 
@@ -64,49 +69,61 @@ class Part:
         return isinstance(shard, int) and shard % self.count == self.number - 1
 
 
-def parse_part(text: str, environment: Mapping[str, str]) -> Part:
-    """Read a part.
-
-    Parameters
-    ----------
-    text : str
-        Such as ``3/16``; ``auto`` takes the part from the environment of a job.
-    environment : mapping of str to str
-        Variables of a Slurm array (``SLURM_ARRAY_TASK_ID``, ``_MIN``, ``_STEP`` and ``_COUNT``), or of a Kubernetes indexed job
-        (``JOB_COMPLETION_INDEX``, from 0) with the number of its completions in ``POSEGEN_PARTS``.
+def parse_part(part: Part | str | None) -> Part | None:
+    """Return a part that is given as text, such as ``3/16``; any other value as it is.
 
     Raises
     ------
     UsageError
-        If there is no such part, or the environment does not name one.
+        If there is no such part.
+    """
+    if not isinstance(part, str):
+        return part
+    match = _PART.fullmatch(part)
+    if match is None:
+        raise UsageError(f"--part {shown(part)}: must be such as 3/16, the third of 16 parts, or {EVERYTHING}")
+    return Part(int(match[1]), int(match[2]))
+
+
+def part_of_job(environment: Mapping[str, str]) -> tuple[Part, str] | None:
+    """Return the part that a scheduler has given to this job, and the variable that states it; None if none has.
+
+    Parameters
+    ----------
+    environment : mapping of str to str
+        Variables of a Slurm array (``SLURM_ARRAY_TASK_ID``, ``_MIN``, ``_MAX``, ``_STEP`` and ``_COUNT``), or of a Kubernetes
+        indexed job (``JOB_COMPLETION_INDEX``, from 0) with the number of its completions in ``POSEGEN_PARTS``.
+
+    Raises
+    ------
+    UsageError
+        If there is an index, but not the number of parts.
 
     Examples
     --------
-    >>> str(parse_part("auto", {"JOB_COMPLETION_INDEX": "0", "POSEGEN_PARTS": "8"}))
-    '1/8'
+    >>> part, variable = part_of_job({"JOB_COMPLETION_INDEX": "0", "POSEGEN_PARTS": "8"})
+    >>> str(part), variable
+    ('1/8', 'JOB_COMPLETION_INDEX')
     """
-    if text != "auto":
-        match = _PART.fullmatch(text)
-        if match is None:
-            raise UsageError(f"--part {shown(text)}: must be such as 3/16, the third of 16 parts, or auto")
-        return Part(int(match[1]), int(match[2]))
-    if "SLURM_ARRAY_TASK_ID" in environment:
-        first = _variable(environment, "SLURM_ARRAY_TASK_MIN", 0)
-        step = max(_variable(environment, "SLURM_ARRAY_TASK_STEP", 1), 1)
-        offset = _variable(environment, "SLURM_ARRAY_TASK_ID") - first
-        if offset % step == 0:
-            return Part(offset // step + 1, _variable(environment, "SLURM_ARRAY_TASK_COUNT"))
-        raise UsageError("--part auto: the numbers of the Slurm array are not evenly spaced; use an array such as 0-15")
-    if "JOB_COMPLETION_INDEX" in environment:
-        return Part(_variable(environment, "JOB_COMPLETION_INDEX") + 1, _variable(environment, PARTS_VARIABLE))
-    msg = "--part auto: neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is set; state the part, such as --part 3/16"
-    raise UsageError(msg)
+    if environment.get(_SLURM):
+        first, count = _variable(environment, f"{_SLURM_ARRAY}MIN", "0"), _variable(environment, f"{_SLURM_ARRAY}COUNT")
+        step = max(_variable(environment, f"{_SLURM_ARRAY}STEP", "1"), 1)
+        offset = _variable(environment, _SLURM) - first
+        last = _variable(environment, f"{_SLURM_ARRAY}MAX", str(first + (count - 1) * step))
+        if offset % step == 0 and last - first == (count - 1) * step:
+            return Part(offset // step + 1, count), _SLURM
+        raise UsageError(f"{_SLURM}: the numbers of the array are not evenly spaced, such as 0-15. {_FIX}")
+    if environment.get(_KUBERNETES):
+        return Part(_variable(environment, _KUBERNETES) + 1, _variable(environment, PARTS_VARIABLE)), _KUBERNETES
+    return None
 
 
-def _variable(environment: Mapping[str, str], name: str, default: int | None = None) -> int:
-    text = environment.get(name, "" if default is None else str(default))
+def _variable(environment: Mapping[str, str], name: str, default: str = "") -> int:
+    text = environment.get(name) or default
     if not re.fullmatch(r"[0-9]{1,9}", text):
-        raise UsageError(f"--part auto: {name} must be a number, not {shown(text)}. Set it, or state the part: --part 3/16")
+        index = _SLURM if environment.get(_SLURM) else _KUBERNETES
+        given = f"is {shown(text)}, and must be a number" if text else "is not"
+        raise UsageError(f"{index} is set, which numbers the parts of a dataset, but {name} {given}. Set it, or s{_FIX[1:]}")
     return int(text)
 
 

@@ -6,7 +6,6 @@ once, from the memory that is free when the folder is created, and stored in its
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -207,7 +206,7 @@ def embed(
         folder.mkdir(parents=True, exist_ok=True)
     result = EmbeddingResult(folder, found.name, chosen)
     session = _Session(worker_count, load, cached, display, result)
-    part = parse_part(part, os.environ) if isinstance(part, str) else part
+    part = parse_part(part)
     with locked(folder, part=part.lock_name if part else ""):
         if part:
             display.wait("wait for the part that numbers the captions")

@@ -149,7 +149,7 @@ def export(
     dataset = _open(path)
     selection = select_sequences(dataset, form, splits, variants, where, fps)
     config = _config_at(path, dataset.header, selection.fps)
-    part, run = parse_part(part, os.environ) if isinstance(part, str) else part, current_run()
+    part, run = parse_part(part), current_run()
     shards = [shard for shard in range(dataset.header.shards()) if part is None or shard in part]
     with write_session(out, run, create=True, part=part.lock_name if part else "") as check:
         with shared_lock(out, run, is_part=part is not None):

@@ -6,7 +6,6 @@ time and resumed by the same call.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -126,7 +125,7 @@ def derive(
         raise UsageError(f"workers must be at least 1, not {workers}")
     path, started, run = to_path(path), time.monotonic(), current_run()
     fields = select_fields(add)
-    part = parse_part(part, os.environ) if isinstance(part, str) else part
+    part = parse_part(part)
     config = stored_config(path, load_header(path))
     with write_session(path, run, part=part.lock_name if part else "") as check:
         with shared_lock(path, run, is_part=part is not None):

@@ -7,7 +7,6 @@ holds the lock of the part and publishes nothing: see :mod:`posegen.generation.f
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -287,7 +286,7 @@ def generate(
     header = new_header(config, load_library(config.story.library))
     progress = progress or Progress()
     name, started = current_run(), time.monotonic()
-    part = parse_part(part, os.environ) if isinstance(part, str) else part
+    part = parse_part(part)
     with write_session(path, name, create=True, part=part.lock_name if part else "") as check:
         opened = (path, header, samples, name, progress)
         run = _open_part(*opened, part) if part else _open_run(*opened)

@@ -337,7 +337,7 @@ def test_parts_embed_what_one_run_embeds(dataset: Path, tmp_path: Path, capsys: 
             run(dataset, part="1/2")
     command = ["embed", str(dataset), "--encoder", HASHING, "--shard", str(SHARD), "--no-cache"]
     assert main([*command, "--part=1/2"]) == 0
-    assert "without --part, once all parts are embedded" in capsys.readouterr().out
+    assert "and --part all, once all parts are embedded" in capsys.readouterr().out
     assert main([*command, "--part=1/2", "--pairs"]) == 2
     run(dataset, part="2/2")
     assert run(dataset).nothing_to_do

@@ -12,7 +12,7 @@ import posegen
 from posegen.cli.main import main
 from posegen.config.schema import Config
 from posegen.dataset.lock import locked
-from posegen.dataset.parts import Part, parse_part
+from posegen.dataset.parts import Part, parse_part, part_of_job
 from posegen.dataset.verify import verify
 from posegen.errors import PosegenError, UsageError
 from posegen.generation.finish import finish
@@ -21,45 +21,57 @@ from posegen.generation.status import find_status
 SameContent = Callable[[Path, Path], None]
 
 
-@pytest.mark.parametrize(
-    ("text", "environment", "part"),
-    [
-        ("3/16", {}, Part(3, 16)),
-        ("1/1", {"SLURM_ARRAY_TASK_ID": "7"}, Part(1, 1)),
-        ("auto", {"SLURM_ARRAY_TASK_ID": "7", "SLURM_ARRAY_TASK_COUNT": "8"}, Part(8, 8)),
-        ("auto", {"SLURM_ARRAY_TASK_ID": "7", "SLURM_ARRAY_TASK_MIN": "1", "SLURM_ARRAY_TASK_COUNT": "8"}, Part(7, 8)),
-        (
-            "auto",
-            {
-                "SLURM_ARRAY_TASK_ID": "9",
-                "SLURM_ARRAY_TASK_MIN": "1",
-                "SLURM_ARRAY_TASK_STEP": "4",
-                "SLURM_ARRAY_TASK_COUNT": "3",
-            },
-            Part(3, 3),
-        ),
-        ("auto", {"JOB_COMPLETION_INDEX": "0", "POSEGEN_PARTS": "5"}, Part(1, 5)),
-    ],
-)
-def test_a_part_is_read(text: str, environment: dict[str, str], part: Part) -> None:
-    assert parse_part(text, environment) == part
+ARRAY = {"SLURM_ARRAY_TASK_MIN": "1", "SLURM_ARRAY_TASK_MAX": "9", "SLURM_ARRAY_TASK_STEP": "4", "SLURM_ARRAY_TASK_COUNT": "3"}
 
 
 @pytest.mark.parametrize(
-    ("text", "environment", "message"),
+    ("environment", "part"),
     [
-        ("3", {}, "such as 3/16"),
-        ("0/4", {}, "from 1 to the number of parts"),
-        ("5/4", {}, "from 1 to the number of parts"),
-        ("auto", {}, "neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX"),
-        ("auto", {"JOB_COMPLETION_INDEX": "0"}, "POSEGEN_PARTS must be a number, not ''"),
-        ("auto", {"SLURM_ARRAY_TASK_ID": "x", "SLURM_ARRAY_TASK_COUNT": "8"}, "SLURM_ARRAY_TASK_ID must be a number"),
-        ("auto", {"SLURM_ARRAY_TASK_ID": "8", "SLURM_ARRAY_TASK_COUNT": "8"}, "from 1 to the number of parts"),
+        ({"SLURM_ARRAY_TASK_ID": "7", "SLURM_ARRAY_TASK_COUNT": "8"}, Part(8, 8)),
+        ({"SLURM_ARRAY_TASK_ID": "7", "SLURM_ARRAY_TASK_MIN": "1", "SLURM_ARRAY_TASK_COUNT": "8"}, Part(7, 8)),
+        ({**ARRAY, "SLURM_ARRAY_TASK_ID": "9"}, Part(3, 3)),
+        ({"SLURM_ARRAY_TASK_ID": "1", "SLURM_ARRAY_TASK_COUNT": "2", "JOB_COMPLETION_INDEX": "7"}, Part(2, 2)),
+        ({"SLURM_ARRAY_TASK_ID": "", "JOB_COMPLETION_INDEX": "0", "POSEGEN_PARTS": "5"}, Part(1, 5)),
     ],
 )
-def test_a_part_that_is_none_is_refused(text: str, environment: dict[str, str], message: str) -> None:
+def test_the_part_of_a_job_is_read(environment: dict[str, str], part: Part) -> None:
+    index = "SLURM_ARRAY_TASK_ID" if environment.get("SLURM_ARRAY_TASK_ID") else "JOB_COMPLETION_INDEX"
+    assert part_of_job(environment) == (part, index)
+
+
+def test_without_an_index_there_is_no_part() -> None:
+    assert part_of_job({"POSEGEN_PARTS": "5", "SLURM_ARRAY_TASK_COUNT": "8"}) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("3", "such as 3/16"), ("auto", "such as 3/16"), ("0/4", "from 1 to the number"), ("5/4", "from 1 to the number")],
+)
+def test_a_part_that_is_none_is_refused(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        parse_part(text, environment)
+        parse_part(text)
+
+
+@pytest.mark.parametrize(
+    ("environment", "message"),
+    [
+        (
+            {"JOB_COMPLETION_INDEX": "0"},
+            "but POSEGEN_PARTS is not. Set it, or state the part, .* with --part all",
+        ),
+        ({"JOB_COMPLETION_INDEX": "8", "POSEGEN_PARTS": "8"}, "part 9/8: the number must be from 1 to the number of parts"),
+        ({"SLURM_ARRAY_TASK_ID": "7"}, "but SLURM_ARRAY_TASK_COUNT is not. Set it, or state"),
+        ({"SLURM_ARRAY_TASK_ID": "x", "SLURM_ARRAY_TASK_COUNT": "8"}, "SLURM_ARRAY_TASK_ID is 'x', and must be a number"),
+        ({**ARRAY, "SLURM_ARRAY_TASK_ID": "4"}, "not evenly spaced"),
+        (
+            {**ARRAY, "SLURM_ARRAY_TASK_ID": "5", "SLURM_ARRAY_TASK_STEP": "1"},
+            "not evenly spaced, such as 0-15. State",
+        ),
+    ],
+)
+def test_a_job_without_a_part_is_refused(environment: dict[str, str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        part_of_job(environment)
 
 
 def test_parts_in_any_order_make_the_same_as_one_run(
@@ -125,6 +137,43 @@ def test_the_commands_tell_what_is_missing(tmp_path: Path, capsys: pytest.Captur
     assert main(["finish", path]) == 0
     assert "Nothing is missing" in capsys.readouterr().out
     assert main([*command, "--part", "1/x"]) == 2
+
+
+def test_in_an_array_of_jobs_each_makes_its_part(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of an array over something else, such as seeds, which is reported, and `finish` names what is missing."""
+    path = str(tmp_path / "dataset")
+    settings = [part for setting in ("frames=40", "store.shard=4", "store.chunk=2") for part in ("--set", setting)]
+    command = ["generate", "--config", "smoke", *settings, "--workers=1", "--samples=14", "--out", path]
+    monkeypatch.setenv("JOB_COMPLETION_INDEX", "1")
+    assert main(command) == 2
+    assert "but POSEGEN_PARTS is not. Set it" in capsys.readouterr().err
+    monkeypatch.setenv("POSEGEN_PARTS", "3")
+    assert main([*command, "--quiet"]) == 0
+    note = "part 2 of 3, from JOB_COMPLETION_INDEX; --part all does everything\n"
+    assert capsys.readouterr().err == note
+    assert main([*command, "--part=3/3"]) == 0
+    assert note not in capsys.readouterr().err
+    assert main(["finish", path]) == 1
+    assert "--part 1/3, with the other options as before, or --part all" in capsys.readouterr().out
+    assert main([*command, "--part=all"]) == 0
+    printed = capsys.readouterr()
+    assert note not in printed.err
+    assert "It holds 14 samples" in printed.out
+    shown = []
+    for stage in (["derive", "--add=stick"], ["verify"], ["export", "--to=bvh", f"--out={tmp_path}/bvh"], ["embed"]):
+        for part in ([], ["--part=all"]):
+            options = [*stage[1:], *([] if stage[0] in ("verify", "embed") else ["--workers=1"]), *part]
+            assert main([stage[0], path, *options]) == 0
+            shown.append(note in capsys.readouterr().err)
+    assert shown == [True, False] * 4
+    assert len(list((tmp_path / "bvh").rglob("*.bvh"))) == 70
+    (tmp_path / "texts.txt").write_text("a person walks\n", encoding="utf-8")
+    assert main(["embed", str(tmp_path / "texts.txt")]) == 0
+    assert note not in capsys.readouterr().err
+    assert main(["embed", path, "--pairs"]) == 2
+    assert "Run the command again with --part all" in capsys.readouterr().err
 
 
 def test_another_dataset_is_refused(small: Config, tmp_path: Path) -> None:
