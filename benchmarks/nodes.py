@@ -37,8 +37,10 @@ AWAY_SECONDS = 120.0
 """Time until a machine that was taken away is replaced."""
 OBJECTS = 5
 """Files of a shard with the stored fields of the default config: joints, action, contact, rows, receipt."""
-DOLLARS_AN_HOUR, DOLLARS_A_REQUEST, DOLLARS_A_GB = 0.36, 5e-6, 0.023
-"""Assumed prices: a machine of 8 cores, a PUT, a gigabyte for a month."""
+READS = 4
+"""GETs and HEADs of a shard in a bucket: three ask for its receipt, and `finish` reads it."""
+DOLLARS_AN_HOUR, DOLLARS_A_REQUEST, DOLLARS_A_READ, DOLLARS_A_GB = 0.36, 5e-6, 4e-7, 0.023
+"""Assumed prices: a machine of 8 cores, a PUT, a GET or HEAD, a gigabyte for a month."""
 RESULT = RESULTS / "nodes.md"
 
 
@@ -142,8 +144,7 @@ def main() -> None:
                 print(lines[-1], flush=True)
     shards, size = SAMPLES // SHARD, measured.bytes * SAMPLES // SHARD
     seconds, more = time.perf_counter() - began, psutil.Process().memory_info().rss - used
-    requests, month = OBJECTS * shards, size / 1e9 * DOLLARS_A_GB
-    paid = requests * DOLLARS_A_REQUEST
+    writes, reads, month = OBJECTS * shards, READS * shards, size / 1e9 * DOLLARS_A_GB
     text = [
         "# Dry run of 10 million samples on 1 to 1,000 machines",
         "",
@@ -157,9 +158,10 @@ def main() -> None:
         *lines,
         "",
         f"{shards:,} shards, {human_bytes(round(size))}.",
-        f"In a bucket: {requests:,} PUTs for {paid:.2f} $, and {month:.0f} $ a month.",
+        f"In a bucket: {writes:,} PUTs for {writes * DOLLARS_A_REQUEST:.2f} $, {reads:,} GETs and HEADs for",
+        f"{reads * DOLLARS_A_READ:.2f} $, and {month:.0f} $ a month.",
         f"Prices are assumed: {DOLLARS_AN_HOUR} $ for an hour of a machine, {1000 * DOLLARS_A_REQUEST:g} $ for 1,000 PUTs,",
-        f"{DOLLARS_A_GB} $ for a GB and month.",
+        f"{1000 * DOLLARS_A_READ:g} $ for 1,000 GETs or HEADs, {DOLLARS_A_GB} $ for a GB and month.",
         "",
     ]
     RESULT.write_text("\n".join(text), encoding="utf-8")

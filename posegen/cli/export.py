@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import DATASET, PATH, Output, choose_part, command, part_option, workers_option
+from posegen.cli.options import DATASET, Output, choose_part, command, part_option, workers_option
 from posegen.plugins import EXPORTS
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ _SPLITS = ("training", "validation", "test")
 )
 @click.argument("dataset", type=DATASET)
 @click.option("--to", "form", required=True, metavar="FORMAT", help=f"Format: {', '.join(EXPORTS.built_in)}.")
-@click.option("-o", "--out", type=PATH, metavar="DIR", required=True, help="Folder to write.")
+@click.option("-o", "--out", type=DATASET, metavar="DIR", required=True, help="Folder to write, or s3://BUCKET/PATH.")
 @click.option(
     "--split", "splits", type=click.Choice(_SPLITS), multiple=True, help="Split to export; may be repeated.  [default: all]"
 )
@@ -42,7 +41,7 @@ _SPLITS = ("training", "validation", "test")
 def export(
     dataset: AnyPath,
     form: str,
-    out: Path,
+    out: AnyPath,
     splits: Sequence[str],
     variants: Sequence[str],
     where: str | None,

@@ -19,7 +19,7 @@ _SPLITS = ("training", "validation", "test")
 
 @command("posegen push data/default-0 me/motion", "posegen push data/default-0 s3://bucket/motion --to webdataset --split test")
 @click.argument("dataset", type=DATASET)
-@click.argument("target", metavar="USER/NAME|s3://BUCKET/PREFIX")
+@click.argument("target", metavar="USER/NAME|s3://BUCKET/PATH")
 @click.option("--to", metavar="FORMAT", default="hf", show_default=True, help="Format, for a bucket any of `posegen export`.")
 @click.option(
     "--split", "splits", type=click.Choice(_SPLITS), multiple=True, help="Split to upload; may be repeated.  [default: all]"

@@ -34,6 +34,8 @@ from posegen.wording import shown
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+SCHEMES = ("s3://", "gs://", "az://")
+"""Beginnings of the addresses of buckets."""
 REQUESTS = 8
 """Requests of a process at the same time, where many objects are read or written."""
 PATIENCE_SECONDS = 180.0
@@ -124,6 +126,11 @@ class BucketPath:
             return _entry(self._request(lambda obstore, store: obstore.head(store, self.key)))
         return None
 
+    def find_hash(self) -> str | None:
+        """Return the hash that the metadata of the object state; None if they state none."""
+        found: str | None = self._get({"head": True})[2].get(HASH)
+        return found
+
     def list(self) -> dict[str, Entry]:
         """Return all objects in the folder and its folders, by their names inside it."""
         start = len(self.key) + 1
@@ -189,7 +196,9 @@ class BucketPath:
             If the object has neither this content nor the expected one.
         """
         if len(data) > MOST_OBJECT_BYTES:
-            raise PosegenError(f"{self}: is larger than 5 GiB. Make the dataset with a smaller store.shard")
+            raise PosegenError(
+                f"{self}: is larger than 5 GiB. Make the dataset with a smaller store.shard, or export fewer sequences"
+            )
         mode: Any = None if expected else "create"
         before: bytes | None = None  # what it contained a pause ago, where there are no conditions
         for attempt in range(_ATTEMPTS):
@@ -305,10 +314,11 @@ def to_path(value: str | Path | BucketPath) -> AnyPath:
     >>> to_path("data/first"), to_path("s3://motion/first/").key
     (PosixPath('data/first'), 'first')
     """
-    if isinstance(value, str) and value.partition("://")[0] in ("s3", "gs", "az"):
+    if isinstance(value, str) and value.startswith(SCHEMES):
         match = _ADDRESS.fullmatch(value)
         if match is None or {".", ".."}.intersection(match[3].split("/")):
-            raise UsageError(f"{shown(value)}: must be the address of a folder in a bucket, such as s3://BUCKET/PATH")
+            without_key = re.sub(r"//.*@", "//", value)
+            raise UsageError(f"{shown(without_key)}: must be the address of a folder in a bucket, such as s3://BUCKET/PATH")
         require_extra("cloud")
         return BucketPath(f"{match[1]}://{match[2]}", match[3].strip("/"))
     if isinstance(value, BucketPath):

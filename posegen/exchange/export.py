@@ -2,7 +2,8 @@
 
 A worker writes the clips of a shard and then the shard's record, which holds what the files about all clips are made of. The
 same call resumes: shards with a record are complete. When all are there, the records are combined in the order of the shards,
-so that the result does not depend on workers or interruptions.
+so that the result does not depend on workers or interruptions. Nothing but the place of the files differs between a folder and
+a bucket, to which a worker uploads the files of a shard before the record.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -23,8 +25,8 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.config.schema import Config
-from posegen.dataset.bucket import AnyPath, to_path
-from posegen.dataset.files import write_durably
+from posegen.dataset.bucket import AnyPath, BucketPath, listed, map_files, to_path
+from posegen.dataset.files import exists, list_names, read_file, write_durably
 from posegen.dataset.layout import Header
 from posegen.dataset.lock import shared_lock
 from posegen.dataset.parts import Part, parse_part
@@ -32,6 +34,7 @@ from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.runs import current_run, has_ended
 from posegen.dataset.splits import SPLITS
 from posegen.errors import PosegenError, UsageError
+from posegen.exchange.bucket import download_folder, upload_folder
 from posegen.exchange.clip import Clip, clip_name
 from posegen.exchange.export_format import PARTS, RECORDS, ExportFormat, Shard, find_format
 from posegen.exchange.selection import Selection, choose, estimate_bytes, scale_frames, select_sequences, why_unfit
@@ -51,11 +54,12 @@ from posegen.synthesis import synthesize
 from posegen.validation import validated
 
 _SELECTION, _COMPLETE = "selection.json", "complete"
-_UNPLACED = "writing~"
+_UNPLACED = "posegen-writing~"
 """Beginning of the name of the folder in which a worker writes a shard."""
 _BLOCK = 32
 """Samples that are read at once."""
 _NAMED = 3
+_MOST_RECORD_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ class ExportResult:
 
     Attributes
     ----------
-    path : Path
+    path : Path or BucketPath
     clips : int
         In the export.
     left_out : dict of str to int
@@ -76,7 +80,7 @@ class ExportResult:
         The part that this run exported, such as ``3/16``; then `clips` and `left_out` are those of the part.
     """
 
-    path: Path
+    path: AnyPath
     clips: int
     left_out: dict[str, int]
     seconds: float
@@ -89,7 +93,7 @@ class _Job:
     """The clips of one shard."""
 
     dataset: AnyPath
-    out: Path
+    out: AnyPath
     shard: int
     selection: Selection
     config: Config | None
@@ -99,7 +103,7 @@ class _Job:
 def export(
     path: str | AnyPath,
     to: str,
-    out: str | Path,
+    out: str | AnyPath,
     *,
     splits: Sequence[str] = tuple(SPLITS),
     variants: Sequence[str] = (),
@@ -117,8 +121,8 @@ def export(
         Dataset folder, or its address in a bucket.
     to : str
         Name of the format; see :data:`posegen.plugins.EXPORTS`.
-    out : str or Path
-        Folder to write. The same call resumes an interrupted export.
+    out : str, Path or BucketPath
+        Folder to write, or its address in a bucket. The same call resumes an interrupted export.
     splits : sequence of str
         Splits to export; all by default.
     variants : sequence of str
@@ -144,7 +148,7 @@ def export(
         format, or `out` cannot be written.
     """
     started = time.monotonic()
-    path, out, form = to_path(path), Path(out), find_format(to)
+    path, out, form = to_path(path), to_path(out), find_format(to)
     _open.cache_clear()
     dataset = _open(path)
     selection = select_sequences(dataset, form, splits, variants, where, fps)
@@ -153,25 +157,26 @@ def export(
     shards = [shard for shard in range(dataset.header.shards()) if part is None or shard in part]
     with write_session(out, run, create=True, part=part.lock_name if part else "") as check:
         with shared_lock(out, run, is_part=part is not None):
-            missing = [shard for shard in shards if not _record(out, shard).exists()]
-            _check_free_space(out, estimate_bytes(dataset, form, selection, missing), free_disk(out))
+            there = listed(out / RECORDS)
+            missing = [shard for shard in shards if not exists(there / _record_name(shard))]
+            needed = estimate_bytes(dataset, form, selection, missing)
+            if isinstance(out, Path):
+                _check_free_space(out, needed, free_disk(out))
             _keep_selection(out, selection)
         jobs = [_Job(path, out, shard, selection, config, run) for shard in missing]
         try:
             _run(jobs, workers or available_cores(), progress or Progress(), check)
         finally:
-            _remove_unplaced(out, run, everything=part is None)
+            _remove_unplaced(out, run, everything=part is None and isinstance(out, Path))
         if part:
             clips, left_out = _combine(out, shards)
             return ExportResult(out, clips, left_out, time.monotonic() - started, not missing, str(part))
-        complete = out / RECORDS / _COMPLETE
-        nothing_to_do = complete.exists()
+        nothing_to_do = exists(there / _COMPLETE)
         clips, left_out = _combine(out, shards)
         if not nothing_to_do:
-            form.finish(out, (record["content"] for record in _records(out, shards)))
-            write_durably(complete, b"")
-        if (out / PARTS).exists():  # also if the process was killed between these steps
-            shutil.rmtree(out / PARTS)
+            _finish(out, form, shards, run)
+            write_durably(out / RECORDS / _COMPLETE, b"")
+        _remove_parts(out)  # also if the process was killed between these steps
     return ExportResult(out, clips, left_out, time.monotonic() - started, nothing_to_do)
 
 
@@ -197,22 +202,23 @@ def _check_free_space(out: Path, needed: int, free: int) -> None:
         )
 
 
-def _keep_selection(out: Path, selection: Selection) -> None:
+def _keep_selection(out: AnyPath, selection: Selection) -> None:
     """Write the selection into the folder, or compare it with the one that is there."""
-    document = json.dumps(asdict(selection), indent=2)
+    document = json.dumps(asdict(selection), indent=2).encode()
     path = out / RECORDS / _SELECTION
-    if path.exists():
-        if path.read_text(encoding="utf-8") != document:
-            raise UsageError(f"{out}: holds the export of other sequences, or in another format. Choose another folder")
-        return
-    if any(entry.name != RECORDS and not entry.name.startswith(".") for entry in out.iterdir()):
-        raise UsageError(f"{out}: is not empty. Choose another folder")
-    (out / PARTS).mkdir(parents=True, exist_ok=True)
-    write_durably(path, document.encode())
+    if not exists(path):
+        is_empty = all(name == RECORDS or name.startswith(".") for name in list_names(out))
+        if not is_empty and not exists(path):  # where there are no locks, another part may have begun meanwhile
+            raise UsageError(f"{out}: is not empty. Choose another folder")
+        if isinstance(out, Path):
+            (out / PARTS).mkdir(parents=True, exist_ok=True)
+        write_durably(path, document, expected=b"")
+    if read_file(path, _MOST_RECORD_BYTES) != document:
+        raise UsageError(f"{out}: holds the export of other sequences, or in another format. Choose another folder")
 
 
-def _record(out: Path, shard: int) -> Path:
-    return out / RECORDS / f"{shard:06}.json"
+def _record_name(shard: int) -> str:
+    return f"{shard:06}.json"
 
 
 def _run(jobs: Sequence[_Job], workers: int, progress: Progress, check: Callable[[], None]) -> None:
@@ -258,25 +264,39 @@ def _export_shard(job: _Job) -> int:
             count += len(clips)
             yield clips
 
-    # Two parts may export the same shard: each file gets its name once it is whole.
-    folder = job.out / RECORDS / f"{_UNPLACED}{job.run}~{job.shard:06}"
     try:
-        shutil.rmtree(folder, ignore_errors=True)  # of a worker that died
-        (folder / PARTS).mkdir(parents=True)
-        with pause_garbage_collection():
-            content = form.write(blocks(), Shard(folder, job.shard, library))
-        _place_files(folder, job.out)
+        # Two parts may export the same shard: each file gets its name once it is whole.
+        with _unplaced(job.out, job.run) as folder:
+            with pause_garbage_collection():
+                content = form.write(blocks(), Shard(folder, job.shard, library))
+            _place_files(folder, job.out)
     except PosegenError as error:
         raise JobError(str(error)) from error
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     record = {"clips": count, "left_out": left_out, "content": content}
-    write_durably(_record(job.out, job.shard), json.dumps(record).encode())
+    write_durably(job.out / RECORDS / _record_name(job.shard), json.dumps(record).encode())
     return job.shard
 
 
-def _place_files(folder: Path, out: Path) -> None:
-    """Move all files of a folder to the same places of another one, which is on the same disk."""
+def _unplaced_base(out: AnyPath) -> Path:
+    return out / RECORDS if isinstance(out, Path) else Path(tempfile.gettempdir())
+
+
+@contextmanager
+def _unplaced(out: AnyPath, run: str) -> Iterator[Path]:
+    """Make a folder of this machine for files that get their names in the export, and remove it at the end."""
+    folder = Path(tempfile.mkdtemp(prefix=f"{_UNPLACED}{run}~", dir=_unplaced_base(out)))
+    try:
+        (folder / PARTS).mkdir(parents=True)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _place_files(folder: Path, out: AnyPath) -> None:
+    """Move all files of a folder to the same places of another one, which is on the same disk or in a bucket."""
+    if isinstance(out, BucketPath):
+        upload_folder(folder, out)
+        return
     for parent, _, names in os.walk(folder):
         target = os.path.normpath(out / os.path.relpath(parent, folder))
         os.makedirs(target, exist_ok=True)
@@ -284,9 +304,35 @@ def _place_files(folder: Path, out: Path) -> None:
             os.replace(f"{parent}/{name}", f"{target}/{name}")
 
 
-def _remove_unplaced(out: Path, run: str, *, everything: bool) -> None:
+def _finish(out: AnyPath, form: ExportFormat, shards: Sequence[int], run: str) -> None:
+    """Write the files about all clips."""
+    contents = (record["content"] for record in _records(out, shards))
+    if isinstance(out, Path):
+        form.finish(out, contents)
+        return
+    with _unplaced(out, run) as folder:
+        is_whole = download_folder(out / PARTS, folder / PARTS)
+        if exists(out / RECORDS / _COMPLETE):  # another run has finished, and may have removed parts before they were read
+            return
+        if not is_whole:
+            raise PosegenError(f"{out}: another run has changed it meanwhile. Run the same command again")
+        form.finish(folder, contents)
+        shutil.rmtree(folder / RECORDS)
+        _place_files(folder, out)
+
+
+def _remove_parts(out: AnyPath) -> None:
+    if isinstance(out, Path):
+        if (out / PARTS).exists():
+            shutil.rmtree(out / PARTS)
+        return
+    for _ in map_files(out, lambda name: (out / PARTS / name).remove(), (out / PARTS).list()):
+        pass
+
+
+def _remove_unplaced(out: AnyPath, run: str, *, everything: bool) -> None:
     """Remove the folders of shards that workers of this run, of ended ones, or of any were writing when they died."""
-    for folder in (out / RECORDS).glob(f"{_UNPLACED}*"):
+    for folder in _unplaced_base(out).glob(f"{_UNPLACED}*"):
         name = folder.name.split("~")[1]
         if everything or name == run or has_ended(name):
             shutil.rmtree(folder, ignore_errors=True)
@@ -377,17 +423,21 @@ def _label(action: Array, library: Library) -> str:
     return library.actions[int((counts if counts.any() else standing).argmax())]
 
 
-def _records(out: Path, shards: Iterable[int]) -> Iterator[Mapping[str, Any]]:
+def _records(out: AnyPath, shards: Iterable[int]) -> Iterator[Mapping[str, Any]]:
     """Yield the records of shards."""
-    for shard in shards:
-        path = _record(out, shard)
-        try:
-            yield json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise PosegenError(f"{path}: is damaged. Delete {out} and run the same command again") from error
+    return map_files(out, lambda shard: _read_record(out, shard), shards)
 
 
-def _combine(out: Path, shards: Iterable[int]) -> tuple[int, dict[str, int]]:
+def _read_record(out: AnyPath, shard: int) -> Mapping[str, Any]:
+    path = out / RECORDS / _record_name(shard)
+    try:
+        record: Mapping[str, Any] = json.loads(read_file(path, _MOST_RECORD_BYTES))
+    except ValueError as error:
+        raise PosegenError(f"{path}: is damaged. Delete {out} and run the same command again") from error
+    return record
+
+
+def _combine(out: AnyPath, shards: Iterable[int]) -> tuple[int, dict[str, int]]:
     """Return the number of clips of shards, and what was left out."""
     clips, left_out = 0, Counter[str]()
     for record in _records(out, shards):

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from posegen.dataset.bucket import AnyPath, BucketPath, to_path
+from posegen.dataset.bucket import SCHEMES, AnyPath, BucketPath, to_path
 from posegen.dataset.read import open_dataset
 from posegen.dataset.splits import SPLITS
 from posegen.errors import PosegenError, UsageError
@@ -26,7 +26,6 @@ from posegen.quantities import human_bytes
 from posegen.wording import shown
 
 HF = "hf"
-_BUCKETS = ("s3://", "gs://", "az://")
 _REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
 _BLOCK = 1 << 20
 _NAMED = 3
@@ -72,7 +71,7 @@ def push(
 ) -> PushResult:
     """Upload sequences of a dataset, by default as Parquet files with a card.
 
-    Files that are there with equal size and SHA-256 are skipped, so that the same call resumes. In a repository of the Hub, all
+    Files that are there with equal size and hash are skipped, so that the same call resumes. In a repository of the Hub, all
     files appear at once, when the last one is uploaded.
 
     Parameters
@@ -80,8 +79,8 @@ def push(
     path : str, Path or BucketPath
         The dataset.
     target : str
-        ``USER/NAME`` for a dataset repository of the Hub, which is created; ``s3://BUCKET/PREFIX`` (also gs, az) for a bucket,
-        which exists.
+        ``USER/NAME`` for a dataset repository of the Hub, which is created; ``s3://BUCKET/PATH`` (also gs, az) for a folder of
+        a bucket, which exists.
     to : str, optional
         Name of the format; see :data:`posegen.plugins.EXPORTS`. Repositories of the Hub contain `hf`.
     splits, variants, where, workers, progress
@@ -142,17 +141,16 @@ def find_remote(target: str, to: str = HF, *, private: bool = False) -> Remote:
     UsageError
         If it names nothing, cannot contain the format, or a package is missing.
     """
-    if target.startswith(_BUCKETS):
-        require_extra("cloud")
+    if target.startswith(SCHEMES):
         from posegen.exchange.bucket import Bucket
 
         if private:
             raise UsageError("--private is for repositories of the Hub; the policy of a bucket decides who may read it")
         return Bucket(target)
     if not _REPOSITORY.fullmatch(target):
-        raise UsageError(f"cannot push to {shown(target)}. Name a repository of the Hub, USER/NAME, or s3://BUCKET/PREFIX")
+        raise UsageError(f"cannot push to {shown(target)}. Name a repository of the Hub, USER/NAME, or s3://BUCKET/PATH")
     if to != HF:
-        raise UsageError(f"--to {to}: repositories of the Hub contain {HF}. Push other formats to a bucket, s3://BUCKET/PREFIX")
+        raise UsageError(f"--to {to}: repositories of the Hub contain {HF}. Push other formats to a bucket, s3://BUCKET/PATH")
     require_extra("hub")
     from posegen.exchange.hub_repository import HubRepository
 

@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import ClassVar
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
@@ -161,8 +160,6 @@ class Hub(Handler):
 class S3(Handler):
     """One bucket: objects as files of ``objects`` with quoted names, and their metadata beside them."""
 
-    parts: ClassVar[dict[str, dict[int, bytes]]] = {}
-
     def handle_request(self, path: str, body: bytes) -> None:
         query = parse_qs(urlsplit(self.path).query, keep_blank_values=True)
         bucket, _, name = unquote(path).lstrip("/").partition("/")
@@ -174,29 +171,14 @@ class S3(Handler):
             self.answer(404, b"<Error><Code>NoSuchBucket</Code></Error>")
         elif not name and self.command == "GET":
             self.answer(200, self.listing(query.get("prefix", [""])[0]))
-        elif self.command == "PUT" and "uploadId" in query:
-            self.parts[query["uploadId"][0]][int(query["partNumber"][0])] = body
-            self.answer(200, ETag='"part"')
-        elif self.command == "POST" and "uploads" in query:
-            self.parts[name] = {}
-            about.write_text(json.dumps(self.metadata()))
-            self.answer(
-                200,
-                f"<InitiateMultipartUploadResult><UploadId>{escape(name)}</UploadId></InitiateMultipartUploadResult>".encode(),
-            )
         elif self.command == "POST" and "delete" in query:
             keys = re.findall(r"<Key>(.*?)</Key>", body.decode())
             for key in keys:
                 (self.folder / "objects" / key.replace("/", "%")).unlink()
             deleted = "".join(f"<Deleted><Key>{key}</Key></Deleted>" for key in keys)
             self.answer(200, f"<DeleteResult>{deleted}</DeleteResult>".encode())
-        elif self.command == "POST":
-            if (self.folder / "broken").exists():
-                self.answer(400, b"<Error><Code>InvalidPart</Code></Error>")
-                return
-            parts = self.parts[query["uploadId"][0]]
-            file.write_bytes(b"".join(parts[number] for number in sorted(parts)))
-            self.answer(200, b"<CompleteMultipartUploadResult><ETag>whole</ETag></CompleteMultipartUploadResult>")
+        elif self.command == "PUT" and (self.folder / "broken").exists():
+            self.answer(400, b"<Error><Code>InvalidRequest</Code></Error>")
         elif self.command == "PUT":
             file.write_bytes(body)
             about.write_text(json.dumps(self.metadata()))

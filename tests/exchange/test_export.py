@@ -401,7 +401,7 @@ def test_another_frame_rate_shows_the_same_scene(dataset, tmp_path: Path) -> Non
 def test_parts_export_what_one_run_exports(dataset: Any, tmp_path: Path, name: str) -> None:
     whole, out = tmp_path / "whole", tmp_path / "parts"
     expected = export(dataset.path, name, whole, workers=1)
-    left = out / ".posegen-export" / "writing~another-run~000000"
+    left = out / ".posegen-export" / "posegen-writing~another-run~000000"
     parts = [export(dataset.path, name, out, workers=1, part=part) for part in ("2/2", "3/3", "1/2", "1/2")]
     assert [part.nothing_to_do for part in parts] == [False, False, False, True]
     assert sum(part.clips for part in (*parts[:1], *parts[2:3])) == expected.clips

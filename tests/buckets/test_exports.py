@@ -1,0 +1,123 @@
+"""An export to a bucket has the objects that one to a folder has as files, also in parts, killed and beside others."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import posegen
+from posegen.cli.main import main
+from posegen.dataset.bucket import BucketPath
+from tests.buckets.servers import KEY, SECRET, Faults, Proxy, Server
+from tests.faults.forks import SETTINGS
+from tests.faults.truth import copy, files_of
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dataset of 10 samples in three shards; read-only."""
+    path = tmp_path_factory.mktemp("exported") / "dataset"
+    posegen.generate(posegen.load_config("smoke", SETTINGS), samples=10, workers=1, out=path)
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in which files wait for their upload."""
+    path = tmp_path / "waiting"
+    path.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(path))
+    monkeypatch.setenv("TMPDIR", str(path))
+    return path
+
+
+def start(dataset: Path, form: str, out: BucketPath, *options: str, **environment: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "posegen", "export", str(dataset), "--to", form, "-o", str(out), "--workers=1", *options]
+    return subprocess.Popen(command, cwd=ROOT, env=os.environ | environment, stderr=subprocess.PIPE, text=True)
+
+
+def finish(*runs: subprocess.Popen[str]) -> None:
+    for run in runs:
+        messages = run.communicate()[1]
+        assert run.returncode == 0, messages
+
+
+def assert_same(out: BucketPath, dataset: Path, form: str, folder: Path) -> None:
+    """Assert that an export equals one to a folder, and that no file waits for its upload."""
+    assert list(folder.iterdir()) == []
+    whole = folder / "whole"
+    posegen.export(dataset, form, whole, workers=1)
+    assert files_of(out) == files_of(whole)
+    for name in files_of(whole):
+        data = (out / name).read()
+        assert data == (whole / name).read_bytes()
+        assert not any(secret.encode() in data for secret in (KEY, SECRET))
+
+
+@pytest.mark.parametrize(
+    "form", ["bvh", pytest.param("hf", marks=pytest.mark.slow), pytest.param("coco", marks=pytest.mark.slow)]
+)
+def test_parts_export_what_one_run_exports_to_a_folder(
+    form: str, dataset: Path, proxy: Proxy, bucket: BucketPath, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, source = bucket / "exported", bucket / "dataset"
+    copy(dataset, source)
+    command = ["export", str(source), "--to", form, "-o", str(out), "--workers=1", "--json"]
+    shown = []
+    for part in ("2/2", "1/2", "1/2", "all", "all"):
+        proxy.take_log()
+        assert main([*command, "--part", part]) == 0
+        shown.append(json.loads(capsys.readouterr().out))
+    assert [each["nothing_to_do"] for each in shown] == [False, False, True, False, True]
+    assert [each["clips"] for each in shown] == [8, 12, 12, 20, 20]
+    assert not any(line[0] == "PUT" for line in proxy.take_log())  # the last run
+    assert_same(out, dataset, form, folder)
+
+
+def test_another_export_and_other_objects_are_kept(
+    dataset: Path, bucket: BucketPath, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = bucket / "exported"
+    posegen.export(dataset, "bvh", out, workers=1)
+    assert main(["export", str(dataset), "--to=bvh", "-o", str(out), "--split=test"]) == 2
+    assert f"{out}: holds the export of other sequences, or in another format. Choose another" in capsys.readouterr().err
+    assert main(["export", str(dataset), "--to=bvh", "-o", str(bucket)]) == 2
+    assert f"{bucket}: is not empty" in capsys.readouterr().err
+    assert_same(out, dataset, "bvh", folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["bvh", "hf"])
+def test_an_export_survives_kills_and_requests_that_fail(
+    form: str, dataset: Path, server: Server, bucket: BucketPath, folder: Path, tmp_path: Path
+) -> None:
+    out = bucket / "exported"
+    proxy = Proxy(server.address, tmp_path / "log.txt", Faults(share=0.05))
+    try:
+        for step in ("placing#1", "placing#3", "placing#2"):
+            run = start(dataset, form, out, AWS_ENDPOINT_URL=proxy.address, POSEGEN_CRASH_AT=step)
+            run.communicate()
+            assert run.returncode == -signal.SIGKILL
+        finish(start(dataset, form, out, AWS_ENDPOINT_URL=proxy.address))
+    finally:
+        proxy.stop()
+    assert_same(out, dataset, form, folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["webdataset", "hf"])
+def test_exports_at_the_same_time_make_one(form: str, dataset: Path, bucket: BucketPath, folder: Path) -> None:
+    out = bucket / "exported"
+    runs = [start(dataset, form, out, f"--part={part}") for part in ("1/2", "2/2", "1/1")]
+    finish(*runs)
+    finish(*[start(dataset, form, out) for _ in range(3)])
+    posegen.export(dataset, form, out, workers=1)
+    assert_same(out, dataset, form, folder)
