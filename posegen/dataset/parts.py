@@ -120,10 +120,12 @@ def part_of_job(environment: Mapping[str, str]) -> tuple[Part, str] | None:
 
 def _variable(environment: Mapping[str, str], name: str, default: str = "") -> int:
     text = environment.get(name) or default
-    if not re.fullmatch(r"[0-9]{1,9}", text):
+    if not text:
         index = _SLURM if environment.get(_SLURM) else _KUBERNETES
-        given = f"is {shown(text)}, and must be a number" if text else "is not"
-        raise UsageError(f"{index} is set, which numbers the parts of a dataset, but {name} {given}. Set it, or s{_FIX[1:]}")
+        msg = f"{index} is set, which numbers the parts of a dataset, but {name} is not. Set it to the number of parts, or"
+        raise UsageError(f"{msg} s{_FIX[1:]}")
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        raise UsageError(f"{name}: must be a number, not {shown(text)}. {_FIX}")
     return int(text)
 
 

@@ -57,11 +57,11 @@ def test_a_part_that_is_none_is_refused(text: str, message: str) -> None:
     [
         (
             {"JOB_COMPLETION_INDEX": "0"},
-            "but POSEGEN_PARTS is not. Set it, or state the part, .* with --part all",
+            "POSEGEN_PARTS is not. Set it to the number of parts, or state .* --part all",
         ),
         ({"JOB_COMPLETION_INDEX": "8", "POSEGEN_PARTS": "8"}, "part 9/8: the number must be from 1 to the number of parts"),
-        ({"SLURM_ARRAY_TASK_ID": "7"}, "but SLURM_ARRAY_TASK_COUNT is not. Set it, or state"),
-        ({"SLURM_ARRAY_TASK_ID": "x", "SLURM_ARRAY_TASK_COUNT": "8"}, "SLURM_ARRAY_TASK_ID is 'x', and must be a number"),
+        ({"SLURM_ARRAY_TASK_ID": "7"}, "but SLURM_ARRAY_TASK_COUNT is not. Set it to the number of parts"),
+        ({"SLURM_ARRAY_TASK_ID": "x", "SLURM_ARRAY_TASK_COUNT": "8"}, "SLURM_ARRAY_TASK_ID: must be a number, not 'x'"),
         ({**ARRAY, "SLURM_ARRAY_TASK_ID": "4"}, "not evenly spaced"),
         (
             {**ARRAY, "SLURM_ARRAY_TASK_ID": "5", "SLURM_ARRAY_TASK_STEP": "1"},
@@ -148,7 +148,7 @@ def test_in_an_array_of_jobs_each_makes_its_part(
     command = ["generate", "--config", "smoke", *settings, "--workers=1", "--samples=14", "--out", path]
     monkeypatch.setenv("JOB_COMPLETION_INDEX", "1")
     assert main(command) == 2
-    assert "but POSEGEN_PARTS is not. Set it" in capsys.readouterr().err
+    assert "but POSEGEN_PARTS is not. Set it to the number of parts" in capsys.readouterr().err
     monkeypatch.setenv("POSEGEN_PARTS", "3")
     assert main([*command, "--quiet"]) == 0
     note = "part 2 of 3, from JOB_COMPLETION_INDEX; --part all does everything\n"
