@@ -34,8 +34,9 @@ WITHOUT_ORACLE = {
     },
     "posegen.exchange.kernels.decimals": {TRIVIAL: "fill_decimals"},
     "posegen.exchange.kernels.features263": {
-        TOGETHER: "set_lengths _bone_length face_ahead _half_angle fill_headings fill_features _turn_bone _fill_rotations "
-        "add_moments"
+        TOGETHER: "set_lengths _bone_length face_ahead _half_angle fill_headings fill_columns _turn_steps _mark_still "
+        "_turn_bone _fill_rotations add_moments",
+        CALLER: "fill_clip",
     },
     "posegen.hashing": {TRIVIAL: "_count_odd_bits"},
     "posegen.motion.arms": {

@@ -28,7 +28,7 @@ import numpy as np
 from posegen.arrays import Array
 from posegen.bodies import body_offsets
 from posegen.errors import UsageError
-from posegen.exchange.kernels.features263 import face_ahead, fill_features, fill_headings, set_lengths
+from posegen.exchange.kernels.features263 import fill_clip
 from posegen.scene import empty_scenes
 from posegen.skeleton import JOINTS, PARENTS
 
@@ -108,13 +108,13 @@ def features_of(joints: Array, skeleton: Skeleton263) -> tuple[Array, Array]:
     clips, frames = joints.shape[:2]
     places = np.empty((clips, frames, len(JOINTS), 3), np.float32)
     features = np.empty((clips, frames - 1, WIDTH), np.float32)
+    given, moved = np.empty((2, len(JOINTS), 3, frames), np.float32)
     ahead, turns = np.empty((2, frames + 2 * _RADIUS), np.float32), np.empty((2, frames), np.float32)
-    lengths, bones = skeleton.lengths.astype(np.float32), np.empty((len(JOINTS), 4, frames - 1))
+    bones, columns = np.empty((len(JOINTS), 4, frames - 1)), np.empty((WIDTH, frames - 1), np.float32)
+    room, lengths = (given, moved, ahead, turns, bones, columns), skeleton.lengths.astype(np.float32)
     for clip in range(clips):
-        set_lengths(np.ascontiguousarray(joints[clip], np.float32), lengths, places[clip])
-        face_ahead(places[clip])
-        fill_headings(places[clip], _WEIGHTS, ahead, turns)
-        fill_features(places[clip], turns, _BONE_AXES, bones, features[clip])
+        own = np.ascontiguousarray(joints[clip], np.float32)
+        fill_clip(own, lengths, _WEIGHTS, _BONE_AXES, *room, places[clip], features[clip])
     features[..., 0] = np.arcsin(features[..., 0])
     return features, places
 
