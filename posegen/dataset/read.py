@@ -379,9 +379,9 @@ class Dataset:
         variants = len(self.header.variants)
         return self._cached_table(shard).slice(position * variants, variants).to_pylist()  # type: ignore[no-any-return]
 
-    def table(self, shard: int) -> pa.Table:
-        """Read the table of the sequences of a shard."""
-        return read_table(self._files, shard)
+    def table(self, shard: int, columns: Sequence[str] | None = None) -> pa.Table:
+        """Read the table of the sequences of a shard, or columns of it by their Parquet paths."""
+        return read_table(self._files, shard, columns)
 
     def matching(self, shard: int, where: str) -> pa.Table:
         """Read the rows of a shard for which an SQL condition holds.

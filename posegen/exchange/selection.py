@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
-import numpy as np
 import pyarrow.compute as pc
 
 from posegen.dataset.read import Dataset
@@ -15,6 +15,8 @@ from posegen.errors import PosegenError, UsageError
 from posegen.exchange.export_format import ExportFormat
 from posegen.wording import did_you_mean, shown
 
+_ESTIMATED = ("sample", "variant", "length", "actors.list.element.person")
+"""Columns that an estimate reads."""
 _MEASURED_SHARDS = 8
 """Shards whose rows an estimate reads; more only as long as they have no clip."""
 
@@ -84,11 +86,15 @@ def scale_frames(frames: int, fps: int, to: int) -> int:
 
 def choose(dataset: Dataset, shard: int, selection: Selection) -> dict[tuple[int, str], str]:
     """Return the split of each selected sequence of a shard by sample and variant."""
-    table = dataset.matching(shard, selection.where) if selection.where else dataset.table(shard)
-    samples, seed = np.unique(table.column("sample").to_numpy()), dataset.config.seed
-    splits = {int(sample): split for split in selection.splits for sample in in_split(seed, samples, split)}
-    pairs = zip(table.column("sample").to_pylist(), table.column("variant").to_pylist(), strict=True)
-    return {(sample, name): splits[sample] for sample, name in pairs if sample in splits and name in selection.variants}
+    header = dataset.header
+    samples = range(shard * header.shard, shard * header.shard + header.count(shard))
+    splits = {int(sample): split for split in selection.splits for sample in in_split(header.seed, samples, split)}
+    pairs: Iterable[tuple[int, str]] = product(splits, selection.variants)
+    if selection.where:
+        table = dataset.matching(shard, selection.where)
+        found = {*zip(table["sample"].to_pylist(), table["variant"].to_pylist(), strict=True)}
+        pairs = (pair for pair in pairs if pair in found)
+    return {(sample, name): splits[sample] for sample, name in pairs}
 
 
 def why_unfit(form: ExportFormat, actors: int, frames: int) -> str:
@@ -121,7 +127,7 @@ def estimate_bytes(dataset: Dataset, form: ExportFormat, selection: Selection, s
     """
     frames, left_out, read = 0, Counter[str](), 0
     for read, shard in enumerate(shards, 1):
-        chosen, table = choose(dataset, shard, selection), dataset.table(shard)
+        chosen, table = choose(dataset, shard, selection), dataset.table(shard, _ESTIMATED)
         sequences = zip(table["sample"].to_pylist(), table["variant"].to_pylist(), strict=True)
         actors = pc.list_value_length(table["actors"]).to_pylist()
         for sequence, people, length in zip(sequences, actors, table["length"].to_pylist(), strict=True):
