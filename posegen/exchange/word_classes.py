@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -44,28 +44,33 @@ class Tagger:
     """
 
     verbs: Mapping[str, str]
+    _known: dict[tuple[str, bool], tuple[str, bool]] = field(default_factory=dict, repr=False, compare=False)
 
     def tagged(self, text: str) -> str:
         """Return the words of a text with their classes; nouns and verbs in their base form."""
         words = _WORDS.findall(text.lower().replace("-", ""))
-        found, before = [], ("", "")
+        found, as_noun = [], False
         for word, following in zip(words, [*words[1:], ""], strict=True):
-            name, base = self._classify(word, before, following)
-            found.append(f"{base}/{name}")
-            before = (word, name)
+            if word == "to":
+                is_particle = following in self.verbs and following not in _CLASSES
+                token, as_noun = "to/PART" if is_particle else "to/ADP", False
+            else:
+                key = (word, as_noun)
+                if key not in self._known:
+                    self._known[key] = self._classify(word, as_noun)
+                token, as_noun = self._known[key]
+            found.append(token)
         return " ".join(found)
 
-    def _classify(self, word: str, before: tuple[str, str], following: str) -> tuple[str, str]:
-        """Return class and base form of a word between others."""
-        last, last_class = before
-        if word == "to":
-            return ("PART" if following in self.verbs and following not in _CLASSES else "ADP"), word
-        as_noun = last_class in _BEFORE_NOUNS or last in _POSSESSIVE
+    def _classify(self, word: str, as_noun: bool) -> tuple[str, bool]:
+        """Return a word with its class, and whether a form of a verb behind it is a noun; `as_noun` is so for this word."""
         if word in self.verbs and word not in _CLASSES and (word.endswith(("ing", "ed")) or not as_noun):
-            return "VERB", self.verbs[word]
-        if word in _CLASSES:
-            return _CLASSES[word], word
-        return "NOUN", _singular(word)
+            name, base = "VERB", self.verbs[word]
+        elif word in _CLASSES:
+            name, base = _CLASSES[word], word
+        else:
+            name, base = "NOUN", _singular(word)
+        return f"{base}/{name}", name in _BEFORE_NOUNS or word in _POSSESSIVE
 
 
 @lru_cache(maxsize=4)
