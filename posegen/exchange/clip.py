@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from posegen.arrays import Array
+from posegen.library.load import Library
 
 
 @dataclass(frozen=True)
@@ -27,10 +31,12 @@ class Clip:
         Offset of each joint from its parent in the rest pose of :mod:`posegen.skeleton`, metres.
     contact : uint8 [frame, point]
         1 while a point of :data:`posegen.skeleton.CONTACTS` touches something.
+    action : uint16 [frame, part]
+        Index of the action of each body part.
+    library : Library
+        Of these actions.
     stature : float
         Metres.
-    label : str
-        The action with the most labels of body parts over the frames; standing only if there is no other.
     captions : tuple of str
         Of the sequence; they describe all its actors.
     actor, actors : int
@@ -48,13 +54,23 @@ class Clip:
     joints: Array
     offsets: Array
     contact: Array
+    action: Array
+    library: Library
     stature: float
-    label: str
     captions: tuple[str, ...]
     actor: int
     actors: int
     fields: Mapping[str, Array]
     row: Mapping[str, Any]
+
+    @cached_property
+    def label(self) -> str:
+        """The action with the most labels of body parts over the frames; standing only if there is no other."""
+        actions = self.library.actions
+        counts = np.bincount(self.action.ravel(), minlength=len(actions))[: len(actions)]
+        standing = counts.copy()
+        counts[self.library.index("stand")] = 0
+        return actions[int((counts if counts.any() else standing).argmax())]
 
 
 def clip_name(sample: int, variant: str, actor: int) -> str:

@@ -296,12 +296,19 @@ def _place_files(folder: Path, out: AnyPath) -> None:
     """Move all files of a folder to the same places of another one, which is on the same disk or in a bucket."""
     if isinstance(out, BucketPath):
         upload_folder(folder, out)
-        return
-    for parent, _, names in os.walk(folder):
-        target = os.path.normpath(out / os.path.relpath(parent, folder))
-        os.makedirs(target, exist_ok=True)
-        for name in names:  # thousands: plain strings, and no other call of the system
-            os.replace(f"{parent}/{name}", f"{target}/{name}")
+    else:
+        _move_files(str(folder), str(out))
+
+
+def _move_files(folder: str, target: str) -> None:
+    with os.scandir(folder) as entries:
+        for entry in entries:  # thousands: no other call of the system for each
+            place = f"{target}/{entry.name}"
+            if entry.is_dir():
+                os.makedirs(place, exist_ok=True)
+                _move_files(entry.path, place)
+            else:
+                os.replace(entry.path, place)
 
 
 def _finish(out: AnyPath, form: ExportFormat, shards: Sequence[int], run: str) -> None:
@@ -405,22 +412,15 @@ def _clips(
             joints=sequences.joints[at][frames],
             offsets=offsets[at],
             contact=sequences.contact[at][frames],
+            action=sequences.action[at][frames],
+            library=sequences.library,
             stature=row["actors"][actor]["stature"] * row["parameters"]["scale"],
-            label=_label(sequences.action[at][frames], sequences.library),
             captions=tuple(caption["text"] for caption in row["captions"]),
             actor=actor,
             actors=len(row["actors"]),
             fields={name: values[at][frames] for name, values in fields.items()},
             row=row,
         )
-
-
-def _label(action: Array, library: Library) -> str:
-    """Return the action with the most labels of body parts in a clip; standing only if there is no other."""
-    counts = np.bincount(action.ravel(), minlength=len(library.actions))[: len(library.actions)]
-    standing = counts.copy()
-    counts[library.index("stand")] = 0
-    return library.actions[int((counts if counts.any() else standing).argmax())]
 
 
 def _records(out: AnyPath, shards: Iterable[int]) -> Iterator[Mapping[str, Any]]:

@@ -23,15 +23,20 @@ def write_npy(path: str, values: Array) -> None:
     values : ndarray
         In C order.
     """
-    write_bytes(path, _header(values.shape, values.dtype.str), values.data)
+    header = _header(values.shape, values.dtype.str)
+    _write(path, [header, values.data], len(header) + values.nbytes)
 
 
-def write_bytes(path: str, *parts: bytes | memoryview) -> None:
-    """Write parts to a file at once: a buffered file of Python takes about twice as many calls of the system."""
+def write_bytes(path: str, data: bytes) -> None:
+    """Write a file at once: a buffered file of Python takes about twice as many calls of the system."""
+    _write(path, [data], len(data))
+
+
+def _write(path: str, parts: list[bytes | memoryview], size: int) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
     try:
-        written, left = os.writev(descriptor, parts), sum(memoryview(part).nbytes for part in parts)
-        if written < left:  # a full disk is reported by the next call
+        written = os.writev(descriptor, parts)
+        if written < size:  # a full disk is reported by the next call
             rest = memoryview(b"".join(parts))[written:]
             while rest:
                 rest = rest[os.write(descriptor, rest) :]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import chain
@@ -44,18 +45,23 @@ def write_texts(
     encode : callable
         Returns the arrays of a clip by folder.
     """
-    (shard.folder / "texts").mkdir(exist_ok=True)
-    tagged = lru_cache(_TEXTS)(library_tagger(shard.library).tagged)  # variants share texts
-    moments, names = Moments(width), dict[str, list[str]]()
+    tagger = library_tagger(shard.library)
+
+    @lru_cache(_TEXTS)  # variants share texts
+    def line(text: str) -> str:
+        return f"{text}#{tagger.tagged(text)}#0.0#0.0\n"
+
+    out, made, moments, names = str(shard.folder), set[str](), Moments(width), dict[str, list[str]]()
     for clip in chain.from_iterable(blocks):
         arrays = encode(clip)
+        if not made:
+            made = {*arrays, "texts"}
+            for name in made:
+                os.makedirs(f"{out}/{name}", exist_ok=True)
         for name, values in arrays.items():
-            if not names:
-                (shard.folder / name).mkdir(parents=True, exist_ok=True)
-            write_npy(f"{shard.folder}/{name}/{clip.name}.npy", values)
+            write_npy(f"{out}/{name}/{clip.name}.npy", values)
+        write_bytes(f"{out}/texts/{clip.name}.txt", "".join(map(line, clip.captions)).encode())
         moments.add(arrays[folder])
-        lines = "".join(f"{text}#{tagged(text)}#0.0#0.0\n" for text in clip.captions)
-        write_bytes(f"{shard.folder}/texts/{clip.name}.txt", lines.encode())
         names.setdefault(clip.split, []).append(clip.name)
     return {"names": names, **moments.as_data()}
 
