@@ -21,6 +21,7 @@ from posegen.generation.status import find_status
 SameContent = Callable[[Path, Path], None]
 
 
+NOTE = "part 2 of 3, from JOB_COMPLETION_INDEX; --part all does everything\n"
 ARRAY = {"SLURM_ARRAY_TASK_MIN": "1", "SLURM_ARRAY_TASK_MAX": "9", "SLURM_ARRAY_TASK_STEP": "4", "SLURM_ARRAY_TASK_COUNT": "3"}
 
 
@@ -151,27 +152,35 @@ def test_in_an_array_of_jobs_each_makes_its_part(
     assert "but POSEGEN_PARTS is not. Set it to the number of parts" in capsys.readouterr().err
     monkeypatch.setenv("POSEGEN_PARTS", "3")
     assert main([*command, "--quiet"]) == 0
-    note = "part 2 of 3, from JOB_COMPLETION_INDEX; --part all does everything\n"
-    assert capsys.readouterr().err == note
+    assert capsys.readouterr().err == NOTE
     assert main([*command, "--part=3/3"]) == 0
-    assert note not in capsys.readouterr().err
+    assert NOTE not in capsys.readouterr().err
     assert main(["finish", path]) == 1
     assert "--part 1/3, with the other options as before, or --part all" in capsys.readouterr().out
     assert main([*command, "--part=all"]) == 0
     printed = capsys.readouterr()
-    assert note not in printed.err
+    assert NOTE not in printed.err
     assert "It holds 14 samples" in printed.out
+
+
+@pytest.mark.slow
+def test_in_an_array_of_jobs_each_does_its_part_of_other_stages(
+    fourteen: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(shutil.copytree(fourteen, tmp_path / "dataset"))
+    monkeypatch.setenv("JOB_COMPLETION_INDEX", "1")
+    monkeypatch.setenv("POSEGEN_PARTS", "3")
     shown = []
     for stage in (["derive", "--add=stick"], ["verify"], ["export", "--to=bvh", f"--out={tmp_path}/bvh"], ["embed"]):
         for part in ([], ["--part=all"]):
             options = [*stage[1:], *([] if stage[0] in ("verify", "embed") else ["--workers=1"]), *part]
             assert main([stage[0], path, *options]) == 0
-            shown.append(note in capsys.readouterr().err)
+            shown.append(NOTE in capsys.readouterr().err)
     assert shown == [True, False] * 4
     assert len(list((tmp_path / "bvh").rglob("*.bvh"))) == 70
     (tmp_path / "texts.txt").write_text("a person walks\n", encoding="utf-8")
     assert main(["embed", str(tmp_path / "texts.txt")]) == 0
-    assert note not in capsys.readouterr().err
+    assert NOTE not in capsys.readouterr().err
     assert main(["embed", path, "--pairs"]) == 2
     assert "Run the command again with --part all" in capsys.readouterr().err
 
