@@ -124,7 +124,7 @@ def choose_part(text: str | None, output: Output) -> Part | None:
     from posegen.dataset.parts import EVERYTHING, parse_part, part_of_job
 
     if text is not None:
-        return None if text == EVERYTHING else parse_part(text)
+        return parse_part(text)
     found = part_of_job(os.environ)
     if found is None:
         return None

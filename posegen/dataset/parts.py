@@ -70,7 +70,7 @@ class Part:
 
 
 def parse_part(part: Part | str | None) -> Part | None:
-    """Return a part that is given as text, such as ``3/16``; any other value as it is.
+    """Return a part that is given as text, such as ``3/16``; None for ``all``; any other value as it is.
 
     Raises
     ------
@@ -79,6 +79,8 @@ def parse_part(part: Part | str | None) -> Part | None:
     """
     if not isinstance(part, str):
         return part
+    if part == EVERYTHING:
+        return None
     match = _PART.fullmatch(part)
     if match is None:
         raise UsageError(f"--part {shown(part)}: must be such as 3/16, the third of 16 parts, or {EVERYTHING}")

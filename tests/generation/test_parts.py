@@ -40,6 +40,10 @@ def test_the_part_of_a_job_is_read(environment: dict[str, str], part: Part) -> N
     assert part_of_job(environment) == (part, index)
 
 
+def test_a_part_is_read() -> None:
+    assert [parse_part(part) for part in ("3/16", "all", Part(1, 2), None)] == [Part(3, 16), None, Part(1, 2), None]
+
+
 def test_without_an_index_there_is_no_part() -> None:
     assert part_of_job({"POSEGEN_PARTS": "5", "SLURM_ARRAY_TASK_COUNT": "8"}) is None
 
