@@ -390,7 +390,7 @@ def test_pictures(options: list[str], message: str, refused: Refused) -> None:
         (["generate", "extra"], "unexpected extra argument (extra)"),
         (["diff", "one"], "Missing argument 'B'"),
         (["train", "smoke"], "Missing option '--task' (Task: action, retrieval, motion,"),
-        (["export", "data", "--to", "bvh"], "Missing option '-o' / '--out' (Folder to write); see posegen export --help"),
+        (["export", "data", "--to", "bvh"], "'--out' (Folder to write, or s3://BUCKET/PATH); see posegen export --help"),
         (["config", "diff", "smoke", "smok"], "did you mean 'smoke'?"),
         (["config", "show", "smoke", "--set=frames=1"], "--set frames: must be at least 10 (got 1)"),
         (["show", "-o", "a.gif"], "nothing to draw; pass"),
