@@ -42,22 +42,45 @@ def test_the_unit_is_guessed_by_the_legs(scale: float, unit: str, tmp_path: Path
     assert 1.4 < height < 1.7
 
 
-def test_other_conventions_are_known(tmp_path: Path) -> None:
-    asf = ("femur", "tibia", "foot", "toes", "clavicle", "humerus", "radius", "wrist")
-    names = {
-        "pelvis": "root",
-        "neck": "lowerneck",
-        "head": "head",
-        "spine1": "lowerback",
-        "spine2": "upperback",
-        "spine3": "thorax",
-    }
+SPINE = ("pelvis", "spine1", "spine2", "spine3", "neck", "head")
+ARM = ("collar", "shoulder", "elbow", "wrist")
+FLAVOURS = {
+    "LAFAN1": (
+        "CMU, Mixamo or LAFAN1",
+        "Hips Spine Spine1 Spine2 Neck Head",
+        "UpLeg Leg Foot Toe",
+        "Shoulder Arm ForeArm Hand",
+    ),
+    "CMU": (
+        "CMU, Mixamo or LAFAN1",
+        "Hips LowerBack Spine Spine1 Neck Head",
+        "UpLeg Leg Foot ToeBase",
+        "Shoulder Arm ForeArm Hand",
+    ),
+    "BONES-SEED": ("SOMA", "Hips Spine1 Spine2 Chest Neck1 Head", "Leg Shin Foot ToeBase", "Shoulder Arm ForeArm Hand"),
+    "Biovision": ("Biovision", "Hips Chest Chest2 Chest3 Neck Head", "Hip Knee Ankle Toe", "Collar Shoulder Elbow Wrist"),
+    "SMPL": ("SMPL", "Pelvis Spine1 Spine2 Spine3 Neck Head", "Hip Knee Ankle Foot", "Collar Shoulder Elbow Wrist"),
+    "HDM05": (
+        "ASF",
+        "root lowerback upperback thorax lowerneck head",
+        "femur tibia foot toes",
+        "clavicle humerus radius wrist",
+    ),
+}
+"""Convention that is found, and the names of spine, leg and arm, by the program or dataset that writes them."""
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_other_conventions_are_known(flavour: str, tmp_path: Path) -> None:
+    convention, spine, leg, arm = FLAVOURS[flavour]
+    names = dict(zip(SPINE, spine.split(), strict=True))
     for side in ("left", "right"):
-        ours = (*LEG, "collar", "shoulder", "elbow", "wrist")
-        names |= {f"{side}_{own}": side[0] + name for own, name in zip(ours, asf, strict=True)}
-    figure = read_bvh_figure(write(tmp_path, bvh_text([{}] * 2, names)))
-    same = read_bvh_figure(write(tmp_path, bvh_text([{}] * 2)))
-    assert figure.convention == "ASF"
+        prefix = side[0] if convention == "ASF" else side.capitalize()
+        names |= {f"{side}_{ours}": prefix + name for ours, name in zip((*LEG, *ARM), f"{leg} {arm}".split(), strict=True)}
+    bent = {"left_knee": (0.0, 60.0, 0.0), "right_shoulder": (-80.0, 0.0, 0.0)}
+    figure = read_bvh_figure(write(tmp_path, bvh_text([{}, bent], names)))
+    same = read_bvh_figure(write(tmp_path, bvh_text([{}, bent])))
+    assert figure.convention == convention
     np.testing.assert_allclose(figure.joints, same.joints)
 
 
