@@ -8,17 +8,20 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-FOLDER = Path(__file__).parents[1] / ".cache" / "kernels"
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / ".cache" / "kernels"
 
 
 def compile_kernels() -> None:
     """Compile the kernels unless that has been done for these sources."""
     os.environ.setdefault("POSEGEN_KERNEL_CACHE", str(FOLDER))
     from posegen import load_config, synthesize
-    from posegen.kernels import cache_folder
+    from posegen.kernels import KERNEL_PACKAGES, cache_folder
 
-    stamp = cache_folder() / "compiled"
-    if not stamp.exists():
+    package, stamp = ROOT / "posegen", cache_folder() / "compiled"
+    sources = [*package.glob("*.py"), *(source for name in KERNEL_PACKAGES for source in (package / name).rglob("*.py"))]
+    # numba compiles a source with another time again, also if its content is the same, as after a checkout.
+    if not stamp.exists() or stamp.stat().st_mtime < max(source.stat().st_mtime for source in sources):
         synthesize(load_config("crowd"), range(2))
         # Tests call the kernel of one actor by itself; posegen has it inlined.
         from tests.motion.acted import acted

@@ -14,7 +14,7 @@ from benchmarks.measure import kill_family, posegen
 from posegen.training.cluster import Member, member
 from tests.training.tiny import SETTINGS
 
-STEPS = 120
+STEPS = 60
 
 
 def arguments(*overrides: str) -> list[str]:
