@@ -186,10 +186,10 @@ def test_a_knee_gives_way_before_it_is_folded() -> None:
     solve_knee(0, len(near), THIGH, SHANK, leg)
     hip, knee, ankle = (part(leg, row) for row in (HIP_X, KNEE_X, ANKLE_X))
     bend = np.degrees(np.arccos(((knee - hip) * (ankle - knee)).sum(0) / (THIGH * SHANK)))
-    assert bend.max() < 150
+    assert bend.max() < 157
     assert (np.diff(bend) < 0).all()
     asked = np.degrees(np.arccos(np.clip((THIGH**2 + SHANK**2 - near**2) / (2 * THIGH * SHANK), -1, 1)))
-    np.testing.assert_allclose(bend[asked > 35], 180 - asked[asked > 35], atol=0.1)
+    np.testing.assert_allclose(bend[asked > 26], 180 - asked[asked > 26], atol=0.1)
 
 
 def test_the_knee_of_a_prone_body_bends_down() -> None:
