@@ -20,6 +20,7 @@ from benchmarks.usefulness.clips import Clips, shared_clips
 from benchmarks.usefulness.definitions import AMPLIFIED_REPETITIONS, BODIES, IMPORTED, PRETRAINING_SAMPLES, REPETITIONS
 from benchmarks.usefulness.results import AMPLIFICATION, PRETRAINING, Result, have, read, write
 from benchmarks.usefulness.trials import Trial, amplified_trials, trials
+from posegen.config.schema import CONTENT_VERSION
 from posegen.errors import UsageError
 
 
@@ -95,7 +96,7 @@ def _kept(facts: Mapping[str, Any], section: str) -> tuple[list[Result], float]:
     except FileNotFoundError:
         return [], 0.0
     if document["facts"] != facts:
-        msg = "the kept results are of other mocap clips or families; measure all of it anew, without --missing"
+        msg = "the kept results are of other motion, mocap clips or families; measure all of it anew, without --missing"
         raise UsageError(msg)
     return results, float(document["seconds"])
 
@@ -103,6 +104,7 @@ def _kept(facts: Mapping[str, Any], section: str) -> tuple[list[Result], float]:
 def _facts(clips: Clips, section: str) -> dict[str, Any]:
     """Return the facts about the clips that the page shows."""
     facts: dict[str, Any] = {
+        "content_version": CONTENT_VERSION,
         "families": dict(Counter(clips.families)),
         "persons": len(set(clips.persons)),
         "parts": [

@@ -67,7 +67,7 @@ def _took(command: str, document: Mapping[str, Any], results: Sequence[Result]) 
     repetitions = f"{high} repetition{'s' * (high > 1)}" if low == high else f"{low} to {high} repetitions"
     machine = f"{machine_sentence(document['machine'])}, torch {document['machine']['torch']}"
     took = f"`{command}` took {document['seconds'] / 60:.0f} minutes of one core's time"
-    return f"{took} for {repetitions}; {machine}."
+    return f"{took} for {repetitions}, with content version {document['facts']['content_version']}; {machine}."
 
 
 def _facts(facts: Mapping[str, Any]) -> dict[str, str]:

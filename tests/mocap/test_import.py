@@ -176,7 +176,7 @@ def test_rotations_of_smpl_are_read(tmp_path: Path) -> None:
 
 
 def test_actions_that_no_library_can_hold_are_refused_by_name() -> None:
-    action = clip_action(clips_of("kick")[0], FPS, "a.bvh")
+    action = clip_action(clips_of("squat")[0], FPS, "a.bvh")
     assert find_fault("a.bvh", action) is None
     far = {"cycle_keys": [{"at": 0.5, "pose": {"far_foot_forward": 3.06}}]}
     fault = find_fault("a.bvh", replace(action, paced=lambda *stages: action.paced(*stages) | far))

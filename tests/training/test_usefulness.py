@@ -257,7 +257,12 @@ def amplified_results() -> list[Result]:
 
 
 def test_the_page_shows_the_results(tmp_path: Path) -> None:
-    facts = {"families": {"walk": 7, "run": 3}, "persons": 5, "parts": [{"persons": 2, "clips": 4}, {"persons": 3, "clips": 6}]}
+    facts = {
+        "content_version": 9,
+        "families": {"walk": 7, "run": 3},
+        "persons": 5,
+        "parts": [{"persons": 2, "clips": 4}, {"persons": 3, "clips": 6}],
+    }
     write(PRETRAINING, results(), facts, 1260, tmp_path)
     write(AMPLIFICATION, amplified_results(), facts | {"imported": ["walk"]}, 300, tmp_path)
     made = page.page(tmp_path)
