@@ -39,23 +39,21 @@ class Planned:
     options: tuple[str, ...] = ()
 
 
-FEW = ("machine.compile=false", "checks.times=1", "checks.clips=512")
+FEW = ("checks.times=1", "checks.clips=512")
+PLAIN = (*FEW, "machine.compile=false")
 RUNS = (
-    Planned("text", "gpu", 100, 120, options=FEW),
-    Planned("identity", "gpu", 100, 40, options=FEW),
-    Planned("attribute", "gpu", 100, 40, options=FEW),
-    Planned("motion", "gpu-max", 40, 60, options=FEW),
-    Planned("motion", "gpu", 40, 60, stream=True, options=FEW),
-    Planned("retrieval", "gpu-max", 40, 80, options=FEW),
-    Planned("action", "gpu-max", 200, 200, options=FEW[1:]),
-    Planned("text", "gpu-max", 40, 60, options=FEW),
-    Planned("identity", "gpu-max", 40, 60, options=FEW),
-    Planned("attribute", "gpu-max", 40, 60, options=FEW),
-    Planned("action", "gpu", 100, 40, options=(*FEW, "machine.precision=32-true")),
-    Planned("action", "gpu", 100, 40, options=(*FEW, "machine.precision=16-mixed")),
-    Planned("retrieval", "gpu", 4000, 150),
-    Planned("action", "gpu", 4000, 150),
-    Planned("motion", "gpu", 4000, 260),
+    Planned("text", "gpu", 60, 70, options=PLAIN),
+    Planned("identity", "gpu", 100, 40, options=PLAIN),
+    Planned("attribute", "gpu", 100, 40, options=PLAIN),
+    Planned("retrieval", "gpu-max", 40, 60, options=PLAIN),
+    Planned("motion", "gpu-max", 40, 60, options=PLAIN),
+    Planned("identity", "gpu-max", 40, 60, options=PLAIN),
+    Planned("attribute", "gpu-max", 40, 60, options=PLAIN),
+    Planned("text", "gpu-max", 20, 70, options=PLAIN),
+    Planned("action", "gpu", 100, 35, options=(*PLAIN, "machine.precision=32-true")),
+    Planned("action", "gpu-16gb", 100, 35, options=(*PLAIN, "machine.precision=16-mixed")),
+    Planned("action", "gpu", 200, 110, options=(*FEW, "machine.compile=true", "machine.precision=bf16-mixed")),
+    Planned("motion", "gpu", 3000, 170, stream=True, options=PLAIN),
 )
 
 
@@ -117,6 +115,8 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--config", type=Path, default=Path("default"), help="config that the task motion generates from")
     parser.add_argument("--seconds", type=float, default=3600)
+    parser.add_argument("--runs", default=":", help="which of the runs, as a slice: 0:4")
+    parser.add_argument("--resume", action="store_true", help="kill and resume runs as well, between devices")
     parser.add_argument("--encoder", default="all-MiniLM-L6-v2", help="encoder of captions that are not stored")
     parser.add_argument("--set", action="append", default=[], dest="options", help="setting of every run")
     given = parser.parse_args()
@@ -131,11 +131,12 @@ def main() -> None:
         document[kind].append(measured)
         (given.out / "gpu.json").write_text(json.dumps(document, indent=1))
 
-    for index, planned in enumerate(RUNS):
-        if index == 0:
-            for devices in (("cuda", "cpu"), ("cpu", "cuda"), ("cuda", "cuda")):
-                keep("resumed", resumed(*devices, given.data, given.out, options))
-                print(document["resumed"][-1], flush=True)
+    if given.resume:
+        for devices in (("cuda", "cpu"), ("cpu", "cuda"), ("cuda", "cuda")):
+            keep("resumed", resumed(*devices, given.data, given.out, options))
+            print(document["resumed"][-1], flush=True)
+    begin, _, last = given.runs.partition(":")
+    for planned in RUNS[int(begin or 0) : int(last or len(RUNS))]:
         if time.monotonic() + planned.seconds > end:
             keep("runs", {**asdict(planned), "status": None, "failed": "no time left"})
             continue
@@ -143,10 +144,9 @@ def main() -> None:
         own = (f"{encoder}={given.encoder}",) if planned.stream or planned.task == "text" else ()
         source = given.config if planned.stream else given.data
         keep("runs", run(planned, source, given.out, (*options, *own)))
-        last = document["runs"][-1]
-        times, memory = last.get("times") or {}, last.get("memory") or {}
-        print(planned.task, planned.preset, last["status"], round(last["seconds"]), last.get("failed", "")[-600:], flush=True)
-        print("   ", times, memory, last.get("measures"), flush=True)
+        done = document["runs"][-1]
+        print(planned.task, planned.preset, done["status"], round(done["seconds"]), done.get("failed", "")[-600:], flush=True)
+        print("   ", done.get("times"), done.get("memory"), done.get("measures"), flush=True)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ SECTION = "train"
 UNMEASURED = f"(not measured yet: `make judge SECTION={SECTION}`)"
 PROMISES = ("time split of a training step", "killed", "memory.limit", "mocap clips, among", "shuffled", "beside the published")
 
-BATCHES = {"gpu": 256, "gpu-max": 1024}
+BATCHES = {"gpu": 256, "gpu-max": 1024, "gpu-16gb": 128}
 """Clips of a step of the presets for GPUs."""
 
 Figures = Sequence[Mapping[str, Any]]
@@ -107,14 +107,16 @@ def _gpu() -> str:
         f"{made['embed_seconds']} s. "
         f"Golden hashes: {made['golden']}.",
         "",
-        "| task, preset | steps | step | clips a second | GPU utilised | GPU memory, estimate | waiting for data | result |",
-        "|---|---|---|---|---|---|---|---|",
+        "| task, preset | precision | steps | step | clips a second | GPU utilised | GPU memory, estimate | waiting for data | "
+        "result |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for run in document["runs"]:
         memory, seconds = run["memory"], run["times"]["seconds"]
         name, value = next(iter(run["measures"].items()))
         cells = [
-            f"`{run['task']}`, `{run['preset']}`",
+            f"`{run['task']}`, `{run['preset']}`" + (" (beside others)" if run.get("beside_others") else ""),
+            run["choices"]["precision"],
             f"{run['steps']:,}",
             f"{1000 * seconds:.0f} ms",
             f"{BATCHES[run['preset']] / seconds:,.0f}",

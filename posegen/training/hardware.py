@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import math
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -25,7 +26,7 @@ from posegen.errors import PosegenError, UsageError
 from posegen.machine import available_cores, available_memory, process_memory
 from posegen.quantities import human_bytes, parse_bytes
 from posegen.training.cluster import local_processes, member
-from posegen.training.data.feed import batches_of, to_clips
+from posegen.training.data.feed import LANES, batches_of, to_clips
 from posegen.training.data.sources import ClipSource
 from posegen.training.settings import Settings
 from posegen.training.setup import Setup
@@ -47,7 +48,7 @@ _MEMORY_SHARE = 0.7
 _COMPILE_SECONDS = 60.0
 _COMPILE_GAIN = 0.2
 _LOADING_SHARE = 0.05
-_WORKERS = 2
+_FEWEST_WORKERS = 2
 _REPEATS = 3
 _MIN_UTILISATION = 0.8
 _MIN_SWAPPED = 64 * 2**20
@@ -212,7 +213,7 @@ def _choose(setup: Setup, first: dict[str, Any], loading: float) -> tuple[Choice
     if whole and micro < share:
         seconds /= _RECOMPUTATION_GAIN
     compiled: bool = choose("compile", lambda: _pays_to_compile(device, seconds * settings.steps))
-    workers: int = choose("workers", lambda: _loading_workers(loading, seconds, cores))
+    workers: int = choose("workers", lambda: loading_workers(loading, seconds, cores))
     rows.append(Reason("validation batch", str(evaluation_batch(device, micro)), "no activations are stored"))
     why = "on GPUs" if device == "cuda" else "never on a CPU"
     rows.append(Reason("TF32, pinned memory", _yes(device == "cuda"), why))
@@ -303,9 +304,24 @@ def _pays_to_compile(device: str, seconds: float) -> tuple[bool, str]:
     return seconds * _COMPILE_GAIN > _COMPILE_SECONDS, why
 
 
-def _loading_workers(loading: float, step: float, cores: int) -> tuple[int, str]:
+def loading_workers(loading: float, step: float, cores: int) -> tuple[int, str]:
+    """Return the number of processes that load, and the reason: none if loading takes little time, else as many as keep up.
+
+    Parameters
+    ----------
+    loading, step : float
+        Seconds in which one process loads a batch, and a step trains on it.
+    cores : int
+
+    Examples
+    --------
+    >>> [loading_workers(ms / 1000, 0.1, cores=16)[0] for ms in (4, 50, 250, 900)]
+    [0, 2, 3, 4]
+    """
     why = f"measured: a batch takes {1000 * loading:.1f} ms to load and {1000 * step:.0f} ms to train on"
-    return (0 if loading < step * _LOADING_SHARE or cores == 1 else min(_WORKERS, cores)), why
+    if loading < step * _LOADING_SHARE or cores == 1:
+        return 0, why
+    return min(cores, LANES, max(_FEWEST_WORKERS, math.ceil(loading / step))), why
 
 
 def clearly_faster(default: Any, other: Any, measure: Callable[[Any], float]) -> tuple[Any, dict[Any, float]]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from posegen.dataset import manifest
 from posegen.dataset.layout import receipt_path
+from posegen.dataset.lock import locked
 from posegen.dataset.read import open_dataset
 from posegen.errors import PosegenError
 from posegen.training.data.features import ACTION, LENGTH
-from posegen.training.data.sources import fill_cache, view_of
+from posegen.training.data.sources import features_folder, fill_cache, view_of
 from tests.training import tiny
 
 SMALL = ("store.shard=10", "store.chunk=10")
@@ -37,3 +40,24 @@ def test_receipts_of_a_manifest_are_not_read_again(tmp_path: Path, monkeypatch: 
     assert fill(path) == 0
     tiny.make(path, 80, *SMALL)
     assert [fill(path), fill(path)] == [2, 0]  # the last one was partly filled
+
+
+@pytest.mark.parametrize("other_computes", [True, False])
+def test_a_training_waits_for_another_one_that_fills_the_cache(tmp_path: Path, other_computes: bool) -> None:
+    path, filled = (tiny.make(tmp_path / name, 65, *SMALL) for name in ("dataset", "filled"))
+    fill(filled)
+    dataset = open_dataset(path)
+    features_folder(dataset).mkdir()
+    reports: list[tuple[int, int]] = []
+    with ExitStack() as other:
+        other.enter_context(locked(features_folder(dataset)))
+
+        def report(done: int, total: int) -> None:
+            reports.append((done, total))
+            if len(reports) == 1 and other_computes:
+                shutil.copytree(filled / "training", path / "training", dirs_exist_ok=True)
+            other.close()
+
+        computed = fill_cache(dataset, (LENGTH, ACTION), view_of(dataset, 4), report)
+    assert computed == (0 if other_computes else 7)
+    assert (reports[0], reports[-1]) == ((0, 7), (7, 7))

@@ -28,7 +28,7 @@ Tensors = dict[str, Any]
 Draws = Callable[[dict[str, Array], int, int], dict[str, Array]]
 """Returns random numbers for clips as further arrays, from the clips, the seed of the run and the number of the batch."""
 
-_LANES = 4
+LANES = 4
 """Windows that consecutive batches alternate between, so that up to four loading processes work on different ones."""
 _STATISTICS_SAMPLES = 1000
 _PREFETCHED = 4
@@ -60,7 +60,7 @@ def batches_of(
         variants=variants,
         epochs=epochs,
         drop_last=endless,
-        lanes=_LANES if endless else 1,
+        lanes=LANES if endless else 1,
         # Groups stay together: those of a window fill as many batches as there are variants.
         window=WINDOW if source.group is None else size * len(variants or source.variants),
     )

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import io
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -38,7 +39,7 @@ from posegen.dataset.documents import Origin as DocumentOrigin
 from posegen.dataset.documents import seal, unseal
 from posegen.dataset.files import write_durably
 from posegen.dataset.layout import ROWS
-from posegen.dataset.lock import locked
+from posegen.dataset.lock import LOCK_FILE, SECONDS_TO_WAIT, is_held, locked
 from posegen.dataset.read import Dataset
 from posegen.dataset.table_files import read_table
 from posegen.errors import PosegenError, UsageError
@@ -52,6 +53,8 @@ FOLDER = "training"
 FOLDER_VARIABLE = "POSEGEN_FEATURE_CACHE"
 """Environment variable with the folder for caches of datasets in buckets; ``posegen/features`` in the user's by default."""
 _MOST_THREADS = 4
+_SECONDS_BETWEEN_LOOKS = 0.5
+"""At the cache that another training fills."""
 
 _HEADER_LOCK = Lock()
 """NumPy parses a file's header as Python source, which on Python 3.11 fails at times when several threads do it at once."""
@@ -84,7 +87,7 @@ def features_folder(dataset: Dataset) -> Path:
 
 
 def fill_cache(dataset: Dataset, recipes: Sequence[Recipe], view: View, report: Callable[[int, int], None]) -> int:
-    """Compute the arrays that are not in the cache yet.
+    """Compute the arrays that are not in the cache yet. While another training fills it, wait, and report its shards.
 
     Parameters
     ----------
@@ -130,20 +133,37 @@ def fill_cache(dataset: Dataset, recipes: Sequence[Recipe], view: View, report: 
         for recipe, computed in values.items():
             _write_cached(_cache_file(folder, recipe, view, shard), computed, _input_hash(recipe, hashes))
 
-    every = range(header.shards())
-    shards = [shard for shard, missing in zip(every, map_files(dataset.path, missing_recipes, every), strict=True) if missing]
+    def missing_shards() -> list[int]:
+        every = range(header.shards())
+        return [shard for shard, missing in zip(every, map_files(dataset.path, missing_recipes, every), strict=True) if missing]
+
+    shards = missing_shards()
     if shards:
+        total = len(shards)
+        _wait_for_others(folder / LOCK_FILE, missing_shards, total, report)
         folder.mkdir(parents=isinstance(dataset.path, BucketPath), exist_ok=True)
         # Requests are waited for, so there are more of them than cores.
         most = REQUESTS if isinstance(dataset.path, BucketPath) else min(_MOST_THREADS, available_cores())
         threads = min(most, len(shards))
-        with locked(folder), ThreadPoolExecutor(threads, "posegen-recipe") as pool:
-            for done, _ in enumerate(pool.map(compute, shards), 1):
-                report(done, len(shards))
+        with locked(folder, wait=SECONDS_TO_WAIT), ThreadPoolExecutor(threads, "posegen-recipe") as pool:
+            shards = missing_shards()
+            report(total - len(shards), total)
+            for done, _ in enumerate(pool.map(compute, shards), 1 + total - len(shards)):
+                report(done, total)
     for recipe in unknown if listed else ():
         with suppress(PermissionError):  # a folder of somebody else, whose receipts are then read each time
             write_durably(_listed_file(folder, recipe, view).with_suffix(".json"), seal(state))
     return len(shards)
+
+
+def _wait_for_others(lock: Path, missing: Callable[[], list[int]], total: int, report: Callable[[int, int], None]) -> None:
+    """Wait while another training fills a cache, and report how many of `total` shards are in it."""
+    reported = -1
+    while is_held(lock) and (left := len(missing())):
+        if reported != total - left:
+            reported = total - left
+            report(reported, total)
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
 
 
 def cached_array(folder: Path, recipe: Recipe, view: View, shard: int) -> Array:
