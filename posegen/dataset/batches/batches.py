@@ -449,10 +449,10 @@ class Batches:
         return bool(planned)
 
     def _make_batch(self, number: int, pieces: Sequence[Piece], windows: Windows) -> SequenceBatch:
-        samples, variants = self.order.sequences(number)
+        samples, variants = self.order.sequences_of(pieces)
         names = [self.source.variants[index] for index in self.selection.variants]
         keys: dict[str, Any] = {"sample": samples, "variant": [names[variant] for variant in variants.tolist()]}
-        if isinstance(self.source, MixedSource):
+        if self.order.parts and isinstance(self.source, MixedSource):
             keys |= self.source.locate(samples)
         values, epoch = keys | windows.take(pieces), pieces[0].epoch
         if self.skeleton_noise:

@@ -10,6 +10,8 @@ Not responsible for reading; see :mod:`posegen.dataset.batches.batches`.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -98,7 +100,7 @@ class Order:
     @property
     def total(self) -> int:
         """Number of sequences in an epoch."""
-        return int(_chunk_sizes(self).sum())
+        return _total(self)
 
     @property
     def per_epoch(self) -> int:
@@ -141,9 +143,9 @@ class Order:
         ends = _window_ends(self, epoch)
         pieces = []
         while start < stop:
-            window = int(np.searchsorted(ends, start, side="right"))
-            begin = int(ends[window - 1]) if window else 0
-            end = min(int(ends[window]), stop)
+            window = bisect_right(ends, start)
+            begin = ends[window - 1] if window else 0
+            end = min(ends[window], stop)
             pieces.append(Piece(epoch, window, start - begin, end - begin))
             start = end
         return pieces
@@ -165,8 +167,12 @@ class Order:
         (int64 [n], int64 [n])
             Samples, and indices of their variants among the selected ones.
         """
+        return self.sequences_of(self.pieces(number))
+
+    def sequences_of(self, pieces: Sequence[Piece]) -> tuple[Array, Array]:
+        """Return the sequences of the parts of windows that form a batch; see :meth:`sequences`."""
         parts = []
-        for piece in self.pieces(number):
+        for piece in pieces:
             content = self.in_window(piece.epoch, piece.window)
             block, sample = np.divmod(content.slots[piece.first : piece.stop], self.chunk)
             position, variant = np.divmod(block, self.variants)
@@ -226,17 +232,23 @@ def _chunk_sizes(order: Order) -> Array:
 
 
 @lru_cache(4)
+def _total(order: Order) -> int:
+    return int(_chunk_sizes(order).sum())
+
+
+@lru_cache(4)
 def _chunk_order(seed: int, epoch: int, chunks: int) -> Array:
     """Return the chunks of an epoch in order."""
     return _shuffled(seed, epoch, _NO_WINDOW, chunks)
 
 
 @lru_cache(4)
-def _window_ends(order: Order, epoch: int) -> Array:
+def _window_ends(order: Order, epoch: int) -> list[int]:
     """Return the number of sequences of an epoch up to the end of each window."""
     sizes = _chunk_sizes(order)[_chunk_order(order.seed, epoch, order.chunks)]
     firsts = np.arange(0, order.chunks, order.chunks_in_window)
-    return np.cumsum(np.add.reduceat(sizes, firsts))
+    ends: list[int] = np.cumsum(np.add.reduceat(sizes, firsts)).tolist()
+    return ends
 
 
 @lru_cache(_CACHED_WINDOWS)
