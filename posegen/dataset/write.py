@@ -326,23 +326,15 @@ def _commit(
     fields = header.fields if layer is None else layer.fields
     values = _check_arrays(header, fields, arrays)
     first, count = shard * header.shard, len(values[fields[0].name])
-    files: dict[str, StoredFile] = {}
     try:
         with open_writer(path, run, "file", shard) as writer:
             # Large arrays first: they are written while the table is encoded.
-            with stage("encode"):
-                for field in fields:
-                    # A field without any value has no file.
-                    if pieces := encode_shard(field, values[field.name], header.shard, header.chunk):
-                        name = layout.shard_path(field, shard)
-                        files[name] = _write_file(writer, path / name, pieces)
-            table = None
-            if rows is not None:
-                with stage("encode"):
-                    table = to_table(*rows)
-                    if fault := find_rows_fault(table, header, first, count):
-                        raise ValueError(f"the table of sequences {fault}")
-                    files[layout.rows_path(shard)] = _write_file(writer, path / layout.rows_path(shard), [encode_table(table)])
+            files = _write_arrays(writer, path, header, fields, shard, values)
+            table = None if rows is None else to_table(*rows)
+            if table is not None:
+                files[layout.rows_path(shard)] = _write_table(
+                    writer, path / layout.rows_path(shard), table, header, first, count
+                )
             with stage("hash"):
                 content = {name: content_hashes(array) for name, array in values.items()}
                 content |= {name: text[: count * DIGITS] for name, text in sources.items()}
@@ -367,16 +359,7 @@ def _commit(
             with stage("sync"):
                 writer.commit(path / layout.receipt_path(shard, layer), seal(receipt), absent)
     except ConflictError:
-        stored = _stored_meanwhile(path, header, layer, receipt)
-        expected = stored.files if stored else {}
-        if stored and expected == {name: stored_file([read_file(path / name, MOST_OBJECT_BYTES)]) for name in expected}:
-            return stored
-        remove_durably(path / layout.receipt_path(shard, layer))
-        msg = (
-            f"{path}: shard {shard}: two runs have stored it at the same time in different bytes. Use the same versions of all "
-            "packages on all machines, then run the same command again"
-        )
-        raise PosegenError(msg) from None
+        return _equal_copy(path, header, layer, receipt)
     except OSError as error:
         what = f"shard {shard}" if layer is None else f"{layer.name} of shard {shard}"
         msg = (
@@ -385,6 +368,41 @@ def _commit(
         )
         raise PosegenError(msg) from error
     return receipt
+
+
+def _write_arrays(
+    writer: Any, path: AnyPath, header: Header, fields: Sequence[ArrayField], shard: int, values: Mapping[str, Array]
+) -> dict[str, StoredFile]:
+    """Write the arrays of a shard; a field without any value has no file."""
+    files: dict[str, StoredFile] = {}
+    with stage("encode"):
+        for field in fields:
+            if pieces := encode_shard(field, values[field.name], header.shard, header.chunk):
+                name = layout.shard_path(field, shard)
+                files[name] = _write_file(writer, path / name, pieces)
+    return files
+
+
+def _write_table(writer: Any, place: AnyPath, table: pa.Table, header: Header, first: int, count: int) -> StoredFile:
+    """Write the table of the sequences of `count` samples from `first` on; ValueError if it has other rows."""
+    with stage("encode"):
+        if fault := find_rows_fault(table, header, first, count):
+            raise ValueError(f"the table of sequences {fault}")
+        return _write_file(writer, place, [encode_table(table)])
+
+
+def _equal_copy(path: AnyPath, header: Header, layer: Layer | None, own: Receipt) -> Receipt:
+    """Return the receipt of another run that stored the same bytes meanwhile; PosegenError if it stored others."""
+    stored = _stored_meanwhile(path, header, layer, own)
+    expected = stored.files if stored else {}
+    if stored and expected == {name: stored_file([read_file(path / name, MOST_OBJECT_BYTES)]) for name in expected}:
+        return stored
+    remove_durably(path / layout.receipt_path(own.shard, layer))
+    msg = (
+        f"{path}: shard {own.shard}: two runs have stored it at the same time in different bytes. Use the same versions of all "
+        "packages on all machines, then run the same command again"
+    )
+    raise PosegenError(msg) from None
 
 
 def _stored_meanwhile(path: AnyPath, header: Header, layer: Layer | None, own: Receipt) -> Receipt | None:

@@ -7,6 +7,7 @@ Angles are in turns, root channels in leg lengths, hand targets in arm lengths. 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -375,59 +376,13 @@ def strategy_tables(library: Library) -> StrategyTables:
 @lru_cache(maxsize=8)
 def library_tables(library: Library) -> ActionTables:
     """Return the arrays of the actions of `library` (hashed by identity) and of the gaits."""
-    rows: list[dict[str, Any]] = []
-    keys: list[tuple[int, float, int, Array, Array, list[Array]]] = []
-    offsets: list[list[Array]] = []
-    series: list[tuple[int, Array, Array]] = []
-    intervals: list[tuple[int, int, float, float]] = []
-    travel: list[tuple[float, float, float, float]] = []
+    lists = _Lists()
     performed = [(a, library.action(name)) for a, name in enumerate(library.actions)]
     others = [(a, other) for a, action in performed for other in action.performances[1:]]
     for a, action in performed + others:
         for near in ("left", "right"):
-            pose, used = _row(action.pose, near)
-            first_key, first_series, first_interval, first_travel = len(keys), len(series), len(intervals), len(travel)
-            for key in (*action.enter_keys, *action.cycle_keys, *action.exit_keys):
-                used = used | _row(key.pose, near)[1]
-            series += _series(action, near)
-            used[[c for c, _, _ in series[first_series:]]] = True
-            keys += _keys(action, near, pose, used)
-            intervals += _intervals(action, near)
-            travel += _travel(action, near)
-            offsets.append(_offsets(action.offsets, near))
-            flight, begin, again = (*action.flight, 0.0)[:3] if action.flight else (0.0, 0.0, 0.0)
-            end = begin + (flight / action.cycle if action.cycle else 0.0)
-            guided = PLACED if any(used[CHANNELS.index(name)] for name in _FOOT) else RETURNED if action.lifts else 0
-            gait = GAITS[action.gait]
-            kind = (SUPPORTS[action.support], gait, guided, *_open_ends(action, bool(used[list(_FOOT_CHANNELS)].any())))
-            ranges = (
-                first_key,
-                len(keys),
-                first_series,
-                len(series),
-                first_interval,
-                len(intervals),
-                first_travel,
-                len(travel),
-            )
-            owned, parts = _owned(action, near, used)
-            hands = [ANCHORS.index(a) for a in (action.anchors.near, action.anchors.far)]
-            rows.append(
-                {
-                    "numbers": np.array(
-                        (action.enter, action.exit, flight, begin, end, again, *kind, *ranges, action.cycle, a, _bend(action)),
-                        ACTION,
-                    ),
-                    "pose": pose,
-                    "used": used,
-                    "owned": owned,
-                    "anchors": np.array(hands if near == "left" else hands[::-1], np.int64),
-                    "parts": parts,
-                    "stride": np.array(stride_parameters(action, gait, near), np.float64),
-                    "held": _held(action, near),
-                    "limits": _limits(action),
-                }
-            )
+            _add_rows(lists, a, action, near)
+    rows, keys, offsets, series = lists.rows, lists.keys, lists.offsets, lists.series
     return ActionTables(
         keys=np.array([k[:3] for k in keys], KEY),
         key_pose=np.asarray([k[3] for k in keys]).reshape(-1, len(CHANNELS)),
@@ -436,10 +391,65 @@ def library_tables(library: Library) -> ActionTables:
         key_offsets=_stacked([k[5] for k in keys]) if any(offsets) else np.zeros((0, len(keys), len(CHANNELS))),
         series_channel=np.asarray([s[0] for s in series], np.int64),
         series=np.asarray([s[1:] for s in series]).reshape(-1, 2, SERIES),
-        intervals=np.asarray(intervals, np.float64).reshape(-1, 4),
-        travel=np.asarray(travel, np.float64).reshape(-1, 4),
+        intervals=np.asarray(lists.intervals, np.float64).reshape(-1, 4),
+        travel=np.asarray(lists.travel, np.float64).reshape(-1, 4),
         gaits=gait_tables(),
         **{name: np.stack([row[name] for row in rows]) for name in rows[0]},
+    )
+
+
+@dataclass(frozen=True)
+class _Lists:
+    """What the arrays of :class:`ActionTables` are made of: a row for each performance and side, and what the rows refer to."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    keys: list[tuple[int, float, int, Array, Array, list[Array]]] = field(default_factory=list)
+    offsets: list[list[Array]] = field(default_factory=list)
+    series: list[tuple[int, Array, Array]] = field(default_factory=list)
+    intervals: list[tuple[int, int, float, float]] = field(default_factory=list)
+    travel: list[tuple[float, float, float, float]] = field(default_factory=list)
+
+    def lengths(self) -> tuple[int, int, int, int]:
+        """Return the numbers of keys, series, intervals and parts of travel so far."""
+        return len(self.keys), len(self.series), len(self.intervals), len(self.travel)
+
+
+def _add_rows(lists: _Lists, a: int, action: Action, near: str) -> None:
+    """Add a performance of the action with number `a`, whose near side is `near`."""
+    pose, used = _row(action.pose, near)
+    firsts = lists.lengths()
+    for key in (*action.enter_keys, *action.cycle_keys, *action.exit_keys):
+        used = used | _row(key.pose, near)[1]
+    performed = _series(action, near)
+    lists.series.extend(performed)
+    used[[c for c, _, _ in performed]] = True
+    lists.keys.extend(_keys(action, near, pose, used))
+    lists.intervals.extend(_intervals(action, near))
+    lists.travel.extend(_travel(action, near))
+    lists.offsets.append(_offsets(action.offsets, near))
+    flight, begin, again = (*action.flight, 0.0)[:3] if action.flight else (0.0, 0.0, 0.0)
+    end = begin + (flight / action.cycle if action.cycle else 0.0)
+    guided = PLACED if any(used[CHANNELS.index(name)] for name in _FOOT) else RETURNED if action.lifts else 0
+    gait = GAITS[action.gait]
+    kind = (SUPPORTS[action.support], gait, guided, *_open_ends(action, bool(used[list(_FOOT_CHANNELS)].any())))
+    ranges = [edge for first, last in zip(firsts, lists.lengths(), strict=True) for edge in (first, last)]
+    owned, parts = _owned(action, near, used)
+    hands = [ANCHORS.index(a) for a in (action.anchors.near, action.anchors.far)]
+    lists.rows.append(
+        {
+            "numbers": np.array(
+                (action.enter, action.exit, flight, begin, end, again, *kind, *ranges, action.cycle, a, _bend(action)),
+                ACTION,
+            ),
+            "pose": pose,
+            "used": used,
+            "owned": owned,
+            "anchors": np.array(hands if near == "left" else hands[::-1], np.int64),
+            "parts": parts,
+            "stride": np.array(stride_parameters(action, gait, near), np.float64),
+            "held": _held(action, near),
+            "limits": _limits(action),
+        }
     )
 
 
