@@ -25,7 +25,8 @@ from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.table_files import read_table, read_texts
 from posegen.errors import UsageError
 from posegen.progress import Progress
-from posegen.training.data.sources import ClipSource, dataset_origin, read_field
+from posegen.training.data.feature_cache import read_field
+from posegen.training.data.sources import ClipSource, dataset_origin
 from posegen.training.trained_models import SHORTEST, TrainedModel, load_model, model_outputs, view_for
 
 _INPUTS = 2

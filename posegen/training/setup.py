@@ -32,6 +32,7 @@ from posegen.quantities import human_bytes
 from posegen.randomness import Stream, uniform
 from posegen.training.data.captions import Captions, CaptionSampler, FreshCaptions, encoder_of, open_captions
 from posegen.training.data.columns import Columns
+from posegen.training.data.feature_cache import fill_cache
 from posegen.training.data.features import Recipe, View
 from posegen.training.data.identities import (
     EVALUATED,
@@ -41,16 +42,8 @@ from posegen.training.data.identities import (
     identities_of_clips,
     open_identities,
 )
-from posegen.training.data.sources import (
-    ClipSource,
-    Origin,
-    OwnClips,
-    cached_origin,
-    config_origin,
-    fill_cache,
-    read_own_clips,
-    view_of,
-)
+from posegen.training.data.own_clips import OwnClips, read_own_clips
+from posegen.training.data.sources import ClipSource, Origin, cached_origin, config_origin, view_of
 from posegen.training.data.tables import encode_label, fit_label, parse_labels, read_labelled_rows
 from posegen.training.data.tokens import caption_tokens
 from posegen.training.models.encoder import add_adapters, merge_adapters, trainable_weights
@@ -149,7 +142,7 @@ class TrainingData:
         return replace(self, captions=FreshCaptions(name), view=view, identity=identity)
 
     def prepare(self, recipes: Sequence[Recipe], report: Callable[[int, int], None]) -> int:
-        """Compute recipes that are not cached yet; see :func:`posegen.training.data.sources.fill_cache`."""
+        """Compute recipes that are not cached yet; see :func:`posegen.training.data.feature_cache.fill_cache`."""
         needed = (*recipes, *IDENTITY_RECIPES) if self.by_identity is not None else recipes
         done = 0 if self.dataset is None else fill_cache(self.dataset, needed, self.view, report)
         if self.by_identity is None:

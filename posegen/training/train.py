@@ -27,7 +27,7 @@ from posegen.progress import Progress
 from posegen.training.cautions import chance_warning, validation_warning
 from posegen.training.cluster import member
 from posegen.training.data.captions import Captions
-from posegen.training.data.sources import features_folder
+from posegen.training.data.feature_cache import features_folder
 from posegen.training.estimate import Estimate, check_budget
 from posegen.training.hardware import Choices, Reason, check_machine, choose_for_run, given_choices, release_memory
 from posegen.training.report import write_report

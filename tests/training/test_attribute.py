@@ -15,8 +15,9 @@ import posegen  # noqa: E402
 from posegen.constants import SPEEDS  # noqa: E402
 from posegen.dataset.read import open_dataset  # noqa: E402
 from posegen.training.data.captions import SPELLED, spell  # noqa: E402
+from posegen.training.data.feature_cache import cached_array, features_folder, fill_cache  # noqa: E402
 from posegen.training.data.features import View  # noqa: E402
-from posegen.training.data.sources import Query, cached_array, config_origin, features_folder, fill_cache, view_of  # noqa: E402
+from posegen.training.data.sources import Query, config_origin, view_of  # noqa: E402
 from posegen.training.measures import FEWEST, best_constant, entropy_floor, errors_of, smape  # noqa: E402
 from posegen.training.settings import Model, load_settings  # noqa: E402
 from posegen.training.tasks.attribute import (  # noqa: E402

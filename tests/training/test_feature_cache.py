@@ -13,8 +13,9 @@ from posegen.dataset.layout import receipt_path
 from posegen.dataset.lock import locked
 from posegen.dataset.read import open_dataset
 from posegen.errors import PosegenError
+from posegen.training.data.feature_cache import features_folder, fill_cache
 from posegen.training.data.features import ACTION, LENGTH
-from posegen.training.data.sources import features_folder, fill_cache, view_of
+from posegen.training.data.sources import view_of
 from tests.training import tiny
 
 SMALL = ("store.shard=10", "store.chunk=10")

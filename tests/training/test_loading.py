@@ -14,8 +14,8 @@ import pytest
 import torch
 
 from posegen.errors import PosegenError
+from posegen.training.data.feature_cache import FOLDER
 from posegen.training.data.feed import Feed, Loader, batches_of
-from posegen.training.data.sources import FOLDER
 from posegen.training.settings import Data
 from posegen.training.setup import TrainingData, open_training_data
 from posegen.training.tasks.action import TASK

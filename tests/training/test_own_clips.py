@@ -15,7 +15,8 @@ from posegen.cli.main import main
 from posegen.dataset.read import open_dataset
 from posegen.errors import PosegenError, UsageError
 from posegen.training.data.features import FEATURES
-from posegen.training.data.sources import read_own_clips, view_of
+from posegen.training.data.own_clips import read_own_clips
+from posegen.training.data.sources import view_of
 from posegen.training.model_formats import export_model
 from posegen.training.models.encoder import add_adapters, merge_adapters, trainable_weights
 from posegen.training.predictions import predict

@@ -28,9 +28,10 @@ from posegen.training.data.captions import (  # noqa: E402  # noqa: E402
     CaptionSampler,
     family_names,
 )
+from posegen.training.data.feature_cache import cached_array, features_folder, fill_cache  # noqa: E402
 from posegen.training.data.features import View  # noqa: E402
 from posegen.training.data.negatives import CHANGED, alternatives_of  # noqa: E402
-from posegen.training.data.sources import cached_array, features_folder, fill_cache, view_of  # noqa: E402
+from posegen.training.data.sources import view_of  # noqa: E402
 from posegen.training.data.tokens import caption_tokens, numbers_of  # noqa: E402
 from posegen.training.models.encoder import add_adapters, set_checkpointing, trainable_weights  # noqa: E402
 from posegen.training.settings import Model, load_settings  # noqa: E402

@@ -1,7 +1,7 @@
 """Arrays that models read, computed from the arrays of a dataset, and the random draws that select a training batch.
 
 A :class:`Recipe` is a pure, versioned function from dataset arrays to one array. The cache on disk is
-:mod:`posegen.training.data.sources`; recipes that only one task needs are defined beside that task.
+:mod:`posegen.training.data.feature_cache`; recipes that only one task needs are defined beside that task.
 
 Motion features do not depend on where a body stands and faces. Each frame has the joints in the axes of the body (x to its
 left, y up, z ahead), relative to the pelvis in the ground plane and to the floor in height; the velocity of the pelvis in these

@@ -20,8 +20,9 @@ from posegen.dataset.splits import SPLITS, in_split
 from posegen.errors import UsageError
 from posegen.randomness import Stream, uniform
 from posegen.skeleton import JOINTS
+from posegen.training.data.feature_cache import cached_array, features_folder
 from posegen.training.data.features import Draw, Recipe, View
-from posegen.training.data.sources import SampleArrays, cached_array, features_folder
+from posegen.training.data.sources import SampleArrays
 
 _LOOKS = ("stature", "legs", "arms", "shoulders", "hips", "age", "male", "style")
 """Appearance of a body: stature and bone lengths in metres, years, 0 or 1, a number for the style."""

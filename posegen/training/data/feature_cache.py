@@ -1,0 +1,214 @@
+"""The cache of what is computed from a dataset for training.
+
+It lies in ``DATASET/training/<recipe>-<version>-<stride>/``: an ``.npy`` file per shard and, written last, a receipt with its
+hash and the hash of its input, so that it is resumed after a kill. A shard whose content changed is computed again. For the
+shards of a manifest, ``manifest.json`` states at once that they are cached, so that training on many shards starts without
+reading their receipts. Of a dataset in a bucket, the cache is on this machine.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import xxhash
+
+from posegen.arrays import Array
+from posegen.config.identity import digest
+from posegen.dataset.bucket import REQUESTS, BucketPath, map_files
+from posegen.dataset.documents import Origin as DocumentOrigin
+from posegen.dataset.documents import seal, unseal
+from posegen.dataset.files import write_durably
+from posegen.dataset.layout import ROWS
+from posegen.dataset.lock import LOCK_FILE, SECONDS_TO_WAIT, is_held, locked
+from posegen.dataset.read import Dataset
+from posegen.errors import PosegenError
+from posegen.machine import available_cores, user_cache
+from posegen.training.data.features import Recipe, View
+
+FOLDER = "training"
+FOLDER_VARIABLE = "POSEGEN_FEATURE_CACHE"
+"""Environment variable with the folder for caches of datasets in buckets; ``posegen/features`` in the user's by default."""
+_MOST_THREADS = 4
+_SECONDS_BETWEEN_LOOKS = 0.5
+"""At the cache that another training fills."""
+
+_HEADER_LOCK = Lock()
+"""NumPy parses a file's header as Python source, which on Python 3.11 fails at times when several threads do it at once."""
+
+_READ_AT_ONCE = 20
+"""Samples of a dataset whose recipes are computed at once. Their arrays stay in the processor's cache: with the 200 samples of
+a shard, poses took 1.8 times the processor time, and reading joints three times."""
+
+
+def features_folder(dataset: Dataset) -> Path:
+    """Return the folder of the cache of a dataset: in the dataset, or for one in a bucket on this machine."""
+    if not isinstance(dataset.path, BucketPath):
+        return dataset.path.absolute() / FOLDER
+    parent = os.environ.get(FOLDER_VARIABLE) or user_cache() / "features"
+    return Path(parent).absolute() / f"{dataset.header.identity}-{dataset.header.shard}"
+
+
+def fill_cache(dataset: Dataset, recipes: Sequence[Recipe], view: View, report: Callable[[int, int], None]) -> int:
+    """Compute the arrays that are not in the cache yet. While another training fills it, wait, and report its shards.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    recipes : sequence of Recipe
+    view : View
+    report : callable
+        Called after each shard with the number of shards done and their total.
+
+    Returns
+    -------
+    int
+        Number of shards computed.
+    """
+    header, folder = dataset.header, features_folder(dataset)
+    listed, link = dataset.listed_shards
+    state = {"shards": listed, "link": link}
+    unknown = [recipe for recipe in recipes if not listed or _cache_receipt(_listed_file(folder, recipe, view)) != state]
+
+    def missing_recipes(shard: int) -> list[Recipe]:
+        examined = recipes if shard >= listed else unknown
+        if not examined:
+            return []
+        hashes = dataset.hashes(shard)
+        return [recipe for recipe in examined if not _is_current(_cache_file(folder, recipe, view, shard), recipe, hashes)]
+
+    # Objects of a bucket are read whole.
+    at_once = header.shard if isinstance(dataset.path, BucketPath) else header.chunk * max(1, _READ_AT_ONCE // header.chunk)
+
+    def compute(shard: int) -> None:
+        first, count, hashes = shard * header.shard, header.count(shard), dataset.hashes(shard)
+        values = {
+            recipe: np.empty((count, len(header.variants), *recipe.shape(view)), recipe.dtype)
+            for recipe in missing_recipes(shard)
+        }
+        names = {name for recipe in values for name in recipe.fields}
+        for start in range(0, count, at_once):
+            block = slice(start, min(start + at_once, count))
+            fields = {name: read_field(dataset, name, slice(first + block.start, first + block.stop)) for name in names}
+            flat = {name: read.reshape(-1, *read.shape[2:]) for name, read in fields.items()}
+            for recipe, computed in values.items():
+                computed[block] = recipe.compute(flat, view).reshape(computed[block].shape)
+        for recipe, computed in values.items():
+            _write_cached(_cache_file(folder, recipe, view, shard), computed, _input_hash(recipe, hashes))
+
+    def missing_shards() -> list[int]:
+        every = range(header.shards())
+        return [shard for shard, missing in zip(every, map_files(dataset.path, missing_recipes, every), strict=True) if missing]
+
+    shards = missing_shards()
+    if shards:
+        total = len(shards)
+        _wait_for_others(folder / LOCK_FILE, missing_shards, total, report)
+        folder.mkdir(parents=isinstance(dataset.path, BucketPath), exist_ok=True)
+        # Requests are waited for, so there are more of them than cores.
+        most = REQUESTS if isinstance(dataset.path, BucketPath) else min(_MOST_THREADS, available_cores())
+        threads = min(most, len(shards))
+        with locked(folder, wait=SECONDS_TO_WAIT), ThreadPoolExecutor(threads, "posegen-recipe") as pool:
+            shards = missing_shards()
+            report(total - len(shards), total)
+            for done, _ in enumerate(pool.map(compute, shards), 1 + total - len(shards)):
+                report(done, total)
+    for recipe in unknown if listed else ():
+        with suppress(PermissionError):  # a folder of somebody else, whose receipts are then read each time
+            write_durably(_listed_file(folder, recipe, view).with_suffix(".json"), seal(state))
+    return len(shards)
+
+
+def _wait_for_others(lock: Path, missing: Callable[[], list[int]], total: int, report: Callable[[int, int], None]) -> None:
+    """Wait while another training fills a cache, and report how many of `total` shards are in it."""
+    reported = -1
+    while is_held(lock) and (left := len(missing())):
+        if reported != total - left:
+            reported = total - left
+            report(reported, total)
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
+
+
+def cached_array(folder: Path, recipe: Recipe, view: View, shard: int) -> Array:
+    """Open the cached values of a shard, in the folder of the cache, as a memory map [sample, variant, ...].
+
+    Raises
+    ------
+    PosegenError
+        If the file is missing or damaged.
+    """
+    file = _cache_file(folder, recipe, view, shard)
+    path = file.with_suffix(".npy")
+    # A shard that was extended has another file.
+    return _open_cached(file, path.stat().st_mtime_ns if path.is_file() else 0)
+
+
+@lru_cache(4096)
+def _open_cached(file: Path, written: int) -> Array:
+    """Open and check the cached values that were written at a time, in nanoseconds; 0 if they are gone."""
+    receipt, path = _cache_receipt(file), file.with_suffix(".npy")
+    hint = f"Remove {file.parent} and run the same command again to compute it anew"
+    if receipt is None or not written:
+        raise PosegenError(f"{path}: the file disappeared during training. {hint}")
+    with _HEADER_LOCK:
+        # As a plain array: slices of a memmap are memmaps themselves, and take several times as long to create.
+        values: Array = np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)
+    if xxhash.xxh3_128_hexdigest(values.data) != receipt["xxh3"]:
+        raise PosegenError(f"{path}: checksum mismatch (receipt {file.name}.json). {hint}")
+    return values
+
+
+def read_field(dataset: Dataset, name: str, samples: slice | Array) -> Array:
+    """Read an input of a recipe: an array [sample, variant, ...], or the metadata rows as objects [sample, variant]."""
+    if name != ROWS:
+        return dataset.arrays(name, samples)
+    numbers = np.arange(len(dataset))[samples]
+    rows = np.empty((len(numbers), len(dataset.header.variants)), object)
+    for i, sample in enumerate(numbers.tolist()):
+        rows[i] = dataset.rows(sample)
+    return rows
+
+
+def _write_cached(file: Path, values: Array, input_hash: str) -> None:
+    """Write an array and its receipt durably."""
+    data = io.BytesIO()
+    np.save(data, values, allow_pickle=False)
+    write_durably(file.with_suffix(".npy"), data.getvalue())
+    receipt = {"of": input_hash, "xxh3": xxhash.xxh3_128_hexdigest(values.data)}
+    write_durably(file.with_suffix(".json"), seal(receipt))
+
+
+def _is_current(file: Path, recipe: Recipe, hashes: Mapping[str, str]) -> bool:
+    receipt = _cache_receipt(file)
+    return receipt is not None and receipt.get("of") == _input_hash(recipe, hashes) and file.with_suffix(".npy").is_file()
+
+
+def _cache_receipt(file: Path) -> dict[str, Any] | None:
+    path = file.with_suffix(".json")
+    try:
+        return unseal(path.read_bytes(), DocumentOrigin(str(path), "The array is computed again"))
+    except (FileNotFoundError, PosegenError):
+        return None
+
+
+def _input_hash(recipe: Recipe, hashes: Mapping[str, str]) -> str:
+    return digest({name: hashes[name] for name in recipe.fields})
+
+
+def _listed_file(folder: Path, recipe: Recipe, view: View) -> Path:
+    """Return the path, without suffix, of the document that states for which manifest a recipe is cached."""
+    return _cache_file(folder, recipe, view, 0).with_name("manifest")
+
+
+def _cache_file(folder: Path, recipe: Recipe, view: View, shard: int) -> Path:
+    """Return the path of the files of a recipe and a shard, without suffix."""
+    return folder / f"{recipe.cache or recipe.name}-{recipe.version}-{view.stride}" / f"{shard:05d}"

@@ -1,0 +1,204 @@
+"""A user's own clips as training data, with the class and the subject of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import xxhash
+
+from posegen.arrays import Array
+from posegen.constants import ABSENT_ACTION
+from posegen.dataset.clip_files import MOST_BYTES, read_clip_archive, read_clip_folder, resample
+from posegen.dataset.table_files import read_table
+from posegen.errors import UsageError
+from posegen.mocap.sources import clip_files, read_clips
+from posegen.skeleton import JOINTS, PARTS
+from posegen.training.data.sources import Origin, Query
+
+_SHORTEST, _LONGEST = 4, 100_000
+"""Least and largest number of frames of a clip."""
+_MOST_FRAMES = MOST_BYTES // (len(JOINTS) * 3 * 4)
+_FEWEST_SUBJECTS = 10
+
+
+@dataclass(frozen=True)
+class OwnClips:
+    """Clips at one frame rate.
+
+    Attributes
+    ----------
+    path : Path
+    joints : list of float32 [frame, 22, 3]
+    words : tuple of str
+        The class of each clip.
+    subjects : tuple of str
+        The subject of each clip; empty texts where subjects are not known.
+    identity : str
+        Hash of joints and classes.
+    arrays : dict of str to ndarray [clip]
+        Labels beside the class.
+    notes : tuple of str
+        Which files and clips are left out, and why.
+    """
+
+    path: Path
+    joints: Sequence[Array]
+    words: tuple[str, ...]
+    subjects: tuple[str, ...]
+    identity: str
+    arrays: Mapping[str, Array] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def groups(self) -> Array:
+        """Return a group number per clip. Splits separate groups: subjects if there are ten or more, else single clips."""
+        _, numbers = np.unique(np.array(self.subjects), return_inverse=True)
+        return numbers if len(set(numbers.tolist())) >= _FEWEST_SUBJECTS else np.arange(len(self.words))
+
+    def origin(self) -> Origin:
+        """Return the clips as samples with one variant."""
+        return Origin(str(self.path), ("own",), 20, 1, partial(_load_own, self))
+
+    def padded(self, which: Array) -> dict[str, Array]:
+        """Return clips as arrays of a dataset with one actor: joints, NaN behind each clip, and the class as action."""
+        frames = max(len(clip) for clip in self.joints)
+        names = sorted(set(self.words))
+        joints = np.full((len(which), 1, frames, len(JOINTS), 3), np.nan, np.float32)
+        action = np.full((len(which), 1, frames, len(PARTS)), ABSENT_ACTION, np.uint16)
+        for i, clip in enumerate(which.tolist()):
+            length = len(self.joints[clip])
+            joints[i, 0, :length] = self.joints[clip]
+            action[i, 0, :length] = names.index(self.words[clip])
+        return {"joints": joints, "action": action, **{name: values[which] for name, values in self.arrays.items()}}
+
+
+class _Found(NamedTuple):
+    """Clips as read: the name, joints, frames per second, class and subject of each, and why others could not be read."""
+
+    names: Sequence[str]
+    joints: Sequence[Array]
+    rates: Sequence[float]
+    classes: Sequence[str]
+    subjects: Sequence[str]
+    refused: Sequence[str] = ()
+
+
+def read_own_clips(path: Path, fps: float, *, by_subject: bool = False, label: str | None = None) -> OwnClips:
+    """Read clips and resample them to `fps` frames per second.
+
+    Parameters
+    ----------
+    path : Path
+        An archive, a folder with ``CLASS/NAME.npy``, or a file or folder of any formats of :mod:`posegen.mocap.sources`.
+    fps : float
+    by_subject : bool
+        Whether subjects are learned, not classes: the folders of a folder are then named after subjects.
+    label : str, optional
+        Column of a table beside the clips that names the class or the subject of each; see :func:`labels_of_clips`.
+
+    Raises
+    ------
+    UsageError
+        If there are no clips, they are malformed, or too large at this rate.
+    """
+    is_archive = path.suffix == ".npz"
+    found = _read_archive(path, by_subject=by_subject, labelled=label is not None) if is_archive else _read_files(path)
+    if label is not None:
+        labels = labels_of_clips(path, found.names, label)
+        found = found._replace(subjects=labels) if by_subject else found._replace(classes=labels)
+    kept = [i for i, clip in enumerate(found.joints) if len(clip) >= _SHORTEST]
+    learned = found.subjects if by_subject else found.classes
+    if len({learned[i] for i in kept}) < 2:
+        kind = "subjects" if by_subject else "classes"
+        hint = f"Name its folders after {kind}, or give --label" if path.is_dir() else f"Add {kind}"
+        raise UsageError(f"{path}: needs clips of at least two {kind}, each of {_SHORTEST} frames or more. {hint}")
+    frames = [round(len(found.joints[i]) * fps / found.rates[i]) for i in kept]
+    if max(frames) > _LONGEST or sum(frames) > _MOST_FRAMES:
+        limits = f"at most {_LONGEST:,} frames per clip and {_MOST_FRAMES:,} in all"
+        got = f"{max(frames):,} and {sum(frames):,} at the {fps:g} frames per second of the model"
+        raise UsageError(f"{path}: joints must have {limits} (got {got}). Cut long clips, use fewer, or correct fps")
+    for i in kept:
+        if np.isnan(found.joints[i]).any():
+            raise UsageError(f"{path}: some joints of {found.names[i]} are not numbers (NaN). Remove these frames")
+    clips = [_resampled(found.joints[i], found.rates[i], fps) for i in kept]
+    content = xxhash.xxh3_128()
+    for i, clip in zip(kept, clips, strict=True):
+        content.update(learned[i].encode())
+        content.update(clip.tobytes())
+    classes, subjects = (tuple(names[i] for i in kept) for names in (found.classes, found.subjects))
+    short = [f"{found.names[i]}: has fewer than {_SHORTEST} frames" for i in range(len(found.names)) if i not in set(kept)]
+    notes = tuple(f"left out: {reason}" for reason in (*found.refused, *short))
+    return OwnClips(path, clips, classes, subjects, content.hexdigest(), notes=notes)
+
+
+def _resampled(joints: Array, rate: float, fps: float) -> Array:
+    return (joints if rate == fps else resample(joints, rate, fps)).astype(np.float32)
+
+
+def _read_archive(path: Path, *, by_subject: bool, labelled: bool) -> _Found:
+    clips = read_clip_archive(path, [] if labelled else ["subjects" if by_subject else "classes"])
+    return _Found(clips.names, clips.joints, [clips.fps] * len(clips.names), clips.classes, clips.subjects)
+
+
+def _read_files(path: Path) -> _Found:
+    """Read a folder whose folders name classes and subjects, or a file; files that state class or subject override folders."""
+    if path.is_dir() and all(file.suffix.lower() == ".npy" and file.parent.parent == path for file in clip_files([path])):
+        clips = read_clip_folder(path)
+        return _Found(clips.names, clips.joints, [clips.fps] * len(clips.names), clips.classes, clips.classes)
+    refused: list[str] = []
+    found = list(read_clips(path, refused.append))
+    folders = [clip.file.relative_to(path).parent.as_posix() for clip in found]
+    own = [("" if folder == "." else folder) for folder in folders]
+    return _Found(
+        [clip.name for clip in found],
+        [clip.joints for clip in found],
+        [clip.fps for clip in found],
+        [clip.label or folder for clip, folder in zip(found, own, strict=True)],
+        [clip.subject or folder for clip, folder in zip(found, own, strict=True)],
+        refused,
+    )
+
+
+def labels_of_clips(path: Path, names: Sequence[str], label: str) -> list[str]:
+    """Read the label of each clip from a table beside the clips.
+
+    Parameters
+    ----------
+    path : Path
+        Of a folder of clips, the table is ``labels.csv`` in it, with a column ``clip``: the path of each file in the folder,
+        or where a file has several, the name of each clip, as in ``file.tar, clip``. Of an archive ``NAME.npz`` it is
+        ``NAME.csv``, with a row for each clip, in order.
+    names : sequence of str
+        Names of the clips, as :mod:`posegen.dataset.clip_files` returns them.
+    label : str
+        Name of the column.
+
+    Raises
+    ------
+    UsageError
+        If there is no such table or column, or a clip has no label.
+    """
+    file = path / "labels.csv" if path.is_dir() else path.with_suffix(".csv")
+    table = read_table(file)
+    for column in (label, *(["clip"] if path.is_dir() else [])):
+        if column not in table.column_names:
+            raise UsageError(f"{file}: has no column {column}, but {', '.join(table.column_names)}")
+    values = ["" if value is None else str(value) for value in table[label].to_pylist()]
+    if path.is_dir():
+        known = dict(zip(map(str, table["clip"].to_pylist()), values, strict=True))
+        values = [known.get(name.removeprefix(f"{path}/"), "") for name in names]
+    elif len(values) != len(names):
+        raise UsageError(f"{file}: has {len(values)} rows for {len(names)} clips. Write one for each clip, in order")
+    missing = [name for name, value in zip(names, values, strict=True) if not value]
+    if missing:
+        raise UsageError(f"{file}: has no {label} of {missing[0]} ({len(missing)} clips in all). Add it, or remove the clips")
+    return values
+
+
+def _load_own(clips: OwnClips, query: Query) -> None:
+    query.compute({name: values[:, None] for name, values in clips.padded(query.samples).items()})
