@@ -21,7 +21,7 @@ from posegen.evaluation.uncaptioned import SECONDS, UncaptionedTally
 from posegen.evaluation.variety import FamilyVariety, MotionTally, SetVariety, compare_variety
 from posegen.library.load import load_library
 
-SAMPLES, SHOWN, PERSONS = 1000, 2000, 100
+SAMPLES, SHOWN, PERSONS = 1000, 4000, 200
 """Default samples; samples that prefer the actions of the families, and the persons of their population."""
 FAVOUR, RARE = 30, {"sneak": 100, "lie_down": 100, "walk": 3, "run": 3}
 PEOPLE = 3

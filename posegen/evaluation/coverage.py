@@ -85,10 +85,12 @@ def compare_coverage(reference: Mapping[str, Windows], ours: Mapping[str, Window
             mixed = uniform(0, np.arange(len(names)), Stream.AUGMENT, 1)[:, 0].argsort()
             people = np.roll(names[mixed], split // 2)
             half = np.isin(theirs.person, people[: (len(people) + 1) // 2]) == (split % 2 == 0)
-            sides = np.flatnonzero(half), np.flatnonzero(~half), np.arange(len(ours[family].person))
-            count = min(MAX_WINDOWS, *map(len, sides))
+            sides, own = (np.flatnonzero(half), np.flatnonzero(~half)), len(ours[family].person)
+            count = min(MAX_WINDOWS, own, *map(len, sides))
             if count > NEAREST:
-                chosen = (side[np.linspace(0, len(side) - 1, count).astype(np.int64)] for side in sides)
+                chosen = [side[np.linspace(0, len(side) - 1, count).astype(np.int64)] for side in sides]
+                # Other windows in each split, so that the mean of the splits depends less on which they are.
+                chosen.append(((np.arange(count) + (split + 0.5) / SPLITS) * own / count).astype(np.int64))
                 pooled.append([side.at(at) for side, at in zip((theirs, theirs, ours[family]), chosen, strict=True)])
                 found.setdefault(family, []).append(_both(*pooled[-1]))
         if pooled:
