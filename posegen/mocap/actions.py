@@ -16,7 +16,7 @@ from posegen.errors import UsageError
 from posegen.evaluation.body import point
 from posegen.library.stages import MOST_TRAVEL_KEYS
 from posegen.mocap.clip_entry import FPS, SIDES, ClipAction, Repetition, assemble_action, blend_seconds, most_repetitions
-from posegen.mocap.pose_channels import Ground, body_channels, facing, leg_length, on_ground
+from posegen.mocap.pose_channels import Ground, body_channels, facing, leg_length, on_ground, standing_angles
 from posegen.mocap.repetitions import Cycle, find_cycle
 from posegen.mocap.stage_steps import SAME_PLACE
 from posegen.mocap.steps import STANCE_HALF_WIDTH, FootTrack, along_path, contacts, flat_ankle_height, foot_track
@@ -62,7 +62,7 @@ class SeveralActionsError(UsageError):
     """A clip is longer than one action."""
 
 
-def clip_action(joints: Array, fps: float, name: str) -> ClipAction:
+def clip_action(joints: Array, fps: float, name: str, standing: Mapping[str, float] | None = None) -> ClipAction:
     """Return the action that a clip shows.
 
     Parameters
@@ -72,6 +72,8 @@ def clip_action(joints: Array, fps: float, name: str) -> ClipAction:
     fps : float
     name : str
         Of the clip, for messages.
+    standing : mapping of str to float, optional
+        See :func:`posegen.mocap.pose_channels.standing_angles`; by default, those of the clip.
 
     Raises
     ------
@@ -79,12 +81,13 @@ def clip_action(joints: Array, fps: float, name: str) -> ClipAction:
         If nothing moves for long enough, a joint leaves its range, or something else than the feet carries the body.
     """
     joints, begin = _trimmed(_smooth(resample(joints, fps, FPS)), name)
+    standing = standing or standing_angles(joints) or {}
     joints, lies = _with_return(joints)
     contact = contacts(joints, FPS)
     contact, falls = supported(joints, contact, lies, FPS, name)
     ground = _ground(joints, contact)
     if _stays(joints, ground, contact, falls):
-        channels = _within(body_channels(joints, ground), lies, name, begin)
+        channels = _within(body_channels(joints, ground, standing=standing), lies, name, begin)
         feet = [foot_track(joints, ground, side, on, lies) for side, on in zip(SIDES, contact, strict=True)]
         cycle = find_cycle(np.stack([channels[c] * (1 if "root" not in c else 100) for c in sorted(channels)], -1), FPS)
         _refuse_long(joints, cycle, lies, name)
@@ -93,10 +96,18 @@ def clip_action(joints: Array, fps: float, name: str) -> ClipAction:
         return assemble_action(clip, joints[cycle.first : cycle.last + 1], ground)
     if lies.any():
         raise UsageError(f"{name}: travels or turns as it lies, and an action lies down and gets up in one place: cut the clip")
-    return _travelling(joints, contact, falls, ground, name, begin)
+    return _travelling(joints, contact, falls, ground, standing, name, begin)
 
 
-def _travelling(joints: Array, contact: Array, falls: list[slice], ground: Ground, name: str, begin: float) -> ClipAction:
+def _travelling(
+    joints: Array,
+    contact: Array,
+    falls: list[slice],
+    ground: Ground,
+    standing: Mapping[str, float],
+    name: str,
+    begin: float,
+) -> ClipAction:
     """Return the action of a clip that travels, turns or leaves the ground, relative to its path."""
     lies = np.zeros(len(joints), bool)
     course = smooth_course(joints, FPS, ground.leg)
@@ -119,7 +130,8 @@ def _travelling(joints: Array, contact: Array, falls: list[slice], ground: Groun
     path = _below_path(course, ground)
     tracks = [along_path(foot, number, ground, path) for number, foot in enumerate(feet)]
     yaws = foot_yaw(course.heading, contact[0]), foot_yaw(course.heading, contact[1])
-    channels = _unled(_within(body_channels(joints, path, yaws), lies, name, begin + span.first / FPS), course, rates)
+    channels = _within(body_channels(joints, path, yaws, standing), lies, name, begin + span.first / FPS)
+    channels = _unled(channels, course, rates)
     channels, tracks = _one_cycle(channels, tracks, Cycle(0, len(joints) - 1, span.repeated))
     shortest = [blend_seconds(channels, i, tracks, lies[i]) for i in (0, -1)]
     speeds = [float(np.hypot(*rates[i, :2])) for i in (0, -1)]

@@ -22,6 +22,7 @@ from posegen.mocap.clip_entry import ClipAction
 from posegen.mocap.directions import add_offsets
 from posegen.mocap.labels import Label, label_of, read_label_table
 from posegen.mocap.pieces import clip_actions
+from posegen.mocap.skeletons import Skeleton, standing_skeleton, usual_standing
 from posegen.mocap.signs import count_sign, side_sign
 from posegen.mocap.sources import SourceClip, clip_files, read_source
 from posegen.mocap.words import action_words
@@ -72,11 +73,24 @@ class _Labelled:
 
 @dataclass
 class _Read:
-    """What has been read so far."""
+    """What has been read so far.
+
+    Attributes
+    ----------
+    clips : list of _Labelled
+    sources : list of dict
+    refused : list of str
+    skeletons : list of Skeleton
+        Of the clips in which somebody stands.
+    nowhere_upright : list of (SourceClip, Label)
+        Clips in which nobody stands, to be examined by what is known of their skeleton from the others.
+    """
 
     clips: list[_Labelled] = field(default_factory=list)
     sources: list[dict[str, Any]] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
+    skeletons: list[Skeleton] = field(default_factory=list)
+    nowhere_upright: list[tuple[SourceClip, Label]] = field(default_factory=list)
 
 
 def import_clips(
@@ -128,9 +142,16 @@ def import_clips(
     read = _Read()
     for number, file in enumerate(files):
         for clip in _clips_of(file, fps, names, read.refused):
-            _add_clip(clip, label_of(file, table, clip.label), read)
+            label = label_of(file, table, clip.label)
+            if skeleton := standing_skeleton(clip.joints):
+                read.skeletons.append(skeleton)
+                _add_clip(clip, label, skeleton.standing, read)
+            else:
+                read.nowhere_upright.append((clip, label))
         if progress is not None:
             progress(number + 1, len(files))
+    for clip, label in read.nowhere_upright:
+        _add_clip(clip, label, usual_standing(clip.joints, read.skeletons), read)
     _try_out(read)
     if not read.clips:
         reasons = "\n".join(read.refused[:20])
@@ -141,9 +162,9 @@ def import_clips(
     return _write(out, groups, read.refused, read.sources, {"licence": licence, "source": source})
 
 
-def _add_clip(clip: SourceClip, label: Label, read: _Read) -> None:
+def _add_clip(clip: SourceClip, label: Label, standing: Mapping[str, float], read: _Read) -> None:
     try:
-        pieces = clip_actions(clip.joints, clip.fps, clip.name)
+        pieces = clip_actions(clip.joints, clip.fps, clip.name, standing)
     except UsageError as error:
         read.refused.append(str(error))
         return

@@ -4,7 +4,7 @@ contact. The pieces are kept that move about as much as the most active one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -32,12 +32,12 @@ class Pieces(NamedTuple):
     refused: list[str]
 
 
-def clip_actions(joints: Array, fps: float, name: str) -> Pieces:
+def clip_actions(joints: Array, fps: float, name: str, standing: Mapping[str, float] | None = None) -> Pieces:
     """Return the action that a clip shows, or those of its pieces.
 
     Parameters
     ----------
-    joints, fps, name
+    joints, fps, name, standing
         See :func:`posegen.mocap.actions.clip_action`.
 
     Raises
@@ -46,7 +46,7 @@ def clip_actions(joints: Array, fps: float, name: str) -> Pieces:
         If neither the clip nor a piece of it can be an action.
     """
     try:
-        return Pieces([(name, clip_action(joints, fps, name))], [])
+        return Pieces([(name, clip_action(joints, fps, name, standing))], [])
     except SeveralActionsError as error:
         found, refused = Pieces([], []), error
     body = resample(joints, fps, FPS)
@@ -59,7 +59,7 @@ def clip_actions(joints: Array, fps: float, name: str) -> Pieces:
         begin, end = span.start / FPS, span.stop / FPS
         piece = f"{name}, {begin:.1f} to {end:.1f} s"
         try:
-            found.actions.append((piece, clip_action(joints[round(begin * fps) : round(end * fps)], fps, piece)))
+            found.actions.append((piece, clip_action(joints[round(begin * fps) : round(end * fps)], fps, piece, standing)))
         except UsageError as error:
             found.refused.append(str(error))
     if not found.actions:

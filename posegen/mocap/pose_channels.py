@@ -6,6 +6,7 @@ are in :mod:`posegen.mocap.steps`. Positions do not show how a head turns, so it
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -14,19 +15,20 @@ from posegen.arrays import Array
 from posegen.checks.ranges import REST
 from posegen.evaluation.body import point, unit
 from posegen.exchange.joint_rotations import about_axes
-from posegen.motion.scene_arrays import NEUTRAL
+from posegen.library.channels import CHANNELS
+from posegen.mocap.rest_pose import LEG, Spine, from_girdle, rest_offsets, seen_from, spine_rotations
+from posegen.motion.scene_arrays import NEUTRAL, hanging_arms
 from posegen.skeleton import DEFAULT_SKELETON, JOINT_LIMITS, PROPORTIONS
 
 ZERO = REST[DEFAULT_SKELETON]
 CHEST_LEAN = ZERO["shoulder_flexion"]
 """Degrees by which the line from spine3 to neck leans back in the rest pose."""
 HEAD_LEAN = ZERO["neck_flexion"] + CHEST_LEAN
-LEG = PROPORTIONS["thigh"] + PROPORTIONS["shank"]
 HIP_BELOW_PELVIS = 0.047 / LEG
 UPRIGHT = 0.93
 """Share of the leg length at which the hips are above the ankles of a body that stands upright."""
-MOST_CALIBRATED = {"pelvis_tilt": 15.0, "trunk_flexion": 15.0, "neck_flexion": 35.0}
-"""Degrees by which the spine of another skeleton may differ from ours in standing; heads have their joint in many places."""
+MOST_CALIBRATED = {"pelvis_tilt": 25.0, "trunk_flexion": 35.0, "neck_flexion": 60.0}
+"""Degrees by which the spine of another skeleton may differ from ours in standing: those of CMU differ by 11, 27 and 54."""
 MOST_COLLAR = 30.0
 BENDING = np.array([-0.3, 0.2, 1.0])
 """Direction, outward, up and ahead, in which the forearm of a straight arm would bend."""
@@ -84,7 +86,12 @@ def on_ground(joints: Array, ground: Ground) -> Array:
     return np.stack([left, moved[..., 1], ahead], axis=-1)
 
 
-def body_channels(joints: Array, ground: Ground, yaws: tuple[Array | float, Array | float] = (0.0, 0.0)) -> dict[str, Array]:
+def body_channels(
+    joints: Array,
+    ground: Ground,
+    yaws: tuple[Array | float, Array | float] = (0.0, 0.0),
+    standing: Mapping[str, float] | None = None,
+) -> dict[str, Array]:
     """Return root, pelvis, trunk, neck, hip rotation and arm channels of a clip.
 
     Parameters
@@ -94,6 +101,8 @@ def body_channels(joints: Array, ground: Ground, yaws: tuple[Array | float, Arra
     ground : Ground
     yaws : tuple of float64 [frame]
         Radians by which the left and the right foot of the action point further to the left than the body faces.
+    standing : mapping of str to float, optional
+        :func:`standing_angles` of the skeleton of the clip.
 
     Returns
     -------
@@ -103,7 +112,42 @@ def body_channels(joints: Array, ground: Ground, yaws: tuple[Array | float, Arra
     """
     body = on_ground(joints, ground)
     hips = (point(body, "left_hip") + point(body, "right_hip")) / 2
+    angles, pelvis = _spine_angles(body)
+    for name, off in (standing or {}).items():
+        angles[name] -= off
+    spine = spine_rotations(angles)
+    for side, sign, yaw in (("left", 1.0, yaws[0]), ("right", -1.0, yaws[1])):
+        # Calibration turns the chest against that of the clip, and arms keep their directions in space.
+        angles |= _arm(body, spine.chest, side, sign)
+        angles[f"{side}_hip_rotation"] = _knee_turn(body, side, sign, yaw)
+    angles |= _without_hanging(body, angles, spine)
+    for name in angles:
+        angles[name] = angles[name] - NEUTRAL.get(name.removeprefix("left_").removeprefix("right_"), 0.0)
+    up = pelvis[:, :, 1] * HIP_BELOW_PELVIS
+    away = hips + up - _standing_pelvis(ground)
+    return angles | {"root_lateral": away[:, 0], "root_height": away[:, 1], "root_forward": away[:, 2]}
+
+
+def standing_angles(joints: Array) -> dict[str, float] | None:
+    """Return the degrees by which the spine of a body that stands differs from ours; None if nobody stands upright in a clip.
+
+    They belong to its skeleton, whose joints are elsewhere in the body. `joints` is float [frame, 22, 3].
+    """
+    body = on_ground(joints, Ground(np.zeros(3), facing(joints), leg_length(joints), 0.0))
+    hips = (point(body, "left_hip") + point(body, "right_hip")) / 2
     ankles = (point(body, "left_ankle") + point(body, "right_ankle")) / 2
+    upright = (hips[:, 1] - ankles[:, 1] > UPRIGHT) & (np.abs(point(body, "neck") - hips)[:, [0, 2]].max(axis=1) < 0.15)
+    if not upright.any():
+        return None
+    angles, _ = _spine_angles(body[upright])
+    return {
+        name: float(np.clip(np.median(angles[name]) - NEUTRAL[name], -most, most)) for name, most in MOST_CALIBRATED.items()
+    }
+
+
+def _spine_angles(body: Array) -> tuple[dict[str, Array], Array]:
+    """Return the degrees of pelvis, trunk and neck from the rest pose of our skeleton, and the axes of the pelvis."""
+    hips = (point(body, "left_hip") + point(body, "right_hip")) / 2
     pelvis = _axes(point(body, "left_hip") - point(body, "right_hip"), point(body, "spine1") - hips) @ _about_x(
         -ZERO["hip_flexion"]
     )
@@ -116,22 +160,21 @@ def body_channels(joints: Array, ground: Ground, yaws: tuple[Array | float, Arra
     trunk = _rotation_flexion_lateral(_third(np.swapaxes(pelvis, -1, -2) @ chest))
     for name, values in zip(("trunk_rotation", "trunk_flexion", "trunk_lateral"), trunk, strict=True):
         angles[name] = 3 * np.degrees(values)
-    head = _seen(chest, unit(point(body, "head") - point(body, "neck")))
+    head = seen_from(chest, unit(point(body, "head") - point(body, "neck")))
     angles["neck_flexion"] = np.degrees(np.arctan2(head[:, 2], head[:, 1])) - HEAD_LEAN
     angles["neck_lateral"] = np.degrees(np.arcsin(np.clip(head[:, 0] / np.cos(np.radians(HEAD_LEAN)), -1, 1)))
-    upright = (hips[:, 1] - ankles[:, 1] > UPRIGHT) & (np.abs(point(body, "neck") - hips)[:, [0, 2]].max(axis=1) < 0.15)
-    if upright.any():
-        for name, most in MOST_CALIBRATED.items():
-            off = float(np.median(angles[name][upright])) - NEUTRAL[name]
-            angles[name] -= np.clip(off, -most, most)
-    for side, sign, yaw in (("left", 1.0, yaws[0]), ("right", -1.0, yaws[1])):
-        angles |= _arm(body, chest, side, sign)
-        angles[f"{side}_hip_rotation"] = _knee_turn(body, side, sign, yaw)
-    for name in angles:
-        angles[name] = angles[name] - NEUTRAL.get(name.removeprefix("left_").removeprefix("right_"), 0.0)
-    up = pelvis[:, :, 1] * HIP_BELOW_PELVIS
-    away = hips + up - _standing_pelvis(ground)
-    return angles | {"root_lateral": away[:, 0], "root_height": away[:, 1], "root_forward": away[:, 2]}
+    return angles, pelvis
+
+
+def _without_hanging(body: Array, angles: dict[str, Array], spine: Spine) -> dict[str, Array]:
+    """Return the angles of the upper arms without what the engine adds to them on this skeleton."""
+    rest = rest_offsets(body, angles, spine)
+    hanging = 360 * hanging_arms(rest[None], np.ones(1))[0]
+    return {
+        name: angles[name] - hanging[CHANNELS.index(name)]
+        for side in ("left", "right")
+        for name in (f"{side}_shoulder_flexion", f"{side}_shoulder_abduction")
+    }
 
 
 def standing_height(ground: Ground) -> float:
@@ -160,10 +203,6 @@ def _axes(left: Array, up: Array) -> Array:
 def _about_x(degrees: float) -> Array:
     s, c = np.sin(np.radians(degrees)), np.cos(np.radians(degrees))
     return np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
-
-
-def _seen(axes: Array, vectors: Array) -> Array:
-    return np.asarray((np.swapaxes(axes, -1, -2) @ vectors[..., None])[..., 0])
 
 
 def _rotation_flexion_lateral(turn: Array) -> tuple[Array, Array, Array]:
@@ -197,19 +236,15 @@ def _arm(body: Array, chest: Array, side: str, sign: float) -> dict[str, Array]:
     """Return the channels of one arm in degrees; `sign` is 1 on the left."""
     mirror = np.array([sign, 1.0, 1.0])
     collar, shoulder, elbow, wrist = (point(body, f"{side}_{name}") for name in ("collar", "shoulder", "elbow", "wrist"))
-    girdle = _seen(chest, unit(shoulder - collar)) * mirror
-    upper, fore = _seen(chest, unit(elbow - shoulder)) * mirror, _seen(chest, unit(wrist - elbow)) * mirror
+    girdle = seen_from(chest, unit(shoulder - collar)) * mirror
+    upper, fore = seen_from(chest, unit(elbow - shoulder)) * mirror, seen_from(chest, unit(wrist - elbow)) * mirror
     # Skeletons place the collar at other heights, so that it counts from its lowest position.
     raised = np.degrees(np.arctan2(girdle[:, 1], girdle[:, 0]))
     elevation = np.clip(raised - np.percentile(raised, 10), 0, MOST_COLLAR)
     turned = np.degrees(np.arctan2(girdle[:, 2], girdle[:, 0]))
     protraction = np.clip(turned - np.median(turned), -MOST_COLLAR, MOST_COLLAR)
-    s, c = np.sin(np.radians(elevation)), np.cos(np.radians(elevation))
-    p, q = np.sin(np.radians(protraction)), np.cos(np.radians(protraction))
-    # The inverse of elevation . protraction.
-    upper, fore = (np.stack([c * v[:, 0] + s * v[:, 1], c * v[:, 1] - s * v[:, 0], v[:, 2]], -1) for v in (upper, fore))
-    upper, fore = (np.stack([q * v[:, 0] + p * v[:, 2], v[:, 1], q * v[:, 2] - p * v[:, 0]], -1) for v in (upper, fore))
-    flexion, abduction = _continuous(upper)
+    upper, fore = (from_girdle(vectors, elevation, protraction) for vectors in (upper, fore))
+    flexion, abduction = _continuous(upper, fore)
     across, along, ahead = _seen_from_arm(fore, flexion, abduction)
     bent = np.sqrt(across**2 + ahead**2)
     # A straight arm shows no rotation. Its elbow would bend ahead and inward, as persons bend it by themselves.
@@ -231,6 +266,15 @@ def _arm(body: Array, chest: Array, side: str, sign: float) -> dict[str, Array]:
     }
 
 
+def _turned_too_far(fore: Array, flexion: Array, abduction: Array) -> Array:
+    """Return the radians by which an upper arm with these angles turns beyond its range, as far as a bent elbow shows it."""
+    across, _, ahead = _seen_from_arm(fore, flexion, abduction)
+    low, high = np.radians(JOINT_LIMITS["shoulder_rotation"])
+    middle = (low + high) / 2
+    away = np.abs(np.angle(np.exp(1j * (np.arctan2(across, ahead) - middle))))
+    return np.asarray(np.clip((across**2 + ahead**2) / CLEAR**2, 0, 1) * np.maximum(away - (high - low) / 2, 0))
+
+
 def _seen_from_arm(fore: Array, flexion: Array, abduction: Array) -> tuple[Array, Array, Array]:
     """Return the components of directions across, along and ahead of an upper arm with these angles (radians), unrotated."""
     s, c = np.sin(flexion), np.cos(flexion)
@@ -239,7 +283,7 @@ def _seen_from_arm(fore: Array, flexion: Array, abduction: Array) -> tuple[Array
     return c * x + s * y, s * x - c * y, z
 
 
-def _continuous(upper: Array) -> tuple[Array, Array]:
+def _continuous(upper: Array, fore: Array) -> tuple[Array, Array]:
     """Return flexion and abduction in radians of the direction of an upper arm without jumps, on its left side: [frame] each.
 
     Each direction has two pairs of angles, such as up: flexed by 180 degrees, or abducted by 180. The sequence of pairs with
@@ -252,13 +296,14 @@ def _continuous(upper: Array) -> tuple[Array, Array]:
     limits = [np.radians(JOINT_LIMITS[f"shoulder_{name}"]) for name in ("flexion", "abduction")]
     options = []
     for first, second in pairs:
+        turned = _turned_too_far(fore, first, second)
         for turns in (-1, 0, 1):
             moved = first + turns * 2 * np.pi
             outside = sum(
                 np.maximum(low - values, 0) + np.maximum(values - high, 0)
                 for values, (low, high) in zip((moved, second), limits, strict=True)
             )
-            options.append((moved, second, np.asarray(outside)))
+            options.append((moved, second, np.asarray(outside + turned)))
     values = np.array([option[:2] for option in options])  # [option, angle, frame]
     cost = np.array([option[2] for option in options])
     total, back = cost[:, 0], []

@@ -12,7 +12,8 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.evaluation.body import point, true_intervals
-from posegen.mocap.pose_channels import LEG, Ground, on_ground
+from posegen.mocap.pose_channels import Ground, on_ground
+from posegen.mocap.rest_pose import LEG
 from posegen.skeleton import BALL_BEFORE_ANKLE, HEEL_BEHIND_ANKLE, PROPORTIONS, sole_points
 
 LOW, STILL = 0.045, 0.45

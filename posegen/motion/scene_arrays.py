@@ -183,7 +183,7 @@ def _soft_knees(own: Array) -> Array:
     return legs
 
 
-def _hanging_arms(offsets: Array, stature: Array) -> Array:
+def hanging_arms(offsets: Array, stature: Array) -> Array:
     """Return by how many turns arms hang further ahead and outward where shoulders lie further back or inward: [..., channels].
 
     So elbows are where those of the anatomical skeleton are, and forearms do not touch the trunk. The arc sine is a series,
@@ -222,7 +222,7 @@ def person_arrays(scenes: Scenes, styles: StyleTables) -> Person:
         offsets=offsets,
         foot=np.stack([p * stature for p in foot], -1),
         widths=np.stack([0.0625 * leg, stance, toe_out, stagger], -1),
-        neutral=(_NEUTRAL_ROW + posture + _soft_knees(own) + _hanging_arms(offsets, stature)).astype(np.float32),
+        neutral=(_NEUTRAL_ROW + posture + _soft_knees(own) + hanging_arms(offsets, stature)).astype(np.float32),
         sway=sway,
         stature=stature,
         energy=persons.energy.astype(np.float64),
