@@ -27,8 +27,9 @@ HEAD_LEAN = ZERO["neck_flexion"] + CHEST_LEAN
 HIP_BELOW_PELVIS = 0.047 / LEG
 UPRIGHT = 0.93
 """Share of the leg length at which the hips are above the ankles of a body that stands upright."""
-MOST_CALIBRATED = {"pelvis_tilt": 25.0, "trunk_flexion": 35.0, "neck_flexion": 60.0}
-"""Degrees by which the spine of another skeleton may differ from ours in standing: those of CMU differ by 11, 27 and 54."""
+MOST_CALIBRATED = {"pelvis_tilt": 25.0, "trunk_flexion": 45.0, "neck_flexion": 65.0}
+"""Degrees by which the spine in standing may differ from ours: the skeleton of CMU's by 11, 27 and 54, and people stand
+differently."""
 MOST_COLLAR = 30.0
 BENDING = np.array([-0.3, 0.2, 1.0])
 """Direction, outward, up and ahead, in which the forearm of a straight arm would bend."""

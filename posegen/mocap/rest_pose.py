@@ -37,7 +37,9 @@ def spine_rotations(angles: Mapping[str, Array]) -> Spine:
     third = _turned(*(angles[f"trunk_{name}"] / 3 for name in ("rotation", "flexion")), -angles["trunk_lateral"] / 3)
     spine1, spine2 = pelvis @ third, pelvis @ third @ third
     chest = spine2 @ third
-    return Spine(pelvis, spine1, spine2, chest, chest @ _turned(0 * angles["neck_flexion"], angles["neck_flexion"], -angles["neck_lateral"]))
+    # Positions do not show how a head turns.
+    neck = _turned(np.zeros(len(chest)), angles["neck_flexion"], -angles["neck_lateral"])
+    return Spine(pelvis, spine1, spine2, chest, chest @ neck)
 
 
 def _turned(*degrees: Array) -> Array:

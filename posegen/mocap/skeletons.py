@@ -1,4 +1,4 @@
-"""Skeletons of clips: what the angles of a body that stands are on each, so that clips in which nobody stands are read right."""
+"""Skeletons of clips: what their spines look like in standing, for clips in which nobody stands."""
 
 from __future__ import annotations
 
