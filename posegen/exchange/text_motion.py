@@ -54,6 +54,7 @@ def write_texts(
     out, made, moments, names = str(shard.folder), set[str](), Moments(width), dict[str, list[str]]()
     for clip in chain.from_iterable(blocks):
         arrays = encode(clip)
+        moments.add(arrays[folder])
         if not made:
             made = {*arrays, "texts"}
             for name in made:
@@ -61,7 +62,6 @@ def write_texts(
         for name, values in arrays.items():
             write_npy(f"{out}/{name}/{clip.name}.npy", values)
         write_bytes(f"{out}/texts/{clip.name}.txt", "".join(map(line, clip.captions)).encode())
-        moments.add(arrays[folder])
         names.setdefault(clip.split, []).append(clip.name)
     return {"names": names, **moments.as_data()}
 

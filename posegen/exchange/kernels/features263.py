@@ -54,20 +54,21 @@ def fill_clip(
         To work in.
     features : float32 [frame - 1, 263]
     """
-    for t in range(joints.shape[0]):
-        for j in range(joints.shape[1]):
-            for axis in range(3):
-                given[j, axis, t] = joints[t, j, axis]
-    set_lengths(given, lengths, moved, ahead[0], ahead[1])
-    face_ahead(moved)
+    # Axes are exchanged in the order of the result, which takes half of the time: reading far apart costs less than writing.
     for j in range(joints.shape[1]):
         for axis in range(3):
             for t in range(joints.shape[0]):
+                given[j, axis, t] = joints[t, j, axis]
+    set_lengths(given, lengths, moved, ahead[0], ahead[1])
+    face_ahead(moved)
+    for t in range(joints.shape[0]):
+        for j in range(joints.shape[1]):
+            for axis in range(3):
                 places[t, j, axis] = moved[j, axis, t]
     fill_headings(moved, weights, ahead, turns)
     fill_columns(moved, turns, axes, ahead, given, bones, columns)
-    for column in range(columns.shape[0]):
-        for t in range(columns.shape[1]):
+    for t in range(columns.shape[1]):
+        for column in range(columns.shape[0]):
             features[t, column] = columns[column, t]
 
 
