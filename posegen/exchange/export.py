@@ -41,7 +41,7 @@ from posegen.exchange.selection import Selection, choose, estimate_bytes, scale_
 from posegen.fields.field import Sequences, compute_fields, fields_with_arrays
 from posegen.fields.rotation import bone_offsets
 from posegen.generation.header import bytes_per_sample, stored_config
-from posegen.generation.pool import JobError, LostJob, run_jobs
+from posegen.generation.pool import JobError, LostJob, Process, run_jobs, waiting_workers
 from posegen.generation.run import MARGIN
 from posegen.generation.session import write_session
 from posegen.generation.shard import BLOCK_BYTES, pause_garbage_collection
@@ -151,33 +151,40 @@ def export(
     path, out, form = to_path(path), to_path(out), find_format(to)
     _open.cache_clear()
     dataset = _open(path)
-    selection = select_sequences(dataset, form, splits, variants, where, fps)
-    config = _config_at(path, dataset.header, selection.fps)
-    part, run = parse_part(part), current_run()
+    part, run, workers = parse_part(part), current_run(), workers or available_cores()
     shards = [shard for shard in range(dataset.header.shards()) if part is None or shard in part]
-    with write_session(out, run, create=True, part=part.lock_name if part else "") as check:
-        with shared_lock(out, run, is_part=part is not None):
-            there = listed(out / RECORDS)
-            missing = [shard for shard in shards if not exists(there / _record_name(shard))]
-            needed = estimate_bytes(dataset, form, selection, missing)
-            if isinstance(out, Path):
-                _check_free_space(out, needed, free_disk(out))
-            _keep_selection(out, selection)
-        jobs = [_Job(path, out, shard, selection, config, run) for shard in missing]
-        try:
-            _run(jobs, workers or available_cores(), progress or Progress(), check)
-        finally:
-            _remove_unplaced(out, run, everything=part is None and isinstance(out, Path))
-        if part:
+    # Workers import while this process prepares their jobs.
+    with waiting_workers(_export_shard, min(workers, len(_missing(listed(out / RECORDS), shards)))) as waiting:
+        selection = select_sequences(dataset, form, splits, variants, where, fps)
+        config = _config_at(path, dataset.header, selection.fps)
+        with write_session(out, run, create=True, part=part.lock_name if part else "") as check:
+            with shared_lock(out, run, is_part=part is not None):
+                there = listed(out / RECORDS)
+                missing = _missing(there, shards)
+                needed = estimate_bytes(dataset, form, selection, missing)
+                if isinstance(out, Path):
+                    _check_free_space(out, needed, free_disk(out))
+                _keep_selection(out, selection)
+            jobs = [_Job(path, out, shard, selection, config, run) for shard in missing]
+            try:
+                _run(jobs, workers, progress or Progress(), check, waiting)
+            finally:
+                _remove_unplaced(out, run, everything=part is None and isinstance(out, Path))
+            if part:
+                clips, left_out = _combine(out, shards)
+                return ExportResult(out, clips, left_out, time.monotonic() - started, not missing, str(part))
+            nothing_to_do = exists(there / _COMPLETE)
             clips, left_out = _combine(out, shards)
-            return ExportResult(out, clips, left_out, time.monotonic() - started, not missing, str(part))
-        nothing_to_do = exists(there / _COMPLETE)
-        clips, left_out = _combine(out, shards)
-        if not nothing_to_do:
-            _finish(out, form, shards, run)
-            write_durably(out / RECORDS / _COMPLETE, b"")
-        _remove_parts(out)  # also if the process was killed between these steps
+            if not nothing_to_do:
+                _finish(out, form, shards, run)
+                write_durably(out / RECORDS / _COMPLETE, b"")
+            _remove_parts(out)  # also if the process was killed between these steps
     return ExportResult(out, clips, left_out, time.monotonic() - started, nothing_to_do)
+
+
+def _missing(records: AnyPath, shards: Iterable[int]) -> list[int]:
+    """Return the shards that have no record in a folder."""
+    return [shard for shard in shards if not exists(records / _record_name(shard))]
 
 
 def _config_at(path: AnyPath, header: Header, fps: int) -> Config | None:
@@ -221,14 +228,14 @@ def _record_name(shard: int) -> str:
     return f"{shard:06}.json"
 
 
-def _run(jobs: Sequence[_Job], workers: int, progress: Progress, check: Callable[[], None]) -> None:
+def _run(jobs: Sequence[_Job], workers: int, progress: Progress, check: Callable[[], None], waiting: list[Process]) -> None:
     """Export shards."""
     if not jobs:
         return
     done, lost = 0, []
     progress.start("export", len(jobs), unit="shards")
     try:
-        with closing(run_jobs(_export_shard, jobs, min(workers, len(jobs)))) as outcomes:
+        with closing(run_jobs(_export_shard, jobs, min(workers, len(jobs)), waiting=waiting)) as outcomes:
             for outcome in outcomes:
                 check()
                 if isinstance(outcome, LostJob):
@@ -356,7 +363,7 @@ def _shard_clips(
         step = header.chunk * max(1, _BLOCK // header.chunk)  # whole chunks, so that each is decoded once
     else:
         step = max(1, BLOCK_BYTES * header.fps // (bytes_per_sample(header) * job.config.fps))
-    for numbers in _split_at(samples, step):
+    for numbers in _split_at(samples, step, job.shard * header.shard):
         sequences = _sequences(job, dataset, library, numbers)
         offsets = bone_offsets(sequences)
         fields = _fields(form, sequences)
@@ -374,9 +381,9 @@ def _shard_clips(
             yield clips
 
 
-def _split_at(samples: Array, step: int) -> list[Array]:
-    """Return increasing samples in parts that multiples of `step` separate."""
-    return np.split(samples, np.flatnonzero(np.diff(samples // step)) + 1) if len(samples) else []
+def _split_at(samples: Array, step: int, first: int) -> list[Array]:
+    """Return increasing samples in parts that multiples of `step`, counted from `first`, separate."""
+    return np.split(samples, np.flatnonzero(np.diff((samples - first) // step)) + 1) if len(samples) else []
 
 
 def _sequences(job: _Job, dataset: Dataset, library: Library, samples: Array) -> Sequences:

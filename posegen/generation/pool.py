@@ -10,6 +10,7 @@ that the seconds of its start do not count.
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import signal
 import subprocess
@@ -17,12 +18,12 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from multiprocessing.connection import Connection, Pipe, wait
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from posegen.errors import PosegenError
 from posegen.import_path import safe_path
@@ -119,8 +120,41 @@ class LostJob(Generic[Job]):
     reason: str = DIED
 
 
+Process: TypeAlias = "tuple[subprocess.Popen[bytes], Connection[Any, Any]]"
+"""A worker process and the connection to it."""
+
+
+@contextmanager
+def waiting_workers(function: Callable[[Any], Any], count: int) -> Iterator[list[Process]]:
+    """Start workers, which import `function` while the caller prepares their jobs; kill those that got no job at the end.
+
+    Parameters
+    ----------
+    function : callable
+        Does one job. Workers import it by name.
+    count : int
+        Number of workers. None is started for 1, with which :func:`run_jobs` needs no other process.
+
+    Yields
+    ------
+    list of Process
+        To be passed to :func:`run_jobs`, which removes those that it uses.
+    """
+    waiting: list[Process] = []
+    try:
+        for _ in range(count if count > 1 else 0):
+            waiting.append(_start_process(function))
+        yield waiting
+    finally:
+        _kill(waiting)
+
+
 def run_jobs(
-    function: Callable[[Job], Outcome], jobs: Iterable[Job], workers: int, limit: TimeLimit | None = None
+    function: Callable[[Job], Outcome],
+    jobs: Iterable[Job],
+    workers: int,
+    limit: TimeLimit | None = None,
+    waiting: list[Process] | None = None,
 ) -> Generator[Outcome | LostJob[Job], None, None]:
     """Do jobs in worker processes and yield the results in the order of completion.
 
@@ -134,6 +168,8 @@ def run_jobs(
         Number of processes. With 1 and no limit, the jobs run in this process.
     limit : TimeLimit, optional
         No limit by default.
+    waiting : list of Process, optional
+        Workers that are used before others are started; see :func:`waiting_workers`.
 
     Yields
     ------
@@ -150,7 +186,7 @@ def run_jobs(
                     outcome = LostJob(job, 0, str(error) if isinstance(error, JobError) else SHORT_OF_MEMORY)
                 yield outcome
         return
-    pool = _Pool(function, limit)
+    pool = _Pool(function, limit, [] if waiting is None else waiting)
     try:
         yield from pool.run(iter(jobs), workers)
         retried, pool.failed = pool.failed, []
@@ -206,6 +242,7 @@ class _Pool(Generic[Job, Outcome]):
 
     function: Callable[[Job], Outcome]
     limit: TimeLimit | None
+    waiting: list[Process]
     busy: list[_Worker[Job]] = field(default_factory=list)
     idle: list[_Worker[Job]] = field(default_factory=list)
     failed: list[LostJob[Job]] = field(default_factory=list)
@@ -218,7 +255,9 @@ class _Pool(Generic[Job, Outcome]):
         now = time.monotonic()
         while True:
             for job in islice(jobs, workers - len(self.busy)):
-                self.busy.append(_start_worker(self.function, job))
+                process, connection = self.waiting.pop() if self.waiting else _start_process(self.function)
+                _send(connection, job)
+                self.busy.append(_Worker(process, connection, job))
             if not self.busy:
                 return
             ready = wait([worker.connection for worker in self.busy], _TICK)
@@ -269,12 +308,12 @@ class _Pool(Generic[Job, Outcome]):
 
     def _drop(self, worker: _Worker[Job], reason: str) -> None:
         self.busy.remove(worker)
-        _kill([worker])
+        _kill([(worker.process, worker.connection)])
         self.failed.append(LostJob(worker.job, 0, reason))
 
     def kill_workers(self) -> None:
         """Kill all workers, even stopped ones."""
-        _kill([*self.busy, *self.idle])
+        _kill([(worker.process, worker.connection) for worker in (*self.busy, *self.idle)])
         self.busy.clear()
         self.idle.clear()
 
@@ -292,16 +331,16 @@ def interrupts_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _start_worker(function: Callable[[Job], Outcome], job: Job) -> _Worker[Job]:
-    """Start a worker on its first job. No semaphore or shared memory is used, which a killed process would leave behind."""
+def _start_process(function: Callable[[Any], Any]) -> Process:
+    """Start a worker. No semaphore or shared memory is used, which a killed process would leave behind."""
     ours, theirs = Pipe()
     handle = theirs.fileno()
     command = [sys.executable, "-P", "-c", _PROGRAM, str(handle), str(os.getpid())]
     with interrupts_blocked(), theirs:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=os.environ | WORKER_ENVIRONMENT, pass_fds=[handle])
-    for content in (safe_path(), function, job):
+    for content in (safe_path(), function):
         _send(ours, content)
-    return _Worker(process, ours, job)
+    return process, ours
 
 
 def _send(connection: Connection[Any, Any], content: object) -> None:
@@ -310,18 +349,22 @@ def _send(connection: Connection[Any, Any], content: object) -> None:
         connection.send(content)
 
 
-def _kill(workers: Iterable[_Worker[Any]]) -> None:
-    for worker in workers:
-        worker.process.kill()
-    for worker in workers:
-        worker.process.wait()
-        worker.connection.close()
+def _kill(processes: Sequence[Process]) -> None:
+    for process, _ in processes:
+        process.kill()
+    for process, connection in processes:
+        process.wait()
+        connection.close()
 
 
 def serve(connection: Connection[Any, Any], parent: int) -> None:
     """Do the jobs that arrive, in a worker. The worker does not outlive the process `parent`."""
     threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
+    # A tenth of the start would be searches for reference cycles in modules, which stay.
+    gc.disable()
     function = connection.recv()
+    gc.freeze()
+    gc.enable()
     # Without its parent, a worker ends silently.
     with suppress(EOFError, ConnectionError):
         connection.send(("started", None))

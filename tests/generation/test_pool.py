@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from posegen.generation.pool import ATTEMPTS, SHORT_OF_MEMORY, LostJob, TimeLimit, run_jobs
+from posegen.generation.pool import ATTEMPTS, SHORT_OF_MEMORY, LostJob, TimeLimit, run_jobs, waiting_workers
 
 THREADS = "OMP_NUM_THREADS"
 
@@ -146,6 +146,27 @@ def test_several_workers_are_other_processes_with_one_thread_each(monkeypatch: p
     assert {threads for _, threads in outcomes} == {"1"}
     assert os.environ[THREADS] == "7"
     assert children() == []
+
+
+def test_waiting_workers_do_the_jobs_and_all_end() -> None:
+    with waiting_workers(process, 3) as waiting:
+        pids = {worker.pid for worker, _ in waiting}
+        assert len(pids) == 3
+        used = {pid for pid, _ in run_jobs(process, range(6), 2, waiting=waiting)}
+        assert used <= pids
+        assert {child.pid for child in children()} == pids - used
+    assert children() == []
+    with waiting_workers(process, 1) as waiting:
+        assert waiting == children() == []
+
+
+def test_a_waiting_worker_that_has_died_loses_no_job() -> None:
+    with waiting_workers(square, 2) as waiting:
+        (killed, _), (_, other) = waiting
+        assert other.poll(60)  # otherwise the first news would be that workers cannot start
+        killed.kill()
+        killed.wait()
+        assert sorted(run_jobs(square, range(1, 5), 2, waiting=waiting)) == [1, 4, 9, 16]
 
 
 def test_a_job_that_kills_its_worker_once_is_made_again(tmp_path: Path) -> None:
