@@ -22,6 +22,7 @@ from posegen.dataset.header import find_metadata_faults, header_metadata, inspec
 from posegen.dataset.layout import Header, Layer
 from posegen.dataset.lock import LOCK_FILE, PART_LOCK, is_being_written, is_held
 from posegen.dataset.manifest import Manifest, load_manifest
+from posegen.dataset.memory import keep_freed_memory, pause_garbage_collection
 from posegen.dataset.parts import read_parts
 from posegen.dataset.read import Dataset, open_shard
 from posegen.dataset.receipts import (
@@ -129,15 +130,17 @@ def find_problems(
         expected = 0
     known = {*receipts, *range(expected)}
     selected, seen = [shard for shard in sorted(known) if shards is None or shard in shards], listed(path)
-    for done, shard in enumerate(selected):
-        progress(done, len(selected))
-        before = _receipt_time(seen, shard)
-        problems = list(_check_shard(seen, header, shard))
-        if problems and _receipt_time(path, shard) != before:  # a run has stored the shard meanwhile
-            problems = list(_check_shard(path, header, shard))
-        yield from problems
-        if not problems and manifest and shard < manifest.shards:
-            yield from _check_manifest(path, header, shard, manifest)
+    with keep_freed_memory():
+        for done, shard in enumerate(selected):
+            progress(done, len(selected))
+            before = _receipt_time(seen, shard)
+            with pause_garbage_collection():
+                problems = list(_check_shard(seen, header, shard))
+            if problems and _receipt_time(path, shard) != before:  # a run has stored the shard meanwhile
+                problems = list(_check_shard(path, header, shard))
+            yield from problems
+            if not problems and manifest and shard < manifest.shards:
+                yield from _check_manifest(path, header, shard, manifest)
     progress(len(selected), len(selected))
     if orphans:
         yield from _find_orphans(path, header, known)

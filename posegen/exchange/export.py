@@ -29,6 +29,7 @@ from posegen.dataset.bucket import AnyPath, BucketPath, listed, map_files, to_pa
 from posegen.dataset.files import exists, list_names, read_file, write_durably
 from posegen.dataset.layout import Header
 from posegen.dataset.lock import shared_lock
+from posegen.dataset.memory import pause_garbage_collection
 from posegen.dataset.parts import Part, parse_part
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.runs import current_run, has_ended
@@ -44,7 +45,7 @@ from posegen.generation.header import bytes_per_sample, stored_config
 from posegen.generation.pool import JobError, LostJob, Process, run_jobs, waiting_workers
 from posegen.generation.run import MARGIN
 from posegen.generation.session import write_session
-from posegen.generation.shard import BLOCK_BYTES, pause_garbage_collection
+from posegen.generation.shard import BLOCK_BYTES
 from posegen.library.load import Library, load_library
 from posegen.machine import available_cores, free_disk
 from posegen.plugins import STORED_ARRAYS

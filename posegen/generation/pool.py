@@ -9,7 +9,6 @@ that the seconds of its start do not count.
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import os
 import signal
@@ -25,6 +24,7 @@ from itertools import islice
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from posegen.dataset.memory import LARGEST_SETTING, keep_freed_memory
 from posegen.errors import PosegenError
 from posegen.import_path import safe_path
 from posegen.quantities import human_time
@@ -45,7 +45,6 @@ START_SECONDS = 120.0
 """Seconds that a worker may take to start."""
 
 _TICK = 0.1
-_LARGEST = 2**31 - 1
 _THREADS = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -59,10 +58,10 @@ _THREADS = (
 WORKER_ENVIRONMENT = {
     **dict.fromkeys(_THREADS, "1"),
     "MALLOC_MMAP_MAX_": "0",
-    "MALLOC_TRIM_THRESHOLD_": str(_LARGEST),
+    "MALLOC_TRIM_THRESHOLD_": str(LARGEST_SETTING),
 }
 """Environment of workers. The workers fill the cores, so each uses one thread; zarr reads its settings from here, too. The last
-two make the GNU C library keep freed memory; see :func:`keep_freed_memory`."""
+two make the GNU C library keep freed memory; see :func:`posegen.dataset.memory.keep_freed_memory`."""
 
 _PROGRAM = """
 import sys
@@ -201,28 +200,6 @@ def run_jobs(
                 yield LostJob(lost.job, ATTEMPTS, reason)
     finally:
         pool.kill_workers()
-
-
-@contextmanager
-def keep_freed_memory() -> Iterator[None]:
-    """Make the C library keep freed memory inside this context.
-
-    By default it returns large blocks to the system, which zeroes them again page by page for the next shard: a tenth to a
-    fifth of the time of a run. Only the GNU C library has this setting.
-    """
-    trim_threshold, mmap_max = -1, -4  # constants of its malloc.h
-    library = ctypes.CDLL(None)
-    if not hasattr(library, "mallopt"):
-        yield
-        return
-    library.mallopt(mmap_max, 0)
-    library.mallopt(trim_threshold, _LARGEST)
-    try:
-        yield
-    finally:
-        library.mallopt(mmap_max, 65536)
-        library.mallopt(trim_threshold, 128 * 1024)
-        library.malloc_trim(0)
 
 
 @dataclass

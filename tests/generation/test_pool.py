@@ -22,7 +22,7 @@ THREADS = "OMP_NUM_THREADS"
 MEASURE = """
 import resource
 import numpy as np
-from posegen.generation.pool import keep_freed_memory
+from posegen.dataset.memory import keep_freed_memory
 
 def touch():
     np.full(40_000_000, 1, np.uint8)
