@@ -89,7 +89,9 @@ def test_offsets_reach_the_tables(library: Library) -> None:
     tables = library_tables(library)
     assert tables.key_offsets.shape[1:] == tables.key_pose.shape
     assert np.abs(tables.key_offsets).max() > 0
-    assert library_tables(load_library()).key_offsets.shape[0] == 0
+    # Of posegen's own actions one has offsets, lie_down: those of all others are 0.
+    others = np.abs(library_tables(load_library()).key_offsets).any(axis=(0, 2))
+    assert 0 < others.mean() < 0.05
 
 
 def test_people_with_other_numbers_differ(library: Library) -> None:

@@ -112,7 +112,7 @@ def test_a_limp_spares_the_near_leg(side: int, bad: int) -> None:
 def test_sneaking_crouches_and_lifts_the_feet() -> None:
     sneak, walk = act("sneak", 0.45), act("walk", 0.45)
     assert place(sneak, "pelvis")[STEADY, 1].mean() < place(walk, "pelvis")[STEADY, 1].mean() - 0.04
-    assert place(sneak, "left_foot")[STEADY, 1].max() > 0.12
+    assert place(sneak, "left_foot")[STEADY, 1].max() > 0.1
 
 
 @pytest.mark.parametrize("action", ["carry", "push", "pull"])
