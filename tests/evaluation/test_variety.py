@@ -197,6 +197,17 @@ def test_both_sides_have_equally_many_windows_of_different_people() -> None:
     assert copy[0].precision > copy[1].precision
 
 
+def test_all_windows_of_a_family_count_in_its_precision() -> None:
+    draws = np.random.default_rng(3)
+    reference, ours = windows(draws, 20), windows(draws, 300)
+    # Ten of the windows, as many as each half of the people has, are far away, the others are the reference's.
+    far = np.isin(np.arange(300), np.linspace(0, 299, 10).astype(np.int64))
+    poses = np.where(far[:, None, None, None], 50.0, reference.poses[np.arange(300) % 20])
+    own, other = compare_coverage({"walk": reference}, {"walk": ours._replace(poses=poses)})["walk"]
+    assert own.windows == other.windows == 10
+    assert own.precision == pytest.approx(290 / 300, abs=0.05)
+
+
 def tally(*recordings: Recording) -> MotionTally:
     collected = MotionTally()
     for recording in recordings:
