@@ -97,7 +97,8 @@ def compare_coverage(reference: Mapping[str, Windows], ours: Mapping[str, Window
                 chosen.append(((np.arange(count) + (split + 0.5) / SPLITS) * own / count).astype(np.int64))
                 pooled.append([side.at(at) for side, at in zip((theirs, theirs, ours[family]), chosen, strict=True)])
                 every = ours[family].at(np.linspace(0, own - 1, min(own, MAX_JUDGED)).astype(np.int64))
-                found.setdefault(family, []).append(_both(*pooled[-1], every))
+                half_of_people, others, equally_many = pooled[-1]
+                found.setdefault(family, []).append(_both(half_of_people, others, equally_many, every))
         if pooled:
             sets = (Windows(*map(np.concatenate, zip(*side, strict=True))) for side in zip(*pooled, strict=True))
             found.setdefault("", []).append(_both(*sets))
