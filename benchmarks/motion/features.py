@@ -101,6 +101,7 @@ SETS: Mapping[str, Callable[[Array, float], Array]] = {"ends": ends, "angles": a
 FEATURES: Mapping[str, tuple[str, ...]] = {
     **{name: (name,) for name in SETS},
     "ends and speeds": ("ends", "speeds"),
+    "ends and angles": ("ends", "angles"),
     "angles and speeds": ("angles", "speeds"),
     "ends, speeds, spectra": ("ends", "speeds", "spectra"),
 }
