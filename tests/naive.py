@@ -236,9 +236,12 @@ def key_size(
     stage: int,
     number: int,
     last: bool,
+    travels: bool,
 ) -> float:
     """Factor on a key pose of a repetition; `last` is whether it is at the end of its stage."""
     foot, cycles = "_foot_" in channel, stage == CYCLE and not last
+    if travels and (foot or channel.startswith("root_")):
+        return 1.0
     if support in (SEAT, FLOOR) and channel in ("root_height", "root_forward"):
         return 1.0
     if support == FLOOR and (foot or channel == "pelvis_tilt"):

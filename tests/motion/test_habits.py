@@ -119,7 +119,8 @@ def test_a_stage_is_one_of_three() -> None:
 def test_sizes_of_key_poses(seed: int, row: int, c: int, right: bool, stage: int, number: int, last: bool) -> None:
     habits, draws = habits_of(seed), np.random.default_rng(seed).random(DRAWS)
     doing = segment_of_kind(ACTIONS, 2 * row + right, 0.0, 3.0, amplitude=1.2)
-    expected = naive.key_size(1.2, int(doing.support), habits, draws, row, right, CHANNELS[c], stage, number, last)
+    travels = bool(doing.last_travel > doing.first_travel)
+    expected = naive.key_size(1.2, int(doing.support), habits, draws, row, right, CHANNELS[c], stage, number, last, travels)
     assert key_size(doing, draws, habits, c, stage, number, 1.0 if last else 0.5) == pytest.approx(expected)
 
 

@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from posegen.motion.feet.footsteps import guide_swings
-from posegen.motion.feet.stances import guide_footprints, guided_from
+from posegen.motion.feet.stances import guide_footprints, guided_from, moved_foot
 from posegen.motion.key_poses import mark_intervals, repetition_span, stage_bounds, time_in_stage
 from posegen.motion.library_tables import CYCLE, ENTER, EXIT, LIFTED, PLACED, library_tables
 from posegen.motion.rows import (
     FIRST,
+    FOOT_ASIDE,
+    FOOT_FORWARD,
     GUIDED,
     HEADING,
     HEADING_COS,
@@ -28,6 +30,7 @@ from posegen.motion.rows import (
     PRINT_Z,
     ROOT_ROWS,
 )
+from posegen.motion.scene_arrays import segment_records
 from posegen.motion.timeline import glide
 from posegen.motion.workspace import Clock
 from posegen.scene import LEFT, RIGHT
@@ -175,6 +178,21 @@ def speed_of(action: str) -> float:
     return 0.5 * sum(speeds) if speeds else 0.0
 
 
+def performed_travels(action: str) -> bool:
+    """Whether the strategy that :func:`clip` shows travels without a gait."""
+    shown = segment_records(scripted(SegmentSpec("stand", -2.0, 1.0), SegmentSpec(action, 1.0, 4.0), frames=100), LIBRARY)[0, 0, 1]
+    return bool(shown["last_travel"] > shown["first_travel"])
+
+
+def beside_body(joints: Array) -> Array:
+    """Ankles to the left of the pelvis and ahead of it, [frames, 2 ankles, 2]."""
+    left = (joints[:, JOINTS.index("left_hip")] - joints[:, JOINTS.index("right_hip")])[:, None, [0, 2]]
+    left = left / np.linalg.norm(left, axis=-1, keepdims=True)
+    ahead = np.stack([-left[..., 1], left[..., 0]], axis=-1)
+    ankles = (joints[:, [JOINTS.index("left_ankle"), JOINTS.index("right_ankle")]] - joints[:, :1])[..., [0, 2]]
+    return np.stack([(ankles * left).sum(-1), (ankles * ahead).sum(-1)], axis=-1)
+
+
 GUIDED_ACTIONS = sorted(name for name in LIBRARY.actions if LIBRARY.action(name).lifts)
 
 
@@ -196,13 +214,30 @@ def test_actions_with_lifts_return_to_standing(action: str) -> None:
         bones = np.linalg.norm(joints[:, JOINTS.index("left_knee")] - joints[:, JOINTS.index("left_ankle")], axis=-1)
         assert bones == pytest.approx(bones[0], abs=1e-3)
         assert planted[-1].all()
+        # Whoever turned on the way stands behind it as before.
+        assert beside_body(joints)[-1] == pytest.approx(beside_body(joints)[0], abs=0.03)
         gone = joints[-1, 0] - joints[0, 0]
-        assert abs(gone[0]) < 0.03
         assert abs(gone[1]) < 0.01
-        assert gone[2] == pytest.approx(0.0, abs=0.03) if not entry.speed else gone[2] > 0.3
+        if not performed_travels(action):
+            assert abs(gone[0]) < 0.03
+            assert gone[2] == pytest.approx(0.0, abs=0.03) if not entry.speed else gone[2] > 0.3
     if len(clips) == 2:
         mirrored = clips[1][0][:, MIRROR_JOINTS] * np.array([-1.0, 1.0, 1.0])
         assert np.abs(clips[0][0][:, 0, 1] - mirrored[:, 0, 1]).max() < 0.02
+
+
+@given(st.integers(0, 2**31), st.booleans())
+def test_a_foot_keeps_its_place_beside_a_body_that_turns(seed: int, right: bool) -> None:
+    draws = np.random.default_rng(seed)
+    root, foot = draws.normal(0, 1, (ROOT_ROWS, 2)), draws.normal(0, 0.3, (4, 2))
+    root[HEADING_SIN], root[HEADING_COS] = np.sin(2 * np.pi * root[HEADING]), np.cos(2 * np.pi * root[HEADING])
+    stance = draws.normal(0, 1, 8)
+    at = np.array([stance[[PRINT_X, PRINT_Z]], moved_foot(root, foot, int(right), stance, 0, 1, 0.9)])
+    sine, cosine = root[HEADING_SIN], root[HEADING_COS]
+    x, z = at[:, 0] - root[PATH_X], at[:, 1] - root[PATH_Z]
+    left, ahead = x * cosine - z * sine, x * sine + z * cosine
+    moved = 0.9 * np.diff(foot[[FOOT_ASIDE, FOOT_FORWARD]])[:, 0] * [-1 if right else 1, 1]
+    assert [left[1] - left[0], ahead[1] - ahead[0]] == pytest.approx(moved, abs=1e-9)
 
 
 @pytest.mark.parametrize("stature", [1.25, 1.7, 1.95])

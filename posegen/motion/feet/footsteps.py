@@ -357,25 +357,19 @@ def guide_swings(
     nominal : float32 [4, frames], changed
         Ankle x, y, z in metres and yaw in turns.
     """
-    out = np.float32(leg if side == 0 else -leg)
-    ahead, high, count = np.float32(leg), np.float32(ankle_height), len(stances)
+    high, count = np.float32(ankle_height), len(stances)
     for i in range(count + 1 if count else 0):
         # The frames include those from which the rates at lift-off and landing are taken.
         before = i - 1 if i > 0 else 0
         begin = int(stances[i - 1, rows.FIRST]) if i > 0 else 0
         end = int(stances[i, rows.FIRST]) + 1 if i < count else root.shape[1]
         still = guided_from(root, stances[before])
-        x, z = np.float32(stances[before, rows.PRINT_X]), np.float32(stances[before, rows.PRINT_Z])
         for f in range(begin, min(end + 1, root.shape[1])):
             if root[rows.GUIDED, f] != PLACED:
                 continue
-            forward, aside = moved_foot(root, foot, side, still, f)
-            forward, aside = ahead * forward, out * aside
-            s, c = root[rows.HEADING_SIN, f], root[rows.HEADING_COS, f]
-            nominal[0, f] = x + (root[rows.PATH_X, f] - root[rows.PATH_X, still]) + forward * s + aside * c
-            nominal[2, f] = z + (root[rows.PATH_Z, f] - root[rows.PATH_Z, still]) + forward * c - aside * s
+            nominal[0, f], nominal[2, f] = moved_foot(root, foot, side, stances[before], still, f, leg)
             if not airborne[f]:
-                nominal[1, f] = high + ahead * foot[rows.FOOT_UP, f]
+                nominal[1, f] = high + leg * foot[rows.FOOT_UP, f]
 
 
 @kernel

@@ -387,20 +387,36 @@ def guided_from(root: Array, stance: Array) -> int:
 
 
 @kernel
-def moved_foot(root: Array, foot: Array, side: int, before: int, now: int) -> tuple[Scalar, Scalar]:
-    """Return by how much the channels of a foot have moved it forward and aside since a frame, in the heading of another one.
+def moved_foot(root: Array, foot: Array, side: int, stance: Array, before: int, now: int, leg: Scalar) -> tuple[Scalar, Scalar]:
+    """Return x and z of a foot that has been moved by the path, the heading and the channels since a frame of a stance.
 
-    `foot` is float32 [4, frames]; lengths are in leg lengths.
+    Parameters
+    ----------
+    root : float32 [rows, frames]
+    foot : float32 [4, frames]
+        Channels of the foot, in leg lengths.
+    side : int
+    stance : float [8]
+        The stance whose footprint the foot had at frame `before`.
+    before, now : int
+    leg : float
+        Leg length in metres.
     """
-    forward, aside = foot[rows.FOOT_FORWARD, before], foot[rows.FOOT_ASIDE, before]
+    x, z = stance[rows.PRINT_X], stance[rows.PRINT_Z]
+    s, c = root[rows.HEADING_SIN, now], root[rows.HEADING_COS, now]
     if root[rows.HEADING, before] != root[rows.HEADING, now]:
-        # The place before is seen from a body that has turned since.
+        # The foot keeps its place beside a body that has turned since.
         there_s, there_c = root[rows.HEADING_SIN, before], root[rows.HEADING_COS, before]
-        s = there_s * root[rows.HEADING_COS, now] - there_c * root[rows.HEADING_SIN, now]
-        c = there_c * root[rows.HEADING_COS, now] + there_s * root[rows.HEADING_SIN, now]
-        out = np.float32(1.0 if side == 0 else -1.0)
-        forward, aside = forward * c - out * aside * s, aside * c + out * forward * s
-    return foot[rows.FOOT_FORWARD, now] - forward, foot[rows.FOOT_ASIDE, now] - aside
+        turn_s, turn_c = s * there_c - c * there_s, c * there_c + s * there_s
+        beside, behind = x - root[rows.PATH_X, before], z - root[rows.PATH_Z, before]
+        x = root[rows.PATH_X, before] + beside * turn_c + behind * turn_s
+        z = root[rows.PATH_Z, before] + behind * turn_c - beside * turn_s
+    out = leg if side == 0 else -leg
+    forward = leg * (foot[rows.FOOT_FORWARD, now] - foot[rows.FOOT_FORWARD, before])
+    aside = out * (foot[rows.FOOT_ASIDE, now] - foot[rows.FOOT_ASIDE, before])
+    x += root[rows.PATH_X, now] - root[rows.PATH_X, before] + forward * s + aside * c
+    z += root[rows.PATH_Z, now] - root[rows.PATH_Z, before] + forward * c - aside * s
+    return x, z
 
 
 @kernel
@@ -432,18 +448,15 @@ def guide_footprints(root: Array, foot: Array, ahead: Array, side: int, leg: Sca
         land = int(stances[i, rows.FIRST])
         if root[rows.GUIDED, land] == 0:
             continue
-        s, c = root[rows.HEADING_SIN, land], root[rows.HEADING_COS, land]
-        # The first footprint follows from the path alone.
-        x, z = stances[i, rows.PRINT_X], stances[i, rows.PRINT_Z]
-        forward, aside = leg * foot[rows.FOOT_FORWARD, land] + home - ahead[land], leg * out * foot[rows.FOOT_ASIDE, land]
         if i > 0:
             before = guided_from(root, stances[i - 1])
-            x = stances[i - 1, rows.PRINT_X] + root[rows.PATH_X, land] - root[rows.PATH_X, before]
-            z = stances[i - 1, rows.PRINT_Z] + root[rows.PATH_Z, land] - root[rows.PATH_Z, before]
-            forward, aside = moved_foot(root, foot, side, before, land)
-            forward, aside = leg * forward, leg * out * aside
-        stances[i, rows.PRINT_X] = x + forward * s + aside * c
-        stances[i, rows.PRINT_Z] = z + forward * c - aside * s
+            x, z = moved_foot(root, foot, side, stances[i - 1], before, land, leg)
+        else:
+            # The first footprint follows from the path alone.
+            s, c = root[rows.HEADING_SIN, land], root[rows.HEADING_COS, land]
+            forward, aside = leg * foot[rows.FOOT_FORWARD, land] + home - ahead[land], leg * out * foot[rows.FOOT_ASIDE, land]
+            x, z = stances[i, rows.PRINT_X] + forward * s + aside * c, stances[i, rows.PRINT_Z] + forward * c - aside * s
+        stances[i, rows.PRINT_X], stances[i, rows.PRINT_Z] = x, z
         stances[i, rows.PRINT_HEIGHT] = max(0.0, leg * foot[rows.FOOT_UP, land])
         raised |= stances[i, rows.PRINT_HEIGHT] > 0
     return raised
