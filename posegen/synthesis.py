@@ -33,6 +33,7 @@ from posegen.errors import UsageError
 from posegen.library.load import Library, load_library
 from posegen.motion.engine import Motion, animate_into, empty_motion
 from posegen.motion.placement import separate_actors
+from posegen.motion.scene_arrays import SceneArrays
 from posegen.planning.quotas import allot
 from posegen.planning.scenes import plan_scenes
 from posegen.scene import UNUSED, Persons, Scenes
@@ -205,10 +206,12 @@ def _attempt(
         base = separate_actors(plan_scenes(config, library, samples, number), library, config.fps)
     motion = batch if number == 0 else empty_motion(n, *batch.joints.shape[1:4])
     scenes = {variant.name: variant.transform(base, parameters) for variant in variants}
+    first: SceneArrays | None = None
     for v, variant in enumerate(variants):
         with stage("motion" if variant.copy is None else "variants"):
             if variant.copy is None:
-                animate_into(scenes[variant.name], library, config.fps, motion, v)
+                made = animate_into(scenes[variant.name], library, config.fps, motion, v, first)
+                first = made if first is None else first
             else:
                 variant.copy(motion, 0, v, parameters)
     # The other variants are copies of the base, so they show what it shows.

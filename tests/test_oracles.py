@@ -80,20 +80,20 @@ WITHOUT_ORACLE = {
         PUBLISHED: "stride_rate stance_share",
         TRIVIAL: "step_in_style has_bounce add_bounce",
     },
-    "posegen.motion.habits": {PROPERTIES: "hanging_offset drawn_offset"},
+    "posegen.motion.habits": {PROPERTIES: "hanging_offset drawn_offset", TRIVIAL: "most_lag"},
     "posegen.motion.joint_ranges": {PROPERTIES: "ease_range hip_flexion tuck_pelvis", CALLER: "keep_ranges"},
     "posegen.motion.key_poses": {
         PROPERTIES: "repetition_span time_in_cycle fill_times stage_knots knot_speeds knots_of_channel fill_track "
         "mark_intervals mark_airborne stage_span passes_on repetition_offset travel_knots",
         TRIVIAL: "flight_seconds flight_count takeoff_share stage_bounds flight_begin is_foot is_together set_knot "
-        "root_height_unit flatten_ends time_in_stage row_of_repetition is_used most_keys travels",
+        "root_height_unit flatten_ends time_in_stage row_of_repetition is_used most_keys travels own_key_size pose_tables",
     },
     "posegen.motion.placement": {
         CALLER: "fill_paths",
         PROPERTIES: "face_partners choose_starts smallest_distance",
         TRIVIAL: "path_position arm_length stature_from_legs hands_apart candidate_position",
     },
-    "posegen.motion.rests": {PROPERTIES: "fill_resting_weight rest_anew", TRIVIAL: "change_begin changes"},
+    "posegen.motion.rests": {PROPERTIES: "fill_resting_weight rest_anew", TRIVIAL: "change_begin"},
     "posegen.motion.scene_arrays": {TRIVIAL: "person_at role_at"},
     "posegen.motion.timeline": {
         CALLER: "fill_timeline fill_speeds travel",

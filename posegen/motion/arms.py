@@ -16,7 +16,15 @@ from posegen.motion import rows
 from posegen.motion.channels import add_cycle_harmonics, fill_layer_weight
 from posegen.motion.feet.footsteps import fill_swing
 from posegen.motion.feet.stances import find_stances
-from posegen.motion.key_poses import FIRST_HAND, fill_times, fill_track, flatten_ends, knots_of_channel, mark_intervals
+from posegen.motion.key_poses import (
+    FIRST_HAND,
+    fill_times,
+    fill_track,
+    flatten_ends,
+    knots_of_channel,
+    mark_intervals,
+    pose_tables,
+)
 from posegen.motion.library_tables import SUPPORTS, ActionTables
 from posegen.motion.trigonometry import ease_towards
 from posegen.motion.workspace import Clock, Person, Role, Segment, Workspace, between, copy_row, fill_row
@@ -145,11 +153,12 @@ def fill_hand_channels(
         row = work.channels[c]
         fill_row(row, np.float32(actions.pose[segment.kind, c] if segment.gait else 0.0))
         if actions.used[segment.kind, c] and not segment.gait:
-            n = knots_of_channel(work.curve, segment, actions, draws, draws[:0], 1.0, c, 1.0)
+            n = knots_of_channel(work.curve, segment, pose_tables(actions), draws, draws[:0], 1.0, c, 1.0)
             if layered or c != first + HAND_REACH:
                 flatten_ends(work.curve, n)
             fill_track(row, work.curve.knots, n, clock)
-            add_cycle_harmonics(row, segment, actions, draws, draws[:0], c, clock)
+            series = actions.series_channel, actions.series
+            add_cycle_harmonics(row, segment, series, draws, draws[:0], c, clock, work.root[rows.WORK])
 
 
 @kernel

@@ -209,40 +209,56 @@ def add_gait(work: Workspace, k: int, segment: Segment, person: Person, actions:
 
 @kernel
 def add_harmonics(
-    row: Array, cosines: Array, sines: Array, segment: Segment, size: Scalar, late: Scalar, wander: Scalar, clock: Clock
+    row: Array,
+    cosines: Array,
+    sines: Array,
+    segment: Segment,
+    size: Scalar,
+    late: Scalar,
+    wander: Scalar,
+    clock: Clock,
+    sums: Array,
 ) -> None:
     """Add a series over the cycle of a segment, which fades in before its first stage ends and out after its last stage begins.
 
     `size` is a factor on it, `late` the share of the cycle by which it is late, and `wander` the phase, in turns, of a slow
-    change of its size.
+    change of its size. `sums` is float32 [frames], scratch.
     """
     enter_end, exit_begin = stage_bounds(segment)
     cycle = (exit_begin - enter_end) / max(segment.repetitions, 1)
     fade_in, fade_out = 0.6 * (enter_end - segment.start) + 1e-3, 0.6 * (segment.end - exit_begin) + 1e-3
     f0, f1 = frame_window(clock, segment.start, segment.end, len(row))
-    for f in range(f0, f1):
+    for f in between(f0, f1):
+        sums[f] = np.float32(0.0)
+    for k in range(len(cosines)):
+        if cosines[k] != 0 or sines[k] != 0:
+            multiple, a, b = np.float32(k + 1), np.float32(cosines[k]), np.float32(sines[k])
+            for f in between(f0, f1):
+                turns = multiple * np.float32((clock.first + f * clock.step - enter_end) / cycle - late)
+                sums[f] += a * cos_turns(turns) + b * sin_turns(turns)
+    height, drawn = np.float32(segment.amplitude * size), np.float32(wander)
+    for f in between(f0, f1):
         t = clock.first + f * clock.step
         x = np.float32((t - enter_end) / cycle - late)
-        value = np.float32(0.0)
-        for k in range(len(cosines)):
-            if cosines[k] != 0 or sines[k] != 0:
-                turns = np.float32(k + 1) * x
-                value += np.float32(cosines[k]) * cos_turns(turns) + np.float32(sines[k]) * sin_turns(turns)
         fade = smooth_step((t - enter_end + fade_in) / fade_in) * smooth_step((exit_begin + fade_out - t) / fade_out)
-        wandering = np.float32(1.0) + np.float32(WANDERING) * sin_turns(np.float32(0.37) * x + np.float32(wander))
-        row[f] += np.float32(segment.amplitude * size) * fade * wandering * value
+        wandering = np.float32(1.0) + np.float32(WANDERING) * sin_turns(np.float32(0.37) * x + drawn)
+        row[f] += height * fade * wandering * sums[f]
 
 
 @kernel
 def add_cycle_harmonics(
-    row: Array, segment: Segment, actions: ActionTables, draws: Array, habits: Array, c: int, clock: Clock
+    row: Array, segment: Segment, tables: tuple[Array, Array], draws: Array, habits: Array, c: int, clock: Clock, sums: Array
 ) -> None:
-    """Add the harmonics of the action of a segment in channel `c`; those of trunk, head and arms in the way of the person."""
+    """Add the harmonics of the action of a segment in channel `c`; those of trunk, head and arms in the way of the person.
+
+    `tables` are the channels and the series of all actions, `sums` is float32 [frames], scratch.
+    """
+    channel, series = tables
     own = c < FIRST_HAND and not key_poses.is_together(c)
     size, late = (habit_size(habits, segment, c), habit_lag(habits, segment, c, 0.5)) if own else (1.0, 0.0)
     for i in range(segment.first_series, segment.last_series):
-        if actions.series_channel[i] == c:
-            add_harmonics(row, actions.series[i, 0], actions.series[i, 1], segment, size, late, draws[i % len(draws)], clock)
+        if channel[i] == c:
+            add_harmonics(row, series[i, 0], series[i, 1], segment, size, late, draws[i % len(draws)], clock, sums)
 
 
 @kernel
@@ -252,10 +268,11 @@ def add_track(
     """Add key poses and harmonics of a base segment to all channels except those of the hands."""
     draws, leg = person.draws, np.float64(leg_length(person.offsets))
     moved = segment.last_key > segment.first_key  # a person standing quietly has a posture instead
+    poses, series = key_poses.pose_tables(actions), (actions.series_channel, actions.series)
     key_poses.fill_times(work.curve, segment, actions, draws)
     for c in range(FIRST_HAND):
         if key_poses.is_used(segment, actions.used, c) or (moved and habit_offset(person.habits, segment, c, False) != 0):
-            n = key_poses.knots_of_channel(work.curve, segment, actions, draws, person.habits, leg, c, height_unit)
+            n = key_poses.knots_of_channel(work.curve, segment, poses, draws, person.habits, leg, c, height_unit)
             if c in SINKS:
                 # The last stage may reach into the first steps of a gait.
                 row, walking = work.root[rows.WORK], work.root[rows.GAIT_WEIGHT]
@@ -266,7 +283,7 @@ def add_track(
             else:
                 key_poses.fill_track(work.channels[c], work.curve.knots, n, clock)
     for c in range(FIRST_HAND):
-        add_cycle_harmonics(work.channels[c], segment, actions, draws, person.habits, c, clock)
+        add_cycle_harmonics(work.channels[c], segment, series, draws, person.habits, c, clock, work.turns[0, 0])
 
 
 @kernel
@@ -330,6 +347,7 @@ def add_layer(work: Workspace, segment: Segment, actions: ActionTables, person: 
     fill_layer_weight(weight, segment, f0, f1, clock)
     size = 1.0 + 0.4 * (segment.amplitude - 1.0)
     keyed = segment.last_key > segment.first_key
+    poses, series, sums = key_poses.pose_tables(actions), (actions.series_channel, actions.series), work.turns[0, 0]
     if keyed:
         key_poses.fill_times(work.curve, segment, actions, draws)
     for c in range(FIRST_HAND):
@@ -337,21 +355,21 @@ def add_layer(work: Workspace, segment: Segment, actions: ActionTables, person: 
             if actions.used[a, c]:
                 # A body that stands or sits follows the movement of the layer; a gait has its own rhythm.
                 fill_row(row, np.float32(0.0))
-                add_cycle_harmonics(row, segment, actions, draws, person.habits, c, clock)
+                add_cycle_harmonics(row, segment, series, draws, person.habits, c, clock, sums)
                 for f in between(f0, f1):
                     channels[c, f] += (np.float32(1.0) - work.root[rows.GAIT_WEIGHT, f]) * row[f]
             continue
         usual = person.neutral[c] - person.posture[c] if is_arm(c) and actions.used[a, c] else person.neutral[c]
         if keyed and actions.used[a, c]:
             row[f0:f1] = np.float32(usual)
-            n = key_poses.knots_of_channel(work.curve, segment, actions, draws, person.habits, 1.0, c, 1.0)
+            n = key_poses.knots_of_channel(work.curve, segment, poses, draws, person.habits, 1.0, c, 1.0)
             key_poses.flatten_ends(work.curve, n)
             key_poses.fill_track(row, work.curve.knots, n, clock)
         else:
             pose = actions.pose[a, c] * size * habit_size(person.habits, segment, c)
             offset = habit_offset(person.habits, segment, c, actions.used[a, c])
             row[f0:f1] = np.float32(usual + pose + hanging_offset(offset, c, pose))
-        add_cycle_harmonics(row, segment, actions, draws, person.habits, c, clock)
+        add_cycle_harmonics(row, segment, series, draws, person.habits, c, clock, sums)
         for f in between(f0, f1):
             channels[c, f] += weight[f] * (row[f] - channels[c, f])
 

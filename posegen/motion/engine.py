@@ -20,9 +20,9 @@ from posegen.motion.feet.footsteps import mark_lifted_feet, solve_legs
 from posegen.motion.feet.legs import nominal_leg
 from posegen.motion.joint_ranges import tuck_pelvis
 from posegen.motion.key_poses import mark_intervals, stage_bounds
-from posegen.motion.library_tables import FALLING, SEAT, ActionTables, library_tables, style_tables
+from posegen.motion.library_tables import FALLING, SEAT, ActionTables, library_tables
 from posegen.motion.placement import face_partners
-from posegen.motion.scene_arrays import Roles, person_arrays, person_at, role_arrays, role_at
+from posegen.motion.scene_arrays import Roles, SceneArrays, person_at, role_at, scene_arrays
 from posegen.motion.timeline import fill_timeline
 from posegen.motion.workspace import (
     MARGIN_SECONDS,
@@ -113,7 +113,9 @@ def animate(scenes: Scenes, library: Library, frames: int, fps: int) -> Motion:
     return Motion(motion.joints[:, 0], motion.action[:, 0], motion.contact[:, 0])
 
 
-def animate_into(scenes: Scenes, library: Library, fps: int, motion: Motion, variant: int) -> None:
+def animate_into(
+    scenes: Scenes, library: Library, fps: int, motion: Motion, variant: int, like: SceneArrays | None = None
+) -> SceneArrays:
     """Compute the motion of planned scenes and write it as one variant of `motion`.
 
     Parameters
@@ -128,6 +130,12 @@ def animate_into(scenes: Scenes, library: Library, fps: int, motion: Motion, var
         Arrays that are written at `variant`; frames behind the length of a sample become absent.
     variant : int
         Index of the variant.
+    like : SceneArrays, optional
+        Arrays of another variant of the same samples, which shares some of them.
+
+    Returns
+    -------
+    SceneArrays
 
     Raises
     ------
@@ -145,9 +153,10 @@ def animate_into(scenes: Scenes, library: Library, fps: int, motion: Motion, var
     keys = int((numbers["last_key"] - numbers["first_key"]).max(initial=0))
     knots = 4 + keys * max(1, int(scenes.repetitions.max(initial=0)))
     work = empty_workspace(frames + 2 * margin, scenes.action.shape[2], knots)
-    roles, persons = role_arrays(scenes, library), person_arrays(scenes, style_tables(library))
-    step = 1.0 / fps
-    animate_scenes(work, roles, persons, tables, Clock(-margin * step, step, margin, frames), motion, variant)
+    arrays, step = scene_arrays(scenes, library, like), 1.0 / fps
+    clock = Clock(-margin * step, step, margin, frames)
+    animate_scenes(work, arrays.roles, arrays.persons, tables, clock, motion, variant)
+    return arrays
 
 
 @kernel

@@ -117,6 +117,8 @@ def drawn_offset(habits: Array, segment: Segment, offsets: Array, at: int, c: in
 
     `offsets` is float [offsets, poses, channels]; `at` is the pose.
     """
+    if not segment.drawn:
+        return 0.0  # few actions have offsets, and their tables are large
     more = 0.0
     for k in range(len(offsets) if len(habits) else 0):
         number = habits[(_STRIDE_ACTION * (segment.kind // 2) + _STRIDE_OFFSET * k + 9) % len(habits)] / MOST_NUMBER
@@ -127,6 +129,13 @@ def drawn_offset(habits: Array, segment: Segment, offsets: Array, at: int, c: in
 @kernel
 def habit_lag(habits: Array, segment: Segment, c: int, at: Scalar) -> Scalar:
     """Return by which share of its stage a key pose at the share `at` is late; 0 at the ends of the stage and for the legs."""
+    most = most_lag(habits, segment, c)
+    return most * sin_turns(0.5 * at) if most != 0 else 0.0
+
+
+@kernel
+def most_lag(habits: Array, segment: Segment, c: int) -> Scalar:
+    """Return by which share of a stage a key pose in its middle is late."""
     if c >= _FIRST_HAND:
         return 0.0
     if c < _CENTRAL:
@@ -138,4 +147,4 @@ def habit_lag(habits: Array, segment: Segment, c: int, at: Scalar) -> Scalar:
             return 0.0
         limb = 2 + (near_channel(c, segment.kind % 2 == RIGHT) - _CENTRAL) // _SIDED
     number = habits[(_STRIDE_ACTION * (segment.kind // 2) + 3 * limb + 11) % len(habits)]
-    return LAG_SPREAD * min(max(number, -MOST_LAG), MOST_LAG) * sin_turns(0.5 * at)
+    return LAG_SPREAD * min(max(number, -MOST_LAG), MOST_LAG)

@@ -29,13 +29,15 @@ def ease_range(row: Array, low: Scalar, high: Scalar) -> None:
     """Ease the values of a channel into a range around 0; all are turns."""
     soft, beyond = np.float32(SOFT), np.float32(BEYOND)
     least, most = np.float32(low), np.float32(high)
-    lowest, highest = row[0], row[0]
+    # With a count of frames the compiler takes several at once, unlike with a least and a largest value.
+    above, below = 0, 0
     for f in between(0, len(row)):
-        lowest, highest = min(lowest, row[f]), max(highest, row[f])
-    if highest > soft * most:
+        above += row[f] > soft * most
+        below += row[f] < soft * least
+    if above > 0:
         for f in between(0, len(row)):
             row[f] = ease_towards(row[f], soft * most, most + beyond)
-    if lowest < soft * least:
+    if below > 0:
         for f in between(0, len(row)):
             row[f] = ease_towards(row[f], soft * least, least - beyond)
 

@@ -6,15 +6,17 @@ channel follows a quintic: the minimum-jerk movement of Flash and Hogan (1985) f
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from posegen.constants import GRAVITY
-from posegen.kernels import Array, Scalar, kernel
+from posegen.kernels import Array, Scalar, inline_kernel, kernel
 from posegen.library.channels import CHANNELS, HAND_CHANNELS
-from posegen.motion.habits import OFFSETS, drawn_offset, habit_lag, habit_offset, habit_size, hanging_offset
+from posegen.motion.habits import OFFSETS, drawn_offset, habit_offset, habit_size, hanging_offset, most_lag
 from posegen.motion.library_tables import CYCLE, ENTER, EXIT, FLOOR, SEAT, TURNING_BACK, ActionTables
 from posegen.motion.trigonometry import sin_turns
-from posegen.motion.workspace import Clock, Curve, Segment, between, fill_row, frame_window
+from posegen.motion.workspace import Clock, Curve, Segment, between, frame_window
 
 ROOT_HEIGHT, ROOT_FORWARD, ROOT_LATERAL = (CHANNELS.index(f"root_{c}") for c in ("height", "forward", "lateral"))
 PELVIS_TILT = CHANNELS.index("pelvis_tilt")
@@ -32,6 +34,37 @@ UNEVEN = 0.14
 """Width of the distribution of begin and end of a repetition, as a share of its duration."""
 RESIZED, RESIZED_TOGETHER, SHIFTED = 0.45, 0.3, 1.2
 """Widths of the distributions of a repetition's size, of that of root and feet, and of its offset, in offsets of persons."""
+
+
+class PoseTables(NamedTuple):
+    """The tables of an action's key poses, named as in :class:`posegen.motion.library_tables.ActionTables`.
+
+    A call copies each array of its arguments, so that the kernels which run for each channel take these alone.
+    """
+
+    numbers: Array
+    pose: Array
+    used: Array
+    keys: Array
+    key_pose: Array
+    key_given: Array
+    pose_offsets: Array
+    key_offsets: Array
+
+
+@inline_kernel
+def pose_tables(actions: ActionTables) -> PoseTables:
+    """Return the tables of the key poses."""
+    return PoseTables(
+        actions.numbers,
+        actions.pose,
+        actions.used,
+        actions.keys,
+        actions.key_pose,
+        actions.key_given,
+        actions.pose_offsets,
+        actions.key_offsets,
+    )
 
 
 @kernel
@@ -166,8 +199,11 @@ def is_foot(c: int) -> bool:
 
 
 @kernel
-def key_size(segment: Segment, draws: Array, habits: Array, c: int, stage: int, number: int, at: Scalar) -> Scalar:
-    """Return the factor on a key pose: the amplitude of the segment, varied by person and in each repetition."""
+def key_size(segment: Segment, draws: Array, own_size: Scalar, c: int, stage: int, number: int, at: Scalar) -> Scalar:
+    """Return the factor on a key pose: the amplitude of the segment, varied by person and in each repetition.
+
+    `own_size` is the factor of the person, see :func:`own_key_size`.
+    """
     # Amplitude does not change where the pelvis meets a seat or the floor, nor where the feet are.
     if c in (ROOT_HEIGHT, ROOT_FORWARD) and (segment.support == SEAT or segment.support == FLOOR):
         return 1.0
@@ -178,7 +214,7 @@ def key_size(segment: Segment, draws: Array, habits: Array, c: int, stage: int, 
         return 1.0
     # The last key of a cycle leads back to the begin of the next cycle.
     if c < FIRST_HAND and (stage != CYCLE or at == 1.0):
-        return segment.amplitude * (1.0 if is_together(c) else habit_size(habits, segment, c))
+        return segment.amplitude * (1.0 if is_together(c) else own_size)
     if stage != CYCLE or at == 1.0:
         return 1.0
     # Amplitude does not change a hand target either, but it varies slightly.
@@ -188,8 +224,14 @@ def key_size(segment: Segment, draws: Array, habits: Array, c: int, stage: int, 
     own = 0 if is_together(c) else c
     width = RESIZED_TOGETHER if own == 0 else RESIZED
     again = 1.0 + width * segment.personal * (draws[(5 * number + own) % len(draws)] - 0.5)
-    size = segment.amplitude * again * habit_size(habits, segment, own)
+    size = segment.amplitude * again * own_size
     return 1.0 + 0.5 * (size - 1.0) if is_together(c) else size
+
+
+@kernel
+def own_key_size(habits: Array, segment: Segment, c: int) -> Scalar:
+    """Return the person's factor on the key poses of a channel, which root and feet have in common."""
+    return habit_size(habits, segment, 0 if is_together(c) else c)
 
 
 @kernel
@@ -221,7 +263,7 @@ def is_together(c: int) -> bool:
 
 
 @kernel
-def passes_on(segment: Segment, actions: ActionTables, c: int, at_end: bool) -> bool:
+def passes_on(segment: Segment, actions: PoseTables, c: int, at_end: bool) -> bool:
     """Return whether a limb or the trunk moves from the neighbour's posture directly to the first key pose, or from the last.
 
     It does so where the segment overlaps with its neighbour; it would otherwise return to standing between them. The pelvis and
@@ -240,8 +282,8 @@ def passes_on(segment: Segment, actions: ActionTables, c: int, at_end: bool) -> 
 
 @kernel
 def set_knot(curve: Curve, n: int, time: Scalar, value: Scalar, through: int) -> int:
-    """Write key pose `n` of a curve and return the number of the next one."""
-    curve.knots[TIME, n], curve.knots[VALUE, n], curve.moving[n] = time, value, through
+    """Write key pose `n` of a curve, without a second derivative, and return the number of the next one."""
+    curve.knots[TIME, n], curve.knots[VALUE, n], curve.knots[PUSH, n], curve.moving[n] = time, value, 0.0, through
     return n + 1
 
 
@@ -249,9 +291,10 @@ def set_knot(curve: Curve, n: int, time: Scalar, value: Scalar, through: int) ->
 def stage_knots(
     curve: Curve,
     segment: Segment,
-    actions: ActionTables,
+    actions: PoseTables,
     draws: Array,
     habits: Array,
+    own: tuple[Scalar, Scalar, Scalar],
     c: int,
     stage: int,
     cycle: int,
@@ -260,6 +303,7 @@ def stage_knots(
 ) -> int:
     """Write the keys of one pass through a stage for one channel behind the `n` existing ones, and return the new number.
 
+    `own` are the person's size, offset and largest lag in the channel, which are those of all stages.
     The root heights at take-off and landing are not scaled, because the legs must be able to stand at them. The second
     derivative there is in metres.
     """
@@ -267,9 +311,9 @@ def stage_knots(
     launched, flown = -1, 0
     row, most = actions.numbers[row_of_repetition(segment, cycle)], most_keys(segment, actions.numbers)
     first, last = row.first_key, row.last_key
-    shift = habit_offset(habits, segment, c, is_used(segment, actions.used, c))
+    own_size, shift, lag = own
     open_end = stage == CYCLE and cycle == segment.repetitions - 1 and passes_on(segment, actions, c, True)
-    _, stage_length = stage_span(segment, stage, cycle, draws)
+    stage_length = stage_span(segment, stage, cycle, draws)[1] if lag != 0 else 0.0
     for key in range(first, last):
         if actions.keys[key].stage != stage or not actions.key_given[key, c]:
             continue
@@ -280,21 +324,22 @@ def stage_knots(
         if landing:
             at = takeoff_share(segment, flown - 1) + segment.flight_end - segment.flight_begin
         takeoff = jumping and not landing and flown < flight_count(segment) and at >= takeoff_share(segment, flown)
-        size = 1.0 if takeoff or landing else key_size(segment, draws, habits, c, stage, cycle, at)
+        size = 1.0 if takeoff or landing else key_size(segment, draws, own_size, c, stage, cycle, at)
         if takeoff:
             launched = n
             flown += 1
-        elif landing:
-            curve.knots[PUSH, launched] = curve.knots[PUSH, n] = -GRAVITY
-            launched = -1
         time = curve.times[cycle * most + key - first]
         if landing:
             begin, length = repetition_span(segment, draws, cycle)
             time = begin + time_in_cycle(segment, at, length)
-        time += stage_length * habit_lag(habits, segment, c, at)
+        if lag != 0:
+            time += stage_length * (lag * sin_turns(0.5 * at))
         pose = actions.key_pose[key, c] * unit * size + unit * drawn_offset(habits, segment, actions.key_offsets, key, c)
         offset = shift + repetition_offset(segment, draws, c, cycle, at) if stage == CYCLE else shift
         n = set_knot(curve, n, time, pose + hanging_offset(offset, c, pose), actions.keys[key].through)
+        if landing:
+            curve.knots[PUSH, launched] = curve.knots[PUSH, n - 1] = -GRAVITY
+            launched = -1
     return n
 
 
@@ -308,6 +353,8 @@ def knot_speeds(knots: Array, moving: Array, n: int) -> None:
     launched = False
     for i in range(1, n - 1):
         knots[SLOPE, i] = 0.0
+        if moving[i] == 0 and knots[PUSH, i] == 0:
+            continue
         span, next_span = knots[TIME, i] - knots[TIME, i - 1], knots[TIME, i + 1] - knots[TIME, i]
         before = (knots[VALUE, i] - knots[VALUE, i - 1]) / max(span, 1e-3)
         after = (knots[VALUE, i + 1] - knots[VALUE, i]) / max(next_span, 1e-3)
@@ -339,7 +386,7 @@ def root_height_unit(segment: Segment, leg: Scalar, seat: Scalar, stand: Scalar)
 
 @kernel
 def knots_of_channel(
-    curve: Curve, segment: Segment, actions: ActionTables, draws: Array, habits: Array, leg: Scalar, c: int, height_unit: Scalar
+    curve: Curve, segment: Segment, actions: PoseTables, draws: Array, habits: Array, leg: Scalar, c: int, height_unit: Scalar
 ) -> int:
     """Write the key poses of one channel over a whole segment to `curve.knots` and `curve.moving`, and return their number.
 
@@ -359,7 +406,6 @@ def knots_of_channel(
     height_unit : float
         Leg lengths that equal 1 in the channel `root_height`.
     """
-    fill_row(curve.knots[PUSH], 0.0)
     enter_end, exit_begin = stage_bounds(segment)
     unit = height_unit if c == ROOT_HEIGHT else 1.0
     # A held pose varies less than a movement, because the hands must stay at their targets.
@@ -367,17 +413,19 @@ def knots_of_channel(
     size = 1.0 if exact else (1.0 + 0.4 * (segment.amplitude - 1.0)) * habit_size(habits, segment, c)
     hold = actions.pose[segment.kind, c] * unit * size
     hold += unit * drawn_offset(habits, segment, actions.pose_offsets, segment.kind, c)
-    hold += hanging_offset(habit_offset(habits, segment, c, is_used(segment, actions.used, c)), c, hold)
+    shift = habit_offset(habits, segment, c, is_used(segment, actions.used, c))
+    own = own_key_size(habits, segment, c), shift, most_lag(habits, segment, c)
+    hold += hanging_offset(shift, c, hold)
     n = set_knot(curve, 0, segment.start, 0.0, 0)
-    n = stage_knots(curve, segment, actions, draws, habits, c, ENTER, 0, unit, n)
+    n = stage_knots(curve, segment, actions, draws, habits, own, c, ENTER, 0, unit, n)
     if not passes_on(segment, actions, c, False):
         n = set_knot(curve, n, enter_end, hold, 0)
     before = n
     for number in range(segment.repetitions):
-        n = stage_knots(curve, segment, actions, draws, habits, c, CYCLE, number, unit, n)
+        n = stage_knots(curve, segment, actions, draws, habits, own, c, CYCLE, number, unit, n)
     if n == before:
         n = set_knot(curve, n, exit_begin, hold, 0)
-    n = stage_knots(curve, segment, actions, draws, habits, c, EXIT, 0, unit, n)
+    n = stage_knots(curve, segment, actions, draws, habits, own, c, EXIT, 0, unit, n)
     n = set_knot(curve, n, segment.end, 0.0, 0)
     for i in range(n):
         curve.knots[PUSH, i] /= leg
@@ -391,7 +439,6 @@ def travel_knots(curve: Curve, segment: Segment, actions: ActionTables, draws: A
 
     What a repetition takes longer, it is slower, so that the path keeps its size at any tempo.
     """
-    fill_row(curve.knots[PUSH], 0.0)
     n = set_knot(curve, 0, segment.start, 0.0, 0)
     for number in range(segment.repetitions):
         begin, length = repetition_span(segment, draws, number)

@@ -418,8 +418,10 @@ def _add_rows(lists: _Lists, a: int, action: Action, near: str) -> None:
     """Add a performance of the action with number `a`, whose near side is `near`."""
     pose, used = _row(action.pose, near)
     firsts = lists.lengths()
+    drawn = bool(action.offsets)
     for key in (*action.enter_keys, *action.cycle_keys, *action.exit_keys):
         used = used | _row(key.pose, near)[1]
+        drawn = drawn or bool(key.offsets)
     performed = _series(action, near)
     lists.series.extend(performed)
     used[[c for c, _, _ in performed]] = True
@@ -438,7 +440,7 @@ def _add_rows(lists: _Lists, a: int, action: Action, near: str) -> None:
     lists.rows.append(
         {
             "numbers": np.array(
-                (action.enter, action.exit, flight, begin, end, again, *kind, *ranges, action.cycle, a, _bend(action)),
+                (action.enter, action.exit, flight, begin, end, again, *kind, *ranges, action.cycle, a, _bend(action), drawn),
                 ACTION,
             ),
             "pose": pose,

@@ -148,28 +148,17 @@ def change_begin(draws: Array, k: int, limb: int) -> Scalar:
 
 
 @kernel
-def changes(rests: Array, c: int) -> bool:
-    """Return whether the resting postures of a person differ in channel `c`."""
-    largest = 0.0
-    for k in range(len(rests)):
-        largest = max(largest, abs(rests[k, c]))
-    return largest > 0
-
-
-@kernel
 def rest_anew(work: Workspace, role: Role, person: Person, actions: ActionTables, clock: Clock) -> None:
     """Add the deviations of the resting postures to the channels: each is held, and passes into the next one."""
-    weight, frames = work.root[rows.WORK], work.root.shape[1]
+    weight, eased, frames = work.root[rows.WORK], work.root[rows.WORK2], work.root.shape[1]
     fill_resting_weight(work, role, actions, clock, weight)
     first = int(np.floor(clock.first / SPAN)) - 1
     last = int(np.floor((clock.first + frames * clock.step) / SPAN)) + 1
-    for c in range(len(work.channels)):
-        if not changes(person.rests, c):
-            continue
-        row = work.channels[c]
+    c = 0
+    while c < len(work.channels):
         limb = 0 if c < _SIDED_FROM else 1 + (c - _SIDED_FROM) // _SIDED
+        end_of_limb = min(_SIDED_FROM + limb * _SIDED, len(work.channels))
         for k in range(first, last):
-            here, there = person.rests[k % RESTS, c], person.rests[(k + 1) % RESTS, c]
             begin, end = change_begin(person.draws, k, limb), change_begin(person.draws, k + 1, limb)
             f0, f1 = frame_window(clock, begin, begin + CHANGE, frames)
             f1, f2 = frame_window(clock, begin + CHANGE, end, frames)
@@ -177,7 +166,13 @@ def rest_anew(work: Workspace, role: Role, person: Person, actions: ActionTables
                 continue  # before the first frame
             f1 = min(f1, frames)
             for f in between(f0, f1):
-                x = np.float32((clock.first + f * clock.step - begin) / CHANGE)
-                row[f] += weight[f] * (here + (there - here) * smooth_step(x))
-            for f in between(f1, f2):
-                row[f] += weight[f] * there
+                eased[f] = smooth_step((clock.first + f * clock.step - begin) / CHANGE)
+            for each in range(c, end_of_limb):
+                row, here, there = work.channels[each], person.rests[k % RESTS, each], person.rests[(k + 1) % RESTS, each]
+                if here == 0 and there == 0:
+                    continue
+                for f in between(f0, f1):
+                    row[f] += weight[f] * (here + (there - here) * eased[f])
+                for f in between(f1, f2):
+                    row[f] += weight[f] * there
+        c = end_of_limb

@@ -23,6 +23,7 @@ from posegen.motion.library_tables import (
     channel_row,
     library_tables,
     strategy_tables,
+    style_tables,
 )
 from posegen.motion.rests import resting_postures
 from posegen.motion.workspace import SEGMENT, Person, Role
@@ -127,6 +128,19 @@ class Roles(NamedTuple):
     points: Array
 
 
+class SceneArrays(NamedTuple):
+    """Scenes, and the arrays that kernels read."""
+
+    scenes: Scenes
+    roles: Roles
+    persons: Person
+
+
+_OF_SEGMENTS = (
+    *("action", "side", "draws", "together", "layered"),
+    *("start", "end", "tempo", "amplitude", "repetitions", "speed", "turn"),
+)
+"""Columns of the scenes that the segments of the roles depend on, beside habits and handedness of the persons."""
 _NEUTRAL_ROW, _SWAY_ROW = channel_row(NEUTRAL), channel_row(SWAY)
 
 
@@ -230,7 +244,7 @@ def person_arrays(scenes: Scenes, styles: StyleTables) -> Person:
         posture=posture,
         style=styles.steps[persons.style],
         habits=own,
-        swing=_arm_swings(scenes),
+        swing=_arm_swings(own, persons.left_handed),
         rests=resting_postures(persons, scenes.draws, posture),
         # A mirrored person has the other leg.
         legs=own[..., Habit.UNLIKE_LEGS : Habit.UNLIKE_LEGS + 3] * np.where(persons.left_handed, -1.0, 1.0)[..., None],
@@ -239,9 +253,9 @@ def person_arrays(scenes: Scenes, styles: StyleTables) -> Person:
     return Person(*(np.ascontiguousarray(a) for a in arrays))
 
 
-def _arm_swings(scenes: Scenes) -> Array:
+def _arm_swings(own: Array, left_handed: Array) -> Array:
     """Return the factors of each actor on the swing of the left and the right arm in walking and running."""
-    own, right = _own_numbers(scenes), np.arange(2) ^ scenes.persons.left_handed[..., None]
+    right = np.arange(2) ^ left_handed[..., None]
     unlike = np.where(right, own[..., Habit.ARM_SWING + 2, None], own[..., Habit.ARM_SWING + 1, None])
     return np.maximum(1.0 + SWING_SPREAD * own[..., Habit.ARM_SWING, None] + SWING_UNLIKE * unlike, 0.2)
 
@@ -288,10 +302,10 @@ def role_at(roles: Roles, i: int, who: int) -> Role:
     )
 
 
-def segment_records(scenes: Scenes, library: Library) -> Array:
+def segment_records(scenes: Scenes, library: Library, own: Array | None = None) -> Array:
     """Return the segments of all actors, SEGMENT [n, actors, segments].
 
-    The kind of an unused segment is -1.
+    The kind of an unused segment is -1. `own` are the numbers of each actor, if known: the habits of a :class:`Person`.
     """
     action, actions = scenes.action.astype(np.int64), library_tables(library)
     numbers = actions.numbers
@@ -300,7 +314,7 @@ def segment_records(scenes: Scenes, library: Library) -> Array:
     rows = performance_rows(scenes, library)
     records["kind"] = np.where(action >= 0, rows + right, -1)
     records["second"] = np.where(action >= 0, _second_rows(scenes, strategy_tables(library), rows) + right, -1)
-    turns = _own_numbers(scenes)[..., None, :]
+    turns = (_own_numbers(scenes) if own is None else own)[..., None, :]
     pace = np.take_along_axis(turns, (5 * action[..., None] + 3) % HABITS, -1)[..., 0]
     records["warp"] = np.clip(WARP_SPREAD * pace, -0.6, 0.6) * ~scenes.together
     records["personal"] = np.where(scenes.together, TOGETHER, strategy_tables(library).freedom[action])
@@ -308,6 +322,7 @@ def segment_records(scenes: Scenes, library: Library) -> Array:
         records[name] = getattr(scenes, name)
     for name in numbers.dtype.names or ():
         records[name] = numbers[name][records["kind"]]
+    records["drawn"] |= numbers["drawn"][records["second"]]
     records["warp"] *= records["first_travel"] == records["last_travel"]  # the pace of steps and flights is that of their path
     records["shown_start"], records["shown_end"] = records["start"], records["end"]
     base = (records["kind"] >= 0) & ~scenes.layered
@@ -422,13 +437,29 @@ def _own_numbers(scenes: Scenes) -> Array:
     return np.asarray(number / np.sqrt(EVEN + FLAT * number * number))
 
 
-def role_arrays(scenes: Scenes, library: Library) -> Roles:
-    """Return what all actors of planned scenes do."""
-    segments = segment_records(scenes, library)
-    # Kernels read up to the first unused segment.
-    order = np.argsort(segments["kind"] < 0, axis=-1, kind="stable")
-    segments, layered, turn = (np.take_along_axis(a, order, -1) for a in (segments, scenes.layered, scenes.turn))
+def scene_arrays(scenes: Scenes, library: Library, like: SceneArrays | None = None) -> SceneArrays:
+    """Return the arrays of scenes.
+
+    `like` are those of another variant: persons and segments that both have in common are taken from it.
+    """
+    if like is not None and scenes.persons is like.scenes.persons and scenes.draws is like.scenes.draws:
+        persons = like.persons
+    else:
+        persons = person_arrays(scenes, style_tables(library))
+    return SceneArrays(scenes, role_arrays(scenes, library, persons.habits, like), persons)
+
+
+def role_arrays(scenes: Scenes, library: Library, own: Array | None = None, like: SceneArrays | None = None) -> Roles:
+    """Return what all actors of planned scenes do; `own` as in :func:`segment_records`, `like` as in :func:`scene_arrays`."""
     whole_turn = 2 * np.pi
+    if like is not None and _has_equal_segments(scenes, like.scenes):
+        segments, layered, turn = like.roles.segments, like.roles.layered, like.roles.turn
+    else:
+        segments = segment_records(scenes, library, own)
+        # Kernels read up to the first unused segment.
+        order = np.argsort(segments["kind"] < 0, axis=-1, kind="stable")
+        segments, layered, turn = (np.take_along_axis(a, order, -1) for a in (segments, scenes.layered, scenes.turn))
+        turn = turn.astype(np.float64) / whole_turn
     start = np.zeros((*scenes.heading.shape, 5))
     start[..., rows.START_PHASE], start[..., rows.SEAT_HEIGHT] = scenes.phase, scenes.seat_height
     start[..., rows.START_HEADING] = scenes.heading.astype(np.float64) / whole_turn
@@ -438,7 +469,7 @@ def role_arrays(scenes: Scenes, library: Library) -> Roles:
         length=scenes.length.astype(np.int64),
         segments=segments,
         layered=layered,
-        turn=turn.astype(np.float64) / whole_turn,
+        turn=turn,
         left_leads=_left_leads(scenes),
         start=start,
         steps=scenes.steps.astype(np.float64) / np.array([1, 1, whole_turn, 1, 1, 1]),
@@ -450,6 +481,12 @@ def role_arrays(scenes: Scenes, library: Library) -> Roles:
     )
     # Kernels are compiled for C order; another memory layout would compile them again.
     return Roles(*(np.ascontiguousarray(a) for a in roles))
+
+
+def _has_equal_segments(one: Scenes, other: Scenes) -> bool:
+    """Return whether two variants share the columns that decide the segments."""
+    shares_habits = one.persons.habits is other.persons.habits and one.persons.left_handed is other.persons.left_handed
+    return shares_habits and all(getattr(one, name) is getattr(other, name) for name in _OF_SEGMENTS)
 
 
 def _left_leads(scenes: Scenes) -> Array:

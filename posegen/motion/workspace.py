@@ -29,12 +29,12 @@ ACTION = np.dtype(
         *((name, np.float64) for name in ("enter", "exit", "flight_seconds", "flight_begin", "flight_end", "flight_again")),
         *((name, np.int64) for name in ("support", "gait", "guided", "opens", "closes")),
         *((f"{end}_{table}", np.int64) for table in ("key", "series", "interval", "travel") for end in ("first", "last")),
-        *(("cycle", np.float64), ("action", np.int64), ("bend", np.float64)),
+        *(("cycle", np.float64), ("action", np.int64), ("bend", np.float64), ("drawn", np.int64)),
     ]
 )
 """Numbers of an action: seconds of its stages and flights, shares of the cycle at which flights begin and end, support, gait,
 placement of the feet, its ranges of rows in the tables of keys, series, intervals and travel, the seconds of its cycle, its
-index in the library, and the turns by which its range of dorsiflexion is wider than usual.
+index in the library, the turns by which its range of dorsiflexion is wider than usual, and whether its poses have offsets.
 """
 SEGMENT = np.dtype(
     [

@@ -180,7 +180,7 @@ def test_harmonics(seed: int, name: str, repetitions: int) -> None:
     cosines, sines = generator.uniform(-0.1, 0.1, (2, 4))
     cosines[1] = sines[1] = 0
     row = np.full(FRAMES, 0.5, np.float32)
-    add_harmonics(row, cosines, sines, doing, own, late, wander, CLOCK)
+    add_harmonics(row, cosines, sines, doing, own, late, wander, CLOCK, np.zeros_like(row))
     times, cycle = (doing.start, enter_end, exit_begin, doing.end), (exit_begin - enter_end) / repetitions
     expected = naive.add_harmonics(SECONDS, cosines, sines, own * amplitude, late, times, cycle, wander)
     # Errors of single precision grow with the size.

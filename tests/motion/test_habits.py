@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 
 from posegen.library.channels import CENTRAL_CHANNELS, CHANNELS
 from posegen.motion.habits import OFFSETS, habit, habit_lag, habit_offset, habit_size, hanging_offset, near_channel
-from posegen.motion.key_poses import FIRST_HAND, fill_times, key_size, knots_of_channel, stage_bounds, stage_span, warped
+from posegen.motion.key_poses import (
+    FIRST_HAND,
+    fill_times,
+    key_size,
+    knots_of_channel,
+    own_key_size,
+    stage_bounds,
+    stage_span,
+    warped,
+)
 from posegen.motion.library_tables import CYCLE, ENTER, EXIT, FLOOR, library_tables
 from posegen.motion.workspace import empty_workspace
 from posegen.scene import DRAWS, HABITS
@@ -121,7 +130,8 @@ def test_sizes_of_key_poses(seed: int, row: int, c: int, right: bool, stage: int
     doing = segment_of_kind(ACTIONS, 2 * row + right, 0.0, 3.0, amplitude=1.2)
     travels = bool(doing.last_travel > doing.first_travel)
     expected = naive.key_size(1.2, int(doing.support), habits, draws, row, right, CHANNELS[c], stage, number, last, travels)
-    assert key_size(doing, draws, habits, c, stage, number, 1.0 if last else 0.5) == pytest.approx(expected)
+    size = own_key_size(habits, doing, c)
+    assert key_size(doing, draws, size, c, stage, number, 1.0 if last else 0.5) == pytest.approx(expected)
 
 
 @given(SEEDS, ROWS, st.booleans(), st.integers(1, 4), st.floats(-0.6, 0.6))
