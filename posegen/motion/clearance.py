@@ -36,7 +36,7 @@ AROUND = 0.06
 @kernel
 def push_forearm_out(
     arm: Arm, low: Array, high: Array, least: Scalar, easy: Scalar, first: int, last: int, distances: Array, goal: Array
-) -> bool:
+) -> tuple[int, int]:
     """Move an elbow out of an obstacle, and write goals that move the wrist out, so that the lines keep their distance, softly.
 
     Elbow and wrist share the way by their distances from the nearest point of the forearm.
@@ -56,11 +56,12 @@ def push_forearm_out(
 
     Returns
     -------
-    bool
-        Whether anything is near.
+    tuple of int, int
+        The first frame in which anything is near, and the one behind the last; equal if there is none.
     """
     upper, chest, shoulder, elbow, wrist = np.float32(arm.upper), arm.chest, arm.shoulder, arm.elbow, arm.wrist
-    closest, soft, one, moved = np.float32(least), np.float32(easy), np.float32(1.0), False
+    closest, soft, one = np.float32(least), np.float32(easy), np.float32(1.0)
+    begin, end = last, last
     for f in between(first, last):
         goal[0, f], goal[1, f], goal[2, f] = wrist[0, f], wrist[1, f], wrist[2, f]
         distances[f] = forearm_gap(elbow, wrist, low, high, f)[3]
@@ -68,7 +69,7 @@ def push_forearm_out(
         if distances[f] >= soft:
             continue
         x, y, z, distance, along, _ = forearm_gap(elbow, wrist, low, high, f)
-        moved = True
+        begin, end = min(begin, f), f + 1
         push = -ease_towards(-distance, -soft, -closest) - distance
         aside = np.float32(AROUND) * np.float32(arm.sign) * max(one - distance / closest, np.float32(0.0))
         x, y, z = x + aside * chest[0, f], y + aside * chest[3, f], z + aside * chest[6, f]
@@ -86,7 +87,7 @@ def push_forearm_out(
         goal[0, f] = wrist[0, f] + along * x
         goal[1, f] = wrist[1, f] + along * y
         goal[2, f] = wrist[2, f] + along * z
-    return moved
+    return begin, end
 
 
 @kernel
@@ -99,7 +100,7 @@ def part_forearms(
     first: int,
     last: int,
     goals: tuple[Array, Array, Array],
-) -> bool:
+) -> tuple[int, int]:
     """Write goals that move both wrists apart, so that the lines of the forearms keep their distance, softly.
 
     Parameters
@@ -115,11 +116,11 @@ def part_forearms(
 
     Returns
     -------
-    bool
-        Whether the forearms are near each other.
+    tuple of int, int
+        The first frame in which the forearms are near each other, and the one behind the last; equal if there is none.
     """
     left_goal, right_goal, distances = goals
-    closest, soft, half, moved = np.float32(least), np.float32(easy), np.float32(0.5), False
+    closest, soft, half, begin, end = np.float32(least), np.float32(easy), np.float32(0.5), last, last
     one, none, chest = np.float32(1.0), np.float32(0.0), left.chest
     for f in between(first, last):
         for k in range(3):
@@ -132,7 +133,7 @@ def part_forearms(
         x, y, z, distance, on_left, _ = forearm_gap(left.elbow, left.wrist, right.elbow, right.wrist, f)
         u, v, w, again, on_right, _ = forearm_gap(right.elbow, right.wrist, left.elbow, left.wrist, f)
         x, y, z, distance = half * (x - u), half * (y - v), half * (z - w), half * (distance + again)
-        moved = True
+        begin, end = min(begin, f), f + 1
         push = half * (-ease_towards(-distance, -soft, -closest) - distance)
         ahead = np.float32(AROUND) * np.float32(in_front) * max(one - distance / closest, none)
         x, y, z = x + ahead * chest[2, f], y + ahead * chest[5, f], z + ahead * chest[8, f]
@@ -146,7 +147,7 @@ def part_forearms(
         right_goal[0, f] -= less * x
         right_goal[1, f] -= less * y
         right_goal[2, f] -= less * z
-    return moved
+    return begin, end
 
 
 @kernel
@@ -161,7 +162,9 @@ def clear_forearms(work: Workspace, person: Person, clock: Clock) -> None:
     least = BOTH_FOREARMS * leg_length(person.offsets) - DEEP_FLESH
     left, right = arm_of(work, person, 0), arm_of(work, person, 1)
     for _ in range(PASSES):
-        if not part_forearms(left, right, in_front, least, least + HARD, first, last, goals):
+        # Frames that are not near stay as they are, so that the next pass leaves them out.
+        first, last = part_forearms(left, right, in_front, least, least + HARD, first, last, goals)
+        if first == last:
             break
         solve_elbow(left, goals[0], first, last)
         solve_elbow(right, goals[1], first, last)
@@ -170,7 +173,7 @@ def clear_forearms(work: Workspace, person: Person, clock: Clock) -> None:
 @kernel
 def clear_body(work: Workspace, person: Person, clock: Clock) -> None:
     """Keep both forearms out of thighs, trunk and head in the stored frames; elbows and wrists in `joints` are changed."""
-    goal, distances, first, last = work.turns[2], work.turns[0, 0], clock.margin, clock.margin + clock.frames
+    goal, distances, stored = work.turns[2], work.turns[0, 0], (clock.margin, clock.margin + clock.frames)
     for side in range(2):
         arm = arm_of(work, person, side)
         for i in range(len(ENDS)):
@@ -181,9 +184,12 @@ def clear_body(work: Workspace, person: Person, clock: Clock) -> None:
             least = RADII[i] * leg_length(person.offsets) - FLESH_GIVES
             # Hands that rest on thighs stay there.
             soft = least if i < THIGHS else least + EASE
-            near = push_forearm_out(arm, low, high, least - (AGAIN if i < THIGHS else 0.0), soft, first, last, distances, goal)
-            for _ in range(PASSES if near else 0):
+            closest = least - (AGAIN if i < THIGHS else 0.0)
+            first, last = push_forearm_out(arm, low, high, closest, soft, stored[0], stored[1], distances, goal)
+            for _ in range(PASSES):
+                if first == last:
+                    break
                 solve_elbow(arm, goal, first, last)
-                near = push_forearm_out(arm, low, high, least - AGAIN, least, first, last, distances, goal)
-            if near:
-                solve_elbow(arm, goal, first, last)
+                # Frames that are not near stay as they are, so that the next pass leaves them out.
+                first, last = push_forearm_out(arm, low, high, least - AGAIN, least, first, last, distances, goal)
+            solve_elbow(arm, goal, first, last)

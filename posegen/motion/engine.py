@@ -232,9 +232,9 @@ def write_joints(joints: Array, legs: Array, margin: int, out: Array) -> None:
             row = joints[j, k]
             for f in between(margin, margin + len(out)):
                 row[f] = to_grid(row[f])
-    for f in range(len(out)):
-        g = np.uintp(margin + f)
-        for j in range(out.shape[1]):
+    for f in between(0, len(out)):
+        g = np.uintp(margin) + f
+        for j in between(0, out.shape[1]):
             out[f, j, 0], out[f, j, 1], out[f, j, 2] = joints[j, 0, g], joints[j, 1, g], joints[j, 2, g]
 
 

@@ -237,6 +237,11 @@ def soften_steps(root: Array, radius: int) -> None:
     The height is replaced by its mean over a window, in a share that grows from 1.4 m/s on. `root` is float32 [rows, frames],
     changed.
     """
+    fast = 0
+    for f in range(root.shape[1]):
+        fast += root[rows.SPEED, f] > np.float32(FAST)
+    if fast == 0:
+        return
     triangular_mean(root[rows.HEIGHT], radius, root[rows.WORK])
     for f in range(root.shape[1]):
         walking = root[rows.GAIT_WEIGHT, f] - root[rows.RUN_WEIGHT, f]

@@ -9,19 +9,25 @@ import numpy as np
 from posegen.arrays import Array
 from posegen.kernels import kernel
 from posegen.motion.engine import Motion
+from posegen.motion.workspace import between
 
 
 @kernel
 def copy_joints(joints: Array, source: int, target: int, order: Array, signs: Array, offsets: Array) -> None:
     """Write joint j of variant `target`: joint `order[j]` of `source` times `signs` [3] plus `offsets` [n, 3]."""
+    a, b, c = signs[0], signs[1], signs[2]
     for i in range(joints.shape[0]):
+        x, y, z = offsets[i, 0], offsets[i, 1], offsets[i, 2]
         for who in range(joints.shape[2]):
             here, there = joints[i, source, who], joints[i, target, who]
-            for f in range(here.shape[0]):
-                for j in range(here.shape[1]):
-                    for k in range(3):
-                        # Adding 0 turns -0 into 0.
-                        there[f, j, k] = signs[k] * here[f, order[j], k] + offsets[i, k]
+            # Unsigned indices: see :func:`posegen.motion.workspace.between`.
+            for f in between(0, here.shape[0]):
+                for j in between(0, here.shape[1]):
+                    k = np.uintp(order[j])
+                    # Adding 0 turns -0 into 0.
+                    there[f, j, 0] = a * here[f, k, 0] + x
+                    there[f, j, 1] = b * here[f, k, 1] + y
+                    there[f, j, 2] = c * here[f, k, 2] + z
 
 
 @kernel

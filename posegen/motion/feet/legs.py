@@ -230,12 +230,12 @@ def shank_lean(leg: Array, f: int, thigh: Scalar, shank: Scalar) -> tuple[Scalar
 
 
 @kernel
-def fill_shank_leans(leg: Array, thigh: Scalar, shank: Scalar, leans: Array, straight: Array) -> None:
-    """Write the results of :func:`shank_lean` for all frames; float32 [frames] each, the latter 1 or 0.
+def fill_shank_leans(leg: Array, thigh: Scalar, shank: Scalar, first: int, last: int, leans: Array, straight: Array) -> None:
+    """Write the results of :func:`shank_lean` for frames `first` to `last`; float32 [frames] each, the latter 1 or 0.
 
-    Not all are needed, but the vectorised loop over all frames is faster than a few single calls.
+    Not all are needed, but the vectorised loop over all these frames is faster than a few single calls.
     """
-    for f in range(leg.shape[1]):
+    for f in between(first, last):
         lean, is_straight = shank_lean(leg, f, thigh, shank)
         leans[f], straight[f] = lean, np.float32(is_straight)
 
@@ -292,8 +292,13 @@ def limit_swing_ankles(root: Array, leg: Array, contact: Array, thigh_length: Sc
     Lengths are in metres. Returns whether any foot was changed.
     """
     changed, leans, straight, length = False, root[rows.WORK], root[rows.WORK2], thigh_length + shank_length
-    fill_shank_leans(leg, thigh_length, shank_length, leans, straight)
-    for f in range(len(contact)):
+    first, last = 0, len(contact)
+    while first < last and contact[first]:
+        first += 1
+    while last > first and contact[last - 1]:
+        last -= 1
+    fill_shank_leans(leg, thigh_length, shank_length, first, last, leans, straight)
+    for f in range(first, last):
         if contact[f]:
             continue
         lean = np.float64(leans[f])
@@ -333,7 +338,7 @@ def limit_stance_ankles(
         Seconds per frame.
     """
     leans, straights, length = root[rows.WORK], root[rows.WORK2], thigh_length + shank_length
-    fill_shank_leans(leg, thigh_length, shank_length, leans, straights)
+    fill_shank_leans(leg, thigh_length, shank_length, 0, leg.shape[1], leans, straights)
     for i in range(len(stances)):
         first, last = int(stances[i, rows.FIRST]), int(stances[i, rows.LAST])
         more = 0.0
