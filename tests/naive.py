@@ -15,7 +15,7 @@ from posegen.checks.capsules import PARTS
 from posegen.library.channels import CHANNELS
 from posegen.motion.library_tables import CYCLE, FLOOR, SEAT
 from posegen.scene import LEFT
-from posegen.skeleton import JOINTS, PARENTS, PROPORTIONS
+from posegen.skeleton import JOINTS, PARENTS, PROPORTIONS, sole_points
 
 Array = NDArray[Any]
 
@@ -390,6 +390,88 @@ def canonical(array: Array) -> Array:
     return out
 
 
+def unit(vectors: Array) -> Array:
+    """Vectors of length 1: float [..., 3]."""
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True))
+
+
+def between(one: Array, other: Array) -> Array:
+    """Degrees between vectors: float [...] of [..., 3]."""
+    return np.degrees(np.arccos(np.clip((unit(one) * unit(other)).sum(-1), -1, 1)))
+
+
+def rotation_of(left: Array, up: Array) -> Array:
+    """Axes left, up and forward of a body part as rows: float [frames, 3, 3]."""
+    above = unit(up - (up * unit(left)).sum(-1, keepdims=True) * unit(left))
+    return np.stack([unit(left), above, np.cross(unit(left), above)], axis=1)
+
+
+def body_angles(joints: Array) -> dict[str, Array]:
+    """Anatomical angles in degrees with those of the rest pose: float [frames] of each, of [frames, 22, 3]."""
+    at = {name: joints[:, number].astype(np.float64) for number, name in enumerate(JOINTS)}
+    hips = (at["left_hip"] + at["right_hip"]) / 2
+    pelvis = rotation_of(at["left_hip"] - at["right_hip"], at["spine1"] - hips)
+    chest = rotation_of(at["left_collar"] - at["right_collar"], at["neck"] - at["spine3"])
+    turned = pelvis @ chest.transpose(0, 2, 1)
+    head = (chest @ unit(at["head"] - at["neck"])[..., None])[..., 0]
+    angles = {
+        "trunk_flexion": np.degrees(np.arcsin(-turned[:, 1, 2])),
+        "trunk_rotation": np.degrees(np.arctan2(turned[:, 0, 2], turned[:, 2, 2])),
+        "trunk_lateral": -np.degrees(np.arctan2(turned[:, 1, 0], turned[:, 1, 1])),
+        "neck_flexion": np.degrees(np.arctan2(head[:, 2], head[:, 1])),
+        "neck_lateral": np.degrees(np.arcsin(head[:, 0])),
+    }
+    soles = sole_points(joints.astype(np.float64))
+    for side, outward, heel in (("left", 1, 0), ("right", -1, 2)):
+        hip, knee, ankle, ball, shoulder, elbow, wrist = (
+            at[f"{side}_{name}"] for name in ("hip", "knee", "ankle", "foot", "shoulder", "elbow", "wrist")
+        )
+        thigh = (pelvis @ unit(knee - hip)[..., None])[..., 0]
+        arm = (chest @ unit(elbow - shoulder)[..., None])[..., 0]
+        shank = unit(ankle - knee)
+        across, toes = (v - (v * shank).sum(-1, keepdims=True) * shank for v in (unit(knee - hip), ball - ankle))
+        forward = (across * unit(toes)).sum(-1) < -0.02
+        bend, flexion = between(knee - hip, ankle - knee), np.degrees(np.arctan2(arm[:, 2], -arm[:, 1]))
+        angles |= {
+            f"{side}_hip_flexion": np.degrees(np.arctan2(thigh[:, 2], -thigh[:, 1])),
+            f"{side}_hip_abduction": np.degrees(np.arcsin(outward * thigh[:, 0])),
+            f"{side}_knee_flexion": np.where(forward, -bend, bend),
+            f"{side}_ankle_dorsiflexion": 90 - between(knee - ankle, soles[:, heel + 1] - soles[:, heel]),
+            f"{side}_shoulder_flexion": np.where(np.abs(arm[:, 0]) < np.sqrt(0.75), flexion, np.nan),
+            f"{side}_elbow_flexion": between(elbow - shoulder, wrist - elbow),
+        }
+    return angles
+
+
+def body_overlap(joints: Array, pairs: Any) -> Array:
+    """Deepest overlap of pairs of a body's capsules in each frame, metres; each capsule is two joints and a radius."""
+    at = {name: joints[:, number].astype(np.float64) for number, name in enumerate(JOINTS)}
+    hip, knee, ankle = (at[f"left_{name}"] for name in ("hip", "knee", "ankle"))
+    stature = (np.linalg.norm(hip - knee, axis=-1) + np.linalg.norm(knee - ankle, axis=-1)) / (
+        PROPORTIONS["thigh"] + PROPORTIONS["shank"]
+    )
+    depths = [
+        (radius + other_radius) * stature - segment_distance(at[a], at[b], at[c], at[d])
+        for (a, b, radius), (c, d, other_radius) in pairs
+    ]
+    return np.maximum.reduce([np.zeros(len(joints)), *depths])
+
+
+def hull_distance(points: Array, position: Array) -> float:
+    """Distance of a position from the convex hull of points, [n, 2] each of metres, in the farthest of 72 directions."""
+    directions = [(np.cos(turn), np.sin(turn)) for turn in np.arange(72) * TURN / 72]
+    return max(float(position @ way - max(point @ way for point in points)) for way in directions)
+
+
+def arc_length(spectrum: Array, frequencies: Array, threshold: float) -> float:
+    """Negative length of the curve of a spectrum, from its first to its last strong frequency."""
+    scaled = (spectrum / spectrum.max())[: len(frequencies)]
+    strong = np.flatnonzero(scaled >= threshold)
+    kept = slice(strong[0], strong[-1] + 1)
+    across = np.diff(frequencies[kept]) / (frequencies[kept][-1] - frequencies[kept][0])
+    return -float(np.hypot(across, np.diff(scaled[kept])).sum())
+
+
 ORACLES: dict[str, Callable[..., Any]] = {
     "posegen.motion.trigonometry.cos_turns": cos_turns,
     "posegen.motion.trigonometry.sin_turns": sin_turns,
@@ -429,6 +511,19 @@ ORACLES: dict[str, Callable[..., Any]] = {
     "posegen.checks.evidence.distance": signal,
     "posegen.checks.evidence.limb_signal": signal,
     "posegen.checks.evidence.fill_signal": signal,
+    "posegen.evaluation.kernels.bodies.fill_filtered": np.convolve,
+    "posegen.evaluation.kernels.bodies.fill_jerk": np.diff,
+    "posegen.evaluation.kernels.bodies.fill_soles": sole_points,
+    "posegen.evaluation.kernels.bodies.fill_axes": body_angles,
+    "posegen.evaluation.kernels.bodies.fill_dots": body_angles,
+    "posegen.evaluation.kernels.bodies.fill_bone": body_angles,
+    "posegen.evaluation.kernels.bodies.fill_bend": body_angles,
+    "posegen.evaluation.kernels.bodies.fill_knee_side": body_angles,
+    "posegen.evaluation.kernels.bodies.fill_angles": body_angles,
+    "posegen.evaluation.kernels.bodies.shortest_gap": segment_distance,
+    "posegen.evaluation.kernels.bodies.fill_overlap": body_overlap,
+    "posegen.evaluation.kernels.bodies.fill_hull_distances": hull_distance,
+    "posegen.evaluation.kernels.spectra.fill_arc_lengths": arc_length,
     "posegen.hashing._make_plain": canonical,
     "posegen.randomness._block": philox,
     "posegen.randomness._fill_blocks": philox,

@@ -18,7 +18,7 @@ from posegen.dataset.read import open_dataset
 from posegen.evaluation.families import ACTIONS
 from posegen.evaluation.recording import Recording, dataset_recordings, read_reference
 from posegen.evaluation.uncaptioned import SECONDS, UncaptionedTally
-from posegen.evaluation.variety import FamilyVariety, MotionTally, SetVariety, compare_variety
+from posegen.evaluation.variety import FamilyVariety, MotionTally, SetVariety, compare_variety, describe_motion
 from posegen.library.load import load_library
 
 SAMPLES, SHOWN, PERSONS = 1000, 4000, 200
@@ -36,7 +36,7 @@ def measure(folder: Path) -> Iterator[Figure]:
     uncaptioned, motions = UncaptionedTally(), MotionTally(())
     for recording in default:
         uncaptioned.add(recording)
-        motions.add(recording)
+        motions.add(describe_motion(recording))
     found = uncaptioned.uncaptioned()
     if found is None:
         yield Figure("clips with an uncaptioned action", "no labels", "0", False)
@@ -48,7 +48,7 @@ def measure(folder: Path) -> Iterator[Figure]:
         return
     mocap = MotionTally()
     for recording in _reference(Path(os.environ["POSEGEN_REFERENCE"])):
-        mocap.add(recording)
+        mocap.add(describe_motion(recording))
     poses = compare_variety(mocap, motions)
     yield from _poses(poses.generated, poses.reference)
     known = load_library().actions
@@ -56,7 +56,7 @@ def measure(folder: Path) -> Iterator[Figure]:
     story = ", ".join(f"{action}: {weight}" for action, weight in weights.items())
     shown = MotionTally(mocap.performances)
     for recording in _dataset(folder / "shown", SHOWN, SEED + 1, f"story.actions={{{story}}}", f"population.persons={PERSONS}"):
-        shown.add(recording)
+        shown.add(describe_motion(recording))
     variety = compare_variety(mocap, shown)
     yield from judged(variety.generated, variety.reference)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import DATASET, PATH, WHOLE, Number, Output, command
+from posegen.cli.options import DATASET, PATH, WHOLE, Number, Output, command, workers_option
 from posegen.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ _REFUSED_SHOWN = 20
 @click.option("--encoder", "run", type=PATH, metavar="RUN", help="Run of a retrieval model to also measure with.")
 @click.option("--animated", "model", type=PATH, metavar="RUN", help="Run of a motion model to evaluate instead of the dataset.")
 @click.option("--samples", type=WHOLE, metavar="N", help="Evaluate only the first N samples or clips.  [default: all]")
+@workers_option
 @click.option("--fps", type=Number(1, 1000), metavar="N", help="Frames per second of clips.  [default: those of the file]")
 @click.option("--names", type=PATH, metavar="YAML", help="Names of the joints of clips.  [default: worked out]")
 @click.option("--figure", type=PATH, metavar="FILE.png", help="Also draw the main measures.")
@@ -38,6 +39,7 @@ def evaluate(
     run: Path | None,
     model: Path | None,
     samples: int | None,
+    workers: int | None,
     fps: float | None,
     names: Path | None,
     figure: Path | None,
@@ -80,7 +82,7 @@ def evaluate(
         return
     if fps is not None or names is not None:
         raise UsageError("--fps and --names belong to clips, not to a dataset; leave them out")
-    _evaluate_dataset(dataset, reference, run, samples, figure, output, everything=everything)
+    _evaluate_dataset(dataset, reference, run, samples, workers, figure, output, everything=everything)
 
 
 def _evaluate_model(model: Path, dataset: AnyPath, judge: Path, samples: int | None, output: Output) -> None:
@@ -96,6 +98,7 @@ def _evaluate_dataset(
     reference: AnyPath | None,
     encoder: Path | None,
     samples: int | None,
+    workers: int | None,
     figure: Path | None,
     output: Output,
     *,
@@ -116,7 +119,7 @@ def _evaluate_dataset(
 
         check_path(figure, (".png",))
     mocap = open_reference(reference, float(open_dataset(path).header.fps), output.note) if reference else None
-    found = measured(path, mocap, samples, output.progress())
+    found = measured(path, mocap, samples, output.progress(), workers)
     by_encoder = None
     if encoder is not None:
         from posegen.training.encoder_measures import measure_by_encoder

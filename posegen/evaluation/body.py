@@ -16,10 +16,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from posegen.arrays import Array
-from posegen.checks.ranges import BENT, PASSING_SECONDS, REST, angles_of
+from posegen.checks.ranges import ANGLES, BENT, PASSING_SECONDS, REST, angles_of
+from posegen.evaluation.kernels.bodies import (
+    AXES,
+    COSINES,
+    EXTRA,
+    ROWS,
+    SINES,
+    TANGENTS,
+    fill_angles,
+    fill_frames_last,
+    fill_soles,
+)
 from posegen.library.channels import widest
 from posegen.library.load import Library, load_library
-from posegen.skeleton import DEFAULT_SKELETON, JOINT_LIMITS, JOINTS, PROPORTIONS, sole_points
+from posegen.skeleton import DEFAULT_SKELETON, JOINT_LIMITS, JOINTS, PROPORTIONS
 
 # Part: joints at its near and far end, share of the mass, where between them its centre lies (Winter 2009, table 4.1).
 # The trunk's ends are the middles of shoulders and hips. A hand lies at the wrist, a foot between ankle and ball.
@@ -32,6 +43,39 @@ _LIMBS = (
     ("wrist", "wrist", 0.006, 0.0),
 )
 _TRUNK, _HEAD = 0.497, 0.081
+
+
+def _masses() -> Array:
+    """Return the share of each joint in the centre of mass: float64 [22]."""
+    shares = dict.fromkeys(JOINTS, 0.0) | {"head": _HEAD}
+    for side in ("left_", "right_"):
+        for joint in ("hip", "shoulder"):
+            shares[side + joint] += _TRUNK / 4
+        for near, far, share, along in _LIMBS:
+            shares[side + near] += share * (1 - along)
+            shares[side + far] += share * along
+    masses = np.array([shares[name] for name in JOINTS])
+    return np.asarray(masses / masses.sum())
+
+
+_MASSES = _masses()
+_ASIDE = np.sin(np.radians(60))
+_KINDS = [angle.removeprefix("left_").removeprefix("right_") for angle in ANGLES]
+
+
+def _rows(*names: str) -> list[int]:
+    """Return the rows of angles, of the left and the right side where they have sides."""
+    return [row for name in names for row, kind in enumerate(_KINDS) if kind == name]
+
+
+_TURNS = _rows("trunk_rotation", "trunk_lateral", "neck_flexion", "hip_flexion", "shoulder_flexion")
+_TILTS = _rows("trunk_flexion", "neck_lateral", "hip_abduction")
+_BENDS = _rows("knee_flexion", "elbow_flexion", "ankle_dorsiflexion")
+_LATERAL, _KNEES, _ANKLES, _SHOULDERS = map(_rows, ("trunk_lateral", "knee_flexion", "ankle_dorsiflexion", "shoulder_flexion"))
+_REST = {name: np.array([[rest.get(kind, 0.0)] for kind in _KINDS]) for name, rest in REST.items()}
+# Beyond vertical, flexion of the shoulder is indistinguishable from extension with the arm sideways.
+_LIMITS = np.array([JOINT_LIMITS[kind] for kind in _KINDS]).T
+_LIMITS[1, _SHOULDERS] = np.inf
 
 
 def point(joints: Array, name: str) -> Array:
@@ -67,15 +111,12 @@ def centre_of_mass(joints: ArrayLike) -> Array:
     float64 [..., 3]
         Metres. Mass fractions are those of Winter, Biomechanics and Motor Control of Human Movement, and sum to 1.
     """
-    positions = np.asarray(joints, np.float64)
-    hips, shoulders = ((point(positions, f"left_{n}") + point(positions, f"right_{n}")) / 2 for n in ("hip", "shoulder"))
-    total = _TRUNK * (hips + shoulders) / 2 + _HEAD * point(positions, "head")
-    mass = _TRUNK + _HEAD
-    for near, far, share, along in _LIMBS:
-        for side in ("left_", "right_"):
-            total = total + share * (point(positions, side + near) * (1 - along) + point(positions, side + far) * along)
-            mass += share
-    return np.asarray(total / mass)
+    return np.asarray(_MASSES @ np.asarray(joints, np.float64))
+
+
+def centre_of_body(body: Array) -> Array:
+    """Return :func:`centre_of_mass` of joints [22, 3, frame]: float64 [3, frame]."""
+    return np.asarray(_MASSES @ body.reshape(len(JOINTS), -1)).reshape(body.shape[1:])
 
 
 def true_intervals(flags: Array) -> list[slice]:
@@ -110,31 +151,57 @@ def joint_angles(joints: ArrayLike, skeleton: str = DEFAULT_SKELETON) -> dict[st
         Degrees, with the signs of :mod:`posegen.skeleton`, by ``side_joint_angle``. Shoulder flexion is NaN where the upper
         arm is lifted sideways by 60 degrees or more.
     """
-    positions, rest = np.asarray(joints, np.float64), REST[skeleton]
-    hips = (point(positions, "left_hip") + point(positions, "right_hip")) / 2
-    pelvis = _frame(point(positions, "left_hip") - point(positions, "right_hip"), point(positions, "spine1") - hips)
-    collars = point(positions, "left_collar") - point(positions, "right_collar")
-    chest = _frame(collars, point(positions, "neck") - point(positions, "spine3"))
-    angles = _trunk(pelvis, chest)
-    angles["trunk_flexion"] = angles["trunk_flexion"] - rest.get("trunk_flexion", 0.0)
-    head = _seen_from(chest, unit(point(positions, "head") - point(positions, "neck")))
-    angles["neck_flexion"] = np.degrees(np.arctan2(head[..., 2], head[..., 1])) - rest["neck_flexion"]
-    angles["neck_lateral"] = np.degrees(np.arcsin(np.clip(head[..., 0], -1, 1)))
-    soles = sole_points(positions)
-    for side, outward, heel in (("left", 1.0, 0), ("right", -1.0, 2)):
-        hip, knee, ankle, foot = (point(positions, f"{side}_{name}") for name in ("hip", "knee", "ankle", "foot"))
-        shoulder, elbow, wrist = (point(positions, f"{side}_{name}") for name in ("shoulder", "elbow", "wrist"))
-        thigh, upper_arm = _seen_from(pelvis, unit(knee - hip)), _seen_from(chest, unit(elbow - shoulder))
-        angles[f"{side}_hip_flexion"] = np.degrees(np.arctan2(thigh[..., 2], -thigh[..., 1])) - rest["hip_flexion"]
-        angles[f"{side}_hip_abduction"] = np.degrees(np.arcsin(np.clip(outward * thigh[..., 0], -1, 1)))
-        angles[f"{side}_knee_flexion"] = _knee(hip, knee, ankle, foot)
-        angles[f"{side}_ankle_dorsiflexion"] = 90 - _bend(knee - ankle, soles[..., heel + 1, :] - soles[..., heel, :])
-        flexion = np.degrees(np.arctan2(upper_arm[..., 2], -upper_arm[..., 1])) - rest["shoulder_flexion"]
-        # An arm behind the head is flexed far, not extended far.
-        flexion = np.where(flexion < -90, flexion + 360, flexion)
-        angles[f"{side}_shoulder_flexion"] = np.where(np.abs(upper_arm[..., 0]) < np.sin(np.radians(60)), flexion, np.nan)
-        angles[f"{side}_elbow_flexion"] = _bend(elbow - shoulder, wrist - elbow)
+    positions = np.asarray(joints, np.float64)
+    body = frames_last(positions)
+    angles = angles_of_body(body, soles_of_body(body), skeleton)
+    return {name: angle.reshape(positions.shape[:-2]) for name, angle in zip(ANGLES, angles, strict=True)}
+
+
+def frames_last(joints: Array) -> Array:
+    """Return joints as kernels read them: float64 [22, 3, frame] of [..., 22, 3]."""
+    frames = joints.reshape(-1, *joints.shape[-2:])
+    out = np.empty((*frames.shape[1:], len(frames)))
+    fill_frames_last(frames, out)
+    return out
+
+
+def soles_of_body(body: Array) -> Array:
+    """Return :func:`posegen.skeleton.sole_points` of joints [22, 3, frame]: float64 [4, 3, frame]."""
+    soles = np.empty((4, 3, body.shape[-1]))
+    fill_soles(body, soles)
+    return soles
+
+
+def angles_of_body(body: Array, soles: Array, skeleton: str) -> Array:
+    """Return :func:`joint_angles` of joints [22, 3, frame] with the soles [4, 3, frame]: float64 [angle, frame]."""
+    frames = body.shape[-1]
+    sides, angles = np.empty((ROWS, frames)), np.empty((len(ANGLES), frames))
+    fill_angles(body, soles, np.empty((AXES, frames)), np.empty((4, 3, frames)), sides)
+    angles[_TURNS] = np.degrees(np.arctan2(sides[TANGENTS:SINES:2], sides[TANGENTS + 1 : SINES : 2]))
+    angles[_TILTS] = np.degrees(np.arcsin(np.clip(sides[SINES:COSINES], -1, 1)))
+    angles[_BENDS] = np.degrees(np.arccos(np.clip(sides[COSINES:EXTRA], -1, 1)))
+    angles[_LATERAL] = -angles[_LATERAL]
+    angles[_ANKLES] = 90 - angles[_ANKLES]
+    angles -= _REST[skeleton]
+    knees, arms = angles[_KNEES], angles[_SHOULDERS]
+    angles[_KNEES] = np.where(sides[EXTRA : EXTRA + 2] < -BENT, -knees, knees)
+    # An arm behind the head is flexed far, not extended far.
+    arms = np.where(arms < -90, arms + 360, arms)
+    angles[_SHOULDERS] = np.where(np.abs(sides[EXTRA + 2 : EXTRA + 4]) < _ASIDE, arms, np.nan)
     return angles
+
+
+def body_excess(angles: Array, ranges: Mapping[str, Array]) -> Array:
+    """Return the greatest :func:`range_excess` of all angles, of which those that are unknown are ignored.
+
+    float64 [frame] of [angle, frame].
+    """
+    low, high = (np.repeat(limits[:, None], angles.shape[1], axis=1) for limits in _LIMITS) if ranges else _LIMITS[..., None]
+    for name, own in ranges.items():
+        row = ANGLES.index(name)
+        low[row] = own[0]
+        high[row] = high[row] if name.endswith("shoulder_flexion") else own[1]
+    return np.asarray(np.fmax(np.fmax.reduce(np.maximum(low - angles, angles - high)), 0.0))
 
 
 def range_excess(angles: Mapping[str, Array], ranges: Mapping[str, Array] | None = None) -> dict[str, Array]:
@@ -155,40 +222,6 @@ def range_excess(angles: Mapping[str, Array], ranges: Mapping[str, Array] | None
             high = np.inf  # beyond vertical it is indistinguishable from extension with the arm sideways
         excess[name] = np.maximum(np.maximum(low - values, values - high), 0.0)
     return excess
-
-
-def _frame(left: Array, up: Array) -> Array:
-    """Return the axes left, up and forward as rows: float [..., 3, 3]."""
-    across = unit(left)
-    above = unit(up - (up * across).sum(-1, keepdims=True) * across)
-    return np.stack([across, above, np.cross(across, above)], axis=-2)
-
-
-def _seen_from(frame: Array, vectors: Array) -> Array:
-    return np.asarray((frame * vectors[..., None, :]).sum(-1))
-
-
-def _trunk(pelvis: Array, chest: Array) -> dict[str, Array]:
-    # The columns are the axes of the chest in those of the pelvis: rotation . flexion . lateral flexion.
-    turned = (pelvis[..., :, None, :] * chest[..., None, :, :]).sum(-1)
-    return {
-        "trunk_flexion": np.degrees(np.arcsin(np.clip(-turned[..., 1, 2], -1, 1))),
-        "trunk_rotation": np.degrees(np.arctan2(turned[..., 0, 2], turned[..., 2, 2])),
-        "trunk_lateral": -np.degrees(np.arctan2(turned[..., 1, 0], turned[..., 1, 1])),
-    }
-
-
-def _bend(upper: Array, lower: Array) -> Array:
-    return np.asarray(np.degrees(np.arccos(np.clip((unit(upper) * unit(lower)).sum(-1), -1, 1))))
-
-
-def _knee(hip: Array, knee: Array, ankle: Array, foot: Array) -> Array:
-    # Seen along the shank, a bent knee is on the side of the hip to which the toes point, however far the foot points down.
-    shank = unit(ankle - knee)
-    thigh, ahead = (v - (v * shank).sum(-1, keepdims=True) * shank for v in (unit(knee - hip), foot - ankle))
-    before = (thigh * unit(ahead)).sum(-1)
-    bend = _bend(knee - hip, ankle - knee)
-    return np.where(before < -BENT, -bend, bend)
 
 
 def library_of_config(config: Mapping[str, Any]) -> Library:

@@ -53,21 +53,13 @@ class StatementCounts:
 
 
 class StatementTally:
-    """Check the statements of captions and segments against the stored joints, some rows at a time.
+    """Check the statements of captions and segments against the stored joints, some rows at a time."""
 
-    Parameters
-    ----------
-    library : Library or None
-        Library of the dataset; None if unknown: then nothing is checked.
-    fps : int
-    """
-
-    def __init__(self, library: Library | None, fps: int) -> None:
-        self._library, self._fps = library, fps
+    def __init__(self) -> None:
         self._counted: Counter[tuple[str, bool | None]] = Counter()
         self._wrong: dict[str, list[str]] = {}
 
-    def add(self, joints: Array, rows: Sequence[Row]) -> None:
+    def add(self, joints: Array, rows: Sequence[Row], library: Library, fps: int) -> None:
         """Check the captions of some rows.
 
         Parameters
@@ -75,24 +67,30 @@ class StatementTally:
         joints : float32 [sample, variant, actor, frame, 22, 3]
         rows : sequence of mappings
             Rows of the same samples, one for each variant.
+        library : Library
+            Library of the dataset.
+        fps : int
         """
-        if self._library is None:
-            return
         flat = joints.reshape(-1, *joints.shape[2:])
-        seen = observe_actors(flat, [row["actors"] for row in rows], self._library, self._fps)
+        seen = observe_actors(flat, [row["actors"] for row in rows], library, fps)
         for row, actors in zip(rows, seen, strict=True):
             for statement in row_statements(row):
-                verdict = check_statement(statement, actors, self._library)
+                verdict = check_statement(statement, actors, library)
                 self._counted[statement["kind"], verdict] += 1
                 wrong = self._wrong.setdefault(statement["kind"], [])
                 if verdict is False and len(wrong) < MAX_EXAMPLES:
                     done = f"{statement['action']} {statement['value']}".rstrip()
                     wrong.append(f"sample {row['sample']} {row['variant']}: {done}")
 
-    def counts(self) -> dict[str, StatementCounts] | None:
-        """Return the counts by kind of statement; None for a dataset of another library or content version."""
-        if self._library is None:
-            return None
+    def add_tally(self, later: StatementTally) -> None:
+        """Add the counts of later rows."""
+        self._counted.update(later._counted)
+        for kind, wrong in later._wrong.items():
+            own = self._wrong.setdefault(kind, [])
+            own += wrong[: MAX_EXAMPLES - len(own)]
+
+    def counts(self) -> dict[str, StatementCounts]:
+        """Return the counts by kind of statement."""
         counted = self._counted
         return {
             kind: StatementCounts(counted[kind, True], counted[kind, False], counted[kind, None], wrong)
@@ -196,6 +194,16 @@ class VarietyTally:
                 self._runs[n - 1].add(runs)
                 self._run_count[n - 1] += len(runs) * times
 
+    def add_tally(self, later: VarietyTally) -> None:
+        """Add later rows."""
+        self._captions.add_count(later._captions)
+        for runs, others in zip(self._runs, later._runs, strict=True):
+            runs.add_count(others)
+        self._run_count = [sum(counts) for counts in zip(self._run_count, later._run_count, strict=True)]
+        self._lengths.update(later._lengths)
+        self._actions.update(later._actions)
+        self._transitions.update(later._transitions)
+
     def variety(self) -> Variety | None:
         """Return the variety; None if there was no caption."""
         captions = self._lengths.total()
@@ -263,7 +271,15 @@ class DistinctCount:
 
     def add(self, texts: Iterable[str]) -> None:
         """Add some texts."""
-        self._pending += [xxhash.xxh3_64_intdigest(text.encode()) for text in texts]
+        self._add_hashes([xxhash.xxh3_64_intdigest(text.encode()) for text in texts])
+
+    def add_count(self, other: DistinctCount) -> None:
+        """Add the texts of another count, which keeps as many hashes."""
+        other._merge()
+        self._add_hashes(other._kept.tolist())
+
+    def _add_hashes(self, hashes: list[int]) -> None:
+        self._pending += hashes
         if len(self._pending) >= _HASHES_PER_MERGE:
             self._merge()
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 
 from posegen.dataset.bucket import AnyPath
 from posegen.dataset.clip_files import resample
-from posegen.dataset.read import content_errors, open_dataset
+from posegen.dataset.read import Dataset, content_errors, open_dataset
 from posegen.errors import PosegenError, UsageError
 from posegen.evaluation.captions import StatementCounts, StatementTally, Variety, VarietyTally, library_of_dataset
 from posegen.evaluation.gait import Curve, GaitTally, Run, Walk
@@ -24,14 +25,18 @@ from posegen.evaluation.realism import (
     describe_windows,
     measure_reference,
 )
-from posegen.evaluation.recording import SAMPLES_PER_BLOCK, Block, Recording, block_recordings, read_blocks
+from posegen.evaluation.recording import SAMPLES_PER_BLOCK, Recording, block_recordings, read_blocks
 from posegen.evaluation.spread import Spread, SpreadTally
 from posegen.evaluation.uncaptioned import Uncaptioned, UncaptionedTally
-from posegen.evaluation.variety import Evenly, MotionTally
+from posegen.evaluation.variety import Evenly, Motion, MotionTally, describe_motion
+from posegen.generation.pool import LostJob, run_jobs, waiting_workers
+from posegen.library.load import Library
+from posegen.machine import available_cores
 from posegen.progress import Progress
 
 MAX_COMPARED_SAMPLES = 2000
 """Most samples whose base variant is compared with the reference; it bounds memory."""
+SAMPLES_PER_JOB = 5 * SAMPLES_PER_BLOCK
 
 
 @dataclass(frozen=True)
@@ -56,11 +61,36 @@ class Evaluation:
     realism: Realism | None
 
 
+@dataclass(frozen=True)
+class _Job:
+    """Samples to measure. The base variant of each sample that `compared` divides is also described for a reference."""
+
+    path: AnyPath
+    samples: range
+    compared: int | None
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """Measures of some samples. Tallies of successive samples are added in their order, however many processes there are."""
+
+    samples: range
+    clips: list[tuple[str, dict[str, float]]]
+    gait: GaitTally
+    statements: StatementTally
+    people: PeopleTally
+    variety: VarietyTally
+    uncaptioned: UncaptionedTally
+    windows: list[Windows]
+    motions: list[Motion]
+
+
 def evaluate(
     path: AnyPath,
     reference: Reference | None = None,
     samples: int | None = None,
     progress: Progress | None = None,
+    workers: int | None = None,
 ) -> Evaluation:
     """Evaluate a dataset.
 
@@ -72,37 +102,42 @@ def evaluate(
     samples : int, optional
         Number of samples, from the first; all by default.
     progress : Progress, optional
+    workers : int, optional
+        Number of processes; one for each core by default. The result does not depend on it.
 
     Raises
     ------
     UsageError
         If the reference cannot be read, has another frame rate, or is too short.
     """
-    dataset = open_dataset(path)
+    _open.cache_clear()
+    dataset, library = _open(path)
     if samples is not None and samples < 1:
         raise UsageError(f"--samples must be at least 1 (got {samples})")
     chosen = range(min(samples or len(dataset), len(dataset)))
     if not chosen:
         raise PosegenError(f"{path}: has no samples yet. Run the generate command that made it again")
-    mocap = measure_reference(reference, float(dataset.header.fps)) if reference else None
-    tally, gait = SpreadTally(tuple(MEASURES), LOWER_IS_WORSE), GaitTally()
-    base, step = dataset.header.variants[0], -(-len(chosen) // MAX_COMPARED_SAMPLES)
-    library = library_of_dataset(dataset)
-    statements, variety, people = StatementTally(library, dataset.header.fps), VarietyTally(base), PeopleTally(library)
-    windows: list[Windows] = []
-    motions, uncaptioned = MotionTally(mocap.motions.performances if mocap else ()), UncaptionedTally()
-    for block in _with_progress(read_blocks(dataset, chosen), len(chosen), progress or Progress()):
-        with content_errors(path):
-            statements.add(block.joints, block.rows)
-            variety.add(block.rows)
-            people.add(block.joints, block.rows)
-        for recording in block_recordings(dataset, block):
-            tally.add(recording.name, measure_clip(recording))
-            gait.add(recording)
-            uncaptioned.add(recording)
-            if mocap and recording.variant == base and int(recording.name.split()[1]) % step == 0:
-                windows += describe_windows(recording)
-                motions.add(recording)
+    compared = -(-len(chosen) // MAX_COMPARED_SAMPLES) if reference else None
+    jobs = [_Job(path, chosen[first : first + SAMPLES_PER_JOB], compared) for first in range(0, len(chosen), SAMPLES_PER_JOB)]
+    processes = min(workers or available_cores(), len(jobs))
+    # Workers import while this process measures the reference.
+    with waiting_workers(_measure, processes) as waiting:
+        mocap = measure_reference(reference, float(dataset.header.fps)) if reference else None
+        tally, gait, statements = SpreadTally(tuple(MEASURES), LOWER_IS_WORSE), GaitTally(), StatementTally()
+        variety, people, uncaptioned = VarietyTally(dataset.header.variants[0]), PeopleTally(library), UncaptionedTally()
+        motions, windows = MotionTally(mocap.motions.performances if mocap else ()), list[Windows]()
+        outcomes = run_jobs(_measure, jobs, processes, waiting=waiting)
+        for measured in _in_order(outcomes, len(chosen), progress or Progress()):
+            for name, measures in measured.clips:
+                tally.add(name, measures)
+            gait.add_tally(measured.gait)
+            statements.add_tally(measured.statements)
+            people.add_tally(measured.people)
+            variety.add_tally(measured.variety)
+            uncaptioned.add_tally(measured.uncaptioned)
+            windows += measured.windows
+            for motion in measured.motions:
+                motions.add(motion)
     return Evaluation(
         samples=len(chosen),
         clips=len(tally),
@@ -110,13 +145,64 @@ def evaluate(
         walks=gait.walks,
         runs=gait.runs,
         curves=gait.curves(),
-        statements=statements.counts(),
+        statements=statements.counts() if library else None,
         people=people.people(),
         variety=variety.variety(),
         uncaptioned=uncaptioned.uncaptioned(),
         reference=mocap.spread if mocap else None,
         realism=compare_with_reference(mocap, windows, motions, path) if mocap else None,
     )
+
+
+@lru_cache(1)
+def _open(path: AnyPath) -> tuple[Dataset, Library | None]:
+    """Open the dataset once for all jobs of this process."""
+    dataset = open_dataset(path)
+    return dataset, library_of_dataset(dataset)
+
+
+def _measure(job: _Job) -> _Measured:
+    """Measure some samples, few at a time."""
+    dataset, library = _open(job.path)
+    base = dataset.header.variants[0]
+    found = _Measured(
+        job.samples, [], GaitTally(), StatementTally(), PeopleTally(library), VarietyTally(base), UncaptionedTally(), [], []
+    )
+    for block in read_blocks(dataset, job.samples):
+        with content_errors(job.path):
+            if library:
+                found.statements.add(block.joints, block.rows, library, dataset.header.fps)
+            found.variety.add(block.rows)
+            found.people.add(block.joints, block.rows)
+        for recording in block_recordings(dataset, block):
+            found.clips.append((recording.name, measure_clip(recording)))
+            found.gait.add(recording)
+            found.uncaptioned.add(recording)
+            if job.compared and recording.variant == base and int(recording.name.split()[1]) % job.compared == 0:
+                found.windows.extend(describe_windows(recording))
+                found.motions.append(describe_motion(recording))
+    return found
+
+
+def _in_order(outcomes: Iterator[_Measured | LostJob[_Job]], samples: int, progress: Progress) -> Iterator[_Measured]:
+    """Yield what was measured in the order of the samples, and display how many are measured."""
+    early: dict[int, _Measured] = {}
+    done = following = 0
+    progress.start("evaluate", samples)
+    try:
+        for outcome in outcomes:
+            if isinstance(outcome, LostJob):
+                job = outcome.job
+                raise PosegenError(f"{job.path}: samples from {job.samples.start} could not be measured ({outcome.reason})")
+            early[outcome.samples.start] = outcome
+            done += len(outcome.samples)
+            while following in early:
+                measured = early.pop(following)
+                following = measured.samples.stop
+                yield measured
+            progress.update(done)
+    finally:
+        progress.stop()
 
 
 def evaluate_clips(clips: Iterable[Recording], name: str, reference: Reference | None = None) -> Evaluation:
@@ -155,7 +241,7 @@ def evaluate_clips(clips: Iterable[Recording], name: str, reference: Reference |
             same = replace(clip, joints=resample(clip.joints, clip.fps, fps), fps=fps)
             for window in describe_windows(same):
                 windows.add(window)
-            motions.add(same)
+            motions.add(describe_motion(same))
     return Evaluation(
         samples=len(tally),
         clips=len(tally),
@@ -170,14 +256,3 @@ def evaluate_clips(clips: Iterable[Recording], name: str, reference: Reference |
         reference=mocap.spread if mocap else None,
         realism=compare_with_reference(mocap, windows.items, motions, Path(name)) if mocap else None,
     )
-
-
-def _with_progress(blocks: Iterator[Block], samples: int, progress: Progress) -> Iterator[Block]:
-    """Yield blocks, and display the samples of those that are complete."""
-    progress.start("evaluate", samples)
-    try:
-        for number, block in enumerate(blocks, 1):
-            yield block
-            progress.update(min(samples, number * SAMPLES_PER_BLOCK))
-    finally:
-        progress.stop()

@@ -414,6 +414,15 @@ class GaitTally:
             count, total = self.sums.get(speed, (0, np.zeros((len(ANGLES), len(PHASES)))))
             self.sums[speed] = count + len(cycles), total + cycles.sum(0)
 
+    def add_tally(self, later: GaitTally) -> None:
+        """Add the gait of later clips."""
+        self.walks += later.walks
+        self.runs += later.runs
+        del self.walks[self.most :], self.runs[self.most :]
+        for speed, (cycles, sums) in later.sums.items():
+            count, total = self.sums.get(speed, (0, 0.0))
+            self.sums[speed] = count + cycles, total + sums
+
     def curves(self) -> list[Curve]:
         """Return the mean curves, compared with the published ones."""
         curves = []

@@ -111,6 +111,18 @@ class PeopleTally:
                 for action, start, end in _stated_meetings(row, self._touching):
                     self._hands.setdefault(action, []).append(wrist_gaps(*shown[:2, start:end].astype(np.float64)))
 
+    def add_tally(self, later: PeopleTally) -> None:
+        """Add the clips of later rows."""
+        for people, frames in later._frames.items():
+            self._frames.setdefault(people, Counter()).update(frames)
+        self._clips.update(later._clips)
+        self._beyond.update(later._beyond)
+        for people, deepest in later._deepest.items():
+            if people not in self._deepest or deepest[0] > self._deepest[people][0]:
+                self._deepest[people] = deepest
+        for action, found in later._hands.items():
+            self._hands.setdefault(action, []).extend(found)
+
     def people(self) -> People:
         """Return the measures."""
         hands = {}

@@ -13,7 +13,17 @@ from posegen.arrays import Array
 from posegen.checks.capsules import DEEPEST, PAIRS
 from posegen.checks.ranges import TOLERANCE
 from posegen.constants import GRAVITY
-from posegen.evaluation.body import centre_of_mass, joint_angles, longest_present, point, range_excess, stature, true_intervals
+from posegen.evaluation.body import (
+    angles_of_body,
+    body_excess,
+    centre_of_body,
+    frames_last,
+    longest_present,
+    soles_of_body,
+    true_intervals,
+)
+from posegen.evaluation.kernels.bodies import fill_filtered, fill_hull_distances, fill_jerk, fill_lengths, fill_overlap
+from posegen.evaluation.kernels.spectra import fill_arc_lengths
 from posegen.evaluation.recording import Recording
 from posegen.skeleton import CAPSULES, JOINTS, PARENTS, sole_points
 
@@ -44,13 +54,18 @@ def low_pass(values: ArrayLike, fps: float) -> Array:
         The frames for which the filter needs no frame beyond an end; empty for shorter series.
     """
     series = np.asarray(values, np.float64)
+    rows = np.ascontiguousarray(np.moveaxis(series, 0, -1))
+    return np.moveaxis(_filtered(rows, fps), -1, 0)
+
+
+def _filtered(rows: Array, fps: float) -> Array:
+    """Return :func:`low_pass` of float64 [..., frame]: [..., frame - 8]."""
     spread = np.sqrt(np.log(2)) / (2 * np.pi * CUT_OFF) * fps
     weights = np.exp(-0.5 * (np.arange(-REACH, REACH + 1) / spread) ** 2)
     weights /= weights.sum()
-    count = max(len(series) - 2 * REACH, 0)
-    filtered = np.zeros((count, *series.shape[1:]))
-    for shift, weight in enumerate(weights):
-        filtered += weight * series[shift : shift + count]
+    filtered = np.empty((*rows.shape[:-1], max(rows.shape[-1] - 2 * REACH, 0)))
+    count = int(np.prod(rows.shape[:-1]))
+    fill_filtered(rows.reshape(count, -1), weights, filtered.reshape(count, filtered.shape[-1]))
     return filtered
 
 
@@ -69,21 +84,22 @@ def sparc(speed: ArrayLike, fps: float) -> float:
     float
         Negative; lower values are less smooth. NaN where nothing moves.
     """
-    profile = np.asarray(speed, np.float64)
-    if not _is_profile(profile, 2):
-        return float("nan")
-    length = 2 ** (int(np.ceil(np.log2(len(profile)))) + _SPARC_PADDING)
-    spectrum = np.abs(np.fft.rfft(profile, length))
-    frequency = np.fft.rfftfreq(length, 1 / fps)
-    spectrum /= spectrum.max()
-    kept = frequency <= _SPARC_CUT_OFF
-    frequency, spectrum = frequency[kept], spectrum[kept]
-    strong = np.flatnonzero(spectrum >= _SPARC_THRESHOLD)
-    frequency, spectrum = frequency[strong[0] : strong[-1] + 1], spectrum[strong[0] : strong[-1] + 1]
-    if len(frequency) < 2:
-        return float("nan")
-    across = np.diff(frequency) / (frequency[-1] - frequency[0])
-    return float(-np.hypot(across, np.diff(spectrum)).sum())
+    return float(_arc_lengths(np.asarray(speed, np.float64)[None], fps)[0])
+
+
+def _arc_lengths(profiles: Array, fps: float) -> Array:
+    """Return :func:`sparc` of each profile: float64 [n] of [n, frame]."""
+    arcs, known = np.full(len(profiles), np.nan), _are_profiles(profiles, 2)
+    if not known.any():
+        return arcs
+    length = 2 ** (int(np.ceil(np.log2(profiles.shape[1]))) + _SPARC_PADDING)
+    spectra = np.abs(np.fft.rfft(profiles[known], length))
+    frequencies = np.fft.rfftfreq(length, 1 / fps)
+    frequencies = frequencies[frequencies <= _SPARC_CUT_OFF]
+    found = np.empty(len(spectra))
+    fill_arc_lengths(spectra, frequencies, _SPARC_THRESHOLD, found)
+    arcs[known] = found
+    return arcs
 
 
 def log_dimensionless_jerk(speed: ArrayLike, fps: float) -> float:
@@ -101,18 +117,26 @@ def log_dimensionless_jerk(speed: ArrayLike, fps: float) -> float:
     float
         Lower values are less smooth. NaN where nothing moves or the speed changes linearly.
     """
-    profile = np.asarray(speed, np.float64)
-    if not _is_profile(profile, 3):
-        return float("nan")
-    jerk = np.diff(profile, 2) * fps**2
-    total = (jerk * jerk).sum() / fps
-    duration = (len(profile) - 1) / fps
-    return float(-np.log(duration**3 / profile.max() ** 2 * total)) if total > 0 else float("nan")
+    return float(_log_jerks(np.asarray(speed, np.float64)[None], fps)[0])
 
 
-def _is_profile(profile: Array, frames: int) -> bool:
-    """Return whether a speed profile has enough frames, is finite, and is above 0 somewhere."""
-    return len(profile) >= frames and bool(np.isfinite(profile).all() and (profile > 0).any())
+def _log_jerks(profiles: Array, fps: float) -> Array:
+    """Return :func:`log_dimensionless_jerk` of each profile: float64 [n] of [n, frame]."""
+    logs, known = np.full(len(profiles), np.nan), _are_profiles(profiles, 3)
+    jerk = np.diff(profiles[known], 2) * fps**2
+    totals = (jerk * jerk).sum(-1) / fps
+    duration = (profiles.shape[1] - 1) / fps
+    with np.errstate(divide="ignore"):
+        found = -np.log(duration**3 / profiles[known].max(-1, initial=0) ** 2 * totals)
+    logs[known] = np.where(totals > 0, found, np.nan)
+    return logs
+
+
+def _are_profiles(profiles: Array, frames: int) -> Array:
+    """Return which speed profiles, [n, frame], have enough frames, are finite, and are above 0 somewhere."""
+    if profiles.shape[1] < frames:
+        return np.zeros(len(profiles), bool)
+    return np.asarray(np.isfinite(profiles).all(-1) & (profiles > 0).any(-1))
 
 
 def power_spectrum(series: ArrayLike) -> Array:
@@ -163,11 +187,18 @@ MIN_FLIGHT = 6
 """Least frames of a flight; a parabola through fewer frames is unreliable."""
 
 DIRECTIONS = 72
+_TURNS = np.arange(DIRECTIONS) * 2 * np.pi / DIRECTIONS
+_WAYS = np.stack([np.cos(_TURNS), np.sin(_TURNS)], axis=-1)
 SLOW = 0.15
 """Speed in m/s of feet or centre of mass above which a body is stepping and need not balance."""
 UPRIGHT = 0.45
 """Height of the centre of mass as a share of the greatest head height. A lower body may sit, kneel or lie."""
 HEAD = JOINTS.index("head")
+WRISTS = (JOINTS.index("left_wrist"), JOINTS.index("right_wrist"))
+_CHILDREN = np.array([joint for joint, parent in enumerate(PARENTS) if parent >= 0])
+_PARENTS = np.array(PARENTS)[_CHILDREN]
+_PAIR_ENDS = np.array([[JOINTS.index(joint) for part in pair for joint in CAPSULES[part][:2]] for pair in PAIRS])
+_PAIR_RADII = np.array([CAPSULES[one][2] + CAPSULES[other][2] for one, other in PAIRS])
 
 
 def bone_length_error(joints: ArrayLike) -> Array:
@@ -184,10 +215,16 @@ def bone_length_error(joints: ArrayLike) -> Array:
         Metres; NaN where nobody is present.
     """
     positions = _positions(joints)
-    child = [joint for joint, parent in enumerate(PARENTS) if parent >= 0]
-    bones = positions[..., child, :] - positions[..., [PARENTS[joint] for joint in child], :]
-    lengths = np.ma.masked_invalid(np.sqrt((bones * bones).sum(-1)))
-    return np.ma.filled(np.abs(lengths - lengths.mean(-2, keepdims=True)).max((-2, -1)), np.nan)
+    bones = positions[..., _CHILDREN, :] - positions[..., _PARENTS, :]
+    return _length_error(np.moveaxis(np.sqrt((bones * bones).sum(-1)), -2, -1))
+
+
+def _length_error(lengths: Array) -> Array:
+    """Return the largest deviation of a bone from its mean length, [...] of [..., bone, frame]; NaN are ignored."""
+    known = np.isfinite(lengths)
+    count = known.sum(-1, keepdims=True)
+    means = np.where(known, lengths, 0.0).sum(-1, keepdims=True) / np.where(count > 0, count, np.nan)
+    return np.asarray(np.fmax.reduce(np.fmax.reduce(np.abs(lengths - means), -1), -1))
 
 
 def sole_depth(joints: ArrayLike) -> Array:
@@ -212,7 +249,8 @@ def floor_depth(joints: ArrayLike) -> Array:
 
 
 def _depth(heights: Array) -> Array:
-    return np.ma.filled(np.maximum(-np.ma.masked_invalid(heights).min((-2, -1)), 0.0), np.nan)
+    """Return the depth of the lowest of [..., point, frame], or [..., frame, point]; NaN are ignored."""
+    return np.asarray(np.maximum(-np.fmin.reduce(np.fmin.reduce(heights, -1), -1), 0.0))
 
 
 def contact_speeds(joints: ArrayLike, contact: ArrayLike, fps: float) -> Array:
@@ -233,9 +271,14 @@ def contact_speeds(joints: ArrayLike, contact: ArrayLike, fps: float) -> Array:
         Metres per second from each frame to the next, for every sole point that is in contact in both.
     """
     soles = sole_points(_positions(joints))
-    step = np.diff(soles, axis=-3)
-    speed = np.sqrt((step * step).sum(-1)) * fps
-    touching = np.asarray(contact)[..., :SOLE_CONTACTS] == TOUCHING
+    return _contact_speeds(np.moveaxis(soles, -3, -1), np.asarray(contact), fps)
+
+
+def _contact_speeds(soles: Array, contact: Array, fps: float) -> Array:
+    """Return :func:`contact_speeds` of soles [..., 4, 3, frame]."""
+    step = np.diff(soles, axis=-1)
+    speed = np.moveaxis(np.sqrt((step * step).sum(-2)), -1, -2) * fps
+    touching = contact[..., :SOLE_CONTACTS] == TOUCHING
     return np.asarray(speed[touching[..., 1:, :] & touching[..., :-1, :]])
 
 
@@ -291,15 +334,19 @@ def flights(joints: ArrayLike, contact: ArrayLike | None = None, longest: int | 
         Most frames of a flight. A longer interval means that something unseen, such as a rope or water, supports the body.
         With a limit, intervals that the start or the end of the clip cuts are omitted too: their length is unknown.
     """
-    positions = np.asarray(joints, np.float64)
-    heights = np.concatenate([positions[..., 1], sole_points(positions)[..., 1]], axis=-1)
-    in_air = np.asarray((heights > CLEARANCE).all(-1))
+    body = frames_last(np.asarray(joints))
+    return _flights(body, soles_of_body(body), contact, longest)
+
+
+def _flights(body: Array, soles: Array, contact: ArrayLike | None, longest: int | None) -> list[slice]:
+    """Return :func:`flights` of joints [22, 3, frame] and soles [4, 3, frame]."""
+    in_air = np.asarray((body[:, 1] > CLEARANCE).all(0) & (soles[:, 1] > CLEARANCE).all(0))
     if contact is not None:
         in_air &= ~(np.asarray(contact) == TOUCHING).any(-1)
     found = [flight for flight in true_intervals(in_air) if flight.stop - flight.start >= MIN_FLIGHT]
     if longest is None:
         return found
-    end = len(positions)
+    end = len(in_air)
     return [flight for flight in found if flight.stop - flight.start <= longest and flight.start > 0 and flight.stop < end]
 
 
@@ -317,9 +364,15 @@ def flight_errors(joints: ArrayLike, fps: float, contact: ArrayLike | None = Non
     float64 [flight]
         ``|a + 9.81| / 9.81``, where `a` is that of the parabola fitted to the height of the centre of mass.
     """
-    height = centre_of_mass(joints)[:, 1]
+    body = frames_last(np.asarray(joints))
+    return _flight_errors(body, soles_of_body(body), fps, contact, longest)
+
+
+def _flight_errors(body: Array, soles: Array, fps: float, contact: ArrayLike | None, longest: int | None) -> Array:
+    """Return :func:`flight_errors` of joints [22, 3, frame] and soles [4, 3, frame]."""
+    height = centre_of_body(body)[1]
     errors = []
-    for flight in flights(joints, contact, longest):
+    for flight in _flights(body, soles, contact, longest):
         times = np.arange(flight.stop - flight.start) / fps
         errors.append(abs(2 * np.polyfit(times, height[flight], 2)[0] + GRAVITY) / GRAVITY)
     return np.array(errors)
@@ -338,10 +391,17 @@ def hull_distance(points: ArrayLike, position: ArrayLike) -> Array:
     float64 [...]
         Positive outside, negative inside. The hull is sampled in 72 directions, so the value is up to .1 % too small.
     """
-    turns = np.arange(DIRECTIONS) * 2 * np.pi / DIRECTIONS
-    ways = np.stack([np.cos(turns), np.sin(turns)], axis=-1)
-    reach = (np.asarray(points, np.float64)[..., None, :] * ways).sum(-1).max(-2)
-    return np.asarray(((np.asarray(position, np.float64)[..., None, :] * ways).sum(-1) - reach).max(-1))
+    positions = np.asarray(position, np.float64)
+    corners = np.broadcast_to(points, (*positions.shape[:-1], *np.shape(points)[-2:])).astype(np.float64)
+    flat = np.ascontiguousarray(np.moveaxis(corners.reshape(-1, *corners.shape[-2:]), 0, -1))
+    return _hull_distances(flat, np.ascontiguousarray(positions.reshape(-1, 2).T)).reshape(positions.shape[:-1])
+
+
+def _hull_distances(points: Array, positions: Array) -> Array:
+    """Return :func:`hull_distance` of float64 [point, 2, n] and [2, n]."""
+    distances = np.empty(positions.shape[1])
+    fill_hull_distances(points, positions, _WAYS, distances)
+    return distances
 
 
 def balance_margin(joints: ArrayLike, fps: float) -> Array:
@@ -362,16 +422,20 @@ def balance_margin(joints: ArrayLike, fps: float) -> Array:
         4 cm sideways are within a real foot.
     """
     positions = np.asarray(joints, np.float64)
-    positions = low_pass(positions[longest_present(positions)], fps)
-    if len(positions) <= REACH:
+    return _balance_margin(_filtered(frames_last(positions[longest_present(positions)]), fps), fps)
+
+
+def _balance_margin(filtered: Array, fps: float) -> Array:
+    """Return :func:`balance_margin` of joints [22, 3, frame] after the low pass."""
+    if filtered.shape[-1] <= REACH:
         return np.zeros(0)
-    centre, soles = centre_of_mass(positions), sole_points(positions)
-    speed = np.gradient(centre, 1 / fps, axis=0)
-    stepping = np.sqrt((np.gradient(soles, 1 / fps, axis=0) ** 2).sum(-1)).max(-1)
-    tall = centre[:, 1] > UPRIGHT * positions[:, HEAD, 1].max()
-    quiet = (soles[..., 1] < LOW).all(-1) & (stepping < SLOW) & (np.sqrt((speed**2).sum(-1)) < SLOW) & tall
-    ahead = centre + speed / np.sqrt(GRAVITY / np.maximum(centre[:, 1:2], 0.1))
-    return hull_distance(soles[quiet][..., [0, 2]], ahead[quiet][:, [0, 2]])
+    centre, soles = centre_of_body(filtered), soles_of_body(filtered)
+    speed = np.gradient(centre, 1 / fps, axis=-1)
+    stepping = np.sqrt((np.gradient(soles, 1 / fps, axis=-1) ** 2).sum(1)).max(0)
+    tall = centre[1] > UPRIGHT * filtered[HEAD, 1].max()
+    quiet = (soles[:, 1] < LOW).all(0) & (stepping < SLOW) & (np.sqrt((speed**2).sum(0)) < SLOW) & tall
+    ahead = centre + speed / np.sqrt(GRAVITY / np.maximum(centre[1], 0.1))
+    return _hull_distances(soles[:, ::2, quiet], ahead[::2, quiet])
 
 
 def segment_distance(first: Array, second: Array, third: Array, fourth: Array) -> Array:
@@ -414,13 +478,14 @@ def body_overlap(joints: ArrayLike) -> Array:
     float64 [...]
         Depth of the deepest of 12 pairs of capsules in metres; 0 where none overlap, NaN where the body is absent.
     """
-    positions = np.asarray(joints, np.float64)
-    height = stature(positions)
-    deepest = np.where(np.isnan(height), np.nan, 0.0)
-    for one, other in PAIRS:
-        (a, b, radius), (c, d, other_radius) = CAPSULES[one], CAPSULES[other]
-        distance = segment_distance(*(point(positions, name) for name in (a, b, c, d)))
-        deepest = np.maximum(deepest, (radius + other_radius) * height - distance)
+    positions = np.asarray(joints)
+    return _overlaps(frames_last(positions)).reshape(positions.shape[:-2])
+
+
+def _overlaps(body: Array) -> Array:
+    """Return :func:`body_overlap` of joints [22, 3, frame]."""
+    deepest, statures = np.empty((2, body.shape[-1]))
+    fill_overlap(body, _PAIR_ENDS, _PAIR_RADII, statures, deepest)
     return np.asarray(deepest)
 
 
@@ -433,16 +498,19 @@ def measure_clip(recording: Recording) -> dict[str, float]:
         By the names of :data:`MEASURES`; NaN for what does not occur in the clip (no flight, no standing, no labels).
     """
     joints, fps = recording.joints, recording.fps
-    angles = range_excess(joint_angles(joints, recording.skeleton), recording.ranges)
-    excess = np.stack([np.nan_to_num(values) for values in angles.values()]).max(0)
-    overlap = body_overlap(joints)
-    flight = flight_errors(joints, fps, recording.contact, round(LONGEST_FLIGHT * fps))
-    margin = balance_margin(joints, fps)
-    contact = np.zeros(0) if recording.contact is None else contact_speeds(joints, recording.contact, fps)
+    body = frames_last(joints)
+    soles, filtered = soles_of_body(body), _filtered(body, fps)
+    lengths = np.empty((len(_CHILDREN), len(joints)))
+    fill_lengths(body, _CHILDREN, _PARENTS, lengths)
+    excess = body_excess(angles_of_body(body, soles, recording.skeleton), recording.ranges)
+    overlap = _overlaps(body)
+    flight = _flight_errors(body, soles, fps, recording.contact, round(LONGEST_FLIGHT * fps))
+    margin = _balance_margin(filtered, fps)
+    contact = np.zeros(0) if recording.contact is None else _contact_speeds(soles, recording.contact, fps)
     measured = foot_skate(joints, fps) | {
         "skate of contacts": _mean(contact > STRICT),
-        "penetration": 1000 * float(floor_depth(joints)),
-        "bone length": 1000 * float(bone_length_error(joints)),
+        "penetration": 1000 * float(max(_depth(soles[:, 1]), _depth(body[:, 1]))),
+        "bone length": 1000 * float(_length_error(lengths)),
         "limits": _mean(excess > TOLERANCE),
         "limits, farthest": float(excess.max()),
         "overlap": _mean(overlap > DEEPEST),
@@ -450,26 +518,22 @@ def measure_clip(recording: Recording) -> dict[str, float]:
         "flight": float(flight.max()) if len(flight) else np.nan,
         "balance": _mean(margin > OFF_BALANCE),
     }
-    return measured | _smoothness(recording)
+    return measured | _smoothness(filtered, fps)
 
 
 def _mean(values: Array) -> float:
     return float(values.mean()) if len(values) else float("nan")
 
 
-def _smoothness(recording: Recording) -> dict[str, float]:
-    fps = recording.fps
-    filtered = low_pass(recording.joints, fps)
+def _smoothness(filtered: Array, fps: float) -> dict[str, float]:
+    """Return the measures of smoothness of joints [22, 3, frame] after the low pass."""
     names = ("SPARC, wrists", "log jerk, wrists", "jerk")
     length = round(WINDOW * fps)
-    if len(filtered) < 4:
+    if filtered.shape[-1] < 4:
         return dict.fromkeys(names, float("nan"))
-    jerk = np.diff(filtered, 3, axis=0) * fps**3
-    arcs, logs = [], []
-    for wrist in ("left_wrist", "right_wrist"):
-        speed = np.sqrt((np.diff(point(filtered, wrist), axis=0) ** 2).sum(-1)) * fps
-        for start in range(0, len(speed) - length + 1, length):
-            arcs.append(sparc(speed[start : start + length], fps))
-            logs.append(log_dimensionless_jerk(speed[start : start + length], fps))
-    means = [_mean(values[np.isfinite(values)]) for values in (np.array(arcs), np.array(logs))]
-    return dict(zip(names, [*means, float(np.sqrt((jerk * jerk).sum(-1).mean()))], strict=True))
+    jerk = np.empty((len(filtered), filtered.shape[-1] - 3))
+    fill_jerk(filtered, jerk)
+    speeds = np.sqrt((np.diff(filtered[WRISTS, :], axis=-1) ** 2).sum(1)) * fps
+    windows = speeds[:, : speeds.shape[1] // length * length].reshape(-1, length)
+    means = [_mean(values[np.isfinite(values)]) for values in (_arc_lengths(windows, fps), _log_jerks(windows, fps))]
+    return dict(zip(names, [*means, float(np.sqrt(jerk.mean()) * fps**3)], strict=True))

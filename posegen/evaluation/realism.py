@@ -29,7 +29,7 @@ from posegen.evaluation.plausibility import (
 )
 from posegen.evaluation.recording import Recording
 from posegen.evaluation.spread import Spread, SpreadTally
-from posegen.evaluation.variety import MotionTally, Variety, compare_variety
+from posegen.evaluation.variety import MotionTally, Variety, compare_variety, describe_motion
 from posegen.randomness import Stream, normal
 
 SECONDS = 1.6
@@ -246,7 +246,7 @@ def measure_reference(reference: Reference, fps: float) -> MeasuredReference:
         if abs(recording.fps - fps) > 1e-3 * fps:
             raise UsageError(f"{reference.name}: has {recording.fps:g} frames a second, the dataset {fps:g}; resample it first")
         tally.add(recording.name, measure_clip(recording))
-        motions.add(recording)
+        motions.add(describe_motion(recording))
         if number % step == 0:
             windows += describe_windows(recording)
             draws = normal(0, np.array([number]), Stream.AUGMENT, recording.joints.size).reshape(recording.joints.shape)

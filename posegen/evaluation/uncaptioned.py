@@ -46,6 +46,12 @@ class UncaptionedTally:
         self._legs += bool(uncovered[:, LEGS].sum() >= SECONDS * recording.fps)
         self._any_part += bool(uncovered.any(1).sum() >= SECONDS * recording.fps)
 
+    def add_tally(self, later: UncaptionedTally) -> None:
+        """Add the counts of later clips."""
+        self._clips += later._clips
+        self._legs += later._legs
+        self._any_part += later._any_part
+
     def uncaptioned(self) -> Uncaptioned | None:
         """Return the shares; None without a clip that has labels."""
         if not self._clips:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -57,6 +57,21 @@ class Evenly(Generic[Item]):
             self.items, self._step = self.items[::2], 2 * self._step
 
 
+class Motion(NamedTuple):
+    """What the variety of a set is measured by, of one clip: its performances, its poses, and those around its transitions."""
+
+    performances: list[Performance]
+    poses: Array
+    transitions: Array
+
+
+def describe_motion(recording: Recording) -> Motion:
+    """Return what a clip adds to a :class:`MotionTally`."""
+    body = common_body(recording.joints)
+    poses = resample(body, recording.fps, RATE).astype(np.float32)
+    return Motion(list(performances(recording, body)), poses[: MAX_SECONDS * RATE : 2], _transitions(recording, poses))
+
+
 class MotionTally:
     """Collect what the variety of a set is measured by, in memory that does not grow with its size.
 
@@ -71,14 +86,12 @@ class MotionTally:
         self.performances: dict[str, Evenly[Performance]] = {}
         self.clips = Evenly[tuple[Array, Array]](MAX_CLIPS)
 
-    def add(self, recording: Recording) -> None:
-        """Add a clip."""
-        body = common_body(recording.joints)
-        for performance in performances(recording, body):
+    def add(self, motion: Motion) -> None:
+        """Add what :func:`describe_motion` returns of a clip."""
+        for performance in motion.performances:
             if self._families is None or performance.family in self._families:
                 self.performances.setdefault(performance.family, Evenly(MAX_PERFORMANCES)).add(performance)
-        poses = resample(body, recording.fps, RATE).astype(np.float32)
-        self.clips.add((poses[: MAX_SECONDS * RATE : 2], _transitions(recording, poses)))
+        self.clips.add((motion.poses, motion.transitions))
 
 
 def _transitions(recording: Recording, poses: Array) -> Array:

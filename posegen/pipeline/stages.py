@@ -227,7 +227,8 @@ def evaluate_once(request: Request, progress: Progress) -> StageResult:
     document = _read(out, progress)
     was_complete = document is not None and document.get("inputs") == inputs
     if document is None or not was_complete:
-        result = evaluate(request.dataset, None, MOST_SAMPLES, progress)
+        # In one process, so that the pilot run of an estimate takes as long for a sample as a whole run does.
+        result = evaluate(request.dataset, None, MOST_SAMPLES, progress, workers=1)
         document = {
             "inputs": inputs,
             "evaluation": to_jsonable_python({"clips": result.clips, "figures": result.measures}, inf_nan_mode="null"),

@@ -20,6 +20,9 @@ import posegen
 from posegen.cli.main import main
 from posegen.evaluation import chart
 from posegen.evaluation import evaluate as evaluation
+from posegen.evaluation.evaluate import SAMPLES_PER_JOB
+from posegen.evaluation.realism import Reference
+from posegen.evaluation.recording import read_reference
 from posegen.evaluation.verdict import judge
 from posegen.progress import Progress
 from tests.evaluation.figures import wandering
@@ -135,7 +138,7 @@ def test_an_archive_larger_than_declared_is_refused(
 def test_memory_does_not_grow_with_the_dataset(tmp_path: Path) -> None:
     overrides = ["variants={speed: null, position: null, scale: null, mirror: false}"]
     path = tmp_path / "dataset"
-    posegen.generate(posegen.load_config("smoke", overrides), samples=46, workers=1, out=path)
+    posegen.generate(posegen.load_config("smoke", overrides), samples=2 * SAMPLES_PER_JOB + 6, workers=1, out=path)
     held: dict[int, int] = {}
 
     class Memory(Progress):
@@ -145,10 +148,20 @@ def test_memory_does_not_grow_with_the_dataset(tmp_path: Path) -> None:
 
     evaluation.evaluate(path, samples=2)  # imports modules and fills caches, which are held, too
     tracemalloc.start()
-    evaluation.evaluate(path, progress=Memory())
+    evaluation.evaluate(path, progress=Memory(), workers=1)
     tracemalloc.stop()
-    # Twenty samples are read at once. The joints of as many, as they are measured, are 1 MB.
-    assert held[40] - held[20] < 1e5
+    # The joints of a job's samples, as they are measured, are 5 MB.
+    assert held[2 * SAMPLES_PER_JOB] - held[SAMPLES_PER_JOB] < 5e5
+
+
+def test_the_result_does_not_depend_on_the_number_of_processes(tmp_path: Path) -> None:
+    path = tmp_path / "dataset"
+    config = posegen.load_config("smoke", ["population.persons=7"])
+    posegen.generate(config, samples=2 * SAMPLES_PER_JOB + 6, workers=1, out=path)
+    mocap = Reference("reference", list(read_reference(path))[:20])
+    one, two = (evaluation.evaluate(path, mocap, workers=workers) for workers in (1, 2))
+    assert one.clips == two.clips > 2 * SAMPLES_PER_JOB
+    np.testing.assert_equal(dataclasses.asdict(one), dataclasses.asdict(two))
 
 
 def test_table_and_figure(dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

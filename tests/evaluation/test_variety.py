@@ -14,7 +14,7 @@ from posegen.evaluation.coverage import NEAREST, Coverage, Windows, compare_cove
 from posegen.evaluation.performances import PROGRESS, RATE, Performance, performances, person_distances
 from posegen.evaluation.recording import Recording
 from posegen.evaluation.uncaptioned import UncaptionedTally
-from posegen.evaluation.variety import MAX_PERFORMANCES, Evenly, MotionTally, compare_variety
+from posegen.evaluation.variety import MAX_PERFORMANCES, Evenly, MotionTally, compare_variety, describe_motion
 from posegen.library.load import load_library
 from posegen.skeleton import MIRROR_JOINTS, PARTS
 from tests.evaluation.figures import FPS, posed, standing, turn, wandering
@@ -211,7 +211,7 @@ def test_all_windows_of_a_family_count_in_its_precision() -> None:
 def tally(*recordings: Recording) -> MotionTally:
     collected = MotionTally()
     for recording in recordings:
-        collected.add(recording)
+        collected.add(describe_motion(recording))
     return collected
 
 
@@ -246,7 +246,7 @@ def test_components_of_a_line_and_the_families_of_both() -> None:
     one, other = (tally(mocap(raising(90), "a")) for _ in range(2))
     one.performances["reach"].items[:] = [along]
     other.performances["reach"].items[:] = [wide]
-    other.add(mocap(raising(90), "b", family="kick"))
+    other.add(describe_motion(mocap(raising(90), "b", family="kick")))
     measured = compare_variety(one, other)
     assert set(measured.generated.families) == {"reach"}
     assert (measured.reference.families["reach"].components, measured.reference.components) == (1, 1)
