@@ -158,8 +158,11 @@ def joint_angles(joints: ArrayLike, skeleton: str = DEFAULT_SKELETON) -> dict[st
 
 
 def frames_last(joints: Array) -> Array:
-    """Return joints as kernels read them: float64 [22, 3, frame] of [..., 22, 3]."""
+    """Return joints as kernels read them: float64 [22, 3, frame] of [..., 22, 3]; not copied where they lie so in memory."""
     frames = joints.reshape(-1, *joints.shape[-2:])
+    moved = np.moveaxis(frames, 0, -1)
+    if moved.dtype == np.float64 and moved.flags.c_contiguous:
+        return moved
     out = np.empty((*frames.shape[1:], len(frames)))
     fill_frames_last(frames, out)
     return out

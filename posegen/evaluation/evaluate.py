@@ -10,6 +10,7 @@ from pathlib import Path
 
 from posegen.dataset.bucket import AnyPath
 from posegen.dataset.clip_files import resample
+from posegen.dataset.memory import pause_garbage_collection
 from posegen.dataset.read import Dataset, content_errors, open_dataset
 from posegen.errors import PosegenError, UsageError
 from posegen.evaluation.captions import StatementCounts, StatementTally, Variety, VarietyTally, library_of_dataset
@@ -168,19 +169,20 @@ def _measure(job: _Job) -> _Measured:
     found = _Measured(
         job.samples, [], GaitTally(), StatementTally(), PeopleTally(library), VarietyTally(base), UncaptionedTally(), [], []
     )
-    for block in read_blocks(dataset, job.samples):
-        with content_errors(job.path):
-            if library:
-                found.statements.add(block.joints, block.rows, library, dataset.header.fps)
-            found.variety.add(block.rows)
-            found.people.add(block.joints, block.rows)
-        for recording in block_recordings(dataset, block):
-            found.clips.append((recording.name, measure_clip(recording)))
-            found.gait.add(recording)
-            found.uncaptioned.add(recording)
-            if job.compared and recording.variant == base and int(recording.name.split()[1]) % job.compared == 0:
-                found.windows.extend(describe_windows(recording))
-                found.motions.append(describe_motion(recording))
+    with pause_garbage_collection():
+        for block in read_blocks(dataset, job.samples):
+            with content_errors(job.path):
+                if library:
+                    found.statements.add(block.joints, block.rows, library, dataset.header.fps)
+                found.variety.add(block.rows)
+                found.people.add(block.joints, block.rows)
+            for recording in block_recordings(dataset, block):
+                found.clips.append((recording.name, measure_clip(recording)))
+                found.gait.add(recording)
+                found.uncaptioned.add(recording)
+                if job.compared and recording.variant == base and int(recording.name.split()[1]) % job.compared == 0:
+                    found.windows.extend(describe_windows(recording))
+                    found.motions.append(describe_motion(recording))
     return found
 
 

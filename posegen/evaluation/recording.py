@@ -14,7 +14,7 @@ from posegen.dataset.bucket import AnyPath, BucketPath
 from posegen.dataset.clip_files import read_clip_archive
 from posegen.dataset.read import Dataset, content_errors, open_dataset
 from posegen.errors import UsageError
-from posegen.evaluation.body import frame_ranges, library_of_config, longest_present
+from posegen.evaluation.body import frame_ranges, frames_last, library_of_config, longest_present
 from posegen.library.load import Library
 from posegen.skeleton import DEFAULT_SKELETON, PARTS
 
@@ -146,7 +146,7 @@ def block_recordings(dataset: Dataset, block: Block) -> Iterator[Recording]:
                 yield Recording(
                     name=f"sample {row['sample']} {row['variant']}" + (f" actor {a}" if a else ""),
                     person=str(actor["person"]),
-                    joints=block.joints[i, v, a, present].astype(np.float64),
+                    joints=np.moveaxis(frames_last(block.joints[i, v, a, present]), -1, 0),
                     fps=fps,
                     contact=None if block.contact is None else block.contact[i, v, a, present],
                     segments=actor["segments"] if present.start == 0 else (),

@@ -228,8 +228,8 @@ def shortest_gap(a: Array, b: Array, c: Array, d: Array, f: int) -> Scalar:
     t = (both * s + along_other) / max(other, _TINY) if other > _TINY else 0.0
     inside = min(max(t, 0.0), 1.0)
     # Where the nearest point of the second line lies beyond its end, take the nearest point of the first to that end.
-    if t != inside or other <= _TINY or crossing <= _TINY:
-        s = min(max((both * inside - along) / max(one, _TINY), 0.0), 1.0)
+    to_end = min(max((both * inside - along) / max(one, _TINY), 0.0), 1.0)
+    s = to_end if (t != inside) | (other <= _TINY) | (crossing <= _TINY) else s
     s = s if one > _TINY else 0.0
     x, y, z = apart_x + s * x - inside * u, apart_y + s * y - inside * v, apart_z + s * z - inside * w
     return np.sqrt(x * x + y * y + z * z)
@@ -261,7 +261,7 @@ def fill_overlap(joints: Array, ends: Array, radii: Array, statures: Array, out:
         a, b, c, d = joints[ends[pair, 0]], joints[ends[pair, 1]], joints[ends[pair, 2]], joints[ends[pair, 3]]
         for f in range(len(out)):
             depth = radii[pair] * statures[f] - shortest_gap(a, b, c, d, f)
-            out[f] = depth if depth > out[f] or depth != depth else out[f]
+            out[f] = depth if (depth > out[f]) | (depth != depth) else out[f]
 
 
 @kernel
