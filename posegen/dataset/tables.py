@@ -207,7 +207,7 @@ def hash_rows(table: pa.Table, per_sample: int) -> str:
     return "".join(hashes)
 
 
-def _leaves(array: Any, name: str, bounds: Array) -> Iterator[tuple[str, memoryview, list[int]]]:
+def _leaves(array: Any, name: str, bounds: Array) -> Iterator[tuple[str, bytes, list[int]]]:
     """Yield the path and the bytes of each node, and the offsets at which the samples begin.
 
     Parameters
@@ -237,7 +237,7 @@ def _leaves(array: Any, name: str, bounds: Array) -> Iterator[tuple[str, memoryv
         raise ValueError(f"column {name}: values of type {kind} cannot be stored")
 
 
-def _text_leaves(array: Any, name: str, bounds: Array) -> Iterator[tuple[str, memoryview, list[int]]]:
+def _text_leaves(array: Any, name: str, bounds: Array) -> Iterator[tuple[str, bytes, list[int]]]:
     encoded = pc.fill_null(array, "").cast(pa.large_binary())
     lengths = _numbers(pc.binary_length(encoded), np.dtype(np.int64))
     yield _leaf(f"{name}#", lengths, bounds)
@@ -259,6 +259,7 @@ def _inner_bounds(lengths: Array, bounds: Array) -> Array:
     return np.concatenate(([0], np.cumsum(lengths)))[bounds]
 
 
-def _leaf(name: str, values: Array, bounds: Array) -> tuple[str, memoryview, list[int]]:
+def _leaf(name: str, values: Array, bounds: Array) -> tuple[str, bytes, list[int]]:
     plain = np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
-    return name, plain.view(np.uint8).data, (bounds * plain.itemsize).tolist()
+    # Slices of bytes are made in a tenth of the time of those of a memoryview.
+    return name, plain.tobytes(), (bounds * plain.itemsize).tolist()

@@ -1,13 +1,15 @@
 """Verify a dataset: read every byte, compare it with receipts and header, and report every problem.
 
-Damage never stops the check. Shards are read one after another in blocks, so that memory does not grow with the dataset. Not
+Damage never stops the check. Few shards are read at once, in blocks, so that memory does not grow with the dataset. Not
 responsible for repairs; see :mod:`posegen.generation.repair`.
 """
 
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Container, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -36,6 +38,7 @@ from posegen.dataset.receipts import (
 from posegen.dataset.runs import has_ended
 from posegen.dataset.tables import UNDECODABLE
 from posegen.errors import PosegenError, UsageError
+from posegen.machine import available_cores
 
 Progress = Callable[[int, int], None]
 _MAX_NAMED = 3
@@ -130,20 +133,42 @@ def find_problems(
         expected = 0
     known = {*receipts, *range(expected)}
     selected, seen = [shard for shard in sorted(known) if shards is None or shard in shards], listed(path)
+
+    def check(shard: int) -> list[Problem]:
+        before = _receipt_time(seen, shard)
+        with pause_garbage_collection():
+            problems = list(_check_shard(seen, header, shard))
+        if problems and _receipt_time(path, shard) != before:  # a run has stored the shard meanwhile
+            problems = list(_check_shard(path, header, shard))
+        if not problems and manifest and shard < manifest.shards:
+            problems += _check_manifest(path, header, shard, manifest)
+        return problems
+
+    progress(0, len(selected))
     with keep_freed_memory():
-        for done, shard in enumerate(selected):
-            progress(done, len(selected))
-            before = _receipt_time(seen, shard)
-            with pause_garbage_collection():
-                problems = list(_check_shard(seen, header, shard))
-            if problems and _receipt_time(path, shard) != before:  # a run has stored the shard meanwhile
-                problems = list(_check_shard(path, header, shard))
+        for done, problems in enumerate(_in_order(check, selected), 1):
             yield from problems
-            if not problems and manifest and shard < manifest.shards:
-                yield from _check_manifest(path, header, shard, manifest)
-    progress(len(selected), len(selected))
+            progress(done, len(selected))
     if orphans:
         yield from _find_orphans(path, header, known)
+
+
+def _in_order(check: Callable[[int], list[Problem]], shards: list[int]) -> Iterator[list[Problem]]:
+    """Check shards, as many at once as there are cores, and yield what is found in their order.
+
+    Reading, decoding and hashing run without Python's lock.
+    """
+    workers = max(1, min(available_cores(), len(shards)))
+    pool, started = ThreadPoolExecutor(workers), deque[Future[list[Problem]]]()
+    try:
+        for shard in shards:
+            started.append(pool.submit(check, shard))
+            if len(started) > workers:  # few at once, so that memory does not grow with the dataset
+                yield started.popleft().result()
+        while started:
+            yield started.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def choose_shards(path: AnyPath, part: Container[int] | None = None, share: float = 1.0) -> list[int] | None:
