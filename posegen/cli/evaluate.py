@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import DATASET, PATH, WHOLE, Number, Output, command, workers_option
+from posegen.cli.options import DATASET, PATH, WHOLE, Number, Output, command
 from posegen.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _REFUSED_SHOWN = 20
 @click.option("--encoder", "run", type=PATH, metavar="RUN", help="Run of a retrieval model to also measure with.")
 @click.option("--animated", "model", type=PATH, metavar="RUN", help="Run of a motion model to evaluate instead of the dataset.")
 @click.option("--samples", type=WHOLE, metavar="N", help="Evaluate only the first N samples or clips.  [default: all]")
-@workers_option
+@click.option("--workers", type=WHOLE, metavar="W", help="Worker processes.  [default: one per core, fewer for few samples]")
 @click.option("--fps", type=Number(1, 1000), metavar="N", help="Frames per second of clips.  [default: those of the file]")
 @click.option("--names", type=PATH, metavar="YAML", help="Names of the joints of clips.  [default: worked out]")
 @click.option("--figure", type=PATH, metavar="FILE.png", help="Also draw the main measures.")

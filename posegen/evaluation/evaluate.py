@@ -38,6 +38,8 @@ from posegen.progress import Progress
 MAX_COMPARED_SAMPLES = 2000
 """Most samples whose base variant is compared with the reference; it bounds memory."""
 SAMPLES_PER_JOB = 5 * SAMPLES_PER_BLOCK
+_WORTH_A_PROCESS = 500
+"""Number of samples that take longer to measure than another process takes to start."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ def evaluate(
         Number of samples, from the first; all by default.
     progress : Progress, optional
     workers : int, optional
-        Number of processes; one for each core by default. The result does not depend on it.
+        Number of processes; by default one for each core, and fewer for few samples. The result does not depend on it.
 
     Raises
     ------
@@ -120,7 +122,7 @@ def evaluate(
         raise PosegenError(f"{path}: has no samples yet. Run the generate command that made it again")
     compared = -(-len(chosen) // MAX_COMPARED_SAMPLES) if reference else None
     jobs = [_Job(path, chosen[first : first + SAMPLES_PER_JOB], compared) for first in range(0, len(chosen), SAMPLES_PER_JOB)]
-    processes = min(workers or available_cores(), len(jobs))
+    processes = min(workers or min(available_cores(), 1 + len(chosen) // _WORTH_A_PROCESS), len(jobs))
     # Workers import while this process measures the reference.
     with waiting_workers(_measure, processes) as waiting:
         mocap = measure_reference(reference, float(dataset.header.fps)) if reference else None
