@@ -198,6 +198,8 @@ SKELETONS = {
 """Joint placement: offset of each joint of an average adult from its parent in the rest pose, fractions of stature [22, 3]."""
 ANATOMICAL = SKELETONS["anatomical"]
 DEFAULT_SKELETON: Final = "smpl"
+LIBRARY_SKELETON: Final = "library"
+"""Joint placement of the clips from which a library was imported, instead of one of :data:`SKELETONS`."""
 AVERAGE = SKELETONS[DEFAULT_SKELETON]
 
 SHAPE = ("thigh", "shank", "trunk", "upper_arm", "forearm", "shoulders", "hips")

@@ -230,6 +230,7 @@ def _attempt(
                 library,
                 config.fps,
                 config.skeleton,
+                scenes[name].persons.index,
             )
             for v, name in enumerate(names)
             if name in animated

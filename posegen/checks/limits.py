@@ -13,7 +13,7 @@ from posegen.checks.columns import BLOCK, COLUMNS, fill_columns
 from posegen.checks.ranges import AXES, DIRECTIONS, PASSING_SECONDS, Ranges, fill_angles, leaves_ranges, ranges_of
 from posegen.kernels import aligned_zeros, kernel
 from posegen.library.load import Library
-from posegen.skeleton import DEFAULT_SKELETON
+from posegen.skeleton import DEFAULT_SKELETON, LIBRARY_SKELETON
 
 LEAVES, CROSSES = 1, 2
 """A joint leaves its range; a limb crosses the trunk or another limb."""
@@ -63,10 +63,10 @@ class LimitFailures:
 
 
 @kernel
-def limits_of_clip(joints: Array, labels: Array, reach: int, ranges: Ranges, work: _Work) -> int:
+def limits_of_clip(joints: Array, labels: Array, reach: int, ranges: Ranges, skeleton: int, work: _Work) -> int:
     """Return the limits that a clip violates: LEAVES, CROSSES, their sum or 0.
 
-    `joints` is float32 [at least frames, 22, 3], `labels` uint16 [frames, parts].
+    `joints` is float32 [at least frames, 22, 3], `labels` uint16 [frames, parts], `skeleton` the index of the person's.
     """
     frames = len(labels)
     leaves, crosses, stature = False, False, stature_of_legs(joints)
@@ -74,7 +74,7 @@ def limits_of_clip(joints: Array, labels: Array, reach: int, ranges: Ranges, wor
     for first in range(0, frames, BLOCK - 1):
         fill_columns(joints, first, frames, work.columns)
         fill_angles(work.columns, work.pelvis, work.chest, work.directions)
-        leaves = leaves or leaves_ranges(work.directions, labels, first, reach, ranges, work.left)
+        leaves = leaves or leaves_ranges(work.directions, labels, first, reach, ranges, skeleton, work.left)
         fill_aside(work.columns, work.pelvis, work.aside)
         crosses = crosses or limbs_cross(work.columns, work.aside, stature, work.gaps)
     return LEAVES * leaves + CROSSES * crosses
@@ -82,14 +82,17 @@ def limits_of_clip(joints: Array, labels: Array, reach: int, ranges: Ranges, wor
 
 @kernel
 def fill_limits(
-    joints: Array, labels: Array, variant: int, cast: tuple[Array, Array], reach: int, ranges: Ranges, work: _Work, out: Array
+    joints: Array, labels: Array, variant: int, cast: tuple[Array, Array, Array], reach: int, ranges: Ranges, work: _Work, out: Array
 ) -> None:
-    """Write the limits that one variant violates; `cast` is the number of actors and of frames: int64 [n] each."""
+    """Write the limits that one variant violates.
+
+    `cast` is the number of actors and of frames, int64 [n] each, and the skeleton of each actor, int64 [n, actors].
+    """
     out[:] = 0
     for i in range(len(out)):
         for who in range(cast[0][i]):
             shown = labels[i, variant, who, : cast[1][i]]
-            out[i, who] = limits_of_clip(joints[i, variant, who], shown, reach, ranges, work)
+            out[i, who] = limits_of_clip(joints[i, variant, who], shown, reach, ranges, cast[2][i, who], work)
 
 
 def check_limits(
@@ -101,6 +104,7 @@ def check_limits(
     library: Library,
     fps: float,
     skeleton: str = DEFAULT_SKELETON,
+    persons: Array | None = None,
 ) -> LimitFailures:
     """Check one variant of samples against all limits.
 
@@ -122,13 +126,18 @@ def check_limits(
     fps : float
         Frames per second.
     skeleton : str
-        One of :data:`posegen.skeleton.SKELETONS`.
+        One of :data:`posegen.skeleton.SKELETONS`, or those of the library.
+    persons : int64 [n, actors], optional
+        Numbers of the actors, which decide who has which skeleton of the library.
 
     Returns
     -------
     LimitFailures
     """
-    cast = np.ascontiguousarray(actors, np.int64), np.ascontiguousarray(length, np.int64)
+    skeletons = np.zeros((len(joints), joints.shape[2]), np.int64)
+    if skeleton == LIBRARY_SKELETON and persons is not None:
+        skeletons[:] = library.skeletons.of_persons(persons)
+    cast = np.ascontiguousarray(actors, np.int64), np.ascontiguousarray(length, np.int64), skeletons
     columns, pelvis, chest, directions, aside, gaps = (
         aligned_zeros((size,), np.float32) for size in (COLUMNS, AXES, AXES, DIRECTIONS, ASIDE, GAPS)
     )

@@ -8,6 +8,7 @@ its width. Usual ranges are checked for all frames at once, wider ones only for 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ from posegen.skeleton import (
     DEFAULT_SKELETON,
     JOINT_LIMITS,
     JOINTS,
+    LIBRARY_SKELETON,
     PARTS,
     PROPORTIONS,
 )
@@ -45,6 +47,23 @@ REST = {
 }
 """Degrees in the rest pose of each skeleton, where they are not 0: the line from neck to head leans further forward than that
 from chest to neck; those from hips to spine1 and from spine3 to neck lean back."""
+
+
+def rest_angles(rest: Array) -> dict[str, float]:
+    """Return the degrees in a rest pose, as in :data:`REST`, for offsets [22, 3]; rounded, since arc tangents depend on the machine."""
+    hip, spine1, neck, head = (rest[JOINTS.index(name)] for name in ("left_hip", "spine1", "neck", "head"))
+    pelvis, chest, above = (float(np.degrees(np.arctan2(z, y))) for _, y, z in (spine1 + hip * (0, -1, -1), neck, head))
+    found = {"trunk_flexion": chest - pelvis, "neck_flexion": above - chest, "hip_flexion": pelvis, "shoulder_flexion": chest}
+    return {name: round(degrees, 2) for name, degrees in found.items()}
+
+
+def rests_of(library: Library, skeleton: str) -> tuple[Mapping[str, float], ...]:
+    """Return the degrees in the rest poses of a skeleton: of each one of a library if the skeleton is that of its clips."""
+    if skeleton != LIBRARY_SKELETON:
+        return (REST[skeleton],)
+    return tuple(rest_angles(rest) for rest in library.skeletons.offsets())
+
+
 BENT = 0.02
 """Distance of the hip from the line of the shank, in thigh lengths, from which the side to which the knee bends is known."""
 
@@ -218,8 +237,8 @@ class Ranges(NamedTuple):
 
     Attributes
     ----------
-    usual : float32 [angles, 3]
-    wider : float32 [actions, angles, 3]
+    usual : float32 [skeletons, angles, 3]
+    wider : float32 [skeletons, actions, angles, 3]
     widens : bool [actions, angles]
         Whether the action widens the range.
     part : int64 [angles]
@@ -281,7 +300,9 @@ def apply_wider_ranges(
 
 
 @kernel
-def leaves_ranges(directions: Array, labels: Array, first: int, reach: int, ranges: Ranges, left: Array) -> bool:
+def leaves_ranges(
+    directions: Array, labels: Array, first: int, reach: int, ranges: Ranges, skeleton: int, left: Array
+) -> bool:
     """Return whether any joint leaves its range in any frame of a block.
 
     Parameters
@@ -295,11 +316,13 @@ def leaves_ranges(directions: Array, labels: Array, first: int, reach: int, rang
     reach : int
         Frames before and after its label in which an action's ranges hold.
     ranges : Ranges
+    skeleton : int
+        Index of that of the person.
     left : bool [BLOCK]
         Scratch.
     """
-    for angle in range(len(ranges.usual)):
-        direction, usual = directions[angle * DIRECTION : (angle + 1) * DIRECTION], ranges.usual[angle]
+    for angle in range(ranges.usual.shape[1]):
+        direction, usual = directions[angle * DIRECTION : (angle + 1) * DIRECTION], ranges.usual[skeleton, angle]
         if not leaves_range(direction, usual):
             continue
         for f in range(BLOCK):
@@ -309,7 +332,7 @@ def leaves_ranges(directions: Array, labels: Array, first: int, reach: int, rang
             labels[:, ranges.part[angle]],
             first,
             reach,
-            ranges.wider[:, angle],
+            ranges.wider[skeleton, :, angle],
             ranges.widens[:, angle],
             left,
         )
@@ -329,8 +352,13 @@ def angles_of(channel: str) -> list[tuple[str, int]]:
 
 @lru_cache(maxsize=8)
 def ranges_of(library: Library, skeleton: str = DEFAULT_SKELETON) -> Ranges:
-    """Return the usual ranges of all angles on a skeleton, and those that the actions of a library widen."""
-    rest = REST[skeleton]
+    """Return the usual ranges of all angles on each skeleton, and those that the actions of a library widen."""
+    usual, wider, widens, parts = zip(*(_ranges(library, rest) for rest in rests_of(library, skeleton)), strict=True)
+    return Ranges(np.stack(usual), np.stack(wider), widens[0], parts[0])
+
+
+def _ranges(library: Library, rest: Mapping[str, float]) -> tuple[Array, Array, Array, Array]:
+    """Return the ranges on a skeleton whose rest pose has these degrees, as the attributes of :class:`Ranges`."""
     usual, part = np.empty((len(ANGLES), 3), np.float32), np.empty(len(ANGLES), np.int64)
     for channel, (low, high) in JOINT_LIMITS.items():
         for angle, of_part in angles_of(channel):
@@ -346,7 +374,7 @@ def ranges_of(library: Library, skeleton: str = DEFAULT_SKELETON) -> Ranges:
                 if angle in ANGLES:
                     at = number, ANGLES.index(angle)
                     wider[at], widens[at] = cosines, True
-    return Ranges(usual, wider, widens, part)
+    return usual, wider, widens, part
 
 
 def _as_cosines(channel: str, low: float, high: float, rest: float) -> tuple[float, float, float]:

@@ -12,6 +12,7 @@ from posegen.config.quotas import action_weight, quota_problems
 from posegen.config.schema import Config, Story
 from posegen.errors import PosegenError, UsageError
 from posegen.library.load import Library, load_library
+from posegen.skeleton import LIBRARY_SKELETON
 from posegen.validation import Problem, Where, dotted, refuse, validated
 from posegen.wording import did_you_mean, shown
 from posegen.yaml_files import parse_yaml, read_yaml
@@ -235,6 +236,9 @@ def _check_names(config: Config, where: Where) -> None:
         for name in given
         if name not in known
     ]
+    if config.skeleton == LIBRARY_SKELETON and not len(library.skeletons):
+        text = "is library, and story.library has no skeletons.yaml: import the clips again, or choose smpl"
+        problems.append(Problem("skeleton", text))
     if not problems:
         problems = list(_idle_themes(config.story, library))
     if not problems and config.quotas is not None:

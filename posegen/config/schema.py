@@ -100,7 +100,7 @@ Share = Annotated[Number, Field(ge=0, le=1)]
 Weight = Annotated[Number, Field(ge=0, le=1000)]
 Years = Annotated[Number, Field(ge=6, le=100)]
 Frames = Annotated[Integer, Field(ge=SHORTEST, le=10_000)]
-SkeletonName = Literal["anatomical", "smpl", "cmu", "h36m"]
+SkeletonName = Literal["anatomical", "smpl", "cmu", "h36m", "library"]
 FieldName = Annotated[str, AfterValidator(_known_field)]
 """A stored array of the motion, or a derived field."""
 Names = Annotated[tuple[str, ...], AfterValidator(_distinct)]
@@ -459,7 +459,8 @@ class Config(StrictModel):
     frames : number of frames of the arrays
     fps : frames per second
     length : range of clip lengths; null: clips fill the arrays
-    skeleton : joints of the average adult: smpl (the neutral body of SMPL), anatomical, cmu (CMU's mocap), h36m (Human3.6M)
+    skeleton : joints of the average adult: smpl (the neutral body of SMPL), anatomical, cmu (CMU's mocap), h36m (Human3.6M), or
+        library (those of the clips from which story.library was imported)
     quotas : exact numbers and caps; null: everything is drawn by the weights
     """
 

@@ -72,7 +72,6 @@ _TURNS = _rows("trunk_rotation", "trunk_lateral", "neck_flexion", "hip_flexion",
 _TILTS = _rows("trunk_flexion", "neck_lateral", "hip_abduction")
 _BENDS = _rows("knee_flexion", "elbow_flexion", "ankle_dorsiflexion")
 _LATERAL, _KNEES, _ANKLES, _SHOULDERS = map(_rows, ("trunk_lateral", "knee_flexion", "ankle_dorsiflexion", "shoulder_flexion"))
-_REST = {name: np.array([[rest.get(kind, 0.0)] for kind in _KINDS]) for name, rest in REST.items()}
 # Beyond vertical, flexion of the shoulder is indistinguishable from extension with the arm sideways.
 _LIMITS = np.array([JOINT_LIMITS[kind] for kind in _KINDS]).T
 _LIMITS[1, _SHOULDERS] = np.inf
@@ -135,15 +134,16 @@ def longest_present(joints: ArrayLike) -> slice:
     return max(intervals, key=lambda interval: interval.stop - interval.start, default=slice(0, 0))
 
 
-def joint_angles(joints: ArrayLike, skeleton: str = DEFAULT_SKELETON) -> dict[str, Array]:
+def joint_angles(joints: ArrayLike, skeleton: str | Mapping[str, float] = DEFAULT_SKELETON) -> dict[str, Array]:
     """Return anatomical angles.
 
     Parameters
     ----------
     joints : float [..., 22, 3]
         Metres.
-    skeleton : str
-        One of :data:`posegen.skeleton.SKELETONS`, whose rest pose has the angles 0.
+    skeleton : str or mapping of str to float
+        One of :data:`posegen.skeleton.SKELETONS`, whose rest pose has the angles 0; or the degrees in the rest pose, as in
+        :data:`posegen.checks.ranges.REST`.
 
     Returns
     -------
@@ -175,7 +175,7 @@ def soles_of_body(body: Array) -> Array:
     return soles
 
 
-def angles_of_body(body: Array, soles: Array, skeleton: str) -> Array:
+def angles_of_body(body: Array, soles: Array, skeleton: str | Mapping[str, float]) -> Array:
     """Return :func:`joint_angles` of joints [22, 3, frame] with the soles [4, 3, frame]: float64 [angle, frame]."""
     frames = body.shape[-1]
     sides, angles = np.empty((ROWS, frames)), np.empty((len(ANGLES), frames))
@@ -185,7 +185,8 @@ def angles_of_body(body: Array, soles: Array, skeleton: str) -> Array:
     angles[_BENDS] = np.degrees(np.arccos(np.clip(sides[COSINES:EXTRA], -1, 1)))
     angles[_LATERAL] = -angles[_LATERAL]
     angles[_ANKLES] = 90 - angles[_ANKLES]
-    angles -= _REST[skeleton]
+    rest = REST[skeleton] if isinstance(skeleton, str) else skeleton
+    angles -= np.array([[rest.get(kind, 0.0)] for kind in _KINDS])
     knees, arms = angles[_KNEES], angles[_SHOULDERS]
     angles[_KNEES] = np.where(sides[EXTRA : EXTRA + 2] < -BENT, -knees, knees)
     # An arm behind the head is flexed far, not extended far.

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from posegen.arrays import Array
+from posegen.checks.ranges import rests_of
 from posegen.dataset.bucket import AnyPath, BucketPath
 from posegen.dataset.clip_files import read_clip_archive
 from posegen.dataset.read import Dataset, content_errors, open_dataset
 from posegen.errors import UsageError
 from posegen.evaluation.body import frame_ranges, frames_last, library_of_config, longest_present
 from posegen.library.load import Library
-from posegen.skeleton import DEFAULT_SKELETON, PARTS
+from posegen.skeleton import DEFAULT_SKELETON, LIBRARY_SKELETON, PARTS
 
 SAMPLES_PER_BLOCK = 20
 LEGS = PARTS.index("legs")
@@ -53,8 +54,8 @@ class Recording:
         Library of a generated clip.
     ranges : mapping of str to float [2, frame]
         Ranges of the angles that a shown action widens; see :func:`posegen.evaluation.body.frame_ranges`.
-    skeleton : str
-        Joint placement of a generated clip.
+    skeleton : str or mapping of str to float
+        Joint placement of a generated clip, or the degrees in the rest pose of its person.
     """
 
     name: str
@@ -70,7 +71,7 @@ class Recording:
     style: str = ""
     library: Library | None = None
     ranges: Mapping[str, Array] = field(default_factory=dict)
-    skeleton: str = DEFAULT_SKELETON
+    skeleton: str | Mapping[str, float] = DEFAULT_SKELETON
 
     def shown_at(self, frame: int) -> str:
         """Return what is shown at a frame: the family of a mocap clip, or the action of the legs."""
@@ -155,8 +156,17 @@ def block_recordings(dataset: Dataset, block: Block) -> Iterator[Recording]:
                     style=str(actor["style"]),
                     library=library,
                     ranges=ranges,
-                    skeleton=str(dataset.header.config.get("skeleton", "anatomical")),
+                    skeleton=_skeleton(str(dataset.header.config.get("skeleton", "anatomical")), library, actor["person"]),
                 )
+
+
+def _skeleton(name: str, library: Library, person: int) -> str | Mapping[str, float]:
+    """Return the joint placement of a person; the default one where the folder of its library is absent."""
+    if name != LIBRARY_SKELETON:
+        return name
+    if not len(library.skeletons):
+        return DEFAULT_SKELETON
+    return rests_of(library, name)[int(library.skeletons.of_persons(person))]
 
 
 def read_reference(path: AnyPath) -> Iterator[Recording]:

@@ -2,7 +2,7 @@
 
 The folder of this package has ``actions/*.yaml``, ``themes.yaml``, ``styles.yaml``, ``interactions.yaml`` and
 ``words/en.yaml``. A user's folder has action files ``*.yaml``, in ``actions/`` or in the folder itself, and optionally files
-with the other names; new entries are added, entries with the same name are replaced. A file with another name, such as
+with the other names and ``skeletons.yaml``; new entries are added, entries with the same name are replaced. A file with another name, such as
 ``words/de.yaml``, is another language.
 """
 
@@ -28,6 +28,7 @@ from posegen.library.schema import (
     Theme,
     ThemeFile,
 )
+from posegen.library.skeletons import SkeletonEntry, SkeletonFile, Skeletons
 from posegen.library.words import check_words
 from posegen.validation import StrictModel, validated
 from posegen.wording import did_you_mean, shown
@@ -38,6 +39,8 @@ _ACTIONS = "actions"
 _THEMES = "themes.yaml"
 _STYLES = "styles.yaml"
 _INTERACTIONS = "interactions.yaml"
+_SKELETONS = "skeletons.yaml"
+_NAMED = (_THEMES, _STYLES, _INTERACTIONS, _SKELETONS)
 _WORDS = "words/en.yaml"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _MOST_FILES = 1000
@@ -64,6 +67,8 @@ class Library:
         By name, in the order of names.
     terms : mapping of str to tuple of str
         Licence and source of each action that is made from clips, by name.
+    skeletons : Skeletons
+        Of the clips; empty without imported clips.
     """
 
     entries: Mapping[str, Action]
@@ -73,6 +78,7 @@ class Library:
     styles: Mapping[str, Style] = field(default_factory=lambda: {NEUTRAL: Style()})
     interactions: Mapping[str, Interaction] = field(default_factory=dict)
     terms: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    skeletons: Skeletons = field(default_factory=lambda: Skeletons({}))
 
     @cached_property
     def clip_terms(self) -> tuple[tuple[str, str], ...]:
@@ -125,7 +131,9 @@ class Library:
 
     def as_data(self) -> dict[str, Any]:
         """Return the whole library as plain data, for the identity of a dataset."""
-        return {
+        # Without skeletons, the identity is that of versions that knew none.
+        skeletons = {"skeletons": self.skeletons.as_data()} if len(self.skeletons) else {}
+        return skeletons | {
             "actions": {name: action.model_dump(mode="json") for name, action in self.entries.items()},
             "families": {name: list(members) for name, members in self.families.items()},
             "themes": {name: theme.model_dump(mode="json") for name, theme in self.themes.items()},
@@ -205,6 +213,7 @@ def read_library(base: Path, addition: Path | None = None) -> Library:
         styles={NEUTRAL: Style()} | {name: styles[name] for name in sorted(styles)},
         interactions={name: interactions[name] for name in sorted(interactions)},
         terms=terms,
+        skeletons=Skeletons({} if addition is None else _read_skeletons(addition / _SKELETONS)),
     )
 
 
@@ -216,9 +225,9 @@ def _read_actions(folder: Path) -> tuple[dict[str, Action], dict[str, str], dict
     if not os.path.isdir(folder):
         raise UsageError(f"{folder}: there is no such folder of action files; check the path")
     _refuse_unread(folder)
-    files = [file for file in sorted(folder.glob("*.yaml")) if file.name not in (_THEMES, _STYLES, _INTERACTIONS)]
+    files = [file for file in sorted(folder.glob("*.yaml")) if file.name not in _NAMED]
     files += sorted((folder / _ACTIONS).glob("*.yaml"))
-    if not files and not any(os.path.lexists(folder / name) for name in (_THEMES, _STYLES, _INTERACTIONS, "words")):
+    if not files and not any(os.path.lexists(folder / name) for name in (*_NAMED, "words")):
         raise UsageError(f"{folder}: has no action file; add one whose name ends in .yaml")
     if len(files) > _MOST_FILES:
         raise UsageError(f"{folder}: has {len(files):,} action files; at most {_MOST_FILES:,} are allowed: check the path")
@@ -245,7 +254,7 @@ def _refuse_unread(folder: Path) -> None:
     """Raise UsageError if a file lies in a library folder where it would not be read."""
     for file in sorted(file for where in (folder, folder / _ACTIONS, folder / "words") for file in where.glob("*.yml")):
         raise UsageError(f"{file}: is not read; rename it to {file.stem}.yaml")
-    for name in (_THEMES, _STYLES, _INTERACTIONS):
+    for name in _NAMED:
         if os.path.lexists(folder / _ACTIONS / name):
             raise UsageError(f"{folder / _ACTIONS / name}: is not read there; move it to {folder / name}")
 
@@ -272,6 +281,16 @@ def _read_themes(file: Path, actions: Mapping[str, Action], before: Mapping[str,
     if not any(theme.weight for theme in {**before, **themes}.values()):
         raise UsageError(f"{file}: themes: must give some theme a weight above 0")
     return themes
+
+
+def _read_skeletons(file: Path) -> dict[str, SkeletonEntry]:
+    """Read the skeletons of a user's folder, in the order of names; none if the file does not exist."""
+    if not os.path.lexists(file):
+        return {}
+    skeletons = validated(SkeletonFile, _read_mapping(file), f"{file}: ").skeletons
+    for name in skeletons:
+        _check_name(file, "skeletons", name)
+    return {name: skeletons[name] for name in sorted(skeletons)}
 
 
 def _language(folder: Path) -> Path:

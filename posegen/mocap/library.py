@@ -14,16 +14,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from posegen.arrays import Array
 from posegen.errors import UsageError
 from posegen.library.load import load_library, read_library
 from posegen.library.schema import MOST_STRATEGIES, Action
+from posegen.library.skeletons import SkeletonEntry
 from posegen.machine import free_disk
 from posegen.mocap.clip_entry import ClipAction
 from posegen.mocap.directions import add_offsets
 from posegen.mocap.labels import Label, label_of, read_label_table
 from posegen.mocap.pieces import clip_actions
 from posegen.mocap.signs import count_sign, side_sign
-from posegen.mocap.skeletons import Skeleton, standing_skeleton, usual_standing
+from posegen.mocap.pose_channels import rest_of_clip
+from posegen.mocap.skeletons import Skeleton, distinct_skeletons, standing_skeleton, usual_standing
 from posegen.mocap.sources import SourceClip, clip_files, read_source
 from posegen.mocap.words import action_words
 from posegen.validation import validated
@@ -69,6 +72,8 @@ class _Labelled:
     name: str
     label: Label
     action: ClipAction
+    rest: Array
+    """Offsets of joints in the rest pose of the clip, fractions of stature: float64 [22, 3]."""
 
 
 @dataclass
@@ -169,11 +174,12 @@ def _add_clip(clip: SourceClip, label: Label, standing: Mapping[str, float], rea
         read.refused.append(str(error))
         return
     read.refused += pieces.refused
+    rest = rest_of_clip(clip.joints, standing)
     for name, action in pieces.actions:
         if fault := find_fault(name, action):
             read.refused.append(f"{fault}; repair the clip, or leave it out")
             continue
-        read.clips.append(_Labelled(name, label, action))
+        read.clips.append(_Labelled(name, label, action, rest))
         read.sources.append(_worked_out(replace(clip, name=name), label, action))
 
 
@@ -315,6 +321,8 @@ def _write(
         (out / f"{name}.yaml").write_text(text, "utf-8")
     theme = {"themes": {theme_name(out): {"weight": 1, "actions": dict.fromkeys(groups, 1)}}}
     (out / "themes.yaml").write_text(_yaml(theme), "utf-8")
+    skeletons = distinct_skeletons([member.rest for members in groups.values() for member in members])
+    (out / "skeletons.yaml").write_text(_skeleton_file(skeletons), "utf-8")
     (out / "words" / "en.yaml").write_text(_yaml({"actions": words}), "utf-8")
     read_library(_BASE, out)  # what was written must be valid
     verbs = {name: [str(verb) for verb in entry["verbs"]] for name, entry in words.items()}  # type: ignore[attr-defined]
@@ -347,6 +355,15 @@ def _action_file(name: str, entry: Mapping[str, Any], terms: Mapping[str, str], 
         f"  {name}:",
     ]
     return "\n".join([*lines, *_block(entry, 4)]) + "\n"
+
+
+def _skeleton_file(skeletons: Mapping[str, SkeletonEntry]) -> str:
+    """Return a file with a line for each joint. JSON is YAML."""
+    lines = ["# Offset of each joint from its parent as measured from the clips, fractions of stature.", "skeletons:"]
+    for name, entry in skeletons.items():
+        lines += [f"  {name}:", f"    weight: {entry.weight:g}", "    offsets:"]
+        lines += [f"      {joint}: {json.dumps(offset)}" for joint, offset in entry.offsets.items()]
+    return "\n".join(lines) + "\n"
 
 
 def _block(entry: Mapping[str, Any], indent: int) -> Iterator[str]:

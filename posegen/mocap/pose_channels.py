@@ -113,13 +113,8 @@ def body_channels(
     """
     body = on_ground(joints, ground)
     hips = (point(body, "left_hip") + point(body, "right_hip")) / 2
-    angles, pelvis = _spine_angles(body)
-    for name, off in (standing or {}).items():
-        angles[name] -= off
-    spine = spine_rotations(angles)
+    angles, pelvis, spine = _trunk_and_arms(body, standing)
     for side, sign, yaw in (("left", 1.0, yaws[0]), ("right", -1.0, yaws[1])):
-        # Calibration turns the chest against that of the clip, and arms keep their directions in space.
-        angles |= _arm(body, spine.chest, side, sign)
         angles[f"{side}_hip_rotation"] = _knee_turn(body, side, sign, yaw)
     angles |= _without_hanging(body, angles, spine)
     for name in angles:
@@ -127,6 +122,32 @@ def body_channels(
     up = pelvis[:, :, 1] * HIP_BELOW_PELVIS
     away = hips + up - _standing_pelvis(ground)
     return angles | {"root_lateral": away[:, 0], "root_height": away[:, 1], "root_forward": away[:, 2]}
+
+
+def rest_of_clip(joints: Array, standing: Mapping[str, float]) -> Array:
+    """Return the offset of each joint of a clip from its parent in the rest pose: fractions of stature, float64 [22, 3].
+
+    Parameters
+    ----------
+    joints : float [frame, 22, 3]
+    standing : mapping of str to float
+        :func:`standing_angles` of the skeleton of the clip.
+    """
+    body = on_ground(joints, Ground(np.zeros(3), facing(joints), leg_length(joints), 0.0))
+    angles, _, spine = _trunk_and_arms(body, standing)
+    return rest_offsets(body, angles, spine)
+
+
+def _trunk_and_arms(body: Array, standing: Mapping[str, float] | None) -> tuple[dict[str, Array], Array, Spine]:
+    """Return the degrees of pelvis, trunk, neck and arms, the axes of the pelvis in the clip, and the spine of these degrees."""
+    angles, pelvis = _spine_angles(body)
+    for name, off in (standing or {}).items():
+        angles[name] -= off
+    spine = spine_rotations(angles)
+    for side, sign in (("left", 1.0), ("right", -1.0)):
+        # Calibration turns the chest against that of the clip, and arms keep their directions in space.
+        angles |= _arm(body, spine.chest, side, sign)
+    return angles, pelvis, spine
 
 
 def standing_angles(joints: Array) -> dict[str, float] | None:

@@ -1,4 +1,4 @@
-"""Skeletons of clips: what their spines look like in standing, for clips in which nobody stands."""
+"""Skeletons of clips: what their spines look like in standing, and where their joints are, for the persons of a library."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from typing import NamedTuple
 import numpy as np
 
 from posegen.arrays import Array
+from posegen.library.skeletons import MEASURED, MOST_SKELETONS, SkeletonEntry
 from posegen.mocap.pose_channels import leg_length, standing_angles
-from posegen.skeleton import PARENTS
+from posegen.skeleton import JOINTS, PARENTS
 
 NEAREST = 5
 """Clips of the most similar skeletons from which the angles of another clip are taken."""
+SAME = 0.009
+"""Root mean square of the distances between the joints of two skeletons, as a fraction of stature, up to which they are one: those
+of several clips of a person differ by up to 12 mm, those of two persons of one capture system by 10 to 20 mm."""
 
 
 class Skeleton(NamedTuple):
@@ -37,6 +41,36 @@ def usual_standing(joints: Array, others: Sequence[Skeleton]) -> Mapping[str, fl
     unlike = [float(((other.bones - bones) ** 2).sum()) for other in others]
     nearest = [others[i] for i in np.argsort(unlike, kind="stable")[:NEAREST]]
     return {name: float(np.median([other.standing[name] for other in nearest])) for name in nearest[0].standing}
+
+
+def distinct_skeletons(offsets: Sequence[Array]) -> dict[str, SkeletonEntry]:
+    """Return the skeletons of a library, as means of similar ones, the most frequent first.
+
+    Parameters
+    ----------
+    offsets : sequence of float64 [22, 3]
+        Of each clip; see :func:`posegen.mocap.pose_channels.rest_of_clip`.
+    """
+    groups: list[list[Array]] = []
+    for rest in offsets:
+        unlike = [_apart(np.mean(group, axis=0), rest) for group in groups]
+        nearest = int(np.argmin(unlike)) if unlike else -1
+        if nearest >= 0 and unlike[nearest] <= SAME:
+            groups[nearest].append(rest)
+        else:
+            groups.append([rest])
+    groups.sort(key=len, reverse=True)
+    return {f"clips_{number}": _entry(group) for number, group in enumerate(groups[:MOST_SKELETONS], 1)}
+
+
+def _apart(one: Array, other: Array) -> float:
+    return float(np.sqrt(((one - other) ** 2).sum(-1).mean()))
+
+
+def _entry(group: Sequence[Array]) -> SkeletonEntry:
+    rest = np.mean(group, axis=0)
+    offsets = {name: tuple(round(float(value), 4) + 0.0 for value in rest[JOINTS.index(name)]) for name in MEASURED}
+    return SkeletonEntry.model_validate({"weight": len(group), "offsets": offsets})
 
 
 def _bones(joints: Array) -> Array:

@@ -16,7 +16,7 @@ from posegen.library.load import Library
 from posegen.planning.repertoire import check_names
 from posegen.randomness import Stream, choose, integers, normal, uniform
 from posegen.scene import HABITS, Persons
-from posegen.skeleton import AVERAGE_STATURE, JOINTS, SHAPE, SKELETONS
+from posegen.skeleton import AVERAGE_STATURE, JOINTS, LIBRARY_SKELETON, SHAPE, SKELETONS
 
 Candidates = list[tuple[Array, Array, Array]]
 """Rows of samples, and the numbers of the persons who may be the first actor, and any actor, in ascending order."""
@@ -75,7 +75,7 @@ def persons(config: Config, library: Library, index: ArrayLike) -> Persons:
     ----------
     config : Config
     library : Library
-        For the styles.
+        For the styles, and for the skeletons of its clips.
     index : int64 [...]
         Numbers of the persons.
 
@@ -106,7 +106,7 @@ def persons(config: Config, library: Library, index: ArrayLike) -> Persons:
         energy=single(energy),
         style=_styles(config, library, age, draws[:, 3]).astype(np.int16).reshape(number.shape),
         habits=habits.astype(np.float32).reshape(*number.shape, HABITS),
-        rest=_placement(config, number),
+        rest=_placement(config, library, number),
         shape=_shape(sizes[:, 2:], age, male).astype(np.float32).reshape(*number.shape, len(SHAPE)),
     )
 
@@ -124,25 +124,29 @@ def _shape(draws: Array, age: Array, male: Array) -> Array:
     return shape
 
 
-def _placement(config: Config, number: Array) -> Array:
+def _placement(config: Config, library: Library, number: Array) -> Array:
     """Return the rest offsets of persons, fractions of stature [..., 22, 3]; symmetric."""
-    rest, spread = SKELETONS[config.skeleton], config.population.skeleton_spread / AVERAGE_STATURE
+    spread = config.population.skeleton_spread / AVERAGE_STATURE
+    if config.skeleton == LIBRARY_SKELETON:
+        rest = library.skeletons.offsets()[library.skeletons.of_persons(number)]
+    else:
+        rest = np.broadcast_to(SKELETONS[config.skeleton], (*number.shape, len(JOINTS), 3))
     if not spread:
-        return np.broadcast_to(rest, (*number.shape, *rest.shape))
+        return rest
     drawn = np.clip(normal(config.seed, number.ravel(), Stream.PLACEMENT, 3 * len(JOINTS)), -_LIMIT, _LIMIT)
     bones = rest.copy()
     # The pelvis is known by its hips and spine1, whose direction from the hips is kept.
-    bones[JOINTS.index("spine1"), 1:] -= rest[JOINTS.index("left_hip"), 1:]
+    bones[..., JOINTS.index("spine1"), 1:] -= rest[..., JOINTS.index("left_hip"), 1:]
     lengths = np.sqrt((bones * bones).sum(-1, keepdims=True))
     most = _MOST_MOVED * np.where(lengths > 0, lengths, _PELVIS) * np.ones(3)
     # Nor do left and right change places.
-    most[:, 0] = np.where(rest[:, 0] != 0, _MOST_MOVED * np.abs(rest[:, 0]), most[:, 0])
+    most[..., 0] = np.where(rest[..., 0] != 0, _MOST_MOVED * np.abs(rest[..., 0]), most[..., 0])
     moves = np.clip(spread * drawn.reshape(*number.shape, len(JOINTS), 3), -most, most)
-    moved = np.broadcast_to(rest, moves.shape).copy()
+    moved = rest.copy()
     for names, freely in _MOVED:
         for name in names:
             joint = JOINTS.index(name)
-            along = moves[..., joint, 1:2] * bones[joint] / lengths[joint]
+            along = moves[..., joint, 1:2] * bones[..., joint, :] / lengths[..., joint, :]
             moved[..., joint, :] += moves[..., joint, :] if freely else along
     for joint in map(JOINTS.index, ("left_hip", "spine1")):
         # The pelvis is displaced against both, so that the line between them keeps its direction.

@@ -122,7 +122,7 @@ def test_both_ends_of_each_range(channel: str, side: int) -> None:
     low, high = JOINT_LIMITS[channel]
     ranges = ranges_of(load_library())
     for angle in (name for name in ANGLES if name.endswith(channel)):
-        usual = ranges.usual[ANGLES.index(angle)].astype(np.float64)
+        usual = ranges.usual[0, ANGLES.index(angle)].astype(np.float64)
         for further, outside in ((-0.05, False), (0.05, True)):
             end = high + TOLERANCE - STRICTER + further if side > 0 else low - TOLERANCE + STRICTER - further
             if channel == "shoulder_flexion" and side > 0:
