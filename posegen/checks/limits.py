@@ -82,7 +82,14 @@ def limits_of_clip(joints: Array, labels: Array, reach: int, ranges: Ranges, ske
 
 @kernel
 def fill_limits(
-    joints: Array, labels: Array, variant: int, cast: tuple[Array, Array, Array], reach: int, ranges: Ranges, work: _Work, out: Array
+    joints: Array,
+    labels: Array,
+    variant: int,
+    cast: tuple[Array, Array, Array],
+    reach: int,
+    ranges: Ranges,
+    work: _Work,
+    out: Array,
 ) -> None:
     """Write the limits that one variant violates.
 

@@ -50,7 +50,10 @@ from chest to neck; those from hips to spine1 and from spine3 to neck lean back.
 
 
 def rest_angles(rest: Array) -> dict[str, float]:
-    """Return the degrees in a rest pose, as in :data:`REST`, for offsets [22, 3]; rounded, since arc tangents depend on the machine."""
+    """Return the degrees in a rest pose, as in :data:`REST`; `rest` is float64 [22, 3].
+
+    They are rounded, since the last bits of an arc tangent depend on the machine.
+    """
     hip, spine1, neck, head = (rest[JOINTS.index(name)] for name in ("left_hip", "spine1", "neck", "head"))
     pelvis, chest, above = (float(np.degrees(np.arctan2(z, y))) for _, y, z in (spine1 + hip * (0, -1, -1), neck, head))
     found = {"trunk_flexion": chest - pelvis, "neck_flexion": above - chest, "hip_flexion": pelvis, "shoulder_flexion": chest}
@@ -300,9 +303,7 @@ def apply_wider_ranges(
 
 
 @kernel
-def leaves_ranges(
-    directions: Array, labels: Array, first: int, reach: int, ranges: Ranges, skeleton: int, left: Array
-) -> bool:
+def leaves_ranges(directions: Array, labels: Array, first: int, reach: int, ranges: Ranges, skeleton: int, left: Array) -> bool:
     """Return whether any joint leaves its range in any frame of a block.
 
     Parameters

@@ -64,7 +64,10 @@ def import_(
     text = f"Imported {len(result.sources)} clips as {len(result.actions)} actions into {out}"
     if result.refused:
         text += f"; {len(result.refused)} are refused"
-    lines += [f"{text}.", f"Generate with: --set story.library={out} --set 'story.themes={{{theme_name(out)}: 1}}' --set skeleton=library"]
+    lines += [
+        f"{text}.",
+        f"Generate with: --set story.library={out} --set 'story.themes={{{theme_name(out)}: 1}}' --set skeleton=library",
+    ]
     output.summary(
         {
             "path": str(out),

@@ -72,7 +72,8 @@ def load_config(source: str | Path | None = None, overrides: Sequence[str] = (),
         raise refuse([Problem("population.persons", text)], where)
     names = story.library, story.themes, quotas, story.actions or None, story.interactions.weights or None
     # Most configs name nothing in the library, and reading it takes longer than reading them.
-    if any(name is not None for name in names) or "styles" in config.population.model_fields_set:
+    styled, own = "styles" in config.population.model_fields_set, config.skeleton == LIBRARY_SKELETON
+    if any(name is not None for name in names) or styled or own:
         _check_names(config, where)
     return config
 

@@ -2,8 +2,8 @@
 
 The folder of this package has ``actions/*.yaml``, ``themes.yaml``, ``styles.yaml``, ``interactions.yaml`` and
 ``words/en.yaml``. A user's folder has action files ``*.yaml``, in ``actions/`` or in the folder itself, and optionally files
-with the other names and ``skeletons.yaml``; new entries are added, entries with the same name are replaced. A file with another name, such as
-``words/de.yaml``, is another language.
+with the other names and ``skeletons.yaml``; new entries are added, entries with the same name are replaced. A file with another
+name, such as ``words/de.yaml``, is another language.
 """
 
 from __future__ import annotations

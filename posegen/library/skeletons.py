@@ -90,8 +90,8 @@ class Skeletons:
     def of_persons(self, number: ArrayLike) -> Array:
         """Return the index of the skeleton of each person: int64 [...] for numbers of persons, int64 [...].
 
-        It depends on the number of the person alone, so that a dataset shows who has which skeleton. A skeleton of weight 3 occurs
-        three times as often as one of weight 1.
+        It depends on the number of the person alone, so that a dataset shows who has which skeleton. A skeleton of weight 3
+        occurs three times as often as one of weight 1.
         """
         ends = _ends([entry.weight for entry in self.entries.values()])
         turned = np.asarray(number, np.int64) * _STEP % _RING

@@ -24,8 +24,8 @@ from posegen.mocap.clip_entry import ClipAction
 from posegen.mocap.directions import add_offsets
 from posegen.mocap.labels import Label, label_of, read_label_table
 from posegen.mocap.pieces import clip_actions
-from posegen.mocap.signs import count_sign, side_sign
 from posegen.mocap.pose_channels import rest_of_clip
+from posegen.mocap.signs import count_sign, side_sign
 from posegen.mocap.skeletons import Skeleton, distinct_skeletons, standing_skeleton, usual_standing
 from posegen.mocap.sources import SourceClip, clip_files, read_source
 from posegen.mocap.words import action_words

@@ -139,7 +139,7 @@ def rest_of_clip(joints: Array, standing: Mapping[str, float]) -> Array:
 
 
 def _trunk_and_arms(body: Array, standing: Mapping[str, float] | None) -> tuple[dict[str, Array], Array, Spine]:
-    """Return the degrees of pelvis, trunk, neck and arms, the axes of the pelvis in the clip, and the spine of these degrees."""
+    """Return the degrees of pelvis, trunk, neck and arms, the axes of the clip's pelvis, and the spine of these degrees."""
     angles, pelvis = _spine_angles(body)
     for name, off in (standing or {}).items():
         angles[name] -= off

@@ -31,12 +31,11 @@ def failures(library: Library, names: Sequence[str]) -> Iterator[tuple[str, str]
     names : sequence of str
         Actions that are performed once.
     """
-    for number, name in enumerate(names):
-        scenes = _scenes(library, name, number)
-        whose = (LIBRARY_SKELETON, scenes.persons.index) if len(library.skeletons) else ()
+    for name in names:
+        scenes = _scenes(library, name)
         motion = animate(scenes, library, int(scenes.length.max()), FPS)
         joints, labels = motion.joints[:, None], motion.action[:, None]
-        bits = check_limits(joints, labels, 0, scenes.actors, scenes.length, library, FPS, *whose).bodies[:, 0]
+        bits = check_limits(joints, labels, 0, scenes.actors, scenes.length, library, FPS).bodies[:, 0]
         skate = [
             foot_skate(motion.joints[i, 0, : scenes.length[i]].astype(np.float64), FPS)["skate, strict"]
             for i in range(len(bits))

@@ -10,7 +10,7 @@ from benchmarks.motion.scripted import animated, shown
 from posegen.evaluation.body import true_intervals
 from posegen.library.load import load_library
 from posegen.mocap.actions import clip_action
-from posegen.mocap.pose_channels import Ground, body_channels, facing, leg_length, standing_angles
+from posegen.mocap.pose_channels import Ground, body_channels, facing, leg_length, rest_of_clip, standing_angles
 from posegen.mocap.rest_pose import spine_rotations
 from posegen.mocap.skeletons import Skeleton, standing_skeleton, usual_standing
 from posegen.skeleton import JOINTS, SKELETONS
@@ -48,6 +48,22 @@ def test_arms_are_lifted_as_far_on_each_skeleton(skeleton: str, action: str) -> 
     for angle in ("shoulder_flexion", "shoulder_abduction", "elbow_flexion"):
         apart = np.abs(found[f"left_{angle}"] - expected[f"left_{angle}"])
         assert np.median(apart) < SAME, angle
+
+
+@pytest.mark.parametrize("skeleton", ["smpl", "cmu"])
+def test_joints_of_a_clip_are_where_its_skeleton_has_them(skeleton: str) -> None:
+    joints = clip_on(skeleton, "squat")
+    standing = standing_angles(joints)
+    assert standing is not None
+    # The stature of a clip is that of a body with such legs.
+    legs = [JOINTS.index("left_knee"), JOINTS.index("left_ankle")]
+    found, given = (rest / np.abs(rest[legs, 1]).sum() for rest in (rest_of_clip(joints, standing), SKELETONS[skeleton]))
+    apart = 0.81 * (found - given)
+    # Arms that are held ahead protract the shoulders.
+    assert np.sqrt((apart**2).sum(-1)).max() < 0.03
+    other = SKELETONS["smpl" if skeleton == "cmu" else "cmu"]
+    unlike = 0.81 * (other / np.abs(other[legs, 1]).sum() - given)
+    assert np.sqrt((apart**2).sum(-1).mean()) < 0.5 * np.sqrt((unlike**2).sum(-1).mean())
 
 
 def test_rotations_of_the_spine_are_those_of_its_angles() -> None:
