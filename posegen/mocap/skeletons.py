@@ -15,8 +15,8 @@ from posegen.skeleton import JOINTS, PARENTS
 NEAREST = 5
 """Clips of the most similar skeletons from which the angles of another clip are taken."""
 SAME = 0.009
-"""Root mean square distance of the joints of two skeletons, as a fraction of stature, up to which they are one. Those of several
-clips of a person differ by up to 12 mm from their median."""
+"""Root mean square distance of the joints of two skeletons, as a fraction of stature, up to which they are one. Those of
+several clips of a person differ by up to 12 mm from their median."""
 
 
 class Skeleton(NamedTuple):
