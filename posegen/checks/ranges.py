@@ -50,14 +50,23 @@ from chest to neck; those from hips to spine1 and from spine3 to neck lean back.
 
 
 def rest_angles(rest: Array) -> dict[str, float]:
-    """Return the degrees in a rest pose, as in :data:`REST`; `rest` is float64 [22, 3].
-
-    They are rounded, since the last bits of an arc tangent depend on the machine.
-    """
+    """Return the degrees in a rest pose, as in :data:`REST`; `rest` is float64 [22, 3]."""
     hip, spine1, neck, head = (rest[JOINTS.index(name)] for name in ("left_hip", "spine1", "neck", "head"))
-    pelvis, chest, above = (float(np.degrees(np.arctan2(z, y))) for _, y, z in (spine1 + hip * (0, -1, -1), neck, head))
+    pelvis, chest, above = (_leans(float(z), float(y)) for _, y, z in (spine1 + hip * (0, -1, -1), neck, head))
     found = {"trunk_flexion": chest - pelvis, "neck_flexion": above - chest, "hip_flexion": pelvis, "shoulder_flexion": chest}
     return {name: round(degrees, 2) for name, degrees in found.items()}
+
+
+def _leans(ahead: float, up: float) -> float:
+    """Return the degrees by which a direction leans ahead, by a series: the last bit of NumPy depends on the machine."""
+    tangent = ahead / (float(np.sqrt(ahead * ahead + up * up)) + up)  # of half the angle
+    for _ in range(3):
+        tangent /= 1.0 + float(np.sqrt(1.0 + tangent * tangent))
+    square, power, total = tangent * tangent, tangent, 0.0
+    for k in range(_TERMS):
+        total += power / (2 * k + 1)
+        power *= -square
+    return 16 * total * HALF_TURN / 3.141592653589793
 
 
 def rests_of(library: Library, skeleton: str) -> tuple[Mapping[str, float], ...]:

@@ -99,6 +99,8 @@ def test_angles_of_a_rest_pose_are_those_of_the_presets(skeleton: str) -> None:
     found = rest_angles(SKELETONS[skeleton])
     # The chest of the anatomical skeleton leans back by half a degree more than its pelvis.
     assert all(abs(degrees - REST[skeleton].get(name, 0.0)) < 0.55 for name, degrees in found.items())
+    _, up, ahead = SKELETONS[skeleton][JOINTS.index("neck")]
+    assert abs(found["shoulder_flexion"] - np.degrees(np.arctan2(ahead, up))) <= 0.005
     joints = np.zeros((len(JOINTS), 3))
     for joint, parent in enumerate(PARENTS[1:], 1):
         joints[joint] = joints[parent] + SKELETONS[skeleton][joint]
