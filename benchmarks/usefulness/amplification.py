@@ -25,7 +25,6 @@ from benchmarks.usefulness.definitions import (
     AMPLIFIED_SAMPLES,
     AUGMENTED,
     BATCH,
-    BODIES,
     CAMERAS,
     CLIPS,
     DEFAULT_THEN_CLIPS,
@@ -153,7 +152,8 @@ def _generated(joints: Sequence[Array], families: Array, fps: float, folder: Pat
     library = folder / "own"
     command = posegen("import", folder / "clips", "--out", library, "--json", "--quiet")
     found = printed_by(command)
-    options = (f"story.library={library}", "story.themes={own: 1}", f"samples={AMPLIFIED_SAMPLES}", *BODIES)
+    own = ("skeleton=library", f"story.library={library}", "story.themes={own: 1}")
+    options = (*own, f"samples={AMPLIFIED_SAMPLES}")
     dataset = generate(folder / "dataset", "--config", "default", *(part for option in options for part in ("--set", option)))
     made, shown = excerpts(dataset, lambda name: name.removeprefix(PREFIX).rstrip("0123456789").rstrip("_"))
     kept = [number for number, family in enumerate(families) if family not in shown]
