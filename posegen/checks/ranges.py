@@ -66,7 +66,7 @@ def _leans(ahead: float, up: float) -> float:
     for k in range(_TERMS):
         total += power / (2 * k + 1)
         power *= -square
-    return 16 * total * HALF_TURN / 3.141592653589793
+    return 16 * total * HALF_TURN / np.pi
 
 
 def rests_of(library: Library, skeleton: str) -> tuple[Mapping[str, float], ...]:

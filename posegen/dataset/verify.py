@@ -159,7 +159,7 @@ def _in_order(check: Callable[[int], list[Problem]], shards: list[int]) -> Itera
     Reading, decoding and hashing run without Python's lock.
     """
     workers = max(1, min(available_cores(), len(shards)))
-    pool, started = ThreadPoolExecutor(workers), deque[Future[list[Problem]]]()
+    pool, started = ThreadPoolExecutor(workers, "verify"), deque[Future[list[Problem]]]()
     try:
         for shard in shards:
             started.append(pool.submit(check, shard))

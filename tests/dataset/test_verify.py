@@ -291,7 +291,7 @@ def test_problems_are_listed_by_shard_and_checking_ends_with_the_caller(tmp_path
     first = find_problems(path)
     assert next(first).shard == damaged[0]
     first.close()  # type: ignore[attr-defined]
-    assert all(not thread.name.startswith("ThreadPool") for thread in threading.enumerate())
+    assert all(not thread.name.startswith("verify") for thread in threading.enumerate())
 
 
 def test_a_header_with_far_too_many_shards_is_reported(dataset: Path) -> None:

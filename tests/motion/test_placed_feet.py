@@ -180,7 +180,8 @@ def speed_of(action: str) -> float:
 
 def performed_travels(action: str) -> bool:
     """Whether the strategy that :func:`clip` shows travels without a gait."""
-    shown = segment_records(scripted(SegmentSpec("stand", -2.0, 1.0), SegmentSpec(action, 1.0, 4.0), frames=100), LIBRARY)[0, 0, 1]
+    scenes = scripted(SegmentSpec("stand", -2.0, 1.0), SegmentSpec(action, 1.0, 4.0), frames=100)
+    shown = segment_records(scenes, LIBRARY)[0, 0, 1]
     return bool(shown["last_travel"] > shown["first_travel"])
 
 
@@ -214,7 +215,7 @@ def test_actions_with_lifts_return_to_standing(action: str) -> None:
         bones = np.linalg.norm(joints[:, JOINTS.index("left_knee")] - joints[:, JOINTS.index("left_ankle")], axis=-1)
         assert bones == pytest.approx(bones[0], abs=1e-3)
         assert planted[-1].all()
-        # Whoever turned on the way stands behind it as before.
+        # A body that turned on the way stands as before it.
         assert beside_body(joints)[-1] == pytest.approx(beside_body(joints)[0], abs=0.03)
         gone = joints[-1, 0] - joints[0, 0]
         assert abs(gone[1]) < 0.01
