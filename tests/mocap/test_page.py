@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -39,5 +40,9 @@ def test_the_page_leads_to_a_dataset(
     assert Path("squat.gif").stat().st_size > 1000
     dataset = open_dataset(Path("data/mine"))
     assert dataset.header.licence == "CC-BY-4.0 (motion imported from: our lab, 2026)"
+    assert dataset.header.config["skeleton"] == "library"
+    assert main(["evaluate", "data/mine", "--json", "--quiet"]) == 0
+    farthest = json.loads(capsys.readouterr().out)["measures"]["limits, farthest"]
+    assert 0 <= farthest["worst"] < 5
     texts = [caption["text"] for sample in range(4) for row in dataset.rows(sample) for caption in row["captions"]]
     assert any("squat" in text or "front kick" in text for text in texts)
