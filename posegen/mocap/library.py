@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -214,6 +215,8 @@ def _existing(path: Path) -> Path:
     return next(folder for folder in (path, *path.parents) if folder.is_dir())
 
 
+_ENTRIES = 0.6
+"""Share of an action file that clips may take without the offsets between them."""
 _BASE = Path(__file__).parent.parent / "library"
 
 
@@ -254,11 +257,17 @@ def _groups(clips: Sequence[_Labelled]) -> Iterator[tuple[str, list[_Labelled]]]
         rest = sorted(members, key=lambda clip: clip.action.seconds)
         while rest:
             shortest = rest[0].action.seconds
-            group = [clip for clip in rest if clip.action.seconds <= SIMILAR * shortest][:MOST_STRATEGIES]
+            group = _of_one_file([clip for clip in rest if clip.action.seconds <= SIMILAR * shortest][:MOST_STRATEGIES])
             rest = rest[len(group) :]
             middle = group.pop(len(group) // 2)
             taken[label] = taken.get(label, 0) + 1
             yield f"{PREFIX}{label}" + (f"_{taken[label]}" if taken[label] > 1 else ""), [middle, *group]
+
+
+def _of_one_file(clips: Sequence[_Labelled]) -> list[_Labelled]:
+    """Return as many of the first clips as an action file has room for, at least one; their offsets take the other part."""
+    sizes = accumulate(len(_yaml(clip.action.entry)) for clip in clips)
+    return list(clips[: max(1, sum(size <= _ENTRIES * LARGEST_FILE for size in sizes))])
 
 
 _OWN = ("pose", "offsets", "enter_keys", "cycle_keys", "exit_keys", "lifts", "travel")

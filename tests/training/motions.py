@@ -32,7 +32,7 @@ def main(folder: Path) -> dict[str, Any]:
     few = ("steps=3", "checks.times=1")
     found["one part"] = run("one part", tiny.Recorder(), *few, "machine.micro_batch=8")
     found["parts"] = run("parts", tiny.Recorder(), *few, "machine.micro_batch=2")
-    found["judge"] = run("judge", tiny.Recorder(), "steps=24", "checks.times=1", task="retrieval")
+    found["judge"] = run("judge", tiny.Recorder(), "steps=60", "checks.times=1", task="retrieval")
     return found | _made(folder)
 
 

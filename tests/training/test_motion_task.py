@@ -58,7 +58,7 @@ def test_impossible_requests_raise(results: dict[str, Any]) -> None:
 
 
 def test_generated_motion_is_evaluated_beside_real_motion(results: dict[str, Any]) -> None:
-    """The mean pose is farther from the real motion than its halves; how it varies, a judge of 24 steps does not know."""
+    """The mean pose is farther from the real motion than its halves; how it varies, a judge of 60 steps does not know."""
     judged = results["judged"]
     assert 3 / judged["clips"] - 1e-9 <= judged["chance"] < 0.5
     assert judged["real"]["frechet"] > 0
