@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -84,7 +84,7 @@ def find_problems(
     progress: Progress = lambda done, total: None,
     *,
     orphans: bool = True,
-) -> Iterator[Problem]:
+) -> Generator[Problem]:
     """Find everything that is wrong with a dataset.
 
     Parameters

@@ -59,7 +59,7 @@ def low_pass(values: ArrayLike, fps: float) -> Array:
 
 
 def _filtered(rows: Array, fps: float) -> Array:
-    """Return :func:`low_pass` of float64 [..., frame]: [..., frame - 8]."""
+    """Return :func:`low_pass` of float64 [..., frame]: [..., frame - 2 REACH]."""
     spread = np.sqrt(np.log(2)) / (2 * np.pi * CUT_OFF) * fps
     weights = np.exp(-0.5 * (np.arange(-REACH, REACH + 1) / spread) ** 2)
     weights /= weights.sum()

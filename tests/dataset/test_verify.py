@@ -290,7 +290,7 @@ def test_problems_are_listed_by_shard_and_checking_ends_with_the_caller(tmp_path
     assert calls == [(done, header.shards()) for done in range(header.shards() + 1)]
     first = find_problems(path)
     assert next(first).shard == damaged[0]
-    first.close()  # type: ignore[attr-defined]
+    first.close()
     assert all(not thread.name.startswith("verify") for thread in threading.enumerate())
 
 
