@@ -74,9 +74,10 @@ _RECENT_SHARE = 0.05
 
 @dataclass(frozen=True)
 class StepTimes:
-    """Median seconds of recent steps, and the share of each phase in all steps."""
+    """Median seconds of recent steps, mean seconds of all, and the share of each phase in all steps."""
 
     seconds: float
+    mean: float
     shares: dict[str, float]
 
 
@@ -95,8 +96,9 @@ class StepTimer:
         self._last = time.perf_counter()
         self._now = dict.fromkeys(PHASES, 0.0)
         self._steps: deque[float] = deque(maxlen=_RECENT)
-        self._total = dict.fromkeys(PHASES, 0.0)
-        self._count = 0
+        self._total = 0.0
+        self._split = dict.fromkeys(PHASES, 0.0)
+        self._count = self._count_split = 0
 
     def end_phase(self, phase: str | None) -> None:
         """Add the time since the last call to a phase; None if it belongs to no step."""
@@ -115,17 +117,28 @@ class StepTimer:
         split = self._is_split()
         self._count += 1
         if self._count > _WARMUP:
-            self._steps.append(sum(self._now.values()))
+            seconds = sum(self._now.values())
+            self._steps.append(seconds)
+            self._total += seconds
             if split:
-                self._total = {phase: seconds + self._now[phase] for phase, seconds in self._total.items()}
+                self._split = {phase: seconds + self._now[phase] for phase, seconds in self._split.items()}
+                self._count_split += 1
         self._now = dict.fromkeys(PHASES, 0.0)
 
     def times(self) -> StepTimes | None:
-        """Return the times of the steps so far; None before the first counted step."""
-        total = sum(self._total.values())
-        if not self._steps or not total:
+        """Return the times of the steps so far; None before the first counted step.
+
+        Data comes in bursts, a window at a time, so a few split steps do not show how long all of them wait: what a mean step
+        takes beyond the computing of the split ones is waiting.
+        """
+        if not any(self._split.values()):
             return None
-        return StepTimes(median(self._steps), {phase: seconds / total for phase, seconds in self._total.items()})
+        mean = self._total / (self._count - _WARMUP)
+        used = {phase: seconds / self._count_split for phase, seconds in self._split.items()}
+        computing = sum(used.values()) - used["data"]
+        used["data"] = max(mean - computing, 0.0)
+        total = sum(used.values())
+        return StepTimes(median(self._steps), mean, {phase: seconds / total for phase, seconds in used.items()})
 
 
 class Logs(ExitStack):
@@ -455,7 +468,7 @@ def _details(loss: float, accuracy: float | None, times: StepTimes | None, done:
     shown += [] if done.gpu_memory is None else [f"GPU {human_bytes(done.gpu_memory)}"]
     if times is not None:
         shares = ", ".join(f"{phase} {100 * share:.0f}%" for phase, share in times.shares.items())
-        shown.append(f"{1000 * times.seconds:.0f} ms/step ({shares})")
+        shown.append(f"{1000 * times.mean:.0f} ms/step ({shares})")
     return ", ".join(shown)
 
 
