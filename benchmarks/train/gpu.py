@@ -49,11 +49,11 @@ RUNS = (
     Planned("motion", "gpu-max", 40, 60, options=PLAIN),
     Planned("identity", "gpu-max", 40, 60, options=PLAIN),
     Planned("attribute", "gpu-max", 40, 60, options=PLAIN),
-    Planned("text", "gpu-max", 20, 70, options=PLAIN),
+    Planned("text", "gpu-max", 20, 105, options=PLAIN),
     Planned("action", "gpu", 100, 35, options=(*PLAIN, "machine.precision=32-true")),
     Planned("action", "gpu-16gb", 100, 35, options=(*PLAIN, "machine.precision=16-mixed")),
-    Planned("action", "gpu", 200, 110, options=(*FEW, "machine.compile=true", "machine.precision=bf16-mixed")),
-    Planned("motion", "gpu", 3000, 170, stream=True, options=PLAIN),
+    Planned("action", "gpu", 200, 155, options=(*FEW, "machine.compile=true", "machine.precision=bf16-mixed")),
+    Planned("motion", "gpu", 1200, 320, stream=True, options=PLAIN),
 )
 
 
@@ -116,7 +116,7 @@ def main() -> None:
     parser.add_argument("--config", type=Path, default=Path("default"), help="config that the task motion generates from")
     parser.add_argument("--seconds", type=float, default=3600)
     parser.add_argument("--runs", default=":", help="which of the runs, as a slice: 0:4")
-    parser.add_argument("--resume", action="store_true", help="kill and resume runs as well, between devices")
+    parser.add_argument("--resume", nargs="*", default=(), help="kill on one device, resume on another: cpu:cuda")
     parser.add_argument("--encoder", default="all-MiniLM-L6-v2", help="encoder of captions that are not stored")
     parser.add_argument("--set", action="append", default=[], dest="options", help="setting of every run")
     given = parser.parse_args()
@@ -131,10 +131,10 @@ def main() -> None:
         document[kind].append(measured)
         (given.out / "gpu.json").write_text(json.dumps(document, indent=1))
 
-    if given.resume:
-        for devices in (("cuda", "cpu"), ("cpu", "cuda"), ("cuda", "cuda")):
-            keep("resumed", resumed(*devices, given.data, given.out, options))
-            print(document["resumed"][-1], flush=True)
+    for devices in given.resume:
+        first, _, second = devices.partition(":")
+        keep("resumed", resumed(first, second, given.data, given.out, options))
+        print(document["resumed"][-1], flush=True)
     begin, _, last = given.runs.partition(":")
     for planned in RUNS[int(begin or 0) : int(last or len(RUNS))]:
         if time.monotonic() + planned.seconds > end:

@@ -115,7 +115,9 @@ def _gpu() -> str:
         memory, seconds = run["memory"], run["times"]["seconds"]
         name, value = next(iter(run["measures"].items()))
         cells = [
-            f"`{run['task']}`, `{run['preset']}`" + (" (beside others)" if run.get("beside_others") else ""),
+            f"`{run['task']}`, `{run['preset']}`"
+            + (" (beside others)" if run.get("beside_others") else "")
+            + (" (compiled)" if run["choices"]["compile"] else ""),
             run["choices"]["precision"],
             f"{run['steps']:,}",
             f"{1000 * seconds:.0f} ms",

@@ -45,8 +45,6 @@ _ROUNDS = 9
 _RECOMPUTATION_GAIN = 0.75
 """The same factor where a smaller micro-batch needs a second forward pass."""
 _MEMORY_SHARE = 0.7
-_COMPILE_SECONDS = 60.0
-_COMPILE_GAIN = 0.2
 _LOADING_SHARE = 0.05
 _FEWEST_WORKERS = 2
 _REPEATS = 3
@@ -212,7 +210,7 @@ def _choose(setup: Setup, first: dict[str, Any], loading: float) -> tuple[Choice
     seconds = trials.run(micro)[0] * settings.batch / devices
     if whole and micro < share:
         seconds /= _RECOMPUTATION_GAIN
-    compiled: bool = choose("compile", lambda: _pays_to_compile(device, seconds * settings.steps))
+    compiled: bool = choose("compile", lambda: (False, "only on request: no gain was measured"))
     workers: int = choose("workers", lambda: loading_workers(loading, seconds, cores))
     rows.append(Reason("validation batch", str(evaluation_batch(device, micro)), "no activations are stored"))
     why = "on GPUs" if device == "cuda" else "never on a CPU"
@@ -295,13 +293,6 @@ def _room(settings: Settings, device: str, free: int) -> int:
 def _needs_checkpointing(trials: _Trials, room: int) -> tuple[bool, str]:
     needed = trials.run(1)[1] > room
     return needed, "one clip alone does not fit into memory" if needed else "the activations fit into memory"
-
-
-def _pays_to_compile(device: str, seconds: float) -> tuple[bool, str]:
-    if device == "cpu":
-        return False, "no gain on a CPU"
-    why = f"compiling takes about {_COMPILE_SECONDS:.0f} s, the run about {seconds:.0f} s"
-    return seconds * _COMPILE_GAIN > _COMPILE_SECONDS, why
 
 
 def loading_workers(loading: float, step: float, cores: int) -> tuple[int, str]:
