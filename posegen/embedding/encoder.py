@@ -92,6 +92,8 @@ class Encoder:
         Approximate bytes of memory per token of a batch.
     reference : Backend or None
         The exact model, if `backend` approximates it.
+    batch_tokens : int
+        Most tokens of a batch on a CPU.
     """
 
     name: str
@@ -103,6 +105,7 @@ class Encoder:
     description: dict[str, Any] = field(default_factory=dict)
     token_bytes: int = 4096
     reference: Backend | None = field(default=None, repr=False)
+    batch_tokens: int = MAX_CPU_BUDGET
 
     def encode(self, texts: Sequence[str], *, as_query: bool = False) -> Array:
         """Embed texts.
@@ -209,7 +212,7 @@ def batch_budget(encoder: Encoder, workers: int, free: int | None = None) -> int
     free : int, optional
         Bytes of free memory; those of the device by default.
     """
-    most = MAX_CPU_BUDGET
+    most = encoder.batch_tokens
     if encoder.description.get("device") == "cuda":
         import torch
 

@@ -12,8 +12,9 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,12 @@ HASHING = "hashing-for-tests"
 WORDLLAMA = "wordllama"
 _HASHING_DIMENSION, _HASHING_LIMIT = 64, 256
 _WORDLLAMA_DIMENSION, _WORDLLAMA_LIMIT = 256, 512
+_WORDLLAMA_VERSION = 2
+"""Version of the vectors. Those of version 1 contained the padding up to the longest text of the same shard."""
+_WORDLLAMA_BATCH = 1 << 11
+"""Tokens of a batch: small ones would take longer in Python than in NumPy."""
+_KEPT_WORDS = 1 << 16
+"""Most words whose tokens are kept."""
 _WORDLLAMA_WEIGHTS = "weights/l2_supercat_256.safetensors"
 WORDLLAMA_SHA256 = {
     _WORDLLAMA_WEIGHTS: "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
@@ -397,25 +404,40 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+@dataclass(frozen=True)
 class _WordVectors:
-    """Sums the vectors of a text's words and scales the sum to unit length."""
+    """Sums the vectors of a text's words and scales the sum to unit length.
 
-    def __init__(
-        self, split: Callable[[Sequence[str]], list[Any]], look_up: Callable[[Any], Array], dimension: int, limit: int
-    ) -> None:
-        self._split, self._look_up, self._dimension, self._limit = split, look_up, dimension, limit
+    Attributes
+    ----------
+    split : callable
+        Returns the words of each text, as numbers or strings.
+    look_up : callable
+        Takes the words of several texts. Returns a table of vectors, float32 [rows + 1, dimension], which ends with a vector of
+        zeros, and the row of each word.
+    limit : int
+        Most words of a text.
+    """
+
+    split: Callable[[Sequence[str]], Sequence[Any]]
+    look_up: Callable[[Sequence[Any]], tuple[Array, Array]]
+    limit: int
 
     def prepare(self, texts: Sequence[str], *, as_query: bool) -> Prepared:
         """Split texts into words."""
         del as_query
-        words = [some[: self._limit] for some in self._split(texts)]
+        words = [some[: self.limit] for some in self.split(texts)]
         return Prepared(np.array([len(some) for some in words], np.int64), words)
 
     def run(self, prepared: Prepared, chosen: Array, *, tokens: bool) -> Encoded:
         """Sum the vectors of the words of each text."""
-        found = [self._look_up(prepared.inputs[text]) for text in chosen.tolist()]
-        sums = np.array([vectors.sum(axis=0, dtype=np.float64) for vectors in found]).reshape(-1, self._dimension)
-        return Encoded(unit_length(sums), [unit_length(vectors) for vectors in found] if tokens else [])
+        table, rows = self.look_up([prepared.inputs[text] for text in chosen.tolist()])
+        lengths = prepared.lengths[chosen]
+        is_word = np.arange(lengths.max(initial=0)) < lengths[:, None]
+        padded = np.full(is_word.shape, len(table) - 1)
+        padded[is_word] = rows
+        own = np.split(unit_length(table[rows]), np.cumsum(lengths)[:-1]) if tokens else []
+        return Encoded(unit_length(table[padded].sum(axis=1, dtype=np.float64)), own)
 
 
 def hashing_encoder(max_tokens: int | None = None) -> Encoder:
@@ -425,11 +447,12 @@ def hashing_encoder(max_tokens: int | None = None) -> Encoder:
     def split(texts: Sequence[str]) -> list[Any]:
         return [text.lower().split() for text in texts]
 
-    def look_up(words: Sequence[str]) -> Array:
-        return np.array([_hashed_vector(word) for word in words], np.float32).reshape(-1, _HASHING_DIMENSION)
+    def look_up(texts: Sequence[Sequence[str]]) -> tuple[Array, Array]:
+        vectors = [_hashed_vector(word) for word in chain.from_iterable(texts)]
+        return np.array([*vectors, np.zeros(_HASHING_DIMENSION)], np.float32), np.arange(len(vectors))
 
     description = {"kind": "hashing, for tests only", "precision": "float32", "source": HASHING}
-    backend = _WordVectors(split, look_up, _HASHING_DIMENSION, limit)
+    backend = _WordVectors(split, look_up, limit)
     fingerprint = f"{HASHING}-2-{limit}-float32"
     return Encoder(HASHING, _HASHING_DIMENSION, fingerprint, backend, limit, has_tokens=True, description=description)
 
@@ -454,7 +477,7 @@ def wordllama_fingerprint(max_tokens: int | None) -> str:
     folder = Path(spec.origin).parent
     check_published(folder, WORDLLAMA_SHA256, "wordllama")
     limit = min(_WORDLLAMA_LIMIT, max_tokens or _WORDLLAMA_LIMIT)
-    return xxhash.xxh3_128_hexdigest((folder / _WORDLLAMA_WEIGHTS).read_bytes() + f"{limit}".encode())
+    return xxhash.xxh3_128_hexdigest((folder / _WORDLLAMA_WEIGHTS).read_bytes() + f"{_WORDLLAMA_VERSION} {limit}".encode())
 
 
 def load_wordllama(fingerprint: str, max_tokens: int | None) -> Encoder:
@@ -463,14 +486,27 @@ def load_wordllama(fingerprint: str, max_tokens: int | None) -> Encoder:
 
     limit = min(_WORDLLAMA_LIMIT, max_tokens or _WORDLLAMA_LIMIT)
     model = wordllama.WordLlama.load(cache_dir=Path(str(wordllama.__file__)).parent, disable_download=True)
-    vectors = np.asarray(model.embedding, np.float32)
+    vectors = np.append(np.asarray(model.embedding, np.float32), np.zeros((1, _WORDLLAMA_DIMENSION), np.float32), axis=0)
+    model.tokenizer.no_padding()
+    model.tokenizer.encode_special_tokens = True  # as the words that they are
+
+    def tokenise(text: str) -> bytes:
+        return np.array(model.tokenizer.encode(text, add_special_tokens=False).ids, np.int32).tobytes()
+
+    of_word = lru_cache(_KEPT_WORDS)(tokenise)
 
     def split(texts: Sequence[str]) -> list[Any]:
-        return [entry.ids for entry in model.tokenizer.encode_batch(list(texts), add_special_tokens=False)]
+        """Tokenise each distinct word once: no token contains a space inside, but some are runs of spaces."""
+        words = (text.replace("\u2581", " ").split(" ") for text in texts)  # that character stands for a space in its tokens
+        found = (tokenise(" ".join(own)) if "" in own else b"".join(map(of_word, own)) for own in words)
+        return [np.frombuffer(numbers, np.int32) for numbers in found]
 
-    def look_up(numbers: Sequence[int]) -> Array:
-        return vectors[np.array(numbers, np.int64)]
+    def look_up(texts: Sequence[Array]) -> tuple[Array, Array]:
+        return vectors, np.concatenate(texts)
 
     description = {"kind": "static vectors of words", "precision": "float32", "source": WORDLLAMA}
-    backend, own = _WordVectors(split, look_up, _WORDLLAMA_DIMENSION, limit), f"{fingerprint}-float32"
-    return Encoder(WORDLLAMA, _WORDLLAMA_DIMENSION, own, backend, limit, has_tokens=True, description=description)
+    backend, own = _WordVectors(split, look_up, limit), f"{fingerprint}-float32"
+    return Encoder(
+        WORDLLAMA, _WORDLLAMA_DIMENSION, own, backend, limit, has_tokens=True, description=description,
+        batch_tokens=_WORDLLAMA_BATCH,
+    )  # fmt: skip
