@@ -56,14 +56,19 @@ class Registry(Generic[Record]):
         KeyError
             If there is no record of this name.
         """
-        own = name in self.built_in
-        entry = EntryPoint(name, self.built_in[name], self.group) if own else self._plugins[name]
-        record: Record = entry.load()
-        return record
+        if name not in self._loaded:
+            own = name in self.built_in
+            entry = EntryPoint(name, self.built_in[name], self.group) if own else self._plugins[name]
+            self._loaded[name] = entry.load()
+        return self._loaded[name]
 
     def __contains__(self, name: object) -> bool:
         # Plug-ins are looked up last: finding them reads the metadata of every installed package.
         return name in self.built_in or name in self._plugins
+
+    @cached_property
+    def _loaded(self) -> dict[str, Record]:
+        return {}
 
     @cached_property
     def _plugins(self) -> dict[str, EntryPoint]:

@@ -18,7 +18,6 @@ from posegen.captions.grammar import CHOICES, FINITE, Grammar, grammar_of
 from posegen.captions.inputs import Actor, collect_inputs
 from posegen.captions.meetings import caption_of_both
 from posegen.captions.phrases import (
-    DETAILS,
     FIRST_SEGMENT,
     JOINING,
     PLACE,
@@ -34,6 +33,7 @@ from posegen.captions.phrases import (
     join_phrases,
     named_theme,
     phrase_statements,
+    word_segments,
 )
 from posegen.captions.segments import Segments, Statement, make_statement, segment_facts, segment_keys
 from posegen.config.schema import Config
@@ -91,16 +91,17 @@ def write_captions(scenes: Scenes, library: Library, config: Config, segments: S
     sequence = np.repeat(np.arange(len(scenes)), np.diff(inputs.bounds))
     rows = np.flatnonzero(np.isin(sequence, distinct))
     choices = _choices(config, scenes, 0, len(KINDS) * _DRAWS).reshape(-1, len(KINDS), _DRAWS)
-    wordings = []
+    casts = [inputs.people[i * inputs.most : i * inputs.most + inputs.present[i]] for i in distinct]
+    names, identity = list(library.themes), config.captions.identity * CHOICES
+    themes = [names[theme] for theme in scenes.theme[distinct].tolist()]
+    columns = []
     for number, kind in enumerate(KINDS):
         own = choices[sequence, number, FIRST_SEGMENT + inputs.planned % _SEGMENT_NUMBERS]
-        clauses = np.empty(len(sequence), object)
-        clauses[rows] = grammar.clauses(inputs.facts.at(rows), DETAILS[kind], own[rows])
-        wordings.append(Wording(grammar, kind, inputs, clauses.tolist(), own.tolist(), config.captions.identity * CHOICES))
-    chosen, themes, theme = choices[:, :, :FIRST_SEGMENT].tolist(), list(library.themes), scenes.theme.tolist()
-    written: dict[Any, Caption] = {}
-    by_contents = {contents[i]: _captions(wordings, i, themes[theme[i]], chosen[i], contents[i], written) for i in distinct}
-    return [by_contents[each] for each in contents]
+        wording = word_segments(grammar, kind, inputs, rows, own, identity)
+        chosen = choices[distinct, number, :FIRST_SEGMENT].tolist()
+        columns.append([_caption(wording, *each) for each in zip(casts, themes, chosen, strict=True)])
+    written = dict(zip(firsts, map(list, zip(*columns, strict=True)), strict=True))
+    return [written[each] for each in contents]
 
 
 def _choices(config: Config, scenes: Scenes, first: int, count: int) -> Array:
@@ -109,26 +110,9 @@ def _choices(config: Config, scenes: Scenes, first: int, count: int) -> Array:
     return np.asarray(np.floor(draws * CHOICES), np.int64)
 
 
-def _captions(
-    wordings: list[Wording], i: int, theme: str, choices: list[list[int]], contents: bytes, written: dict[Any, Caption]
-) -> list[Caption]:
-    """Write the captions of sequence `i`; `contents` is all that they depend on, `written` holds those written so far."""
-    inputs = wordings[0].inputs
-    first, last = inputs.bounds[i], inputs.bounds[i + 1]
-    shape = inputs.scene[i] + inputs.shape[8 * first : 8 * last]
-    found = []
-    for wording, choice in zip(wordings, choices, strict=True):
-        # The clauses contain all of the facts that is stated, unless a style is yet to be inserted.
-        styled = inputs.styled[i] and choice[WHO] % 3 == _STYLE_OF_ACTION
-        key = (wording.kind, contents) if styled else (wording.kind, shape, *wording.clauses[first:last])
-        caption = written.get(key)
-        if caption is None:
-            actors = inputs.people[i * inputs.most : i * inputs.most + inputs.present[i]]
-            write = _caption_of_one if len(actors) == 1 else _caption_of_several
-            text, statements = write(wording, actors, theme, choice)
-            caption = written[key] = {"text": text, "kind": wording.kind, "statements": statements}
-        found.append(caption)
-    return found
+def _caption(wording: Wording, actors: list[Actor], theme: str, choice: list[int]) -> Caption:
+    text, statements = (_caption_of_one if len(actors) == 1 else _caption_of_several)(wording, actors, theme, choice)
+    return {"text": text, "kind": wording.kind, "statements": statements}
 
 
 def label_segments(rows: list[list[list[Row]]], scenes: Scenes, library: Library, config: Config, segments: Segments) -> None:

@@ -8,6 +8,7 @@ sentences. Joining clauses into sentences is done in :mod:`posegen.captions.capt
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -82,7 +83,8 @@ class Clause:
     claims : (kind, value) pairs of verb and details
     texts : verb with details, in all forms; contains ``{their}`` for the actor's possessive pronoun and ``{partner}`` for the
         actor with whom it is done
-    made : the claims as statements, by segment key; see :func:`posegen.captions.segments.segment_keys`
+    made : the claims as statements, by segment key; see :func:`posegen.captions.segments.segment_keys`. Clauses with the same
+        claims of the same action share it
     labels : texts of the clause alone, by number of the template
     """
 
@@ -91,7 +93,7 @@ class Clause:
     verb: tuple[str, ...]
     claims: _Claims
     texts: tuple[str, ...]
-    made: dict[int, list[Statement]] = field(default_factory=dict)
+    made: dict[int, list[Statement]]
     labels: dict[int, str] = field(default_factory=dict)
 
     def statements(self, key: int) -> list[Statement]:
@@ -129,7 +131,7 @@ class Grammar:
     forms : names of the verb forms
     then, meanwhile : joiners of successive and of simultaneous clauses
     continues, nothing : verbs in all their forms, for repeating an action and for doing nothing describable
-    takes_style, minor : for each action, whether the style may be stated with it, and whether a short caption may omit it
+    takes_style : for each action, whether the style may be stated with it
     joint : verbs of interactions for both actors at once
     labels : templates of a segment's own caption
     """
@@ -146,7 +148,6 @@ class Grammar:
         self.continues = tuple(verb_forms(verb, self.forms) for verb in joining["goes_on"])
         self.nothing = tuple(verb_forms(verb, self.forms) for verb in joining["nothing"])
         self.takes_style = tuple(bool(action.get("manner")) for action in actions)
-        self.minor = tuple(bool(action.get("minor")) for action in actions)
         self.joint = joint_verbs(library)
         self.labels = tuple(compile_frame(template, self.forms) for template in words["segment"])
         self.templates = cache(self._templates)
@@ -154,6 +155,7 @@ class Grammar:
         self.continuations = cache(self._continuations)
         self._openings = cache(self._compile_openings)
         self._made: dict[tuple[Any, ...], Clause] = {}
+        self._statements: defaultdict[tuple[Any, ...], dict[int, list[Statement]]] = defaultdict(dict)
 
     def clause(self, facts: Facts, detail: str, choice: int) -> Clause:
         """Return a clause for facts.
@@ -298,7 +300,8 @@ class Grammar:
         found = self._made.get(contents)
         if found is None:
             texts = tuple([before + form + after for form in template.verb])
-            found = self._made[contents] = Clause(*template.action, template.verb, contents[-1], texts)
+            made = self._statements[template.action, contents[-1]]
+            found = self._made[contents] = Clause(*template.action, template.verb, contents[-1], texts, made)
         template.clauses[way] = found
         return found
 

@@ -6,6 +6,7 @@ or an arm action alone ("waves", of someone who stands, or "waves while seated")
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -27,7 +28,7 @@ class Actor(NamedTuple):
 
     `who` is boy, girl, man, woman, older_man or older_woman; `style` is empty for none, or where it is not visible; `complete`
     is as in :class:`posegen.captions.segments.Segments`. Its segments begin at number `first`; `events` are those with which an
-    event begins.
+    event begins, `major` those of them that a short caption states.
     """
 
     number: int
@@ -36,6 +37,7 @@ class Actor(NamedTuple):
     complete: bool
     first: int
     events: list[int]
+    major: list[int]
 
 
 class CaptionInputs(NamedTuple):
@@ -48,9 +50,8 @@ class CaptionInputs(NamedTuple):
     key : of each segment; see :func:`posegen.captions.segments.segment_keys`
     over : for each segment, the number of the one that overlays it and is stated in the same clause; -1 for none
     during : for each segment, the number of the one that continues meanwhile without being stated again; -1 for none
-    styled : whether a style is visible in each sequence
     scene : of each sequence, what its words depend on in addition to its segments, as bytes
-    shape, whole : of each segment, 8 bytes: its planned segment and its role in an event; and these with its facts
+    whole : of each segment, 8 bytes: its planned segment, its role in an event, and its facts
     people : actors of all sequences, each of which has room for `most` and has `present`
     """
 
@@ -58,11 +59,9 @@ class CaptionInputs(NamedTuple):
     facts: SegmentFacts
     planned: Array
     key: list[int]
-    over: list[int]
-    during: list[int]
-    styled: list[bool]
+    over: Array
+    during: Array
     scene: list[bytes]
-    shape: bytes
     whole: bytes
     people: list[Actor]
     most: int
@@ -93,8 +92,8 @@ def collect_inputs(scenes: Scenes, library: Library, segments: Segments) -> Capt
     scene = np.stack([scenes.sample, scenes.theme, scenes.actors], axis=1).astype(np.int64)
     facts, names = segment_facts(segments, library, unfinished), ["", *list(library.styles)[1:]]
     shape = (((segments.planned * most + owner % most) * 2 + opens) * 2 + (over >= 0)) * 2 + (during >= 0)
-    opening = np.flatnonzero(opens)
-    begins, events = np.searchsorted(opening, segments.bounds).tolist(), opening.tolist()
+    minor = opens & _minor(library)[segments.action] & (over < 0)
+    events, major = _by_actor(opens, segments.bounds), _by_actor(opens & ~minor, segments.bounds)
     people = map(
         Actor,
         list(range(most)) * len(scenes),
@@ -102,23 +101,36 @@ def collect_inputs(scenes: Scenes, library: Library, segments: Segments) -> Capt
         [names[number] for number in style.tolist()],
         segments.complete.tolist(),
         segments.bounds.tolist(),
-        [events[first:last] for first, last in pairwise(begins)],
+        events,
+        # A short caption omits minor events, unless there are no others.
+        [own or every for own, every in zip(major, events, strict=True)],
     )
     return CaptionInputs(
         bounds=segments.bounds[::most].tolist(),
         facts=facts,
         planned=segments.planned,
         key=segment_keys(segments, owner, most).tolist(),
-        over=over.tolist(),
-        during=during.tolist(),
-        styled=[any(styles) for styles in style.reshape(-1, most).tolist()],
+        over=over,
+        during=during,
         scene=[row.tobytes() for row in np.concatenate([scene, cast], axis=1)],
-        shape=shape.tobytes(),
         whole=(shape * len(facts.distinct) + facts.number).tobytes(),
         people=list(people),
         most=most,
         present=scenes.actors.tolist(),
     )
+
+
+def _by_actor(chosen: Array, bounds: Array) -> list[list[int]]:
+    """Return the numbers of the chosen segments of each actor, whose segments begin at `bounds`."""
+    rows = np.flatnonzero(chosen)
+    begins, numbers = np.searchsorted(rows, bounds).tolist(), rows.tolist()
+    return [numbers[first:last] for first, last in pairwise(begins)]
+
+
+@lru_cache(maxsize=8)
+def _minor(library: Library) -> Array:
+    """Return which actions of a library a short caption may omit."""
+    return np.array([bool(library.words["actions"][name].get("minor")) for name in library.actions])
 
 
 def _events(segments: Segments, owner: Array, library: Library) -> tuple[Array, Array, Array]:

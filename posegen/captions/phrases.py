@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
+from posegen.arrays import Array
 from posegen.captions.grammar import Clause, Frame, Grammar
 from posegen.captions.inputs import Actor, CaptionInputs
-from posegen.captions.segments import Statement, order_statement, with_style
+from posegen.captions.segments import MOST_SEGMENTS, Statement, order_statement, with_style
 
 DETAILS = {"short": "none", "full": "all", "narrative": "some"}
 """How much clauses state in each kind of caption."""
@@ -25,6 +28,7 @@ class Wording(NamedTuple):
     kind : of the captions
     inputs : of the sequences
     clauses, choices : for each segment, its clause and the number that it was chosen by
+    beside : for events with a second segment, the words for it, which follow the clause, and their statements
     identity : drawn numbers below this name the kind of person, or the place
     """
 
@@ -33,6 +37,7 @@ class Wording(NamedTuple):
     inputs: CaptionInputs
     clauses: list[Clause]
     choices: list[int]
+    beside: dict[int, tuple[str, list[Statement]]]
     identity: float
 
 
@@ -40,6 +45,43 @@ Phrase = tuple[tuple[str, ...], str, int, str, list[Statement]]
 """An event in words: its clause in all forms, the text after it, its segment and action, and its statements."""
 
 CaptionText = tuple[str, list[Statement]]
+
+
+def word_segments(
+    grammar: Grammar, kind: str, inputs: CaptionInputs, described: Array, choices: Array, identity: float
+) -> Wording:
+    """Choose the words for segments.
+
+    Parameters
+    ----------
+    grammar : Grammar
+    kind : str
+        Of the captions.
+    inputs : CaptionInputs
+    described : int [k]
+        Numbers of the segments that are to be described.
+    choices : int [segments]
+        The number by which the clause of each is chosen.
+    identity : float
+        See :class:`Wording`.
+    """
+    made = np.empty(len(choices), object)
+    made[described] = grammar.clauses(inputs.facts.at(described), DETAILS[kind], choices[described])
+    clauses, picks, keys, actions = made.tolist(), choices.tolist(), inputs.key, grammar.words["actions"]
+    beside = {}
+    for row in described[(inputs.over[described] >= 0) | (inputs.during[described] >= 0)].tolist():
+        over, host = int(inputs.over[row]), int(inputs.during[row])
+        actor, number = divmod(keys[row], MOST_SEGMENTS)
+        if over >= 0:
+            text, form = grammar.meanwhile[picks[row] % len(grammar.meanwhile)]
+            above, segment = clauses[over], keys[over] % MOST_SEGMENTS
+            meanwhile = order_statement(actor, segment, above.action, "during", number)
+            beside[row] = text + above.texts[form], [*above.statements(keys[over]), meanwhile]
+        else:
+            phrases = actions[clauses[host].action]["during"]
+            during = order_statement(actor, number, clauses[row].action, "during", keys[host] % MOST_SEGMENTS)
+            beside[row] = " " + phrases[picks[row] % len(phrases)], [during]
+    return Wording(grammar, kind, inputs, clauses, picks, beside, identity)
 
 
 def named_theme(wording: Wording, actors: Sequence[Actor], theme: str, choice: Sequence[int]) -> str:
@@ -67,52 +109,43 @@ def actor_phrases(wording: Wording, actor: Actor, style: str, pick: int) -> list
     -------
     list of Phrase
     """
-    grammar, kind, inputs, clauses, choices, _ = wording
-    number, first, keys, covers, whiles = actor.number, actor.first, inputs.key, inputs.over, inputs.during
+    grammar, kind, inputs, clauses, choices, beside, _ = wording
+    first, keys = actor.first, inputs.key
     found: list[Phrase] = []
     described = -1
     claims: Sequence[tuple[str, str]] = ()
-    events = actor.events
-    if kind == "short":
-        # A short caption omits minor events, unless there are no others.
-        events = [row for row in events if covers[row] >= 0 or not grammar.minor[clauses[row].number]] or events
-    for row in events:
-        clause, choice, over, during = clauses[row], choices[row], covers[row], whiles[row]
-        if (
-            clause.number == described
-            and during < 0
-            and (clause.claims == claims or (over < 0 and _repeats(clause.claims, claims)))
-        ):
+    for row in actor.major if kind == "short" else actor.events:
+        clause = clauses[row]
+        if clause.number == described and _continues(clause.claims, claims, inputs, row):
             # Two walks may differ in what is not stated here. The second one is then omitted, or only its overlay is stated.
-            if over < 0:
+            if inputs.over[row] < 0:
                 continue
-            texts = grammar.continues[choice % len(grammar.continues)]
+            texts = grammar.continues[choices[row] % len(grammar.continues)]
         else:
             if style and grammar.takes_style[clause.number]:
                 facts = inputs.facts.distinct[int(inputs.facts.number[row])]
-                clause = grammar.clause(with_style(facts, style), DETAILS[kind], choice)
+                clause = grammar.clause(with_style(facts, style), DETAILS[kind], choices[row])
             texts, described, claims = clause.texts, clause.number, clause.claims
             if style and ("style", style) in claims:
                 # A style is stated once.
                 claims, style = tuple([claim for claim in claims if claim[0] != "style"]), ""
         after, statements = "", clause.made.get(keys[row]) or clause.statements(keys[row])
-        if over >= 0:
-            above = clauses[over]
-            text, form = grammar.meanwhile[choice % len(grammar.meanwhile)]
-            after = text + above.texts[form]
-            meanwhile = order_statement(number, over - first, above.action, "during", row - first)
-            statements = [*statements, *above.statements(keys[over]), meanwhile]
-        elif during >= 0:
-            phrases = grammar.words["actions"][clauses[during].action]["during"]
-            after = " " + phrases[choice % len(phrases)]
-            statements = [*statements, order_statement(number, row - first, clause.action, "during", during - first)]
+        if row in beside:
+            after, more = beside[row]
+            statements = statements + more
         found.append((texts, after, row - first, clause.action, statements))
     return found or [(grammar.nothing[pick % len(grammar.nothing)], "", 0, "", [])]
 
 
-def _repeats(claims: Sequence[tuple[str, str]], before: Sequence[tuple[str, str]]) -> bool:
-    """Return whether all claims of an action were made of it just before; a count is stated again."""
-    return all(claim in before for claim in claims) and not any(kind == "count" for kind, _ in before)
+def _continues(
+    claims: Sequence[tuple[str, str]], before: Sequence[tuple[str, str]], inputs: CaptionInputs, row: int
+) -> bool:
+    """Return whether an event is worded as the continuation of the same action, of which claims were made just `before`."""
+    if inputs.during[row] >= 0 or claims == before:
+        return bool(inputs.during[row] < 0)
+    # All of its claims were made before; a count is stated again.
+    repeats = all(claim in before for claim in claims) and not any(kind == "count" for kind, _ in before)
+    return repeats and bool(inputs.over[row] < 0)
 
 
 def fill_frame(grammar: Grammar, frame: Frame, phrases: Sequence[Phrase], offset: int | None) -> str:

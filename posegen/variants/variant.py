@@ -103,10 +103,15 @@ def neutral_parameters(names: Iterable[str] = ()) -> dict[str, float | bool]:
 def parameter_rows(
     variant: Variant, parameters: Parameters, names: Iterable[str], samples: int
 ) -> list[dict[str, float | bool]]:
-    """Return the parameters of each sample of a variant as plain data; those of other variants in `names` are neutral."""
+    """Return the parameters of each sample of a variant as plain data; those of other variants in `names` are neutral.
+
+    Samples may share them, so they must not be changed.
+    """
     neutral = neutral_parameters(names)
-    own = {key: parameters[key].tolist() for key in variant.neutral}
-    return rows_of({key: [value] * samples for key, value in neutral.items()} | own)
+    if not variant.neutral:
+        return [neutral] * samples
+    own = rows_of({key: parameters[key].tolist() for key in variant.neutral})
+    return [neutral | each for each in own]
 
 
 def rows_of(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
