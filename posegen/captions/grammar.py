@@ -231,15 +231,14 @@ class Grammar:
             few = _of_few_words(tuple(words["verbs"]))
             begun = [join_verbs(prefix, verb, self.forms) for prefix in self.begins for verb in few]
             return [self._template(action, verb, claims, [[]]) for verb in begun]
-        orders: list[list[_Detail]] = [[]]
-        if detail != "none" or facts.path:
-            orders = [self._details(facts, words, order) for order in self.words["details"]]
+        details = self._details(facts, words) if detail != "none" or facts.path else {}
         if detail == "some":
             # Three of four details are omitted: an empty phrase states nothing.
-            orders = [
-                [(kind, value, phrases + [""] * (0 if value in SHAPES else 3 * len(phrases))) for kind, value, phrases in order]
-                for order in orders
-            ]
+            details = {
+                kind: (kind, value, phrases if value in SHAPES else phrases + [""] * (3 * len(phrases)))
+                for kind, (_, value, phrases) in details.items()
+            }
+        orders = self._orders(details)
         verbs: list[str] = words["verbs"]
         claims = (("action", ""),)
         together = facts.together and bool(words.get("together"))
@@ -260,19 +259,22 @@ class Grammar:
             stops = [verb_forms(verb, self.forms) for verb in words.get("stopped", ())]
             found += [self._template(action, verb, claims, orders) for verb in stops]
         for implied, value in (("speed", SPEEDS[facts.pace]), ("side", SIDES[facts.side])):
-            if together or not any(kind == implied for kind, _, _ in orders[0]):
-                continue
-            rest = [[each for each in order if each[0] != implied] for order in orders]
             verbs = words.get(f"{implied}_verbs", {}).get(value, ())
+            if together or not verbs or implied not in details:
+                continue
+            rest = self._orders({kind: each for kind, each in details.items() if kind != implied})
             implying = [verb_forms(verb, self.forms) for verb in verbs]
             found += [self._template(action, verb, (*claims, (implied, value)), rest) for verb in implying]
         return found
 
+    def _orders(self, details: Mapping[str, _Detail]) -> list[list[_Detail]]:
+        """Return the orders in which details are stated: one if they are fewer than two."""
+        orders = [[details[kind] for kind in order if kind in details] for order in self.words["details"]]
+        return orders if len(orders[0]) > 1 else orders[:1]
+
     def _template(
         self, action: tuple[int, str], verb: tuple[str, ...], claims: _Claims, orders: list[list[_Detail]]
     ) -> _ClauseTemplate:
-        if len(orders[0]) < 2:
-            orders = orders[:1]
         ways = len(orders)
         for _, _, phrases in orders[0]:
             ways *= len(phrases)
@@ -305,7 +307,8 @@ class Grammar:
         template.clauses[way] = found
         return found
 
-    def _details(self, facts: Facts, words: Mapping[str, Any], order: Sequence[str]) -> list[_Detail]:
+    def _details(self, facts: Facts, words: Mapping[str, Any]) -> dict[str, _Detail]:
+        """Return what can be stated of facts in addition to the action, by kind."""
         values = {
             "side": SIDES[facts.side],
             "direction": DIRECTIONS[facts.direction],
@@ -313,19 +316,15 @@ class Grammar:
             "path": PATHS[facts.path],
             "degrees": str(facts.degrees or ""),
         }
-        details: list[_Detail] = []
-        style = facts.style if words.get("manner") else ""
-        for kind in order:
-            if kind == "style":
-                if style:
-                    details.append((kind, style, self.words["styles"][style]["manner"]))
-            elif kind == "speed" and style:
-                continue  # "Walks wearily slowly" states it twice.
-            elif kind == "count":
-                if facts.times and words.get("count"):
-                    details.append((kind, str(facts.times), self._counts(facts.times)))
-            elif values[kind] and values[kind] in words.get(kind, {}):
-                details.append((kind, values[kind], words[kind][values[kind]]))
+        details: dict[str, _Detail] = {}
+        if facts.style and words.get("manner"):
+            details["style"] = ("style", facts.style, self.words["styles"][facts.style]["manner"])
+            del values["speed"]  # "Walks wearily slowly" states it twice.
+        if facts.times and words.get("count"):
+            details["count"] = ("count", str(facts.times), self._counts(facts.times))
+        for kind, value in values.items():
+            if value and value in words.get(kind, {}):
+                details[kind] = (kind, value, words[kind][value])
         return details
 
     def _counts(self, count: int) -> list[str]:
