@@ -114,9 +114,10 @@ def _fill_blocks(counter: Array, key: Array, out: Array) -> None:
 
 
 @kernel
-def _fill(seed: Any, samples: Array, purpose: Any, first: int, out: Array) -> None:
+def _fill(seed: Any, samples: Array, purposes: Array, first: int, out: Array) -> None:
     count = out.shape[1]
     for i in range(samples.shape[0]):
+        purpose = purposes[i]
         for block in range(first // 4, (first + count + 3) // 4):
             words = _block(np.uint64(block), purpose, samples[i] & _LOW, samples[i] >> _HALF, seed & _LOW, seed >> _HALF)
             for j in range(4):
@@ -131,7 +132,7 @@ def uniform(
     stream: Stream,
     count: int,
     *,
-    attempt: int = 0,
+    attempt: ArrayLike = 0,
     substream: int = 0,
     first: int = 0,
 ) -> Array:
@@ -146,7 +147,7 @@ def uniform(
         Purpose of the numbers.
     count : int
         Numbers per sample; number j does not depend on it.
-    attempt : int
+    attempt : int or int [n]
         Number of the attempt at planning the sample, 0 to 255.
     substream : int
         Index of the actor, 0 to 255.
@@ -164,18 +165,22 @@ def uniform(
     >>> bool((together[1, :2] == alone[0]).all())
     True
     """
-    for name, value in (("stream", stream), ("attempt", attempt), ("substream", substream)):
+    attempts = attempt if isinstance(attempt, int) else np.asarray(attempt, np.int64)
+    extremes = (attempts, attempts) if isinstance(attempts, int) else (attempts.min(initial=0), attempts.max(initial=0))
+    for name, value in (("stream", stream), ("attempt", extremes[0]), ("attempt", extremes[1]), ("substream", substream)):
         if not 0 <= value <= _LARGEST[name]:
             raise ValueError(f"{name} is {value}; it must lie between 0 and {_LARGEST[name]}")
     if not 0 <= seed < 1 << 64:
         raise ValueError(f"seed is {seed}; it must lie between 0 and 2^64 - 1")
     indices = np.ascontiguousarray(samples, np.int64).view(np.uint64)
     out = np.empty((len(indices), count))
-    _fill(np.uint64(seed), indices, np.uint64(int(stream) << 16 | attempt << 8 | substream), first, out)
+    purposes = np.empty(len(indices), np.uint64)
+    purposes[:] = int(stream) << 16 | attempts << 8 | substream
+    _fill(np.uint64(seed), indices, purposes, first, out)
     return out
 
 
-def normal(seed: int, samples: ArrayLike, stream: Stream, count: int, *, attempt: int = 0, substream: int = 0) -> Array:
+def normal(seed: int, samples: ArrayLike, stream: Stream, count: int, *, attempt: ArrayLike = 0, substream: int = 0) -> Array:
     """Return approximately standard normal numbers, at most 6: sums of 12 uniform numbers minus 6.
 
     The usual methods need a logarithm or a cosine, which differ between machines.

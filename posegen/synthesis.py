@@ -163,12 +163,15 @@ def synthesize(config: Config, indices: ArrayLike) -> Batch:
     library, names, parameters = load_library(config.story.library), config.variants.names, draw_parameters(config, samples)
     motion = empty_motion(len(samples), len(names), config.story.actors.max, config.frames)
     attempts: list[_Attempt] = []
+    plans: list[Scenes] = []
     again = np.arange(len(samples))
     while not attempts or (len(again) and len(attempts) <= MAX_RESAMPLES):
         own = {key: values[again] for key, values in parameters.items()}
-        made = _attempt(config, library, samples, again, own, len(attempts), motion)
+        plans = plans or _plan_attempts(config, library, samples[again], len(attempts))
+        made = _attempt(config, library, plans[0], again, own, len(attempts), motion)
         attempts.append(made)
-        again = again[made.failed]
+        again, left = again[made.failed], np.flatnonzero(made.failed)
+        plans = [plan.select(left) for plan in plans[1:]]
     rows = _describe_samples(config, library, parameters, attempts) if len(samples) else []
     return Batch(samples, names, *motion, rows)
 
@@ -195,15 +198,24 @@ class _Attempt:
     checked: CheckedSegments
 
 
+@stage("plan")
+def _plan_attempts(config: Config, library: Library, samples: Array, number: int) -> list[Scenes]:
+    """Plan an attempt at samples, and the next one: for the few samples of a further attempt, that takes hardly longer."""
+    numbers = [number] if number in (0, MAX_RESAMPLES) else [number, number + 1]
+    planned = plan_scenes(config, library, np.tile(samples, len(numbers)), np.repeat(numbers, len(samples)))
+    rows = np.arange(len(planned)).reshape(len(numbers), -1)
+    return [planned] if len(numbers) == 1 else [planned.select(own) for own in rows]
+
+
 @stage("attempt")
 def _attempt(
-    config: Config, library: Library, samples: Array, rows: Array, parameters: Parameters, number: int, batch: Motion
+    config: Config, library: Library, planned: Scenes, rows: Array, parameters: Parameters, number: int, batch: Motion
 ) -> _Attempt:
-    """Return one attempt at the samples `rows` of a batch, whose motion is written to `batch`."""
+    """Return one attempt at the samples `rows` of a batch, as `planned`, whose motion is written to `batch`."""
     names, last = config.variants.names, number == MAX_RESAMPLES
-    n, samples, variants = len(rows), samples[rows], enabled_variants(config)
+    n, samples, variants = len(rows), planned.sample, enabled_variants(config)
     with stage("plan"):
-        base = separate_actors(plan_scenes(config, library, samples, number), library, config.fps)
+        base = separate_actors(planned, library, config.fps)
     motion = batch if number == 0 else empty_motion(n, *batch.joints.shape[1:4])
     scenes = {variant.name: variant.transform(base, parameters) for variant in variants}
     first: SceneArrays | None = None

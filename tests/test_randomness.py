@@ -139,7 +139,7 @@ def test_both_ends_are_drawn():
     assert set(drawn.ravel().tolist()) == {2, 3, 4}
 
 
-@pytest.mark.parametrize("wrong", [{"attempt": 256}, {"substream": -1}, {"seed": -1}, {"seed": 2**64}])
+@pytest.mark.parametrize("wrong", [{"attempt": 256}, {"attempt": [-1]}, {"substream": -1}, {"seed": -1}, {"seed": 2**64}])
 def test_what_has_no_room_in_the_counter_is_refused(wrong):
     with pytest.raises(ValueError, match=f"{next(iter(wrong))} is"):
         uniform(wrong.pop("seed", 0), [0], Stream.SEGMENT, 1, **wrong)

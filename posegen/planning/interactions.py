@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from posegen.arrays import Array
 from posegen.bodies import leg_height
@@ -61,7 +62,7 @@ def add_interactions(
     library: Library,
     known: Repertoire,
     scenes: Scenes,
-    attempt: int,
+    attempt: ArrayLike,
     required: Array,
     allowed: Array,
 ) -> Scenes:
@@ -74,7 +75,7 @@ def add_interactions(
     known : Repertoire
     scenes : Scenes
         Planned for each actor separately.
-    attempt : int
+    attempt : int or int [n]
     required : int [n]
         Index of the interaction that each sample must have, or NOTHING.
     allowed : bool [n, interactions]

@@ -178,7 +178,7 @@ def _styles(config: Config, library: Library, age: Array, draws: Array) -> Array
     return np.where(cumulative[:, -1] > 0, choose(draws, cumulative), 0)
 
 
-def cast(config: Config, samples: Array, attempt: int, candidates: Candidates | None) -> Array:
+def cast(config: Config, samples: Array, attempt: ArrayLike, candidates: Candidates | None) -> Array:
     """Return the numbers of different persons for the actors of each sample, [n, most actors].
 
     `candidates` limits the persons of each sample; None allows all.

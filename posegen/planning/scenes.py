@@ -33,7 +33,7 @@ _CONSTRAINED_ATTEMPT = 2
 _SPACING, _LOOSENESS = 3.2, 0.3
 
 
-def plan_scenes(config: Config, library: Library, samples: ArrayLike, attempt: int = 0) -> Scenes:
+def plan_scenes(config: Config, library: Library, samples: ArrayLike, attempt: ArrayLike = 0) -> Scenes:
     """Plan the base scenes of samples.
 
     Parameters
@@ -41,7 +41,7 @@ def plan_scenes(config: Config, library: Library, samples: ArrayLike, attempt: i
     config : Config
     library : Library
     samples : int64 [n]
-    attempt : int
+    attempt : int or int [n]
         Number of the attempt; each has its own random numbers.
 
     Returns
@@ -50,21 +50,22 @@ def plan_scenes(config: Config, library: Library, samples: ArrayLike, attempt: i
         Planned longer than shown, so that a faster variant does not run out of plan.
     """
     index = np.asarray(samples, np.int64)
+    attempts = np.broadcast_to(np.asarray(attempt, np.int64), index.shape)
     most = config.story.actors.max
     if config.population.persons < most:
         raise UsageError(f"population.persons is {config.population.persons}; story.actors.max asks for {most} different ones")
     known, allotment = repertoire(library), allot(config, library, index)
-    actors = integers(_single(config, index, Stream.ACTORS, attempt), config.story.actors.min, most)
+    actors = integers(_single(config, index, Stream.ACTORS, attempts), config.story.actors.min, most)
     actors = np.where(allotment.interaction == NOTHING, actors, np.maximum(actors, 2))
     shortest, longest = (config.frames,) * 2 if config.length is None else (config.length.min, config.length.max)
-    length = integers(_single(config, index, Stream.LENGTH, attempt), shortest, longest)
-    people = persons(config, library, cast(config, index, attempt, allotment.candidates))
-    theme, weights = _themes(config, library, index, attempt, allotment)
+    length = integers(_single(config, index, Stream.LENGTH, attempts), shortest, longest)
+    people = persons(config, library, cast(config, index, attempts, allotment.candidates))
+    theme, weights = _themes(config, library, index, attempts, allotment)
     tracks = []
     for number in range(most):
         rows = np.flatnonzero(actors > number)
         actor = _actor(
-            config, library, index[rows], length[rows], people.select((rows, number)), weights[rows], attempt, number
+            config, library, index[rows], length[rows], people.select((rows, number)), weights[rows], attempts[rows], number
         )
         if number == 0:
             actor = _constrain(config, actor, allotment)
@@ -77,17 +78,17 @@ def plan_scenes(config: Config, library: Library, samples: ArrayLike, attempt: i
         length=length.astype(np.int32),
         persons=people,
     )
-    scenes = _with_positions(config, known, scenes, attempt)
+    scenes = _with_positions(config, known, scenes, attempts)
     # An actor with an action of a quota takes part in no interaction.
     allowed = allotment.interactions & (allotment.action == NOTHING)[:, None]
-    return add_interactions(config, library, known, scenes, attempt, allotment.interaction, allowed)
+    return add_interactions(config, library, known, scenes, attempts, allotment.interaction, allowed)
 
 
-def _single(config: Config, samples: Array, stream: Stream, attempt: int, actor: int = 0) -> Array:
+def _single(config: Config, samples: Array, stream: Stream, attempt: Array, actor: int = 0) -> Array:
     return np.asarray(uniform(config.seed, samples, stream, 1, attempt=attempt, substream=actor)[:, 0])
 
 
-def _themes(config: Config, library: Library, samples: Array, attempt: int, allotment: Allotment) -> tuple[Array, Array]:
+def _themes(config: Config, library: Library, samples: Array, attempt: Array, allotment: Allotment) -> tuple[Array, Array]:
     """Draw the theme of each sample; return it and the weights of the actions."""
     weights, actions = theme_weights(config, library), action_weights(config, library)
     draws = _single(config, samples, Stream.THEME, attempt)
@@ -100,7 +101,7 @@ def _themes(config: Config, library: Library, samples: Array, attempt: int, allo
 
 
 def _actor(
-    config: Config, library: Library, sample: Array, length: Array, person: Persons, weights: Array, attempt: int, number: int
+    config: Config, library: Library, sample: Array, length: Array, person: Persons, weights: Array, attempt: Array, number: int
 ) -> Actor:
     """Return the input of the track of one actor in the samples in which it is present, without requirements of a quota."""
     draws = _single(config, sample, Stream.SEGMENT_COUNT, attempt, number)
@@ -127,7 +128,7 @@ def _constrain(config: Config, actor: Actor, allotment: Allotment) -> Actor:
     as few segments as possible.
     """
     is_free = actor.attempt < _CONSTRAINED_ATTEMPT
-    segments = actor.segments if is_free else np.where(allotment.action == NOTHING, actor.segments, config.story.segments.min)
+    segments = np.where(is_free | (allotment.action == NOTHING), actor.segments, config.story.segments.min)
     draws = uniform(config.seed, actor.sample, Stream.SEGMENT_COUNT, 1, attempt=actor.attempt, first=1)[:, 0]
     at = integers(draws, 0, np.maximum(segments - 2, 0)) * is_free
     required = Requirement(allotment.action, at, allotment.slow, allotment.fast, allotment.side)
@@ -147,7 +148,7 @@ def _assemble(n: int, most: int, tracks: list[tuple[Array, Columns, Columns]]) -
     return scenes
 
 
-def _with_positions(config: Config, known: Repertoire, scenes: Scenes, attempt: int) -> Scenes:
+def _with_positions(config: Config, known: Repertoire, scenes: Scenes, attempt: Array) -> Scenes:
     most = scenes.origin.shape[1]
     position, motion, seat = (
         np.stack(

@@ -97,7 +97,7 @@ class Actor:
 
     number: int
     sample: Array
-    attempt: int
+    attempt: Array
     weights: Array
     shown: Array
     needed: float

@@ -72,6 +72,14 @@ def test_a_sample_is_planned_alike_in_any_company(name, rows):
         assert contents(company, at) == contents(scenes_of(name), row)
 
 
+@configs
+def test_several_attempts_are_planned_as_each_alone(name):
+    rows, attempts = np.array([5, 2, 5, 9]), np.array([2, 0, 1, 2])
+    together = plan_scenes(config_of(name), LIBRARY, rows, attempts)
+    for at, (row, attempt) in enumerate(zip(rows, attempts, strict=True)):
+        assert contents(together, at) == contents(plan_scenes(config_of(name), LIBRARY, [row], int(attempt)), 0)
+
+
 def test_another_attempt_and_another_seed_plan_anew():
     first = scenes_of("default")
     again = plan_scenes(config_of("default"), LIBRARY, np.arange(50), attempt=1)
