@@ -236,6 +236,65 @@ def choose(draws: Array, cumulative: Array) -> Array:
     return np.asarray(chosen, np.int64)
 
 
+def choose_fitting(
+    draws: Array, weights: Array, needed: Array, kind: Array, room: Array, lessened: Array, factors: Array
+) -> Array:
+    """Return the index chosen by each draw on [0, 1) among the choices that fit.
+
+    Parameters
+    ----------
+    draws : float [n]
+    weights : float [n, choices]
+    needed : float [kinds, choices]
+        A choice fits where this is at most `room`.
+    kind : int [n]
+        Row of `needed` for each draw.
+    room : float [n]
+    lessened : int [n, k]
+        Choices whose weights are multiplied by `factors`, float [n, k]; -1 for none.
+
+    Returns
+    -------
+    int64 [n]
+        -1 where no choice that fits has a weight.
+    """
+    chosen, work = np.empty(len(draws), np.int64), np.empty(weights.shape[1])
+    numbers, places = (weights, needed, room, factors, draws), (kind, lessened)
+    weights, needed, room, factors, draws = (np.ascontiguousarray(values, np.float64) for values in numbers)
+    kind, lessened = (np.ascontiguousarray(values, np.int64) for values in places)
+    _fill_choices(draws, weights, needed, kind, room, lessened, factors, work, chosen)
+    return chosen
+
+
+@kernel
+def _fill_choices(
+    draws: Array,
+    weights: Array,
+    needed: Array,
+    kind: Array,
+    room: Array,
+    lessened: Array,
+    factors: Array,
+    work: Array,
+    chosen: Array,
+) -> None:
+    for i in range(len(draws)):
+        for c in range(len(work)):
+            work[c] = weights[i, c]
+        for k in range(lessened.shape[1]):
+            if lessened[i, k] >= 0:
+                work[lessened[i, k]] *= factors[i, k]
+        total = 0.0
+        for c in range(len(work)):
+            total += work[c] if needed[kind[i], c] <= room[i] else 0.0
+            work[c] = total
+        # Rounding may raise a draw just below 1 to the total; it chooses the last index with a weight.
+        c, limit = 0, draws[i] * total
+        while work[c] <= limit and work[c] < total:
+            c += 1
+        chosen[i] = c if total > 0.0 else -1
+
+
 def permuted(seed: int, numbers: ArrayLike, size: int, stream: Stream, which: int = 0) -> Array:
     """Permute numbers below `size` with a keyed permutation that is computed for each number separately.
 

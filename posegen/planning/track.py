@@ -19,7 +19,7 @@ from posegen.constants import AVERAGE_LEG, RADIANS
 from posegen.planning.age_curves import JUMP, RANGE, RUNNING, TOP_SPEED, WALKING, of_age
 from posegen.planning.paths import SPEED_OF_ROOM, path_of, path_speeds, seconds_of_ends, split_paths
 from posegen.planning.repertoire import NO_GAIT, RUN, STEP, WALK, Repertoire
-from posegen.randomness import Stream, choose, integers, uniform
+from posegen.randomness import Stream, choose_fitting, integers, uniform
 from posegen.scene import BOTH, LEFT, NOTHING, RIGHT, UNUSED, Persons
 from posegen.variants.variant import longest_time
 
@@ -218,9 +218,9 @@ def _next_step(config: Config, known: Repertoire, actor: Actor, state: _State, n
     }
     # A layer that the end of the clip would cut is planned to end before it.
     host = base | {"end": np.where(state.time < actor.shown, np.minimum(base["end"], actor.shown), base["end"])}
-    weights = reduced(reduced(actor.weights, state.previous, 0.0), state.layer, 0.0)
     tempo = tempo_of(actor.person.energy, actor.tempo, above[:, LayerDraw.TEMPO])
-    layer = layer_of(known, weights, host, tempo, config.story.layering, above)
+    recent = np.stack([state.previous, state.layer], axis=1)
+    layer = layer_of(known, actor.weights, recent, host, tempo, config.story.layering, above)
     straight = (known.gait[action] != NO_GAIT) & (main["turn"] == 0.0) & (main["path"] == 0)
     after = np.where(overlay, action, layer["action"])
     time = np.where(done, state.time, base["end"])
@@ -235,13 +235,10 @@ def _main_action(known: Repertoire, actor: Actor, state: _State, number: int, dr
     required = asked.action != NOTHING
     # A required action does not occur before its own segment.
     later = np.where(required & (number < asked.at), asked.action, NOTHING)
-    weights = reduced(actor.weights, later, 0.0) if (later != NOTHING).any() else actor.weights
     # What is held is put down before anything else is picked up.
-    weights = reduced(weights, np.where(state.holding, known.picking, NOTHING), 0.0)
-    # A clip may end on a seat or on the floor.
-    resting = known.resting & ~known.counted & (left <= 1)[:, None]
-    fits = np.where(resting, known.enter + _HOLD, known.shortest) <= room[:, None]
-    action = action_of(known, weights, state.previous, state.layer, fits, draws[:, SegmentDraw.ACTION])
+    holding = np.where(state.holding, known.picking, NOTHING)
+    banned = np.stack([np.broadcast_to(later, holding.shape), holding], axis=1)
+    action = action_of(known, actor.weights, banned, state.previous, state.layer, left <= 1, room, draws[:, SegmentDraw.ACTION])
     too_long = (remaining > 0) & (known.shortest[action] > _MOST_HASTE * (remaining - around_of(known, action)))
     # Standing is not repeated; what takes too long after it is cut by the end of the clip.
     filler = too_long & known.counted[action] & (state.previous != known.standing)
@@ -310,41 +307,46 @@ class LayerDraw(IntEnum):
     START = 7
 
 
-def action_of(known: Repertoire, weights: Array, previous: Array, layer: Array, fits: Array, draws: Array) -> Array:
+def action_of(
+    known: Repertoire, weights: Array, banned: Array, previous: Array, layer: Array, last: Array, room: Array, draws: Array
+) -> Array:
     """Choose an action for each segment.
 
     Parameters
     ----------
     known : Repertoire
     weights : float [n, actions]
+    banned : int [n, k]
+        Actions that are not possible, or NOTHING.
     previous : int [n]
         The previous action, which is not repeated; only a gait may be, with another path.
     layer : int [n]
         The layer over the previous action, or NOTHING; not repeated either.
-    fits : bool [n, actions]
-        Whether there is time for an action.
+    last : bool [n]
+        Whether the clip ends with the segment.
+    room : float [n]
+        Available seconds.
     draws : float [n]
 
     Returns
     -------
     int [n]
     """
+    # A clip may end on a seat or on the floor.
+    resting = np.where(known.resting & ~known.counted, known.enter + _HOLD, known.shortest)
+    needed = np.stack([known.shortest, resting])
     travelling = (known.gait != NO_GAIT) & (known.gait != STEP) & (known.left > 0)
-    fresh = reduced(reduced(weights, previous, np.where(travelling, _AGAIN, 0.0)[previous]), layer, 0.0)
-    chosen = np.cumsum(fresh * fits, axis=1)
+    lessened = np.concatenate([banned, np.stack([previous, layer], axis=1)], axis=1)
+    factors = np.zeros(lessened.shape)
+    factors[:, -2] = np.where(travelling, _AGAIN, 0.0)[previous]
+    chosen = choose_fitting(draws, weights, needed, last, room, lessened, factors)
     # If no action fits, one that the end of the clip cuts is chosen; if all would repeat, a repetition.
-    for options in (fresh, weights):
-        none = np.flatnonzero(chosen[:, -1] <= 0)
+    for kept in (lessened.shape[1], banned.shape[1]):
+        none = np.flatnonzero(chosen == NOTHING)
         if len(none):
-            chosen[none] = np.cumsum(options[none], axis=1)
-    return choose(draws, chosen)
-
-
-def reduced(weights: Array, action: Array, factor: Array | float) -> Array:
-    """Multiply the weight of one action in each row [n, actions]; NOTHING changes none."""
-    rows, less = np.arange(len(weights)), weights.copy()
-    less[rows, action] *= np.where(action == NOTHING, 1.0, factor)
-    return less
+            own, unlimited = (lessened[none, :kept], factors[none, :kept]), np.full(len(none), np.inf)
+            chosen[none] = choose_fitting(draws[none], weights[none], needed, last[none], unlimited, *own)
+    return np.maximum(chosen, 0)
 
 
 def speed_of(known: Repertoire, action: Array, leg: Array, style: Array, draws: Array) -> Array:
@@ -572,14 +574,18 @@ def room_of(remaining: Array, left: Array) -> Array:
     return np.where(remaining > 0, remaining - np.maximum(left - 1, 0) * _NEXT_SEGMENT, np.inf)
 
 
-def layer_of(known: Repertoire, weights: Array, base: Columns, tempo: Array, chance: float, draws: Array) -> Columns:
+def layer_of(
+    known: Repertoire, weights: Array, recent: Array, base: Columns, tempo: Array, chance: float, draws: Array
+) -> Columns:
     """Return arm actions as layers over base segments that leave the arms free.
 
     Parameters
     ----------
     known : Repertoire
     weights : float [n, actions]
-        Of all actions; those that cannot be layers are ignored. Recent actions have weight 0.
+        Of all actions; those that cannot be layers are ignored.
+    recent : int [n, k]
+        Actions that are not repeated, or NOTHING.
     base : Columns
         Action, start, end and tempo of the base segments.
     tempo : float [n]
@@ -599,12 +605,10 @@ def layer_of(known: Repertoire, weights: Array, base: Columns, tempo: Array, cha
     first = start + np.where(seated, known.enter[action] / base["tempo"], np.where(walking, 0.0, BEFORE))
     last = base["end"] - np.where(seated, known.exit[action] / base["tempo"], AFTER)
     window = last - first
-    # Only the columns of possible layers, and one that always exists.
-    arms = np.flatnonzero(known.layered | (np.arange(len(known.names)) == known.standing))
-    fits = known.layered[arms] & (known.shortest[arms] <= (window * tempo)[:, None])
-    possible = np.cumsum(np.where(fits, weights[:, arms], 0.0), axis=1)
-    layered = known.host[action] & (draws[:, LayerDraw.WHETHER] < chance) & (possible[:, -1] > 0)
-    chosen = arms[choose(draws[:, LayerDraw.ACTION], possible)]
+    needed = np.where(known.layered, known.shortest, np.inf)[None]
+    kind, factors = np.zeros(len(action), np.int64), np.zeros(recent.shape)
+    chosen = choose_fitting(draws[:, LayerDraw.ACTION], weights, needed, kind, window * tempo, recent, factors)
+    layered = known.host[action] & (draws[:, LayerDraw.WHETHER] < chance) & (chosen != NOTHING)
     target = window * (0.4 + 0.7 * draws[:, LayerDraw.TARGET])
     span, repetitions = span_of(known, chosen, tempo, target, window, draws[:, LayerDraw.REPETITIONS])
     layered &= span <= window
