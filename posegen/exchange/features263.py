@@ -20,7 +20,7 @@ here; the notebook changes the sign of that step, so that joints cannot be recov
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
@@ -80,7 +80,32 @@ def standard_skeleton() -> Skeleton263:
     return Skeleton263(np.sqrt((body_offsets(body)[0, 0].astype(np.float64) ** 2).sum(-1)))
 
 
-def features_of(joints: Array, skeleton: Skeleton263) -> tuple[Array, Array]:
+@dataclass
+class Workspace263:
+    """Arrays in which features are computed, kept for clips of the same length: making them anew takes as long as the features.
+
+    Attributes
+    ----------
+    frames : int
+        Of the clips.
+    arrays : tuple of ndarray
+        The arguments ``given`` to ``columns`` of :func:`posegen.exchange.kernels.features263.fill_clip`.
+    """
+
+    frames: int = field(init=False, default=0)
+    arrays: tuple[Array, ...] = field(init=False, default=())
+
+    def fit(self, frames: int) -> tuple[Array, ...]:
+        """Return the arrays for clips of a number of frames."""
+        if frames != self.frames:
+            given, moved = np.empty((2, len(JOINTS), 3, frames), np.float32)
+            ahead, turns = np.empty((2, frames + 2 * _RADIUS), np.float32), np.empty((2, frames), np.float32)
+            bones, columns = np.empty((len(JOINTS), 4, frames - 1)), np.empty((WIDTH, frames - 1), np.float32)
+            self.frames, self.arrays = frames, (given, moved, ahead, turns, bones, columns)
+        return self.arrays
+
+
+def features_of(joints: Array, skeleton: Skeleton263, workspace: Workspace263 | None = None) -> tuple[Array, Array]:
     """Compute the features of clips of one length.
 
     Parameters
@@ -89,6 +114,8 @@ def features_of(joints: Array, skeleton: Skeleton263) -> tuple[Array, Array]:
         Metres, y up, at 20 frames per second; at least two frames.
     skeleton : Skeleton263
         Bone lengths of the result. The path is scaled by the length of the legs.
+    workspace : Workspace263, optional
+        Kept by the caller between calls, which must not run at the same time.
 
     Returns
     -------
@@ -108,10 +135,7 @@ def features_of(joints: Array, skeleton: Skeleton263) -> tuple[Array, Array]:
     clips, frames = joints.shape[:2]
     places = np.empty((clips, frames, len(JOINTS), 3), np.float32)
     features = np.empty((clips, frames - 1, WIDTH), np.float32)
-    given, moved = np.empty((2, len(JOINTS), 3, frames), np.float32)
-    ahead, turns = np.empty((2, frames + 2 * _RADIUS), np.float32), np.empty((2, frames), np.float32)
-    bones, columns = np.empty((len(JOINTS), 4, frames - 1)), np.empty((WIDTH, frames - 1), np.float32)
-    room, lengths = (given, moved, ahead, turns, bones, columns), skeleton.lengths.astype(np.float32)
+    room, lengths = (workspace or Workspace263()).fit(frames), skeleton.lengths.astype(np.float32)
     for clip in range(clips):
         own = np.ascontiguousarray(joints[clip], np.float32)
         fill_clip(own, lengths, _WEIGHTS, _BONE_AXES, *room, places[clip], features[clip])

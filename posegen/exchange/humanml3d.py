@@ -13,14 +13,20 @@ from typing import Any
 
 from posegen.arrays import Array
 from posegen.exchange.clip import Clip
-from posegen.exchange.features263 import GROUPS, WIDTH, features_of, standard_skeleton
+from posegen.exchange.export_format import Shard
+from posegen.exchange.features263 import GROUPS, WIDTH, Workspace263, features_of, standard_skeleton
 from posegen.exchange.text_motion import features_format, write_lists, write_mean, write_texts
 
 _FEATURES = "new_joint_vecs"
 
 
-def _encode(clip: Clip) -> dict[str, Array]:
-    features, joints = features_of(clip.joints[None], standard_skeleton())
+def write(blocks: Iterator[list[Clip]], shard: Shard) -> dict[str, Any]:
+    """Write the features, joints and texts of clips."""
+    return write_texts(blocks, shard, WIDTH, _FEATURES, partial(_encode, Workspace263()))
+
+
+def _encode(workspace: Workspace263, clip: Clip) -> dict[str, Array]:
+    features, joints = features_of(clip.joints[None], standard_skeleton(), workspace)
     return {_FEATURES: features[0], "new_joints": joints[0, :-1]}
 
 
@@ -37,7 +43,7 @@ def finish(folder: Path, parts: Iterator[Mapping[str, Any]]) -> None:
 FORMAT = features_format(
     "humanml3d",
     "folder of HumanML3D: 263 features, joints, texts with word classes; 20 frames per second",
-    partial(write_texts, width=WIDTH, folder=_FEATURES, encode=_encode),
+    write,
     finish,
     frames=(41, 200),
     frame_bytes=1320,

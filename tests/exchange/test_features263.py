@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from posegen.config.load import load_config
 from posegen.errors import UsageError
-from posegen.exchange.features263 import features_of, joints_of, skeleton_of, standard_skeleton
+from posegen.exchange.features263 import Workspace263, features_of, joints_of, skeleton_of, standard_skeleton
 from posegen.skeleton import PARENTS
 from posegen.synthesis import synthesize
 from tests.exchange.checkouts import checkout
@@ -51,6 +51,13 @@ def test_all_clips_get_the_same_bones(joints: NDArray[np.float32]) -> None:
     assert skeleton.leg == pytest.approx(1.7 * 0.48, abs=0.06)
     np.testing.assert_allclose(places[:, 0, 0, [0, 2]], 0, atol=1e-6)
     np.testing.assert_allclose(places[..., 1].min(axis=(1, 2)), 0, atol=1e-6)
+
+
+def test_a_kept_workspace_changes_nothing(joints: NDArray[np.float32]) -> None:
+    skeleton, workspace = standard_skeleton(), Workspace263()
+    for clips in (joints[:1], joints[1:2], joints[:1, :40], joints[2:3]):
+        for one, kept in zip(features_of(clips, skeleton), features_of(clips, skeleton, workspace), strict=True):
+            assert one.tobytes() == kept.tobytes()
 
 
 def test_one_frame_is_refused(joints: NDArray[np.float32]) -> None:
