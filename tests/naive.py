@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.checks import paths
 from posegen.checks.capsules import PARTS
+from posegen.constants import DEGREES, SHAPES
 from posegen.library.channels import CHANNELS
 from posegen.motion.library_tables import CYCLE, FLOOR, SEAT
 from posegen.scene import LEFT
@@ -472,6 +474,74 @@ def arc_length(spectrum: Array, frequencies: Array, threshold: float) -> float:
     return -float(np.hypot(across, np.diff(scaled[kept])).sum())
 
 
+def choose_fitting(draw: float, weights: Array, fits: Array, lessened: Array, factors: Array) -> int:
+    """Index chosen by a draw among the choices that fit, or -1."""
+    weights = weights * fits
+    for choice, factor in zip(lessened, factors, strict=True):
+        weights[choice] *= factor if choice >= 0 else 1.0
+    total = np.cumsum(weights)
+    return int(np.argmax(total > draw * total[-1])) if total[-1] > 0 else -1
+
+
+def path_shapes(hips: Array, pelvis: Array, fps: float) -> Array:
+    """Shapes of the path of a pelvis [frames, 2], with the vectors [frames, 2] from the right hip to the left one."""
+    shapes = dict.fromkeys(SHAPES, False)
+    if len(hips) < paths.SHORTEST * fps:
+        return np.array(list(shapes.values()))
+    heading = path_headings(hips)
+    steps = pelvis[1:] - pelvis[:-1]
+    length = float(np.cumsum(np.sqrt(steps[:, 0] * steps[:, 0] + steps[:, 1] * steps[:, 1]))[-1])
+    way = pelvis[-1] - pelvis[0]
+    size = float(np.sqrt(way[0] * way[0] + way[1] * way[1]))
+    closed = size < paths.CLOSED * length
+    narrow = is_narrow(pelvis, hips[0])
+    end, middle = float(heading[-1]), float(heading[len(heading) // 2])
+    for side, sign in (("left", 1.0), ("right", -1.0)):
+        even = 90.0 < sign * middle < 270.0
+        shapes[f"{side}_circle"] = closed and even and not narrow and paths.ROUND[0] < sign * end < paths.ROUND[1]
+        # Across the initial heading, to the left, and along it.
+        one = hips[0] / max(np.sqrt(hips[0, 0] * hips[0, 0] + hips[0, 1] * hips[0, 1]), paths.SMALLEST)
+        aside, ahead = sign * float(way[0] * one[0] + way[1] * one[1]), float(way[1] * one[0] - way[0] * one[1])
+        late = sign * heading[len(heading) // 2 :]
+        steady = bool((late > paths.DIAGONAL[0]).all() and (late < paths.DIAGONAL[1]).all())
+        shapes[f"{side}_diagonal"] = steady and 0.35 * ahead < aside < 1.8 * ahead
+    loops = max(float(heading.max()), -float(heading.min()))
+    shapes["figure_eight"] = closed and loops > paths.LOOP and abs(end) < paths.RESIDUE
+    shapes["zigzag"] = not closed and loops < paths.BACK and path_swings(heading) >= 3
+    around = np.abs(heading - 360.0 * np.rint(heading / 360.0))
+    turned = bool((around < paths.AHEAD).mean() > paths.SHARE and (around > paths.BACK).mean() > paths.SHARE)
+    shapes["back_and_forth"] = turned and size < 0.6 * length and not shapes["figure_eight"] and narrow
+    return np.array(list(shapes.values()))
+
+
+def path_headings(hips: Array) -> Array:
+    """Return the heading relative to the first frame in degrees, left positive, whole turns included."""
+    size = np.maximum(np.sqrt(hips[:, 0] * hips[:, 0] + hips[:, 1] * hips[:, 1]), paths.SMALLEST)
+    x, z = hips[:, 0] / size, hips[:, 1] / size
+    # A frame turns by few degrees: arcsine by its series, as in posegen.checks.evidence.
+    s = z[:-1] * x[1:] - x[:-1] * z[1:]
+    return np.concatenate([[0.0], np.cumsum(s + s * s * s / 6.0)]) * DEGREES
+
+
+def path_swings(heading: Array) -> int:
+    """Count the changes of heading by more than paths.SWING degrees, each in the other direction than the one before."""
+    count, low, high, sense = 0, heading[0], heading[0], 0
+    for value in heading.tolist():
+        low, high = min(low, value), max(high, value)
+        if sense >= 0 and value < high - paths.SWING:
+            count, sense, low, high = count + 1, -1, value, value
+        elif sense <= 0 and value > low + paths.SWING:
+            count, sense, low, high = count + 1, 1, value, value
+    return count
+
+
+def is_narrow(pelvis: Array, left: Array) -> bool:
+    """Return whether a path extends less to the sides than ahead; `left` is the first vector of the hips."""
+    aside = pelvis[:, 0] * left[0] + pelvis[:, 1] * left[1]
+    ahead = pelvis[:, 1] * left[0] - pelvis[:, 0] * left[1]
+    return bool(aside.max() - aside.min() < 0.8 * (ahead.max() - ahead.min()))
+
+
 ORACLES: dict[str, Callable[..., Any]] = {
     "posegen.motion.trigonometry.cos_turns": cos_turns,
     "posegen.motion.trigonometry.sin_turns": sin_turns,
@@ -511,6 +581,10 @@ ORACLES: dict[str, Callable[..., Any]] = {
     "posegen.checks.evidence.distance": signal,
     "posegen.checks.evidence.limb_signal": signal,
     "posegen.checks.evidence.fill_signal": signal,
+    "posegen.checks.paths.fill_headings": path_shapes,
+    "posegen.checks.paths.count_swings": path_shapes,
+    "posegen.checks.paths.spread_along": path_shapes,
+    "posegen.checks.paths.fill_shapes": path_shapes,
     "posegen.evaluation.kernels.bodies.fill_filtered": np.convolve,
     "posegen.evaluation.kernels.bodies.fill_jerk": np.diff,
     "posegen.evaluation.kernels.bodies.fill_soles": sole_points,
@@ -527,5 +601,6 @@ ORACLES: dict[str, Callable[..., Any]] = {
     "posegen.hashing._make_plain": canonical,
     "posegen.randomness._block": philox,
     "posegen.randomness._fill_blocks": philox,
+    "posegen.randomness._fill_choices": choose_fitting,
 }
 """Oracle of each kernel that has one; parts of a kernel share its oracle."""

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posegen.randomness import Stream, choose, integers, normal, philox_kernel, uniform
+from posegen.randomness import Stream, choose, choose_fitting, integers, normal, philox_kernel, uniform
+from tests import naive
 from tests.naive import philox
 
 WORD = st.integers(0, 2**32 - 1)
@@ -137,6 +138,20 @@ def test_integers_stay_within(low, span, draw):
 def test_both_ends_are_drawn():
     drawn = integers(uniform(0, np.arange(1000), Stream.ACTORS, 1), 2, 4)
     assert set(drawn.ravel().tolist()) == {2, 3, 4}
+
+
+def test_a_fitting_choice_is_that_of_the_oracle():
+    rng = np.random.default_rng(8)
+    n, choices = 200, 9
+    weights, needed = rng.random((n, choices)) * (rng.random((n, choices)) < 0.5), rng.random((2, choices))
+    draws, room, kind = rng.random(n), rng.random(n), rng.integers(0, 2, n)
+    draws[:40] = 1 - 2.0**-32
+    lessened, factors = rng.integers(-1, choices, (n, 2)), rng.choice([0.0, 0.3], (n, 2))
+    found = choose_fitting(draws, weights, needed, kind, room, lessened, factors)
+    fits = needed[kind] <= room[:, None]
+    alone = list(map(naive.choose_fitting, draws, weights, fits, lessened, factors))
+    assert found.tolist() == alone
+    assert {-1, 0, choices - 1} <= set(alone)
 
 
 @pytest.mark.parametrize("wrong", [{"attempt": 256}, {"attempt": [-1]}, {"substream": -1}, {"seed": -1}, {"seed": 2**64}])

@@ -137,9 +137,7 @@ def actor_phrases(wording: Wording, actor: Actor, style: str, pick: int) -> list
     return found or [(grammar.nothing[pick % len(grammar.nothing)], "", 0, "", [])]
 
 
-def _continues(
-    claims: Sequence[tuple[str, str]], before: Sequence[tuple[str, str]], inputs: CaptionInputs, row: int
-) -> bool:
+def _continues(claims: Sequence[tuple[str, str]], before: Sequence[tuple[str, str]], inputs: CaptionInputs, row: int) -> bool:
     """Return whether an event is worded as the continuation of the same action, of which claims were made just `before`."""
     if inputs.during[row] >= 0 or claims == before:
         return bool(inputs.during[row] < 0)

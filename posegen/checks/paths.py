@@ -6,23 +6,29 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.constants import DEGREES, SHAPES
+from posegen.kernels import Scalar, kernel
 
-_SHORTEST = 2.0
+SHORTEST = 2.0
 """Seconds of the shortest interval in which a path is searched."""
-_ROUND = (290.0, 440.0)
+ROUND = (290.0, 440.0)
 """Degrees of the turn in a circle."""
-_LOOP, _RESIDUE = 250.0, 110.0
+LOOP, RESIDUE = 250.0, 110.0
 """Least degrees of the first loop of a figure of eight, and most degrees of the whole turn."""
-_CLOSED = 0.3
+CLOSED = 0.3
 """Most distance between the ends of a closed path, as a share of its length."""
-_SWING = 45.0
+SWING = 45.0
 """Least degrees of each change of direction in a zigzag."""
-_AHEAD, _BACK, _SHARE = 45.0, 135.0, 0.22
+AHEAD, BACK, SHARE = 45.0, 135.0, 0.22
 """Degrees within which a heading is ahead, from which it is back, and the least share of the time of each."""
-_DIAGONAL = (22.0, 68.0)
+DIAGONAL = (22.0, 68.0)
 """Degrees of a diagonal from the initial heading."""
-_SMALLEST = 1e-9
+SMALLEST = 1e-9
 """Metres; an absent body has no heading."""
+
+
+_CIRCLES = SHAPES.index("left_circle"), SHAPES.index("right_circle")
+_DIAGONALS = SHAPES.index("left_diagonal"), SHAPES.index("right_diagonal")
+_EIGHT, _ZIGZAG, _BACK_AND_FORTH = (SHAPES.index(name) for name in ("figure_eight", "zigzag", "back_and_forth"))
 
 
 def path_shapes(hips: Array, pelvis: Array, fps: float) -> Array:
@@ -42,62 +48,85 @@ def path_shapes(hips: Array, pelvis: Array, fps: float) -> Array:
     bool [len(SHAPES)]
         In the order of :data:`posegen.constants.SHAPES`.
     """
-    shapes = dict.fromkeys(SHAPES, False)
-    if len(hips) < _SHORTEST * fps:
-        return np.array(list(shapes.values()))
-    heading = _headings(hips)
-    steps = pelvis[1:] - pelvis[:-1]
-    length = float(np.cumsum(np.sqrt(steps[:, 0] * steps[:, 0] + steps[:, 1] * steps[:, 1]))[-1])
-    way = pelvis[-1] - pelvis[0]
-    size = float(np.sqrt(way[0] * way[0] + way[1] * way[1]))
-    closed = size < _CLOSED * length
-    narrow = _is_narrow(pelvis, hips[0])
-    end, middle = float(heading[-1]), float(heading[len(heading) // 2])
-    for side, sign in (("left", 1.0), ("right", -1.0)):
-        even = 90.0 < sign * middle < 270.0
-        shapes[f"{side}_circle"] = closed and even and not narrow and _ROUND[0] < sign * end < _ROUND[1]
-        # Across the initial heading, to the left, and along it.
-        one = hips[0] / max(np.sqrt(hips[0, 0] * hips[0, 0] + hips[0, 1] * hips[0, 1]), _SMALLEST)
-        aside, ahead = sign * float(way[0] * one[0] + way[1] * one[1]), float(way[1] * one[0] - way[0] * one[1])
-        late = sign * heading[len(heading) // 2 :]
-        steady = bool((late > _DIAGONAL[0]).all() and (late < _DIAGONAL[1]).all())
-        shapes[f"{side}_diagonal"] = steady and 0.35 * ahead < aside < 1.8 * ahead
-    loops = max(float(heading.max()), -float(heading.min()))
-    shapes["figure_eight"] = closed and loops > _LOOP and abs(end) < _RESIDUE
-    shapes["zigzag"] = not closed and loops < _BACK and _swings(heading) >= 3
-    around = np.abs(heading - 360.0 * np.rint(heading / 360.0))
-    turned = bool((around < _AHEAD).mean() > _SHARE and (around > _BACK).mean() > _SHARE)
-    shapes["back_and_forth"] = turned and size < 0.6 * length and not shapes["figure_eight"] and narrow
-    return np.array(list(shapes.values()))
+    shapes = np.zeros(len(SHAPES), bool)
+    if len(hips) >= SHORTEST * fps:
+        hips, pelvis = (np.ascontiguousarray(values, np.float64) for values in (hips, pelvis))
+        fill_shapes(hips, pelvis, np.empty(len(hips)), shapes)
+    return shapes
 
 
-def _headings(hips: Array) -> Array:
-    """Return the heading relative to the first frame in degrees, left positive, whole turns included."""
-    size = np.maximum(np.sqrt(hips[:, 0] * hips[:, 0] + hips[:, 1] * hips[:, 1]), _SMALLEST)
-    x, z = hips[:, 0] / size, hips[:, 1] / size
-    # A frame turns by few degrees: arcsine by its series, as in posegen.checks.evidence.
-    s = z[:-1] * x[1:] - x[:-1] * z[1:]
-    return np.concatenate([[0.0], np.cumsum(s + s * s * s / 6.0)]) * DEGREES
+@kernel
+def fill_headings(hips: Array, heading: Array) -> None:
+    """Compute the heading relative to the first frame in degrees, left positive, whole turns included."""
+    x, z, turned = 0.0, 0.0, 0.0
+    for f in range(len(hips)):
+        size = max(np.sqrt(hips[f, 0] * hips[f, 0] + hips[f, 1] * hips[f, 1]), SMALLEST)
+        next_x, next_z = hips[f, 0] / size, hips[f, 1] / size
+        # A frame turns by few degrees: arcsine by its series, as in posegen.checks.evidence.
+        s = z * next_x - x * next_z
+        turned += s + s * s * s / 6.0
+        heading[f] = turned * DEGREES
+        x, z = next_x, next_z
 
 
-def _swings(heading: Array) -> int:
-    """Count the changes of heading by more than _SWING degrees, each in the other direction than the one before."""
+@kernel
+def count_swings(heading: Array) -> int:
+    """Count the changes of heading by more than SWING degrees, each in the other direction than the one before."""
     count, low, high, sense = 0, heading[0], heading[0], 0
-    for value in heading.tolist():
+    for value in heading:
         low, high = min(low, value), max(high, value)
-        if sense >= 0 and value < high - _SWING:
-            count, sense, low, high = count + 1, -1, value, value
-        elif sense <= 0 and value > low + _SWING:
-            count, sense, low, high = count + 1, 1, value, value
-        elif sense > 0:
-            low = value if value > high else low
-        elif sense < 0:
-            high = value if value < low else high
+        to_right, to_left = sense >= 0 and value < high - SWING, sense <= 0 and value > low + SWING
+        if to_right or to_left:
+            count, sense, low, high = count + 1, -1 if to_right else 1, value, value
     return count
 
 
-def _is_narrow(pelvis: Array, left: Array) -> bool:
-    """Return whether a path extends less to the sides than ahead; `left` is the first vector of the hips."""
-    aside = pelvis[:, 0] * left[0] + pelvis[:, 1] * left[1]
-    ahead = pelvis[:, 1] * left[0] - pelvis[:, 0] * left[1]
-    return bool(aside.max() - aside.min() < 0.8 * (ahead.max() - ahead.min()))
+@kernel
+def spread_along(points: Array, x: Scalar, z: Scalar) -> Scalar:
+    """Return the extent of points [n, 2] along a vector, times its length."""
+    least, most = np.inf, -np.inf
+    for i in range(len(points)):
+        along = points[i, 0] * x + points[i, 1] * z
+        least, most = min(least, along), max(most, along)
+    return most - least
+
+
+@kernel
+def fill_shapes(hips: Array, pelvis: Array, heading: Array, shapes: Array) -> None:
+    """Compute :func:`path_shapes` of a path that is long enough; `heading` is scratch, float64 [frames]."""
+    frames, half = len(hips), len(hips) // 2
+    fill_headings(hips, heading)
+    length, ahead_share, back_share = 0.0, 0, 0
+    lowest, highest, late_low, late_high = np.inf, -np.inf, np.inf, -np.inf
+    for f in range(frames):
+        if f > 0:
+            x, z = pelvis[f, 0] - pelvis[f - 1, 0], pelvis[f, 1] - pelvis[f - 1, 1]
+            length += np.sqrt(x * x + z * z)
+        lowest, highest = min(lowest, heading[f]), max(highest, heading[f])
+        if f >= half:
+            late_low, late_high = min(late_low, heading[f]), max(late_high, heading[f])
+        around = abs(heading[f] - 360.0 * np.rint(heading[f] / 360.0))
+        ahead_share += around < AHEAD
+        back_share += around > BACK
+    way_x, way_z = pelvis[-1, 0] - pelvis[0, 0], pelvis[-1, 1] - pelvis[0, 1]
+    size = np.sqrt(way_x * way_x + way_z * way_z)
+    closed = size < CLOSED * length
+    left_x, left_z = hips[0, 0], hips[0, 1]
+    # Narrow paths extend less to the sides than ahead.
+    narrow = spread_along(pelvis, left_x, left_z) < 0.8 * spread_along(pelvis, -left_z, left_x)
+    # Across the initial heading, to the left, and along it.
+    unit = max(np.sqrt(left_x * left_x + left_z * left_z), SMALLEST)
+    left_x, left_z = left_x / unit, left_z / unit
+    aside, ahead = way_x * left_x + way_z * left_z, way_z * left_x - way_x * left_z
+    for side in range(2):
+        sign = 1.0 - 2.0 * side
+        even = 90.0 < sign * heading[half] < 270.0
+        shapes[_CIRCLES[side]] = closed and even and not narrow and ROUND[0] < sign * heading[-1] < ROUND[1]
+        low, high = (late_low, late_high) if side == 0 else (-late_high, -late_low)
+        steady = low > DIAGONAL[0] and high < DIAGONAL[1]
+        shapes[_DIAGONALS[side]] = steady and 0.35 * ahead < sign * aside < 1.8 * ahead
+    loops = max(highest, -lowest)
+    shapes[_EIGHT] = closed and loops > LOOP and abs(heading[-1]) < RESIDUE
+    shapes[_ZIGZAG] = not closed and loops < BACK and count_swings(heading) >= 3
+    turned = ahead_share / frames > SHARE and back_share / frames > SHARE
+    shapes[_BACK_AND_FORTH] = turned and size < 0.6 * length and not shapes[_EIGHT] and narrow

@@ -96,6 +96,19 @@ def test_a_path_has_its_shape_and_no_other(name):
     assert found == ([name] if name in SHAPES else [])
 
 
+def test_shapes_are_those_of_the_oracle():
+    rng = np.random.default_rng(6)
+    found = []
+    for name in 30 * list(WAYS):
+        hips, pelvis = walked(
+            [(int(frames * rng.uniform(0.6, 1.4)), degrees * rng.uniform(0.6, 1.4)) for frames, degrees in WAYS[name]]
+        )
+        pelvis = pelvis * rng.uniform(0.7, 1.0, 2)
+        found.append(path_shapes(hips, pelvis, 25))
+        assert found[-1].tolist() == naive.path_shapes(hips, pelvis, 25).tolist()
+    assert np.any(found, axis=0).all()
+
+
 def test_a_walk_that_does_not_return_is_no_circle():
     hips, pelvis = walked(WAYS["left_circle"])
     assert not path_shapes(hips, pelvis + np.linspace(0, 5, len(pelvis))[:, None], 25).any()
