@@ -51,6 +51,7 @@ for _axis, _joints in _AXES.items():
 _SMOOTHING, _RADIUS = 20.0, 80
 _WEIGHTS = np.exp(-0.5 * (np.arange(-_RADIUS, _RADIUS + 1) / _SMOOTHING) ** 2)
 _WEIGHTS = (_WEIGHTS / _WEIGHTS.sum()).astype(np.float32)
+_Room = tuple[Array, Array, Array, Array, Array, Array]
 
 
 @dataclass(frozen=True)
@@ -88,16 +89,16 @@ class Workspace263:
     ----------
     frames : int
         Of the clips.
-    arrays : tuple of ndarray
+    arrays : tuple of ndarray, or None
         The arguments ``given`` to ``columns`` of :func:`posegen.exchange.kernels.features263.fill_clip`.
     """
 
     frames: int = field(init=False, default=0)
-    arrays: tuple[Array, ...] = field(init=False, default=())
+    arrays: _Room | None = field(init=False, default=None)
 
-    def fit(self, frames: int) -> tuple[Array, ...]:
+    def fit(self, frames: int) -> _Room:
         """Return the arrays for clips of a number of frames."""
-        if frames != self.frames:
+        if self.arrays is None or frames != self.frames:
             given, moved = np.empty((2, len(JOINTS), 3, frames), np.float32)
             ahead, turns = np.empty((2, frames + 2 * _RADIUS), np.float32), np.empty((2, frames), np.float32)
             bones, columns = np.empty((len(JOINTS), 4, frames - 1)), np.empty((WIDTH, frames - 1), np.float32)
