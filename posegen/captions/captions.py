@@ -225,12 +225,12 @@ def _narrative(grammar: Grammar, choice: Sequence[int], actor: Actor, phrases: S
     tense = drawn if drawn < tenses else 0
     openings = grammar.openings(tense, theme, choice[PLACE])
     frame = openings[choice[TEMPLATE] % len(openings)]
+    follow, last = grammar.continuations(tense, who)
     text, at, number = "", 0, 0
     while at < len(phrases):
         group = phrases[at : at + 1 + (joining >> number) % 2]
         if at:
-            last = number > 1 and at + 1 == len(phrases) and actor.complete
-            frames = grammar.continuations(tense, who, "last" if last else "next")
+            frames = last if number > 1 and at + 1 == len(phrases) and actor.complete else follow
             frame = frames[(subject + 5 * number) % len(frames)]
             text += " "
         text += fill_frame(grammar, frame, group, joining + at)

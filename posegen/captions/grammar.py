@@ -340,11 +340,15 @@ class Grammar:
         compiled = [(compile_frame(template, self.forms), "{subject}" in template) for template in self.words[kind]]
         return [(frame, named) for frame, named in compiled if several or frame.second < 0]
 
-    def _continuations(self, tense: int, who: str, part: str) -> list[Frame]:
-        """Return the templates of a narrative's sentences after the first: the ``next`` ones or the ``last`` one."""
+    def _continuations(self, tense: int, who: str) -> tuple[list[Frame], list[Frame]]:
+        """Return the templates of a narrative's sentences after the first: the next ones, and the last one."""
         words = self.words["narrative"]["tenses"][tense]
-        texts = [text.replace("{again}", again) for again in words["again"][who] for text in words[part]]
-        return [compile_frame(capitalized(text), self.forms) for text in texts]
+
+        def compiled(part: str) -> list[Frame]:
+            texts = [text.replace("{again}", again) for again in words["again"][who] for text in words[part]]
+            return [compile_frame(capitalized(text), self.forms) for text in texts]
+
+        return compiled("next"), compiled("last")
 
     def _compile_openings(self, tense: int, place: str) -> list[Frame]:
         words = self.words["narrative"]["tenses"][tense]["open" if place else "placeless"]

@@ -149,6 +149,8 @@ def _continues(claims: Sequence[tuple[str, str]], before: Sequence[tuple[str, st
 def fill_frame(grammar: Grammar, frame: Frame, phrases: Sequence[Phrase], offset: int | None) -> str:
     """Return one sentence of all phrases, joined as by :func:`join_phrases`."""
     head, first, middle, second, tail = frame
+    if len(phrases) == 1:
+        return head + phrases[0][0][first] + phrases[0][1] + tail
     if second < 0:
         return head + join_phrases(grammar, phrases, first, offset) + tail
     alone = head + phrases[0][0][first] + phrases[0][1] + middle
