@@ -3,8 +3,9 @@
 Time on the clock depends on the disk, and on what else runs: its ratio was 1.7 and 5.8 within minutes. Beside writing
 alone, an export took 2.9 times as long on one machine, and 4.8 times on another whose calls of the system are quicker.
 
-On ext4, new files take longer for some minutes after many were deleted, since the file system does not use their numbers again so
-soon: .2 to .5 ms of system time for a clip of humanml3d became .8 to 1.5 ms. Measure rates in new folders, and delete at the end.
+On ext4, new files take longer for some minutes after many were deleted, since the file system does not use their numbers
+again so soon: .2 to .5 ms of system time for a clip of humanml3d became .8 to 1.5 ms. Measure rates in new folders, and delete
+at the end.
 """
 
 from __future__ import annotations
