@@ -40,20 +40,19 @@ class Planned:
 
 
 FEW = ("checks.times=1", "checks.clips=512")
-PLAIN = (*FEW, "machine.compile=false")
 RUNS = (
-    Planned("text", "gpu", 60, 70, options=PLAIN),
-    Planned("identity", "gpu", 100, 40, options=PLAIN),
-    Planned("attribute", "gpu", 100, 40, options=PLAIN),
-    Planned("retrieval", "gpu-max", 40, 60, options=PLAIN),
-    Planned("motion", "gpu-max", 40, 60, options=PLAIN),
-    Planned("identity", "gpu-max", 40, 60, options=PLAIN),
-    Planned("attribute", "gpu-max", 40, 60, options=PLAIN),
-    Planned("text", "gpu-max", 20, 105, options=PLAIN),
-    Planned("action", "gpu", 100, 35, options=(*PLAIN, "machine.precision=32-true")),
-    Planned("action", "gpu-16gb", 100, 35, options=(*PLAIN, "machine.precision=16-mixed")),
+    Planned("text", "gpu", 60, 70, options=FEW),
+    Planned("identity", "gpu", 100, 40, options=FEW),
+    Planned("attribute", "gpu", 100, 40, options=FEW),
+    Planned("retrieval", "gpu-max", 40, 60, options=FEW),
+    Planned("motion", "gpu-max", 40, 60, options=FEW),
+    Planned("identity", "gpu-max", 40, 60, options=FEW),
+    Planned("attribute", "gpu-max", 40, 60, options=FEW),
+    Planned("text", "gpu-max", 20, 105, options=FEW),
+    Planned("action", "gpu", 100, 35, options=(*FEW, "machine.precision=32-true")),
+    Planned("action", "gpu-16gb", 100, 35, options=(*FEW, "machine.precision=16-mixed")),
     Planned("action", "gpu", 200, 155, options=(*FEW, "machine.compile=true", "machine.precision=bf16-mixed")),
-    Planned("motion", "gpu", 1200, 320, stream=True, options=PLAIN),
+    Planned("motion", "gpu", 1200, 320, stream=True, options=FEW),
 )
 
 

@@ -73,21 +73,24 @@ def test_phases_of_some_steps_wait_for_the_device() -> None:
     assert times.seconds < 0.02, "the usual step does not wait"
 
 
-def test_bursts_of_waiting_are_counted() -> None:
-    """Ten of forty steps wait 30 ms for data, and none of those that are split into phases."""
+def test_bursts_of_waiting_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each fourth step waits 30 ms for data, and none of those that are split into phases; all compute 5 ms."""
+    clock = [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
     timer = StepTimer()
     timer.wait = lambda: None
     for step in range(40):
-        time.sleep(0.03 * (step % 4 == 0))
+        clock[0] += 0.03 * (step % 4 == 0)
         timer.end_phase("data")
-        time.sleep(0.005)
+        clock[0] += 0.005
         for phase in ("forward", "backward", "optimiser"):
             timer.end_phase(phase)
         timer.end_step()
-    times = timer.times()
+    times, waiting = timer.times(), 0.03 * 9 / 37  # the first three steps do not count
     assert times is not None
-    assert 0.45 < times.shares["data"] < 0.7, "7.3 of 12.4 ms"
-    assert times.mean > 1.8 * times.seconds, "the median does not show them"
+    assert times.shares["data"] == pytest.approx(waiting / (waiting + 0.005))
+    assert times.mean == pytest.approx(waiting + 0.005)
+    assert times.seconds == pytest.approx(0.005), "the median does not show them"
 
 
 def test_attention_is_restored() -> None:
