@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,8 +37,9 @@ SERIES = 4
 _LEVEL_FOREARM = 60
 """Degrees of elbow flexion from which a hand of an idle posture may be as high as the one that performs an action above it."""
 _USED_RANGE, _USUAL_BEND = 0.8, JOINT_LIMITS["ankle_dorsiflexion"][1]
+_NUMBERS = {name: number for number, name in enumerate(CHANNELS)}
 _FOOT = tuple(f"{side}_{c}" for side in ("left", "right") for c in (*FOOT_PLACE, "foot_pitch"))
-_FOOT_CHANNELS = tuple(CHANNELS.index(name) for name in _FOOT)
+_FOOT_CHANNELS = [_NUMBERS[name] for name in _FOOT]
 _LEG = ("hip", "knee", "ankle", "foot")
 _FLIPPED = {
     "root_lateral",
@@ -161,19 +162,16 @@ class ActionTables(NamedTuple):
     gaits: Gaits
 
 
-def _resolve(values: Mapping[str, Any], near: str) -> dict[str, Any]:
-    """Return the values by left and right channel names; `near` is the side that performs the action."""
-    far = "right" if near == "left" else "left"
-    out: dict[str, Any] = {}
-    for name, value in values.items():
-        word, _, rest = name.partition("_")
-        if word == "both":
-            out[f"left_{rest}"] = out[f"right_{rest}"] = value
-        elif word in ("near", "far"):
-            out[f"{near if word == 'near' else far}_{rest}"] = value
-        else:
-            out[name] = value
-    return out
+@cache
+def _channels(name: str, near: str) -> tuple[tuple[int, float, int], ...]:
+    """Return the channels that a value of an action sets: index, sign and unit; `near` is the side that performs the action."""
+    word, _, rest = name.partition("_")
+    names: tuple[str, ...] = (name,)
+    if word in ("near", "far", "both"):
+        far = "right" if near == "left" else "left"
+        names = tuple(f"{side}_{rest}" for side in {"near": (near,), "far": (far,), "both": ("left", "right")}[word])
+    signs = [-1.0 if near == "right" and each in _FLIPPED else 1.0 for each in names]
+    return tuple((_NUMBERS[each], sign, _whole(each)) for each, sign in zip(names, signs, strict=True))
 
 
 def _whole(name: str) -> int:
@@ -181,16 +179,12 @@ def _whole(name: str) -> int:
     return 1 if name.startswith("root_") or name.endswith(FOOT_PLACE) or "_hand_" in name else 360
 
 
-def _sign(name: str, near: str) -> float:
-    return -1.0 if near == "right" and name in _FLIPPED else 1.0
-
-
 def _row(values: Mapping[str, float], near: str) -> tuple[Array, Array]:
     row, given = np.zeros(len(CHANNELS)), np.zeros(len(CHANNELS), bool)
-    for name, value in _resolve(values, near).items():
-        c = CHANNELS.index(name)
-        row[c] = value * _sign(name, near) / _whole(name)
-        given[c] = True
+    for name, value in values.items():
+        for c, sign, whole in _channels(name, near):
+            row[c] = value * sign / whole
+            given[c] = True
     return row, given
 
 
@@ -280,17 +274,17 @@ def _open_ends(action: Action, places: bool) -> tuple[bool, bool]:
 
 
 def _series(action: Action, near: str) -> list[tuple[int, Array, Array]]:
-    rows = []
-    for channel, harmonics in _resolve(action.harmonics, near).items():
-        cosines, sines = np.zeros(SERIES), np.zeros(SERIES)
-        cosines[: len(harmonics.cos)] = harmonics.cos
-        sines[: len(harmonics.sin)] = harmonics.sin
-        side = channel.partition("_")[0]
-        if action.gait and (side if side in ("left", "right") else near) == "right":
-            cosines, sines = half_cycle_later(cosines), half_cycle_later(sines)
-        unit = _sign(channel, near) / _whole(channel)
-        rows.append((CHANNELS.index(channel), cosines * unit, sines * unit))
-    return rows
+    rows = {}
+    for name, harmonics in action.harmonics.items():
+        for c, sign, whole in _channels(name, near):
+            cosines, sines = np.zeros(SERIES), np.zeros(SERIES)
+            cosines[: len(harmonics.cos)] = harmonics.cos
+            sines[: len(harmonics.sin)] = harmonics.sin
+            side = CHANNELS[c].partition("_")[0]
+            if action.gait and (side if side in ("left", "right") else near) == "right":
+                cosines, sines = half_cycle_later(cosines), half_cycle_later(sines)
+            rows[c] = (c, cosines * (sign / whole), sines * (sign / whole))
+    return list(rows.values())
 
 
 def _owned(action: Action, near: str, used: Array) -> tuple[Array, Array]:
@@ -299,7 +293,7 @@ def _owned(action: Action, near: str, used: Array) -> tuple[Array, Array]:
     owned = np.zeros(len(CHANNELS), bool)
     for part in sorted(parts & set(_PART_CHANNELS)):
         for name in _PART_CHANNELS[part]:
-            c = CHANNELS.index(name)
+            c = _NUMBERS[name]
             owned[c] = used[c] or part.endswith("arm")
     return owned, np.array([p in parts for p in PARTS])
 
@@ -394,7 +388,8 @@ def library_tables(library: Library) -> ActionTables:
         intervals=np.asarray(lists.intervals, np.float64).reshape(-1, 4),
         travel=np.asarray(lists.travel, np.float64).reshape(-1, 4),
         gaits=gait_tables(),
-        **{name: np.stack([row[name] for row in rows]) for name in rows[0]},
+        numbers=np.array([row["numbers"] for row in rows], ACTION),
+        **{name: np.array([row[name] for row in rows]) for name in rows[0] if name != "numbers"},
     )
 
 
@@ -431,24 +426,23 @@ def _add_rows(lists: _Lists, a: int, action: Action, near: str) -> None:
     lists.offsets.append(_offsets(action.offsets, near))
     flight, begin, again = (*action.flight, 0.0)[:3] if action.flight else (0.0, 0.0, 0.0)
     end = begin + (flight / action.cycle if action.cycle else 0.0)
-    guided = PLACED if any(used[CHANNELS.index(name)] for name in _FOOT) else RETURNED if action.lifts else 0
+    places = bool(used[_FOOT_CHANNELS].any())
+    guided = PLACED if places else RETURNED if action.lifts else 0
     gait = GAITS[action.gait]
-    kind = (SUPPORTS[action.support], gait, guided, *_open_ends(action, bool(used[list(_FOOT_CHANNELS)].any())))
+    kind = (SUPPORTS[action.support], gait, guided, *_open_ends(action, places))
     ranges = [edge for first, last in zip(firsts, lists.lengths(), strict=True) for edge in (first, last)]
     owned, parts = _owned(action, near, used)
     hands = [ANCHORS.index(a) for a in (action.anchors.near, action.anchors.far)]
+    numbers = (action.enter, action.exit, flight, begin, end, again, *kind, *ranges, action.cycle, a, _bend(action), drawn)
     lists.rows.append(
         {
-            "numbers": np.array(
-                (action.enter, action.exit, flight, begin, end, again, *kind, *ranges, action.cycle, a, _bend(action), drawn),
-                ACTION,
-            ),
+            "numbers": numbers,
             "pose": pose,
             "used": used,
             "owned": owned,
-            "anchors": np.array(hands if near == "left" else hands[::-1], np.int64),
+            "anchors": hands if near == "left" else hands[::-1],
             "parts": parts,
-            "stride": np.array(stride_parameters(action, gait, near), np.float64),
+            "stride": stride_parameters(action, gait, near),
             "held": _held(action, near),
             "limits": _limits(action),
         }
