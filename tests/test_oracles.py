@@ -39,6 +39,10 @@ WITHOUT_ORACLE = {
         "_turn_bone _fill_rotations add_moments",
         CALLER: "fill_clip",
     },
+    "posegen.fields.kernels.rotation": {
+        TOGETHER: "fill_rotations lateral rigid_axes frame between product applied inverse across",
+        TRIVIAL: "unit cross dot plus minus scaled vector axes_of",
+    },
     "posegen.hashing": {TRIVIAL: "_count_odd_bits"},
     "posegen.motion.arms": {
         CALLER: "place_hand clear_thighs",

@@ -24,37 +24,11 @@ import numpy as np
 from posegen.arrays import Array
 from posegen.bodies import body_offsets
 from posegen.fields.field import DerivedField, FieldArray, Sequences
-from posegen.fields.vectors import (
-    Rotation,
-    Vector,
-    across,
-    angle,
-    applied,
-    between,
-    cross,
-    frame,
-    inverse,
-    product,
-    stacked,
-    unit,
-    vector,
-)
+from posegen.fields.kernels.rotation import fill_rotations
+from posegen.fields.vectors import angle
 from posegen.planning.population import persons
 from posegen.scene import Persons
 from posegen.skeleton import JOINTS, PARENTS
-
-Places = dict[str, Vector]
-
-_WEAK = 0.08
-"""Weight of the reference direction of a straight limb, relative to a limb bent by a right angle."""
-
-_LIMBS = {
-    "left_hip": "left_knee", "right_hip": "right_knee", "left_knee": "left_ankle", "right_knee": "right_ankle",
-    "left_ankle": "left_foot", "right_ankle": "right_foot", "left_shoulder": "left_elbow", "right_shoulder": "right_elbow",
-    "left_elbow": "left_wrist", "right_elbow": "right_wrist", "spine1": "spine2", "spine2": "spine3", "neck": "head",
-    "left_collar": "left_shoulder", "right_collar": "right_shoulder",
-}  # fmt: skip
-"""Child joint at which each bone is aimed."""
 
 
 def bone_offsets(sequences: Sequences) -> Array:
@@ -68,98 +42,44 @@ def actor_identities(sequences: Sequences) -> Persons:
     return persons(sequences.config, sequences.library, sequences.actor_values("person").astype(np.int64))
 
 
-def rotations(joints: Array, offsets: Array) -> dict[str, Rotation]:
-    """Return the world axes of every joint.
+def joint_rotations(joints: Array, offsets: Array) -> tuple[Array, Array]:
+    """Return the rotation of every joint.
 
     Parameters
     ----------
-    joints : float64 [..., frame, 22, 3]
-        Metres.
-    offsets : float64 [..., 22, 3]
-        Offset of each joint from its parent in the rest pose.
+    joints : float [..., frame, 22, 3]
+        Metres; NaN in absent frames.
+    offsets : float [..., 22, 3]
+        Offset of each joint from its parent in the rest pose, metres.
 
     Returns
     -------
-    dict of str to Rotation
-        By joint name.
+    local : float32 [..., frame, 22, 6]
+        First two columns of the matrix relative to the parent's axes, or the world's for the pelvis. NaN in absent frames.
+    pelvis : float64 [..., 3, 3, frame]
+        Columns of the matrix of the pelvis, by column and component.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit.
     """
-    places = {name: vector(joints[..., i, :]) for i, name in enumerate(JOINTS)}
-    rest = {name: vector(offsets[..., None, i, :]) for i, name in enumerate(JOINTS)}
-    turned: dict[str, Rotation] = {}
-    # Positions by forward kinematics.
-    reached: Places = {"pelvis": places["pelvis"]}
-    for name, parent in zip(JOINTS, PARENTS, strict=True):
-        if parent >= 0:
-            above = JOINTS[parent]
-            reached[name] = reached[above] + applied(turned[above], rest[name])
-        if name == "pelvis":
-            turned[name] = _rigid(places, rest, "left_hip", "right_hip", "spine1")
-        elif name == "spine3":
-            turned[name] = _rigid(places, rest, "left_collar", "right_collar", "neck")
-        elif name in _LIMBS:
-            child = _LIMBS[name]
-            bone = unit(places[child] - reached[name])
-            turned[name] = _aimed(name, bone, unit(rest[child]), turned[JOINTS[parent]], places)
-        else:
-            turned[name] = turned[JOINTS[parent]]
-    return turned
-
-
-def _rigid(places: Places, rest: Places, left: str, right: str, top: str) -> Rotation:
-    """Axes of a body of which three joints are known."""
-
-    def axes(points: Places) -> Rotation:
-        middle = (points[left] + points[right]) * 0.5
-        return frame(points[left] - points[right], points[top] - middle)
-
-    return product(axes(places), inverse(axes(rest)))
-
-
-def _aimed(name: str, bone: Vector, rest_bone: Vector, parent: Rotation, places: Places) -> Rotation:
-    """Return the axes of a joint whose bone points along `bone`, with the twist that the module docstring defines."""
-    lateral = _lateral(name, bone, parent, places)
-    if lateral is None:
-        return product(between(applied(parent, rest_bone), bone), parent)
-    side = np.zeros_like(rest_bone)
-    side[0] = 1.0
-    return product(frame(bone, lateral), inverse(frame(rest_bone, side)))
-
-
-def _lateral(name: str, bone: Vector, parent: Rotation, places: Places) -> Vector | None:
-    """Return the direction of a joint's x axis, before it is made orthogonal to the bone; None for the shortest rotation."""
-    side, _, part = name.partition("_")
-    if part in ("hip", "knee"):
-        foot = unit(places[f"{side}_foot"] - places[f"{side}_ankle"])
-        shank = unit(places[f"{side}_ankle"] - places[f"{side}_knee"])
-        plane = cross(foot, shank)
-        return plane if part == "knee" else cross(bone, shank) + across(plane, bone) * _WEAK
-    if part == "shoulder":
-        forearm = unit(places[f"{side}_wrist"] - places[f"{side}_elbow"])
-        return cross(forearm, bone) + _straight_arm_axis(side, bone, parent) * _WEAK
-    if part in ("ankle", "elbow"):
-        return np.asarray(parent[0])
-    if name in ("spine1", "spine2"):
-        chest = places["left_collar"] - places["right_collar"]
-        share = 1 / 3 if name == "spine1" else 1 / 2
-        return np.asarray(parent[0] * (1 - share) + unit(chest) * share)
-    return None
-
-
-def _straight_arm_axis(side: str, bone: Vector, parent: Rotation) -> Vector:
-    """Return the x axis of an arm that moves from sideways to its direction by the shortest rotation."""
-    sign = 1.0 if side == "left" else -1.0
-    swing = between(parent[0] * sign, bone)
-    # Held out, the arm's x axis points up on the left and down on the right.
-    return applied(swing, parent[1] * sign)
+    if joints.shape[-2:] != (len(JOINTS), 3) or offsets.shape != (*joints.shape[:-3], len(JOINTS), 3):
+        msg = f"joints {joints.shape} and offsets {offsets.shape} do not fit [..., frame, 22, 3] and [..., 22, 3]"
+        raise ValueError(msg)
+    clips, frames = joints.shape[:-3], joints.shape[-3]
+    local = np.empty((*clips, frames, len(JOINTS), 6), np.float32)
+    pelvis = np.empty((*clips, 3, 3, frames))
+    axes, reached = np.empty((len(JOINTS), 3, 3, frames)), np.empty((len(JOINTS), 3, frames))
+    for clip in np.ndindex(clips):
+        fill_rotations(joints[clip].astype(np.float64), offsets[clip].astype(np.float64), axes, reached, local[clip])
+        pelvis[clip] = axes[0]
+    return local, pelvis
 
 
 def _compute(sequences: Sequences) -> dict[str, Array]:
-    turned = rotations(sequences.joints.astype(np.float64), bone_offsets(sequences))
-    local = np.empty((*sequences.joints.shape[:5], 6), np.float32)
-    for i, (name, parent) in enumerate(zip(JOINTS, PARENTS, strict=True)):
-        own = turned[name] if parent < 0 else product(inverse(turned[JOINTS[parent]]), turned[name])
-        local[..., i, :3], local[..., i, 3:] = stacked(own[0]), stacked(own[1])
-    x, _, z = turned["pelvis"][2]
+    local, pelvis = joint_rotations(sequences.joints, bone_offsets(sequences))
+    x, z = pelvis[..., 2, 0, :], pelvis[..., 2, 2, :]
     root = np.concatenate([sequences.joints[..., 0, :].astype(np.float64), angle(x, z)[..., None]], axis=-1)
     return {"rotation": local, "root": root}
 

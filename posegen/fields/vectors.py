@@ -1,4 +1,4 @@
-"""Arithmetic of 3D vectors and rotations over whole arrays, in float64. The first axis of a vector holds its three components.
+"""Arithmetic of 3D vectors and angles over whole arrays, in float64. The first axis of a vector holds its three components.
 
 Nothing is summed along an axis, where NumPy's order depends on the processor. Only + - * / and square roots are used, so that
 every bit is the same on any machine.
@@ -12,11 +12,8 @@ from posegen.arrays import Array
 
 Vector = Array
 """An array [3, ...]."""
-Rotation = Array
-"""An array [3, 3, ...]: the three columns of the matrix, which are the images of the axes x, y and z."""
 
 _TINY = 1e-12
-_PARALLEL = 1e-6
 _PI = 3.141592653589793
 _SINE = (1.0, -1 / 6, 1 / 120, -1 / 5040, 1 / 362880, -1 / 39916800, 1 / 6227020800, -1 / 1307674368000)
 _ARC = (1.0, -1 / 3, 1 / 5, -1 / 7, 1 / 9, -1 / 11, 1 / 13, -1 / 15, 1 / 17)
@@ -52,54 +49,6 @@ def length(a: Vector) -> Array:
 def unit(a: Vector) -> Vector:
     """Return the vector scaled to length 1; a zero vector stays zero."""
     return np.asarray(a * (1.0 / np.maximum(length(a), _TINY)))
-
-
-def across(a: Vector, axis: Vector) -> Vector:
-    """Return the component of `a` orthogonal to the unit vector `axis`."""
-    return np.asarray(a - axis * dot(a, axis))
-
-
-def frame(first: Vector, second: Vector) -> Rotation:
-    """Return the rotation whose x axis lies along `first` and whose y axis is as near to `second` as possible (Gram-Schmidt).
-
-    Where `second` is parallel to `first`, the y axis is any orthogonal direction.
-    """
-    one = unit(first)
-    other = across(second, one)
-    flat = abs(one[1]) < 0.9
-    any_axis = across(np.stack([np.zeros_like(flat, float), np.where(flat, 1.0, 0.0), np.where(flat, 0.0, 1.0)]), one)
-    other = unit(np.where(length(other) < _PARALLEL, any_axis, other))
-    return np.stack([one, other, cross(one, other)])
-
-
-def product(a: Rotation, b: Rotation) -> Rotation:
-    """Return the rotation by `b`, then by `a`."""
-    return np.asarray((a[0] * b[:, 0, None] + a[1] * b[:, 1, None]) + a[2] * b[:, 2, None])
-
-
-def applied(a: Rotation, b: Vector) -> Vector:
-    """Return the rotated vector."""
-    return np.asarray((a[0] * b[0] + a[1] * b[1]) + a[2] * b[2])
-
-
-def inverse(a: Rotation) -> Rotation:
-    """Return the inverse rotation."""
-    return np.swapaxes(a, 0, 1)
-
-
-def between(a: Vector, b: Vector) -> Rotation:
-    """Return the shortest rotation from the unit vector `a` to the unit vector `b`, which must not be opposite.
-
-    R = I + [v] + [v][v] / (1 + c) with v = a x b and c = a . b.
-    """
-    (x, y, z), c = cross(a, b), dot(a, b)
-    k = 1.0 / np.maximum(1.0 + c, _TINY)
-    columns = [
-        *(c + x * x * k, x * y * k + z, x * z * k - y),
-        *(x * y * k - z, c + y * y * k, y * z * k + x),
-        *(x * z * k + y, y * z * k - x, c + z * z * k),
-    ]
-    return np.stack(columns).reshape(3, 3, *c.shape)
 
 
 def sine(radians: Array) -> Array:

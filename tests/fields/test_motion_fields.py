@@ -5,16 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from posegen.config.load import load_config
 from posegen.fields.field import Sequences
 from posegen.fields.momentum import BODY_MASS_INDEX, SEGMENTS
 from posegen.fields.quality import SCALES
-from posegen.fields.rotation import bone_offsets
+from posegen.fields.rotation import bone_offsets, joint_rotations
 from posegen.skeleton import JOINTS, PARENTS
 from tests.fields.conftest import computed, made
+from tests.fields.naive_rotations import joint_rotations as naive_rotations
 
 ONE_MILLIMETRE = 1e-3
+STRAIGHT = {joint for joint, name in enumerate(JOINTS) if name.endswith(("knee", "ankle", "elbow", "wrist"))}
 
 
 def test_velocity_and_acceleration_are_differences(sequences: Sequences) -> None:
@@ -64,6 +67,42 @@ def test_knees_and_elbows_are_hinges(sequences: Sequences) -> None:
         axis = rotation[:, JOINTS.index(name), 0]
         assert np.median(axis) > 0.999, name
         assert np.quantile(axis, 0.01) > 0.9, name
+
+
+def test_rotations_equal_the_naive_ones(sequences: Sequences) -> None:
+    offsets = bone_offsets(sequences)
+    local, pelvis = joint_rotations(sequences.joints, offsets)
+    assert np.isnan(local[~sequences.present]).all()
+    for index in np.ndindex(sequences.shape[:3]):
+        present = sequences.present[index]
+        if not present.any():  # fewer actors than the arrays have room for
+            continue
+        world = naive_rotations(sequences.joints[index][present], offsets[index])
+        for joint, parent in enumerate(PARENTS):
+            own = world[:, joint] if parent < 0 else np.swapaxes(world[:, parent], -1, -2) @ world[:, joint]
+            found = local[index][present, joint].reshape(-1, 2, 3)
+            np.testing.assert_allclose(np.swapaxes(found, -1, -2), own[..., :2], atol=1e-6)
+        np.testing.assert_allclose(np.moveaxis(pelvis[index], -1, 0)[present], np.swapaxes(world[:, 0], -1, -2), atol=1e-9)
+
+
+def test_straight_limbs_in_all_directions_have_rotations(sequences: Sequences) -> None:
+    """Where a plane is undefined, the axes are still orthogonal, and the joints are reached."""
+    offsets = bone_offsets(sequences)[0, 0, 0]
+    for direction in np.concatenate([np.eye(3), -np.eye(3)]):
+        joints = np.zeros((1, len(JOINTS), 3))
+        for joint, parent in enumerate(PARENTS[1:], start=1):
+            along = direction if joint in STRAIGHT else offsets[joint] / np.linalg.norm(offsets[joint])
+            joints[0, joint] = joints[0, parent] + along * np.linalg.norm(offsets[joint])
+        local, _ = joint_rotations(joints, offsets)
+        columns = local.reshape(-1, 2, 3).astype(float)
+        np.testing.assert_allclose(columns @ np.swapaxes(columns, -1, -2), np.broadcast_to(np.eye(2), (22, 2, 2)), atol=1e-6)
+        reached = forward_kinematics(local.astype(float), joints[:, 0], offsets)
+        np.testing.assert_allclose(reached, joints, atol=ONE_MILLIMETRE)
+
+
+def test_shapes_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(ValueError, match="do not fit"):
+        joint_rotations(np.zeros((2, 5, 22, 3)), np.zeros((3, 22, 3)))
 
 
 def test_rotations_of_a_known_pose(sequences: Sequences) -> None:

@@ -15,8 +15,6 @@ from posegen.bodies import body_offsets
 from posegen.cli.animate import animate
 from posegen.evaluation.body import true_intervals
 from posegen.evaluation.plausibility import floor_depth, foot_skate
-from posegen.fields.rotation import rotations
-from posegen.fields.vectors import stacked
 from posegen.planning.population import persons
 from posegen.skeleton import BALL_JOINT_HEIGHT, JOINTS, PARENTS
 from posegen.synthesis import Batch
@@ -50,6 +48,7 @@ from posegen.training.tasks.motion import (
     noise_from,
     velocity_errors,
 )
+from tests.fields.naive_rotations import joint_rotations
 
 Array = NDArray[Any]
 FPS = 25.0
@@ -97,15 +96,11 @@ def test_forward_kinematics_equals_the_naive_implementation(joints: Array) -> No
     """The naive implementation goes joint by joint, with the rotations that posegen derives."""
     clip = joints[0, ::50].astype(np.float64)
     offsets = offsets_of(body_of(clip)).astype(np.float64)
-    turned = {name: np.stack([stacked(column) for column in columns], -1) for name, columns in rotations(clip, offsets).items()}
-    for frame in range(len(clip)):
+    for frame, turned in enumerate(joint_rotations(clip, offsets)):
         place = {0: clip[frame, 0]}
         for joint in range(1, len(JOINTS)):
-            place[joint] = place[PARENTS[joint]] + turned[JOINTS[PARENTS[joint]]][frame] @ offsets[joint]
-        local = [
-            turned[JOINTS[j]][frame] if j == 0 else turned[JOINTS[PARENTS[j]]][frame].T @ turned[JOINTS[j]][frame]
-            for j in ROTATED
-        ]
+            place[joint] = place[PARENTS[joint]] + turned[PARENTS[joint]] @ offsets[joint]
+        local = [turned[j] if j == 0 else turned[PARENTS[j]].T @ turned[j] for j in ROTATED]
         found = joints_of(torch.from_numpy(np.stack(local)), torch.from_numpy(clip[frame, 0]), torch.from_numpy(offsets))
         np.testing.assert_allclose(found.numpy(), np.stack([place[j] for j in range(len(JOINTS))]), atol=1e-9)
 
@@ -126,7 +121,7 @@ def test_poses_reproduce_the_motion(joints: Array, poses: Array) -> None:
         pose, leg = torch.from_numpy(numbers).double(), torch.tensor(float(leg_length(body)))
         root, heading = root_of(pose, leg, FPS)
         found = joints_of(local_rotations(pose, heading), root, torch.from_numpy(offsets_of(body)).double()).numpy()
-        across = stacked(rotations(clip, offsets_of(body).astype(np.float64))["pelvis"][0])[0]
+        across = joint_rotations(clip[:1], offsets_of(body))[0, 0, :, 0]
         turn = np.arctan2(-across[2], across[0])
         cos, sin = np.cos(turn), np.sin(turn)
         from_start = clip - clip[0, 0] * [1, 0, 1]

@@ -20,7 +20,7 @@ are in :mod:`posegen.training.data.features`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import torch
@@ -29,8 +29,7 @@ from torch.nn import functional
 
 from posegen.arrays import Array
 from posegen.bodies import body_offsets
-from posegen.fields.rotation import rotations
-from posegen.fields.vectors import Rotation, inverse, product, stacked
+from posegen.fields.rotation import joint_rotations
 from posegen.scene import HABITS, Persons
 from posegen.skeleton import AVERAGE, JOINTS, PARENTS, PROPORTIONS, SHAPE
 from posegen.training.data.features import (
@@ -129,7 +128,8 @@ def body_of(joints: Array) -> Array:
         total = np.zeros(present.shape)
         for one, other in pairs:
             apart = joints[..., JOINTS.index(one), :].astype(np.float64) - joints[..., JOINTS.index(other), :]
-            total += np.sqrt((apart * apart).sum(-1))
+            x, y, z = np.moveaxis(apart * apart, -1, 0)
+            total += np.sqrt(x + y + z)  # half the time of a sum along an axis
         return np.asarray(np.where(present, total, 0.0).sum(-1) / count / rest_length)
 
     def bones(*names: str) -> Array:
@@ -230,9 +230,8 @@ def poses_of(joints: Array, contact: Array, fps: float) -> Array:
     """
     positions = joints.astype(np.float64)
     body = body_of(positions)
-    world = rotations(positions, offsets_of(body).astype(np.float64))
-    x, _, z = world["pelvis"][0]
-    heading = np.arctan2(-z, x)
+    local, pelvis_axes = joint_rotations(positions, offsets_of(body))
+    heading = np.arctan2(-pelvis_axes[..., 0, 2, :], pelvis_axes[..., 0, 0, :])
     cos, sin = np.cos(heading), np.sin(heading)
     pelvis, leg = positions[..., 0, :], leg_length(body)[:, None]
     moved = np.diff(pelvis, axis=-2, prepend=pelvis[..., :1, :]) * fps / leg[..., None]
@@ -242,19 +241,13 @@ def poses_of(joints: Array, contact: Array, fps: float) -> Array:
     out[..., 1] = cos * moved[..., 0] - sin * moved[..., 2]
     out[..., 2] = sin * moved[..., 0] + cos * moved[..., 2]
     out[..., TURN] = np.arctan2(np.sin(change), np.cos(change)) * fps
-    out[..., ROTATIONS] = np.concatenate(list(_columns(world, cos, sin)), axis=-1)
+    # In the axes of the heading, whose columns are (cos, 0, sin), (0, 1, 0) and (-sin, 0, cos) in the world.
+    x, y, z = np.moveaxis(pelvis_axes[..., :2, :, :], -2, 0)
+    in_heading = np.stack([cos[:, None] * x - sin[:, None] * z, y, sin[:, None] * x + cos[:, None] * z], axis=-2)
+    local[..., 0, :] = np.moveaxis(in_heading.reshape(len(joints), 6, -1), -1, -2)
+    out[..., ROTATIONS] = local[..., ROTATED, :].reshape(*joints.shape[:2], -1)
     out[..., CONTACTS] = contact[..., :4] == _IN_CONTACT
     return np.nan_to_num(out, copy=False, nan=0.0)
-
-
-def _columns(world: dict[str, Rotation], cos: Array, sin: Array) -> Iterator[Array]:
-    """Iterate over the first two columns of the local rotation of each rotated joint: [clip, frame, 6]."""
-    none, one = np.zeros_like(cos), np.ones_like(cos)
-    world_to_heading = np.array([[cos, none, sin], [none, one, none], [-sin, none, cos]])
-    for joint in ROTATED:
-        parent = world_to_heading if joint == 0 else inverse(world[JOINTS[PARENTS[joint]]])
-        own = product(parent, world[JOINTS[joint]])
-        yield np.concatenate([stacked(own[0]), stacked(own[1])], axis=-1)
 
 
 def root_of(poses: Tensor, leg: Tensor, fps: float) -> tuple[Tensor, Tensor]:
