@@ -23,6 +23,9 @@ STILL = 0.3
 """Leg lengths that the body moves on in a stage in which the feet need not step in turn."""
 LIFT_OFF, LANDING = 0.1, 0.85
 """Shares of the time of a step from which, and to which, its foot is in the air."""
+TURNED, ASIDE = 45.0, 0.25
+"""Degrees that the body turns, and leg lengths that it moves aside, from which the foot of that side steps first, so that legs do
+not cross."""
 RISEN = 0.09
 """Leg lengths that a foot rises before it moves on: toes that are lower would slide."""
 RISES, STAYS = 0.16, 0.28
@@ -113,6 +116,13 @@ def _swings(
     nearest = air[0] if air else ahead[-1 if entering else 0]  # the foot whose step is next to the cycle
     far = _distance(course.place[0], course.place[-1]) / course.leg
     steps = len(needed)
+    side = _side(course)
+    if side is not None and steps == 2:
+        first = 1 - side if entering else side
+        if air and nearest != first:
+            steps = 3  # a foot that is in the air comes down at first where its leg does not cross the other one
+        else:
+            nearest = first
     if moved and far > STILL:
         steps = max(steps, int(np.ceil(far / STRIDE)) + 1)
     order = [number for number, _ in zip(_alternate(nearest), range(steps), strict=False)]
@@ -130,6 +140,15 @@ def _swings(
             begin, end = 0.0, (end if len(order) > 1 else 0.7)
         swings.append(_Swing(number, begin, end))
     return swings
+
+
+def _side(course: Course) -> int | None:
+    """Return the foot of the side to which the body turns or moves aside; None if it does so by little."""
+    turned = float(np.degrees(course.heading[-1] - course.heading[0]))
+    # A straight way is aside neither at its begin nor at its end, so it is seen from half of the turn.
+    begin, end = (float(course.seen(place, len(course.heading) // 2)[1]) for place in course.place[[0, -1]])
+    size = turned / TURNED + (end - begin) / ASIDE
+    return None if abs(size) < 1 else int(size < 0)
 
 
 def _edges(course: Course, steps: int, far: float) -> list[float]:

@@ -12,6 +12,9 @@ from posegen.mocap.actions import clip_action
 from posegen.mocap.clip_entry import ClipAction
 from posegen.mocap.directions import add_offsets
 from posegen.mocap.library import import_clips
+from posegen.mocap.stage_steps import stage_steps
+from posegen.mocap.steps import FootTrack
+from posegen.mocap.travel import Course
 from posegen.motion.library_tables import library_tables
 from posegen.planning.repertoire import repertoire
 from posegen.skeleton import JOINTS
@@ -58,6 +61,23 @@ def test_flights_fall_freely_at_the_tempo_of_the_clip(library: Library) -> None:
     known = repertoire(library)
     assert known.steady[library.index("own_jump")]
     assert not known.steady[library.index("own_walk")]
+
+
+@pytest.mark.parametrize(("degrees", "aside"), [(90.0, 0.0), (-90.0, 0.0), (0.0, 0.4), (0.0, -0.4)])
+@pytest.mark.parametrize("lifted", [(), (0,), (1,)])
+def test_legs_do_not_cross_in_steps_aside(degrees: float, aside: float, lifted: tuple[int, ...]) -> None:
+    none, size = np.zeros(1), np.linspace(0, 1, 61)
+    course = Course(np.stack([aside * size, 0 * size], axis=-1), np.radians(degrees) * size, 1.0)
+    feet = [FootTrack(np.array([number not in lifted]), none, none, none, none) for number in (0, 1)]
+    side, other = ("left", "right") if degrees + aside > 0 else ("right", "left")
+    raised = [("left", "right")[number] for number in lifted]
+    # A foot that is in the air in the cycle steps last into it, and comes down first behind it.
+    expected = {
+        True: [side, other, side] if raised == [side] else [side, other],
+        False: [other, side, other] if raised == [other] else [side, other],
+    }
+    for entering, order in expected.items():
+        assert [lift["foot"] for lift in stage_steps(feet, ("left", "right"), course, entering).lifts] == order
 
 
 def test_a_body_lies_down_and_gets_up() -> None:
