@@ -24,8 +24,8 @@ STILL = 0.3
 LIFT_OFF, LANDING = 0.1, 0.85
 """Shares of the time of a step from which, and to which, its foot is in the air."""
 TURNED, ASIDE = 45.0, 0.25
-"""Degrees that the body turns, and leg lengths that it moves aside, from which the foot of that side steps first, so that legs do
-not cross."""
+"""Degrees that the body turns, and leg lengths that it moves aside, from which the foot of that side steps first, so that no
+leg crosses the other one."""
 RISEN = 0.09
 """Leg lengths that a foot rises before it moves on: toes that are lower would slide."""
 RISES, STAYS = 0.16, 0.28
