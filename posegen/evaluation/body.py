@@ -24,8 +24,14 @@ from posegen.evaluation.kernels.bodies import (
     ROWS,
     SINES,
     TANGENTS,
+    add_own_excess,
+    add_usual_excess,
     fill_angles,
+    fill_degrees,
     fill_frames_last,
+    fill_knee,
+    fill_present,
+    fill_shoulder,
     fill_soles,
 )
 from posegen.library.channels import widest
@@ -68,12 +74,17 @@ def _rows(*names: str) -> list[int]:
     return [row for name in names for row, kind in enumerate(_KINDS) if kind == name]
 
 
+# In the order of the results of `fill_angles`: turns by arc tangents, tilts by arc sines, bends by arc cosines.
 _TURNS = _rows("trunk_rotation", "trunk_lateral", "neck_flexion", "hip_flexion", "shoulder_flexion")
 _TILTS = _rows("trunk_flexion", "neck_lateral", "hip_abduction")
 _BENDS = _rows("knee_flexion", "elbow_flexion", "ankle_dorsiflexion")
-_LATERAL, _KNEES, _ANKLES, _SHOULDERS = map(_rows, ("trunk_lateral", "knee_flexion", "ankle_dorsiflexion", "shoulder_flexion"))
+_ROWS = np.array([*_TURNS, *_TILTS, *_BENDS])
+_SIGNS = np.array([-1.0 if _KINDS[row] in ("trunk_lateral", "ankle_dorsiflexion") else 1.0 for row in _ROWS])
+# Negative zeros, which change no number that they are added to, not even its sign.
+_BASES = np.array([90.0 if _KINDS[row] == "ankle_dorsiflexion" else -0.0 for row in _ROWS])
+_KNEES, _SHOULDERS = _rows("knee_flexion"), _rows("shoulder_flexion")
 # Beyond vertical, flexion of the shoulder is indistinguishable from extension with the arm sideways.
-_LIMITS = np.array([JOINT_LIMITS[kind] for kind in _KINDS]).T
+_LIMITS = np.ascontiguousarray(np.array([JOINT_LIMITS[kind] for kind in _KINDS]).T)
 _LIMITS[1, _SHOULDERS] = np.inf
 
 
@@ -124,13 +135,19 @@ def true_intervals(flags: Array) -> list[slice]:
     >>> true_intervals(np.array([True, False, True, True]))
     [slice(0, 1, None), slice(2, 4, None)]
     """
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
+    padded = np.zeros(len(flags) + 2, bool)
+    padded[1:-1] = flags
+    edges = np.flatnonzero(padded[1:] != padded[:-1])
     return [slice(int(start), int(stop)) for start, stop in zip(edges[::2], edges[1::2], strict=True)]
 
 
 def longest_present(joints: ArrayLike) -> slice:
     """Return the longest interval of frames of [frame, joint, axis] in which every joint is finite."""
-    intervals = true_intervals(np.isfinite(np.asarray(joints)).all((-2, -1)))
+    positions = np.asarray(joints)
+    present = np.empty(len(positions), bool)
+    if fill_present(positions, present):
+        return slice(0, len(positions))
+    intervals = true_intervals(present)
     return max(intervals, key=lambda interval: interval.stop - interval.start, default=slice(0, 0))
 
 
@@ -180,18 +197,15 @@ def angles_of_body(body: Array, soles: Array, skeleton: str | Mapping[str, float
     frames = body.shape[-1]
     sides, angles = np.empty((ROWS, frames)), np.empty((len(ANGLES), frames))
     fill_angles(body, soles, np.empty((AXES, frames)), np.empty((4, 3, frames)), sides)
-    angles[_TURNS] = np.degrees(np.arctan2(sides[TANGENTS:SINES:2], sides[TANGENTS + 1 : SINES : 2]))
-    angles[_TILTS] = np.degrees(np.arcsin(np.clip(sides[SINES:COSINES], -1, 1)))
-    angles[_BENDS] = np.degrees(np.arccos(np.clip(sides[COSINES:EXTRA], -1, 1)))
-    angles[_LATERAL] = -angles[_LATERAL]
-    angles[_ANKLES] = 90 - angles[_ANKLES]
+    radians, tilts, bends = np.empty((len(ANGLES), frames)), len(_TURNS), len(_TURNS) + len(_TILTS)
+    np.arctan2(sides[TANGENTS:SINES:2], sides[TANGENTS + 1 : SINES : 2], out=radians[:tilts])
+    np.arcsin(sides[SINES:COSINES], out=radians[tilts:bends])
+    np.arccos(sides[COSINES:EXTRA], out=radians[bends:])
     rest = REST[skeleton] if isinstance(skeleton, str) else skeleton
-    angles -= np.array([[rest.get(kind, 0.0)] for kind in _KINDS])
-    knees, arms = angles[_KNEES], angles[_SHOULDERS]
-    angles[_KNEES] = np.where(sides[EXTRA : EXTRA + 2] < -BENT, -knees, knees)
-    # An arm behind the head is flexed far, not extended far.
-    arms = np.where(arms < -90, arms + 360, arms)
-    angles[_SHOULDERS] = np.where(np.abs(sides[EXTRA + 2 : EXTRA + 4]) < _ASIDE, arms, np.nan)
+    fill_degrees(radians, _ROWS, _SIGNS, _BASES, np.array([rest.get(_KINDS[row], 0.0) for row in _ROWS]), angles)
+    for side, (knee, shoulder) in enumerate(zip(_KNEES, _SHOULDERS, strict=True)):
+        fill_knee(sides[EXTRA + side], BENT, angles[knee])
+        fill_shoulder(sides[EXTRA + 2 + side], _ASIDE, angles[shoulder])
     return angles
 
 
@@ -200,12 +214,12 @@ def body_excess(angles: Array, ranges: Mapping[str, Array]) -> Array:
 
     float64 [frame] of [angle, frame].
     """
-    low, high = (np.repeat(limits[:, None], angles.shape[1], axis=1) for limits in _LIMITS) if ranges else _LIMITS[..., None]
-    for name, own in ranges.items():
-        row = ANGLES.index(name)
-        low[row] = own[0]
-        high[row] = high[row] if name.endswith("shoulder_flexion") else own[1]
-    return np.asarray(np.fmax(np.fmax.reduce(np.maximum(low - angles, angles - high)), 0.0))
+    excess = np.zeros(angles.shape[1])
+    add_usual_excess(angles, _LIMITS, np.array([row for row, name in enumerate(ANGLES) if name not in ranges]), excess)
+    for name, (low, high) in ranges.items():
+        far = np.full(len(high), np.inf) if name.endswith("shoulder_flexion") else high
+        add_own_excess(angles[ANGLES.index(name)], low, far, excess)
+    return excess
 
 
 def range_excess(angles: Mapping[str, Array], ranges: Mapping[str, Array] | None = None) -> dict[str, Array]:

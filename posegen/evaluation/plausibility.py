@@ -6,6 +6,8 @@ The measures do not depend on how the motion was made, so they apply to mocap as
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -23,6 +25,15 @@ from posegen.evaluation.body import (
     true_intervals,
 )
 from posegen.evaluation.kernels.bodies import fill_filtered, fill_hull_distances, fill_jerk, fill_lengths, fill_overlap
+from posegen.evaluation.kernels.feet import (
+    fill_contact_speeds,
+    fill_in_air,
+    fill_profiles,
+    fill_speeds,
+    fill_standing,
+    fill_toe_steps,
+    lowest,
+)
 from posegen.evaluation.kernels.spectra import fill_arc_lengths
 from posegen.evaluation.recording import Recording
 from posegen.skeleton import CAPSULES, JOINTS, PARENTS, sole_points
@@ -123,11 +134,13 @@ def log_dimensionless_jerk(speed: ArrayLike, fps: float) -> float:
 def _log_jerks(profiles: Array, fps: float) -> Array:
     """Return :func:`log_dimensionless_jerk` of each profile: float64 [n] of [n, frame]."""
     logs, known = np.full(len(profiles), np.nan), _are_profiles(profiles, 3)
-    jerk = np.diff(profiles[known], 2) * fps**2
+    moving = profiles[known]
+    steps = moving[:, 1:] - moving[:, :-1]
+    jerk = (steps[:, 1:] - steps[:, :-1]) * fps**2
     totals = (jerk * jerk).sum(-1) / fps
     duration = (profiles.shape[1] - 1) / fps
     with np.errstate(divide="ignore"):
-        found = -np.log(duration**3 / profiles[known].max(-1, initial=0) ** 2 * totals)
+        found = -np.log(duration**3 / moving.max(-1, initial=0) ** 2 * totals)
     logs[known] = np.where(totals > 0, found, np.nan)
     return logs
 
@@ -136,7 +149,9 @@ def _are_profiles(profiles: Array, frames: int) -> Array:
     """Return which speed profiles, [n, frame], have enough frames, are finite, and are above 0 somewhere."""
     if profiles.shape[1] < frames:
         return np.zeros(len(profiles), bool)
-    return np.asarray(np.isfinite(profiles).all(-1) & (profiles > 0).any(-1))
+    known = np.empty(len(profiles), bool)
+    fill_profiles(profiles, known)
+    return known
 
 
 def power_spectrum(series: ArrayLike) -> Array:
@@ -221,6 +236,9 @@ def bone_length_error(joints: ArrayLike) -> Array:
 
 def _length_error(lengths: Array) -> Array:
     """Return the largest deviation of a bone from its mean length, [...] of [..., bone, frame]; NaN are ignored."""
+    totals = lengths.sum(-1, keepdims=True)
+    if np.isfinite(totals).all():
+        return np.asarray(np.abs(lengths - totals / lengths.shape[-1]).max((-2, -1)))
     known = np.isfinite(lengths)
     count = known.sum(-1, keepdims=True)
     means = np.where(known, lengths, 0.0).sum(-1, keepdims=True) / np.where(count > 0, count, np.nan)
@@ -240,17 +258,25 @@ def sole_depth(joints: ArrayLike) -> Array:
     float64 [...]
         Depth of the lowest heel or toe point in any frame, in metres; 0 without penetration, NaN where nobody is present.
     """
-    return _depth(sole_points(_positions(joints))[..., 1])
+    positions = _positions(joints)
+    return _depths(sole_points(positions), positions.shape[:-3])
 
 
 def floor_depth(joints: ArrayLike) -> Array:
     """Return the depth to which any joint or sole point penetrates the floor; shapes as for :func:`sole_depth`."""
-    return np.asarray(np.maximum(sole_depth(joints), _depth(_positions(joints)[..., 1])))
+    positions = _positions(joints)
+    return np.asarray(np.maximum(sole_depth(joints), _depths(positions, positions.shape[:-3])))
 
 
-def _depth(heights: Array) -> Array:
-    """Return the depth of the lowest of [..., point, frame], or [..., frame, point]; NaN are ignored."""
-    return np.asarray(np.maximum(-np.fmin.reduce(np.fmin.reduce(heights, -1), -1), 0.0))
+def _depths(points: Array, shape: tuple[int, ...]) -> Array:
+    """Return the depth of the lowest of points [..., frame, point, 3] in an array of a shape."""
+    bodies = points.reshape(-1, *points.shape[-3:])
+    return np.array([_depth(frames_last(body)) for body in bodies]).reshape(shape)
+
+
+def _depth(points: Array) -> Any:
+    """Return the depth of the lowest of points [point, 3, frame]; NaN are ignored."""
+    return np.maximum(-lowest(points), 0.0)
 
 
 def contact_speeds(joints: ArrayLike, contact: ArrayLike, fps: float) -> Array:
@@ -270,16 +296,20 @@ def contact_speeds(joints: ArrayLike, contact: ArrayLike, fps: float) -> Array:
     float64 [n]
         Metres per second from each frame to the next, for every sole point that is in contact in both.
     """
-    soles = sole_points(_positions(joints))
-    return _contact_speeds(np.moveaxis(soles, -3, -1), np.asarray(contact), fps)
+    soles, touching = sole_points(_positions(joints)), _touching(contact)
+    bodies = zip(soles.reshape(-1, *soles.shape[-3:]), touching.reshape(-1, *touching.shape[-2:]), strict=True)
+    return np.concatenate([np.zeros(0), *(_contact_speeds(frames_last(own), labels, fps) for own, labels in bodies)])
 
 
-def _contact_speeds(soles: Array, contact: Array, fps: float) -> Array:
-    """Return :func:`contact_speeds` of soles [..., 4, 3, frame]."""
-    step = np.diff(soles, axis=-1)
-    speed = np.moveaxis(np.sqrt((step * step).sum(-2)), -1, -2) * fps
-    touching = contact[..., :SOLE_CONTACTS] == TOUCHING
-    return np.asarray(speed[touching[..., 1:, :] & touching[..., :-1, :]])
+def _touching(contact: ArrayLike) -> Array:
+    """Return which points touch the floor: bool [..., frame, point]."""
+    return np.ascontiguousarray(np.asarray(contact) == TOUCHING)
+
+
+def _contact_speeds(soles: Array, touching: Array, fps: float) -> Array:
+    """Return :func:`contact_speeds` of soles [4, 3, frame] by what touches the floor."""
+    speeds = np.empty(SOLE_CONTACTS * max(soles.shape[-1] - 1, 0))
+    return speeds[: fill_contact_speeds(soles, touching, fps, speeds)]
 
 
 def _positions(joints: ArrayLike) -> Array:
@@ -307,15 +337,16 @@ def foot_skate(joints: ArrayLike, fps: float) -> dict[str, float]:
         steps of low toes in which the toe moves at over .2 m/s (the definition of Kimodo), ``speed of low toes`` the mean
         horizontal speed of low toes, m/s.
     """
-    toes = np.asarray(joints, np.float64)[:, TOES, :]
-    low = toes[..., 1] < LOW  # False where absent
-    still_low = low[1:] & low[:-1]
-    step = np.diff(toes[..., [0, 2]], axis=0)
-    speed = np.sqrt((step * step).sum(-1)) * fps
-    seen = np.isfinite(speed).any(-1)
-    standing: Array = speed[still_low]
+    return _foot_skate(frames_last(np.asarray(joints)), fps)
+
+
+def _foot_skate(body: Array, fps: float) -> dict[str, float]:
+    """Return :func:`foot_skate` of joints [22, 3, frame]."""
+    speeds, counts = np.empty(len(TOES) * max(body.shape[-1] - 1, 0)), np.empty(2, np.int64)
+    standing = speeds[: fill_toe_steps(body[TOES[0]], body[TOES[1]], fps, LOW, FAST, speeds, counts)]
+    seen, skating = counts.tolist()
     return {
-        "skate, GMD": _mean((still_low & (speed > FAST)).any(-1)[seen]),
+        "skate, GMD": skating / seen if seen else np.nan,
         "skate, strict": _mean(standing > STRICT),
         "speed of low toes": _mean(standing),
     }
@@ -335,14 +366,14 @@ def flights(joints: ArrayLike, contact: ArrayLike | None = None, longest: int | 
         With a limit, intervals that the start or the end of the clip cuts are omitted too: their length is unknown.
     """
     body = frames_last(np.asarray(joints))
-    return _flights(body, soles_of_body(body), contact, longest)
+    return _flights(body, soles_of_body(body), None if contact is None else _touching(contact), longest)
 
 
-def _flights(body: Array, soles: Array, contact: ArrayLike | None, longest: int | None) -> list[slice]:
-    """Return :func:`flights` of joints [22, 3, frame] and soles [4, 3, frame]."""
-    in_air = np.asarray((body[:, 1] > CLEARANCE).all(0) & (soles[:, 1] > CLEARANCE).all(0))
-    if contact is not None:
-        in_air &= ~(np.asarray(contact) == TOUCHING).any(-1)
+def _flights(body: Array, soles: Array, touching: Array | None, longest: int | None) -> list[slice]:
+    """Return :func:`flights` of joints [22, 3, frame] and soles [4, 3, frame] by what touches the floor."""
+    in_air = np.empty(body.shape[-1], bool)
+    if not fill_in_air(body, soles, np.empty((len(in_air), 0), bool) if touching is None else touching, CLEARANCE, in_air):
+        return []
     found = [flight for flight in true_intervals(in_air) if flight.stop - flight.start >= MIN_FLIGHT]
     if longest is None:
         return found
@@ -365,14 +396,14 @@ def flight_errors(joints: ArrayLike, fps: float, contact: ArrayLike | None = Non
         ``|a + 9.81| / 9.81``, where `a` is that of the parabola fitted to the height of the centre of mass.
     """
     body = frames_last(np.asarray(joints))
-    return _flight_errors(body, soles_of_body(body), fps, contact, longest)
+    return _flight_errors(body, soles_of_body(body), fps, None if contact is None else _touching(contact), longest)
 
 
-def _flight_errors(body: Array, soles: Array, fps: float, contact: ArrayLike | None, longest: int | None) -> Array:
-    """Return :func:`flight_errors` of joints [22, 3, frame] and soles [4, 3, frame]."""
-    height = centre_of_body(body)[1]
-    errors = []
-    for flight in _flights(body, soles, contact, longest):
+def _flight_errors(body: Array, soles: Array, fps: float, touching: Array | None, longest: int | None) -> Array:
+    """Return :func:`flight_errors` of joints [22, 3, frame] and soles [4, 3, frame] by what touches the floor."""
+    errors, intervals = [], _flights(body, soles, touching, longest)
+    height = centre_of_body(body)[1] if intervals else np.zeros(0)
+    for flight in intervals:
         times = np.arange(flight.stop - flight.start) / fps
         errors.append(abs(2 * np.polyfit(times, height[flight], 2)[0] + GRAVITY) / GRAVITY)
     return np.array(errors)
@@ -430,20 +461,11 @@ def _balance_margin(filtered: Array, fps: float) -> Array:
     if filtered.shape[-1] <= REACH:
         return np.zeros(0)
     centre, soles = centre_of_body(filtered), soles_of_body(filtered)
-    speed = _rates(centre, fps)
-    stepping = np.sqrt((_rates(soles, fps) ** 2).sum(1)).max(0)
-    tall = centre[1] > UPRIGHT * filtered[HEAD, 1].max()
-    quiet = (soles[:, 1] < LOW).all(0) & (stepping < SLOW) & (np.sqrt((speed**2).sum(0)) < SLOW) & tall
-    ahead = centre + speed / np.sqrt(GRAVITY / np.maximum(centre[1], 0.1))
-    return _hull_distances(soles[:, ::2, quiet], ahead[::2, quiet])
-
-
-def _rates(series: Array, fps: float) -> Array:
-    """Return :func:`numpy.gradient` over the frames of [..., frame], at least 2, in a third of its time."""
-    rates, step = np.empty(series.shape), 1 / fps
-    rates[..., 1:-1] = (series[..., 2:] - series[..., :-2]) / (2 * step)
-    rates[..., 0], rates[..., -1] = (series[..., 1] - series[..., 0]) / step, (series[..., -1] - series[..., -2]) / step
-    return rates
+    limits = UPRIGHT * float(filtered[HEAD, 1].max()), LOW, SLOW
+    points, ahead = np.empty((len(soles), 2, soles.shape[-1])), np.empty((2, soles.shape[-1]))
+    distances = np.empty(fill_standing(centre, soles, 1 / fps, GRAVITY, limits, points, ahead))
+    fill_hull_distances(points, ahead, _WAYS, distances)
+    return distances
 
 
 def segment_distance(first: Array, second: Array, third: Array, fourth: Array) -> Array:
@@ -512,12 +534,13 @@ def measure_clip(recording: Recording) -> dict[str, float]:
     fill_lengths(body, _CHILDREN, _PARENTS, lengths)
     excess = body_excess(angles_of_body(body, soles, recording.skeleton), recording.ranges)
     overlap = _overlaps(body)
-    flight = _flight_errors(body, soles, fps, recording.contact, round(LONGEST_FLIGHT * fps))
+    touching = None if recording.contact is None else _touching(recording.contact)
+    flight = _flight_errors(body, soles, fps, touching, round(LONGEST_FLIGHT * fps))
     margin = _balance_margin(filtered, fps)
-    contact = np.zeros(0) if recording.contact is None else _contact_speeds(soles, recording.contact, fps)
-    measured = foot_skate(joints, fps) | {
+    contact = np.zeros(0) if touching is None else _contact_speeds(soles, touching, fps)
+    measured = _foot_skate(body, fps) | {
         "skate of contacts": _mean(contact > STRICT),
-        "penetration": 1000 * float(max(_depth(soles[:, 1]), _depth(body[:, 1]))),
+        "penetration": 1000 * float(max(_depth(soles), _depth(body))),
         "bone length": 1000 * float(_length_error(lengths)),
         "limits": _mean(excess > TOLERANCE),
         "limits, farthest": float(excess.max()),
@@ -541,7 +564,9 @@ def _smoothness(filtered: Array, fps: float) -> dict[str, float]:
         return dict.fromkeys(names, float("nan"))
     jerk = np.empty((len(filtered), filtered.shape[-1] - 3))
     fill_jerk(filtered, jerk)
-    speeds = np.sqrt((np.diff(filtered[WRISTS, :], axis=-1) ** 2).sum(1)) * fps
-    windows = speeds[:, : speeds.shape[1] // length * length].reshape(-1, length)
+    speeds = np.empty((len(WRISTS), (filtered.shape[-1] - 1) // length * length))
+    for wrist, own in zip(WRISTS, speeds, strict=True):
+        fill_speeds(filtered[wrist], fps, own)
+    windows = speeds.reshape(-1, length)
     means = [_mean(values[np.isfinite(values)]) for values in (_arc_lengths(windows, fps), _log_jerks(windows, fps))]
     return dict(zip(names, [*means, float(np.sqrt(jerk.mean()) * fps**3)], strict=True))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from posegen.constants import DEGREES
 from posegen.kernels import Array, Scalar, kernel
 from posegen.skeleton import BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, HEEL_BEHIND_ANKLE, JOINTS, PROPORTIONS
 
@@ -39,6 +40,20 @@ def fill_frames_last(joints: Array, out: Array) -> None:
             for axis in range(out.shape[1]):
                 for f in range(first, last):
                     out[j, axis, f] = joints[f, j, axis]
+
+
+@kernel
+def fill_present(joints: Array, out: Array) -> bool:
+    """Write in which frames of [frame, joint, axis] all joints are finite: bool [frame], and return whether it is all."""
+    every = True
+    for f in range(len(out)):
+        finite = True
+        for j in range(joints.shape[1]):
+            for axis in range(joints.shape[2]):
+                finite &= np.isfinite(joints[f, j, axis])
+        out[f] = finite
+        every &= finite
+    return every
 
 
 @kernel
@@ -182,8 +197,8 @@ def fill_angles(joints: Array, soles: Array, axes: Array, bones: Array, out: Arr
     out : float64 [ROWS, frame]
         From TANGENTS opposite and adjacent side of rotation and lateral flexion of the trunk, flexion of the neck, of left and
         right hip and left and right shoulder; from SINES the sines of flexion of the trunk, lateral flexion of the neck and
-        abduction of the hips; from COSINES the cosines of knees, elbows and of the angles between shanks and soles; from EXTRA
-        the sides of the knees and how far the upper arms point outward.
+        abduction of the hips; from COSINES the cosines of knees, elbows and of the angles between shanks and soles, neither
+        beyond -1 and 1; from EXTRA the sides of the knees and how far the upper arms point outward.
     """
     pelvis, chest = axes[_PELVIS_AXES : _PELVIS_AXES + 9], axes[_CHEST_AXES : _CHEST_AXES + 9]
     fill_axes(joints[_HIPS[0]], joints[_HIPS[1]], joints[_HIPS[0]], joints[_HIPS[1]], joints[_SPINE1], pelvis)
@@ -212,6 +227,63 @@ def fill_angles(joints: Array, soles: Array, axes: Array, bones: Array, out: Arr
         fill_bend(shoulder, elbow, elbow, wrist, out[COSINES + 2 + side])
         fill_bend(ankle, knee, soles[row], soles[row + 1], out[COSINES + 4 + side])
         fill_knee_side(hip, knee, ankle, ball, out[EXTRA + side])
+    for row in range(SINES, EXTRA):
+        for f in range(out.shape[1]):
+            value = out[row, f]
+            value = 1.0 if value > 1.0 else value
+            out[row, f] = -1.0 if value < -1.0 else value
+
+
+@kernel
+def fill_degrees(radians: Array, rows: Array, signs: Array, bases: Array, rest: Array, out: Array) -> None:
+    """Write radians as degrees: the i-th row times `signs[i]`, plus `bases[i]`, minus `rest[i]`, into row `rows[i]`."""
+    for i in range(len(rows)):
+        row, sign, base, least = rows[i], signs[i], bases[i], rest[i]
+        for f in range(out.shape[1]):
+            out[row, f] = sign * (radians[i, f] * DEGREES) + base - least
+
+
+@kernel
+def fill_knee(bent: Array, least: Scalar, knee: Array) -> None:
+    """Negate the angle of a knee, float64 [frame], where it bends to the other side by more than `least`."""
+    for f in range(len(knee)):
+        knee[f] = -knee[f] if bent[f] < -least else knee[f]
+
+
+@kernel
+def fill_shoulder(outward: Array, most: Scalar, arm: Array) -> None:
+    """Let flexion behind the head be large, and NaN where the upper arm points outward; `arm` is float64 [frame]."""
+    for f in range(len(arm)):
+        # An arm behind the head is flexed far, not extended far.
+        flexion = arm[f] + 360 if arm[f] < -90 else arm[f]
+        arm[f] = flexion if abs(outward[f]) < most else np.nan
+
+
+@kernel
+def add_usual_excess(angles: Array, limits: Array, rows: Array, out: Array) -> None:
+    """Raise `out`, float64 [frame], to the degrees by which some angles are outside their limits; NaN are ignored.
+
+    Parameters
+    ----------
+    angles : float64 [angle, frame]
+    limits : float64 [2, angle]
+    rows : int64 [n]
+        The angles to take.
+    out : float64 [frame]
+    """
+    for row in rows:
+        low, high = limits[0, row], limits[1, row]
+        for f in range(len(out)):
+            excess = max(low - angles[row, f], angles[row, f] - high)
+            out[f] = excess if excess > out[f] else out[f]
+
+
+@kernel
+def add_own_excess(angle: Array, low: Array, high: Array, out: Array) -> None:
+    """Raise `out`, float64 [frame], to the degrees by which an angle is outside a range of its own in each frame."""
+    for f in range(len(out)):
+        excess = max(low[f] - angle[f], angle[f] - high[f])
+        out[f] = excess if excess > out[f] else out[f]
 
 
 @kernel
