@@ -106,7 +106,7 @@ def take_down(recording: Recording, found: Found, held: frozenset[str] = frozens
     found.sliding += int((speeds > SLIDE).sum())
     touching = contact.copy()
     if recording.labels is not None:
-        touching[np.isin(recording.labels[:, LEGS], list(held)), 0] = 1
+        touching[np.isin(recording.labels[:, LEGS], [recording.number(action) for action in held]), 0] = 1
     falls = flight_errors(joints, fps, touching)
     found.flights += len(falls)
     farthest = 0.0

@@ -48,7 +48,7 @@ from posegen.dataset.overlays import (
     read_part_table,
 )
 from posegen.dataset.read_cache import ReadCache, open_cache
-from posegen.dataset.shard_codec import decode_shard
+from posegen.dataset.shard_codec import decode_shard, reader_of
 from posegen.errors import PosegenError, UsageError
 from posegen.hashing import byte_hash
 from posegen.wording import did_you_mean, shown
@@ -379,7 +379,7 @@ def read_array(
     data = read_part(folder, receipt, name, cache)
     first, stop = (0, receipt.count) if position is None else (position, position + 1)
     try:
-        return decode_shard(field, data, header.shard, header.chunk, first, stop)
+        return decode_shard(field, reader_of(data), len(data), header.shard, header.chunk, first, stop)
     except (ValueError, IndexError) as error:
         raise Origin(str(folder / name), overlay_hint(folder)).error(f"cannot be decoded ({error})") from error
 

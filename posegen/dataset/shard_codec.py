@@ -160,16 +160,15 @@ def index_bytes(field: ArrayField, shard: int, chunk: int) -> int:
     return 16 * (shard // chunk) * math.prod(field.chunk_grid) + _CHECKSUM_BYTES
 
 
-def decode_shard(field: ArrayField, data: bytes, shard: int, chunk: int, first: int, stop: int) -> Array:
+def decode_shard(
+    field: ArrayField, read: Callable[[int, int], bytes], size: int, shard: int, chunk: int, first: int, stop: int
+) -> Array:
     """Decode some samples of a shard.
 
     Parameters
     ----------
-    field : ArrayField
-    data : bytes
-        The whole file.
-    shard, chunk : int
-        Samples in a full shard and in a chunk.
+    field, read, size, shard, chunk
+        As for :func:`read_index`.
     first, stop : int
         Range of samples within the shard.
 
@@ -182,18 +181,24 @@ def decode_shard(field: ArrayField, data: bytes, shard: int, chunk: int, first: 
     ValueError
         If the file is damaged.
     """
-    index = read_index(field, lambda start, length: data[start : start + length], len(data), shard, chunk)
+    index = read_index(field, read, size, shard, chunk)
     begin, end = first // chunk, -(-stop // chunk)
-    values = np.full(((end - begin) * chunk, *field.shape), field.fill, field.dtype)
+    values = np.empty(((end - begin) * chunk, *field.shape), field.dtype)
     steps = (chunk, *field.chunk)
+    decoded = np.empty(steps, field.dtype)
     for cell in np.ndindex(end - begin, *field.chunk_grid):
         offset, length = index[(cell[0] + begin, *cell[1:])].tolist()
         if length == ABSENT:
+            values[_chunk_slices(cell, steps)] = field.fill
             continue
-        decoded = np.empty(steps, field.dtype)
-        decode_chunk(field, data[offset : offset + length], decoded)
+        decode_chunk(field, read(offset, length), decoded)
         values[_chunk_slices(cell, steps)] = decoded
     return values[first - begin * chunk : stop - begin * chunk]
+
+
+def reader_of(data: bytes) -> Callable[[int, int], bytes]:
+    """Return what reads parts of the bytes of a file in memory: a function of their offset and their number."""
+    return lambda start, length: data[start : start + length]
 
 
 def _values_bytes(field: ArrayField, chunk: int) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -177,7 +178,7 @@ def joint_angles(joints: ArrayLike, skeleton: str | Mapping[str, float] = DEFAUL
 def frames_last(joints: Array) -> Array:
     """Return joints as kernels read them: float64 [22, 3, frame] of [..., 22, 3]; not copied where they lie so in memory."""
     frames = joints.reshape(-1, *joints.shape[-2:])
-    moved = np.moveaxis(frames, 0, -1)
+    moved = frames.transpose(1, 2, 0)
     if moved.dtype == np.float64 and moved.flags.c_contiguous:
         return moved
     out = np.empty((*frames.shape[1:], len(frames)))
@@ -270,12 +271,10 @@ def frame_ranges(library: Library, names: Sequence[str], labels: Array, fps: flo
         throughout are omitted.
     """
     found: dict[str, Array] = {}
-    reach = int(PASSING_SECONDS * fps)
-    for number in np.unique(labels[labels < len(names)]):
-        name = names[number]
-        if name not in library.entries:
-            continue
-        for channel, range_ in library.action(name).ranges.items():
+    reach, widens = int(PASSING_SECONDS * fps), _widens(library, tuple(names))
+    wide = widens[np.minimum(labels, len(names))]
+    for number in np.unique(labels[wide]).tolist() if wide.any() else ():
+        for channel, range_ in library.action(names[number]).ranges.items():
             low, high = widest(channel, range_.min, range_.max)
             for angle, part in angles_of(channel):
                 near = np.convolve(labels[:, part] == number, np.ones(2 * reach + 1))[reach : reach + len(labels)] > 0
@@ -284,3 +283,10 @@ def frame_ranges(library: Library, names: Sequence[str], labels: Array, fps: flo
                     row = found.setdefault(angle, usual)
                     row[0, near], row[1, near] = np.minimum(row[0, near], low), np.maximum(row[1, near], high)
     return found
+
+
+@lru_cache(maxsize=8)
+def _widens(library: Library, names: tuple[str, ...]) -> Array:
+    """Return which of some actions of a library widen any range: bool [names + 1], the last one for no action."""
+    known = [name in library.entries and bool(library.action(name).ranges) for name in names]
+    return np.array([*known, False])

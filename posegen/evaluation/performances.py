@@ -85,8 +85,9 @@ def performances(recording: Recording, body: Array) -> Iterator[Performance]:
     for segment in recording.segments:
         shown = slice(int(segment["start"]), int(segment["end"]))
         parts = [PARTS.index(part) for part in segment["parts"]]
-        alone = LEGS in parts or (recording.labels[shown, LEGS] == STANDING).all()
-        if alone and shown.stop - shown.start > 1 and (recording.labels[shown, parts] == segment["action"]).all():
+        alone = LEGS in parts or (recording.labels[shown, LEGS] == recording.number(STANDING)).all()
+        is_shown = (recording.labels[shown, parts] == recording.number(segment["action"])).all()
+        if alone and shown.stop - shown.start > 1 and is_shown:
             poses = mirrored(body[shown]) if segment["side"] == "left" else body[shown]
             yield _performance(recording, poses, shown, family_of_action(segment["action"]), segment["action"], segment)
 

@@ -6,6 +6,8 @@ The measures do not depend on how the motion was made, so they apply to mocap as
 
 from __future__ import annotations
 
+import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -71,13 +73,17 @@ def low_pass(values: ArrayLike, fps: float) -> Array:
 
 def _filtered(rows: Array, fps: float) -> Array:
     """Return :func:`low_pass` of float64 [..., frame]: [..., frame - 2 REACH]."""
+    filtered = np.empty((*rows.shape[:-1], max(rows.shape[-1] - 2 * REACH, 0)))
+    count = math.prod(rows.shape[:-1])
+    fill_filtered(rows.reshape(count, -1), _low_pass_weights(fps), filtered.reshape(count, filtered.shape[-1]))
+    return filtered
+
+
+@lru_cache(maxsize=8)
+def _low_pass_weights(fps: float) -> Array:
     spread = np.sqrt(np.log(2)) / (2 * np.pi * CUT_OFF) * fps
     weights = np.exp(-0.5 * (np.arange(-REACH, REACH + 1) / spread) ** 2)
-    weights /= weights.sum()
-    filtered = np.empty((*rows.shape[:-1], max(rows.shape[-1] - 2 * REACH, 0)))
-    count = int(np.prod(rows.shape[:-1]))
-    fill_filtered(rows.reshape(count, -1), weights, filtered.reshape(count, filtered.shape[-1]))
-    return filtered
+    return np.asarray(weights / weights.sum())
 
 
 def sparc(speed: ArrayLike, fps: float) -> float:
@@ -347,7 +353,7 @@ def _foot_skate(body: Array, fps: float) -> dict[str, float]:
     seen, skating = counts.tolist()
     return {
         "skate, GMD": skating / seen if seen else np.nan,
-        "skate, strict": _mean(standing > STRICT),
+        "skate, strict": _share(standing > STRICT),
         "speed of low toes": _mean(standing),
     }
 
@@ -539,17 +545,21 @@ def measure_clip(recording: Recording) -> dict[str, float]:
     margin = _balance_margin(filtered, fps)
     contact = np.zeros(0) if touching is None else _contact_speeds(soles, touching, fps)
     measured = _foot_skate(body, fps) | {
-        "skate of contacts": _mean(contact > STRICT),
+        "skate of contacts": _share(contact > STRICT),
         "penetration": 1000 * float(max(_depth(soles), _depth(body))),
         "bone length": 1000 * float(_length_error(lengths)),
-        "limits": _mean(excess > TOLERANCE),
+        "limits": _share(excess > TOLERANCE),
         "limits, farthest": float(excess.max()),
-        "overlap": _mean(overlap > DEEPEST),
+        "overlap": _share(overlap > DEEPEST),
         "overlap, deepest": 1000 * float(overlap.max()),
         "flight": float(flight.max()) if len(flight) else np.nan,
-        "balance": _mean(margin > OFF_BALANCE),
+        "balance": _share(margin > OFF_BALANCE),
     }
     return measured | _smoothness(filtered, fps)
+
+
+def _share(flags: Array) -> float:
+    return int(np.count_nonzero(flags)) / len(flags) if len(flags) else float("nan")
 
 
 def _mean(values: Array) -> float:

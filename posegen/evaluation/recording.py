@@ -46,8 +46,10 @@ class Recording:
         Action class of a mocap clip; empty if unknown, and for a generated clip.
     description : str
         What the source calls a mocap clip, in its own words; empty if unknown.
-    labels : str [frame, part], optional
-        Action of each body part by the labels of each frame. Segments omit what is hardly visible; these labels do not.
+    labels : int [frame, part], optional
+        Number of the action of each body part in each frame. Segments omit what is hardly visible; these labels do not.
+    actions : mapping of str to int
+        The numbers of actions in `labels`; another number means no action.
     style : str
         Style of a generated person.
     library : Library, optional
@@ -68,17 +70,23 @@ class Recording:
     family: str = ""
     description: str = ""
     labels: Array | None = None
+    actions: Mapping[str, int] = field(default_factory=dict)
     style: str = ""
     library: Library | None = None
     ranges: Mapping[str, Array] = field(default_factory=dict)
     skeleton: str | Mapping[str, float] = DEFAULT_SKELETON
+
+    def number(self, action: str) -> int:
+        """Return the number of an action in the labels, -1 if it has none."""
+        return self.actions.get(action, -1)
 
     def shown_at(self, frame: int) -> str:
         """Return what is shown at a frame: the family of a mocap clip, or the action of the legs."""
         if self.family:
             return self.family
         if self.labels is not None:
-            return str(self.labels[frame, LEGS])
+            number = int(self.labels[frame, LEGS])
+            return next((action for action, its in self.actions.items() if its == number), "")
         base = (s for s in self.segments if "legs" in s["parts"] and s["start"] <= frame < s["end"])
         return str(next(base, {"action": ""})["action"])
 
@@ -114,9 +122,11 @@ def read_blocks(dataset: Dataset, samples: range) -> Iterator[Block]:
         raise UsageError(f"{dataset.path}: stores no joints to measure, only {', '.join(dataset.fields)}")
     for first in range(0, len(samples), SAMPLES_PER_BLOCK):
         chosen = samples[first : first + SAMPLES_PER_BLOCK]
-        block = slice(chosen.start, chosen.stop)
-        joints = dataset.arrays("joints", block)
-        contact, action = (dataset.arrays(name, block) if name in dataset.fields else None for name in ("contact", "action"))
+        joints, contact, action = (
+            dataset.decode(name, chosen.start, chosen.stop) if name in dataset.fields else None
+            for name in ("joints", "contact", "action")
+        )
+        assert joints is not None
         with content_errors(dataset.path):
             rows = [row for sample in chosen for row in dataset.rows(sample)]
         yield Block(joints, contact, action, rows)
@@ -132,30 +142,28 @@ def block_recordings(dataset: Dataset, block: Block) -> Iterator[Recording]:
     """Yield every body of every variant of a block."""
     library, fps = library_of_config(dataset.header.config), float(dataset.header.fps)
     with content_errors(dataset.path):
-        names = np.array(dataset.header.field("action").attributes["names"]) if block.action is not None else None
+        names = dataset.header.field("action").attributes["names"] if block.action is not None else ()
+        actions = {str(name): number for number, name in enumerate(names)}
         for number, row in enumerate(block.rows):
             i, v = divmod(number, len(dataset.header.variants))
             for a, actor in enumerate(row["actors"]):
                 present = longest_present(block.joints[i, v, a])
                 if present.stop == present.start:
                     continue
-                labels, ranges = None, {}
-                if names is not None and block.action is not None:
-                    numbers = block.action[i, v, a, present]
-                    ranges = frame_ranges(library, names.tolist(), numbers, fps)
-                    labels = np.append(names, "")[np.minimum(numbers, len(names))]
+                labels = None if block.action is None else block.action[i, v, a, present]
                 yield Recording(
                     name=f"sample {row['sample']} {row['variant']}" + (f" actor {a}" if a else ""),
                     person=str(actor["person"]),
-                    joints=np.moveaxis(frames_last(block.joints[i, v, a, present]), -1, 0),
+                    joints=frames_last(block.joints[i, v, a, present]).transpose(2, 0, 1),
                     fps=fps,
                     contact=None if block.contact is None else block.contact[i, v, a, present],
                     segments=actor["segments"] if present.start == 0 else (),
                     variant=row["variant"],
                     labels=labels,
+                    actions=actions,
                     style=str(actor["style"]),
                     library=library,
-                    ranges=ranges,
+                    ranges={} if labels is None else frame_ranges(library, tuple(actions), labels, fps),
                     skeleton=_skeleton(str(dataset.header.config.get("skeleton", "anatomical")), library, actor["person"]),
                 )
 

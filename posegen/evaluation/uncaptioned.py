@@ -38,11 +38,13 @@ class UncaptionedTally:
         """Count a clip, if it has labels and segments."""
         if recording.labels is None or not recording.segments:
             return
-        uncovered = (recording.labels != STANDING) & (recording.labels != "")
+        uncovered = (recording.labels != recording.number(STANDING)) & (recording.labels < len(recording.actions))
         for segment in recording.segments:
             shown = slice(int(segment["start"]), int(segment["end"]))
-            uncovered[shown] &= recording.labels[shown] != segment["action"]
+            uncovered[shown] &= recording.labels[shown] != recording.number(segment["action"])
         self._clips += 1
+        if not uncovered.any():
+            return
         self._legs += bool(uncovered[:, LEGS].sum() >= SECONDS * recording.fps)
         self._any_part += bool(uncovered.any(1).sum() >= SECONDS * recording.fps)
 

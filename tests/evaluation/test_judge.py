@@ -68,7 +68,7 @@ def test_faults_of_a_clip_are_recorded() -> None:
 def test_swimming_is_not_flight() -> None:
     air = standing_recording()
     air.joints[..., 1] += 1.0
-    air = replace(air, contact=np.zeros((30, 9), np.uint8), labels=np.full((30, 5), "swimming"))
+    air = replace(air, contact=np.zeros((30, 9), np.uint8), labels=np.zeros((30, 5), int), actions={"swimming": 0})
     flying, swimming = Found(), Found()
     take_down(air, flying)
     take_down(air, swimming, frozenset({"swimming"}))

@@ -42,9 +42,11 @@ def generated(joints: Floats, action: str = "reach", **changes: Any) -> Recordin
     segment = {"action": action, "parts": list(PARTS), "start": 0, "end": len(joints), "side": "right", "repetitions": 0}
     labels = changes.pop("labels", np.full((len(joints), len(PARTS)), action))
     labels = np.concatenate([labels, np.full((1, len(PARTS)), "stand")])
+    names, numbers = np.unique(labels, return_inverse=True)
+    actions = {str(name): number for number, name in enumerate(names)}
     joints = np.concatenate([joints, joints[-1:]])
     segment |= {key: changes.pop(key) for key in list(changes) if key in segment}
-    recording = Recording("sample 0 base", "1", joints, FPS, segments=[segment], labels=labels, style="neutral")
+    recording = Recording("sample 0 base", "1", joints, FPS, segments=[segment], labels=numbers, actions=actions, style="neutral")
     return replace(recording, **changes)
 
 
