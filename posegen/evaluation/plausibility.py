@@ -26,7 +26,7 @@ from posegen.evaluation.body import (
     soles_of_body,
     true_intervals,
 )
-from posegen.evaluation.kernels.bodies import fill_filtered, fill_hull_distances, fill_jerk, fill_lengths, fill_overlap
+from posegen.evaluation.kernels.bodies import WORK, fill_filtered, fill_hull_distances, fill_jerk, fill_lengths, fill_overlap
 from posegen.evaluation.kernels.feet import (
     fill_contact_speeds,
     fill_in_air,
@@ -521,7 +521,7 @@ def body_overlap(joints: ArrayLike) -> Array:
 def _overlaps(body: Array) -> Array:
     """Return :func:`body_overlap` of joints [22, 3, frame]."""
     deepest, statures = np.empty((2, body.shape[-1]))
-    fill_overlap(body, _PAIR_ENDS, _PAIR_RADII, statures, deepest)
+    fill_overlap(body, _PAIR_ENDS, _PAIR_RADII, statures, np.empty(WORK), deepest)
     return np.asarray(deepest)
 
 

@@ -27,6 +27,8 @@ AXES = 18
 TANGENTS, SINES, COSINES, EXTRA = 0, 14, 18, 24
 """First rows of the results of :func:`fill_angles`."""
 ROWS = 28
+BLOCK, GAPS, WORK = 64, 12 * 64, 13 * 64
+"""Frames that :func:`fill_overlap` computes at once, where its work array has the distances, and the size of that array."""
 _TINY = 1e-12
 _TOGETHER = 16
 
@@ -287,28 +289,55 @@ def add_own_excess(angle: Array, low: Array, high: Array, out: Array) -> None:
 
 
 @kernel
-def shortest_gap(a: Array, b: Array, c: Array, d: Array, f: int) -> Scalar:
-    """Return the distance of the line segments a-b and c-d, float64 [3, frame], in a frame (Ericson, 5.1.9)."""
-    x, y, z = b[0, f] - a[0, f], b[1, f] - a[1, f], b[2, f] - a[2, f]
-    u, v, w = d[0, f] - c[0, f], d[1, f] - c[1, f], d[2, f] - c[2, f]
-    apart_x, apart_y, apart_z = a[0, f] - c[0, f], a[1, f] - c[1, f], a[2, f] - c[2, f]
-    one, other = x * x + y * y + z * z, u * u + v * v + w * w
-    both = x * u + y * v + z * w
-    along, along_other = x * apart_x + y * apart_y + z * apart_z, u * apart_x + v * apart_y + w * apart_z
-    crossing = one * other - both * both
-    s = min(max((both * along_other - along * other) / max(crossing, _TINY), 0.0), 1.0) if crossing > _TINY else 0.0
-    t = (both * s + along_other) / max(other, _TINY) if other > _TINY else 0.0
-    inside = min(max(t, 0.0), 1.0)
-    # Where the nearest point of the second line lies beyond its end, take the nearest point of the first to that end.
-    to_end = min(max((both * inside - along) / max(one, _TINY), 0.0), 1.0)
-    s = to_end if (t != inside) | (other <= _TINY) | (crossing <= _TINY) else s
-    s = s if one > _TINY else 0.0
-    x, y, z = apart_x + s * x - inside * u, apart_y + s * y - inside * v, apart_z + s * z - inside * w
-    return np.sqrt(x * x + y * y + z * z)
+def fill_rods(joints: Array, ends: Array, first: int, frames: int, rods: Array) -> None:
+    """Copy four joints of some frames to the rows of a block, float64 [WORK], three for each joint."""
+    for end in range(4):
+        joint = joints[ends[end]]
+        for axis in range(3):
+            at = (3 * end + axis) * BLOCK
+            for f in range(frames):
+                rods[at + f] = joint[axis, first + f]
 
 
 @kernel
-def fill_overlap(joints: Array, ends: Array, radii: Array, statures: Array, out: Array) -> None:
+def fill_gaps(rods: Array) -> None:
+    """Write the distances of the line segments between the first two and the last two of four joints (Ericson, 5.1.9).
+
+    All rows are parts of one array, float64 [WORK], at distances that the compiler knows: it then sees that none overlap, and
+    computes several frames at once. Row GAPS is filled.
+    """
+    for f in range(BLOCK):
+        x, y, z = rods[3 * BLOCK + f] - rods[f], rods[4 * BLOCK + f] - rods[BLOCK + f], rods[5 * BLOCK + f] - rods[2 * BLOCK + f]
+        u, v = rods[9 * BLOCK + f] - rods[6 * BLOCK + f], rods[10 * BLOCK + f] - rods[7 * BLOCK + f]
+        w = rods[11 * BLOCK + f] - rods[8 * BLOCK + f]
+        apart_x, apart_y = rods[f] - rods[6 * BLOCK + f], rods[BLOCK + f] - rods[7 * BLOCK + f]
+        apart_z = rods[2 * BLOCK + f] - rods[8 * BLOCK + f]
+        one, other = x * x + y * y + z * z, u * u + v * v + w * w
+        both = x * u + y * v + z * w
+        along, along_other = x * apart_x + y * apart_y + z * apart_z, u * apart_x + v * apart_y + w * apart_z
+        crossing = one * other - both * both
+        s = clipped((both * along_other - along * other) / (crossing if crossing > _TINY else _TINY))
+        s = s if crossing > _TINY else 0.0
+        t = (both * s + along_other) / (other if other > _TINY else _TINY)
+        t = t if other > _TINY else 0.0
+        inside = clipped(t)
+        # Where the nearest point of the second line lies beyond its end, take the nearest point of the first to that end.
+        to_end = clipped((both * inside - along) / (one if one > _TINY else _TINY))
+        s = to_end if (t != inside) | (other <= _TINY) | (crossing <= _TINY) else s
+        s = s if one > _TINY else 0.0
+        x, y, z = apart_x + s * x - inside * u, apart_y + s * y - inside * v, apart_z + s * z - inside * w
+        rods[GAPS + f] = np.sqrt(x * x + y * y + z * z)
+
+
+@kernel
+def clipped(value: Scalar) -> Scalar:
+    """Return a number that is neither below 0 nor above 1."""
+    value = value if value > 0.0 else 0.0
+    return value if value < 1.0 else 1.0
+
+
+@kernel
+def fill_overlap(joints: Array, ends: Array, radii: Array, statures: Array, rods: Array, out: Array) -> None:
     """Write the depth of the deepest overlap of pairs of capsules of a body in each frame.
 
     Parameters
@@ -318,7 +347,7 @@ def fill_overlap(joints: Array, ends: Array, radii: Array, statures: Array, out:
         Joints at the ends of both capsules.
     radii : float64 [pair]
         Sum of both, in statures.
-    statures : float64 [frame]
+    statures, rods : float64 [frame], [WORK]
         To work in.
     out : float64 [frame]
         Metres; NaN where the body is absent.
@@ -329,11 +358,15 @@ def fill_overlap(joints: Array, ends: Array, radii: Array, statures: Array, out:
         u, v, w = knee[0, f] - ankle[0, f], knee[1, f] - ankle[1, f], knee[2, f] - ankle[2, f]
         statures[f] = (np.sqrt(x * x + y * y + z * z) + np.sqrt(u * u + v * v + w * w)) / _LEG
         out[f] = 0.0 if statures[f] == statures[f] else np.nan
-    for pair in range(len(ends)):
-        a, b, c, d = joints[ends[pair, 0]], joints[ends[pair, 1]], joints[ends[pair, 2]], joints[ends[pair, 3]]
-        for f in range(len(out)):
-            depth = radii[pair] * statures[f] - shortest_gap(a, b, c, d, f)
-            out[f] = depth if (depth > out[f]) | (depth != depth) else out[f]
+    rods[:] = 0.0
+    for first in range(0, len(out), BLOCK):
+        frames = min(len(out) - first, BLOCK)
+        for pair in range(len(ends)):
+            fill_rods(joints, ends[pair], first, frames, rods)
+            fill_gaps(rods)
+            for f in range(frames):
+                depth, deepest = radii[pair] * statures[first + f] - rods[GAPS + f], out[first + f]
+                out[first + f] = depth if (depth > deepest) | (depth != depth) else deepest
 
 
 @kernel

@@ -14,7 +14,7 @@ def fill_arc_lengths(spectra: Array, frequencies: Array, threshold: float, out: 
     Parameters
     ----------
     spectra : float64 [n, frequency]
-        At all frequencies, since the strongest may be beyond those that count.
+        At all frequencies, since the strongest may be beyond those that count; overwritten.
     frequencies : float64 [the first ones]
     threshold : float
         Share of the strongest frequency from which a frequency is strong.
@@ -22,18 +22,24 @@ def fill_arc_lengths(spectra: Array, frequencies: Array, threshold: float, out: 
         NaN with fewer than two frequencies.
     """
     for row in range(len(out)):
-        strongest = spectra[row, 0]
-        for k in range(1, spectra.shape[1]):
-            strongest = max(strongest, spectra[row, k])
-        first, last = len(frequencies), -1
+        spectrum = spectra[row]
+        strongest = spectrum[0]
+        for k in range(1, len(spectrum)):
+            strongest = max(strongest, spectrum[k])
         for k in range(len(frequencies)):
-            if spectra[row, k] / strongest >= threshold:
-                first, last = min(first, k), k
+            spectrum[k] /= strongest
+        first, last = 0, len(frequencies) - 1
+        while first <= last and spectrum[first] < threshold:
+            first += 1
+        while last > first and spectrum[last] < threshold:
+            last -= 1
         out[row] = np.nan
         if last > first:
             span, length = frequencies[last] - frequencies[first], 0.0
+            # Written first, since the processor computes several roots at once, but adds one number at a time.
             for k in range(first, last):
-                across = (frequencies[k + 1] - frequencies[k]) / span
-                up = spectra[row, k + 1] / strongest - spectra[row, k] / strongest
-                length += np.sqrt(across * across + up * up)
+                across, up = (frequencies[k + 1] - frequencies[k]) / span, spectrum[k + 1] - spectrum[k]
+                spectrum[k] = np.sqrt(across * across + up * up)
+            for k in range(first, last):
+                length += spectrum[k]
             out[row] = -length
