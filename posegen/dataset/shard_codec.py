@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -194,6 +194,49 @@ def decode_shard(
         decode_chunk(field, read(offset, length), decoded)
         values[_chunk_slices(cell, steps)] = decoded
     return values[first - begin * chunk : stop - begin * chunk]
+
+
+def has_ordered_chunks(field: ArrayField) -> bool:
+    """Return whether the values of a sample, in C order, are those of its chunks one after another."""
+    cut = [axis for axis, (size, whole) in enumerate(zip(field.chunk, field.shape, strict=True)) if size != whole]
+    return not cut or all(size == 1 for size in field.chunk[: cut[-1]])
+
+
+def decode_chunks(
+    field: ArrayField, read: Callable[[Sequence[tuple[int, int]]], list[bytes]], size: int, shard: int, chunk: int, count: int
+) -> Iterator[Iterator[Array]]:
+    """Yield, for each successive group of `chunk` samples of a shard, an iterator of its decoded chunks.
+
+    Parameters
+    ----------
+    field, size, shard, chunk
+        As for :func:`read_index`.
+    read : callable
+        Returns parts of the file, given the offset and the number of bytes of each.
+    count : int
+        Number of samples to read, from the first.
+
+    Yields
+    ------
+    iterator of ndarray [chunk, *field.chunk]
+        Each valid until the next one is requested: all are decoded into the same memory, which stays in the processor's cache.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged.
+    """
+    values = np.empty((chunk, *field.chunk), field.dtype)
+
+    def decoded(pieces: list[bytes]) -> Iterator[Array]:
+        for data in pieces:
+            decode_chunk(field, data, values)
+            yield values
+
+    index = read_index(field, lambda start, length: read([(start, length)])[0], size, shard, chunk)
+    for entries in index[: -(-count // chunk)]:
+        pairs = entries.reshape(-1, 2).tolist()
+        yield decoded(read([(0, 0) if length == ABSENT else (offset, length) for offset, length in pairs]))
 
 
 def reader_of(data: bytes) -> Callable[[int, int], bytes]:

@@ -219,7 +219,8 @@ def _leaves(array: Any, name: str, bounds: Array) -> Iterator[tuple[str, bytes, 
         Indices in `array` at which the samples begin.
     """
     kind = array.type
-    yield _leaf(f"{name}?", np.asarray(array.is_valid().to_numpy(zero_copy_only=False), np.uint8), bounds)
+    valid = _numbers(array.is_valid().cast(pa.uint8()), np.dtype(np.uint8)) if array.null_count else np.ones(len(array), np.uint8)
+    yield _leaf(f"{name}?", valid, bounds)
     if pa.types.is_struct(kind):
         for field, child in zip(kind, array.flatten(), strict=True):
             yield from _leaves(child, f"{name}.{field.name}", bounds)
@@ -249,9 +250,16 @@ def _text_leaves(array: Any, name: str, bounds: Array) -> Iterator[tuple[str, by
 
 
 def _numbers(array: Any, dtype: np.dtype[Any]) -> Array:
-    """Return the values of an Arrow array, 0 where they are null."""
+    """Return the values of an Arrow array of numbers, 0 where they are null.
+
+    They are read from its buffer: its own conversion to NumPy imports pandas where that is installed.
+    """
     filled = array.fill_null(0) if array.null_count else array
-    return np.asarray(filled.to_numpy(zero_copy_only=False), dtype)
+    if not len(filled):
+        return np.zeros(0, dtype)
+    stored = np.dtype(filled.type.to_pandas_dtype())
+    values = np.frombuffer(filled.buffers()[1], stored, len(filled), filled.offset * stored.itemsize)
+    return np.asarray(values, dtype)
 
 
 def _inner_bounds(lengths: Array, bounds: Array) -> Array:

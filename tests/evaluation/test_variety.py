@@ -282,12 +282,14 @@ def test_performances_that_are_kept_are_bounded_and_spread_evenly() -> None:
 
 
 def test_uncaptioned_actions_are_found() -> None:
-    labels = np.full((50, len(PARTS)), "stand")
-    labels[:30] = "walk"
+    actions = {"stand": 0, "walk": 1, "wave": 2}
+    labels = np.zeros((50, len(PARTS)), np.uint16)
+    labels[:30] = actions["walk"]
     whole = {"action": "walk", "parts": list(PARTS), "start": 0, "end": 30}
-    clip = Recording("sample 0 base", "1", standing(50), FPS, segments=[whole], labels=labels)
+    clip = Recording("sample 0 base", "1", standing(50), FPS, segments=[whole], labels=labels, actions=actions)
     waves = labels.copy()
-    waves[40:, 2] = "wave"
+    waves[40:, 2] = actions["wave"]
+    waves[45:, 3] = 65535  # no action
     counted = UncaptionedTally()
     assert counted.uncaptioned() is None
     counted.add(clip)
