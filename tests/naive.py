@@ -474,6 +474,33 @@ def arc_length(spectrum: Array, frequencies: Array, threshold: float) -> float:
     return -float(np.hypot(across, np.diff(scaled[kept])).sum())
 
 
+def low_toe_speeds(toes: Array, fps: float, low: float) -> tuple[Array, Array]:
+    """Horizontal speeds of all steps of some toes, [frame, toe, 3], and which are of toes that are low before and after."""
+    is_low = toes[..., 1] < low
+    return np.linalg.norm(np.diff(toes[..., [0, 2]], axis=0), axis=-1) * fps, is_low[1:] & is_low[:-1]
+
+
+def contact_speeds(points: Array, touching: Array, fps: float) -> Array:
+    """Speeds of points, [frame, point, 3], from each frame to the next, in the order of the frames, if they touch in both."""
+    speeds = np.linalg.norm(np.diff(points, axis=0), axis=-1) * fps
+    return np.asarray(speeds[touching[1:] & touching[:-1]])
+
+
+def in_air(heights: Array, touching: Array, clearance: float) -> Array:
+    """Frames in which all points, [frame, point], are higher than a clearance, and nothing touches."""
+    return np.asarray((heights > clearance).all(1) & ~touching.any(1))
+
+
+def quiet_standing(centre: Array, soles: Array, fps: float, limits: tuple[float, float, float]) -> tuple[Array, Array]:
+    """Soles [n, 4, 2] and extrapolated centre of mass [n, 2] in frames of quiet standing, of [frame, 3] and [frame, 4, 3]."""
+    tall, low, slow = limits
+    velocity = np.gradient(centre, 1 / fps, axis=0)
+    moving = np.linalg.norm(np.gradient(soles, 1 / fps, axis=0), axis=-1).max(1)
+    quiet = (centre[:, 1] > tall) & (soles[..., 1] < low).all(1) & (np.maximum(moving, np.linalg.norm(velocity, axis=1)) < slow)
+    ahead = centre + velocity / np.sqrt(9.81 / centre[:, 1:2])
+    return soles[quiet][..., [0, 2]], ahead[quiet][:, [0, 2]]
+
+
 def choose_fitting(draw: float, weights: Array, fits: Array, lessened: Array, factors: Array) -> int:
     """Index chosen by a draw among the choices that fit, or -1."""
     weights = weights * fits
@@ -594,9 +621,22 @@ ORACLES: dict[str, Callable[..., Any]] = {
     "posegen.evaluation.kernels.bodies.fill_bend": body_angles,
     "posegen.evaluation.kernels.bodies.fill_knee_side": body_angles,
     "posegen.evaluation.kernels.bodies.fill_angles": body_angles,
-    "posegen.evaluation.kernels.bodies.shortest_gap": segment_distance,
+    "posegen.evaluation.kernels.bodies.fill_degrees": body_angles,
+    "posegen.evaluation.kernels.bodies.fill_knee": body_angles,
+    "posegen.evaluation.kernels.bodies.fill_shoulder": body_angles,
+    "posegen.evaluation.kernels.bodies.fill_present": np.isfinite,
+    "posegen.evaluation.kernels.bodies.fill_rods": segment_distance,
+    "posegen.evaluation.kernels.bodies.fill_gaps": segment_distance,
+    "posegen.evaluation.kernels.bodies.clipped": segment_distance,
     "posegen.evaluation.kernels.bodies.fill_overlap": body_overlap,
     "posegen.evaluation.kernels.bodies.fill_hull_distances": hull_distance,
+    "posegen.evaluation.kernels.feet.fill_toe_steps": low_toe_speeds,
+    "posegen.evaluation.kernels.feet.fill_contact_speeds": contact_speeds,
+    "posegen.evaluation.kernels.feet.lowest": np.nanmin,
+    "posegen.evaluation.kernels.feet.fill_in_air": in_air,
+    "posegen.evaluation.kernels.feet.rate": np.gradient,
+    "posegen.evaluation.kernels.feet.fill_standing": quiet_standing,
+    "posegen.evaluation.kernels.feet.fill_speeds": np.diff,
     "posegen.evaluation.kernels.spectra.fill_arc_lengths": arc_length,
     "posegen.hashing._make_plain": canonical,
     "posegen.randomness._block": philox,

@@ -219,7 +219,9 @@ def _leaves(array: Any, name: str, bounds: Array) -> Iterator[tuple[str, bytes, 
         Indices in `array` at which the samples begin.
     """
     kind = array.type
-    valid = _numbers(array.is_valid().cast(pa.uint8()), np.dtype(np.uint8)) if array.null_count else np.ones(len(array), np.uint8)
+    valid = (
+        _numbers(array.is_valid().cast(pa.uint8()), np.dtype(np.uint8)) if array.null_count else np.ones(len(array), np.uint8)
+    )
     yield _leaf(f"{name}?", valid, bounds)
     if pa.types.is_struct(kind):
         for field, child in zip(kind, array.flatten(), strict=True):
@@ -239,7 +241,7 @@ def _leaves(array: Any, name: str, bounds: Array) -> Iterator[tuple[str, bytes, 
 
 
 def _text_leaves(array: Any, name: str, bounds: Array) -> Iterator[tuple[str, bytes, list[int]]]:
-    encoded = pc.fill_null(array, "").cast(pa.large_binary())
+    encoded = (pc.fill_null(array, "") if array.null_count else array).cast(pa.large_binary())
     lengths = _numbers(pc.binary_length(encoded), np.dtype(np.int64))
     yield _leaf(f"{name}#", lengths, bounds)
     _, offsets, data = encoded.buffers()

@@ -53,6 +53,8 @@ def test_what_was_written_is_read(samples: int, shard: int, chunk: int, tmp_path
     assert len(dataset) == samples
     for name, values in expected.items():
         np.testing.assert_array_equal(dataset.arrays(name), values)
+        for start, stop in ((0, 1), (samples // 2, samples), (0, samples)):
+            np.testing.assert_array_equal(dataset.decode(name, start, stop), values[start:stop])
     assert_rows_equal(dataset.sequences.to_pylist(), make_rows(0, samples))
 
 

@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 from posegen.checks.capsules import PAIRS
 from posegen.checks.ranges import REST
 from posegen.evaluation.body import body_excess, frames_last, joint_angles, range_excess, soles_of_body
-from posegen.evaluation.kernels.bodies import fill_jerk, fill_lengths
+from posegen.evaluation.kernels.bodies import fill_jerk, fill_lengths, fill_present
+from posegen.evaluation.kernels.feet import (
+    fill_contact_speeds,
+    fill_in_air,
+    fill_profiles,
+    fill_speeds,
+    fill_standing,
+    fill_toe_steps,
+    lowest,
+)
 from posegen.evaluation.kernels.spectra import fill_arc_lengths
 from posegen.evaluation.plausibility import body_overlap, hull_distance, log_dimensionless_jerk, low_pass, sparc
 from posegen.skeleton import CAPSULES, PARENTS, sole_points
@@ -111,6 +120,75 @@ def test_arc_lengths_are_those_of_the_oracle(seed: int) -> None:
     found = np.empty(5)
     fill_arc_lengths(spectra.copy(), frequencies, 0.05, found)
     assert found == pytest.approx([naive.arc_length(spectrum, frequencies, 0.05) for spectrum in spectra])
+
+
+def lowered(seed: int) -> Array:
+    """Return a body whose feet move slowly, partly near the floor, and which is absent at the end."""
+    joints = wandering(seed, 60)
+    joints[:, :, 1] -= 0.03
+    joints[20:40] = joints[20] + 0.05 * (joints[20:40] - joints[20])
+    joints[55:] = np.nan
+    return np.asarray(joints)
+
+
+@given(seed=SEEDS)
+@FEW
+def test_steps_of_toes_and_contacts_are_those_of_the_oracles(seed: int) -> None:
+    joints = lowered(seed)
+    toes, body = [10, 11], frames_last(joints)
+    speeds, counts = np.empty(118), np.empty(2, np.int64)
+    number = fill_toe_steps(body[10], body[11], FPS, 0.05, 0.2, speeds, counts)
+    steps, low = naive.low_toe_speeds(joints[:, toes], FPS, 0.05)
+    assert 0 < number < 118
+    assert speeds[:number] == pytest.approx(steps[low])
+    assert counts.tolist() == [np.isfinite(steps).any(1).sum(), (low & (steps > 0.2)).any(1).sum()]
+    soles, touching = sole_points(joints), np.random.default_rng(seed).random((60, 9)) < 0.7
+    found = np.empty(4 * 59)
+    number = fill_contact_speeds(frames_last(soles), touching, FPS, found)
+    assert found[:number] == pytest.approx(naive.contact_speeds(soles, touching[:, :4], FPS), nan_ok=True)
+    for joint in (10, 20):
+        own = np.empty(50)
+        fill_speeds(body[joint], FPS, own)
+        assert own == pytest.approx(np.linalg.norm(np.diff(joints[:51, joint], axis=0), axis=-1) * FPS)
+
+
+@given(seed=SEEDS)
+@FEW
+def test_heights_and_presence_are_those_of_numpy(seed: int) -> None:
+    joints = lowered(seed)
+    body, soles = frames_last(joints), soles_of_body(frames_last(joints))
+    assert lowest(body) == np.nanmin(joints[..., 1])
+    assert np.isnan(lowest(np.full((2, 3, 4), np.nan)))
+    present, air = np.empty(60, bool), np.empty(60, bool)
+    assert not fill_present(joints, present)
+    assert np.array_equal(present, np.isfinite(joints).all((1, 2)))
+    assert fill_present(joints[:55], np.empty(55, bool))
+    touching = np.random.default_rng(seed).random((60, 9)) < 0.02
+    heights = np.concatenate([joints[..., 1], soles[:, 1].T], axis=1)
+    for clearance in (-0.1, 0.0, 9.0):
+        expected = naive.in_air(heights, touching, clearance)
+        assert fill_in_air(body, soles, touching, clearance, air) == expected.any()
+        assert np.array_equal(air, expected)
+
+
+@given(seed=SEEDS)
+@FEW
+def test_quiet_standing_is_that_of_the_oracle(seed: int) -> None:
+    joints = lowered(seed)[:55]
+    centre, soles = joints[:, 0], sole_points(joints)
+    points, ahead = np.empty((4, 2, 55)), np.empty((2, 55))
+    limits = (0.2, float(soles[25:35, :, 1].max() + 0.001), 0.3)
+    expected, its_centre = naive.quiet_standing(centre, soles, FPS, limits)
+    number = fill_standing(np.ascontiguousarray(centre.T), frames_last(soles), 1 / FPS, 9.81, limits, points, ahead)
+    assert 0 < number < 55
+    assert np.moveaxis(points[..., :number], -1, 0) == pytest.approx(expected)
+    assert ahead[:, :number].T == pytest.approx(its_centre)
+
+
+def test_profiles_are_finite_and_move() -> None:
+    found = np.empty(4, bool)
+    fill_profiles(np.array([[0.0, 1, 0], [0, 0, 0], [1, np.nan, 1], [np.inf, 1, 0]]), found)
+    assert found.tolist() == [True, False, False, False]
 
 
 def test_a_profile_that_does_not_move_or_is_too_short_has_no_smoothness() -> None:

@@ -46,7 +46,9 @@ def generated(joints: Floats, action: str = "reach", **changes: Any) -> Recordin
     actions = {str(name): number for number, name in enumerate(names)}
     joints = np.concatenate([joints, joints[-1:]])
     segment |= {key: changes.pop(key) for key in list(changes) if key in segment}
-    recording = Recording("sample 0 base", "1", joints, FPS, segments=[segment], labels=numbers, actions=actions, style="neutral")
+    recording = Recording(
+        "sample 0 base", "1", joints, FPS, segments=[segment], labels=numbers, actions=actions, style="neutral"
+    )
     return replace(recording, **changes)
 
 

@@ -307,7 +307,11 @@ def fill_gaps(rods: Array) -> None:
     computes several frames at once. Row GAPS is filled.
     """
     for f in range(BLOCK):
-        x, y, z = rods[3 * BLOCK + f] - rods[f], rods[4 * BLOCK + f] - rods[BLOCK + f], rods[5 * BLOCK + f] - rods[2 * BLOCK + f]
+        x, y, z = (
+            rods[3 * BLOCK + f] - rods[f],
+            rods[4 * BLOCK + f] - rods[BLOCK + f],
+            rods[5 * BLOCK + f] - rods[2 * BLOCK + f],
+        )
         u, v = rods[9 * BLOCK + f] - rods[6 * BLOCK + f], rods[10 * BLOCK + f] - rods[7 * BLOCK + f]
         w = rods[11 * BLOCK + f] - rods[8 * BLOCK + f]
         apart_x, apart_y = rods[f] - rods[6 * BLOCK + f], rods[BLOCK + f] - rods[7 * BLOCK + f]

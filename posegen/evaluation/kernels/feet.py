@@ -27,7 +27,12 @@ def fill_toe_steps(toe: Array, other: Array, fps: Scalar, low: Scalar, fast: Sca
     number = 0
     counts[:] = 0
     for f in range(toe.shape[1] - 1):
-        x, z, u, v = toe[0, f + 1] - toe[0, f], toe[2, f + 1] - toe[2, f], other[0, f + 1] - other[0, f], other[2, f + 1] - other[2, f]
+        x, z, u, v = (
+            toe[0, f + 1] - toe[0, f],
+            toe[2, f + 1] - toe[2, f],
+            other[0, f + 1] - other[0, f],
+            other[2, f + 1] - other[2, f],
+        )
         speed, other_speed = np.sqrt(x * x + z * z) * fps, np.sqrt(u * u + v * v) * fps
         slides = False
         if (toe[1, f] < low) & (toe[1, f + 1] < low):
@@ -114,7 +119,13 @@ def rate(series: Array, f: int, step: Scalar) -> Scalar:
 
 @kernel
 def fill_standing(
-    centre: Array, soles: Array, step: Scalar, gravity: Scalar, limits: tuple[Scalar, Scalar, Scalar], points: Array, ahead: Array
+    centre: Array,
+    soles: Array,
+    step: Scalar,
+    gravity: Scalar,
+    limits: tuple[Scalar, Scalar, Scalar],
+    points: Array,
+    ahead: Array,
 ) -> int:
     """Write the soles and the extrapolated centre of mass in the frames of quiet standing, and return their number.
 
