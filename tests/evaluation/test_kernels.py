@@ -182,7 +182,7 @@ def test_quiet_standing_is_that_of_the_oracle(seed: int) -> None:
     number = fill_standing(np.ascontiguousarray(centre.T), frames_last(soles), 1 / FPS, 9.81, limits, points, ahead)
     assert 0 < number < 55
     assert np.moveaxis(points[..., :number], -1, 0) == pytest.approx(expected)
-    assert ahead[:, :number].T == pytest.approx(its_centre)
+    assert pytest.approx(its_centre) == ahead[:, :number].T
 
 
 def test_profiles_are_finite_and_move() -> None:
