@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -122,11 +123,9 @@ def read_blocks(dataset: Dataset, samples: range) -> Iterator[Block]:
         raise UsageError(f"{dataset.path}: stores no joints to measure, only {', '.join(dataset.fields)}")
     for first in range(0, len(samples), SAMPLES_PER_BLOCK):
         chosen = samples[first : first + SAMPLES_PER_BLOCK]
-        joints, contact, action = (
-            dataset.decode(name, chosen.start, chosen.stop) if name in dataset.fields else None
-            for name in ("joints", "contact", "action")
-        )
-        assert joints is not None
+        decode = partial(dataset.decode, start=chosen.start, stop=chosen.stop)
+        joints = decode("joints")
+        contact, action = (decode(name) if name in dataset.fields else None for name in ("contact", "action"))
         with content_errors(dataset.path):
             rows = [row for sample in chosen for row in dataset.rows(sample)]
         yield Block(joints, contact, action, rows)
