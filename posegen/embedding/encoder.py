@@ -94,6 +94,8 @@ class Encoder:
         The exact model, if `backend` approximates it.
     batch_tokens : int
         Most tokens of a batch on a CPU.
+    is_cached : bool
+        Whether its vectors are cached for other datasets; looking them up takes longer than computing them otherwise.
     """
 
     name: str
@@ -106,6 +108,7 @@ class Encoder:
     token_bytes: int = 4096
     reference: Backend | None = field(default=None, repr=False)
     batch_tokens: int = MAX_CPU_BUDGET
+    is_cached: bool = True
 
     def encode(self, texts: Sequence[str], *, as_query: bool = False) -> Array:
         """Embed texts.

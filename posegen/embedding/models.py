@@ -508,5 +508,5 @@ def load_wordllama(fingerprint: str, max_tokens: int | None) -> Encoder:
     backend, own = _WordVectors(split, look_up, limit), f"{fingerprint}-float32"
     return Encoder(
         WORDLLAMA, _WORDLLAMA_DIMENSION, own, backend, limit, has_tokens=True, description=description,
-        batch_tokens=_WORDLLAMA_BATCH,
+        batch_tokens=_WORDLLAMA_BATCH, is_cached=False,
     )  # fmt: skip

@@ -170,7 +170,9 @@ def _vectors(texts: Sequence[str], runner: Runner, progress: Progress, *, cached
     is_missing = np.ones(len(texts), bool)
     progress.start("embed", len(texts), unit="texts")
     try:
-        with vector_cache(encoder.fingerprint if cached else None, encoder.dimension, progress.log) as known:
+        with vector_cache(
+            encoder.fingerprint if cached and encoder.is_cached else None, encoder.dimension, progress.log
+        ) as known:
             for position, vector in known.look_up(texts).items():
                 vectors[position], is_missing[position] = vector, False
             missing = np.flatnonzero(is_missing)

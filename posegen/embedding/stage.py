@@ -310,7 +310,8 @@ def _embed_texts(header: EmbeddingHeader, pending: Sequence[_Missing], texts: in
         done += count
         progress.update(done)
 
-    with vector_cache(header.fingerprint if session.is_cached else None, header.dimension, session.note) as vectors:
+    fingerprint = header.fingerprint if session.is_cached and encoder.is_cached else None
+    with vector_cache(fingerprint, header.dimension, session.note) as vectors:
         runner = Runner(encoder, header.budget, session.workers, header.positions > 0, session.note)
         shards = _Shards(folder, header, runner, vectors)
         shard_start = start

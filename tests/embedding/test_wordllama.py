@@ -10,6 +10,7 @@ import pytest
 
 from posegen.embedding import Encoder, load_encoder
 from posegen.embedding.models import WORDLLAMA
+from posegen.embedding.own_texts import embed_texts
 
 TEXTS = [
     "a person walks",
@@ -57,6 +58,15 @@ def test_words_have_the_tokens_that_they_have_in_the_text(encoder: Encoder, pack
         assert numbers.tolist() == tokenizer.encode(text, add_special_tokens=False).ids[: encoder.limit]
     assert prepared.lengths.tolist() == list(map(len, prepared.inputs))
     assert prepared.lengths.max() == encoder.limit
+
+
+def test_vectors_are_not_cached(encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POSEGEN_EMBEDDING_CACHE", str(tmp_path / "cache"))
+    path = tmp_path / "texts.txt"
+    path.write_text("a person walks\n", encoding="utf-8")
+    for _ in range(2):
+        assert embed_texts(path, tmp_path / "texts.parquet", encoder).embedded == 1
+        (tmp_path / "texts.parquet").unlink()
 
 
 def test_names_of_special_tokens_are_words_like_others(encoder: Encoder) -> None:
