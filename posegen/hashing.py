@@ -13,7 +13,6 @@ import numpy as np
 import xxhash
 
 from posegen.arrays import Array
-from posegen.kernels import kernel
 
 
 def byte_hash(pieces: Iterable[bytes | memoryview]) -> str:
@@ -46,12 +45,14 @@ def canonical(array: Array) -> Array:
     contiguous = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(array.shape)
     if contiguous.dtype.kind != "f" or contiguous.size == 0:
         return contiguous
+    from posegen.odd_bits import count_odd_bits, make_plain  # with numba, which reading does not need
+
     bits = contiguous.reshape(-1).view(f"<u{contiguous.dtype.itemsize}")
     patterns = _patterns(contiguous.dtype)
-    if not _count_odd_bits(bits, *patterns):
+    if not count_odd_bits(bits, *patterns):
         return contiguous
     plain = np.empty_like(contiguous)
-    _make_plain(bits, plain.reshape(-1).view(bits.dtype), *patterns)
+    make_plain(bits, plain.reshape(-1).view(bits.dtype), *patterns)
     return plain
 
 
@@ -99,22 +100,3 @@ def _patterns(dtype: np.dtype[Any]) -> tuple[Any, Any, Any, Any]:
     unsigned = np.dtype(f"u{dtype.itemsize}")
     special = np.array([-0.0, np.inf, np.nan], dtype).view(unsigned)
     return special[0], special[1], special[2], unsigned.type(special[0] - 1)
-
-
-@kernel
-def _count_odd_bits(bits: Array, negative_zero: Any, infinity: Any, nan: Any, magnitude: Any) -> int:
-    """Count the values that are -0 or a NaN other than the canonical one."""
-    odd = 0
-    for i in range(bits.size):
-        value = bits[i]
-        odd += (value == negative_zero) | (((value & magnitude) > infinity) & (value != nan))
-    return odd
-
-
-@kernel
-def _make_plain(bits: Array, plain: Array, negative_zero: Any, infinity: Any, nan: Any, magnitude: Any) -> None:
-    """Copy values, with 0 for -0 and the canonical NaN for every other NaN."""
-    zero = negative_zero ^ negative_zero
-    for i in range(bits.size):
-        value = bits[i]
-        plain[i] = zero if value == negative_zero else nan if (value & magnitude) > infinity else value

@@ -47,7 +47,6 @@ WITHOUT_ORACLE = {
         TOGETHER: "fill_rotations lateral rigid_axes frame between product applied inverse across",
         TRIVIAL: "unit cross dot plus minus scaled vector axes_of",
     },
-    "posegen.hashing": {TRIVIAL: "_count_odd_bits"},
     "posegen.motion.arms": {
         CALLER: "place_hand clear_thighs",
         PROPERTIES: "fill_hand_channels pull_wrist fix_floor_anchor push_wrist_out raise_wrists",
@@ -115,6 +114,7 @@ WITHOUT_ORACLE = {
         CALLER: "pelvis_rotation place_hips spine_rotation",
     },
     "posegen.motion.workspace": {TRIVIAL: "between fill_row copy_row leg_length to_grid"},
+    "posegen.odd_bits": {TRIVIAL: "count_odd_bits"},
     "posegen.randomness": {CALLER: "_fill"},
     "posegen.variants.copies": {TRIVIAL: "copy_joints copy_labels"},
 }

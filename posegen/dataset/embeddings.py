@@ -197,11 +197,17 @@ class Embeddings:
     @cached_property
     def rows(self) -> pa.Table:
         """Table of all captions: sample, variant, caption (its index in the sequence) and row (number of its text)."""
-        return pa.concat_tables([ROWS_SCHEMA.empty_table(), *(self._table(shard) for shard in range(len(self._rows)))])
+        return pa.concat_tables(
+            [pa.Table.from_batches([], ROWS_SCHEMA), *(self._table(shard) for shard in range(len(self._rows)))]
+        )
 
     def vectors(self) -> Array:
         """Read all embeddings: float32 [texts, dimension], of unit length."""
-        return self.take(np.arange(self.count))
+        vectors = np.empty((self.count, self.dimension), np.float32)
+        for shard in range(self.shards):
+            first = shard * self.header.shard
+            vectors[first : first + self.header.shard] = self._shard(shard)
+        return vectors
 
     def take(self, rows: ArrayLike) -> Array:
         """Read the embeddings of some texts.
@@ -276,7 +282,9 @@ class Embeddings:
 
     def _read_shard(self, shard: int) -> Array:
         field = self.header.fields[0]
-        return read_array(self.folder, self.header, self._vectors[shard], field, cache=self._cache).astype(np.float32)
+        return read_array(self.folder, self.header, self._vectors[shard], field, cache=self._cache).astype(
+            np.float32, copy=False
+        )
 
 
 def open_embeddings(dataset: str | AnyPath, encoder: str | None = None) -> Embeddings:

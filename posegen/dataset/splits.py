@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from posegen.errors import UsageError
-from posegen.randomness import Stream, uniform
 from posegen.wording import did_you_mean, shown
 
 SPLITS = {"test": (0.0, 0.1), "validation": (0.1, 0.2), "training": (0.2, 1.0)}
@@ -52,6 +51,8 @@ def in_split(seed: int, indices: ArrayLike, split: str, *, identities: bool = Fa
     >>> in_split(0, range(60), "test", identities=True).tolist()
     [33, 47, 50, 59]
     """
+    from posegen.randomness import Stream, uniform  # with numba, which reading does not need
+
     if split not in SPLITS:
         raise UsageError(f"there is no split {shown(split)}{did_you_mean(str(split), SPLITS)}. There are: {', '.join(SPLITS)}")
     low, high = SPLITS[split]

@@ -85,6 +85,23 @@ def decode_table(data: bytes, rows: int, columns: Sequence[str] | None = None) -
     return table
 
 
+def column_numbers(column: pa.ChunkedArray) -> Array:
+    """Return the values of a column of integers without nulls; pyarrow's own conversion imports pandas, if it is installed.
+
+    Raises
+    ------
+    pyarrow.ArrowTypeError
+        If there are nulls, or values of another type.
+
+    Examples
+    --------
+    >>> column_numbers(pa.chunked_array([[1, 2], [3]])).tolist()
+    [1, 2, 3]
+    """
+    found: Array = np.from_dlpack(column.combine_chunks())
+    return found
+
+
 def find_rows_fault(table: pa.Table, header: Header, first: int, count: int) -> str | None:
     """Describe how the rows of a table differ from `count` samples with their variants in order; None if they do not."""
     variants = len(header.variants)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ TOLERANCE = 1e-5
 """Largest difference of a number of a vector of unit length from the one that torch computes."""
 MODEL, TOKENIZER, ABOUT = "model.onnx", "tokenizer.json", "encoder.json"
 _VERSION = 1
+_HASH_BLOCK = 1 << 20
 _CHECKED = ("a person walks", "someone turns left twice, then waves with the right hand and sits down on a chair")
 
 Notify = Callable[[str], None]
@@ -117,7 +119,7 @@ def _export(encoder: Encoder, folder: Path, model: str, notify: Notify) -> Encod
         own.save(str(folder / TOKENIZER))
         about = _About(
             _VERSION, encoder.name, encoder.dimension, encoder.limit, list(backend.prompts), tokenizer.pad_token_id,
-            {name: byte_hash([(folder / name).read_bytes()]) for name in (MODEL, TOKENIZER)},
+            {name: _hash(folder / name) for name in (MODEL, TOKENIZER)},
         )  # fmt: skip
         write_durably(folder / ABOUT, json.dumps(asdict(about), indent=2).encode())
     except (OSError, RuntimeError, TypeError, ValueError, AttributeError, KeyError, PosegenError) as error:
@@ -134,18 +136,23 @@ def _export(encoder: Encoder, folder: Path, model: str, notify: Notify) -> Encod
     return encoder
 
 
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return byte_hash(iter(partial(file.read, _HASH_BLOCK), b""))
+
+
 def _read(folder: Path, model: str) -> Encoder | None:
     """Load an export; None if there is none, or if it is damaged."""
     try:
         about = _About(**json.loads((folder / ABOUT).read_bytes()))
         private_folder(folder)
-        files = {name: (folder / name).read_bytes() for name in (MODEL, TOKENIZER)}
+        hashes = {name: _hash(folder / name) for name in (MODEL, TOKENIZER)}
     except (OSError, ValueError, TypeError, PosegenError):
         return None
-    if about.version != _VERSION or any(byte_hash([data]) != about.hashes.get(name) for name, data in files.items()):
+    if about.version != _VERSION or hashes != about.hashes:
         return None
     from tokenizers import Tokenizer
 
-    session = open_session(files[MODEL], available_cores())
-    backend = _OnnxBackend(Tokenizer.from_buffer(files[TOKENIZER]), session, about.prompts, about.padding)
+    session = open_session(folder / MODEL, available_cores())
+    backend = _OnnxBackend(Tokenizer.from_file(str(folder / TOKENIZER)), session, about.prompts, about.padding)
     return Encoder(about.name, about.dimension, f"{model}-float32", backend, about.limit)

@@ -26,7 +26,7 @@ from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.lock import locked
 from posegen.dataset.overlays import commit_part, read_overlay_receipt, read_part, read_part_table
 from posegen.dataset.read import Dataset, content_errors, open_dataset
-from posegen.dataset.tables import encode_table, field_of, owners
+from posegen.dataset.tables import column_numbers, encode_table, field_of, owners
 from posegen.embedding.cache import vector_cache
 from posegen.embedding.encoder import Encoder
 from posegen.embedding.neighbours import DIGITS
@@ -188,7 +188,9 @@ def _encode(texts: list[str], encoder: Encoder, *, cached: bool) -> Array:
     """Return the vectors of texts, most of which all datasets have: related phrases."""
     vectors = np.empty((len(texts), encoder.dimension), np.float32)
     is_missing = np.ones(len(texts), bool)
-    with vector_cache(encoder.fingerprint if cached else None, encoder.dimension, lambda _: None) as known:
+    with vector_cache(
+        encoder.fingerprint if cached and encoder.is_cached else None, encoder.dimension, lambda _: None
+    ) as known:
         for position, vector in known.look_up(texts).items():
             vectors[position], is_missing[position] = vector, False
         missing = [texts[row] for row in np.flatnonzero(is_missing).tolist()]
@@ -223,7 +225,7 @@ def _array_path(name: str) -> str:
 
 def _columns(places: pa.Table) -> tuple[Array, Array, list[str]]:
     """Return samples, phrases and variants."""
-    samples, phrases = places.column("sample").to_numpy(), places.column("phrase").to_numpy()
+    samples, phrases = (column_numbers(places.column(name)) for name in ("sample", "phrase"))
     return samples, phrases.astype(np.int64), places.column("variant").to_pylist()
 
 
@@ -268,8 +270,8 @@ def _read_stored(folder: AnyPath, source: str) -> SearchIndex | None:
         return None
     with content_errors(folder / SEARCH):
         words = WordEvidence({stem: number for number, stem in enumerate(stems.column("stem").to_pylist())}, shares)
-        texts, actions = (phrases.column(name).to_pylist() for name in ("text", "action"))
-        return SearchIndex(texts, actions, phrases.column("related").to_numpy(), vectors, *_columns(places), directions, words)
+        texts, actions, related = (phrases.column(name).to_pylist() for name in ("text", "action", "related"))
+        return SearchIndex(texts, actions, np.array(related, bool), vectors, *_columns(places), directions, words)
 
 
 def action_directions(vectors: Array, numbers: Array, related: Array) -> Array:
@@ -293,14 +295,16 @@ def action_directions(vectors: Array, numbers: Array, related: Array) -> Array:
         their mean over actions is 0.
     """
     from sklearn.linear_model import LogisticRegression
+    from threadpoolctl import threadpool_limits
 
     count = int(numbers.max()) + 1
     if count == 1:
         return np.zeros((1, vectors.shape[1] + 1), np.float32)
     chosen = np.concatenate([_training_phrases(np.flatnonzero(numbers == action), related) for action in range(count)])
-    model = LogisticRegression(C=REGULARISATION, max_iter=MAX_ITERATIONS, tol=1e-3).fit(
-        vectors[chosen].astype(np.float64), numbers[chosen]
-    )
+    model = LogisticRegression(C=REGULARISATION, max_iter=MAX_ITERATIONS, tol=1e-3)
+    # Threads would wait for each other in these narrow products, and the last bits would depend on their number.
+    with threadpool_limits(1):
+        model.fit(vectors[chosen].astype(np.float64), numbers[chosen])
     found = np.concatenate([model.coef_, model.intercept_[:, None]], axis=1)
     if count == 2:  # for two classes, scikit-learn returns the second only
         found = np.concatenate([-found, found]) / 2
@@ -421,7 +425,7 @@ class Search:
         self._index = index
         self._vectors = embeddings.vectors()
         rows = embeddings.rows
-        self._captions, self._samples = (rows.column(name).to_numpy() for name in ("row", "sample"))
+        self._captions, self._samples = (column_numbers(rows.column(name)) for name in ("row", "sample"))
         self._variants = rows.column("variant").to_pylist()
 
     def find(self, text: str, top: int = 10) -> list[Match]:

@@ -324,7 +324,7 @@ def int8_core(model: Any, name: str, threads: int) -> Callable[[dict[str, Any]],
         return _core_of(small, threads)
 
 
-def open_session(model: Path | bytes, threads: int) -> Any:
+def open_session(model: Path, threads: int) -> Any:
     """Return a session of onnxruntime that runs an exported model on the CPU."""
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # otherwise it reports its use to its vendor
     import onnxruntime

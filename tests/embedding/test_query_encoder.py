@@ -19,7 +19,7 @@ from tests.embedding import tiny_encoder
 SENTENCE = "a person walks runs and turns left right twice quickly waves someone jump of feet slowly then sits down"
 WORDS = SENTENCE.split()
 TEXTS = [" ".join(WORDS[start : start + length]) for start in range(10) for length in (1, 3, 8)] + [" ".join(WORDS * 2)]
-SLOW = {"torch", "transformers", "sentence_transformers", "sklearn", "scipy.sparse", "zarr"}
+SLOW = {"torch", "transformers", "sentence_transformers", "sklearn", "scipy.sparse", "zarr", "numba", "pandas"}
 """Packages whose import takes from a tenth of a second to several seconds."""
 
 

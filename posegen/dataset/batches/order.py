@@ -20,7 +20,6 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.dataset.splits import in_split
-from posegen.randomness import Stream, philox_kernel
 
 _WORD = 2**32 - 1
 _NO_WINDOW = _WORD
@@ -268,6 +267,8 @@ def _window_order(order: Order, epoch: int, window: int) -> Window:
 
 def _shuffled(seed: int, epoch: int, window: int, size: int) -> Array:
     """Return 0 to `size` - 1 in the order of random numbers drawn for them."""
+    from posegen.randomness import Stream, philox_kernel  # with numba, which reading does not need
+
     counter = np.empty((size, 4), np.uint32)
     counter[:, 0], counter[:, 1] = np.arange(size), window
     counter[:, 2], counter[:, 3] = epoch & _WORD, Stream.ORDER

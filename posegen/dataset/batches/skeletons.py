@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from posegen.arrays import Array
-from posegen.randomness import Stream, normal
 from posegen.skeleton import JOINTS, MIRROR_JOINTS, PARENTS
 
 _FARTHEST = 2.0
@@ -78,6 +77,8 @@ def vary_skeletons(joints: Array, noise: float, *, seed: int, epoch: int, sample
 
 def _displacements(shape: tuple[int, ...], seed: int, epoch: int, sample: Array, variant: Array) -> Array:
     """Return symmetric displacements in standard deviations: float32 [n, actors, 1, 22, 3]."""
+    from posegen.randomness import Stream, normal  # with numba, which reading does not need
+
     drawn = np.empty((*shape, 1, len(JOINTS), 3), np.float32)
     for index in np.unique(variant):
         own = variant == index
