@@ -45,14 +45,14 @@ def canonical(array: Array) -> Array:
     contiguous = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(array.shape)
     if contiguous.dtype.kind != "f" or contiguous.size == 0:
         return contiguous
-    from posegen.odd_bits import count_odd_bits, make_plain  # with numba, which reading does not need
+    from posegen.canonical_floats import count_noncanonical, fill_canonical  # with numba, which reading does not need
 
     bits = contiguous.reshape(-1).view(f"<u{contiguous.dtype.itemsize}")
     patterns = _patterns(contiguous.dtype)
-    if not count_odd_bits(bits, *patterns):
+    if not count_noncanonical(bits, *patterns):
         return contiguous
     plain = np.empty_like(contiguous)
-    make_plain(bits, plain.reshape(-1).view(bits.dtype), *patterns)
+    fill_canonical(bits, plain.reshape(-1).view(bits.dtype), *patterns)
     return plain
 
 

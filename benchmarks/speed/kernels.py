@@ -33,7 +33,7 @@ KERNELS = {
     "fill_limits": "posegen.checks.limits",
     "fill_evidence": "posegen.checks.evidence",
     "_fill": "posegen.randomness",
-    "_count_odd_bits": "posegen.hashing",
+    "count_noncanonical": "posegen.canonical_floats",
 }
 """The kernels that make a shard, and the modules that call them."""
 
@@ -88,7 +88,7 @@ def _moved_bytes(name: str, arguments: tuple[Any, ...]) -> int:
         return 2 * int(arguments[0][:, 0].nbytes)
     if name == "fill_limits":
         return int(arguments[0][:, 0].nbytes + arguments[1][:, 0].nbytes)
-    return int(arguments[0].nbytes) if name == "_count_odd_bits" else 0
+    return int(arguments[0].nbytes) if name == "count_noncanonical" else 0
 
 
 def _copying_rate(config: Config) -> float:

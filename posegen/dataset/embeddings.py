@@ -49,6 +49,7 @@ from posegen.dataset.overlays import (
 )
 from posegen.dataset.read_cache import ReadCache, open_cache
 from posegen.dataset.shard_codec import decode_shard, reader_of
+from posegen.dataset.tables import column_numbers
 from posegen.errors import PosegenError, UsageError
 from posegen.hashing import byte_hash
 from posegen.wording import did_you_mean, shown
@@ -270,8 +271,8 @@ class Embeddings:
     def _read_grid(self, shard: int) -> Array:
         table, samples = self._table(shard), self._rows[shard].count
         variants = self._dataset.variants
-        sample, caption, row = (table.column(name).to_numpy() for name in ("sample", "caption", "row"))
-        variant = pc.index_in(table.column("variant"), pa.array(variants)).to_numpy()
+        sample, caption, row = (column_numbers(table.column(name)) for name in ("sample", "caption", "row"))
+        variant = column_numbers(pc.index_in(table.column("variant"), pa.array(variants)))
         grid = np.full((samples, len(variants), self.captions), -1, np.int64)
         grid[sample - shard * self._dataset.shard, variant, caption] = row
         return grid

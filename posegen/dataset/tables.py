@@ -85,7 +85,7 @@ def decode_table(data: bytes, rows: int, columns: Sequence[str] | None = None) -
     return table
 
 
-def column_numbers(column: pa.ChunkedArray) -> Array:
+def column_numbers(column: pa.ChunkedArray | pa.Array) -> Array:
     """Return the values of a column of integers without nulls; pyarrow's own conversion imports pandas, if it is installed.
 
     Raises
@@ -98,7 +98,8 @@ def column_numbers(column: pa.ChunkedArray) -> Array:
     >>> column_numbers(pa.chunked_array([[1, 2], [3]])).tolist()
     [1, 2, 3]
     """
-    found: Array = np.from_dlpack(column.combine_chunks())
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    found: Array = np.from_dlpack(whole)
     return found
 
 

@@ -98,9 +98,10 @@ _WORDLLAMA_BATCH = 1 << 11
 _KEPT_WORDS = 1 << 16
 """Most words whose tokens are kept."""
 _WORDLLAMA_WEIGHTS = "weights/l2_supercat_256.safetensors"
+_WORDLLAMA_TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 WORDLLAMA_SHA256 = {
     _WORDLLAMA_WEIGHTS: "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
-    "tokenizers/l2_supercat_tokenizer_config.json": "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
+    _WORDLLAMA_TOKENIZER: "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
 }
 """Hashes of files of the package wordllama 0.4.0.post1."""
 
@@ -471,27 +472,36 @@ def wordllama_fingerprint(max_tokens: int | None) -> str:
     PosegenError
         If weights or tokenizer are not the published ones.
     """
-    spec = find_spec("wordllama")
-    assert spec is not None
-    assert spec.origin is not None
-    folder = Path(spec.origin).parent
+    folder = _wordllama_folder()
     check_published(folder, WORDLLAMA_SHA256, "wordllama")
     limit = min(_WORDLLAMA_LIMIT, max_tokens or _WORDLLAMA_LIMIT)
     return xxhash.xxh3_128_hexdigest((folder / _WORDLLAMA_WEIGHTS).read_bytes() + f"{_WORDLLAMA_VERSION} {limit}".encode())
 
 
-def load_wordllama(fingerprint: str, max_tokens: int | None) -> Encoder:
-    """Load WordLlama from its package, without a download."""
-    import wordllama
+def _wordllama_folder() -> Path:
+    spec = find_spec("wordllama")
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent
 
-    limit = min(_WORDLLAMA_LIMIT, max_tokens or _WORDLLAMA_LIMIT)
-    model = wordllama.WordLlama.load(cache_dir=Path(str(wordllama.__file__)).parent, disable_download=True)
-    vectors = np.append(np.asarray(model.embedding, np.float32), np.zeros((1, _WORDLLAMA_DIMENSION), np.float32), axis=0)
-    model.tokenizer.no_padding()
-    model.tokenizer.encode_special_tokens = True  # as the words that they are
+
+@cache
+def load_wordllama(fingerprint: str, max_tokens: int | None) -> Encoder:
+    """Load WordLlama from the files of its package, whose import takes longer, because it can download models."""
+    from safetensors.numpy import load_file
+    from tokenizers import Tokenizer
+
+    folder, limit = _wordllama_folder(), min(_WORDLLAMA_LIMIT, max_tokens or _WORDLLAMA_LIMIT)
+    stored = load_file(folder / _WORDLLAMA_WEIGHTS)["embedding.weight"]
+    vectors = np.zeros((len(stored) + 1, _WORDLLAMA_DIMENSION), np.float32)
+    vectors[:-1] = stored
+    tokenizer = Tokenizer.from_file(str(folder / _WORDLLAMA_TOKENIZER))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    tokenizer.encode_special_tokens = True  # as the words that they are
 
     def tokenise(text: str) -> bytes:
-        return np.array(model.tokenizer.encode(text, add_special_tokens=False).ids, np.int32).tobytes()
+        return np.array(tokenizer.encode(text, add_special_tokens=False).ids, np.int32).tobytes()
 
     of_word = lru_cache(_KEPT_WORDS)(tokenise)
 

@@ -31,6 +31,7 @@ from posegen.embedding.cache import vector_cache
 from posegen.embedding.encoder import Encoder
 from posegen.embedding.neighbours import DIGITS
 from posegen.embedding.query_encoder import load_query_encoder
+from posegen.embedding.softmax_regression import fit_softmax_regression
 from posegen.errors import PosegenError, UsageError
 from posegen.hashing import byte_hash
 from posegen.yaml_files import read_yaml
@@ -42,7 +43,7 @@ MAX_CAPTIONS = 40
 """Most captions per action in the fit of directions. An action may have thousands, which would outweigh the related phrases."""
 REGULARISATION = 10.0
 """Inverse strength of regularisation, scikit-learn's `C`."""
-MAX_ITERATIONS = 300
+TOLERANCE, MAX_ITERATIONS = 1e-3, 300
 UNSEEN = 1
 """Pseudo-count of phrases of other actions that contain a word: a single phrase is weak evidence."""
 CAPTIONS_AS_PHRASES = 20
@@ -168,9 +169,9 @@ def open_index(dataset: Dataset, folder: AnyPath, encoder: Encoder, *, cached: b
 
 
 def _compute(dataset: Dataset, encoder: Encoder, *, cached: bool) -> SearchIndex:
-    from posegen.library.load import load_library
+    from posegen.library.load import read_words
 
-    related = read_related_phrases(str(load_library(dataset.config.story.library).words["language"]))
+    related = read_related_phrases(str(read_words(dataset.config.story.library)["language"]))
     numbers: dict[tuple[str, str], int] = {}
     occurrences = [_find_phrases(dataset, shard, numbers) for shard in range(dataset.header.shards())]
     present = {action for _, action in numbers}
@@ -277,7 +278,7 @@ def _read_stored(folder: AnyPath, source: str) -> SearchIndex | None:
 def action_directions(vectors: Array, numbers: Array, related: Array) -> Array:
     """Return, for each action, the direction of vectors that separates its phrases from those of other actions.
 
-    The nearest phrase may be near because of its subject or place. Logistic regression over all phrases finds what matters.
+    The nearest phrase may be near because of its subject or place. Softmax regression over all phrases finds what matters.
 
     Parameters
     ----------
@@ -294,20 +295,11 @@ def action_directions(vectors: Array, numbers: Array, related: Array) -> Array:
         Coefficients, and the intercept in the last column, of the log probability of each action up to a common constant;
         their mean over actions is 0.
     """
-    from sklearn.linear_model import LogisticRegression
-    from threadpoolctl import threadpool_limits
-
     count = int(numbers.max()) + 1
-    if count == 1:
-        return np.zeros((1, vectors.shape[1] + 1), np.float32)
     chosen = np.concatenate([_training_phrases(np.flatnonzero(numbers == action), related) for action in range(count)])
-    model = LogisticRegression(C=REGULARISATION, max_iter=MAX_ITERATIONS, tol=1e-3)
-    # Threads would wait for each other in these narrow products, and the last bits would depend on their number.
-    with threadpool_limits(1):
-        model.fit(vectors[chosen].astype(np.float64), numbers[chosen])
-    found = np.concatenate([model.coef_, model.intercept_[:, None]], axis=1)
-    if count == 2:  # for two classes, scikit-learn returns the second only
-        found = np.concatenate([-found, found]) / 2
+    found = fit_softmax_regression(
+        vectors[chosen], numbers[chosen], REGULARISATION, tolerance=TOLERANCE, iterations=MAX_ITERATIONS
+    )
     centred: Array = (found - found.mean(axis=0)).astype(np.float32)
     return centred
 
@@ -524,9 +516,10 @@ def _load_encoder_of(embeddings: Embeddings, notify: Callable[[str], None]) -> E
 
 def prepare_search(path: str | AnyPath, encoder: str, notify: Callable[[str], None] = print, *, cached: bool = True) -> None:
     """Compute what a search of a dataset needs unless it exists; parameters as of :func:`open_search`."""
-    dataset = open_dataset(path, encoder)
+    embeddings = open_embeddings(path, encoder)
+    dataset = open_dataset(path, embeddings.folder.name)
     if len(dataset):
-        open_search(path, encoder, notify, cached=cached)
+        open_index(dataset, embeddings.folder, _load_encoder_of(embeddings, notify), cached=cached)
 
 
 def open_search(

@@ -51,7 +51,7 @@ from posegen.dataset.parts import Part, parse_part
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.runs import current_run
 from posegen.dataset.shard_codec import encode_shard
-from posegen.dataset.tables import encode_table
+from posegen.dataset.tables import column_numbers, encode_table
 from posegen.embedding.cache import VectorCache, vector_cache
 from posegen.embedding.encoder import Encoder, Prepared, Runner, batch_budget, resolve_workers
 from posegen.embedding.models import DEFAULT, find_encoder
@@ -563,14 +563,14 @@ def _number_shard(dataset: Dataset, shard: int, source: str, writer: _TextWriter
     lists = table.column("captions").combine_chunks()
     encoded = lists.flatten().dictionary_encode()
     rows = writer.number(encoded.dictionary.to_pylist())
-    counts = lists.value_lengths().to_numpy()
+    counts = column_numbers(lists.value_lengths())
     sequence = np.repeat(np.arange(len(table)), counts)
     caption = np.arange(len(sequence)) - np.repeat(np.cumsum(counts) - counts, counts)
     columns = [
         table.column("sample").take(pa.array(sequence)),
         table.column("variant").take(pa.array(sequence)),
         pa.array(caption, pa.int32()),
-        pa.array(rows[encoded.indices.to_numpy()]),
+        pa.array(rows[column_numbers(encoded.indices)]),
     ]
     data = encode_table(pa.table(columns, schema=ROWS_SCHEMA))
     numbers = {

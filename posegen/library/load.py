@@ -160,9 +160,7 @@ def load_library(folder: Path | None = None) -> Library:
     UsageError
         If a file is invalid.
     """
-    # Unlike the methods of Path, these functions accept invalid paths, which are reported as missing.
-    addition = None if folder is None else Path(os.path.realpath(os.path.expanduser(folder)))
-    return _read_once(_OWN, addition)
+    return _read_once(_OWN, _addition(folder))
 
 
 def read_library(base: Path, addition: Path | None = None) -> Library:
@@ -194,13 +192,7 @@ def read_library(base: Path, addition: Path | None = None) -> Library:
             msg = f"{folder / _STYLES}: styles.{NEUTRAL}: is reserved for persons without a style; choose another name"
             raise UsageError(msg)
         interactions |= _read_entries(folder / _INTERACTIONS, InteractionFile, actions)
-    file, words = base / _WORDS, _read_mapping(base / _WORDS)
-    if addition is not None:
-        file = _language(addition)
-        if os.path.lexists(file):
-            # English words are merged into posegen's; another language replaces them.
-            own = _read_mapping(file)
-            words = _merged(words, own) if file.name == Path(_WORDS).name else own
+    file, words = _read_words(base, addition)
     check_words(words, actions, styles, str(file))
     names = sorted(actions)
     return Library(
@@ -218,6 +210,28 @@ def read_library(base: Path, addition: Path | None = None) -> Library:
 
 
 _read_once = cache(read_library)
+
+
+def read_words(folder: Path | None = None) -> dict[str, Any]:
+    """Return the words of the library that :func:`load_library` returns, without reading the rest of it."""
+    return _read_words(_OWN, _addition(folder))[1]
+
+
+def _addition(folder: Path | None) -> Path | None:
+    # Unlike the methods of Path, these functions accept invalid paths, which are reported as missing.
+    return None if folder is None else Path(os.path.realpath(os.path.expanduser(folder)))
+
+
+def _read_words(base: Path, addition: Path | None) -> tuple[Path, dict[str, Any]]:
+    """Return the words of a library, and the last file that they were read from."""
+    file, words = base / _WORDS, _read_mapping(base / _WORDS)
+    if addition is not None:
+        file = _language(addition)
+        if os.path.lexists(file):
+            # English words are merged into posegen's; another language replaces them.
+            own = _read_mapping(file)
+            words = _merged(words, own) if file.name == Path(_WORDS).name else own
+    return file, words
 
 
 def _read_actions(folder: Path) -> tuple[dict[str, Action], dict[str, str], dict[str, tuple[str, str]]]:
