@@ -48,6 +48,7 @@ UNSEEN = 1
 """Pseudo-count of phrases of other actions that contain a word: a single phrase is weak evidence."""
 CAPTIONS_AS_PHRASES = 20
 """Number of phrases as which all captions of an action count: there are thousands, with the same few words."""
+_SEGMENTS = [f"actors.list.element.segments.list.element.{name}" for name in ("text", "action")]
 _SCHEMAS = {
     "phrases": pa.schema([("text", pa.string()), ("action", pa.string()), ("related", pa.bool_())]),
     "places": pa.schema([("sample", pa.int64()), ("variant", pa.string()), ("phrase", pa.int32())]),
@@ -232,7 +233,7 @@ def _columns(places: pa.Table) -> tuple[Array, Array, list[str]]:
 
 def _find_phrases(dataset: Dataset, shard: int, numbers: dict[tuple[str, str], int]) -> pa.Table:
     """Return the occurrences of phrases in the sequences of a shard, and number new phrases."""
-    table = dataset.table(shard).select(["sample", "variant", "actors"])
+    table = dataset.table(shard, ["sample", "variant", *_SEGMENTS])
     with content_errors(dataset.path):
         actors = table.column("actors").combine_chunks()
         segments = field_of(actors.flatten(), "segments")
