@@ -9,7 +9,7 @@ import pytest
 
 import posegen.library
 from posegen.errors import UsageError
-from posegen.library.load import Library, load_library, read_library
+from posegen.library.load import Library, load_library, read_library, read_words
 
 STANDING = """
 family: standing
@@ -426,6 +426,8 @@ def test_it_is_read_once(tmp_path: Path) -> None:
     first = load_library(tmp_path / "mine")
     assert load_library(tmp_path / "other/../mine") is first
     assert load_library() is load_library()
+    assert read_words() == load_library().words
+    assert read_words(tmp_path / "mine") == first.words
     assert set(first.actions) == {*load_library().actions, "nudge"}
 
 
