@@ -1,7 +1,7 @@
 """Compare the two bundled encoders: texts per second of processor time, and the accuracy of their vectors alone.
 
-``python -m benchmarks.embed.rates DATASET`` prints the measures for a dataset. Rates are of processor time of all threads, which
-other processes change less than the time on the clock. A core does less per second while the other ones are busy.
+``python -m benchmarks.embed.rates DATASET`` prints the measures for a dataset. Rates are of processor time of all threads,
+which other processes change less than the time on the clock. A core does less per second while the other ones are busy.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def compared(path: Path) -> Iterator[Figure]:
         chosen = texts[:: max(1, len(texts) // most)][:most]
         yield Figure(f"{name} {precision}: texts a second of processor time", f"{_rate(encoder, chosen):,.0f}")
         exact = load_encoder(name)
-        queries, vectors = exact.encode([one.text for one in asked], as_query=True), exact.encode([text for text, _ in segments])
+        queries = exact.encode([one.text for one in asked], as_query=True)
+        vectors = exact.encode([text for text, _ in segments])
         near = np.argsort(-(queries @ vectors.T), axis=1, kind="stable")[:, :NEAREST]
         right = [[segments[row][1] in one.actions for row in rows] for one, rows in zip(asked, near.tolist(), strict=True)]
         subject = f"share of the {NEAREST} captions of segments nearest to {len(asked)} phrases that have the right action"
