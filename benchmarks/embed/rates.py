@@ -1,13 +1,11 @@
 """Compare the two bundled encoders: texts per second of processor time, and the accuracy of their vectors alone.
 
-``python -m benchmarks.embed.rates DATASET`` prints the measures for a dataset. Rates are of processor time of all threads,
-which other processes change less than the time on the clock. A core does less per second while the other ones are busy.
+Rates are of processor time of all threads, which other processes change less than the time on the clock. A core does less per
+second while the other ones are busy.
 """
 
 from __future__ import annotations
 
-import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -71,9 +69,3 @@ def _segments(dataset: Dataset) -> list[tuple[str, str]]:
     tables = [dataset.table(shard).column("actors").to_pylist() for shard in range(dataset.header.shards())]
     own = [segment for rows in tables for actors in rows for actor in actors for segment in actor["segments"]]
     return list(dict.fromkeys((segment["text"], segment["action"]) for segment in own))
-
-
-if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as made:
-        for figure in compared(Path(sys.argv[1])) if len(sys.argv) > 1 else measure(Path(made)):
-            print(f"{figure.name}: {figure.value}", flush=True)
