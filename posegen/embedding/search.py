@@ -31,7 +31,6 @@ from posegen.embedding.cache import vector_cache
 from posegen.embedding.encoder import Encoder
 from posegen.embedding.neighbours import DIGITS
 from posegen.embedding.query_encoder import load_query_encoder
-from posegen.embedding.softmax_regression import fit_softmax_regression
 from posegen.errors import PosegenError, UsageError
 from posegen.hashing import byte_hash
 from posegen.yaml_files import read_yaml
@@ -43,7 +42,7 @@ MAX_CAPTIONS = 40
 """Most captions per action in the fit of directions. An action may have thousands, which would outweigh the related phrases."""
 REGULARISATION = 10.0
 """Inverse strength of regularisation, scikit-learn's `C`."""
-TOLERANCE, MAX_ITERATIONS = 1e-3, 300
+MAX_ITERATIONS = 300
 UNSEEN = 1
 """Pseudo-count of phrases of other actions that contain a word: a single phrase is weak evidence."""
 CAPTIONS_AS_PHRASES = 20
@@ -279,7 +278,7 @@ def _read_stored(folder: AnyPath, source: str) -> SearchIndex | None:
 def action_directions(vectors: Array, numbers: Array, related: Array) -> Array:
     """Return, for each action, the direction of vectors that separates its phrases from those of other actions.
 
-    The nearest phrase may be near because of its subject or place. Softmax regression over all phrases finds what matters.
+    The nearest phrase may be near because of its subject or place. Logistic regression over all phrases finds what matters.
 
     Parameters
     ----------
@@ -296,11 +295,20 @@ def action_directions(vectors: Array, numbers: Array, related: Array) -> Array:
         Coefficients, and the intercept in the last column, of the log probability of each action up to a common constant;
         their mean over actions is 0.
     """
+    from sklearn.linear_model import LogisticRegression
+    from threadpoolctl import threadpool_limits
+
     count = int(numbers.max()) + 1
+    if count == 1:
+        return np.zeros((1, vectors.shape[1] + 1), np.float32)
     chosen = np.concatenate([_training_phrases(np.flatnonzero(numbers == action), related) for action in range(count)])
-    found = fit_softmax_regression(
-        vectors[chosen], numbers[chosen], REGULARISATION, tolerance=TOLERANCE, iterations=MAX_ITERATIONS
-    )
+    model = LogisticRegression(C=REGULARISATION, max_iter=MAX_ITERATIONS, tol=1e-3)
+    # Threads would wait for each other in these narrow products, and the last bits would depend on their number.
+    with threadpool_limits(1):
+        model.fit(vectors[chosen].astype(np.float64), numbers[chosen])
+    found = np.concatenate([model.coef_, model.intercept_[:, None]], axis=1)
+    if count == 2:  # for two classes, scikit-learn returns the second only
+        found = np.concatenate([-found, found]) / 2
     centred: Array = (found - found.mean(axis=0)).astype(np.float32)
     return centred
 
