@@ -48,7 +48,28 @@ def digest(data: object) -> str:
     >>> digest({"a": 1}) == digest({"a": 1.0}), len(digest(None))
     (True, 32)
     """
-    return hashlib.sha256(canonical(data).encode()).hexdigest()[:32]
+    return text_digest(canonical(data))
+
+
+def text_digest(text: str) -> str:
+    """Hash canonical JSON.
+
+    Parameters
+    ----------
+    text : str
+        What :func:`canonical` returns, or a mapping that is put together from such texts, in the order of its keys.
+
+    Returns
+    -------
+    str
+        32 hexadecimal digits.
+
+    Examples
+    --------
+    >>> text_digest('{"a":1}') == digest({"a": 1})
+    True
+    """
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:

@@ -11,10 +11,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from posegen.config.identity import digest
 from posegen.config.load import load_config, preset_description, presets
-from posegen.config.schema import CONTENT_VERSION, Config
+from posegen.config.schema import CONTENT_VERSION, NOT_IDENTITY, Config
 from posegen.errors import PosegenError, UsageError
-from posegen.library.load import Library
+from posegen.library.load import Library, load_library
 from posegen.validation import keys_of
 
 NOTHING = Library(entries={}, families={}, themes={}, words={})
@@ -423,6 +424,16 @@ def test_identity_depends_on_the_library() -> None:
     spoken = Library(entries={}, families={}, themes={}, words={"hello": 1})
     same = Library(entries={}, families={}, themes={}, words={"hello": 1.0})
     assert Config().identity(spoken) == Config().identity(same) != Config().identity(NOTHING)
+
+
+def test_identity_is_the_digest_of_config_and_library() -> None:
+    data = Config().as_data()
+    for key in NOT_IDENTITY:
+        group, _, name = key.rpartition(".")
+        del (data[group] if group else data)[name]
+    library = load_library()
+    expected = digest({"library": library.as_data(), "config": data, "content_version": CONTENT_VERSION})
+    assert Config().identity(library) == Config().identity(library) == expected
 
 
 def test_identity_is_what_it_was() -> None:
