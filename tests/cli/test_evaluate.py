@@ -28,6 +28,8 @@ from posegen.progress import Progress
 from tests.evaluation.figures import wandering
 from tests.exchange.bvh_files import bvh_text
 
+FEW_VARIANTS = ["variants={speed: null, position: null, scale: null, mirror: false}"]
+
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -136,9 +138,8 @@ def test_an_archive_larger_than_declared_is_refused(
 
 
 def test_memory_does_not_grow_with_the_dataset(tmp_path: Path) -> None:
-    overrides = ["variants={speed: null, position: null, scale: null, mirror: false}"]
     path = tmp_path / "dataset"
-    posegen.generate(posegen.load_config("smoke", overrides), samples=2 * SAMPLES_PER_JOB + 6, workers=1, out=path)
+    posegen.generate(posegen.load_config("smoke", FEW_VARIANTS), samples=2 * SAMPLES_PER_JOB + 6, workers=1, out=path)
     held: dict[int, int] = {}
 
     class Memory(Progress):
@@ -156,7 +157,8 @@ def test_memory_does_not_grow_with_the_dataset(tmp_path: Path) -> None:
 
 def test_the_result_does_not_depend_on_the_number_of_processes(tmp_path: Path) -> None:
     path = tmp_path / "dataset"
-    config = posegen.load_config("smoke", ["population.persons=7"])
+    # Three jobs of short clips: comparing performances takes most of the time, and more than in proportion to their frames.
+    config = posegen.load_config("smoke", ["population.persons=7", *FEW_VARIANTS, "frames=60"])
     posegen.generate(config, samples=2 * SAMPLES_PER_JOB + 6, workers=1, out=path)
     mocap = Reference("reference", list(read_reference(path))[:20])
     one, two = (evaluation.evaluate(path, mocap, workers=workers) for workers in (1, 2))

@@ -110,47 +110,46 @@ def test_a_sample_of_an_own_library_and_changed_groups_is_made_again(
     assert made["config"].story.library == library
 
 
+SITES = ("same", "changed", "moved")
 UNCHECKED = "Captions: not checked, because"
-PROGRAM = r"""
+PROGRAM = """
 import sys
 from posegen.cli.main import main
 
-info, evaluate = (words.split() for words in sys.argv[1:])
-assert main(info) == 0
-print(end="\0")
-assert main(evaluate) == 0
+for folder in sys.argv[1:]:
+    changes = [f"--set=story.library={folder}/mine", "--set=story.themes={yard: 1}", "--set=frames=40"]
+    assert main(["generate", "--config", "smoke", *changes, "--samples", "2", "--workers", "1", "--out", f"{folder}/there"]) == 0
 """
 
 
 def test_with_another_library_the_reason_why_a_sample_is_not_made_again_is_given(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    library = library_folder(tmp_path / "mine", {"side": {"less": "hand_height"}})
-    monkeypatch.chdir(tmp_path)
-    changes = ["--set=story.library=mine", "--set=story.themes={yard: 1}", "--set=frames=40"]
-    assert main(["generate", "--config", "smoke", *changes, "--samples", "2", "--workers", "1", "--out", "there"]) == 0
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
+    same, changed, moved = (library_folder(tmp_path / name / "mine", {"side": {"less": "hand_height"}}) for name in SITES)
+    # Another process makes the datasets, as a process reads a library once; and in another folder, as the path is relative.
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    subprocess.run([sys.executable, "-c", PROGRAM, *SITES], cwd=tmp_path, env=environment, capture_output=True, check=True)
+    themes = changed / "themes.yaml"
+    themes.write_text(themes.read_text("utf-8").replace("9", "8"), "utf-8")
+    moved.rename(tmp_path / "elsewhere")
+    monkeypatch.chdir(tmp_path / "elsewhere")
 
-    def printed() -> tuple[str, str]:
-        """What `info` of a sample and `evaluate` print, in a process of their own, as a process reads a library once."""
-        command = [sys.executable, "-c", PROGRAM, "info ../there --sample 1", "evaluate ../there"]
-        done = subprocess.run(command, cwd=elsewhere, env=environment, capture_output=True, text=True, check=True).stdout
-        sample, evaluated = done.split("\0")
-        return sample, evaluated
+    def printed(name: str) -> tuple[str, str]:
+        """What `info` of a sample and `evaluate` print."""
+        found = []
+        for words in (["info", f"../{name}/there", "--sample", "1"], ["evaluate", f"../{name}/there"]):
+            assert main(words) == 0
+            found.append(capsys.readouterr().out)
+        return found[0], found[1]
 
-    sample, evaluated = printed()
+    sample, evaluated = printed("same")
     assert "do not make it" not in sample
     assert UNCHECKED not in evaluated
-    themes = library / "themes.yaml"
-    themes.write_text(themes.read_text("utf-8").replace("9", "8"), "utf-8")
-    sample, evaluated = printed()
-    assert re.search(rf"Here, these lines do not make it: .* \({library}\) have changed", sample)
+    sample, evaluated = printed("changed")
+    assert re.search(rf"Here, these lines do not make it: .* \({changed}\) have changed", sample)
     assert UNCHECKED in evaluated
-    library.rename(tmp_path / "moved")
-    sample, evaluated = printed()
-    assert f"Here, these lines do not make it: {library}: there is no such folder" in sample
+    sample, evaluated = printed("moved")
+    assert f"Here, these lines do not make it: {moved}: there is no such folder" in sample
     assert UNCHECKED in evaluated
     assert "false statements in captions" not in evaluated
 

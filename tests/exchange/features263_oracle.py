@@ -15,8 +15,16 @@ AXES = [None, LEFT, RIGHT, UP, DOWN, DOWN, UP, DOWN, DOWN, UP, AHEAD, AHEAD, UP,
 
 
 def multiplied(p: Array, q: Array) -> Array:
-    (a, u), (b, v) = (p[0], p[1:]), (q[0], q[1:])
-    return np.array([a * b - u @ v, *(a * v + b * u + np.cross(u, v))])
+    # Plain numbers: `np.cross` of two vectors took most of the time.
+    (a, b, c, d), (e, f, g, h) = p.tolist(), q.tolist()
+    return np.array(
+        [
+            a * e - b * f - c * g - d * h,
+            a * f + b * e + c * h - d * g,
+            a * g + c * e + d * f - b * h,
+            a * h + d * e + b * g - c * f,
+        ]
+    )
 
 
 def inverse(q: Array) -> Array:
