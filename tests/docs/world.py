@@ -29,7 +29,11 @@ _SIZES = (
 _FIRST = {"evaluate": "--samples 4", "report": "--samples 4", "paraphrase": "--limit 2", "generate": "--workers 1"}
 # A measured run has six shards at least. tests/cli/test_profile.py repeats runs, and has several workers.
 _PROFILED = "--repeats 1 --workers 1 --set store.shard=4 --set store.chunk=4"
-_SETTINGS = ("steps=2", "batch=8", "checks.clips=16", "machine.threads=1", "machine.precision=32-true", "machine.micro_batch=8")
+# Without loading processes, whose start takes most of the time of two steps: tests/training/test_loading.py has them.
+_SETTINGS = (
+    "steps=2", "batch=8", "checks.clips=16", "machine.threads=1", "machine.workers=0", "machine.precision=32-true",
+    "machine.micro_batch=8",
+)  # fmt: skip
 _STEPS = " ".join(f"--set {setting}" for setting in _SETTINGS)
 
 

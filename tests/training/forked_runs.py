@@ -148,6 +148,13 @@ def killed_and_resumed(
     return {"killed first": first, "killed": again, "same weights": one == other}
 
 
+def short_runs(run: Callable[..., dict[str, Any]], folder: Path) -> dict[str, Any]:
+    """Return reports of a run of few steps, and of the same run that is killed and resumed."""
+    few = "steps=20"
+    reports = {"whole": run("short", tiny.Recorder(), few)}
+    return {"short": reports | killed_and_resumed(run, folder, 18, few, whole="short")}
+
+
 def _record_losses(losses: list[float]) -> None:
     """Append the loss of each step of this process to a list."""
     original = Logs.step

@@ -12,7 +12,7 @@ from typing import Any
 
 from posegen.training.run_folder import RUN, read_document, write_document
 from tests.training import tiny
-from tests.training.forked_runs import killed_and_resumed, run_in_fork
+from tests.training.forked_runs import killed_and_resumed, run_in_fork, short_runs
 
 FEW = ("steps=90", "batch=16", "machine.micro_batch=16")
 Reported = dict[str, Any]
@@ -28,7 +28,7 @@ def main(task: str, folder: Path) -> Reported:
 
 
 def identity(run: Callable[..., Reported], folder: Path) -> Reported:
-    found = {"whole": run("whole", tiny.Recorder()), **killed_and_resumed(run, folder, 14)}
+    found = {"whole": run("whole", tiny.Recorder()), **short_runs(run, folder)}
     found["shuffled"] = run("shuffled", tiny.Recorder(), "data.shuffle_labels=true", "steps=2")
     found["config"] = run("none", tiny.Recorder(), source=Path("smoke"))
     found["scaled"] = run("none", tiny.Recorder(), "data.variants=[scale]")
@@ -39,7 +39,7 @@ def identity(run: Callable[..., Reported], folder: Path) -> Reported:
 
 
 def attribute(run: Callable[..., Reported], folder: Path) -> Reported:
-    found = {"whole": run("whole", tiny.Recorder()), **killed_and_resumed(run, folder, 14)}
+    found = {"whole": run("whole", tiny.Recorder()), **short_runs(run, folder)}
     words = ("attribute.given=captions", "steps=40")
     found["captions"] = run("captions", tiny.Recorder(), *words)
     found["words"] = killed_and_resumed(run, folder, 21, *words, whole="captions")

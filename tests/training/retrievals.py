@@ -13,7 +13,7 @@ from typing import Any
 
 from tests import preloading
 from tests.training import tiny
-from tests.training.forked_runs import killed_and_resumed, run_in_fork
+from tests.training.forked_runs import killed_and_resumed, run_in_fork, short_runs
 
 ENOUGH = ("steps=140", "batch=16", "machine.micro_batch=16", "saving.steps=15")
 
@@ -25,7 +25,7 @@ def main(folder: Path) -> dict[str, Any]:
         return run_in_fork(source, folder / name, recorder, *ENOUGH, *overrides, task="retrieval")
 
     found = {"whole": run("whole", tiny.Recorder())}
-    found |= killed_and_resumed(run, folder, 33)
+    found |= short_runs(run, folder)
     few = ("steps=3", "checks.times=1", "model.dropout=0")
     found["no dropout"] = run("no dropout", tiny.Recorder(), *few)
     found["parts"] = run("parts", tiny.Recorder(), *few, "machine.micro_batch=5")

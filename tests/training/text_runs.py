@@ -16,7 +16,7 @@ from posegen.training.setup import ADAPTER
 from posegen.training.tasks.text import predict_families
 from posegen.training.trained_models import load_model
 from tests.training import tiny
-from tests.training.forked_runs import killed_and_resumed, run_in_fork
+from tests.training.forked_runs import run_in_fork, short_runs
 
 FEW = ("steps=120", "batch=16", "machine.micro_batch=16", "checks.times=1", "optimiser.rate=5e-3")
 TEXTS = ("a person walks forward", "someone sits down, then jumps twice", "a woman walks slowly")
@@ -30,7 +30,7 @@ def main(folder: Path) -> Reported:
         return run_in_fork(source, folder / name, recorder, encoder, *FEW, *overrides, task="text")
 
     found = {"whole": run("whole", tiny.Recorder()), "before": run("before", tiny.Recorder(), "optimiser.rate=0", "steps=1")}
-    found |= killed_and_resumed(run, folder, 14)
+    found |= short_runs(run, folder)
     found["adapted"] = run("adapted", tiny.Recorder(), "adapter.rank=4", "steps=10")
     found["shuffled"] = run("shuffled", tiny.Recorder(), "data.shuffle_labels=true")
     families = "text.goal=families"
@@ -40,7 +40,7 @@ def main(folder: Path) -> Reported:
     found["static"] = run("none", tiny.Recorder(), "text.encoder=wordllama")
     found["cut"] = run("none", tiny.Recorder(), "data.frames=40")
     found["other encoder"] = run("whole", tiny.Recorder(), f"text.encoder={folder / 'adapted'}")
-    names = ("whole", "killed")
+    names = ("short", "short killed")
     return found | {f"{name} files": _hashes(folder / name) for name in names} | _used(folder)
 
 
