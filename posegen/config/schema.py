@@ -515,5 +515,9 @@ class Config(StrictModel):
         for key in NOT_IDENTITY:
             group, _, name = key.rpartition(".")
             del (data[group] if group else data)[name]
-        described = {"config": canonical(data), "content_version": canonical(CONTENT_VERSION), "library": _library_text(library)}
+        described = {
+            "config": canonical(data),
+            "content_version": canonical(CONTENT_VERSION),
+            "library": _library_text(library),
+        }
         return text_digest("{" + ",".join(f'"{key}":{text}' for key, text in described.items()) + "}")

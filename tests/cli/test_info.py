@@ -118,14 +118,15 @@ from posegen.cli.main import main
 
 for folder in sys.argv[1:]:
     changes = [f"--set=story.library={folder}/mine", "--set=story.themes={yard: 1}", "--set=frames=40"]
-    assert main(["generate", "--config", "smoke", *changes, "--samples", "2", "--workers", "1", "--out", f"{folder}/there"]) == 0
+    size = ["--samples", "2", "--workers", "1", "--out", f"{folder}/there"]
+    assert main(["generate", "--config", "smoke", *changes, *size]) == 0
 """
 
 
 def test_with_another_library_the_reason_why_a_sample_is_not_made_again_is_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    same, changed, moved = (library_folder(tmp_path / name / "mine", {"side": {"less": "hand_height"}}) for name in SITES)
+    _, changed, moved = (library_folder(tmp_path / name / "mine", {"side": {"less": "hand_height"}}) for name in SITES)
     # Another process makes the datasets, as a process reads a library once; and in another folder, as the path is relative.
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     subprocess.run([sys.executable, "-c", PROGRAM, *SITES], cwd=tmp_path, env=environment, capture_output=True, check=True)
