@@ -17,8 +17,7 @@ from tests.buckets.servers import Server
 from tests.running import Programs
 
 # No deadline: compilation and shared cores make the duration of an example unpredictable.
-# 50 examples instead of 100: drawing and running them took 7 % of the samples of a profile of the fast tests.
-settings.register_profile("here", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # CI uses the same examples every time, so that a failure is caused by the change.
 settings.register_profile("ci", settings.get_profile("here"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")

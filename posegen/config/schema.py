@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -448,7 +448,7 @@ class Store(StrictModel):
         return self
 
 
-@cache
+@lru_cache(maxsize=8)
 def _library_text(library: Library) -> str:
     """Return the canonical JSON of a library, which takes 40 of the 42 ms of an identity and does not change."""
     return canonical(library.as_data())
