@@ -14,6 +14,7 @@ from benchmarks.end_to_end import measured_apart
 from benchmarks.figures import Figure
 from benchmarks.measure import ROOT, compare, folder_bytes, peak_memory, posegen
 from benchmarks.speed.targets import (
+    GAIN_OF_WORKERS,
     GENERATE_BY_STORING,
     GENERATE_GOAL,
     PUBLISHED_SEQUENCES_PER_SECOND,
@@ -34,8 +35,7 @@ MEMORY_INTERVAL = 1.0
 def measure(folder: Path) -> Iterator[Figure]:
     yield _synthesis()
     yield from _generation(folder)
-    yield _workers(folder)
-    yield from _processes()
+    yield from _workers(folder)
     yield _full(folder)
 
 
@@ -65,10 +65,11 @@ def _generation(folder: Path) -> Iterator[Figure]:
     yield Figure("rate of one worker / published generator (50 sequences/s)", value, target, times >= TIMES_PUBLISHED)
 
 
-def _workers(folder: Path) -> Figure:
+def _workers(folder: Path) -> Iterator[Figure]:
     name, target = f"rate of two workers / one, {SAMPLES:,} samples", f"at least {TWO_WORKERS_BY_ONE}"
     if available_cores() < 2:
-        return Figure(name, "not measured: there is only one core", target)
+        yield Figure(name, "not measured: there is only one core", target)
+        return
     path = folder / "dataset"
 
     def generate(workers: int) -> None:
@@ -79,14 +80,12 @@ def _workers(folder: Path) -> Figure:
     comparison = compare(lambda: generate(1), lambda: generate(2), PAIRS)
     one, two = (statistics.median(seconds) for seconds in (comparison.first, comparison.second))
     value = f"{comparison.ratio:.2f}; {one:.1f} s and {two:.1f} s including start-up"
-    return Figure(name, value, target, comparison.ratio >= TWO_WORKERS_BY_ONE, [comparison.first, comparison.second])
-
-
-def _processes() -> Iterator[Figure]:
-    if available_cores() >= 2:
-        found = scaling.measured_apart(shards=8, pairs=7)
-        yield Figure("rate of two processes that only synthesize / one", f"{found['synthesis']:.2f}")
-        yield Figure("rate of two processes that only multiply / one", f"{found['multiplication']:.2f}")
+    yield Figure(name, value, target, comparison.ratio >= TWO_WORKERS_BY_ONE, [comparison.first, comparison.second])
+    found = scaling.measured_apart(shards=8, pairs=7)
+    yield Figure("rate of two processes that only synthesize / one", f"{found['synthesis']:.2f}")
+    yield Figure("rate of two processes that only multiply / one", f"{found['multiplication']:.2f}")
+    gain, target = comparison.ratio / found["multiplication"], f"at least {GAIN_OF_WORKERS}"
+    yield Figure("gain of two workers / gain of two processes that multiply", f"{gain:.2f}", target, gain >= GAIN_OF_WORKERS)
 
 
 def _full(folder: Path) -> Figure:
