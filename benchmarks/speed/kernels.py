@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def timed_kernels(config: Config, folder: Path, shards: int) -> dict[str, tuple[
     header = header.with_samples((shards + 1) * header.shard)
     create(folder / "kernels", header)
     found = dict.fromkeys(KERNELS, (0.0, 0))
-    kept = {name: getattr(sys.modules[module], name) for name, module in KERNELS.items()}
+    kept = {name: getattr(import_module(module), name) for name, module in KERNELS.items()}
 
     def timed(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
         def run(*arguments: Any) -> Any:
