@@ -52,23 +52,7 @@ def digest(data: object) -> str:
 
 
 def text_digest(text: str) -> str:
-    """Hash canonical JSON.
-
-    Parameters
-    ----------
-    text : str
-        What :func:`canonical` returns, or a mapping that is put together from such texts, in the order of its keys.
-
-    Returns
-    -------
-    str
-        32 hexadecimal digits.
-
-    Examples
-    --------
-    >>> text_digest('{"a":1}') == digest({"a": 1})
-    True
-    """
+    """Return the :func:`digest` of data by its canonical JSON."""
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 

@@ -363,7 +363,27 @@ class Dataset:
         return self._decode(field, array.oindex, np.array([self._index(int(index)) for index in indices], np.int64))
 
     def decode(self, field: str, start: int, stop: int) -> Array:
-        """Read a field of the samples from `start` to `stop` in this thread, in a third of the processor time of `arrays`."""
+        """Read a field of successive samples in this thread, in a third of the processor time of :meth:`arrays`.
+
+        Parameters
+        ----------
+        field : str
+        start, stop : int
+            Visible samples, from `start` up to `stop`.
+
+        Returns
+        -------
+        ndarray [sample, ...]
+
+        Raises
+        ------
+        IndexError
+            If they are not visible samples.
+        PosegenError
+            If the data is damaged.
+        """
+        if not 0 <= start <= stop <= len(self):
+            raise IndexError(f"samples {start} to {stop} are not within the {len(self)} of the dataset")
         entry, (shard, first) = self.header.field(field), divmod(start, self.header.shard)
         name = shard_path(entry, shard)
         stored, last = self._files.find(name), first + stop - start

@@ -86,7 +86,7 @@ def decode_table(data: bytes, rows: int, columns: Sequence[str] | None = None) -
 
 
 def column_numbers(column: pa.ChunkedArray | pa.Array) -> Array:
-    """Return the values of a column of integers without nulls; pyarrow's own conversion imports pandas, if it is installed.
+    """Return the values of a column of numbers without nulls; pyarrow's own conversion imports pandas, if it is installed.
 
     Raises
     ------
@@ -270,16 +270,8 @@ def _text_leaves(array: Any, name: str, bounds: Array) -> Iterator[tuple[str, by
 
 
 def _numbers(array: Any, dtype: np.dtype[Any]) -> Array:
-    """Return the values of an Arrow array of numbers, 0 where they are null.
-
-    They are read from its buffer: its own conversion to NumPy imports pandas where that is installed.
-    """
-    filled = array.fill_null(0) if array.null_count else array
-    if not len(filled):
-        return np.zeros(0, dtype)
-    stored = np.dtype(filled.type.to_pandas_dtype())
-    values = np.frombuffer(filled.buffers()[1], stored, len(filled), filled.offset * stored.itemsize)
-    return np.asarray(values, dtype)
+    """Return the values of an Arrow array of numbers, 0 where they are null."""
+    return np.asarray(column_numbers(array.fill_null(0) if array.null_count else array), dtype)
 
 
 def _inner_bounds(lengths: Array, bounds: Array) -> Array:
