@@ -12,6 +12,9 @@ from posegen.dataset.bucket import BucketPath, map_requests
 from posegen.dataset.faults import fault_point
 from posegen.stopwatch import stage
 
+ATTEMPTS_TO_COMMIT = 10
+"""How often a run stores the same part, at most, while others store it too, before it gives up."""
+
 
 class BucketWriter:
     """Writes objects; :class:`posegen.dataset.files.BackgroundWriter` writes files with the same methods.

@@ -14,6 +14,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from posegen.dataset.bucket import AnyPath, BucketPath, ConflictError
+from posegen.dataset.bucket_writer import ATTEMPTS_TO_COMMIT
 from posegen.dataset.documents import MAX_BYTES, Count, Document, Origin, check_version, parse, read_sealed, seal, unseal
 from posegen.dataset.files import check_real_folders, open_writer, read_file
 from posegen.dataset.object_reader import read_object
@@ -132,7 +133,7 @@ def commit_part(
     *,
     seconds: float = 0.0,
 ) -> OverlayReceipt:
-    """Write the files of a part, and then its receipt.
+    """Write the files of a part, and then its receipt, unless another run has stored the same part in a bucket meanwhile.
 
     Parameters
     ----------
@@ -145,17 +146,24 @@ def commit_part(
     """
     stored = {name: stored_file(pieces) for name, pieces in files.items()}
     receipt = OverlayReceipt(kind, shard, count, source, dict(numbers), stored, round(seconds, 3), current_run())
-    try:
-        with open_writer(folder) as writer:
-            for name, pieces in files.items():
-                writer.write(folder / name, pieces)
-            writer.commit(_receipt_path(folder, kind, shard), seal(receipt))
-    except ConflictError:  # another run has stored it at the same time
-        found = read_overlay_receipt(folder, kind, shard)
-        if (found.source, found.count, found.files) != (source, count, stored):
-            raise
-        return found
+    for attempt in range(ATTEMPTS_TO_COMMIT):
+        try:
+            _commit(folder, receipt, files)
+            break
+        except ConflictError:
+            found = intact_receipt(folder, kind, shard)  # None if a third run is about to store the part
+            if found and (found.source, found.count, found.files) == (source, count, stored):
+                return found
+            if found or attempt == ATTEMPTS_TO_COMMIT - 1:
+                raise
     return receipt
+
+
+def _commit(folder: AnyPath, receipt: OverlayReceipt, files: Mapping[str, Sequence[bytes]]) -> None:
+    with open_writer(folder) as writer:
+        for name, pieces in files.items():
+            writer.write(folder / name, pieces)
+        writer.commit(_receipt_path(folder, receipt.kind, receipt.shard), seal(receipt))
 
 
 def read_overlay_receipt(folder: AnyPath, kind: str, shard: int) -> OverlayReceipt:

@@ -19,6 +19,7 @@ import pyarrow as pa
 from posegen.arrays import Array
 from posegen.dataset import layout
 from posegen.dataset.bucket import MOST_OBJECT_BYTES, AnyPath, BucketPath, ConflictError, listed
+from posegen.dataset.bucket_writer import ATTEMPTS_TO_COMMIT
 from posegen.dataset.counts import count_content, labels_field
 from posegen.dataset.documents import seal
 from posegen.dataset.faults import fault_point
@@ -321,8 +322,12 @@ def _commit(
     sources: Mapping[str, str],
     run: str,
     seconds: float,
+    attempts: int = ATTEMPTS_TO_COMMIT,
 ) -> Receipt:
-    """Store a shard with its rows, or a layer of a shard with the content hashes of its sources."""
+    """Store a shard with its rows, or a layer of a shard with the content hashes of its sources.
+
+    In a bucket, other runs may store it at the same time: then it is stored `attempts` times at most, until all is of one run.
+    """
     fields = header.fields if layer is None else layer.fields
     values = _check_arrays(header, fields, arrays)
     first, count = shard * header.shard, len(values[fields[0].name])
@@ -359,7 +364,12 @@ def _commit(
             with stage("sync"):
                 writer.commit(path / layout.receipt_path(shard, layer), seal(receipt), absent)
     except ConflictError:
-        return _equal_copy(path, header, layer, receipt)
+        if stored := _equal_copy(path, header, layer, receipt):
+            return stored
+        if attempts > 1:
+            return _commit(path, header, layer, shard, arrays, rows, sources, run, seconds, attempts - 1)
+        remove_durably(path / layout.receipt_path(shard, layer))
+        raise PosegenError(f"{path}: shard {shard}: other runs store it all the time. Run the same command again") from None
     except OSError as error:
         what = f"shard {shard}" if layer is None else f"{layer.name} of shard {shard}"
         msg = (
@@ -391,18 +401,12 @@ def _write_table(writer: Any, place: AnyPath, table: pa.Table, header: Header, f
         return _write_file(writer, place, [encode_table(table)])
 
 
-def _equal_copy(path: AnyPath, header: Header, layer: Layer | None, own: Receipt) -> Receipt:
-    """Return the receipt of another run that stored the same bytes meanwhile; PosegenError if it stored others."""
+def _equal_copy(path: AnyPath, header: Header, layer: Layer | None, own: Receipt) -> Receipt | None:
+    """Return the receipt of another run that stored the same content; None if there is none, or files of several runs."""
     stored = _stored_meanwhile(path, header, layer, own)
-    expected = stored.files if stored else {}
-    if stored and expected == {name: stored_file([read_file(path / name, MOST_OBJECT_BYTES)]) for name in expected}:
+    if stored and stored.files == {name: stored_file([read_file(path / name, MOST_OBJECT_BYTES)]) for name in stored.files}:
         return stored
-    remove_durably(path / layout.receipt_path(own.shard, layer))
-    msg = (
-        f"{path}: shard {own.shard}: two runs have stored it at the same time in different bytes. Use the same versions of all "
-        "packages on all machines, then run the same command again"
-    )
-    raise PosegenError(msg) from None
+    return None
 
 
 def _stored_meanwhile(path: AnyPath, header: Header, layer: Layer | None, own: Receipt) -> Receipt | None:
