@@ -34,7 +34,7 @@ def _share(ctx: click.Context, parameter: click.Parameter, text: str | None) -> 
 
 @command("posegen verify data/default-0", "posegen verify data/default-0 --repair")
 @click.argument("dataset", type=DATASET)
-@click.option("--deep", is_flag=True, help="Also synthesize all samples again and compare them.")
+@click.option("--deep", is_flag=True, help="Also decode all samples, synthesize them again and compare.")
 @part_option("Check")
 @click.option("--sample", "share", metavar="PERCENT", callback=_share, help="Check a random share of the shards, such as 1%.")
 @click.option("--repair", "repairs", is_flag=True, help="Regenerate damaged shards.")
@@ -93,7 +93,7 @@ def _find(dataset: AnyPath, shards: Sequence[int] | None, *, deep: bool, orphans
     except PosegenError:
         return list(find_problems(dataset))  # which reports the reason
     stored_config(dataset, header)  # raises an error before hours of reading
-    found = list(find_problems(dataset, chosen, output.counter("read"), orphans=orphans))
+    found = list(find_problems(dataset, chosen, output.counter("read"), orphans=orphans, decode=True))
     damaged = {problem.shard for problem in found}
     complete = complete_shards(dataset, header, (lambda shard: True) if chosen is None else chosen.__contains__)
     intact = [shard for shard in complete if shard not in damaged]

@@ -475,6 +475,10 @@ class Dataset:
         receipts = [read_receipt(self.path, self.header, shard, layer, samples) for layer in layers]
         return {name: text for receipt in (*receipts, samples) for name, text in receipt.content.items()}
 
+    def check_file(self, file: str) -> None:
+        """Read all bytes of a file, given by its path inside the dataset; PosegenError if they are not those of its receipt."""
+        self._files.read_ranges(file, [])
+
     def compute_hashes(self, name: str, shard: int) -> str:
         """Hash the values of a field, or the `rows`, of the visible samples of a shard; as in a receipt."""
         if name == ROWS:

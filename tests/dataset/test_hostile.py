@@ -118,7 +118,7 @@ def test_forged_files_are_refused_in_little_memory(dataset: Path) -> None:
     forge_file(dataset, 1, JOINTS, forged)
     lines = run_in_little_memory(
         """
-for problem in verify(dataset):
+for problem in verify(dataset, decode=True):
     print(problem)
 for read in (
     lambda: open_dataset(dataset).arrays("joints"),
@@ -194,7 +194,7 @@ def test_a_forged_receipt_is_reported(changes: dict[str, object], dataset: Path)
         values["content"] = receipt.content | {name: change(receipt.content.get(name, "0" * 32 * 6))}
     forged = dataclasses.replace(receipt, **values)  # type: ignore[arg-type]
     (dataset / "receipts/00001.json").write_bytes(seal(forged))
-    problems = verify(dataset)
+    problems = verify(dataset, decode=True)
     assert {problem.shard for problem in problems} == {1}
 
 
