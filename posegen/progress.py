@@ -154,6 +154,11 @@ class LineProgress(Progress):
         """End the task."""
         self._task = None
 
+    def wait(self, work: str) -> None:
+        """Print what is done behind a task; at the beginning of a command, its first task says enough."""
+        if work and self._name:
+            self.log(work)
+
     def _is_due(self) -> bool:
         return time.monotonic() - self._last >= SECONDS_BETWEEN_LINES
 

@@ -154,6 +154,16 @@ def test_a_terminal_shows_what_is_waited_for_until_there_is_a_result(monkeypatch
     assert stream.getvalue() == shown
 
 
+def test_lines_say_what_is_done_behind_a_task() -> None:
+    stream = io.StringIO()
+    progress = LineProgress(stream)
+    progress.wait("load the encoder")
+    progress.start("embed", 1)
+    progress.wait("prepare the search")
+    progress.wait("")
+    assert stream.getvalue().splitlines() == ["embed: 0 of 1 samples (0%)", "prepare the search"]
+
+
 def test_a_task_that_starts_again_soon_is_one_line(clock: list[float]) -> None:
     stream = io.StringIO()
     progress = LineProgress(stream)
