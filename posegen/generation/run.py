@@ -40,7 +40,7 @@ from posegen.generation.pool import DIED, SHORT_OF_MEMORY, TOO_SLOW, LostJob, Ti
 from posegen.generation.session import write_session
 from posegen.generation.shard import ShardJob, ShardMeasures, make_shard, warm_up
 from posegen.library.load import load_library
-from posegen.machine import available_cores, free_disk, process_memory
+from posegen.machine import available_cores, free_disk, most_workers, process_memory
 from posegen.plugins import require_extra
 from posegen.progress import Progress
 from posegen.quantities import human_bytes
@@ -233,7 +233,7 @@ def generate(
         Number of samples; by default that of the config. Existing samples are never removed.
     workers : int, optional
         Number of processes; by default that of the config, or one for each core. With 1 and no `shard_timeout`, this process
-        does the work.
+        does the work. For a folder on this machine, at most :func:`posegen.machine.most_workers` are used.
     out : str, Path or BucketPath, optional
         Dataset folder, or its address in a bucket, such as ``s3://BUCKET/PATH``; ``data/<config>-<seed>`` by default.
     part : Part or str, optional
@@ -293,6 +293,8 @@ def generate(
         try:
             if run.plan.shards:
                 processes, limit = _parallelism(run, workers, shard_timeout)
+                if backend == "processes" and isinstance(path, Path):  # workers of a bucket wait for uploads
+                    processes = _limit_processes(processes, progress)
                 # Workers of Dask have other working directories.
                 job_path = path.resolve() if backend == "dask" else path
                 is_here = backend == "processes" and processes == 1 and limit is None
@@ -569,6 +571,15 @@ def _backend(
 
     with connect(scheduler, processes) as client, closing(run_on_dask(make_shard, jobs, client)) as outcomes:
         yield outcomes
+
+
+def _limit_processes(processes: int, progress: Progress) -> int:
+    """Return the number of processes, at most :func:`posegen.machine.most_workers`, and say so if that is less."""
+    most, cores = most_workers(), available_cores()
+    if processes > most:
+        on_cores = "1 core" if cores == 1 else f"{cores} cores"
+        progress.log(f"using {most} workers, not {processes}: on {on_cores}, more are slower and take more memory")
+    return min(processes, most)
 
 
 def _parallelism(run: _Run, workers: int, shard_timeout: float | None) -> tuple[int, TimeLimit | None]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 import re
 import time
 from collections.abc import Callable
@@ -20,7 +22,7 @@ from posegen.dataset.layout import Creation
 from posegen.errors import PosegenError, UsageError
 from posegen.generation import run
 from posegen.generation.run import default_path
-from posegen.progress import Progress
+from posegen.progress import LineProgress, Progress
 
 SameContent = Callable[[Path, Path], None]
 
@@ -65,6 +67,25 @@ def test_two_workers_make_the_same_as_one(
     assert samples == 14
     assert re.fullmatch(r"[\d,]+ sequences/s, .*B, CPU \d+%, .*B memory", details)
     assert recorder.stops == 1
+
+
+def test_more_workers_than_cores_are_not_started(small: Config, tmp_path: Path) -> None:
+    """Two are started on one core, too, so that one that dies is not this process."""
+    cores, stream, processes = os.sched_getaffinity(0), io.StringIO(), set[int]()
+    os.sched_setaffinity(0, {min(cores)})
+    try:
+        posegen.generate(
+            small,
+            samples=40,
+            workers=3,
+            out=tmp_path / "motion",
+            progress=LineProgress(stream),
+            on_shard=lambda measures: processes.add(measures.process),
+        )
+    finally:
+        os.sched_setaffinity(0, cores)
+    assert 1 <= len(processes - {os.getpid()}) == len(processes) <= 2
+    assert "using 2 workers, not 3: on 1 core, more are slower and take more memory" in stream.getvalue()
 
 
 def test_the_dataset_equals_the_synthesized_samples(small: Config, fourteen: Path) -> None:

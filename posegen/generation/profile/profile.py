@@ -24,7 +24,7 @@ from posegen.generation.profile.estimate import Costs, Run, StageTime, Target, e
 from posegen.generation.run import default_path, generate
 from posegen.generation.session import disk_folder, explain_disk_errors, interruptible, temporary_folder
 from posegen.generation.shard import ShardMeasures, is_compiled, warm_up
-from posegen.machine import available_cores, available_memory, free_disk, process_memory
+from posegen.machine import available_cores, available_memory, free_disk, most_workers, process_memory
 from posegen.progress import Progress
 from posegen.stopwatch import timing
 
@@ -185,7 +185,7 @@ def profile(
     with interruptible(), explain_disk_errors(disk_folder(path)), temporary_folder(path) as folder:
         compiling = compile_seconds(config, progress)
         runs = []
-        for count in schedule(requested or available_cores(), repeats):
+        for count in schedule(min(requested or available_cores(), most_workers()), repeats):
             made = run_samples(config, samples, count)
             progress.log(f"measuring {made:,} samples in shards of {config.store.shard} with {count} worker{'s' * (count > 1)}")
             runs.append(measure_run(config, samples, count, folder))
