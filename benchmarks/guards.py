@@ -30,6 +30,9 @@ target fails by chance."""
 READING = 3.0
 """Time of shuffled batches in one thread / time to decompress their chunks and copy them once."""
 
+VERIFYING = 2.0
+"""Processor time to verify a dataset / that to hash the bytes of its files; 18 with decoding."""
+
 PEAK_BYTES = 1_500_000_000
 """Resident memory of all processes together, with two workers."""
 

@@ -1,19 +1,23 @@
-"""Guard of reading: shuffled batches beside the least that they take, to unpack the same chunks and copy them once."""
+"""Guards of reading: beside unpacking the same chunks and copying them once, and beside hashing the same files."""
 
 from __future__ import annotations
 
+import hashlib
+import time
 from pathlib import Path
 
 import numpy as np
+import xxhash
 from numcodecs.blosc import Blosc
 from pytest_benchmark.fixture import BenchmarkFixture
 
 import posegen
 from benchmarks.datasets import generate
-from benchmarks.guards import READING, Guard
+from benchmarks.guards import READING, VERIFYING, Guard
 from benchmarks.measure import compare
+from posegen.dataset.verify import verify
 
-SAMPLES = 400
+SAMPLES, VERIFIED_SAMPLES = 400, 2000
 PAIRS = 7
 
 
@@ -44,3 +48,23 @@ def test_batches_take_little_longer_than_unpacking(benchmark: BenchmarkFixture, 
     benchmark.extra_info.update({"ratio": comparison.ratio, "sequences_per_second": rate})
     print(f"\nshuffled batches: {rate:,.0f} sequences per second, {comparison.ratio:.2f} times as long as unpacking")
     guard("shuffled batches, by unpacking their chunks", comparison.ratio, most=READING)
+
+
+def test_verifying_takes_little_longer_than_hashing(benchmark: BenchmarkFixture, tmp_path: Path, guard: Guard) -> None:
+    path = generate(tmp_path / "dataset", "--samples", str(VERIFIED_SAMPLES))
+    files = [file for file in sorted(path.rglob("*")) if file.is_file()]
+
+    def hashing() -> None:
+        for file in files:
+            with file.open("rb", buffering=0) as opened:
+                hashlib.file_digest(opened, xxhash.xxh3_128)
+
+    def verifying() -> None:
+        assert verify(path) == []
+
+    compare(verifying, hashing, 1)
+    comparison = benchmark.pedantic(compare, args=(verifying, hashing, PAIRS, time.process_time), rounds=1)
+    rate = sum(file.stat().st_size for file in files) / float(np.median(comparison.first))
+    benchmark.extra_info.update({"ratio": comparison.ratio, "bytes_per_processor_second": rate})
+    print(f"\nverifying: {rate / 1e9:.1f} GB a second of a core, {comparison.ratio:.2f} times as long as hashing")
+    guard("verifying, by hashing the same files", comparison.ratio, most=VERIFYING)
