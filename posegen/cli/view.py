@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from posegen.dataset.bucket import AnyPath
     from posegen.viewing.collection import Collection
 
+_POLL_SECONDS = 0.1
+"""Longest time between a signal whose exception Python has discarded and the end of the server."""
+
 
 @command("posegen view data/default-0", "posegen view --config pairs", "posegen view walk.bvh")
 @click.argument("path", metavar="[PATH]", required=False, type=DATASET)
@@ -173,22 +176,26 @@ def serve(collection: Collection, port: int, no_browser: bool, output: Output) -
     """
     import webbrowser
 
+    from posegen.generation.session import interruptible
     from posegen.viewing.server import Server
 
     try:
         server = Server(collection, port)
     except OSError as error:
         raise UsageError(f"--port {port}: cannot be used ({error.strerror}); choose another, or leave it out") from error
-    with server:
-        output.result({"url": server.url, "samples": collection.samples}, f"{server.url}")
-        sys.stdout.flush()
-        output.note("Press Ctrl-C to end.")
-        if not no_browser and _has_screen():
-            webbrowser.open(server.url)
-        try:
-            server.serve_forever(poll_interval=0.1)
-        except KeyboardInterrupt:
-            output.note("ended")
+    server.timeout = _POLL_SECONDS
+    try:
+        with server, interruptible() as check:
+            output.result({"url": server.url, "samples": collection.samples}, f"{server.url}")
+            sys.stdout.flush()
+            output.note("Press Ctrl-C to end.")
+            if not no_browser and _has_screen():
+                webbrowser.open(server.url)
+            while True:
+                server.handle_request()
+                check()
+    except KeyboardInterrupt:
+        output.note("ended")
 
 
 def _has_screen() -> bool:

@@ -140,3 +140,36 @@ def test_a_report_has_the_evaluation(dataset: Path, tmp_path: Path, capsys: pyte
     assert {row[0] for row in evaluation["measures"]} >= {"skate, GMD", "bone length", "limits"}
     assert data["overview"]["samples"] == 3
     assert dict(data["about"]["provenance"])["licence"] == "CC0-1.0"
+
+
+def test_a_signal_ends_it_also_while_python_discards_exceptions() -> None:
+    """As in a finaliser or here in a callback of the garbage collector, in which SIGTERM arrives."""
+    script = """
+import gc, os, signal, sys, threading
+from posegen.cli import main
+armed = []
+def in_callback(phase, info):
+    if armed and threading.current_thread() is threading.main_thread():
+        armed.clear()
+        os.kill(os.getpid(), signal.SIGTERM)
+        sum(range(10_000))
+def arm(number, frame):
+    armed.append(True)
+    gc.set_threshold(1)
+gc.callbacks.append(in_callback)
+signal.signal(signal.SIGUSR1, arm)
+sys.argv[1:] = ["view", "--config", "smoke", "--no-browser"]
+sys.exit(main.main())
+"""
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen([sys.executable, "-c", script], **pipes)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("http://")
+        process.send_signal(signal.SIGUSR1)
+        _, printed = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert "KeyboardInterrupt" in printed  # which Python reports and discards
+    assert "ended" in printed
+    assert process.returncode == 0
