@@ -48,10 +48,10 @@ def available_cores() -> int:
 
 
 def most_workers() -> int:
-    """Return the number of processes that are useful for computing: one for each core, and two at least.
+    """Return the number of processes that are useful for computing: one for each core, but at least two.
 
-    More of them are slower: eight took 22 to 26 s on two cores for 10,000 samples, and two 15 s, with a third of the memory.
-    With two, one that dies is not the process that started it.
+    More are slower: on two cores, eight took 22 to 26 s for 10,000 samples, and two took 15 s and a third of the memory. On one
+    core two are useful, because a worker that dies then does not end the command.
     """
     return max(2, available_cores())
 

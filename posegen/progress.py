@@ -155,7 +155,7 @@ class LineProgress(Progress):
         self._task = None
 
     def wait(self, work: str) -> None:
-        """Print what is done behind a task; at the beginning of a command, its first task says enough."""
+        """Print `work` if a task was shown before; at the beginning of a command, print nothing."""
         if work and self._name:
             self.log(work)
 

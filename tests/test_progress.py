@@ -154,7 +154,7 @@ def test_a_terminal_shows_what_is_waited_for_until_there_is_a_result(monkeypatch
     assert stream.getvalue() == shown
 
 
-def test_lines_say_what_is_done_behind_a_task() -> None:
+def test_work_after_a_task_is_a_line() -> None:
     stream = io.StringIO()
     progress = LineProgress(stream)
     progress.wait("load the encoder")

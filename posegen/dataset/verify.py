@@ -1,7 +1,7 @@
 """Verify a dataset: read every byte, compare it with receipts and header, and report every problem.
 
-Bytes that have the hash in their receipt are those that were written. Decoding them, too, shows whether they were encoded as
-the receipt says.
+Bytes with the hash that their receipt states are those that were written. Decoding them also checks that they contain the
+samples whose hashes the receipt states.
 
 Damage never stops the check. Few shards are read at once, in blocks, so that memory does not grow with the dataset. Not
 responsible for repairs; see :mod:`posegen.generation.repair`.
