@@ -42,7 +42,7 @@ def locked(
     run : str, optional
         The run that holds it, for the message to others; this process unless given.
     part : str, optional
-        Name of a part, such as ``3-of-16``, to hold its lock instead of that of the dataset.
+        Name of a part, such as ``3-of-16`` or ``shard-5``, to hold its lock instead of that of the dataset.
     beside_parts : bool, optional
         Whether parts may be made meanwhile.
     wait : float, optional
@@ -110,8 +110,9 @@ def _held(path: Path, wait: float) -> Iterator[None]:
         lock.acquire(timeout=wait, blocking=wait > 0)
     except Timeout as error:
         holder = _read_holder(path) or "another process"
-        part = path.name.removeprefix(LOCK_FILE).strip("-").replace("-", " ")
-        what = f"part {part} is being made" if part else "is being written"
+        name = path.name.removeprefix(LOCK_FILE).strip("-").replace("-", " ")
+        part = f"part {name}" if name[:1].isdigit() else name
+        what = f"{part} is being made" if part else "is being written"
         msg = f"{path.parent}: {what} by {holder}. Wait until it has ended, or stop it, then run this command again"
         raise PosegenError(msg) from error
     with ExitStack() as held:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import pickle
+import random
 import shutil
 import signal
 import struct
@@ -13,8 +14,10 @@ import subprocess
 import sys
 import tarfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -24,6 +27,7 @@ import pytest
 from numpy.typing import NDArray
 
 import posegen
+from posegen.dataset.lock import locked
 from posegen.dataset.splits import SPLITS, in_split
 from posegen.errors import PosegenError, UsageError
 from posegen.exchange.amass import PELVIS, REST
@@ -401,15 +405,57 @@ def test_another_frame_rate_shows_the_same_scene(dataset, tmp_path: Path) -> Non
 def test_parts_export_what_one_run_exports(dataset: Any, tmp_path: Path, name: str) -> None:
     whole, out = tmp_path / "whole", tmp_path / "parts"
     expected = export(dataset.path, name, whole, workers=1)
-    left = out / ".posegen-export" / "posegen-writing~another-run~000000"
     parts = [export(dataset.path, name, out, workers=1, part=part) for part in ("2/2", "3/3", "1/2", "1/2")]
     assert [part.nothing_to_do for part in parts] == [False, False, False, True]
     assert sum(part.clips for part in (*parts[:1], *parts[2:3])) == expected.clips
-    left.mkdir()  # of a job on another machine that died
     assert export(dataset.path, name, out, workers=1).clips == expected.clips
     assert contents(out) == contents(whole)
     names = [sorted(str(path.relative_to(folder)) for path in folder.rglob("*")) for folder in (out, whole)]
     assert names[0] == names[1]
+
+
+@pytest.mark.parametrize("ended", ["whole", "dead"])
+def test_a_shard_that_another_run_writes_is_waited_for(dataset: Any, tmp_path: Path, ended: str) -> None:
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    export(dataset.path, "csv", whole, workers=1)
+    export(dataset.path, "csv", out, workers=1, part="2/2")
+    records, clip = out / ".posegen-export", next(whole.glob("000000*.csv")).name
+    held = Event()
+
+    def write() -> None:
+        with locked(records, part="shard-0"):
+            held.set()
+            while not (out / ".lock").exists():
+                time.sleep(0.001)
+            (out / clip).write_text("cut")
+            time.sleep(0.5)  # until the other run is there
+            assert (out / clip).read_text() == "cut"
+            if ended == "whole":
+                shutil.copy(whole / ".posegen-export" / "000000.json", records)
+
+    with ThreadPoolExecutor(1) as pool:
+        writer = pool.submit(write)
+        assert held.wait(10)
+        export(dataset.path, "csv", out, workers=1)
+        writer.result()
+    assert (out / clip).read_bytes() == (b"cut" if ended == "whole" else (whole / clip).read_bytes())
+
+
+@pytest.mark.slow
+def test_runs_of_the_same_parts_that_are_killed_at_any_time(dataset: Any, tmp_path: Path) -> None:
+    whole, out, draw = tmp_path / "whole", tmp_path / "out", random.Random(4)
+    export(dataset.path, "humanml3d", whole, workers=1)
+    command = [sys.executable, "-m", "posegen", "export", str(dataset.path), "--to", "humanml3d", "--workers", "2", "--quiet"]
+    silent = {"stderr": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
+    for part in ("1/1", "1/2", "2/2", "1/3", "3/3", "1/1"):
+        runs = [subprocess.Popen([*command, "-o", str(out), "--part", p], **silent) for p in (part, "1/2", "2/3")]
+        time.sleep(draw.uniform(1.0, 4.0))
+        for run in runs:
+            run.kill()
+        for run in runs:
+            run.wait()
+    export(dataset.path, "humanml3d", out, workers=1)
+    assert contents(out) == contents(whole)
 
 
 def test_clips_that_are_too_short_at_another_rate_are_refused(tmp_path: Path) -> None:
