@@ -2,7 +2,7 @@
 
 numba optimises and emits machine code for every function, together with everything that it calls, so that the innermost of
 nested kernels is compiled once for each kernel above it. Here a called kernel is only lowered to LLVM code; the outermost
-kernel links all of them and is compiled once. Measured on 2 cores: a cold start takes 43 s instead of 127 s. The results are
+kernel links all of them and is compiled once. Measured on 2 cores: a cold start takes 78 s instead of 250 s. The results are
 the same bits, because no option allows arithmetic to change.
 
 This is the only file that uses numba's internals, and only for the versions that it was tested with. For other versions, and

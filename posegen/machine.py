@@ -91,14 +91,16 @@ def process_memory() -> int:
 def held_memory(own: psutil.Process, children: Sequence[psutil.Process]) -> int:
     """Return the bytes that a process and its children hold.
 
-    Files that are mapped, such as libraries, count for the process only: its children map the same ones. Only Linux reports
-    these bytes; elsewhere they count each time.
+    Of memory that children share, each is counted a part. Only Linux reports these parts; elsewhere each counts all.
     """
     held = 0
     for process in (own, *children):
-        with suppress(psutil.NoSuchProcess):
-            memory = process.memory_info()
-            held += memory.rss - (0 if process is own else getattr(memory, "shared", 0))
+        with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            if process is own:
+                held += process.memory_info().rss
+            else:
+                memory = process.memory_full_info()
+                held += getattr(memory, "pss", memory.rss)
     return held
 
 

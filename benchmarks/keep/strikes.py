@@ -58,7 +58,9 @@ class Run:
         """Return the worker processes."""
         with suppress(psutil.NoSuchProcess):
             return [
-                c for c in psutil.Process(self.process.pid).children() if "posegen.generation.pool" in " ".join(c.cmdline())
+                c
+                for c in psutil.Process(self.process.pid).children(recursive=True)
+                if "posegen.generation.workers" in " ".join(c.cmdline())
             ]
         return []
 

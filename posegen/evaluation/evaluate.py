@@ -30,7 +30,8 @@ from posegen.evaluation.recording import SAMPLES_PER_BLOCK, Recording, block_rec
 from posegen.evaluation.spread import Spread, SpreadTally
 from posegen.evaluation.uncaptioned import Uncaptioned, UncaptionedTally
 from posegen.evaluation.variety import Evenly, Motion, MotionTally, describe_motion
-from posegen.generation.pool import LostJob, run_jobs, waiting_workers
+from posegen.generation.pool import LostJob, run_jobs
+from posegen.generation.workers import starter_of
 from posegen.library.load import Library
 from posegen.machine import available_cores
 from posegen.progress import Progress
@@ -124,12 +125,12 @@ def evaluate(
     jobs = [_Job(path, chosen[first : first + SAMPLES_PER_JOB], compared) for first in range(0, len(chosen), SAMPLES_PER_JOB)]
     processes = min(workers or min(available_cores(), 1 + len(chosen) // _WORTH_A_PROCESS), len(jobs))
     # Workers import while this process measures the reference.
-    with waiting_workers(_measure, processes) as waiting:
+    with starter_of(_measure, processes) as starter:
         mocap = measure_reference(reference, float(dataset.header.fps)) if reference else None
         tally, gait, statements = SpreadTally(tuple(MEASURES), LOWER_IS_WORSE), GaitTally(), StatementTally()
         variety, people, uncaptioned = VarietyTally(dataset.header.variants[0]), PeopleTally(library), UncaptionedTally()
         motions, windows = MotionTally(mocap.motions.performances if mocap else ()), list[Windows]()
-        outcomes = run_jobs(_measure, jobs, processes, waiting=waiting)
+        outcomes = run_jobs(_measure, jobs, processes, starter=starter)
         for measured in _in_order(outcomes, len(chosen), progress or Progress()):
             for name, measures in measured.clips:
                 tally.add(name, measures)

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from posegen.config.schema import Config
 from posegen.dataset.bucket import AnyPath, BucketPath, listed, map_files, to_path
 from posegen.dataset.files import exists, list_names, read_file, write_durably
 from posegen.dataset.layout import Header
-from posegen.dataset.lock import SECONDS_TO_WAIT, locked, shared_lock
+from posegen.dataset.lock import LOCK_FILE, SECONDS_TO_WAIT, locked, shared_lock
 from posegen.dataset.memory import pause_garbage_collection
 from posegen.dataset.parts import Part, parse_part
 from posegen.dataset.read import Dataset, open_dataset
@@ -42,10 +42,11 @@ from posegen.exchange.selection import Selection, choose, estimate_bytes, scale_
 from posegen.fields.field import Sequences, compute_fields, fields_with_arrays
 from posegen.fields.rotation import bone_offsets
 from posegen.generation.header import bytes_per_sample, stored_config
-from posegen.generation.pool import JobError, LostJob, Process, run_jobs, waiting_workers
+from posegen.generation.pool import LostJob, run_jobs
 from posegen.generation.run import MARGIN
 from posegen.generation.session import write_session
-from posegen.generation.shard import BLOCK_BYTES
+from posegen.generation.shard import BLOCK_BYTES, load_kernels
+from posegen.generation.workers import JobError, Starter, starter_of
 from posegen.library.load import Library, load_library
 from posegen.machine import available_cores, free_disk
 from posegen.plugins import STORED_ARRAYS
@@ -155,9 +156,11 @@ def export(
     part, run, workers = parse_part(part), current_run(), workers or available_cores()
     shards = [shard for shard in range(dataset.header.shards()) if part is None or shard in part]
     # Workers import while this process prepares their jobs.
-    with waiting_workers(_export_shard, min(workers, len(_missing(listed(out / RECORDS), shards)))) as waiting:
+    with starter_of(_export_shard, min(workers, len(_missing(listed(out / RECORDS), shards)))) as starter:
         selection = select_sequences(dataset, form, splits, variants, where, fps)
         config = _config_at(path, dataset.header, selection.fps)
+        if starter and config:
+            starter.prepare(partial(load_kernels, config))
         with write_session(out, run, create=True, part=part.lock_name if part else "") as check:
             with shared_lock(out, run, is_part=part is not None):
                 there = listed(out / RECORDS)
@@ -168,9 +171,12 @@ def export(
                 _keep_selection(out, selection)
             jobs = [_Job(path, out, shard, selection, config, run) for shard in missing]
             try:
-                _run(jobs, workers, progress or Progress(), check, waiting)
+                _run(jobs, workers, progress or Progress(), check, starter)
             finally:
                 _remove_unplaced(run)
+                if part is None and isinstance(out, Path):  # of workers that were killed; no other run is there
+                    for lock in (out / RECORDS).glob(f"{LOCK_FILE}-*"):
+                        lock.unlink(missing_ok=True)
             if part:
                 clips, left_out = _combine(out, shards)
                 return ExportResult(out, clips, left_out, time.monotonic() - started, not missing, str(part))
@@ -229,14 +235,14 @@ def _record_name(shard: int) -> str:
     return f"{shard:06}.json"
 
 
-def _run(jobs: Sequence[_Job], workers: int, progress: Progress, check: Callable[[], None], waiting: list[Process]) -> None:
+def _run(jobs: Sequence[_Job], workers: int, progress: Progress, check: Callable[[], None], starter: Starter | None) -> None:
     """Export shards."""
     if not jobs:
         return
     done, lost = 0, []
     progress.start("export", len(jobs), unit="shards")
     try:
-        with closing(run_jobs(_export_shard, jobs, min(workers, len(jobs)), waiting=waiting)) as outcomes:
+        with closing(run_jobs(_export_shard, jobs, min(workers, len(jobs)), starter=starter)) as outcomes:
             for outcome in outcomes:
                 check()
                 if isinstance(outcome, LostJob):

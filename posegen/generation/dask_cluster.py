@@ -20,7 +20,8 @@ from distributed.comm import CommClosedError
 from distributed.scheduler import NoValidWorkerError
 
 from posegen.errors import PosegenError, UsageError
-from posegen.generation.pool import ATTEMPTS, DIED, SHORT_OF_MEMORY, WORKER_ENVIRONMENT, JobError, LostJob, interrupts_blocked
+from posegen.generation.pool import ATTEMPTS, DIED, SHORT_OF_MEMORY, LostJob
+from posegen.generation.workers import WORKER_ENVIRONMENT, JobError, interrupts_blocked
 from posegen.wording import shown
 
 Job = TypeVar("Job")

@@ -29,10 +29,11 @@ from posegen.dataset.write import add_layer, commit_layer
 from posegen.errors import PosegenError, UsageError
 from posegen.fields.field import DerivedField, Sequences, compute_fields, fields_with_arrays, select_fields
 from posegen.generation.header import field_layer, stored_config
-from posegen.generation.pool import JobError, LostJob, TimeLimit, run_jobs
+from posegen.generation.pool import LostJob, TimeLimit, run_jobs
 from posegen.generation.run import check_lost
 from posegen.generation.session import write_session
 from posegen.generation.shard import ShardJob, blocks
+from posegen.generation.workers import JobError
 from posegen.library.load import load_library
 from posegen.machine import available_cores
 from posegen.plugins import FIELDS, STORED_ARRAYS

@@ -1,32 +1,25 @@
 """A pool of worker processes that loses no job with a worker that dies, hangs or runs out of memory.
 
-A worker has a pipe to its parent and one job at a time, so the parent knows which job a dead worker had. Such a job, one that
-took too long and one that found too little memory are kept back, and then tried one at a time, without other workers.
+A worker has a pipe to this process and one job at a time, so it is known which job a dead worker had. Such a job, one that took
+too long and one that found too little memory are kept back, and then tried one at a time, without other workers.
 
-Time limits are kept by the parent, because a worker that hangs cannot stop itself. A worker reports that it has started, so
-that the seconds of its start do not count.
+Time limits are kept here, because a worker that hangs cannot stop itself. A worker reports that it has started, so that the
+seconds of its start do not count. How workers start is in :mod:`posegen.generation.workers`.
 """
 
 from __future__ import annotations
 
-import gc
-import os
-import signal
-import subprocess
-import sys
-import threading
 import time
-import traceback
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import islice
-from multiprocessing.connection import Connection, Pipe, wait
-from typing import Any, Generic, TypeAlias, TypeVar
+from multiprocessing.connection import wait
+from typing import Generic, TypeVar
 
-from posegen.dataset.memory import LARGEST_SETTING, keep_freed_memory
+from posegen.dataset.memory import keep_freed_memory
 from posegen.errors import PosegenError
-from posegen.import_path import safe_path
+from posegen.generation.workers import JobError, Process, Starter, kill
 from posegen.quantities import human_time
 
 Job = TypeVar("Job")
@@ -45,32 +38,6 @@ START_SECONDS = 120.0
 """Seconds that a worker may take to start."""
 
 _TICK = 0.1
-_THREADS = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "NUMBA_NUM_THREADS",
-    "ZARR_THREADING__MAX_WORKERS",
-)
-WORKER_ENVIRONMENT = {
-    **dict.fromkeys(_THREADS, "1"),
-    "MALLOC_MMAP_MAX_": "0",
-    "MALLOC_TRIM_THRESHOLD_": str(LARGEST_SETTING),
-}
-"""Environment of workers. The workers fill the cores, so each uses one thread; zarr reads its settings from here, too. The last
-two make the GNU C library keep freed memory; see :func:`posegen.dataset.memory.keep_freed_memory`."""
-
-_PROGRAM = """
-import sys
-from multiprocessing.connection import Connection
-connection, parent = Connection(int(sys.argv[1])), int(sys.argv[2])
-sys.path[:] = connection.recv()
-from posegen.generation.pool import serve
-serve(connection, parent)
-"""
 
 
 @dataclass(frozen=True)
@@ -97,10 +64,6 @@ class TimeLimit:
         return max(self.seconds, TIMES_THE_SLOWEST * slowest) if self.grows else self.seconds
 
 
-class JobError(PosegenError):
-    """An error that concerns one job: it is lost, and the others are done."""
-
-
 @dataclass(frozen=True)
 class LostJob(Generic[Job]):
     """A job that could not be done.
@@ -119,41 +82,12 @@ class LostJob(Generic[Job]):
     reason: str = DIED
 
 
-Process: TypeAlias = "tuple[subprocess.Popen[bytes], Connection[Any, Any]]"
-"""A worker process and the connection to it."""
-
-
-@contextmanager
-def waiting_workers(function: Callable[[Any], Any], count: int) -> Iterator[list[Process]]:
-    """Start workers, which import `function` while the caller prepares their jobs; kill those that got no job at the end.
-
-    Parameters
-    ----------
-    function : callable
-        Does one job. Workers import it by name.
-    count : int
-        Number of workers. None is started for 1, with which :func:`run_jobs` needs no other process.
-
-    Yields
-    ------
-    list of Process
-        To be passed to :func:`run_jobs`, which removes those that it uses.
-    """
-    waiting: list[Process] = []
-    try:
-        for _ in range(count if count > 1 else 0):
-            waiting.append(_start_process(function))
-        yield waiting
-    finally:
-        _kill(waiting)
-
-
 def run_jobs(
     function: Callable[[Job], Outcome],
     jobs: Iterable[Job],
     workers: int,
     limit: TimeLimit | None = None,
-    waiting: list[Process] | None = None,
+    starter: Starter | None = None,
 ) -> Generator[Outcome | LostJob[Job], None, None]:
     """Do jobs in worker processes and yield the results in the order of completion.
 
@@ -167,8 +101,8 @@ def run_jobs(
         Number of processes. With 1 and no limit, the jobs run in this process.
     limit : TimeLimit, optional
         No limit by default.
-    waiting : list of Process, optional
-        Workers that are used before others are started; see :func:`waiting_workers`.
+    starter : Starter, optional
+        Starts the workers; a new one by default.
 
     Yields
     ------
@@ -185,29 +119,29 @@ def run_jobs(
                     outcome = LostJob(job, 0, str(error) if isinstance(error, JobError) else SHORT_OF_MEMORY)
                 yield outcome
         return
-    pool = _Pool(function, limit, [] if waiting is None else waiting)
-    try:
-        yield from pool.run(iter(jobs), workers)
-        retried, pool.failed = pool.failed, []
-        for lost in retried:
-            for _ in range(ATTEMPTS):
-                pool.kill_workers()
-                yield from pool.run(iter([lost.job]), 1)
-                if not pool.failed:
-                    break
-                reason = pool.failed.pop().reason
-            else:
-                yield LostJob(lost.job, ATTEMPTS, reason)
-    finally:
-        pool.kill_workers()
+    with nullcontext(starter) if starter else Starter(function) as own:
+        pool: _Pool[Job, Outcome] = _Pool(own, limit)
+        try:
+            yield from pool.run(iter(jobs), workers)
+            retried, pool.failed = pool.failed, []
+            for lost in retried:
+                for _ in range(ATTEMPTS):
+                    pool.kill_workers()
+                    yield from pool.run(iter([lost.job]), 1)
+                    if not pool.failed:
+                        break
+                    reason = pool.failed.pop().reason
+                else:
+                    yield LostJob(lost.job, ATTEMPTS, reason)
+        finally:
+            pool.kill_workers()
 
 
 @dataclass
 class _Worker(Generic[Job]):
     """A worker process and its job, with the seconds since the worker or the job started."""
 
-    process: subprocess.Popen[bytes]
-    connection: Connection[Any, Any]
+    process: Process
     job: Job
     started: bool = False
     seconds: float = 0.0
@@ -217,9 +151,8 @@ class _Worker(Generic[Job]):
 class _Pool(Generic[Job, Outcome]):
     """Worker processes, and the jobs that failed so far."""
 
-    function: Callable[[Job], Outcome]
+    starter: Starter
     limit: TimeLimit | None
-    waiting: list[Process]
     busy: list[_Worker[Job]] = field(default_factory=list)
     idle: list[_Worker[Job]] = field(default_factory=list)
     failed: list[LostJob[Job]] = field(default_factory=list)
@@ -232,17 +165,17 @@ class _Pool(Generic[Job, Outcome]):
         now = time.monotonic()
         while True:
             for job in islice(jobs, workers - len(self.busy)):
-                process, connection = self.waiting.pop() if self.waiting else _start_process(self.function)
-                _send(connection, job)
-                self.busy.append(_Worker(process, connection, job))
+                process = self.starter.start()
+                process.send(job)
+                self.busy.append(_Worker(process, job))
             if not self.busy:
                 return
-            ready = wait([worker.connection for worker in self.busy], _TICK)
+            ready = wait([worker.process.connection for worker in self.busy], _TICK)
             before, now = now, time.monotonic()
             for worker in [*self.busy]:
                 # A tick counts at most twice its length: while the whole run is stopped, as by Ctrl-Z, no job becomes late.
                 worker.seconds += min(now - before, 2 * _TICK)
-                if worker.connection in ready:
+                if worker.process.connection in ready:
                     yield from self._receive(worker, jobs)
                 elif self.limit is not None:
                     allowed = self.limit.after(self.slowest)
@@ -252,7 +185,7 @@ class _Pool(Generic[Job, Outcome]):
     def _receive(self, worker: _Worker[Job], jobs: Iterator[Job]) -> Iterator[Outcome | LostJob[Job]]:
         """Yield the result that a worker has sent, after its next job is handed out."""
         try:
-            kind, content = worker.connection.recv()
+            kind, content = worker.process.connection.recv()
         except (EOFError, OSError):
             self._drop(worker, DIED)
             if not self.can_start:
@@ -262,6 +195,7 @@ class _Pool(Generic[Job, Outcome]):
         seconds, worker.seconds = worker.seconds, 0.0
         if kind == "started":
             self.can_start = worker.started = True
+            worker.process.number = content
         elif kind == "done":
             self.slowest = max(self.slowest, seconds)
             self._hand_out(worker, jobs)
@@ -278,87 +212,18 @@ class _Pool(Generic[Job, Outcome]):
     def _hand_out(self, worker: _Worker[Job], jobs: Iterator[Job]) -> None:
         for job in islice(jobs, 1):
             worker.job = job
-            _send(worker.connection, job)
+            worker.process.send(job)
             return
         self.busy.remove(worker)
         self.idle.append(worker)
 
     def _drop(self, worker: _Worker[Job], reason: str) -> None:
         self.busy.remove(worker)
-        _kill([(worker.process, worker.connection)])
+        kill([worker.process])
         self.failed.append(LostJob(worker.job, 0, reason))
 
     def kill_workers(self) -> None:
         """Kill all workers, even stopped ones."""
-        _kill([(worker.process, worker.connection) for worker in (*self.busy, *self.idle)])
+        kill([worker.process for worker in (*self.busy, *self.idle)])
         self.busy.clear()
         self.idle.clear()
-
-
-@contextmanager
-def interrupts_blocked() -> Iterator[None]:
-    """Block Ctrl-C for processes that are started inside this context.
-
-    A terminal sends Ctrl-C to the workers, too. It is handled by the parent; workers inherit that it is blocked.
-    """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _start_process(function: Callable[[Any], Any]) -> Process:
-    """Start a worker. No semaphore or shared memory is used, which a killed process would leave behind."""
-    ours, theirs = Pipe()
-    handle = theirs.fileno()
-    command = [sys.executable, "-P", "-c", _PROGRAM, str(handle), str(os.getpid())]
-    with interrupts_blocked(), theirs:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=os.environ | WORKER_ENVIRONMENT, pass_fds=[handle])
-    for content in (safe_path(), function):
-        _send(ours, content)
-    return process, ours
-
-
-def _send(connection: Connection[Any, Any], content: object) -> None:
-    # A worker that has died is noticed when its result is read.
-    with suppress(BrokenPipeError, ConnectionResetError):
-        connection.send(content)
-
-
-def _kill(processes: Sequence[Process]) -> None:
-    for process, _ in processes:
-        process.kill()
-    for process, connection in processes:
-        process.wait()
-        connection.close()
-
-
-def serve(connection: Connection[Any, Any], parent: int) -> None:
-    """Do the jobs that arrive, in a worker. The worker does not outlive the process `parent`."""
-    threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
-    # A tenth of the start would be searches for reference cycles in modules, which stay.
-    gc.disable()
-    function = connection.recv()
-    gc.freeze()
-    gc.enable()
-    # Without its parent, a worker ends silently.
-    with suppress(EOFError, ConnectionError):
-        connection.send(("started", None))
-        while True:
-            job = connection.recv()
-            try:
-                message = ("done", function(job))
-            except Exception as error:
-                error.add_note(traceback.format_exc())
-                connection.send(("error", error))
-                if not isinstance(error, JobError):
-                    raise SystemExit from error
-            else:
-                connection.send(message)
-
-
-def _exit_with_parent(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(1)

@@ -10,8 +10,9 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -38,7 +39,8 @@ from posegen.errors import PosegenError, ServerError, UsageError
 from posegen.generation.header import bytes_per_sample, check_same_dataset, new_creation, new_header, stored_config
 from posegen.generation.pool import DIED, SHORT_OF_MEMORY, TOO_SLOW, LostJob, TimeLimit, run_jobs
 from posegen.generation.session import write_session
-from posegen.generation.shard import ShardJob, ShardMeasures, make_shard, warm_up
+from posegen.generation.shard import ShardJob, ShardMeasures, load_kernels, make_shard, warm_up
+from posegen.generation.workers import Starter, starter_of
 from posegen.library.load import load_library
 from posegen.machine import available_cores, free_disk, most_workers, process_memory
 from posegen.plugins import require_extra
@@ -283,11 +285,15 @@ def generate(
     _check_arguments(config, samples, workers, shard_timeout)
     _check_backend(backend, scheduler, shard_timeout)
     path = default_path(config) if out is None else to_path(out)
-    header = new_header(config, load_library(config.story.library))
     progress = progress or Progress()
     name, started = current_run(), time.monotonic()
     part = parse_part(part)
-    with write_session(path, name, create=True, part=part.lock_name if part else "") as check:
+    useful = min(workers, -(-samples // config.store.shard)) if backend == "processes" else 1
+    with ExitStack() as stack:
+        # It loads what workers need while this process prepares their jobs.
+        starter = stack.enter_context(starter_of(make_shard, useful))
+        header = new_header(config, load_library(config.story.library))
+        check = stack.enter_context(write_session(path, name, create=True, part=part.lock_name if part else ""))
         opened = (path, header, samples, name, progress)
         run = _open_part(*opened, part) if part else _open_run(*opened)
         try:
@@ -302,7 +308,9 @@ def generate(
                 run.started, run.usage = time.monotonic(), _ResourceUsage()
                 progress.start("generate", run.plan.samples_to_make)
                 jobs = (ShardJob(job_path, run.plan.header, config, shard, name) for shard in run.shards_to_make())
-                with _backend(backend, scheduler, jobs, processes, limit) as outcomes:
+                if starter:
+                    starter.prepare(partial(load_kernels, config, run.plan.first))
+                with _backend(backend, scheduler, jobs, processes, limit, starter) as outcomes:
                     for outcome in outcomes:
                         check()
                         if isinstance(outcome, LostJob):
@@ -559,11 +567,16 @@ def _check_backend(backend: str, scheduler: str | None, shard_timeout: float | N
 
 @contextmanager
 def _backend(
-    backend: str, scheduler: str | None, jobs: Iterator[ShardJob], processes: int, limit: TimeLimit | None
+    backend: str,
+    scheduler: str | None,
+    jobs: Iterator[ShardJob],
+    processes: int,
+    limit: TimeLimit | None,
+    starter: Starter | None,
 ) -> Iterator[Iterator[tuple[Receipt, ShardMeasures] | LostJob[ShardJob]]]:
     """Give the outcomes of jobs, done by worker processes or by a Dask cluster."""
     if backend == "processes":
-        with closing(run_jobs(make_shard, jobs, processes, limit)) as outcomes:
+        with closing(run_jobs(make_shard, jobs, processes, limit, starter)) as outcomes:
             yield outcomes
         return
     # Imported here because it takes a second, and few runs use it.

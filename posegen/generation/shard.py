@@ -28,7 +28,7 @@ from posegen.dataset.receipts import Receipt
 from posegen.errors import UsageError
 from posegen.fields.field import Sequences, compute_fields, fields_with_arrays
 from posegen.generation.header import bytes_per_sample
-from posegen.generation.pool import JobError
+from posegen.generation.workers import JobError
 from posegen.library.load import load_library
 from posegen.machine import lifetime_peak
 from posegen.progress import Progress, compilation_shown
@@ -198,7 +198,7 @@ def make_samples(config: Config, start: int, stop: int) -> Batch:
 
 @stage("start-up")
 def warm_up(config: Config, sample: int, progress: Progress, *, here: bool = True) -> None:
-    """Make two samples and discard them, so that all kernels are compiled and cached before workers load them.
+    """Load the kernels, so that all are compiled and cached before workers load them.
 
     Parameters
     ----------
@@ -212,15 +212,21 @@ def warm_up(config: Config, sample: int, progress: Progress, *, here: bool = Tru
     stamps = [_stamp(), _stamp(config)]
     if stamps[1].exists() and not here:
         return
-    from posegen.synthesis import synthesize
-
-    # If a sample cannot be made, its own shard reports it.
-    with suppress(Exception), compilation_shown(progress):
-        synthesize(config, np.asarray([sample, max(sample - 1, 0)], np.int64))
+    with compilation_shown(progress):
+        load_kernels(config, sample)
     # Without a writable cache, each process compiles for itself.
     with suppress(OSError):
         for stamp in stamps:
             stamp.touch()
+
+
+def load_kernels(config: Config, sample: int = 0) -> None:
+    """Make two samples and discard them, so that kernels and the library are loaded."""
+    from posegen.synthesis import synthesize
+
+    # If a sample cannot be made, its own shard reports it.
+    with suppress(Exception):
+        synthesize(config, np.asarray([sample, max(sample - 1, 0)], np.int64))
 
 
 def is_compiled() -> bool:

@@ -15,7 +15,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from posegen.generation.pool import ATTEMPTS, SHORT_OF_MEMORY, LostJob, TimeLimit, run_jobs, waiting_workers
+import posegen
+from posegen.generation.pool import ATTEMPTS, SHORT_OF_MEMORY, LostJob, TimeLimit, run_jobs
+from posegen.generation.shard import load_kernels
+from posegen.generation.workers import Starter, starter_of
 
 THREADS = "OMP_NUM_THREADS"
 
@@ -117,13 +120,18 @@ def test_workers_do_not_import_from_the_current_folder(first: str, tmp_path: Pat
 
 
 def children() -> list[psutil.Process]:
-    """Return the live workers of this process."""
+    """Return the live processes of the pool that this process or one of them has started: the template first."""
     found = []
-    for child in psutil.Process().children():
+    for child in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):  # it has just ended, or is a zombie
-            if "posegen.generation.pool" in " ".join(child.cmdline()):
+            if "posegen.generation.workers" in " ".join(child.cmdline()):
                 found.append(child)
     return found
+
+
+def workers_of_pool() -> list[psutil.Process]:
+    """Return the live workers."""
+    return children()[1:]
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -148,25 +156,76 @@ def test_several_workers_are_other_processes_with_one_thread_each(monkeypatch: p
     assert children() == []
 
 
-def test_waiting_workers_do_the_jobs_and_all_end() -> None:
-    with waiting_workers(process, 3) as waiting:
-        pids = {worker.pid for worker, _ in waiting}
-        assert len(pids) == 3
-        used = {pid for pid, _ in run_jobs(process, range(6), 2, waiting=waiting)}
-        assert used <= pids
-        assert {child.pid for child in children()} == pids - used
+def parent(job: int) -> tuple[int, int]:
+    """Return the process of a job, and the one that has started it."""
+    time.sleep(0.02 * job)
+    return os.getpid(), os.getppid()
+
+
+def note(folder: Path) -> None:
+    """Note the process."""
+    (folder / str(os.getpid())).touch()
+
+
+def test_workers_are_forked_from_one_process_that_has_loaded_what_they_need(tmp_path: Path) -> None:
+    with Starter(parent) as starter:
+        starter.prepare(partial(note, tmp_path))
+        outcomes = list(run_jobs(parent, range(6), 2, starter=starter))
+        (template,) = children()  # workers end with their run
+        assert {above for _, above in outcomes} == {template.pid}
+        assert template.pid not in {pid for pid, _ in outcomes}
+        assert [path.name for path in tmp_path.iterdir()] == [str(template.pid)]
+        assert len(list(run_jobs(parent, range(6), 2, starter=starter))) == 6
     assert children() == []
-    with waiting_workers(process, 1) as waiting:
-        assert waiting == children() == []
+    with starter_of(parent, 1) as none:
+        assert none is None
 
 
-def test_a_waiting_worker_that_has_died_loses_no_job() -> None:
-    with waiting_workers(square, 2) as waiting:
-        (killed, _), (_, other) = waiting
-        assert other.poll(60)  # otherwise the first news would be that workers cannot start
-        killed.kill()
-        killed.wait()
-        assert sorted(run_jobs(square, range(1, 5), 2, waiting=waiting)) == [1, 4, 9, 16]
+def test_a_template_with_all_that_samples_need_has_one_thread() -> None:
+    """A fork has no copy of other threads, and may wait forever for what one of them held."""
+    with Starter(square) as starter:
+        starter.prepare(partial(load_kernels, posegen.load_config("smoke")))
+        assert list(run_jobs(square, [3], 1, TimeLimit(60.0), starter)) == [9]
+        (template,) = children()
+        assert template.num_threads() == 1
+        assert template.memory_info().rss > 1.2e8  # it has loaded them
+
+
+def test_the_template_is_started_again_once_it_has_died(tmp_path: Path) -> None:
+    with Starter(square) as starter:
+        starter.prepare(partial(note, tmp_path))
+        assert sorted(run_jobs(square, range(1, 5), 2, starter=starter)) == [1, 4, 9, 16]
+        (template,) = children()
+        template.kill()
+        template.wait()
+        assert sorted(run_jobs(square, range(1, 5), 2, starter=starter)) == [1, 4, 9, 16]
+    assert len(list(tmp_path.iterdir())) == 2
+    assert children() == []
+
+
+def test_a_template_that_dies_in_a_run_loses_no_job() -> None:
+    outcomes = run_jobs(slow_square, range(20), 2)
+    done = [next(outcomes)]
+    children()[0].kill()
+    done += outcomes
+    assert sorted(d for d in done if isinstance(d, int)) == [job * job for job in range(20)]
+    assert children() == []
+
+
+def test_workers_do_not_outlive_a_killed_program() -> None:
+    program = (
+        "import tests.generation.test_pool as t, time; outcomes = t.run_jobs(t.process, range(10000), 2); "
+        "print(*[next(outcomes)[0] for _ in range(6)], flush=True); time.sleep(100)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        numbers = set(map(int, run.stdout.readline().split()))
+        family = psutil.Process(run.pid).children(recursive=True)
+        run.kill()
+    assert len(numbers) == 2
+    assert len(family) == 3
+    _, alive = psutil.wait_procs(family, 10)
+    assert alive == []
 
 
 def test_a_job_that_kills_its_worker_once_is_made_again(tmp_path: Path) -> None:
@@ -219,7 +278,7 @@ def test_a_job_out_of_memory_is_tried_again_alone(tmp_path: Path) -> None:
 def test_a_killed_worker_loses_no_job() -> None:
     outcomes = run_jobs(slow_square, range(20), 2)
     done = [next(outcomes)]
-    threading.Thread(target=children()[0].kill).start()
+    threading.Thread(target=workers_of_pool()[0].kill).start()
     done += outcomes
     assert sorted(d for d in done if isinstance(d, int)) == [job * job for job in range(20)]
 
@@ -233,7 +292,7 @@ def test_an_exception_of_a_job_is_raised() -> None:
 def test_closing_stops_the_workers() -> None:
     outcomes = run_jobs(slow_square, range(100), 2)
     next(outcomes)
-    assert len(children()) == 2
+    assert len(workers_of_pool()) == 2
     outcomes.close()
     assert children() == []
 
@@ -241,7 +300,7 @@ def test_closing_stops_the_workers() -> None:
 def test_a_stopped_idle_worker_does_not_block() -> None:
     outcomes = run_jobs(slow_square, range(4), 2)
     assert sorted(next(outcomes) for _ in range(4)) == [0, 1, 4, 9]
-    children()[0].suspend()
+    workers_of_pool()[0].suspend()
     assert list(outcomes) == []
     assert children() == []
 
