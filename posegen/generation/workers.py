@@ -58,6 +58,8 @@ from posegen.generation.workers import fork_workers, serve
 """
 _SECONDS_BETWEEN_LOOKS = 0.5
 """Seconds between looks at whether the parent is alive."""
+_SECONDS_TO_END = 2.0
+"""Seconds that the template may take to end before it is killed."""
 _FORKS = sys.platform == "linux"
 
 
@@ -108,7 +110,7 @@ def kill(processes: Sequence[Process]) -> None:
 
 @dataclass
 class Starter:
-    """Starts workers that do the jobs of one function, inside a context, at whose end the template is killed.
+    """Starts workers that do the jobs of one function, inside a context, before whose end they must be dead.
 
     Attributes
     ----------
@@ -119,6 +121,7 @@ class Starter:
     function: Callable[[Any], Any]
     _template: Process | None = field(default=None, init=False)
     _preparation: Callable[[], object] | None = field(default=None, init=False)
+    _has_forked: bool = field(default=False, init=False)
 
     def __enter__(self) -> Self:
         if _FORKS:
@@ -126,8 +129,14 @@ class Starter:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._template is not None:
-            kill([self._template])
+        if self._template is None:
+            return
+        if self._template.program is not None and self._has_forked:
+            # At the end of its connection it waits for the workers, which are dead, so that the system forgets them.
+            self._template.connection.close()
+            with suppress(subprocess.TimeoutExpired):
+                self._template.program.wait(_SECONDS_TO_END)
+        kill([self._template])
 
     def prepare(self, load: Callable[[], object]) -> None:
         """Have the template call `load` before it is forked again, which must start no thread; elsewhere nothing is done."""
@@ -146,6 +155,7 @@ class Starter:
         with theirs, suppress(BrokenPipeError, ConnectionResetError), _socket_of(self._template.connection) as control:
             self._template.connection.send(None)
             socket.send_fds(control, [b"."], [theirs.fileno()])
+        self._has_forked = True
         return Process(ours)
 
     def _start_template(self) -> Process:
@@ -222,6 +232,9 @@ def fork_workers(connection: Connection[Any, Any], parent: int) -> None:
                     sys.stderr.flush()
                     os._exit(0)
             os.close(handles[0])
+    with suppress(ChildProcessError):
+        while True:
+            os.wait()
 
 
 def _socket_of(connection: Connection[Any, Any]) -> socket.socket:

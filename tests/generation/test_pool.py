@@ -172,11 +172,15 @@ def test_workers_are_forked_from_one_process_that_has_loaded_what_they_need(tmp_
         starter.prepare(partial(note, tmp_path))
         outcomes = list(run_jobs(parent, range(6), 2, starter=starter))
         (template,) = children()  # workers end with their run
+        dead = template.children()
         assert {above for _, above in outcomes} == {template.pid}
         assert template.pid not in {pid for pid, _ in outcomes}
         assert [path.name for path in tmp_path.iterdir()] == [str(template.pid)]
         assert len(list(run_jobs(parent, range(6), 2, starter=starter))) == 6
+        dead += template.children()
     assert children() == []
+    assert len(dead) > 2
+    assert not any(psutil.pid_exists(each.pid) for each in dead)  # not even as zombies
     with starter_of(parent, 1) as none:
         assert none is None
 
