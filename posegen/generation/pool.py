@@ -165,9 +165,7 @@ class _Pool(Generic[Job, Outcome]):
         now = time.monotonic()
         while True:
             for job in islice(jobs, workers - len(self.busy)):
-                process = self.starter.start()
-                process.send(job)
-                self.busy.append(_Worker(process, job))
+                self.busy.append(_Worker(self.starter.start(), job))
             if not self.busy:
                 return
             ready = wait([worker.process.connection for worker in self.busy], _TICK)
@@ -196,6 +194,7 @@ class _Pool(Generic[Job, Outcome]):
         if kind == "started":
             self.can_start = worker.started = True
             worker.process.number = content
+            worker.process.send(worker.job)  # not before: a process without a number cannot be killed
         elif kind == "done":
             self.slowest = max(self.slowest, seconds)
             self._hand_out(worker, jobs)

@@ -91,7 +91,7 @@ class Process:
 
 
 def kill(processes: Sequence[Process]) -> None:
-    """Kill processes, even stopped ones, and wait for their end. A forked one that has not started ends by itself."""
+    """Kill processes, even stopped ones, and wait for their end. A forked one that has not started ends without a job."""
     for process in processes:
         if process.program is not None:
             process.program.kill()
@@ -204,16 +204,17 @@ def serve(connection: Connection[Any, Any], parent: int) -> None:
 def fork_workers(connection: Connection[Any, Any], parent: int) -> None:
     """Fork workers, in the template. Neither it nor they outlive the process `parent`."""
 
+    own = os.getpid()
+
     def look(number: int, frame: FrameType | None) -> None:
         del number, frame
-        if os.getppid() != parent:
+        if os.getpid() == own and os.getppid() != parent:
             os._exit(1)
 
     # Not by a thread: a fork has no copy of it. A fork has no timer either.
     signal.signal(signal.SIGALRM, look)
     signal.setitimer(signal.ITIMER_REAL, _SECONDS_BETWEEN_LOOKS, _SECONDS_BETWEEN_LOOKS)
     function = _receive_function(connection)
-    own = os.getpid()
     with suppress(EOFError, ConnectionError), _socket_of(connection) as control:
         while True:
             load = connection.recv()
@@ -228,9 +229,11 @@ def fork_workers(connection: Connection[Any, Any], parent: int) -> None:
                 connection.close()
                 try:
                     _do_jobs(Connection(handles[0]), function, own)
+                except Exception:
+                    traceback.print_exc()
                 finally:
                     sys.stderr.flush()
-                    os._exit(0)
+                    os._exit(0)  # not what the template would do at its end
             os.close(handles[0])
     with suppress(ChildProcessError):
         while True:

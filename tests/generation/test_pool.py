@@ -301,6 +301,39 @@ def test_closing_stops_the_workers() -> None:
     assert children() == []
 
 
+class Unsendable(Exception):
+    """An exception that another process cannot receive."""
+
+    def __reduce__(self) -> str:
+        raise TypeError("it stays here")
+
+
+def fail_unsendably(job: int) -> int:
+    """Raise it."""
+    raise Unsendable(job)
+
+
+def test_an_exception_that_cannot_be_sent_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    assert list(run_jobs(fail_unsendably, [1], 2)) == [LostJob(1, ATTEMPTS)]
+    assert capfd.readouterr().err.count("Unsendable: 1") >= 1
+    assert children() == []
+
+
+def write_soon(job: Path) -> None:
+    """Write a file after a moment."""
+    time.sleep(0.05)
+    job.touch()
+
+
+def test_no_job_is_done_after_the_end(tmp_path: Path) -> None:
+    outcomes = run_jobs(write_soon, (tmp_path / str(i) for i in range(100)), 4)
+    next(outcomes)  # others may be starting
+    outcomes.close()
+    done = set(tmp_path.iterdir())
+    time.sleep(0.3)
+    assert set(tmp_path.iterdir()) == done
+
+
 def test_a_stopped_idle_worker_does_not_block() -> None:
     outcomes = run_jobs(slow_square, range(4), 2)
     assert sorted(next(outcomes) for _ in range(4)) == [0, 1, 4, 9]
