@@ -203,7 +203,6 @@ def serve(connection: Connection[Any, Any], parent: int) -> None:
 
 def fork_workers(connection: Connection[Any, Any], parent: int) -> None:
     """Fork workers, in the template. Neither it nor they outlive the process `parent`."""
-
     own = os.getpid()
 
     def look(number: int, frame: FrameType | None) -> None:
