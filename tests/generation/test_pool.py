@@ -301,7 +301,7 @@ def test_closing_stops_the_workers() -> None:
     assert children() == []
 
 
-class Unsendable(Exception):
+class UnsendableError(Exception):
     """An exception that another process cannot receive."""
 
     def __reduce__(self) -> str:
@@ -310,12 +310,12 @@ class Unsendable(Exception):
 
 def fail_unsendably(job: int) -> int:
     """Raise it."""
-    raise Unsendable(job)
+    raise UnsendableError(job)
 
 
 def test_an_exception_that_cannot_be_sent_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
     assert list(run_jobs(fail_unsendably, [1], 2)) == [LostJob(1, ATTEMPTS)]
-    assert capfd.readouterr().err.count("Unsendable: 1") >= 1
+    assert capfd.readouterr().err.count("UnsendableError: 1") >= 1
     assert children() == []
 
 
