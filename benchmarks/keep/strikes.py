@@ -55,13 +55,10 @@ class Run:
             time.sleep(0.002)
 
     def workers(self) -> list[psutil.Process]:
-        """Return the worker processes."""
+        """Return the worker processes, which are forked from a child of the run."""
         with suppress(psutil.NoSuchProcess):
-            return [
-                c
-                for c in psutil.Process(self.process.pid).children(recursive=True)
-                if "posegen.generation.workers" in " ".join(c.cmdline())
-            ]
+            family = psutil.Process(self.process.pid).children(recursive=True)
+            return [c for c in family if c.ppid() != self.process.pid and "posegen.generation.workers" in " ".join(c.cmdline())]
         return []
 
     def end(self) -> tuple[int, str]:
