@@ -228,8 +228,9 @@ def fork_workers(connection: Connection[Any, Any], parent: int) -> None:
                 connection.close()
                 try:
                     _do_jobs(Connection(handles[0]), function, own)
-                except Exception:
+                except Exception as error:
                     traceback.print_exc()
+                    raise SystemExit(1) from error
                 finally:
                     sys.stderr.flush()
                     os._exit(0)  # not what the template would do at its end
