@@ -77,7 +77,7 @@ class Process:
     program : subprocess.Popen or None
         None if it is forked.
     number : int or None
-        Number of a forked process that has started. It is not used again, because the template waits for no process.
+        Number of a forked process that has started. Until the template ends, no other process gets it.
     """
 
     connection: Connection[Any, Any]
