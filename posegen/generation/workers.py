@@ -4,6 +4,9 @@ Imports, the library and compiled kernels take 2 to 3 s of processor time and 10
 them at once, and share their memory. The process that they are forked from, the template, is started as any program, so that
 nothing of the user's program is in it, and has no second thread, of which a fork would have no copy. Elsewhere each worker is a
 program that loads all by itself: libraries of macOS do not work in a forked process.
+
+The `forkserver` of :mod:`multiprocessing` is not used: it imports the user's main program in each worker, so that scripts would
+need a guard, and serves a whole process, while each run here loads its own config.
 """
 
 from __future__ import annotations
