@@ -8,10 +8,10 @@ RUN pip install --no-cache-dir --require-hashes --no-deps -r locks/run.txt \
  && pip install --no-cache-dir --no-deps --no-build-isolation . \
  && useradd --uid 1000 posegen \
  && install --directory --owner posegen /data /kernels
-ENV POSEGEN_KERNEL_CACHE=/kernels
+ENV POSEGEN_KERNEL_CACHE=/kernels POSEGEN_PORTABLE_KERNELS=1
 USER 1000
 WORKDIR /tmp
-# Kernels are compiled here, once, for the kind of processor that builds the image; another kind compiles its own when it runs.
+# Kernels are compiled here, once, for all x86-64 processors with AVX2; another processor compiles its own when it runs.
 RUN posegen generate --config smoke --samples 2 --out first && rm -r first
 WORKDIR /data
 ENTRYPOINT ["posegen"]

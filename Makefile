@@ -8,6 +8,7 @@ WORKERS ?= 8
 PROCESSES ?= 2
 PYTEST ?=
 SECTION ?= all
+DIST ?= dist
 
 BIN = $(VENV)/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation
@@ -18,12 +19,13 @@ TORCH = torch triton setuptools cuda-bindings cuda-pathfinder cuda-toolkit $(add
   cudnn-cu13 cufft cufile curand cusolver cusparse cusparselt-cu13 nccl-cu13 nvjitlink nvshmem-cu13 nvtx)
 LOCK = uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make locks" \
   -c constraints.txt $(addprefix --no-emit-package ,$(TORCH))
+KERNELS = $(CURDIR)/.cache/wheel
 RUN_TESTS = $(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal
 
 # Every process of the tests would compile the sources again, and pytest rewrite its assertions.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help dataset test test-all judge usefulness bench lint types docs locks clean
+.PHONY: help dataset test test-all judge usefulness bench lint types wheel docs locks clean
 .DEFAULT_GOAL := help
 
 help:
@@ -35,6 +37,7 @@ help:
 	@echo "make bench       guards: ratios that must not get worse"
 	@echo "make judge       all measurements at full size, or SECTION=generate; results go to benchmarks/results/"
 	@echo "make usefulness  the measurements of docs/usefulness.md (needs POSEGEN_REFERENCE)"
+	@echo "make wheel       a wheel with compiled kernels, for this version of Python, into dist/"
 	@echo "make docs        the documentation site, into site/"
 	@echo "make locks       hashes of the packages of constraints.txt, into locks/ (needs uv)"
 	@echo "make clean       remove $(VENV) and caches; datasets stay"
@@ -64,6 +67,16 @@ lint: $(VENV)/ready-to-test
 
 types: $(VENV)/ready-to-test
 	$(BIN)/mypy
+
+# Commands that call all kernels of generation, evaluation and exports, for any x86-64 processor with AVX2.
+wheel: $(VENV)/ready-to-run
+	rm -rf $(KERNELS) && mkdir -p $(KERNELS)
+	export POSEGEN_PORTABLE_KERNELS=1 POSEGEN_KERNEL_CACHE=$(KERNELS)/kernels && cd $(KERNELS) && \
+	  for command in "generate --samples 2 -o one" "generate --config crowd --samples 2 -o two" "evaluate one" \
+	    "export one --to humanml3d -o features" "export one --to csv -o numbers" "derive one --add rotation"; do \
+	    $(abspath $(BIN))/posegen $$command --quiet || exit 1; done
+	POSEGEN_WHEEL_KERNELS=$(KERNELS)/kernels $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps \
+	  --no-build-isolation . -w $(DIST)
 
 docs: $(VENV)/ready-to-test
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build

@@ -28,6 +28,7 @@ from numpy.typing import DTypeLike, NDArray
 from posegen.errors import PosegenError
 from posegen.kernel_linking import is_supported, link_into_callers, without_reference_counts
 from posegen.machine import private_folder, user_cache
+from posegen.portable_kernels import add_compiled, choose_processor
 from posegen.progress import compilation_display
 
 Parameters = ParamSpec("Parameters")
@@ -48,6 +49,7 @@ _RARELY = (100_000, 20, 20)
 """Thresholds of Python's garbage collector during compilation, which takes a tenth less time and 10 % more memory."""
 KERNEL_PACKAGES = ("checks", "evaluation/kernels", "exchange/kernels", "fields/kernels", "library", "motion", "variants")
 """The only packages that kernels import from (a test checks that), so that editing others does not recompile kernels."""
+_PROCESSOR = choose_processor()  # before numba makes the first kernel, which fixes it
 
 
 def kernel(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
@@ -71,13 +73,15 @@ def kernel(function: Callable[Parameters, Result]) -> Callable[Parameters, Resul
         link_into_callers(compiled, lambda **options: _njit(function, **options))
     # Without this check numba would fall back to another folder, whose name does not depend on the sources.
     if os.access(cache_folder(), os.W_OK | os.X_OK):
+        package = Path(*function.__module__.split(".")[1:-1])
         # numba reads the folder when caching is enabled; other users of numba in this process keep their own.
         settings: Any = numba.config
-        before, settings.CACHE_DIR = settings.CACHE_DIR, str(cache_folder())
+        before, settings.CACHE_DIR = settings.CACHE_DIR, str(cache_folder() / package)
         try:
             compiled.enable_caching()
         finally:
             settings.CACHE_DIR = before
+        _add_compiled(package, Path(compiled.stats.cache_path))
     return cast("Callable[Parameters, Result]", compiled)
 
 
@@ -148,6 +152,11 @@ _compilation = _Compilation()
 event.register("numba:compile", _compilation)
 
 
+@cache
+def _add_compiled(package: Path, folder: Path) -> None:
+    add_compiled(package, folder, cache_folder().name)
+
+
 def _name(function: Callable[..., Any]) -> str:
     return f"{function.__module__}.{function.__qualname__}"
 
@@ -160,15 +169,15 @@ def _njit(function: Callable[Parameters, Result], **options: Any) -> Any:
 
 @cache
 def cache_folder() -> Path:
-    """Return the folder of the compiled kernels, named by a hash of numba's version, of how kernels are linked, and of
-    all sources that kernels may read.
+    """Return the folder of the compiled kernels, named by a hash of numba's version, of how kernels are linked, of the
+    processor unless it is that of this machine, and of all sources that kernels may read.
 
     numba checks only the file of a kernel itself, not the constants and kernels that it imports. The environment variable
     ``POSEGEN_KERNEL_CACHE`` replaces the parent folder, ``posegen/kernels`` in the user's cache. numba unpickles and runs what
     is in the folder: if other users can change it, this process and its workers use a temporary folder instead.
     """
     package = Path(__file__).parent
-    digest = hashlib.sha256(f"{numba.__version__} {is_supported()}".encode())
+    digest = hashlib.sha256(f"{numba.__version__} {is_supported()} {_PROCESSOR}".encode())
     sources = [*package.glob("*.py"), *(source for name in KERNEL_PACKAGES for source in (package / name).rglob("*.py"))]
     for source in sorted(sources):
         digest.update(source.relative_to(package).as_posix().encode())

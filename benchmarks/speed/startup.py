@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.figures import Figure
-from benchmarks.measure import ROOT, posegen
+from benchmarks.measure import posegen
 from benchmarks.speed.targets import COLD_SECONDS, START_SAMPLES, WARM_SECONDS
 
 ROUNDS = 7
@@ -21,7 +21,7 @@ def command_seconds(path: Path, **variables: str) -> float:
     """Return the duration of the command; its output is removed."""
     command = posegen("generate", "--samples", str(START_SAMPLES), "--quiet", "--out", path)
     started = time.monotonic()
-    subprocess.run(command, cwd=ROOT, env={**os.environ, **variables}, check=True)
+    subprocess.run(command, cwd=path.parent, env={**os.environ, **variables}, check=True)
     seconds = time.monotonic() - started
     shutil.rmtree(path)
     return seconds
