@@ -72,7 +72,7 @@ types: $(VENV)/ready-to-test
 wheel: $(VENV)/ready-to-run
 	rm -rf $(KERNELS) && mkdir -p $(KERNELS)
 	export POSEGEN_PORTABLE_KERNELS=1 POSEGEN_KERNEL_CACHE=$(KERNELS)/kernels && cd $(KERNELS) && \
-	  for command in "generate --samples 2 -o one" "generate --config crowd --samples 2 -o two" "evaluate one" \
+	  for command in "generate --samples 2 --out one" "generate --config crowd --samples 2 --out two" "evaluate one" \
 	    "export one --to humanml3d -o features" "export one --to csv -o numbers" "derive one --add rotation"; do \
 	    $(abspath $(BIN))/posegen $$command --quiet || exit 1; done
 	POSEGEN_WHEEL_KERNELS=$(KERNELS)/kernels $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps \
