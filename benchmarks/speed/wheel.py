@@ -8,16 +8,29 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from subprocess import PIPE, Popen
 
-from benchmarks import copying
 from benchmarks.figures import Figure
-from benchmarks.measure import ROOT
+from benchmarks.measure import ROOT, compare
 from benchmarks.speed.startup import command_seconds
 from benchmarks.speed.targets import COLD_SECONDS, START_SAMPLES
 from posegen.portable_kernels import VARIABLE
 
-STARTS, PAIRS = 3, 5
+STARTS, PAIRS = 3, 100
+SAMPLES, SEQUENCES = 200, 1000
+"""Of a shard."""
+PROGRAM = f"""
+import sys
+from posegen import load_config
+from posegen.synthesis import synthesize
+
+config = load_config("default")
+for _ in sys.stdin:
+    synthesize(config, range({SAMPLES}))
+    print("done", flush=True)
+"""
 PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
 
 
@@ -45,15 +58,23 @@ def measure(folder: Path) -> Iterator[Figure]:
 
 
 def _rate() -> Figure:
-    rates: dict[bool, list[float]] = {False: [], True: []}
-    for pair in range(PAIRS):
-        for is_portable in (False, True) if pair % 2 else (True, False):
-            os.environ.pop(VARIABLE, None)
-            os.environ.update({VARIABLE: "1"} if is_portable else {})
-            rates[is_portable].append(copying.measured_apart(samples=200, pairs=7)["synthesizing_microseconds"])
-    os.environ.pop(VARIABLE, None)
-    own, portable = (statistics.median(microseconds) for microseconds in rates.values())
-    ratio = statistics.median(one / other for one, other in zip(*rates.values(), strict=True))
+    """Two processes take turns, since the machine is faster in one minute than in the next."""
+    with _synthesizer() as own, _synthesizer(**{VARIABLE: "1"}) as portable:
+        turns = partial(_synthesize, own), partial(_synthesize, portable)
+        compare(*turns, 1)  # loads the library, and compiles
+        comparison = compare(*turns, PAIRS)
+    each = [1e6 * statistics.median(seconds) / SEQUENCES for seconds in (comparison.second, comparison.first)]
+    value = f"{comparison.ratio:.2f}; {each[0]:.0f} and {each[1]:.0f} us per sequence"
     name = "rate of `synthesize` with portable kernels / kernels for this processor"
-    value = f"{ratio:.2f}; {portable:.0f} and {own:.0f} us per sequence"
-    return Figure(name, value, detail=[rates[False], rates[True]])
+    return Figure(name, value, detail=[comparison.first, comparison.second])
+
+
+def _synthesizer(**variables: str) -> Popen[str]:
+    environment = {name: value for name, value in os.environ.items() if name != VARIABLE} | variables
+    return Popen([sys.executable, "-c", PROGRAM], cwd=ROOT, env=environment, stdin=PIPE, stdout=PIPE, text=True)
+
+
+def _synthesize(process: Popen[str]) -> None:
+    print(file=process.stdin, flush=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "done\n"
