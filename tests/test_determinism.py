@@ -40,6 +40,7 @@ def test_samples_equal_the_golden_hashes() -> None:
     assert_golden(hashes_in(os.environ))
 
 
+@pytest.mark.slow
 def test_tables_of_the_library_do_not_depend_on_the_order_of_sets() -> None:
     """Strategies of climbing took turns or not by the order of a set, which was another one in one process of eight."""
     program = (

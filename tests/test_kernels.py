@@ -41,6 +41,7 @@ def test_no_kernel_reads_a_package_that_the_cache_key_leaves_out() -> None:
             pending += [found for found in (file.with_suffix(".py"), file / "__init__.py") if found.is_file()]
 
 
+@pytest.mark.slow
 def test_editing_a_constant_that_kernels_read_changes_the_cache_folder(tmp_path: Path) -> None:
     copy = tmp_path / "posegen"
     shutil.copytree(Path(posegen.kernels.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
@@ -125,6 +126,7 @@ def test_a_kernel_that_others_call_becomes_machine_code_with_them_and_gives_the_
         compiled.library._get_compiled_object()
 
 
+@pytest.mark.slow
 def test_plain_numba_gives_the_same(tmp_path: Path) -> None:
     """Kernels that are not linked into their callers, as with a version of numba that was not tested, give the same bits."""
     code = (
@@ -159,6 +161,7 @@ class _Planted:
         return Path.touch, (self.trace,)
 
 
+@pytest.mark.slow
 def test_kernels_that_another_user_may_have_planted_are_not_run(tmp_path: Path) -> None:
     cache, trace = tmp_path / "kernels", tmp_path / "trace"
     code = (

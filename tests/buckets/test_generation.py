@@ -65,6 +65,7 @@ def assert_same(path: BucketPath, whole: Path) -> None:
     assert files_of(path) == files_of(whole)
 
 
+@pytest.mark.slow
 def test_commands_work_on_a_bucket(
     bucket: BucketPath, whole: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -215,6 +216,7 @@ def test_parts_and_an_extension_equal_one_run(bucket: BucketPath, whole: Path, c
     assert_same(path, whole)
 
 
+@pytest.mark.slow
 def test_a_damaged_shard_is_made_again(bucket: BucketPath, whole: Path, config: Config) -> None:
     path = bucket / "damaged"
     posegen.generate(config, samples=42, workers=1, out=path)

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+import pytest
+
 from posegen.dataset.bucket import BucketPath, ConflictError
 from posegen.dataset.header import load_header
 from posegen.dataset.overlays import commit_part, intact_receipt
@@ -23,6 +25,7 @@ def at_the_same_time(store: Callable[[int], T]) -> list[T]:
         return list(pool.map(store, [*range(WRITERS)] * ROUNDS))
 
 
+@pytest.mark.slow
 def test_writers_of_a_part_all_succeed(bucket: BucketPath) -> None:
     """Also if one has removed the receipt, to store the part, when another looks for what it is in conflict with."""
     numbers, files = {"embedded": 1, "known": 0}, {"vectors/3": [b"one"]}
@@ -33,6 +36,7 @@ def test_writers_of_a_part_all_succeed(bucket: BucketPath) -> None:
     assert intact_receipt(bucket, "vectors", 3) in stored
 
 
+@pytest.mark.slow
 def test_writers_of_different_parts_in_one_place_are_in_conflict(bucket: BucketPath) -> None:
     def store(writer: int) -> bool:
         numbers, files = {"embedded": 1, "known": 0}, {"vectors/3": [b"%d" % writer]}
@@ -45,6 +49,7 @@ def test_writers_of_different_parts_in_one_place_are_in_conflict(bucket: BucketP
     assert {*at_the_same_time(store)} == {False, True}
 
 
+@pytest.mark.slow
 def test_writers_of_a_shard_all_succeed(dataset: BucketPath) -> None:
     header, arrays, rows = load_header(dataset), make_arrays(6, 12), make_rows(6, 12)
 

@@ -137,6 +137,7 @@ def test_an_archive_larger_than_declared_is_refused(
     assert "unpacks to 3,221,225,472 bytes; at most 2,147,483,648 are read" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_dataset(tmp_path: Path) -> None:
     path = tmp_path / "dataset"
     posegen.generate(posegen.load_config("smoke", FEW_VARIANTS), samples=2 * SAMPLES_PER_JOB + 6, workers=1, out=path)
@@ -155,6 +156,7 @@ def test_memory_does_not_grow_with_the_dataset(tmp_path: Path) -> None:
     assert held[2 * SAMPLES_PER_JOB] - held[SAMPLES_PER_JOB] < 5e5
 
 
+@pytest.mark.slow
 def test_the_result_does_not_depend_on_the_number_of_processes(tmp_path: Path) -> None:
     path = tmp_path / "dataset"
     # Three jobs of short clips: comparing performances takes most of the time, and more than in proportion to their frames.

@@ -123,6 +123,7 @@ for folder in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 def test_with_another_library_the_reason_why_a_sample_is_not_made_again_is_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -118,6 +118,7 @@ def wait_for(folder: Path, pattern: str, process: subprocess.Popen[str]) -> None
         time.sleep(0.005)
 
 
+@pytest.mark.slow
 def test_an_interrupted_profile_leaves_nothing(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()

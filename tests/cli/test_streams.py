@@ -40,6 +40,7 @@ def test_a_reader_that_wants_no_more_is_no_error_message(tmp_path: Path) -> None
     assert shell("posegen config show default | true", tmp_path) == (1, "", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full", "2> >(true)"])
 def test_messages_that_cannot_be_printed_do_not_change_the_outcome(redirection: str, tmp_path: Path) -> None:
     assert shell(f"posegen config shw {redirection}", tmp_path) == (2, "", "")
@@ -50,6 +51,7 @@ def test_messages_that_cannot_be_printed_do_not_change_the_outcome(redirection: 
     assert main(["verify", str(tmp_path / "dataset"), "--quiet"]) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("redirection", [">&- 2>&- <&-", ">/dev/full 2>/dev/full"])
 def test_without_any_stream_the_work_is_done(redirection: str, tmp_path: Path) -> None:
     assert shell(f"posegen {GENERATE} {redirection}", tmp_path) == (1, "", "")

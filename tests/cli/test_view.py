@@ -142,6 +142,7 @@ def test_a_report_has_the_evaluation(dataset: Path, tmp_path: Path, capsys: pyte
     assert dict(data["about"]["provenance"])["licence"] == "CC0-1.0"
 
 
+@pytest.mark.slow
 def test_a_signal_ends_it_also_while_python_discards_exceptions() -> None:
     """As in a finaliser or here in a callback of the garbage collector, in which SIGTERM arrives."""
     script = """

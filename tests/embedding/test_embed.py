@@ -131,6 +131,7 @@ def test_repeating_a_complete_run_does_nothing_and_reports_it(
     assert "Nothing to do" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @settings(max_examples=6)
 @given(first=st.integers(1, SAMPLES - 1), shard=st.integers(1, 30))
 def test_an_extended_dataset_embeds_only_new_texts_and_equals_one_run(

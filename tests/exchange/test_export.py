@@ -45,7 +45,7 @@ from tests.exchange.features263_oracle import matrix
 from tests.once import made_once
 
 SAMPLES, VARIANTS = 45, 5
-QUICK = ("humanml3d", "bvh", "hf")
+QUICK = ("humanml3d",)
 """Formats of the default tests; the others are slow tests."""
 MERGED = ("humanml3d", "hf", "webdataset", "pyskl", "bvh")
 """Formats that two workers write: of each kind of file that several shards share, and of files of single clips."""

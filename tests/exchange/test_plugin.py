@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import posegen
 from tests.installing import install
@@ -18,6 +19,7 @@ RAW = one_file_each("raw", "bytes of the joints", ".raw", lambda clip: clip.join
 """
 
 
+@pytest.mark.slow
 def test_a_format_of_another_package(tmp_path: Path) -> None:
     environment = install(tmp_path, PACKAGE, exports="RAW")
     posegen.generate(posegen.load_config("smoke"), samples=3, workers=1, out=tmp_path / "motion")

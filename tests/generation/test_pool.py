@@ -185,6 +185,7 @@ def test_workers_are_forked_from_one_process_that_has_loaded_what_they_need(tmp_
         assert none is None
 
 
+@pytest.mark.slow
 def test_a_template_with_all_that_samples_need_has_one_thread() -> None:
     """A fork has no copy of other threads, and may wait forever for what one of them held."""
     with Starter(square) as starter:
@@ -195,6 +196,7 @@ def test_a_template_with_all_that_samples_need_has_one_thread() -> None:
         assert template.memory_info().rss > 1.2e8  # it has loaded them
 
 
+@pytest.mark.slow
 def test_the_template_is_started_again_once_it_has_died(tmp_path: Path) -> None:
     with Starter(square) as starter:
         starter.prepare(partial(note, tmp_path))
@@ -207,6 +209,7 @@ def test_the_template_is_started_again_once_it_has_died(tmp_path: Path) -> None:
     assert children() == []
 
 
+@pytest.mark.slow
 def test_a_template_that_dies_in_a_run_loses_no_job() -> None:
     outcomes = run_jobs(slow_square, range(20), 2)
     done = [next(outcomes)]
@@ -216,6 +219,7 @@ def test_a_template_that_dies_in_a_run_loses_no_job() -> None:
     assert children() == []
 
 
+@pytest.mark.slow
 def test_workers_do_not_outlive_a_killed_program() -> None:
     program = (
         "import tests.generation.test_pool as t, time; outcomes = t.run_jobs(t.process, range(10000), 2); "
@@ -248,6 +252,7 @@ def test_a_job_that_always_kills_its_worker_is_lost_after_all_others(tmp_path: P
     assert children() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_job_that_hangs_once_is_made_again(workers: int, tmp_path: Path) -> None:
     make = partial(square_or_hang, notes=tmp_path, times=1, by="stop")
@@ -271,6 +276,7 @@ def test_with_a_limit_one_worker_is_another_process() -> None:
     assert os.getpid() not in {pid for pid, _ in outcomes}
 
 
+@pytest.mark.slow
 def test_a_job_out_of_memory_is_tried_again_alone(tmp_path: Path) -> None:
     make = partial(square_or_out_of_memory, notes=tmp_path, times=1)
     assert sorted(run_jobs(make, range(5), 2)) == [0, 1, 4, 9, 16]
@@ -279,6 +285,7 @@ def test_a_job_out_of_memory_is_tried_again_alone(tmp_path: Path) -> None:
     assert set(run_jobs(make, range(3), 1)) == {0, 4, LostJob(1, 0, SHORT_OF_MEMORY)}
 
 
+@pytest.mark.slow
 def test_a_killed_worker_loses_no_job() -> None:
     outcomes = run_jobs(slow_square, range(20), 2)
     done = [next(outcomes)]

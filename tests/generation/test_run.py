@@ -69,6 +69,7 @@ def test_two_workers_make_the_same_as_one(
     assert recorder.stops == 1
 
 
+@pytest.mark.slow
 def test_more_workers_than_cores_are_not_started(small: Config, tmp_path: Path) -> None:
     """Two are started on one core, too, so that one that dies is not this process."""
     cores, stream, processes = os.sched_getaffinity(0), io.StringIO(), set[int]()

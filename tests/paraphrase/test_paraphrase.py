@@ -156,6 +156,7 @@ def test_the_number_of_simultaneous_requests_is_kept(dataset: Path, capsys: pyte
     assert 2 <= received.busiest <= 3
 
 
+@pytest.mark.slow
 def test_a_killed_run_loses_only_open_requests(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def slow(caption: str, before: int) -> str:
         time.sleep(0.05)

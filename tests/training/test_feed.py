@@ -57,6 +57,7 @@ def test_steps_do_not_depend_on_micro_batches(material: TrainingData, frames: in
     assert_equal({name: values[2 * BATCH :] for name, values in whole.items()}, later)
 
 
+@pytest.mark.slow
 def test_steps_do_not_depend_on_loading_processes(material: TrainingData) -> None:
     assert_equal(clips(feed(material, parts=2), 3), clips(feed(material, parts=2), 3, workers=2))
 

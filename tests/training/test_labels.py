@@ -172,6 +172,7 @@ def test_the_floor_is_the_error_of_rows_with_equal_inputs() -> None:
     assert repeated_errors(expected, true, np.arange(len(true)), is_ratio=True) == {}
 
 
+@pytest.mark.slow
 def test_a_price_is_learned_and_shuffled_prices_are_not(prices: Path, trained: Path, tmp_path: Path) -> None:
     measures = json.loads((trained / "result.json").read_text())["measures"]
     assert measures["skill"] > 0.5
@@ -180,6 +181,7 @@ def test_a_price_is_learned_and_shuffled_prices_are_not(prices: Path, trained: P
     assert control["skill"] < 0.1
 
 
+@pytest.mark.slow
 def test_a_stopped_run_resumes_with_the_same_weights(prices: Path, tmp_path: Path) -> None:
     class Interrupted(tiny.Recorder):
         def update(self, done: int, details: str = "") -> None:
@@ -209,6 +211,7 @@ def test_loading_processes_give_the_same_weights(prices: Path, tmp_path: Path) -
     assert runs[0].joinpath("model.safetensors").read_bytes() == runs[1].joinpath("model.safetensors").read_bytes()
 
 
+@pytest.mark.slow
 def test_predictions_do_not_depend_on_the_label_or_the_other_rows(prices: Path, trained: Path, tmp_path: Path) -> None:
     assert predict_table(trained, prices, tmp_path / "all.parquet") == 600
     everything = pq.read_table(tmp_path / "all.parquet")

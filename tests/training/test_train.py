@@ -45,6 +45,7 @@ def slow(dataset: Path, tmp_path_factory: pytest.TempPathFactory, programs: Prog
     return _reports("slow", dataset, tmp_path_factory, programs)
 
 
+@pytest.mark.slow
 def test_training_lowers_the_loss_and_reports_measures(quick: Reports) -> None:
     whole = quick[1]["whole"]
     assert whole["steps"] == 12
@@ -55,6 +56,7 @@ def test_training_lowers_the_loss_and_reports_measures(quick: Reports) -> None:
     assert [text for text in whole["said"] if text.startswith("step 6: clip_top1")]
 
 
+@pytest.mark.slow
 def test_killed_twice_it_ends_with_equal_weights(quick: Reports) -> None:
     folder, reports = quick
     assert [reports[f"killed {i}"] for i in (0, 1)] == [{"signal": signal.SIGKILL}] * 2
@@ -68,6 +70,7 @@ def test_killed_twice_it_ends_with_equal_weights(quick: Reports) -> None:
     assert all((folder / run / "model.safetensors").is_file() for run in ("whole", "killed"))
 
 
+@pytest.mark.slow
 def test_a_finished_run_does_nothing_and_other_settings_are_refused(quick: Reports) -> None:
     reports = quick[1]
     assert reports["again"]["nothing"] is True
@@ -75,6 +78,7 @@ def test_a_finished_run_does_nothing_and_other_settings_are_refused(quick: Repor
     assert "optimiser.rate was 0.002 and is 0.001" in reports["other settings"]["error"]
 
 
+@pytest.mark.slow
 def test_a_refused_run_leaves_no_folder(quick: Reports) -> None:
     refused = quick[1]["over budget"]
     assert "the budget is" in refused["error"]
