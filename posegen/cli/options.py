@@ -148,8 +148,8 @@ def dataset_options(command: Command) -> Command:
 
 
 def folder_option(text: str, kind: click.Path = PATH) -> Callable[[Command], Command]:
-    """Add ``--out`` for a folder; the command takes `out`, None if it is not given."""
-    return click.option("--out", type=kind, metavar="DIR", callback=_check_path_length, help=text)
+    """Add ``-o`` for a folder; the command takes `out`, None if it is not given."""
+    return click.option("-o", "--out", type=kind, metavar="DIR", callback=_check_path_length, help=text)
 
 
 def file_option(text: str, *, metavar: str = "FILE", required: bool = True) -> Callable[[Command], Command]:
