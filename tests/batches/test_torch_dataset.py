@@ -48,7 +48,7 @@ def items(path: Path, workers: int, context: str | None = None, **options: Any) 
             yield {"sample": sample, "variant": variant, **rest}
 
 
-@pytest.mark.parametrize(("workers", "context"), [(0, None), (2, "fork"), (1, "spawn")])
+@pytest.mark.parametrize(("workers", "context"), [(0, None), (2, "fork"), pytest.param(1, "spawn", marks=pytest.mark.slow)])
 def test_every_sequence_is_found_once(path: Path, workers: int, context: str | None) -> None:
     dataset = posegen.open(path)
     found = list(items(path, workers, context))

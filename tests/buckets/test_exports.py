@@ -62,9 +62,8 @@ def assert_same(out: BucketPath, dataset: Path, form: str, folder: Path) -> None
         assert not any(secret.encode() in data for secret in (KEY, SECRET))
 
 
-@pytest.mark.parametrize(
-    "form", ["bvh", pytest.param("hf", marks=pytest.mark.slow), pytest.param("coco", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["bvh", "hf", "coco"])
 def test_parts_export_what_one_run_exports_to_a_folder(
     form: str, dataset: Path, proxy: Proxy, bucket: BucketPath, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -129,6 +129,7 @@ def test_a_reader_of_tmr_finds_every_clip(dataset: Path, tmp_path: Path) -> None
         assert values.shape == (263,)
 
 
+@pytest.mark.slow
 def test_documents_of_coco_hold_every_frame_and_person(dataset: Path, tmp_path: Path) -> None:
     export(dataset / "pairs", "coco", tmp_path, workers=1)
     rows = [row for sample in posegen.open(dataset / "pairs") for row in sample.sequences]

@@ -36,6 +36,7 @@ def everyone(path: Path) -> tuple[np.ndarray, np.ndarray]:
     return np.repeat(np.arange(len(dataset)), variants), np.tile(np.arange(variants), len(dataset))
 
 
+@pytest.mark.slow
 def test_all_captions_are_those_of_the_dataset(reported: Path) -> None:
     dataset, embeddings = posegen.open(reported), open_embeddings(reported)
     sample, variant = everyone(reported)
@@ -126,6 +127,7 @@ def test_outdated_pairs_raise_only_if_training_needs_them(tmp_path: Path) -> Non
         captions_of(path, hard=1)
 
 
+@pytest.mark.slow
 def test_fresh_captions_equal_embedded_captions(reported: Path) -> None:
     dataset, stored = posegen.open(reported), captions_of(reported)
     sample, variant = everyone(reported)

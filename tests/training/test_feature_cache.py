@@ -43,6 +43,7 @@ def test_receipts_of_a_manifest_are_not_read_again(tmp_path: Path, monkeypatch: 
     assert [fill(path), fill(path)] == [2, 0]  # the last one was partly filled
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("other_computes", [True, False])
 def test_a_training_waits_for_another_one_that_fills_the_cache(tmp_path: Path, other_computes: bool) -> None:
     path, filled = (tiny.make(tmp_path / name, 65, *SMALL) for name in ("dataset", "filled"))

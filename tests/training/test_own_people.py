@@ -81,6 +81,7 @@ def test_bodies_are_compared_by_their_bones(joints: np.ndarray) -> None:
     assert "8 persons have two clips or more: 4 train, 2 select the weights, and 2 test the model" in warning
 
 
+@pytest.mark.slow
 def test_a_folder_for_each_person_trains_a_model_of_persons(folder: Path, joints: np.ndarray, tmp_path: Path) -> None:
     recorder = tiny.Recorder()
     measures = learn(folder, tmp_path / "run", progress=recorder).measures
@@ -94,6 +95,7 @@ def test_a_folder_for_each_person_trains_a_model_of_persons(folder: Path, joints
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_few_clips_shrink_the_batch(folder: Path, tmp_path: Path) -> None:
     recorder = tiny.Recorder()
     learn(folder, tmp_path / "run", "batch=512", progress=recorder)

@@ -150,6 +150,7 @@ def test_each_actor_is_a_clip(crowd: Path) -> None:
     np.testing.assert_allclose(mean, frames.mean(axis=0), atol=1e-4)
 
 
+@pytest.mark.slow
 def test_actions_are_predicted_for_each_actor(crowd: Path, tmp_path: Path) -> None:
     run, out = tmp_path / "run", tmp_path / "out.parquet"
     result = train(Request(str(crowd), "action", "quick", tiny.settings(*FEW), run))

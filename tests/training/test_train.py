@@ -85,6 +85,7 @@ def test_a_refused_run_leaves_no_folder(quick: Reports) -> None:
     assert refused["folder"] is False
 
 
+@pytest.mark.slow
 def test_the_number_of_threads_is_restored(quick: Reports) -> None:
     names = ("whole", "resumed", "over budget")
     assert [quick[1][name]["threads"] for name in names] == [tiny.THREADS + 1] * 3

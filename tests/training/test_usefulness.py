@@ -299,6 +299,7 @@ def test_results_contain_no_clips(section: str) -> None:
     assert all(isinstance(value, float) for result in document["results"] for value in result["measures"].values())
 
 
+@pytest.mark.slow
 def test_every_trial_uses_its_own_clips(clips: Clips, monkeypatch: pytest.MonkeyPatch) -> None:
     draws = np.random.default_rng(5)
     moving = [draws.normal(0, 0.2, (16, len(JOINTS), 3)).astype(np.float32) for _ in PERSONS]
