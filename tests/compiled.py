@@ -16,12 +16,10 @@ def compile_kernels() -> None:
     """Compile the kernels unless that has been done for these sources."""
     os.environ.setdefault("POSEGEN_KERNEL_CACHE", str(FOLDER))
     from posegen import load_config, synthesize
-    from posegen.kernels import KERNEL_PACKAGES, cache_folder
+    from posegen.kernels import cache_folder
 
-    package, stamp = ROOT / "posegen", cache_folder() / "compiled"
-    sources = [*package.glob("*.py"), *(source for name in KERNEL_PACKAGES for source in (package / name).rglob("*.py"))]
-    # numba compiles a source with another time again, also if its content is the same, as after a checkout.
-    if not stamp.exists() or stamp.stat().st_mtime < max(source.stat().st_mtime for source in sources):
+    stamp = cache_folder() / "compiled"
+    if not stamp.exists():
         synthesize(load_config("crowd"), range(2))
         # Tests call the kernel of one actor by itself; posegen has it inlined.
         from tests.motion.acted import acted
