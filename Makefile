@@ -19,7 +19,7 @@ TORCH = torch triton setuptools cuda-bindings cuda-pathfinder cuda-toolkit $(add
   cudnn-cu13 cufft cufile curand cusolver cusparse cusparselt-cu13 nccl-cu13 nvjitlink nvshmem-cu13 nvtx)
 LOCK = uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make locks" \
   -c constraints.txt $(addprefix --no-emit-package ,$(TORCH))
-KERNELS = $(CURDIR)/.cache/wheel
+COMPILED = $(CURDIR)/.cache/wheel
 RUN_TESTS = $(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal
 
 # Every process of the tests would compile the sources again, and pytest rewrite its assertions.
@@ -68,14 +68,14 @@ lint: $(VENV)/ready-to-test
 types: $(VENV)/ready-to-test
 	$(BIN)/mypy
 
-# Commands that call all kernels of generation, evaluation and exports, for any x86-64 processor with AVX2.
+# The commands compile the kernels of generation, evaluation and exports, for any x86-64 processor with AVX2.
 wheel: $(VENV)/ready-to-run
-	rm -rf $(KERNELS) && mkdir -p $(KERNELS)
-	export POSEGEN_PORTABLE_KERNELS=1 POSEGEN_KERNEL_CACHE=$(KERNELS)/kernels && cd $(KERNELS) && \
+	rm -rf $(COMPILED) && mkdir -p $(COMPILED)
+	export POSEGEN_PORTABLE_KERNELS=1 POSEGEN_KERNEL_CACHE=$(COMPILED)/kernels && cd $(COMPILED) && \
 	  for command in "generate --samples 2 --out one" "generate --config crowd --samples 2 --out two" "evaluate one" \
 	    "export one --to humanml3d -o features" "export one --to csv -o numbers" "derive one --add rotation"; do \
 	    $(abspath $(BIN))/posegen $$command --quiet || exit 1; done
-	POSEGEN_WHEEL_KERNELS=$(KERNELS)/kernels $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps \
+	POSEGEN_WHEEL_KERNELS=$(COMPILED)/kernels $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps \
 	  --no-build-isolation . -w $(DIST)
 
 docs: $(VENV)/ready-to-test

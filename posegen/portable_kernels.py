@@ -1,9 +1,9 @@
 """Kernels for every recent x86-64 processor, which machines can share and a wheel can bring.
 
 numba compiles for the very processor that it runs on, and takes machine code from a cache only where name and features of the
-processor are the same. For x86-64-v3, which nearly all x86-64 processors since 2015 implement, kernels give the same bits at
-.95 of the rate (docs/speed.md). numba documents the settings ``CPU_NAME`` and ``CPU_FEATURES``, and that a cache may be
-copied to another machine.
+processor are the same. For x86-64-v3, which Intel has had since Haswell (2013) and AMD since Excavator (2015) except in some
+low-cost models, kernels give the same bits at .95 of the rate (docs/speed.md). numba documents the settings ``CPU_NAME`` and
+``CPU_FEATURES``, and that a cache may be copied to another machine.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
 
 def measure(folder: Path) -> Iterator[Figure]:
     installed, started = folder / "installed", time.monotonic()
-    subprocess.run(["make", "wheel", f"DIST={folder}"], cwd=ROOT, check=True)
+    subprocess.run(["make", "wheel", f"VENV={sys.prefix}", f"DIST={folder}"], cwd=ROOT, check=True)
     built = time.monotonic() - started
     (wheel,) = folder.glob("*.whl")
     subprocess.run([*PIP, "install", "--no-deps", "--target", str(installed), str(wheel)], check=True)
