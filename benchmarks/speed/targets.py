@@ -25,6 +25,9 @@ WARM_SECONDS, COLD_SECONDS = 3.0, 20.0
 """Duration of `posegen generate --samples 10` with compiled kernels in the cache, and without."""
 START_SAMPLES = 10
 
+EXPORTED_CLIPS_PER_SECOND = 2000.0
+"""Clips that two cores export to HumanML3D's folder, at least, with the start of the command."""
+
 KINEMATICS_BY_TORCH, KINEMATICS_BY_MUJOCO = 5.0, 1.0
 """Rate of forward kinematics / rate of batched torch, and of MuJoCo, on one core, at least."""
 
