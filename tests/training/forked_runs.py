@@ -72,14 +72,14 @@ class ShortInsideStep(tiny.Recorder):
 
 @dataclass
 class ParentKiller(Killer):
-    """Writes the process numbers of the other training processes to a file and kills its own process at a step."""
+    """Writes number and start of the other training processes to a file and kills its own process at a step."""
 
     children: Path = Path()
 
     def update(self, done: int, details: str = "") -> None:
         if done == self.at:
-            training = [child.pid for child in psutil.Process().children() if "spawn_main" in " ".join(child.cmdline())]
-            self.children.write_text(json.dumps(training))
+            training = [child for child in psutil.Process().children() if "spawn_main" in " ".join(child.cmdline())]
+            self.children.write_text(json.dumps([(child.pid, child.create_time()) for child in training]))
         super().update(done, details)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import signal
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -138,9 +138,9 @@ def test_two_processes_train_as_one_does(slow: Reports) -> None:
 
 @pytest.mark.slow
 def test_processes_end_when_the_first_one_is_killed(slow: Reports) -> None:
-    numbers = slow[1]["children"]
-    assert len(numbers) == 1
-    assert not any(psutil.pid_exists(number) for number in numbers)
+    [(number, start)] = slow[1]["children"]
+    with suppress(psutil.NoSuchProcess):  # another process may have got the number since
+        assert psutil.Process(number).create_time() != start
 
 
 @pytest.mark.slow
