@@ -4,6 +4,7 @@
 
 - `choices`: codecs and chunks, in memory: time to encode and decode joints, time to read one sequence,
   compressed size;
+- `forms`: the same numbers with frames last, as whole numbers and as differences, before they are compressed;
 - `pipelines`: writers and readers of posegen, zarr and zarrs, all with the same codecs;
 - `syncing`: cost of fsync file by file, at the end, and in the background.
 """

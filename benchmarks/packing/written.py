@@ -44,6 +44,14 @@ def lines(found: dict[str, Any], machine: str) -> Iterator[str]:
     else:
         yield "None is better in something and behind in nothing."
     yield ""
+    yield "## Forms of the numbers"
+    yield ""
+    yield "Compressed as today, with the filters of numcodecs. Plain zarr could read all of them."
+    yield ""
+    yield HEAD.format("form")
+    for name, each in found["forms"].items():
+        yield _row(name, each)
+    yield ""
     yield "## Who encodes and decodes"
     yield ""
     yield "A shard on the disk, not synced, with the same codecs. posegen's file is read by zarr's usual pipeline here."
