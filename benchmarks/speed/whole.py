@@ -17,11 +17,8 @@ from benchmarks.speed.targets import (
     GAIN_OF_WORKERS,
     GENERATE_BY_STORING,
     GENERATE_GOAL,
-    PUBLISHED_SEQUENCES_PER_SECOND,
     SYNTHESIZE_BY_COPYING,
     SYNTHESIZE_GOAL,
-    TIMES_PUBLISHED,
-    TIMES_PUBLISHED_GOAL,
     TWO_WORKERS_BY_ONE,
 )
 from posegen.machine import available_cores
@@ -57,12 +54,9 @@ def _generation(folder: Path) -> Iterator[Figure]:
     found = measured_apart(samples=1000, pairs=7, folder=folder)
     target = f"at most {GENERATE_BY_STORING} (goal {GENERATE_GOAL})"
     passed = found["ratio"] <= GENERATE_BY_STORING
-    yield Figure("generation time / time to store the same arrays (1 worker)", f"{found['ratio']:.2f}", target, passed, found)
-    rate = found["generated_sequences_per_second"]
-    times = rate / PUBLISHED_SEQUENCES_PER_SECOND
-    target = f"at least {TIMES_PUBLISHED:.0f} (goal {TIMES_PUBLISHED_GOAL:.0f} with the newest zarr)"
-    value = f"{times:.0f}; {rate:,.0f} sequences/s, storing alone {found['stored_sequences_per_second']:,.0f}"
-    yield Figure("rate of one worker / published generator (50 sequences/s)", value, target, times >= TIMES_PUBLISHED)
+    each = f"{found['generated_sequences_per_second']:,.0f} and {found['stored_sequences_per_second']:,.0f} sequences/s"
+    value = f"{found['ratio']:.2f}; {each}"
+    yield Figure("generation time / time to store the same arrays (1 worker)", value, target, passed, found)
 
 
 def _workers(folder: Path) -> Iterator[Figure]:

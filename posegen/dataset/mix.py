@@ -93,7 +93,7 @@ class MixSource:
         return tuple(name for name in first if all(name in other for other in others))
 
     def load(self, chunk: int, variants: Sequence[int], into: Mapping[str, Array], columns: tuple[str, ...]) -> Any:
-        """Load a chunk; see :class:`posegen.dataset.batches.batches.Source`."""
+        """Load a chunk; see :class:`posegen.dataset.batches.sources.Source`."""
         (number,), (own_chunk,) = (found.tolist() for found in self._find(np.array([chunk])))
         source = self.sources[number]
         own = [source.variants.index(name) for name in self.variants]

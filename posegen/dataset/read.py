@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from posegen.arrays import Array
 from posegen.dataset.batches import make_batches
-from posegen.dataset.batches.batches import CAPTIONS, ArrayShape
+from posegen.dataset.batches.sources import CAPTIONS, ArrayShape
 from posegen.dataset.bucket import AnyPath, BucketPath, to_path
 from posegen.dataset.checked_files import CheckedFiles, open_files
 from posegen.dataset.conditions import QUALITY, matching_rows
@@ -106,7 +106,7 @@ class StoredSource:
         return tuple(read_table(self._files, 0).column_names)
 
     def load(self, chunk: int, variants: Sequence[int], into: Mapping[str, Array], columns: tuple[str, ...]) -> pa.Table | None:
-        """Load a chunk; see :class:`posegen.dataset.batches.batches.Source`.
+        """Load a chunk; see :class:`posegen.dataset.batches.sources.Source`.
 
         Raises
         ------
@@ -126,7 +126,7 @@ class StoredSource:
         return self._table(shard, columns).slice(position * chunk_rows, rows)
 
     def match(self, where: str) -> Array:
-        """Return the sequences for which an SQL condition holds; see :meth:`posegen.dataset.batches.batches.Source.match`."""
+        """Return the sequences for which an SQL condition holds; see :meth:`posegen.dataset.batches.sources.Source.match`."""
         dataset, found = Dataset(self._files), np.zeros((self.samples, len(self.variants)), bool)
         for shard in range(self._header.shards()):
             rows = dataset.matching(shard, where)

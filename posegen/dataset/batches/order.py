@@ -5,7 +5,7 @@ consecutive chunks that fill the shuffle window form a window, and the sequences
 that of numbers from the counter-based generator of :mod:`posegen.randomness`. All variants of a sample are in the same window,
 so that a sample that is made on demand is made once per epoch.
 
-Not responsible for reading; see :mod:`posegen.dataset.batches.batches`.
+Not responsible for reading; see :mod:`posegen.dataset.batches.windows`.
 """
 
 from __future__ import annotations
