@@ -42,8 +42,8 @@ from posegen.exchange.selection import Selection, choose, estimate_bytes, scale_
 from posegen.fields.field import Sequences, compute_fields, fields_with_arrays
 from posegen.fields.rotation import bone_offsets
 from posegen.generation.header import bytes_per_sample, stored_config
+from posegen.generation.plan import MARGIN
 from posegen.generation.pool import LostJob, run_jobs
-from posegen.generation.run import MARGIN
 from posegen.generation.session import write_session
 from posegen.generation.shard import BLOCK_BYTES, load_kernels
 from posegen.generation.workers import JobError, Starter, starter_of

@@ -16,7 +16,8 @@ from posegen.dataset.parts import read_parts
 from posegen.dataset.receipts import complete_prefix, complete_shards
 from posegen.dataset.runs import current_run
 from posegen.dataset.write import publish
-from posegen.generation.run import incomplete_layers, make_plan
+from posegen.generation.plan import make_plan
+from posegen.generation.run import incomplete_layers
 from posegen.generation.session import write_session
 from posegen.progress import Progress
 

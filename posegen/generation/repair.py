@@ -38,8 +38,9 @@ from posegen.dataset.write import publish
 from posegen.errors import PosegenError
 from posegen.generation.derive import derive
 from posegen.generation.header import stored_config
+from posegen.generation.plan import check_free_space
 from posegen.generation.pool import LostJob, run_jobs
-from posegen.generation.run import check_free_space, generate
+from posegen.generation.run import generate
 from posegen.generation.shard import ShardJob, blocks, compute_arrays, make_samples
 from posegen.hashing import canonical, content_hashes
 from posegen.machine import available_cores

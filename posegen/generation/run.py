@@ -7,9 +7,8 @@ holds the lock of the part and publishes nothing: see :mod:`posegen.generation.f
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,7 +21,7 @@ from posegen.config.schema import Config
 from posegen.dataset.bucket import AnyPath, to_path
 from posegen.dataset.files import remove_durably, total_bytes
 from posegen.dataset.header import is_dataset, load_header, record_repair, repair_header, samples_after_repair
-from posegen.dataset.layout import HEADER_FILE, Header
+from posegen.dataset.layout import Header
 from posegen.dataset.lock import shared_lock
 from posegen.dataset.manifest import covers_all, drop_manifest, find_complete, write_manifest
 from posegen.dataset.parts import Part, parse_part, record_parts
@@ -31,28 +30,22 @@ from posegen.dataset.receipts import (
     complete_prefix,
     count_complete,
     list_layer_receipts,
-    load_receipt,
 )
 from posegen.dataset.runs import current_run
 from posegen.dataset.write import create, publish, unfinished_files
 from posegen.errors import PosegenError, ServerError, UsageError
 from posegen.generation.header import bytes_per_sample, check_same_dataset, new_creation, new_header, stored_config
+from posegen.generation.plan import Plan, check_free_space, check_space, free_bytes, make_plan
 from posegen.generation.pool import DIED, SHORT_OF_MEMORY, TOO_SLOW, LostJob, TimeLimit, run_jobs
 from posegen.generation.session import write_session
 from posegen.generation.shard import ShardJob, ShardMeasures, load_kernels, make_shard, warm_up
 from posegen.generation.workers import Starter, starter_of
 from posegen.library.load import load_library
-from posegen.machine import available_cores, free_disk, most_workers, process_memory
+from posegen.machine import available_cores, most_workers, process_memory
 from posegen.plugins import require_extra
 from posegen.progress import Progress
 from posegen.quantities import human_bytes
 from posegen.wording import shown
-
-TYPICAL_COMPRESSION = 0.6
-"""Compressed bytes divided by uncompressed ones, for an estimate before any shard exists. Measured: .45."""
-
-MARGIN = 64 << 20
-"""Bytes that a run leaves free on the disk."""
 
 LEAST_SHARD_SECONDS = 300.0
 SLOWEST_BYTES_PER_SECOND = 1e6
@@ -62,106 +55,12 @@ SECONDS_BETWEEN_PUBLICATIONS = 2.0
 SECONDS_BETWEEN_PUBLICATIONS_IN_BUCKET = 30.0
 """Publishing takes about 20 requests, for which all workers may have to wait."""
 SECONDS_BETWEEN_MEASUREMENTS = 1.0
-MEASURED_SHARDS = 4
 NAMED_FAILURES = 10
 _HINTS = {
     DIED: "; it may need more memory than there is",
     SHORT_OF_MEMORY: "; use fewer --workers, or a new dataset with a smaller store.shard",
     TOO_SLOW: "; a larger --shard-timeout gives it more time",
 }
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The shards that a run makes.
-
-    Attributes
-    ----------
-    header : Header
-        As it is at the end of the run.
-    missing : tuple of range
-        Numbers of the shards to make, in order. Their size follows from the complete shards: a damaged or forged header may
-        state any number of samples.
-    """
-
-    header: Header
-    missing: tuple[range, ...]
-
-    @property
-    def shards(self) -> int:
-        """Number of shards that the run makes."""
-        return sum(numbers.stop - numbers.start for numbers in self.missing)
-
-    @property
-    def first(self) -> int:
-        """The first sample that the run makes; the number of samples if there is none."""
-        return self.missing[0].start * self.header.shard if self.missing else self.header.samples
-
-    @property
-    def samples_to_make(self) -> int:
-        """Number of samples that the run makes, including those that it makes again."""
-        size = self.header.shard
-        return sum(min(numbers.stop * size, self.header.samples) - numbers.start * size for numbers in self.missing)
-
-
-def make_plan(header: Header, complete: Mapping[int, int]) -> Plan:
-    """Return the plan to reach the samples of a header, by the number of samples of each complete shard."""
-    missing, start = [], 0
-    for shard in sorted(complete):
-        if complete[shard] >= header.count(shard) and shard < header.shards():
-            missing.append(range(start, shard))
-            start = shard + 1
-    missing.append(range(start, header.shards()))
-    return Plan(header, tuple(numbers for numbers in missing if numbers))
-
-
-def check_space(
-    path: AnyPath, header: Header, complete: Mapping[int, int], target: int, bytes_each: float | None, free: int
-) -> None:
-    """Check that the disk has room for the missing samples.
-
-    Parameters
-    ----------
-    path : Path
-        Dataset folder.
-    header : Header
-    complete : mapping of int to int
-        Number of samples of each complete shard.
-    target : int
-        Number of samples at the end of the run.
-    bytes_each : float or None
-        Measured bytes of a sample on disk; None assumes a typical compression.
-    free : int
-        Free bytes of the disk.
-
-    Raises
-    ------
-    PosegenError
-        If there is too little room.
-    """
-    missing = target - sum(min(samples, max(target - shard * header.shard, 0)) for shard, samples in complete.items())
-    if bytes_each is None:
-        bytes_each = bytes_per_sample(header) * TYPICAL_COMPRESSION
-    needed = int(missing * bytes_each)
-    if missing and needed + MARGIN > free:
-        stated = f"/{HEADER_FILE}: states {target:,} samples" if target == header.samples else ""
-        msg = (
-            f"{path}{stated}: {missing:,} more samples need about {human_bytes(needed)}, and {human_bytes(MARGIN)} must stay "
-            f"free, but only {human_bytes(free)} are free. Free some space, reduce --samples, or choose another disk with --out"
-        )
-        raise PosegenError(msg)
-
-
-def check_free_space(path: AnyPath, header: Header, complete: Mapping[int, int], target: int) -> None:
-    """Check the disk as :func:`check_space` does, by its free bytes and the size of some of the complete shards."""
-    receipts = [load_receipt(path, header, shard) for shard in list(complete)[:MEASURED_SHARDS]]
-    bytes_each = sum(receipt.size for receipt in receipts) / sum(receipt.count for receipt in receipts) if receipts else None
-    check_space(path, header, complete, target, bytes_each, _free_bytes(path))
-
-
-def _free_bytes(path: AnyPath) -> int:
-    """Return the free bytes of the disk of a dataset; a bucket has no limit."""
-    return free_disk(path) if isinstance(path, Path) else sys.maxsize
 
 
 @dataclass(frozen=True)
@@ -395,7 +294,7 @@ class _Run:
         progress.update(self.samples, f"{rate:,.0f} sequences/s, {human_bytes(self.bytes)}, {self.usage.describe()}")
         if self.shards == 1:  # the size of a sample on disk is known now
             target, bytes_each = self.plan.header.samples, self.bytes / self.samples
-            check_space(self.path, self.header, self.complete, target, bytes_each, _free_bytes(self.path))
+            check_space(self.path, self.header, self.complete, target, bytes_each, free_bytes(self.path))
         pause = SECONDS_BETWEEN_PUBLICATIONS if isinstance(self.path, Path) else SECONDS_BETWEEN_PUBLICATIONS_IN_BUCKET
         if time.monotonic() - self.published > pause:
             self.publish()
@@ -547,7 +446,7 @@ def _open_part(path: AnyPath, expected: Header, samples: int, name: str, progres
     whole = header.with_samples(target)
     others = {shard: whole.count(shard) for shard in range(whole.shards()) if shard not in part}
     complete = others | find_complete(path, header, part.__contains__)
-    check_space(path, header, complete, target, None, _free_bytes(path))
+    check_space(path, header, complete, target, None, free_bytes(path))
     plan = make_plan(whole, complete)
     if plan.shards:
         drop_manifest(path, header, plan.missing[0].start)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from posegen.generation.run import MARGIN
+from posegen.generation.plan import MARGIN
 from posegen.generation.shard import ShardMeasures
 from posegen.stopwatch import seconds_by_stage
 
