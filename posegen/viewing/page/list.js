@@ -79,6 +79,7 @@ export function openList(source, error) {
   let timer = 0;
   byId("filters").addEventListener("submit", (event) => event.preventDefault());
   byId("filters").addEventListener("input", () => {
+    run += 1; // ends a search by the filters before, whose matches would be counted as those of the new ones
     clearTimeout(timer);
     timer = setTimeout(restart, 150);
   });
