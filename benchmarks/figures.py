@@ -85,7 +85,8 @@ def update(section: str, title: str, figures: Sequence[Figure], seconds: float) 
     document["figures"] = [new.pop(figure["name"], figure) for figure in document["figures"]] + list(new.values())
     names = [figure.name for figure in figures]
     # Only the last run of a figure counts.
-    earlier = [rerun for rerun in document.get("reruns", []) if not set(rerun["figures"]) <= set(names)]
+    earlier = [{**rerun, "figures": [f for f in rerun["figures"] if f not in names]} for rerun in document.get("reruns", [])]
+    earlier = [rerun for rerun in earlier if rerun["figures"]]
     rerun = {"figures": names, "seconds": round(seconds), "machine": described_machine()}
     document["reruns"] = [*earlier, rerun]
     return write_document(title, document)

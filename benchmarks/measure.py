@@ -8,7 +8,8 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,8 @@ from typing import Any
 import psutil
 
 __all__ = [
-    "ROOT", "Comparison", "Peak", "compare", "folder_bytes", "kill_family", "module", "peak_memory", "posegen", "printed_by",
-    "use_one_core",
+    "ROOT", "Comparison", "Peak", "compare", "folder_bytes", "kill_family", "module", "on_one_core", "peak_memory", "posegen",
+    "printed_by", "use_one_core",
 ]  # fmt: skip
 
 ROOT = Path(__file__).parent.parent
@@ -53,6 +54,18 @@ def use_one_core() -> None:
     """Restrict this process, and its future threads and children, to one core."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
+@contextmanager
+def on_one_core() -> Iterator[None]:
+    """Restrict this process, and the children that it starts meanwhile, to one core."""
+    before = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set[int]()
+    use_one_core()
+    try:
+        yield
+    finally:
+        if before:
+            os.sched_setaffinity(0, before)
 
 
 def compare(

@@ -17,7 +17,7 @@ import numpy as np
 
 import posegen
 from benchmarks.figures import Figure
-from benchmarks.measure import use_one_core
+from benchmarks.measure import on_one_core
 from posegen.config.schema import Config
 from posegen.dataset.runs import current_run
 from posegen.dataset.write import create
@@ -40,14 +40,14 @@ KERNELS = {
 
 
 def measure(folder: Path) -> Iterator[Figure]:
-    use_one_core()
-    config = posegen.load_config("default")
-    copied = _copying_rate(config)
-    yield Figure("copying of joints and labels, GB/s read and written", f"{copied / 1e9:.1f}")
-    frames = SHARDS * config.store.shard * len(config.variants.names) * config.frames
-    for name, (seconds, moved) in timed_kernels(config, folder, SHARDS).items():
-        rate = f"; {moved / seconds / 1e9:.2f} GB/s, {moved / seconds / copied:.0%} of copying" if moved else ""
-        yield Figure(f"kernel `{name}`, ns per stored frame", f"{1e9 * seconds / frames:.1f}{rate}")
+    with on_one_core():
+        config = posegen.load_config("default")
+        copied = _copying_rate(config)
+        yield Figure("copying of joints and labels, GB/s read and written", f"{copied / 1e9:.1f}")
+        frames = SHARDS * config.store.shard * len(config.variants.names) * config.frames
+        for name, (seconds, moved) in timed_kernels(config, folder, SHARDS).items():
+            rate = f"; {moved / seconds / 1e9:.2f} GB/s, {moved / seconds / copied:.0%} of copying" if moved else ""
+            yield Figure(f"kernel `{name}`, ns per stored frame", f"{1e9 * seconds / frames:.1f}{rate}")
 
 
 def timed_kernels(config: Config, folder: Path, shards: int) -> dict[str, tuple[float, int]]:
