@@ -1,7 +1,6 @@
-"""Rate of an export to many small files: a dataset to HumanML3D's folder, in turns with writing files of the same sizes alone.
+"""Rate of an export to many small files: a dataset to HumanML3D's folder, in turns with writing the same files alone.
 
-New memory and new files take longer on virtual machines and on ext4 right after others were deleted, so all copies stay until
-the end: 50 GB of disk.
+Right after files have been deleted, new ones take longer on ext4, so all stay until the end: 55 GB of the disk.
 """
 
 from __future__ import annotations
