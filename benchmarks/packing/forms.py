@@ -24,7 +24,7 @@ FORMS: dict[str, tuple[bool, tuple[Any, ...], str]] = {
     "whole numbers, frames last": (True, (_WHOLE,), "numcodecs"),
     "differences of whole numbers, frames last": (True, (_WHOLE, Delta("<i4")), "numcodecs"),
 }
-"""By name: whether the frames of a coordinate are behind one another, the filters, and who has them."""
+"""By name: whether frames are the last axis, the filters, and who has them."""
 
 
 def measure(array: Array, chunk: int, rounds: int) -> dict[str, dict[str, Any]]:

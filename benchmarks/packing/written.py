@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,35 +31,22 @@ def lines(found: dict[str, Any], machine: str) -> Iterator[str]:
     yield f"`python -m benchmarks.packing` on {machine}."
     yield "Joints of the default config, one core; megabytes are those of the joints."
     yield ""
-    yield "## Codec, level, shuffle, blocks, samples in a chunk"
-    yield ""
-    yield "In memory, with checksums. The first line is what posegen does."
-    yield ""
-    yield HEAD.format("choice")
-    for each in found["packing"]:
-        yield _row(each["choice"], each)
-    yield ""
+    first = "In memory, with checksums. The first line is what posegen does."
+    yield from _table(
+        "Codec, level, shuffle, blocks, samples in a chunk",
+        first,
+        "choice",
+        {each["choice"]: each for each in found["packing"]},
+    )
     if found["better"]:
         yield f"Better in something and behind in nothing: {'; '.join(found['better'])}."
     else:
         yield "None is better in something and behind in nothing."
     yield ""
-    yield "## Forms of the numbers"
-    yield ""
-    yield "Compressed as today, with the filters of numcodecs. Plain zarr could read all of them."
-    yield ""
-    yield HEAD.format("form")
-    for name, each in found["forms"].items():
-        yield _row(name, each)
-    yield ""
-    yield "## Who encodes and decodes"
-    yield ""
-    yield "A shard on the disk, not synced, with the same codecs. posegen's file is read by zarr's usual pipeline here."
-    yield ""
-    yield HEAD.format("pipeline")
-    for name, each in found["pipelines"].items():
-        yield _row(name, each)
-    yield ""
+    forms = "Compressed as today, with the filters of numcodecs. Plain zarr could read all of them."
+    yield from _table("Forms of the numbers", forms, "form", found["forms"])
+    shard = "A shard on the disk, not synced, with the same codecs. posegen's file is read by zarr's usual pipeline here."
+    yield from _table("Who encodes and decodes", shard, "pipeline", found["pipelines"])
     yield "## fsync"
     yield ""
     yield "A shard's files, while a core has 50 ms of work to do for them."
@@ -75,6 +62,9 @@ def lines(found: dict[str, Any], machine: str) -> Iterator[str]:
         yield f"| {size} | {milliseconds:.0f} |"
 
 
-def _row(name: str, each: dict[str, float]) -> str:
-    numbers = f"{each['write']:,.0f} | {each['read']:,.0f} | {each['latency']:.2f} | {100 * each['size']:.1f}"
-    return f"| {name} | {numbers} |"
+def _table(title: str, text: str, head: str, rows: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+    yield from (f"## {title}", "", text, "", HEAD.format(head))
+    for name, each in rows.items():
+        numbers = f"{each['write']:,.0f} | {each['read']:,.0f} | {each['latency']:.2f} | {100 * each['size']:.1f}"
+        yield f"| {name} | {numbers} |"
+    yield ""
