@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from posegen import load_config, synthesize
 from posegen.skeleton import JOINTS, PARTS
-from posegen.training.data.features import ACTION, FEATURES, LENGTH, View, features_of
+from posegen.training.data.features import ACTION, FEATURES, LENGTH, View, features_of, to_half, to_single
 
 FPS = 12.5
 
@@ -49,6 +49,20 @@ def test_features_do_not_depend_on_position_and_heading(joints: NDArray[np.float
     cos, sin = math.cos(2.1), math.sin(2.1)
     turned = joints.astype(np.float64) @ np.array([[cos, 0, -sin], [0, 1, 0], [sin, 0, cos]]) + [3.0, 0, -2.0]
     np.testing.assert_allclose(features_of(turned, FPS), features_of(joints, FPS), atol=2e-3)
+
+
+def test_halves_are_those_of_numpy() -> None:
+    bits = np.arange(2**16, dtype=np.uint16)
+    halves = bits.view(np.float16)[np.isfinite(bits.view(np.float16))]
+    single = halves.astype(np.float32)
+    assert to_single(halves).tobytes() == single.tobytes()
+    # The middle between two halves is rounded to the even one.
+    step = np.spacing(np.abs(halves[np.abs(halves) < 60000])).astype(np.float32)
+    single = single[np.abs(single) < 60000]
+    for values in (single, single + step / 2, single - step / 2, single + step / 3, np.float32([6e4, 7e4, 1e-30, np.nan])):
+        with np.errstate(over="ignore"):
+            expected = values.astype(np.float16)
+        assert to_half(values).tobytes() == expected.tobytes()
 
 
 def test_absent_frames_are_zero_and_not_counted(joints: NDArray[np.float32]) -> None:

@@ -21,7 +21,7 @@ from posegen.dataset.batches.torch import TorchBatches
 from posegen.errors import PosegenError, UsageError
 from posegen.skeleton import JOINTS
 from posegen.training.data.captions import FreshCaptions
-from posegen.training.data.features import ABSENT, Draw, clip_draws
+from posegen.training.data.features import ABSENT, Draw, clip_draws, to_single
 from posegen.training.data.sources import ClipSource
 from posegen.training.settings import Skeleton
 
@@ -154,9 +154,7 @@ def to_clips(batch: SequenceBatch, source: ClipSource, seed: int | None = None) 
     Captions are those drawn for this batch if there is a seed, else all captions of each clip.
     """
     clips = {name: batch.values[name] for name in source.arrays()}
-    # Torch converts half to single precision by vector instructions, NumPy does not.
-    halves = [name for name, values in clips.items() if values.dtype == np.float16]
-    clips |= {name: torch.from_numpy(clips[name]).float().numpy() for name in halves}
+    clips |= {name: to_single(values) for name, values in clips.items() if values.dtype == np.float16}
     variant = np.array([source.origin.variants.index(name) for name in batch.values["variant"]])
     sample = source.sample_numbers[batch.values["sample"]]
     clips |= {"sample": sample, "variant": variant}

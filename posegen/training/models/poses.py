@@ -43,6 +43,7 @@ from posegen.training.data.features import (
     place_and_heading,
     relations,
     scene_arrays,
+    to_half,
 )
 
 BODY_MEASURES = ("stature", *SHAPE)
@@ -245,9 +246,10 @@ def poses_of(joints: Array, contact: Array, fps: float) -> Array:
     x, y, z = np.moveaxis(pelvis_axes[..., :2, :, :], -2, 0)
     in_heading = np.stack([cos[:, None] * x - sin[:, None] * z, y, sin[:, None] * x + cos[:, None] * z], axis=-2)
     local[..., 0, :] = np.moveaxis(in_heading.reshape(len(joints), 6, -1), -1, -2)
-    out[..., ROTATIONS] = local[..., ROTATED, :].reshape(*joints.shape[:2], -1)
+    out[..., ROTATIONS] = np.take(local, ROTATED, axis=-2).reshape(*joints.shape[:2], -1)
     out[..., CONTACTS] = contact[..., :4] == _IN_CONTACT
-    return np.nan_to_num(out, copy=False, nan=0.0)
+    torch.from_numpy(out).nan_to_num_(0.0)  # a tenth of NumPy's time
+    return out
 
 
 def root_of(poses: Tensor, leg: Tensor, fps: float) -> tuple[Tensor, Tensor]:
@@ -344,7 +346,7 @@ def retarget_to_average_body(joints: Array, fps: float) -> Array:
 
 def _pose(fields: Mapping[str, Array], view: View) -> Array:
     shown = {name: fields[name][:, 0, :: view.stride] for name in ("joints", "contact")}
-    return poses_of(shown["joints"], shown["contact"], view.fps).astype(np.float16)
+    return to_half(poses_of(shown["joints"], shown["contact"], view.fps))
 
 
 def _scene_pose(fields: Mapping[str, Array], view: View) -> Array:
@@ -352,7 +354,7 @@ def _scene_pose(fields: Mapping[str, Array], view: View) -> Array:
     poses = np.stack([poses_of(joints[:, i], contact[:, i], view.fps) for i in range(view.actors)], axis=1)
     leg = leg_length(body_of(joints))
     related = relations(joints, (leg + leg[:, :1]) / 2)
-    return np.concatenate([poses, related], axis=-1).swapaxes(1, 2).astype(np.float16)
+    return to_half(np.concatenate([poses, related], axis=-1).swapaxes(1, 2))
 
 
 def place_beside(first: Array, other: Array, related: Array, unit: float) -> Array:
@@ -393,7 +395,7 @@ def place_beside(first: Array, other: Array, related: Array, unit: float) -> Arr
 
 def _style_motion(fields: Mapping[str, Array], view: View) -> Array:
     shown = fields["joints"][:, 0, :: view.stride]
-    return features_of(retarget_to_average_body(shown, view.fps), view.fps).astype(np.float16)
+    return to_half(features_of(retarget_to_average_body(shown, view.fps), view.fps))
 
 
 POSE = Recipe("pose", 1, ("joints", "contact"), "float16", ("frame", POSE_NUMBERS), _pose)
