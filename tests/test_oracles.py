@@ -45,8 +45,9 @@ WITHOUT_ORACLE = {
         CALLER: "fill_clip",
     },
     "posegen.fields.kernels.rotation": {
-        TOGETHER: "fill_rotations lateral rigid_axes frame between product applied inverse across",
-        TRIVIAL: "unit cross dot plus minus scaled vector axes_of",
+        TOGETHER: "fill_rotations rotate_joint fill_axes fill_lateral hip_lateral knee_lateral shoulder_lateral spine_lateral "
+        "aim swing fit move_on relate rigid_axes frame between product applied inverse across",
+        TRIVIAL: "unit cross dot plus minus scaled vector direction load copy at put rotation_at put_rotation",
     },
     "posegen.motion.arms": {
         CALLER: "place_hand clear_thighs",

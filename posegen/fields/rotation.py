@@ -24,7 +24,7 @@ import numpy as np
 from posegen.arrays import Array
 from posegen.bodies import body_offsets
 from posegen.fields.field import DerivedField, FieldArray, Sequences
-from posegen.fields.kernels.rotation import fill_rotations
+from posegen.fields.kernels.rotation import STATE, WORK, fill_rotations
 from posegen.fields.vectors import angle
 from posegen.planning.population import persons
 from posegen.scene import Persons
@@ -70,10 +70,10 @@ def joint_rotations(joints: Array, offsets: Array) -> tuple[Array, Array]:
     clips, frames = joints.shape[:-3], joints.shape[-3]
     local = np.empty((*clips, frames, len(JOINTS), 6), np.float32)
     pelvis = np.empty((*clips, 3, 3, frames))
-    axes, reached = np.empty((len(JOINTS), 3, 3, frames)), np.empty((len(JOINTS), 3, frames))
+    state, work = np.zeros((len(JOINTS), STATE)), np.zeros(WORK)  # no rows with random bits in a block that is not full
     for clip in np.ndindex(clips):
-        fill_rotations(joints[clip].astype(np.float64), offsets[clip].astype(np.float64), axes, reached, local[clip])
-        pelvis[clip] = axes[0]
+        places, bones = joints[clip].astype(np.float64), offsets[clip].astype(np.float64)
+        fill_rotations(places, bones, state, work, pelvis[clip], local[clip])
     return local, pelvis
 
 

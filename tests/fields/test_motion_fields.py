@@ -9,6 +9,7 @@ import pytest
 
 from posegen.config.load import load_config
 from posegen.fields.field import Sequences
+from posegen.fields.kernels.rotation import BLOCK
 from posegen.fields.momentum import BODY_MASS_INDEX, SEGMENTS
 from posegen.fields.quality import SCALES
 from posegen.fields.rotation import bone_offsets, joint_rotations
@@ -85,6 +86,24 @@ def test_rotations_equal_the_naive_ones(sequences: Sequences) -> None:
             found = local[index][frames, joint].reshape(-1, 2, 3)
             np.testing.assert_allclose(np.swapaxes(found, -1, -2), own[..., :2], atol=1e-6)
         np.testing.assert_allclose(np.moveaxis(pelvis[index], -1, 0)[frames], np.swapaxes(world[:, 0], -1, -2), atol=1e-9)
+
+
+@pytest.mark.parametrize("frames", [1, BLOCK - 1, BLOCK, BLOCK + 1])
+def test_rotations_of_a_frame_do_not_depend_on_the_others(sequences: Sequences, frames: int) -> None:
+    """Frames are computed in blocks, the last of which has rows of the one before it, here with NaN."""
+    index = np.unravel_index(np.argmax(sequences.present.sum(axis=-1)), sequences.shape[:3])
+    joints, offsets = sequences.joints[index][sequences.present[index]], bone_offsets(sequences)[index]
+    assert len(joints) > BLOCK + 1
+    whole, pelvis = joint_rotations(joints, offsets)
+    assert np.isfinite(whole).all()
+    for first in (0, len(joints) - frames):
+        local, own_pelvis = joint_rotations(joints[first : first + frames], offsets)
+        assert local.tobytes() == whole[first : first + frames].tobytes()
+        assert own_pelvis.tobytes() == pelvis[..., first : first + frames].tobytes()
+    joints[:-frames] = np.nan
+    local, _ = joint_rotations(joints, offsets)
+    assert local[-frames:].tobytes() == whole[-frames:].tobytes()
+    assert np.isnan(local[:-frames]).all()
 
 
 def test_straight_limbs_in_all_directions_have_rotations(sequences: Sequences) -> None:

@@ -1,6 +1,9 @@
 """Kernels of joint rotations; :mod:`posegen.fields.rotation` defines the rotations and passes the arrays.
 
 A vector is a tuple of three numbers, a rotation a tuple of three vectors: the images of the axes x, y and z.
+
+One joint is computed at a time, over a block of frames, in a working array whose rows have a constant length. So the compiler
+knows that they do not overlap, and computes several frames with one instruction. A vector takes three rows, a rotation nine.
 """
 
 from __future__ import annotations
@@ -12,6 +15,19 @@ from posegen.skeleton import JOINTS, PARENTS
 
 Vector = tuple[Scalar, Scalar, Scalar]
 Rotation = tuple[Vector, Vector, Vector]
+
+BLOCK = 64
+"""Frames that are computed at a time, and the length of a row."""
+_VECTOR, _ROTATION = 3 * BLOCK, 9 * BLOCK
+_FRAMES = np.uintp(BLOCK)
+STATE = _ROTATION + _VECTOR
+"""Numbers that are kept of a joint for its children: its axes in the world, and its position by forward kinematics."""
+_ABOVE, _HERE = 0, _ROTATION  # the state of the parent; later the position of the joint itself
+_AXES = STATE
+_LOCAL = _AXES + _ROTATION
+_CHILD_AT, _FIRST, _SECOND, _THIRD, _LATERAL = (_LOCAL + (2 + i) * _VECTOR for i in range(5))
+WORK = _LATERAL + _VECTOR
+"""Size of the working array. The constants before it are the first entries of vectors and rotations in it."""
 
 _TINY = 1e-12
 _PARALLEL = 1e-6
@@ -49,8 +65,8 @@ _SHOULDERS = (JOINTS.index("left_collar"), JOINTS.index("right_collar"), JOINTS.
 
 
 @kernel
-def fill_rotations(joints: Array, offsets: Array, axes: Array, reached: Array, local: Array) -> None:
-    """Write the axes of the joints of a clip in the world, and relative to their parents.
+def fill_rotations(joints: Array, offsets: Array, state: Array, work: Array, pelvis: Array, local: Array) -> None:
+    """Write the axes of the joints of a clip relative to their parents, and those of the pelvis in the world.
 
     Parameters
     ----------
@@ -58,68 +74,226 @@ def fill_rotations(joints: Array, offsets: Array, axes: Array, reached: Array, l
         Metres.
     offsets : float64 [22, 3]
         Offset of each joint from its parent in the rest pose.
-    axes : float64 [22, 3, 3, frame]
+    state : float64 [22, STATE]
+        To work in.
+    work : float64 [WORK]
+        To work in.
+    pelvis : float64 [3, 3, frame]
         Three columns of three components, in the world.
-    reached : float64 [22, 3, frame]
-        Positions of the joints by forward kinematics; to work in.
     local : float32 [frame, 22, 6]
         First two columns relative to the parent; those of the pelvis in the world.
     """
-    for j in range(joints.shape[1]):
-        p, kind, child = PARENTS[j], _KIND[j], _CHILD[j]
-        offset, bone = vector(offsets, j), unit(vector(offsets, child))
-        is_rigid, known = kind in (_PELVIS, _CHEST), _HIPS if kind == _PELVIS else _SHOULDERS
-        rest = inverse(rigid_axes(offsets, known) if is_rigid else frame(bone, (1.0, 0.0, 0.0)))
-        for f in range(joints.shape[0]):
-            places, above = joints[f], axes_of(axes, max(p, 0), f)
-            if p < 0:
-                here = vector(places, j)
-            else:
-                here = plus((reached[p, 0, f], reached[p, 1, f], reached[p, 2, f]), applied(above, offset))
-            reached[j, 0, f], reached[j, 1, f], reached[j, 2, f] = here
-            if kind == _COPY:
-                own = above
-            elif is_rigid:
-                own = product(rigid_axes(places, known), rest)
-            else:
-                aim = unit(minus(vector(places, child), here))
-                if kind == _SHORTEST:
-                    own = product(between(applied(above, bone), aim), above)
-                else:
-                    own = product(frame(aim, lateral(j, aim, above, places)), rest)
-            for column in range(3):
-                axes[j, column, 0, f], axes[j, column, 1, f], axes[j, column, 2, f] = own[column]
-            if p >= 0:
-                own = product(inverse(above), own)
-            for k in range(3):
-                local[f, j, k], local[f, j, 3 + k] = own[0][k], own[1][k]
+    for first in range(0, len(joints), BLOCK):
+        places = joints[first : first + BLOCK]
+        for j in range(joints.shape[1]):
+            rotate_joint(places, offsets, j, state, work)
+            for f in range(np.uintp(len(places))):
+                for k in range(6):
+                    local[first + f, j, k] = work[np.uintp(_LOCAL + k * BLOCK) + f]
+            if j == 0:
+                for k in range(9):
+                    for f in range(np.uintp(len(places))):
+                        pelvis[k // 3, k % 3, first + f] = work[np.uintp(_AXES + k * BLOCK) + f]
 
 
 @kernel
-def lateral(j: int, bone: Vector, parent: Rotation, places: Array) -> Vector:
-    """Return the direction of a joint's x axis, before it is made orthogonal to the bone; `places` are joints [22, 3]."""
-    kind, x = _KIND[j], parent[0]
+def rotate_joint(places: Array, offsets: Array, j: int, state: Array, work: Array) -> None:
+    """Write the axes of a joint in the world and relative to its parent; `places` are at most BLOCK frames [frame, 22, 3]."""
+    p = PARENTS[j]
+    if p < 0:
+        load(places, j, work, _HERE)
+    else:
+        copy(state[p], 0, work, _ABOVE, STATE)
+        move_on(work, vector(offsets, j))
+    fill_axes(places, offsets, j, work)
+    if p < 0:
+        copy(work, _AXES, work, _LOCAL, 2 * _VECTOR)
+    else:
+        relate(work)
+    copy(work, _AXES, state[j], 0, _ROTATION)
+    copy(work, _HERE, state[j], _ROTATION, _VECTOR)
+
+
+@kernel
+def fill_axes(places: Array, offsets: Array, j: int, work: Array) -> None:
+    """Write the axes of a joint in the world, of whose parent `_ABOVE` has the axes."""
+    kind = _KIND[j]
+    if kind == _COPY:
+        copy(work, _ABOVE, work, _AXES, _ROTATION)
+    elif kind in (_PELVIS, _CHEST):
+        known = _HIPS if kind == _PELVIS else _SHOULDERS
+        load(places, known[0], work, _FIRST)
+        load(places, known[1], work, _SECOND)
+        load(places, known[2], work, _THIRD)
+        fit(work, inverse(rigid_axes(vector(offsets, known[0]), vector(offsets, known[1]), vector(offsets, known[2]))))
+    else:
+        load(places, _CHILD[j], work, _CHILD_AT)
+        bone = unit(vector(offsets, _CHILD[j]))
+        if kind == _SHORTEST:
+            swing(work, bone)
+        else:
+            fill_lateral(places, j, work)
+            aim(work, inverse(frame(bone, (1.0, 0.0, 0.0))))
+
+
+@kernel
+def fill_lateral(places: Array, j: int, work: Array) -> None:
+    """Write the direction of a joint's x axis, before it is made orthogonal to the bone."""
+    kind = _KIND[j]
     if kind in (_HIP, _KNEE):
-        knee, ankle, foot = vector(places, _LEG[j, 0]), vector(places, _LEG[j, 1]), vector(places, _LEG[j, 2])
-        shank = unit(minus(ankle, knee))
-        plane = cross(unit(minus(foot, ankle)), shank)
-        return plane if kind == _KNEE else plus(cross(bone, shank), scaled(across(plane, bone), _WEAK))
-    if kind == _SHOULDER:
-        forearm = unit(minus(vector(places, _ARM[j, 1]), vector(places, _ARM[j, 0])))
-        # A straight arm has the x axis of an arm held out sideways, up on the left and down on the right, after the shortest
-        # rotation to its direction.
-        straight = applied(between(scaled(x, _SIGN[j]), bone), scaled(parent[1], _SIGN[j]))
-        return plus(cross(forearm, bone), scaled(straight, _WEAK))
-    if kind == _SPINE:
-        chest = unit(minus(vector(places, _SHOULDERS[0]), vector(places, _SHOULDERS[1])))
-        return plus(scaled(x, 1.0 - _SHARE[j]), scaled(chest, _SHARE[j]))
-    return x
+        load(places, _LEG[j, 0], work, _FIRST)
+        load(places, _LEG[j, 1], work, _SECOND)
+        load(places, _LEG[j, 2], work, _THIRD)
+        if kind == _HIP:
+            hip_lateral(work)
+        else:
+            knee_lateral(work)
+    elif kind == _SHOULDER:
+        load(places, _ARM[j, 0], work, _FIRST)
+        load(places, _ARM[j, 1], work, _SECOND)
+        shoulder_lateral(work, _SIGN[j])
+    elif kind == _SPINE:
+        load(places, _SHOULDERS[0], work, _FIRST)
+        load(places, _SHOULDERS[1], work, _SECOND)
+        spine_lateral(work, _SHARE[j])
+    else:
+        copy(work, _ABOVE, work, _LATERAL, _VECTOR)
 
 
 @kernel
-def rigid_axes(places: Array, known: tuple[int, int, int]) -> Rotation:
-    """Return the axes of a body of which three joints of [22, 3] are known: left, right and top."""
-    left, right, top = vector(places, known[0]), vector(places, known[1]), vector(places, known[2])
+def hip_lateral(work: Array) -> None:
+    """Write the x axis of a hip; first, second and third joint are knee, ankle and foot."""
+    for f in range(_FRAMES):
+        bone = direction(work, _HERE, _CHILD_AT, f)
+        shank = direction(work, _FIRST, _SECOND, f)
+        plane = cross(direction(work, _SECOND, _THIRD, f), shank)
+        put(work, _LATERAL, f, plus(cross(bone, shank), scaled(across(plane, bone), _WEAK)))
+
+
+@kernel
+def knee_lateral(work: Array) -> None:
+    """Write the x axis of a knee; first, second and third joint are knee, ankle and foot."""
+    for f in range(_FRAMES):
+        put(work, _LATERAL, f, cross(direction(work, _SECOND, _THIRD, f), direction(work, _FIRST, _SECOND, f)))
+
+
+@kernel
+def shoulder_lateral(work: Array, sign: Scalar) -> None:
+    """Write the x axis of a shoulder; first and second joint are elbow and wrist, `sign` is 1 on the left and -1 on the right.
+
+    A straight arm has the x axis of an arm held out sideways, up on the left and down on the right, after the shortest rotation
+    to its direction.
+    """
+    for f in range(_FRAMES):
+        bone = direction(work, _HERE, _CHILD_AT, f)
+        forearm = direction(work, _FIRST, _SECOND, f)
+        x, y = scaled(at(work, _ABOVE, f), sign), scaled(at(work, _ABOVE + _VECTOR, f), sign)
+        put(work, _LATERAL, f, plus(cross(forearm, bone), scaled(applied(between(x, bone), y), _WEAK)))
+
+
+@kernel
+def spine_lateral(work: Array, share: Scalar) -> None:
+    """Write the x axis of a joint of the spine, which takes a share of the twist of the chest.
+
+    First and second joint are the left and the right collar.
+    """
+    for f in range(_FRAMES):
+        chest = direction(work, _SECOND, _FIRST, f)
+        put(work, _LATERAL, f, plus(scaled(at(work, _ABOVE, f), 1.0 - share), scaled(chest, share)))
+
+
+@kernel
+def aim(work: Array, rest: Rotation) -> None:
+    """Write the axes of a joint whose bone and lateral direction are known; `rest` is the inverse of those at rest."""
+    for f in range(_FRAMES):
+        found = frame(direction(work, _HERE, _CHILD_AT, f), at(work, _LATERAL, f))
+        put_rotation(work, _AXES, f, product(found, rest))
+
+
+@kernel
+def swing(work: Array, bone: Vector) -> None:
+    """Write the axes of a joint that takes the shortest rotation from its parent's; `bone` is its direction at rest."""
+    for f in range(_FRAMES):
+        above = rotation_at(work, _ABOVE, f)
+        turn = between(applied(above, bone), direction(work, _HERE, _CHILD_AT, f))
+        put_rotation(work, _AXES, f, product(turn, above))
+
+
+@kernel
+def fit(work: Array, rest: Rotation) -> None:
+    """Write the axes of a rigid body from three of its joints; `rest` is the inverse of those at rest."""
+    for f in range(_FRAMES):
+        found = rigid_axes(at(work, _FIRST, f), at(work, _SECOND, f), at(work, _THIRD, f))
+        put_rotation(work, _AXES, f, product(found, rest))
+
+
+@kernel
+def move_on(work: Array, offset: Vector) -> None:
+    """Move `_HERE` from the parent to the joint, by forward kinematics."""
+    for f in range(_FRAMES):
+        put(work, _HERE, f, plus(at(work, _HERE, f), applied(rotation_at(work, _ABOVE, f), offset)))
+
+
+@kernel
+def relate(work: Array) -> None:
+    """Write the first two columns of the axes relative to the parent."""
+    for f in range(_FRAMES):
+        back = inverse(rotation_at(work, _ABOVE, f))
+        put(work, _LOCAL, f, applied(back, at(work, _AXES, f)))
+        put(work, _LOCAL + _VECTOR, f, applied(back, at(work, _AXES + _VECTOR, f)))
+
+
+@kernel
+def load(places: Array, j: int, work: Array, row: int) -> None:
+    """Copy the positions of a joint, [frame, 22, 3], to the rows from `row` on."""
+    for f in range(np.uintp(len(places))):
+        put(work, row, f, vector(places[f], j))
+
+
+@kernel
+def copy(source: Array, begin: int, target: Array, to: int, count: int) -> None:
+    """Copy `count` numbers from `source`, from `begin` on, to `target`, from `to` on."""
+    for i in range(np.uintp(count)):
+        target[np.uintp(to) + i] = source[np.uintp(begin) + i]
+
+
+@kernel
+def direction(work: Array, start: int, end: int, f: int) -> Vector:
+    """Return the unit vector from one position to another in frame `f`."""
+    return unit(minus(at(work, end, f), at(work, start, f)))
+
+
+@kernel
+def rotation_at(work: Array, row: int, f: int) -> Rotation:
+    """Return the rotation in frame `f` of the rows from `row` on."""
+    return at(work, row, f), at(work, row + _VECTOR, f), at(work, row + 2 * _VECTOR, f)
+
+
+@kernel
+def put_rotation(work: Array, row: int, f: int, axes: Rotation) -> None:
+    """Write a rotation to frame `f` of the rows from `row` on."""
+    put(work, row, f, axes[0])
+    put(work, row + _VECTOR, f, axes[1])
+    put(work, row + 2 * _VECTOR, f, axes[2])
+
+
+@kernel
+def at(work: Array, row: int, f: int) -> Vector:
+    """Return the vector in frame `f` of the rows from `row` on."""
+    i = np.uintp(row) + f
+    return work[i], work[i + np.uintp(BLOCK)], work[i + np.uintp(2 * BLOCK)]
+
+
+@kernel
+def put(work: Array, row: int, f: int, value: Vector) -> None:
+    """Write a vector to frame `f` of the rows from `row` on."""
+    i = np.uintp(row) + f
+    work[i], work[i + np.uintp(BLOCK)], work[i + np.uintp(2 * BLOCK)] = value
+
+
+@kernel
+def rigid_axes(left: Vector, right: Vector, top: Vector) -> Rotation:
+    """Return the axes of a body of which three joints are known."""
     return frame(minus(left, right), minus(top, scaled(plus(left, right), 0.5)))
 
 
@@ -131,9 +305,13 @@ def frame(first: Vector, second: Vector) -> Rotation:
     """
     one = unit(first)
     other = across(second, one)
-    if np.sqrt(dot(other, other)) < _PARALLEL:
-        other = across((0.0, 1.0, 0.0) if abs(one[1]) < 0.9 else (0.0, 0.0, 1.0), one)
-    other = unit(other)
+    is_level, is_parallel = abs(one[1]) < 0.9, np.sqrt(dot(other, other)) < _PARALLEL
+    # Numbers are chosen rather than vectors, so that the loop over the frames has no branch.
+    any_other = across((0.0, 1.0 if is_level else 0.0, 0.0 if is_level else 1.0), one)
+    x = any_other[0] if is_parallel else other[0]
+    y = any_other[1] if is_parallel else other[1]
+    z = any_other[2] if is_parallel else other[2]
+    other = unit((x, y, z))
     return one, other, cross(one, other)
 
 
@@ -217,13 +395,3 @@ def scaled(a: Vector, factor: Scalar) -> Vector:
 def vector(places: Array, j: int) -> Vector:
     """Return one of vectors [22, 3]."""
     return places[j, 0], places[j, 1], places[j, 2]
-
-
-@kernel
-def axes_of(axes: Array, j: int, f: int) -> Rotation:
-    """Return the axes of a joint in a frame; `axes` are float64 [22, 3, 3, frame]."""
-    return (
-        (axes[j, 0, 0, f], axes[j, 0, 1, f], axes[j, 0, 2, f]),
-        (axes[j, 1, 0, f], axes[j, 1, 1, f], axes[j, 1, 2, f]),
-        (axes[j, 2, 0, f], axes[j, 2, 1, f], axes[j, 2, 2, f]),
-    )
