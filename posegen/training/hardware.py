@@ -26,7 +26,7 @@ from posegen.errors import PosegenError, UsageError
 from posegen.machine import available_cores, available_memory, process_memory
 from posegen.quantities import human_bytes, parse_bytes
 from posegen.training.cluster import local_processes, member
-from posegen.training.data.feed import LANES, batches_of, to_clips
+from posegen.training.data.feed import batches_of, to_clips
 from posegen.training.data.sources import ClipSource
 from posegen.training.settings import Settings
 from posegen.training.setup import Setup
@@ -211,7 +211,7 @@ def _choose(setup: Setup, first: dict[str, Any], loading: float) -> tuple[Choice
     if whole and micro < share:
         seconds /= _RECOMPUTATION_GAIN
     compiled: bool = choose("compile", lambda: (False, "only on request: no gain was measured"))
-    workers: int = choose("workers", lambda: loading_workers(loading, seconds, cores))
+    workers: int = choose("workers", lambda: loading_workers(loading, seconds, cores // local, settings.data.lanes))
     rows.append(Reason("validation batch", str(evaluation_batch(device, micro)), "no activations are stored"))
     why = "on GPUs" if device == "cuda" else "never on a CPU"
     rows.append(Reason("TF32, pinned memory", _yes(device == "cuda"), why))
@@ -295,24 +295,31 @@ def _needs_checkpointing(trials: _Trials, room: int) -> tuple[bool, str]:
     return needed, "one clip alone does not fit into memory" if needed else "the activations fit into memory"
 
 
-def loading_workers(loading: float, step: float, cores: int) -> tuple[int, str]:
+def loading_workers(loading: float, step: float, cores: int, lanes: int) -> tuple[int, str]:
     """Return the number of processes that load, and the reason: none if loading takes little time, else as many as keep up.
+
+    Their number divides that of the lanes. Otherwise each process would load the windows of all lanes.
 
     Parameters
     ----------
     loading, step : float
         Seconds in which one process loads a batch, and a step trains on it.
     cores : int
+        Cores for this training process.
+    lanes : int
+        Windows of clips that take turns in providing batches.
 
     Examples
     --------
-    >>> [loading_workers(ms / 1000, 0.1, cores=16)[0] for ms in (4, 50, 250, 900)]
-    [0, 2, 3, 4]
+    >>> [loading_workers(ms / 1000, 0.1, cores=16, lanes=4)[0] for ms in (4, 50, 250, 900)]
+    [0, 2, 4, 4]
     """
     why = f"measured: a batch takes {1000 * loading:.1f} ms to load and {1000 * step:.0f} ms to train on"
-    if loading < step * _LOADING_SHARE or cores == 1:
+    if loading < step * _LOADING_SHARE or cores <= 1:
         return 0, why
-    return min(cores, LANES, max(_FEWEST_WORKERS, math.ceil(loading / step))), why
+    fitting = [count for count in range(1, min(cores, lanes) + 1) if lanes % count == 0]
+    needed = max(_FEWEST_WORKERS, math.ceil(loading / step))
+    return next((count for count in fitting if count >= needed), fitting[-1]), why
 
 
 def clearly_faster(default: Any, other: Any, measure: Callable[[Any], float]) -> tuple[Any, dict[Any, float]]:

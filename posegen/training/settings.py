@@ -69,6 +69,7 @@ class Data(StrictModel):
     samples : number of samples, from the first; null: all, or for a config as many as are needed to show none twice
     frames : longest stretch of a clip in a step, in frames of the dataset; null: the whole clip
     stride : the model gets every n-th frame
+    lanes : windows of clips that take turns in providing batches, so that up to so many processes load different ones
     skeleton : variation of skeletons from clip to clip, for tasks that do not depend on the skeleton
     shuffle_labels : train on the labels of other clips: a control, which must learn nothing
     """
@@ -77,6 +78,7 @@ class Data(StrictModel):
     samples: Annotated[Integer, Field(ge=1)] | None = None
     frames: Annotated[Integer, Field(ge=8)] | None = None
     stride: Annotated[Integer, Field(ge=1, le=10)] = 2
+    lanes: Annotated[Integer, Field(ge=1, le=64)] = 4
     skeleton: Skeleton = Skeleton()
     shuffle_labels: Flag = False
 

@@ -23,7 +23,7 @@ def beside_naive(dataset: Path, run: Path) -> dict[str, float]:
     found = open_setup(Request(str(dataset), "action", "quick", settings))
     source = found.data.source(found.task.recipes, "training")
     feed = Feed(
-        batches_of(source, settings.batch, settings.seed, None),
+        batches_of(source, settings.batch, settings.seed, None, lanes=settings.data.lanes),
         source,
         settings.seed,
         None,

@@ -29,7 +29,9 @@ def material(dataset: Path) -> TrainingData:
 
 def feed(material: TrainingData, start: int = 0, *, parts: int = 1, frames: int | None = None) -> Feed:
     source = material.source(TASK.recipes, "training")
-    return Feed(batches_of(source, BATCH, 5, None).at(start), source, 5, frames, parts, skeleton=Skeleton(), draw=_drawn)
+    return Feed(
+        batches_of(source, BATCH, 5, None, lanes=4).at(start), source, 5, frames, parts, skeleton=Skeleton(), draw=_drawn
+    )
 
 
 def _drawn(own: dict[str, Array], seed: int, number: int) -> dict[str, Array]:

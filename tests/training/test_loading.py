@@ -33,7 +33,7 @@ def material(dataset: Path) -> TrainingData:
 
 def feed(material: TrainingData) -> Feed:
     source = material.source(TASK.recipes, "training")
-    return Feed(batches_of(source, 12, 5, None).at(2), source, 5, None, 2)
+    return Feed(batches_of(source, 12, 5, None, lanes=4).at(2), source, 5, None, 2)
 
 
 def loading_processes() -> list[psutil.Process]:

@@ -12,11 +12,13 @@ import numpy as np
 import psutil
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from safetensors.torch import load_file
 
 from posegen.errors import UsageError
 from posegen.training.estimate import Estimate, check_budget
-from posegen.training.hardware import check_devices, choose_device, clearly_faster, split_batch
+from posegen.training.hardware import check_devices, choose_device, clearly_faster, loading_workers, split_batch
 from posegen.training.settings import load_settings, training_presets
 from posegen.training.setup import Request
 from posegen.training.train import train
@@ -216,6 +218,17 @@ def test_a_budget_is_refused_with_the_number_of_steps_that_fit() -> None:
         check_budget(estimate, 100)
     with pytest.raises(UsageError, match="Raise the budget"):
         check_budget(estimate, 40)
+
+
+@given(loading=st.floats(0.001, 10), cores=st.integers(1, 64), lanes=st.integers(1, 16))
+def test_loading_processes_share_no_window(loading: float, cores: int, lanes: int) -> None:
+    count = loading_workers(loading, 0.1, cores, lanes)[0]
+    assert count <= cores
+    if cores > 1 and loading >= 0.1:
+        # Batch k has lane k % lanes and process k % count: no lane is read by two processes.
+        assert len({(k % lanes, k % count) for k in range(lanes * count)}) == lanes
+    more = loading_workers(2 * loading, 0.1, cores, lanes)[0]
+    assert more >= count
 
 
 def test_an_apple_gpu_is_used_on_request_only() -> None:

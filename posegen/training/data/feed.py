@@ -29,8 +29,6 @@ Tensors = dict[str, Any]
 Draws = Callable[[dict[str, Array], int, int], dict[str, Array]]
 """Returns random numbers for clips as further arrays, from the clips, the seed of the run and the number of the batch."""
 
-LANES = 4
-"""Windows that consecutive batches alternate between, so that up to four loading processes work on different ones."""
 _STATISTICS_SAMPLES = 1000
 _PREFETCHED = 4
 """Batches that each loading process keeps ready."""
@@ -43,9 +41,12 @@ _HALF_WIDTH = np.float32(3**0.5)
 
 
 def batches_of(
-    source: ClipSource, size: int, seed: int, variants: Sequence[str] | None, *, epochs: int | None = None
+    source: ClipSource, size: int, seed: int, variants: Sequence[str] | None, *, lanes: int = 1, epochs: int | None = None
 ) -> Batches:
-    """Return batches of a source: endless and all of `size` clips, or `epochs` times each clip."""
+    """Return batches of a source: endless and all of `size` clips, or `epochs` times each clip.
+
+    `lanes` windows of clips take turns in providing batches.
+    """
     total = source.samples * len(variants or source.variants)
     if epochs is None and total < size:
         msg = (
@@ -62,7 +63,7 @@ def batches_of(
         variants=variants,
         epochs=epochs,
         drop_last=endless,
-        lanes=LANES if endless else 1,
+        lanes=lanes,
         # Groups stay together: those of a window fill as many batches as there are variants.
         window=WINDOW if source.group is None else size * len(variants or source.variants),
     )

@@ -244,7 +244,7 @@ def _feed(session: Session, start: int, rank: int) -> Feed:
     settings, task, choices = session.setup.settings, session.setup.task, session.choices
     data, source = settings.data, session.setup.data.source(task.recipes, "training")
     return Feed(
-        batches=batches_of(source, settings.batch, settings.seed, data.variants).at(start),
+        batches=batches_of(source, settings.batch, settings.seed, data.variants, lanes=data.lanes).at(start),
         source=source,
         seed=settings.seed,
         frames=None if data.frames is None else max(1, data.frames // data.stride),

@@ -258,7 +258,10 @@ def train_session(
 
 def _warn_of_waiting(times: StepTimes, session: Session, progress: Progress) -> None:
     """Warn that steps wait for data, with a hint."""
-    hint = f"Use more loading processes, --set machine.workers={session.choices.workers + 1}, or end other programs"
+    lanes, workers = session.setup.settings.data.lanes, session.choices.workers
+    more = next((count for count in range(workers + 1, lanes + 1) if lanes % count == 0), None)
+    setting = f"--set machine.workers={more}" if more else f"with --set data.lanes={2 * lanes} in a new run"
+    hint = f"Use more loading processes, {setting}, or end other programs"
     if session.setup.data.dataset is None and session.setup.data.groups is None:
         hint = "Samples are generated during training; `posegen generate` generates them once for all runs"
     progress.log(f"warning: {100 * times.shares['data']:.0f} % of the time was spent waiting for data. {hint}")
