@@ -11,7 +11,8 @@ SECTION ?= all
 DIST ?= dist
 
 BIN = $(VENV)/bin
-INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation
+# Python compiles modules when they are first imported; pip would compile all of them, most of which are never used.
+INSTALL = $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --no-build-isolation
 # Files that are not those of the lock are refused. torch and what only torch needs have other files for each kind of GPU, so they
 # are not in the locks: of these, constraints.txt pins the versions alone.
 INSTALL_LOCKED = $(INSTALL) --require-hashes --no-deps -r
