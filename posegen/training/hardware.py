@@ -28,7 +28,7 @@ from posegen.quantities import human_bytes, parse_bytes
 from posegen.training.cluster import local_processes, member
 from posegen.training.data.feed import batches_of, to_clips
 from posegen.training.data.sources import ClipSource
-from posegen.training.settings import Settings
+from posegen.training.settings import MOST_LANES, Settings
 from posegen.training.setup import Setup
 from posegen.training.trained_models import EVALUATION_BATCH
 
@@ -317,9 +317,31 @@ def loading_workers(loading: float, step: float, cores: int, lanes: int) -> tupl
     why = f"measured: a batch takes {1000 * loading:.1f} ms to load and {1000 * step:.0f} ms to train on"
     if loading < step * _LOADING_SHARE or cores <= 1:
         return 0, why
-    fitting = [count for count in range(1, min(cores, lanes) + 1) if lanes % count == 0]
-    needed = max(_FEWEST_WORKERS, math.ceil(loading / step))
+    needed, fitting = max(_FEWEST_WORKERS, math.ceil(loading / step)), _fitting_workers(cores, lanes)
     return next((count for count in fitting if count >= needed), fitting[-1]), why
+
+
+def waiting_hint(workers: int, lanes: int, cores: int) -> str:
+    """Return what to do where steps wait for the data of some loading processes; see :func:`loading_workers`.
+
+    Examples
+    --------
+    >>> waiting_hint(2, lanes=4, cores=16)
+    'Use more loading processes, --set machine.workers=4, or end other programs'
+    >>> waiting_hint(4, lanes=4, cores=16)
+    'Use more loading processes, in a new run with --set data.lanes=16, or end other programs'
+    >>> waiting_hint(2, lanes=4, cores=2)
+    'End other programs, or use a machine with more cores'
+    """
+    if cores <= workers:
+        return "End other programs, or use a machine with more cores"
+    more = next((count for count in _fitting_workers(cores, lanes) if count > workers), None)
+    setting = f"--set machine.workers={more}" if more else f"in a new run with --set data.lanes={min(cores, MOST_LANES)}"
+    return f"Use more loading processes, {setting}, or end other programs"
+
+
+def _fitting_workers(cores: int, lanes: int) -> list[int]:
+    return [count for count in range(1, min(cores, lanes) + 1) if lanes % count == 0]
 
 
 def clearly_faster(default: Any, other: Any, measure: Callable[[Any], float]) -> tuple[Any, dict[Any, float]]:

@@ -21,6 +21,7 @@ from posegen.yaml_files import read_yaml
 
 NOT_CONTENT = {"log", "saving", "machine", "memory"}
 """Groups of settings that do not change the result of a run, and so may change when it is resumed."""
+MOST_LANES = 64
 _FINAL_RATE = 0.01
 """Learning rate of the last step, relative to the highest."""
 
@@ -78,7 +79,7 @@ class Data(StrictModel):
     samples: Annotated[Integer, Field(ge=1)] | None = None
     frames: Annotated[Integer, Field(ge=8)] | None = None
     stride: Annotated[Integer, Field(ge=1, le=10)] = 2
-    lanes: Annotated[Integer, Field(ge=1, le=64)] = 4
+    lanes: Annotated[Integer, Field(ge=1, le=MOST_LANES)] = 4
     skeleton: Skeleton = Skeleton()
     shuffle_labels: Flag = False
 

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from posegen.errors import PosegenError
-from posegen.machine import PeakMemory, process_memory
+from posegen.machine import PeakMemory, available_cores, process_memory
 from posegen.plugins import require_extra
 from posegen.progress import Progress
 from posegen.quantities import human_bytes, parse_bytes
@@ -37,6 +37,7 @@ from posegen.training.hardware import (
     gpu_utilisation,
     is_out_of_memory,
     release_memory,
+    waiting_hint,
 )
 from posegen.training.loop.learner import (
     Learner,
@@ -258,10 +259,7 @@ def train_session(
 
 def _warn_of_waiting(times: StepTimes, session: Session, progress: Progress) -> None:
     """Warn that steps wait for data, with a hint."""
-    lanes, workers = session.setup.settings.data.lanes, session.choices.workers
-    more = next((count for count in range(workers + 1, lanes + 1) if lanes % count == 0), None)
-    setting = f"--set machine.workers={more}" if more else f"with --set data.lanes={2 * lanes} in a new run"
-    hint = f"Use more loading processes, {setting}, or end other programs"
+    hint = waiting_hint(session.choices.workers, session.setup.settings.data.lanes, available_cores())
     if session.setup.data.dataset is None and session.setup.data.groups is None:
         hint = "Samples are generated during training; `posegen generate` generates them once for all runs"
     progress.log(f"warning: {100 * times.shares['data']:.0f} % of the time was spent waiting for data. {hint}")
