@@ -6,6 +6,7 @@ load or train changes it.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -282,11 +283,14 @@ class Loader:
         for batch in self._loader(done):
             yield from batch
 
-    def _loader(self, done: int, **options: Any) -> DataLoader[list[Tensors]]:
-        """Return a loader of the batches from the one at position `done`."""
+    def _loader(self, done: int, **options: Any) -> Iterator[list[Tensors]]:
+        """Start a loader of the batches from the one at position `done`."""
         batches = self._feed.batches
         rest = TorchBatches(batches.at(batches.start + done), self._feed.tensors)
-        return DataLoader(rest, batch_size=None, collate_fn=_unchanged, pin_memory=self._pinned, **options)
+        with warnings.catch_warnings():
+            # More processes than cores were asked for, and the table of choices says so.
+            warnings.filterwarnings("ignore", "This DataLoader will create", UserWarning)
+            return iter(DataLoader(rest, batch_size=None, collate_fn=_unchanged, pin_memory=self._pinned, **options))
 
 
 def _unchanged(parts: list[Tensors]) -> list[Tensors]:
