@@ -60,6 +60,10 @@ SYNTHESIZE = 60.0
 KINEMATICS = 10.0
 """Time of NumPy's stacked matrices / time of forward kinematics."""
 
+POSES = 1.0
+"""Processor time to compute the poses that `motion` learns, in all variants / that to synthesize these samples. It was
+1.9 when rotations were computed frame by frame and halves were made by NumPy."""
+
 TRAINING = 1.0
 """Time per training clip / the same with the published settings (batches of 3, as many threads). The target is in the `train`
 section."""

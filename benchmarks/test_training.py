@@ -1,4 +1,6 @@
-"""Guard of training: a clip goes through it no slower than with the published settings in their best form."""
+"""Guards of training: a clip goes through it no slower than with the published settings in their best form, and poses take no
+longer than the motion that they are made of.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,14 @@ from pathlib import Path
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.datasets import generate
-from benchmarks.guards import TRAINING, Guard
+from benchmarks.guards import POSES, TRAINING, Guard
 from benchmarks.measure import compare
 from benchmarks.train.as_posegen import begun, posegen_trains
 from benchmarks.train.published import Way, held, train
+from posegen import load_config, synthesize
 from posegen.dataset.read import open_dataset
+from posegen.training.data.features import View
+from posegen.training.models.poses import POSE
 
 SAMPLES = 60
 CLIPS = 96
@@ -47,3 +52,17 @@ def test_a_clip_takes_no_longer_than_with_published_settings(benchmark: Benchmar
     ratio = sorted((own / 32) / (other / 3) for own, other in pairs)[PAIRS // 2]
     benchmark.extra_info["ratio"] = ratio
     guard("training on a clip, by the published settings", ratio, most=TRAINING)
+
+
+def test_poses_take_no_longer_than_their_motion(benchmark: BenchmarkFixture, guard: Guard) -> None:
+    config, samples = load_config("default"), range(100)
+    batch = synthesize(config, samples)
+    view = View(config.frames // 2, config.fps / 2, 2, ())
+
+    def poses() -> None:
+        for variant in range(batch.joints.shape[1]):
+            POSE.compute({name: getattr(batch, name)[:, variant] for name in POSE.fields}, view)
+
+    comparison = benchmark.pedantic(compare, args=(poses, lambda: synthesize(config, samples), 7, time.process_time), rounds=1)
+    benchmark.extra_info["ratio"] = comparison.ratio
+    guard("poses of motion, by synthesizing it", comparison.ratio, most=POSES)
