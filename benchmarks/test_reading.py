@@ -18,7 +18,7 @@ from benchmarks.measure import compare
 from posegen.dataset.verify import verify
 
 SAMPLES, VERIFIED_SAMPLES = 400, 2000
-PAIRS = 7
+PAIRS, SHORT_PAIRS = 7, 31
 
 
 def test_batches_take_little_longer_than_unpacking(benchmark: BenchmarkFixture, tmp_path: Path, guard: Guard) -> None:
@@ -63,8 +63,10 @@ def test_verifying_takes_little_longer_than_hashing(benchmark: BenchmarkFixture,
         assert verify(path) == []
 
     compare(verifying, hashing, 1)
-    comparison = benchmark.pedantic(compare, args=(verifying, hashing, PAIRS, time.process_time), rounds=1)
-    rate = sum(file.stat().st_size for file in files) / float(np.median(comparison.first))
-    benchmark.extra_info.update({"ratio": comparison.ratio, "bytes_per_processor_second": rate})
-    print(f"\nverifying: {rate / 1e9:.1f} GB a second of a core, {comparison.ratio:.2f} times as long as hashing")
-    guard("verifying, by hashing the same files", comparison.ratio, most=VERIFYING)
+    comparison = benchmark.pedantic(compare, args=(verifying, hashing, SHORT_PAIRS, time.process_time), rounds=1)
+    # Of 20 and 30 ms: medians of unchanged code were 1.5 to 2.0 in different processes, minima 1.3 to 1.7.
+    least, ratio = min(comparison.first), min(comparison.first) / min(comparison.second)
+    rate = sum(file.stat().st_size for file in files) / least
+    benchmark.extra_info.update({"ratio": ratio, "bytes_per_processor_second": rate})
+    print(f"\nverifying: {rate / 1e9:.1f} GB a second of a core, {ratio:.2f} times as long as hashing")
+    guard("verifying, by hashing the same files", ratio, most=VERIFYING)
