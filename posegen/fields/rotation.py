@@ -70,7 +70,8 @@ def joint_rotations(joints: Array, offsets: Array) -> tuple[Array, Array]:
     clips, frames = joints.shape[:-3], joints.shape[-3]
     local = np.empty((*clips, frames, len(JOINTS), 6), np.float32)
     pelvis = np.empty((*clips, 3, 3, frames))
-    state, work = np.zeros((len(JOINTS), STATE)), np.zeros(WORK)  # no rows with random bits in a block that is not full
+    # Zeros, because a block that is not full computes with what its rows held before.
+    state, work = np.zeros((len(JOINTS), STATE)), np.zeros(WORK)
     for clip in np.ndindex(clips):
         places, bones = joints[clip].astype(np.float64), offsets[clip].astype(np.float64)
         fill_rotations(places, bones, state, work, pelvis[clip], local[clip])

@@ -70,7 +70,7 @@ class Data(StrictModel):
     samples : number of samples, from the first; null: all, or for a config as many as are needed to show none twice
     frames : longest stretch of a clip in a step, in frames of the dataset; null: the whole clip
     stride : the model gets every n-th frame
-    lanes : windows of clips that take turns in providing batches, so that up to so many processes load different ones
+    lanes : windows of clips that take turns in providing batches; as many processes can load, each windows of its own
     skeleton : variation of skeletons from clip to clip, for tasks that do not depend on the skeleton
     shuffle_labels : train on the labels of other clips: a control, which must learn nothing
     """

@@ -288,7 +288,7 @@ class Loader:
         batches = self._feed.batches
         rest = TorchBatches(batches.at(batches.start + done), self._feed.tensors)
         with warnings.catch_warnings():
-            # More processes than cores were asked for, and the table of choices says so.
+            # It advises fewer processes where there are fewer cores; the table of choices has both numbers.
             warnings.filterwarnings("ignore", "This DataLoader will create", UserWarning)
             return iter(DataLoader(rest, batch_size=None, collate_fn=_unchanged, pin_memory=self._pinned, **options))
 

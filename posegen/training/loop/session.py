@@ -26,7 +26,7 @@ from posegen.machine import PeakMemory, available_cores, process_memory
 from posegen.plugins import require_extra
 from posegen.progress import Progress
 from posegen.quantities import human_bytes, parse_bytes
-from posegen.training.cluster import member
+from posegen.training.cluster import local_processes, member
 from posegen.training.data.feed import batches_of, to_clips
 from posegen.training.hardware import (
     Choices,
@@ -259,7 +259,8 @@ def train_session(
 
 def _warn_of_waiting(times: StepTimes, session: Session, progress: Progress) -> None:
     """Warn that steps wait for data, with a hint."""
-    hint = waiting_hint(session.choices.workers, session.setup.settings.data.lanes, available_cores())
+    cores = available_cores() // local_processes(session.choices.devices)
+    hint = waiting_hint(session.choices.workers, session.setup.settings.data.lanes, cores)
     if session.setup.data.dataset is None and session.setup.data.groups is None:
         hint = "Samples are generated during training; `posegen generate` generates them once for all runs"
     progress.log(f"warning: {100 * times.shares['data']:.0f} % of the time was spent waiting for data. {hint}")
