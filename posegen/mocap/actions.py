@@ -46,8 +46,9 @@ MOST_TURN = 60.0
 """Degrees that the hips may turn from their first direction in an action on the spot."""
 MOST_TRAVEL = 0.95
 """Leg lengths that a foot may end away from where it stood in an action on the spot, which steps back that far."""
-MOST_EXCESS = 20.0
-"""Degrees by which an angle may leave its range: mocap is that inaccurate. It is then kept within the range."""
+MOST_EXCESS, MOST_EXCESS_TURNED = 20.0, 35.0
+"""Degrees by which an angle may leave its range: mocap is that inaccurate. It is then kept within the range. The rotation of
+the trunk is seen by the line between the collars, which the shoulder blades turn further."""
 SQUAT, DEEPEST = -0.45, -0.62
 """Heights of the pelvis in leg lengths below which a squat becomes less deep, and that it does not reach."""
 MOST_OUT = 32.0
@@ -164,7 +165,7 @@ def _within_ranges(channels: Mapping[str, Array], name: str, begin: float) -> di
         low, high = (limit - neutral for limit in JOINT_LIMITS[angle])
         over = np.maximum(low - values, values - high)
         worst = int(over.argmax())
-        if over[worst] > MOST_EXCESS:
+        if over[worst] > (MOST_EXCESS_TURNED if angle == "trunk_rotation" else MOST_EXCESS):
             joint, at = f"{side} {angle.replace('_', ' ')}".strip(), begin + worst / FPS
             raise UsageError(
                 f"{name}: {joint} is {values[worst] + neutral:.0f} degrees at {at:.2f} s, outside of its range of "

@@ -79,6 +79,8 @@ class ClipAction:
         One repetition, in which its side and its count are looked for.
     paced : callable
         Returns the entry if the three stages take other times, in seconds.
+    with_feet_apart : callable
+        Returns the action with each foot further out, by leg lengths.
     """
 
     entry: dict[str, Any]
@@ -89,6 +91,7 @@ class ClipAction:
     layered: bool
     joints: Array
     paced: Callable[[float, float, float], dict[str, Any]]
+    with_feet_apart: Callable[[float], ClipAction]
 
 
 def most_repetitions(cycle: Cycle) -> int:
@@ -123,8 +126,11 @@ def assemble_action(clip: Repetition, joints: Array, ground: Ground) -> ClipActi
         # A layer leaves the feet where they are.
         return plain | paces | moved | ({} if layered else _stages(clip, near, (enter, cycle, leave), seconds))
 
+    def with_feet_apart(more: float) -> ClipAction:
+        return assemble_action(clip._replace(feet=[foot._replace(aside=foot.aside + more) for foot in feet]), joints, ground)
+
     entry = paced(enter, round(seconds, 3), leave)
-    return ClipAction(entry, side, seconds, cycle.repeated, len(cycle_keys), layered, joints, paced)
+    return ClipAction(entry, side, seconds, cycle.repeated, len(cycle_keys), layered, joints, paced, with_feet_apart)
 
 
 def _is_layered(channels: Mapping[str, Array], feet: list[FootTrack]) -> bool:

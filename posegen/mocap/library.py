@@ -29,6 +29,7 @@ from posegen.mocap.pose_channels import rest_of_clip
 from posegen.mocap.signs import count_sign, side_sign
 from posegen.mocap.skeletons import Skeleton, distinct_skeletons, standing_skeleton, usual_standing
 from posegen.mocap.sources import SourceClip, clip_files, read_source
+from posegen.mocap.trial import LIMBS_CROSS, failures
 from posegen.mocap.words import action_words
 from posegen.validation import validated
 from posegen.wording import shown
@@ -37,6 +38,9 @@ from posegen.yaml_files import LARGEST_FILE
 UNKNOWN = "unknown"
 SIMILAR = 1.5
 """Largest ratio of the durations of clips that become strategies of one action."""
+APART = 0.015, 0.03
+"""Leg lengths by which each foot is moved out where legs of other bodies pass through each other: runners set their feet on a
+line, and the legs of other bodies are thicker or knock-kneed."""
 BYTES_PER_CLIP, LEAST_FREE = 40_000, 10_000_000
 PREFIX = "own_"
 """Begins the names of imported actions, so that none replaces one of posegen."""
@@ -194,19 +198,33 @@ def find_fault(name: str, action: ClipAction) -> str | None:
 
 
 def _try_out(read: _Read) -> None:
-    """Refuse the clips that travel or lie and that other bodies cannot perform."""
-    from posegen.mocap.trial import failures
+    """Refuse the clips that travel or lie and that other bodies cannot perform.
 
-    tried = [clip for clip in read.clips if "travel" in clip.action.entry or clip.action.entry["support"] == "floor"]
-    single = {f"{PREFIX}clip_{number}": [clip] for number, clip in enumerate(tried)}
-    if not single:
-        return
-    with TemporaryDirectory() as folder:
-        _write(Path(folder), single, [], [], {})
-        failed = {single[name][0].name: reason for name, reason in failures(load_library(Path(folder)), list(single))}
+    Where legs pass through each other, the feet are moved apart, in steps.
+    """
+    entries = ((clip, clip.action.entry) for clip in read.clips)
+    failed = _failures([clip for clip, entry in entries if "travel" in entry or entry["support"] == "floor"])
+    for more in APART:
+        crossing = {name for name, reason in failed.items() if reason == LIMBS_CROSS}
+        wider = {
+            clip.name: replace(clip, action=clip.action.with_feet_apart(more)) for clip in read.clips if clip.name in crossing
+        }
+        left = _failures(list(wider.values()))
+        read.clips = [clip if clip.name in left else wider.get(clip.name, clip) for clip in read.clips]
+        failed = {name: reason for name, reason in failed.items() if name not in wider or name in left}
     read.refused += [f"{name}: {reason}; repair the clip, or leave it out" for name, reason in failed.items()]
     read.clips = [clip for clip in read.clips if clip.name not in failed]
     read.sources = [source for source in read.sources if source["clip"] not in failed]
+
+
+def _failures(clips: Sequence[_Labelled]) -> dict[str, str]:
+    """Return the names of the clips that other bodies cannot perform, with the reason."""
+    single = {f"{PREFIX}clip_{number}": [clip] for number, clip in enumerate(clips)}
+    if not single:
+        return {}
+    with TemporaryDirectory() as folder:
+        _write(Path(folder), single, [], [], {})
+        return {single[name][0].name: reason for name, reason in failures(load_library(Path(folder)), list(single))}
 
 
 def _existing(path: Path) -> Path:

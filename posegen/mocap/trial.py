@@ -20,6 +20,7 @@ BEFORE, AFTER = 0.4, 0.8
 """Seconds of standing before and behind an action."""
 MOST_SKATE = 0.06
 """Mean share of the steps of low toes in which a toe moves: twice that of a good import."""
+LIMBS_CROSS = "limbs of other bodies pass through each other"
 
 
 def failures(library: Library, names: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -43,7 +44,7 @@ def failures(library: Library, names: Sequence[str]) -> Iterator[tuple[str, str]
         if 2 * int((bits & LEAVES > 0).sum()) > len(bits):
             yield name, "joints of other bodies leave their range"
         elif 2 * int((bits & CROSSES > 0).sum()) > len(bits):
-            yield name, "limbs of other bodies pass through each other"
+            yield name, LIMBS_CROSS
         elif np.mean(skate) > MOST_SKATE:
             yield name, f"feet of other bodies slide in {np.mean(skate):.0%} of the time"
 

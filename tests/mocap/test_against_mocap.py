@@ -31,6 +31,8 @@ MOST_ON_THE_SPOT = 0.035
 BETWEEN = 0.6, 1.4
 """Distance of two people who perform an action, relative to that in mocap."""
 MOST_REFUSED = 0.34
+LEAST_RUNNERS = 0.85
+"""Share of clips of running that are imported, whose feet are nearly on a line."""
 LEAST_CUT = 0.3
 """Share of clips of more than 9 s of which pieces are imported: climbing, jumping and walking are not."""
 
@@ -60,6 +62,19 @@ def assert_feet_stay(library: Library, actions: Iterable[str], stature: float | 
 
 def test_most_clips_are_imported(imported: Import, clips: list[Recording]) -> None:
     assert len(imported.refused) <= MOST_REFUSED * len(clips), Counter(r.partition(": ")[2][:20] for r in imported.refused)
+
+
+def test_runners_are_imported(tmp_path: Path) -> None:
+    folder = os.environ.get("POSEGEN_REFERENCE")
+    if not folder:
+        pytest.skip("needs mocap: set POSEGEN_REFERENCE to its folder")
+    runners = [
+        clip for name in ("cmu", "hdm05") for clip in read_reference(Path(folder) / f"{name}.npz") if clip.family == "run"
+    ]
+    for number, clip in enumerate(runners):
+        np.savez(tmp_path / f"run_{number:03}.npz", joints=clip.joints, fps=clip.fps)
+    found = import_clips([tmp_path], tmp_path / "own")
+    assert len(found.sources) >= LEAST_RUNNERS * len(runners), found.refused
 
 
 @pytest.mark.parametrize("stature", [1.5, 1.9])

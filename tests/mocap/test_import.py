@@ -200,6 +200,24 @@ def test_clips_that_no_action_can_show_are_refused_by_name() -> None:
         clip_action(broken, FPS, "broken")
 
 
+def test_a_trunk_that_turns_a_little_too_far_is_brought_into_range() -> None:
+    (joints,) = clips_of("squat")
+    above = [i for i, name in enumerate(JOINTS) if not any(part in name for part in ("pelvis", "hip", "knee", "ankle", "foot"))]
+
+    def turned(degrees: float) -> np.ndarray:
+        made, pelvis = joints.copy(), joints[:, [PELVIS]]
+        angle = np.radians(degrees) * np.hanning(len(joints))[:, None]
+        x, y, z = np.moveaxis((joints - pelvis)[:, above], -1, 0)
+        s, c = np.sin(angle), np.cos(angle)
+        made[:, above] = pelvis + np.stack([c * x + s * z, y, c * z - s * x], axis=-1)
+        return made
+
+    poses = [key["pose"] for key in clip_action(turned(55.0), FPS, "turned").entry["cycle_keys"]]
+    assert 15 < max(abs(pose.get("trunk_rotation", 0.0)) for pose in poses) <= 30
+    with pytest.raises(UsageError, match=r"turned: trunk rotation is -?\d+ degrees at .* outside of its range of -30 to 30"):
+        clip_action(turned(80.0), FPS, "turned")
+
+
 def test_the_command_reports_what_it_worked_out(tmp_path: Path) -> None:
     (joints,) = clips_of("squat")
     write_bvh(tmp_path / "squat_01.bvh", joints, FPS)

@@ -46,6 +46,20 @@ def test_a_walk_keeps_its_path_and_its_steps() -> None:
     assert {lift["foot"] for lift in lifted} == {"near", "far"}
 
 
+def test_feet_move_apart_and_nothing_else() -> None:
+    walk = clip_of("walk")
+    one, other = walk.entry, walk.with_feet_apart(0.02).entry
+    feet = ("near_foot_aside", "far_foot_aside")
+    for before, behind in zip(
+        (one["pose"], *(key["pose"] for key in one["cycle_keys"])),
+        (other["pose"], *(key["pose"] for key in other["cycle_keys"])),
+        strict=True,
+    ):
+        for name in before | behind:
+            assert behind.get(name, 0.0) - before.get(name, 0.0) == pytest.approx(0.02 if name in feet else 0.0, abs=1.1e-3)
+    assert one["travel"] == other["travel"]
+
+
 def test_longer_legs_go_further(library: Library) -> None:
     (name,) = (name for name in library.actions if name == "own_walk")
     ways = []
