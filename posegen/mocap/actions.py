@@ -164,6 +164,10 @@ def _within_ranges(channels: Mapping[str, Array], name: str, begin: float) -> di
         neutral = NEUTRAL.get(angle, 0.0)
         low, high = (limit - neutral for limit in JOINT_LIMITS[angle])
         over = np.maximum(low - values, values - high)
+        if angle == "shoulder_flexion":
+            # The further an arm is to the side, the less its flexion moves it.
+            abduction = channels[channel.replace("flexion", "abduction")] + NEUTRAL["shoulder_abduction"]
+            over = over * np.abs(np.cos(np.radians(abduction)))
         worst = int(over.argmax())
         if over[worst] > (MOST_EXCESS_TURNED if angle == "trunk_rotation" else MOST_EXCESS):
             joint, at = f"{side} {angle.replace('_', ' ')}".strip(), begin + worst / FPS

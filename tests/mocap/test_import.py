@@ -218,6 +218,24 @@ def test_a_trunk_that_turns_a_little_too_far_is_brought_into_range() -> None:
         clip_action(turned(80.0), FPS, "turned")
 
 
+def test_an_arm_stretched_to_the_side_has_no_flexion() -> None:
+    (joints,) = clips_of("squat")
+    shoulder = JOINTS.index("left_shoulder")
+
+    def with_arm(flexion: float, abduction: float) -> np.ndarray:
+        """Return the clip with a straight left arm that goes from hanging to these degrees, and back."""
+        made, size = joints.copy(), np.hanning(len(joints))
+        flexed, away = np.radians(flexion) * size, np.radians(abduction) * size
+        arm = np.stack([np.sin(away), -np.cos(away) * np.cos(flexed), np.cos(away) * np.sin(flexed)], axis=-1)
+        for part, length in (("left_elbow", 0.28), ("left_wrist", 0.53)):
+            made[:, JOINTS.index(part)] = made[:, shoulder] + length * arm
+        return made
+
+    clip_action(with_arm(215, 80), FPS, "aside")
+    with pytest.raises(UsageError, match="behind: left shoulder flexion is 2"):
+        clip_action(with_arm(215, 30), FPS, "behind")
+
+
 def test_the_command_reports_what_it_worked_out(tmp_path: Path) -> None:
     (joints,) = clips_of("squat")
     write_bvh(tmp_path / "squat_01.bvh", joints, FPS)
