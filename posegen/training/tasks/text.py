@@ -7,7 +7,6 @@ families of actions a caption states.
 
 from __future__ import annotations
 
-import math
 import tempfile
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -45,8 +44,8 @@ _POOL = 256
 """Scenes in a pool, with one caption each."""
 _ADAPTER_GAIN = 8.0
 """Factor on low-rank adapters, which start at zero."""
-_APART = 0.5
-"""Distance (1 - cosine) from a hard negative that is large enough."""
+_FARTHER = 2.0
+"""How many times as far from a caption as its other caption a hard negative should be."""
 _LEAST_DISTANCE = 1e-4
 _FAMILIES = "families at a rate of their own"
 """The form of the task that learns families."""
@@ -225,21 +224,22 @@ def _pair_loss(settings: Text, outputs: Tensor, clips: Clips) -> Tensor:
         hard = vectors[:, query, 1:].flatten(0, 1)
         own_hard = (number[:, None] == number.repeat_interleave(vectors.shape[2] - 1)) & present[:, query].flatten()
         valid = torch.cat([own | (_is_false(clips["scene_actions"], stated) & apart), own_hard], dim=1)
-        texts = torch.cat([vectors[:, 1 - query, 0], hard])
-        near = _hard_negative_loss(vectors[:, query, :1], vectors[:, query, 1:], present[:, query])
-        losses.append(info_nce(vectors[:, query, 0], texts, 1 / settings.temperature, valid) + 2 * near)
+        other = vectors[:, 1 - query, 0]
+        near = _hard_negative_loss(vectors[:, query, 0], other, vectors[:, query, 1:], present[:, query])
+        losses.append(info_nce(vectors[:, query, 0], torch.cat([other, hard]), 1 / settings.temperature, valid) + 2 * near)
     return (losses[0] + losses[1]) / 2
 
 
-def _hard_negative_loss(query: Tensor, hard: Tensor, present: Tensor) -> Tensor:
-    """Return the mean logarithm of how much closer hard negatives are than they should be.
+def _hard_negative_loss(query: Tensor, other: Tensor, hard: Tensor, present: Tensor) -> Tensor:
+    """Return the mean of log(1 + 2 a / b), with the distance a of a caption to the other one and b to a hard negative.
 
     To a pre-trained encoder a left and a right hand are almost the same, and the cosine of two equal unit vectors has no
-    gradient, so InfoNCE does not separate them. The gradient of the logarithm grows as the distance shrinks.
+    gradient, so InfoNCE does not separate them. The gradient of the logarithm grows as the distance shrinks. Since distances
+    are compared, a hard negative is pushed away until it is farther than the other caption, wherever that is.
     """
-    distance = 1 - (query * hard).sum(dim=-1)
-    short = (math.log(_APART) - torch.log(distance.clamp(min=0) + _LEAST_DISTANCE)).clamp(min=0)
-    return (short * present).sum() / present.sum().clamp(min=1)
+    own, distance = 1 - (query * other).sum(dim=-1, keepdim=True), 1 - (query[:, None] * hard).sum(dim=-1)
+    nearer = torch.log1p(_FARTHER * own.clamp(min=0) / (distance.clamp(min=0) + _LEAST_DISTANCE))
+    return (nearer * present).sum() / present.sum().clamp(min=1)
 
 
 def _is_false(scene: Tensor, stated: Tensor) -> Tensor:
