@@ -39,8 +39,8 @@ UNKNOWN = "unknown"
 SIMILAR = 1.5
 """Largest ratio of the durations of clips that become strategies of one action."""
 APART = 0.015, 0.03
-"""Leg lengths by which each foot is moved out where legs of other bodies pass through each other: runners set their feet on a
-line, and the legs of other bodies are thicker or knock-kneed."""
+"""Leg lengths by which each foot is moved out where legs of other bodies pass through each other: runners set their feet nearly
+on a line."""
 BYTES_PER_CLIP, LEAST_FREE = 40_000, 10_000_000
 PREFIX = "own_"
 """Begins the names of imported actions, so that none replaces one of posegen."""
