@@ -19,7 +19,7 @@ from benchmarks.usefulness import action, amplification, lifting
 from benchmarks.usefulness.clips import Clips, shared_clips
 from benchmarks.usefulness.definitions import AMPLIFIED_REPETITIONS, BODIES, IMPORTED, PRETRAINING_SAMPLES, REPETITIONS
 from benchmarks.usefulness.results import AMPLIFICATION, PRETRAINING, Result, have, read, write
-from benchmarks.usefulness.trials import Trial, amplified_trials, trials
+from benchmarks.usefulness.trials import Trial, amplified_trials, longer, trials
 from posegen.config.schema import CONTENT_VERSION
 from posegen.errors import UsageError
 
@@ -86,7 +86,7 @@ _MEASURED = {PRETRAINING: _pretraining, AMPLIFICATION: _amplification}
 
 def _lacking(every: Iterator[Trial], results: Sequence[Result], task: str) -> list[Trial]:
     there = have(results, task)
-    return [trial for trial in every if (trial.way, trial.count, trial.repetition) not in there]
+    return [trial for trial in every if (longer(trial.way, trial.times), trial.count, trial.repetition) not in there]
 
 
 def _kept(facts: Mapping[str, Any], section: str) -> tuple[list[Result], float]:

@@ -6,7 +6,7 @@ All methods take equally many steps from new weights. A method with two phases t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -24,9 +24,11 @@ from benchmarks.usefulness.definitions import (
     AMPLIFIED_COPIES,
     AMPLIFIED_SAMPLES,
     AUGMENTED,
+    AUGMENTED_AND_GENERATED,
     BATCH,
     CAMERAS,
     CLIPS,
+    CLIPS_AND_GENERATED,
     DEFAULT_THEN_CLIPS,
     FINE_TUNING,
     FROM_CLIPS,
@@ -43,7 +45,7 @@ from benchmarks.usefulness.definitions import (
 from benchmarks.usefulness.learning import settings_of, shares
 from benchmarks.usefulness.lifting import Lifter
 from benchmarks.usefulness.results import Result
-from benchmarks.usefulness.trials import Trial
+from benchmarks.usefulness.trials import Trial, longer
 from posegen import augment
 from posegen.dataset.read import open_dataset
 from posegen.evaluation.families import family_of
@@ -52,21 +54,23 @@ from posegen.training.data.features import View, features_of
 from posegen.training.settings import Model, Settings
 from posegen.training.tasks.action import ActionModel
 
-__all__ = ["ACTION", "LIFTING", "SOURCES", "Material", "augmented", "excerpts", "measure"]
+__all__ = ["ACTION", "LIFTING", "Material", "augmented", "excerpts", "measure", "together"]
 
 Array = NDArray[Any]
 
 ACTION, LIFTING = "action from own clips", "lifting from own clips"
 _CLIPS, _AUGMENTED, _GENERATED, _DEFAULT = range(4)
 """Sources of training data; also the seeds of their cameras."""
-SOURCES = {
-    CLIPS: (_CLIPS,),
-    AUGMENTED: (_AUGMENTED,),
-    FROM_CLIPS: (_GENERATED,),
-    FROM_CLIPS_THEN_CLIPS: (_GENERATED, _CLIPS),
-    DEFAULT_THEN_CLIPS: (_DEFAULT, _CLIPS),
+_SOURCES = {
+    CLIPS: ((_CLIPS,),),
+    AUGMENTED: ((_AUGMENTED,),),
+    FROM_CLIPS: ((_GENERATED,),),
+    CLIPS_AND_GENERATED: ((_CLIPS, _GENERATED),),
+    AUGMENTED_AND_GENERATED: ((_AUGMENTED, _GENERATED),),
+    FROM_CLIPS_THEN_CLIPS: ((_GENERATED,), (_CLIPS,)),
+    DEFAULT_THEN_CLIPS: ((_DEFAULT,), (_CLIPS,)),
 }
-"""The sources of each method, one a phase."""
+"""The phases of each method, each with its sources."""
 _SPEEDS, _SIZES = (0.8, 1.25), (0.9, 1.1)
 """Ranges of augmentation: those of posegen's variants."""
 _STRIDE = 4
@@ -110,9 +114,10 @@ def measure(clips: Clips, dataset: Path, trials: Iterable[Trial], folder: Path) 
         }
         test = _material(*_of(clips, held), clips.fps, _CLIPS, CAMERAS)
         for trial in same:
-            phases = [sources[source] for source in SOURCES[trial.way]]
+            phases = [together([sources[source] for source in phase]) for phase in _SOURCES[trial.way]]
             for task, values in ((ACTION, _action(phases, test, trial)), (LIFTING, _lifting(phases, test, trial))):
-                yield Result(task, trial.way, count, len(own), repetition, {**values, "imported": taken / len(own)})
+                way = longer(trial.way, trial.times)
+                yield Result(task, way, count, len(own), repetition, {**values, "imported": taken / len(own)})
 
 
 def _of(clips: Clips, which: Array) -> tuple[list[Array], Array]:
@@ -127,6 +132,19 @@ def _material(joints: Sequence[Array], families: Array, fps: float, source: int,
         for camera in range(cameras)
     ]
     return Material(motion, families, joined(poses))
+
+
+def together(parts: Sequence[Material]) -> Material:
+    """Return several sources as one; a small one is repeated until it has about as many clips as the largest."""
+    most = max(len(part.motion) for part in parts)
+    copies = [part for part in parts for _ in range(round(most / len(part.motion)))]
+    firsts = np.cumsum([0, *(len(part.motion) for part in copies)])
+    poses = [replace(part.poses, clip=part.poses.clip + first) for part, first in zip(copies, firsts, strict=False)]
+    return Material(
+        [motion for part in copies for motion in part.motion],
+        np.concatenate([part.families for part in copies]),
+        joined(poses),
+    )
 
 
 def augmented(joints: Sequence[Array], families: Array) -> tuple[list[Array], Array]:
@@ -190,7 +208,8 @@ def _overlap(one: slice, other: slice) -> bool:
 
 def _action(phases: Sequence[Material], test: Material, trial: Trial) -> Mapping[str, float]:
     torch.manual_seed(trial.repetition)
-    settings = settings_of(PHASES * STEPS // len(phases), RATE, BATCH).model_copy(update={"seed": trial.repetition})
+    settings = settings_of(trial.times * PHASES * STEPS // len(phases), RATE, BATCH)
+    settings = settings.model_copy(update={"seed": trial.repetition})
     model = ActionModel(View(0, 0.0, _STRIDE, IMPORTED), Model())
     frames = np.concatenate(phases[0].motion)
     model.encoder.normalise_by(frames.mean(axis=0), frames.std(axis=0))
@@ -200,7 +219,7 @@ def _action(phases: Sequence[Material], test: Material, trial: Trial) -> Mapping
 
 
 def _lifting(phases: Sequence[Material], test: Material, trial: Trial) -> Mapping[str, float]:
-    settings = settings_of(PHASES * LIFTING_STEPS // len(phases), LIFTING_RATE, LIFTING_BATCH)
+    settings = settings_of(trial.times * PHASES * LIFTING_STEPS // len(phases), LIFTING_RATE, LIFTING_BATCH)
     settings = settings.model_copy(update={"seed": trial.repetition})
     model: Lifter | None = None
     for number, phase in enumerate(phases):

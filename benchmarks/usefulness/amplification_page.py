@@ -7,10 +7,19 @@ from dataclasses import replace
 from typing import Any
 
 from benchmarks.usefulness import definitions
-from benchmarks.usefulness.amplification import ACTION, LIFTING, SOURCES
-from benchmarks.usefulness.definitions import AMPLIFIED_COUNTS, AUGMENTED, CLIPS, FROM_CLIPS, FROM_CLIPS_THEN_CLIPS
+from benchmarks.usefulness.amplification import ACTION, LIFTING
+from benchmarks.usefulness.definitions import (
+    AMPLIFIED_COUNTS,
+    AMPLIFIED_LONGER,
+    AUGMENTED,
+    AUGMENTED_AND_GENERATED,
+    CLIPS,
+    DEFAULT_THEN_CLIPS,
+    FROM_CLIPS,
+)
 from benchmarks.usefulness.measured import MEASURES, Measure
 from benchmarks.usefulness.results import Result, paired, summed_up, values_of
+from benchmarks.usefulness.trials import AMPLIFIED, longer
 
 __all__ = ["parts"]
 
@@ -18,6 +27,14 @@ _TASKS = {"action": ACTION, "lifting": LIFTING}
 _MEASURES = tuple(replace(measure, task=_TASKS[measure.task]) for measure in MEASURES)
 _EXPECTED = (1, 5)
 """Clips of a class with which a dataset generated from them was expected to be better than they, plain or augmented."""
+_COMPARED = (
+    (FROM_CLIPS, CLIPS),
+    (FROM_CLIPS, AUGMENTED),
+    (AUGMENTED_AND_GENERATED, AUGMENTED),
+    (DEFAULT_THEN_CLIPS, CLIPS),
+)
+"""Methods whose gains over another one are reported."""
+_TIMES = (1, AMPLIFIED_LONGER)
 
 
 def parts(facts: Mapping[str, Any], results: Sequence[Result]) -> dict[str, str]:
@@ -34,30 +51,32 @@ def parts(facts: Mapping[str, Any], results: Sequence[Result]) -> dict[str, str]
         "taken": _taken(results),
         "amplified_samples": str(definitions.AMPLIFIED_SAMPLES),
         "copies": str(definitions.AMPLIFIED_COPIES),
+        "amplified_longer": str(AMPLIFIED_LONGER),
         "amplified_steps": f"{definitions.PHASES * definitions.STEPS:,}",
         "amplified_lifting_steps": f"{definitions.PHASES * definitions.LIFTING_STEPS:,}",
     }
 
 
 def _table(results: Sequence[Result], measure: Measure) -> Iterator[str]:
-    yield f"| trained on | {' | '.join(_clips(count) for count in AMPLIFIED_COUNTS)} |"
-    yield "|---" * (len(AMPLIFIED_COUNTS) + 1) + "|"
-    for way in SOURCES:
-        found = [values_of(results, measure.task, way, count, measure.key) for count in AMPLIFIED_COUNTS]
+    columns = [(times, count) for times in _TIMES for count in AMPLIFIED_COUNTS]
+    yield f"| trained on | {' | '.join(longer(_clips(count), times) for times, count in columns)} |"
+    yield "|---" * (len(columns) + 1) + "|"
+    for way in AMPLIFIED:
+        found = [values_of(results, measure.task, longer(way, times), count, measure.key) for times, count in columns]
         yield f"| {way} | {' | '.join(measure.reported(values.values()) if values else '' for values in found)} |"
 
 
 def _verdicts(results: Sequence[Result]) -> Iterator[str]:
     """Yield a table of the gains of datasets from clips, with the target."""
-    ways = [(way, other) for way in (FROM_CLIPS, FROM_CLIPS_THEN_CLIPS) for other in (CLIPS, AUGMENTED)]
-    yield f"| measure | clips of a class | {' | '.join(f'{way}, over {other}' for way, other in ways)} | target |"
-    yield "|---" * (len(ways) + 3) + "|"
+    yield f"| measure | clips of a class | {' | '.join(f'{way}, over {other}' for way, other in _COMPARED)} | target |"
+    yield "|---" * (len(_COMPARED) + 3) + "|"
     for measure in _MEASURES[:2]:
-        for count in AMPLIFIED_COUNTS:
-            gains = [_gain(results, measure, way, other, count) for way, other in ways]
-            if all(gains):
-                cells = " | ".join(_stated(measure, each) for each in gains)
-                yield f"| {measure.name} | {count} | {cells} | {_outcome(gains[:2], count)} |"
+        for times in _TIMES:
+            for count in AMPLIFIED_COUNTS:
+                gains = [_gain(results, measure, longer(way, times), longer(other, times), count) for way, other in _COMPARED]
+                if all(gains):
+                    cells = " | ".join(_stated(measure, each) for each in gains)
+                    yield f"| {measure.name} | {longer(str(count), times)} | {cells} | {_outcome(gains[:2], count)} |"
 
 
 def _stated(measure: Measure, gains: Sequence[float]) -> str:

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 from benchmarks.usefulness.definitions import (
     AMPLIFIED_COUNTS,
+    AMPLIFIED_LONGER,
     AUGMENTED,
+    AUGMENTED_AND_GENERATED,
     CLIPS,
+    CLIPS_AND_GENERATED,
     COUNTS,
     DEFAULT_THEN_CLIPS,
     FEWER_REPETITIONS,
@@ -25,7 +28,7 @@ from benchmarks.usefulness.definitions import (
     REAL_ONLY,
 )
 
-__all__ = ["TRAINING", "Trial", "amplified_trials", "trials"]
+__all__ = ["AMPLIFIED", "TRAINING", "Trial", "amplified_trials", "longer", "trials"]
 
 TRAINING = {
     REAL_ONLY: (1, 1.0),
@@ -35,15 +38,26 @@ TRAINING = {
     PRETRAINED_LONGER: (LONGER, FINE_TUNING),
 }
 """Factors on steps and rate for the methods that train on real clips."""
+AMPLIFIED = (
+    CLIPS,
+    AUGMENTED,
+    FROM_CLIPS,
+    CLIPS_AND_GENERATED,
+    AUGMENTED_AND_GENERATED,
+    FROM_CLIPS_THEN_CLIPS,
+    DEFAULT_THEN_CLIPS,
+)
+"""Methods that train on own clips."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One model to test: a method, real clips per class (0: none, None: all), and a repetition."""
+    """One model to test: a method, real clips per class (0: none, None: all), a repetition, and a factor on the steps."""
 
     way: str
     count: int | None
     repetition: int
+    times: int = 1
 
 
 def trials(task: str, repetitions: int) -> Iterator[Trial]:
@@ -65,5 +79,18 @@ def amplified_trials(repetitions: int) -> Iterator[Trial]:
     """Return all trials of own clips, those with the same clips in succession."""
     for repetition in range(repetitions):
         for count in AMPLIFIED_COUNTS:
-            for way in (CLIPS, AUGMENTED, FROM_CLIPS, FROM_CLIPS_THEN_CLIPS, DEFAULT_THEN_CLIPS):
+            for way in AMPLIFIED:
                 yield Trial(way, count, repetition)
+            for way in AMPLIFIED:
+                yield Trial(way, count, repetition, AMPLIFIED_LONGER)
+
+
+def longer(way: str, times: int = AMPLIFIED_LONGER) -> str:
+    """Return the name of a method in the results that takes `times` as many steps.
+
+    Examples
+    --------
+    >>> longer("the clips"), longer("the clips", 1)
+    ('the clips, longer', 'the clips')
+    """
+    return f"{way}, longer" if times > 1 else way

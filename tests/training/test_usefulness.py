@@ -19,7 +19,7 @@ import posegen
 from benchmarks.usefulness import __main__ as command
 from benchmarks.usefulness import action, amplification, lifting, page
 from benchmarks.usefulness.action import FamilyScores
-from benchmarks.usefulness.cameras import FOCAL, camera_at, seen
+from benchmarks.usefulness.cameras import FOCAL, Poses, camera_at, seen
 from benchmarks.usefulness.clips import Clips, balanced
 from benchmarks.usefulness.definitions import (
     AMPLIFIED_COPIES,
@@ -36,7 +36,7 @@ from benchmarks.usefulness.learning import chosen_at, settings_of, shares, train
 from benchmarks.usefulness.lifting import Lifter, aligned, distances
 from benchmarks.usefulness.people import drawn, parts_of
 from benchmarks.usefulness.results import AMPLIFICATION, PRETRAINING, Result, have, write
-from benchmarks.usefulness.trials import Trial, amplified_trials, trials
+from benchmarks.usefulness.trials import AMPLIFIED, Trial, amplified_trials, longer, trials
 from posegen.evaluation.families import family_of
 from posegen.skeleton import JOINTS
 from posegen.training.data.features import View
@@ -249,10 +249,16 @@ def results() -> list[Result]:
 def amplified_results() -> list[Result]:
     return [
         Result(
-            amplification.ACTION, way, 1, 7, repetition, {"balanced": 0.35 + 0.05 * number + 0.1 * repetition, "imported": 0.5}
+            amplification.ACTION,
+            longer(way, times),
+            1,
+            7,
+            repetition,
+            {"balanced": 0.35 + 0.05 * times * number + 0.1 * repetition, "imported": 0.5},
         )
         for repetition in range(2)
-        for number, way in enumerate(amplification.SOURCES)
+        for times in (1, 2)
+        for number, way in enumerate(AMPLIFIED)
     ]
 
 
@@ -280,9 +286,11 @@ def test_the_page_shows_the_results(tmp_path: Path) -> None:
     assert "chance is 50.0 %" in made
     assert "chance is 100.0 %" in made
     assert "took 5 minutes of one core's time for 2 repetitions" in made
-    assert "| augmented clips | 45.0 ± 7.1 % |  |  |" in made
-    gains = "+10.0 points (2 of 2) | +5.0 points (2 of 2) | +15.0 points (2 of 2) | +10.0 points (2 of 2)"
+    assert "| augmented clips | 45.0 ± 7.1 % |  |  | 50.0 ± 7.1 % |  |  |" in made
+    gains = "+10.0 points (2 of 2) | +5.0 points (2 of 2) | +15.0 points (2 of 2) | +30.0 points (2 of 2)"
     assert f"| Action, balanced accuracy | 1 | {gains} | first two above 0: pass |" in made
+    gains = "+20.0 points (2 of 2) | +10.0 points (2 of 2) | +30.0 points (2 of 2) | +60.0 points (2 of 2)"
+    assert f"| Action, balanced accuracy | 1, longer | {gains} | first two above 0: pass |" in made
     assert "| Lifting, MPJPE | 1 |" not in made
     assert "`posegen import` takes 50 % with 1 clip a class" in made
     assert "{{" not in made
@@ -321,6 +329,22 @@ def test_every_trial_uses_its_own_clips(clips: Clips, monkeypatch: pytest.Monkey
         assert have(results, name) == {(t.way, t.count, t.repetition) for t in trials(name, 1)}
 
 
+def test_sources_in_one_step_keep_their_families_and_poses() -> None:
+    def material(first: int, clips: int) -> amplification.Material:
+        numbers = np.arange(first, first + clips)
+        motion = [np.full((3, 2), number, np.float32) for number in numbers]
+        # Two frames of each clip, which hold its number.
+        frames = np.repeat(numbers, 2)[:, None].astype(np.float32)
+        return amplification.Material(motion, numbers % 5, Poses(frames, frames, np.repeat(np.arange(clips), 2)))
+
+    both = amplification.together([material(0, 2), material(100, 7)])
+    numbers = [int(motion[0, 0]) for motion in both.motion]
+    assert sorted(numbers) == sorted([0, 1] * 4 + list(range(100, 107)))
+    assert both.families.tolist() == [number % 5 for number in numbers]
+    assert both.poses.picture[:, 0].tolist() == both.poses.body[:, 0].tolist() == np.repeat(numbers, 2).tolist()
+    assert [numbers[clip] for clip in both.poses.clip] == np.repeat(numbers, 2).tolist()
+
+
 def test_copies_keep_their_family_and_body() -> None:
     clip = np.cumsum(np.random.default_rng(6).normal(0, 0.01, (40, len(JOINTS), 3)), axis=1).astype(np.float32)
     copies, families = amplification.augmented([clip, clip + 1], np.array([4, 2]))
@@ -353,7 +377,7 @@ def test_a_dataset_from_clips_trains_on_no_test_subject(tmp_path: Path, monkeypa
     own = [trial for trial in amplified_trials(1) if trial.count == 1]
     found = list(amplification.measure(clips, dataset, own, tmp_path / "work"))
     assert [(r.task, r.way) for r in found] == [
-        (task, trial.way) for trial in own for task in (amplification.ACTION, amplification.LIFTING)
+        (task, longer(trial.way, trial.times)) for trial in own for task in (amplification.ACTION, amplification.LIFTING)
     ]
     assert all(r.clips == 2 and math.isfinite(value) for r in found for value in r.measures.values())
     taken = {path.name.partition("_")[0] for path in (tmp_path / "work").rglob("*_0*.npz")}
