@@ -235,7 +235,7 @@ def _hard_negative_loss(query: Tensor, other: Tensor, hard: Tensor, present: Ten
 
     To a pre-trained encoder a left and a right hand are almost the same, and the cosine of two equal unit vectors has no
     gradient, so InfoNCE does not separate them. The gradient of the logarithm grows as the distance shrinks. Since distances
-    are compared, a hard negative is pushed away until it is farther than the other caption, wherever that is.
+    are compared, it fades only where a hard negative is farther than the other caption, wherever that is.
     """
     own, distance = 1 - (query * other).sum(dim=-1, keepdim=True), 1 - (query[:, None] * hard).sum(dim=-1)
     nearer = torch.log1p(_FARTHER * own.clamp(min=0) / (distance.clamp(min=0) + _LEAST_DISTANCE))
