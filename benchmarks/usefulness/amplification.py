@@ -24,15 +24,12 @@ from benchmarks.usefulness.definitions import (
     AMPLIFIED_COPIES,
     AMPLIFIED_SAMPLES,
     AUGMENTED,
-    AUGMENTED_AND_GENERATED,
     BATCH,
     CAMERAS,
     CLIPS,
-    CLIPS_AND_GENERATED,
-    DEFAULT_THEN_CLIPS,
+    DEFAULT,
     FINE_TUNING,
     FROM_CLIPS,
-    FROM_CLIPS_THEN_CLIPS,
     IMPORTED,
     LIFTING_BATCH,
     LIFTING_RATE,
@@ -45,7 +42,7 @@ from benchmarks.usefulness.definitions import (
 from benchmarks.usefulness.learning import settings_of, shares
 from benchmarks.usefulness.lifting import Lifter
 from benchmarks.usefulness.results import Result
-from benchmarks.usefulness.trials import Trial, longer
+from benchmarks.usefulness.trials import AMPLIFIED, Trial, longer
 from posegen import augment
 from posegen.dataset.read import open_dataset
 from posegen.evaluation.families import family_of
@@ -59,18 +56,8 @@ __all__ = ["ACTION", "LIFTING", "Material", "augmented", "excerpts", "measure", 
 Array = NDArray[Any]
 
 ACTION, LIFTING = "action from own clips", "lifting from own clips"
-_CLIPS, _AUGMENTED, _GENERATED, _DEFAULT = range(4)
-"""Sources of training data; also the seeds of their cameras."""
-_SOURCES = {
-    CLIPS: ((_CLIPS,),),
-    AUGMENTED: ((_AUGMENTED,),),
-    FROM_CLIPS: ((_GENERATED,),),
-    CLIPS_AND_GENERATED: ((_CLIPS, _GENERATED),),
-    AUGMENTED_AND_GENERATED: ((_AUGMENTED, _GENERATED),),
-    FROM_CLIPS_THEN_CLIPS: ((_GENERATED,), (_CLIPS,)),
-    DEFAULT_THEN_CLIPS: ((_DEFAULT,), (_CLIPS,)),
-}
-"""The phases of each method, each with its sources."""
+_SEEDS = {source: number for number, source in enumerate((CLIPS, AUGMENTED, FROM_CLIPS, DEFAULT))}
+"""Seeds of the cameras of each source."""
 _SPEEDS, _SIZES = (0.8, 1.25), (0.9, 1.1)
 """Ranges of augmentation: those of posegen's variants."""
 _STRIDE = 4
@@ -99,7 +86,7 @@ def measure(clips: Clips, dataset: Path, trials: Iterable[Trial], folder: Path) 
     folder : Path
         Where datasets are generated from clips.
     """
-    default = _material(*excerpts(dataset, family_of), clips.fps, _DEFAULT, 1)
+    default = _material(*excerpts(dataset, family_of), clips.fps, DEFAULT, 1)
     imported = np.isin(clips.families, IMPORTED)
     for (repetition, count), same in groupby(trials, lambda trial: (trial.repetition, trial.count)):
         own, held = (which[imported[which]] for which in (clips.trained_on(repetition, count), clips.held_out(repetition)))
@@ -107,14 +94,14 @@ def measure(clips: Clips, dataset: Path, trials: Iterable[Trial], folder: Path) 
         place = folder / f"own_{repetition}_{count}"
         generated, taken = _generated(joints, families, clips.fps, place)
         sources = {
-            _CLIPS: _material(joints, families, clips.fps, _CLIPS, CAMERAS),
-            _AUGMENTED: _material(*augmented(joints, families), clips.fps, _AUGMENTED, 1),
-            _GENERATED: _material(*generated, clips.fps, _GENERATED, 1),
-            _DEFAULT: default,
+            CLIPS: _material(joints, families, clips.fps, CLIPS, CAMERAS),
+            AUGMENTED: _material(*augmented(joints, families), clips.fps, AUGMENTED, 1),
+            FROM_CLIPS: _material(*generated, clips.fps, FROM_CLIPS, 1),
+            DEFAULT: default,
         }
-        test = _material(*_of(clips, held), clips.fps, _CLIPS, CAMERAS)
+        test = _material(*_of(clips, held), clips.fps, CLIPS, CAMERAS)
         for trial in same:
-            phases = [together([sources[source] for source in phase]) for phase in _SOURCES[trial.way]]
+            phases = [together([sources[source] for source in phase]) for phase in AMPLIFIED[trial.way]]
             for task, values in ((ACTION, _action(phases, test, trial)), (LIFTING, _lifting(phases, test, trial))):
                 way = longer(trial.way, trial.times)
                 yield Result(task, way, count, len(own), repetition, {**values, "imported": taken / len(own)})
@@ -124,10 +111,10 @@ def _of(clips: Clips, which: Array) -> tuple[list[Array], Array]:
     return [clips.joints[clip] for clip in which], np.array([IMPORTED.index(clips.families[clip]) for clip in which])
 
 
-def _material(joints: Sequence[Array], families: Array, fps: float, source: int, cameras: int) -> Material:
+def _material(joints: Sequence[Array], families: Array, fps: float, source: str, cameras: int) -> Material:
     motion = [features_of(np.asarray(clip[::_STRIDE], np.float32), fps / _STRIDE) for clip in joints]
     poses = [
-        seen(clip[::LIFTING_STRIDE], number, np.random.default_rng((source, number, camera)).random(4))
+        seen(clip[::LIFTING_STRIDE], number, np.random.default_rng((_SEEDS[source], number, camera)).random(4))
         for number, clip in enumerate(joints)
         for camera in range(cameras)
     ]

@@ -55,6 +55,7 @@ CLIPS, AUGMENTED, FROM_CLIPS = "the clips", "augmented clips", "generated from t
 FROM_CLIPS_THEN_CLIPS, DEFAULT_THEN_CLIPS = "generated from the clips, then the clips", "generated default, then the clips"
 """Own clips amplified. Each method takes PHASES times the steps of REAL_ONLY from new weights; those of two phases take half of
 them on each source, the second phase at FINE_TUNING of the rate."""
+DEFAULT = "generated default"
 CLIPS_AND_GENERATED = "the clips and generated from them"
 AUGMENTED_AND_GENERATED = "augmented clips and generated from the clips"
 """Two sources in each step, in about equal parts."""

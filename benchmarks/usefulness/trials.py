@@ -13,6 +13,7 @@ from benchmarks.usefulness.definitions import (
     CLIPS,
     CLIPS_AND_GENERATED,
     COUNTS,
+    DEFAULT,
     DEFAULT_THEN_CLIPS,
     FEWER_REPETITIONS,
     FINE_TUNING,
@@ -38,16 +39,16 @@ TRAINING = {
     PRETRAINED_LONGER: (LONGER, FINE_TUNING),
 }
 """Factors on steps and rate for the methods that train on real clips."""
-AMPLIFIED = (
-    CLIPS,
-    AUGMENTED,
-    FROM_CLIPS,
-    CLIPS_AND_GENERATED,
-    AUGMENTED_AND_GENERATED,
-    FROM_CLIPS_THEN_CLIPS,
-    DEFAULT_THEN_CLIPS,
-)
-"""Methods that train on own clips."""
+AMPLIFIED = {
+    CLIPS: ((CLIPS,),),
+    AUGMENTED: ((AUGMENTED,),),
+    FROM_CLIPS: ((FROM_CLIPS,),),
+    CLIPS_AND_GENERATED: ((CLIPS, FROM_CLIPS),),
+    AUGMENTED_AND_GENERATED: ((AUGMENTED, FROM_CLIPS),),
+    FROM_CLIPS_THEN_CLIPS: ((FROM_CLIPS,), (CLIPS,)),
+    DEFAULT_THEN_CLIPS: ((DEFAULT,), (CLIPS,)),
+}
+"""Methods that train on own clips: their phases, each with its sources."""
 
 
 @dataclass(frozen=True)

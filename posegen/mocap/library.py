@@ -203,13 +203,13 @@ def _try_out(read: _Read) -> None:
     Where legs pass through each other, the feet are moved apart, in steps.
     """
     entries = ((clip, clip.action.entry) for clip in read.clips)
-    failed = _failures([clip for clip, entry in entries if "travel" in entry or entry["support"] == "floor"])
+    failed = _failed_trials([clip for clip, entry in entries if "travel" in entry or entry["support"] == "floor"])
     for more in APART:
         crossing = {name for name, reason in failed.items() if reason == LIMBS_CROSS}
         wider = {
             clip.name: replace(clip, action=clip.action.with_feet_apart(more)) for clip in read.clips if clip.name in crossing
         }
-        left = _failures(list(wider.values()))
+        left = _failed_trials(list(wider.values()))
         read.clips = [clip if clip.name in left else wider.get(clip.name, clip) for clip in read.clips]
         failed = {name: reason for name, reason in failed.items() if name not in wider or name in left}
     read.refused += [f"{name}: {reason}; repair the clip, or leave it out" for name, reason in failed.items()]
@@ -217,7 +217,7 @@ def _try_out(read: _Read) -> None:
     read.sources = [source for source in read.sources if source["clip"] not in failed]
 
 
-def _failures(clips: Sequence[_Labelled]) -> dict[str, str]:
+def _failed_trials(clips: Sequence[_Labelled]) -> dict[str, str]:
     """Return the names of the clips that other bodies cannot perform, with the reason."""
     single = {f"{PREFIX}clip_{number}": [clip] for number, clip in enumerate(clips)}
     if not single:

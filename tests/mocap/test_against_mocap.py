@@ -32,17 +32,22 @@ BETWEEN = 0.6, 1.4
 """Distance of two people who perform an action, relative to that in mocap."""
 MOST_REFUSED = 0.34
 LEAST_RUNNERS = 0.85
-"""Share of clips of running that are imported, whose feet are nearly on a line."""
+"""Share of the clips of running, with feet nearly on a line, that are imported."""
 LEAST_CUT = 0.3
 """Share of clips of more than 9 s of which pieces are imported: climbing, jumping and walking are not."""
 
 
 @pytest.fixture(scope="module")
-def clips() -> list[Recording]:
+def reference() -> Path:
     folder = os.environ.get("POSEGEN_REFERENCE")
     if not folder:
         pytest.skip("needs mocap: set POSEGEN_REFERENCE to its folder")
-    return [clip for clip in read_reference(Path(folder) / "hdm05.npz") if clip.family in CLASSES]
+    return Path(folder)
+
+
+@pytest.fixture(scope="module")
+def clips(reference: Path) -> list[Recording]:
+    return [clip for clip in read_reference(reference / "hdm05.npz") if clip.family in CLASSES]
 
 
 @pytest.fixture(scope="module")
@@ -64,13 +69,9 @@ def test_most_clips_are_imported(imported: Import, clips: list[Recording]) -> No
     assert len(imported.refused) <= MOST_REFUSED * len(clips), Counter(r.partition(": ")[2][:20] for r in imported.refused)
 
 
-def test_runners_are_imported(tmp_path: Path) -> None:
-    folder = os.environ.get("POSEGEN_REFERENCE")
-    if not folder:
-        pytest.skip("needs mocap: set POSEGEN_REFERENCE to its folder")
-    runners = [
-        clip for name in ("cmu", "hdm05") for clip in read_reference(Path(folder) / f"{name}.npz") if clip.family == "run"
-    ]
+def test_runners_are_imported(reference: Path, tmp_path: Path) -> None:
+    files = [reference / f"{name}.npz" for name in ("cmu", "hdm05")]
+    runners = [clip for file in files for clip in read_reference(file) if clip.family == "run"]
     for number, clip in enumerate(runners):
         np.savez(tmp_path / f"run_{number:03}.npz", joints=clip.joints, fps=clip.fps)
     found = import_clips([tmp_path], tmp_path / "own")
@@ -82,11 +83,8 @@ def test_feet_stay_where_they_stand(imported: Import, stature: float) -> None:
     assert_feet_stay(load_library(imported.path), imported.actions, stature)
 
 
-def test_pieces_of_long_clips_are_as_plausible(tmp_path: Path) -> None:
-    folder = os.environ.get("POSEGEN_REFERENCE")
-    if not folder:
-        pytest.skip("needs mocap: set POSEGEN_REFERENCE to its folder")
-    long = [clip for clip in read_reference(Path(folder) / "cmu.npz") if len(clip.joints) > 9 * clip.fps]
+def test_pieces_of_long_clips_are_as_plausible(reference: Path, tmp_path: Path) -> None:
+    long = [clip for clip in read_reference(reference / "cmu.npz") if len(clip.joints) > 9 * clip.fps]
     for number, clip in enumerate(long):
         np.savez(tmp_path / f"{clip.family}_{number:03}.npz", joints=clip.joints, fps=clip.fps)
     found = import_clips([tmp_path], tmp_path / "own", licence="free", source="CMU")
