@@ -19,9 +19,9 @@ from posegen.mocap.clip_entry import FPS, SIDES, ClipAction, Repetition, assembl
 from posegen.mocap.pose_channels import Ground, body_channels, facing, leg_length, on_ground, standing_angles
 from posegen.mocap.repetitions import Cycle, find_cycle
 from posegen.mocap.stage_steps import SAME_PLACE
-from posegen.mocap.steps import STANCE_HALF_WIDTH, FootTrack, along_path, contacts, flat_ankle_height, foot_track
+from posegen.mocap.steps import STANCE_HALF_WIDTH, FootTrack, along_path, contacts, flat_ankle_height, foot_track, foot_yaw
 from posegen.mocap.support import lying, supported
-from posegen.mocap.travel import Course, follow, foot_yaw, rate_keys, rates_of, smooth_course, stage_seconds
+from posegen.mocap.travel import Course, follow, rate_keys, rates_of, smooth_course, stage_seconds
 from posegen.motion.channels import MOST_TURNED, SHOULDER_LEAD, SHOULDERS_TURN
 from posegen.motion.scene_arrays import NEUTRAL
 from posegen.skeleton import JOINT_LIMITS
@@ -40,6 +40,8 @@ EDGE_SECONDS = 1.2
 """Seconds from which the begin and the end of a clip that travels may be cut off."""
 STEADY_FRAMES = (2, 1, 0)
 """Frames around the begin and the end of a stride in which the same foot is on the ground, if there are such strides."""
+TURN_SECONDS = 0.3
+"""Within which turns of a clip that is not repeated begin and end."""
 MOST_RATES = 120
 """Rates of travel in all repetitions: the engine holds so many."""
 MOST_TURN = 60.0
@@ -122,15 +124,16 @@ def _travelling(
     falls = [slice(fall.start, min(fall.stop, len(joints))) for fall in falls if fall.start < len(joints)]
     if span.repeated > 1:
         _close(rates)
+    else:
+        _end_turns(rates)
     chosen = rate_keys(rates, min(MOST_TRAVEL_KEYS, MOST_RATES // most_repetitions(span)))
     keys = np.column_stack([chosen / (len(rates) - 1), rates[chosen]])
     start = Course(course.place[span.first :], course.heading[span.first :], course.leg)
-    feet = [foot_track(joints, ground, side, on, lies) for side, on in zip(SIDES, contact, strict=True)]
-
     course = follow(keys, (1.0, (len(joints) - 1) / FPS, 1.0), start, FPS)[1]
     path = _below_path(course, ground)
+    feet = [foot_track(joints, ground, side, on, lies, course.heading) for side, on in zip(SIDES, contact, strict=True)]
     tracks = [along_path(foot, number, ground, path) for number, foot in enumerate(feet)]
-    yaws = foot_yaw(course.heading, contact[0]), foot_yaw(course.heading, contact[1])
+    yaws = foot_yaw(feet[0], course.heading), foot_yaw(feet[1], course.heading)
     channels = _within(body_channels(joints, path, yaws, standing), lies, name, begin + span.first / FPS)
     channels = _unled(channels, course, rates)
     channels, tracks = _one_cycle(channels, tracks, Cycle(0, len(joints) - 1, span.repeated))
@@ -301,6 +304,15 @@ def _close(rates: Array) -> None:
     """Change rates so that the end of a repetition is the beginning of the next one."""
     share = np.linspace(-0.5, 0.5, len(rates))[:, None]
     rates -= (rates[-1] - rates[0]) * share
+
+
+def _end_turns(rates: Array) -> None:
+    """Change rates so that a body that hardly moves on does not turn on before and behind the cycle, which its feet cannot."""
+    edge = np.clip(np.arange(len(rates)) / (TURN_SECONDS * FPS), 0, 1)
+    edge = edge * edge * (3 - 2 * edge)
+    for ordered in (rates, rates[::-1]):
+        if np.hypot(*ordered[0, :2]) < SLOW:
+            ordered[:, 2] *= edge
 
 
 def _below_path(course: Course, ground: Ground) -> Ground:

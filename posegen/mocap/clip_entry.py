@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from posegen.arrays import Array
-from posegen.evaluation.body import true_intervals
+from posegen.evaluation.body import joint_angles, true_intervals
 from posegen.mocap.key_poses import thinned
 from posegen.mocap.pose_channels import Ground, standing_height
 from posegen.mocap.repetitions import Cycle
 from posegen.mocap.stage_steps import SAME_PLACE, stage_steps
 from posegen.mocap.steps import FootTrack
 from posegen.mocap.travel import Course, as_entries, follow
-from posegen.skeleton import PARTS
+from posegen.skeleton import JOINT_LIMITS, PARTS
 
 FPS = 30.0
 """Frames per second at which clips are examined."""
@@ -38,6 +38,8 @@ STANDING_SWAY, STANDING_DEGREES, STANDING_PITCH = 0.08, 12.0, 12.0
 BENT_ANKLES = -0.3
 """Height of the pelvis in leg lengths below which a flat foot bends the ankle further than its usual range."""
 FLAT_FOOT = {"max": 40, "source": "a flat foot under the body's weight, 40.6 +- 5.2 degrees (Calatayud et al. 2015)"}
+HIP_ROOM, HIP_BEYOND = 8.0, 20.0
+"""Degrees by which the hips of others may move further to the side than in the clip, and beyond the usual range at most."""
 STEP_SECONDS = 0.65
 
 
@@ -118,8 +120,10 @@ def assemble_action(clip: Repetition, joints: Array, ground: Ground) -> ClipActi
         "support": "floor" if clip.lies.any() else "planted",
     }
     moved: dict[str, Any] = {"repetitions": [1, most_repetitions(cycle)], "pose": pose, "cycle_keys": cycle_keys}
-    if not layered and (travels or float(channels["root_height"].min()) < BENT_ANKLES):
-        moved["ranges"] = {"ankle_dorsiflexion": FLAT_FOOT}
+    if not layered:
+        ranges = {"ankle_dorsiflexion": FLAT_FOOT} if travels or float(channels["root_height"].min()) < BENT_ANKLES else {}
+        if ranges := ranges | _hip_range(joints):
+            moved["ranges"] = ranges
 
     def paced(enter: float, cycle: float, leave: float) -> dict[str, Any]:
         paces = {"enter": enter, "exit": leave, "cycle": cycle}
@@ -131,6 +135,20 @@ def assemble_action(clip: Repetition, joints: Array, ground: Ground) -> ClipActi
 
     entry = paced(enter, round(seconds, 3), leave)
     return ClipAction(entry, side, seconds, cycle.repeated, len(cycle_keys), layered, joints, paced, with_feet_apart)
+
+
+def _hip_range(joints: Array) -> dict[str, dict[str, Any]]:
+    """Return the range of hips that move further to the side than usual, if those of a clip do; joints are [frame, 22, 3]."""
+    angles = joint_angles(joints)
+    seen = np.concatenate([angles[f"{side}_hip_abduction"] for side in SIDES])
+    low, high = JOINT_LIMITS["hip_abduction"]
+    least, most = max(seen.min() - HIP_ROOM, low - HIP_BEYOND), min(seen.max() + HIP_ROOM, high + HIP_BEYOND)
+    found: dict[str, Any] = {}
+    if least < low:
+        found["min"] = int(np.floor(least))
+    if most > high:
+        found["max"] = int(np.ceil(most))
+    return {"hip_abduction": found | {"source": "hips of the clip, and a little more"}} if found else {}
 
 
 def _is_layered(channels: Mapping[str, Array], feet: list[FootTrack]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
@@ -38,7 +38,7 @@ from posegen.yaml_files import LARGEST_FILE
 UNKNOWN = "unknown"
 SIMILAR = 1.5
 """Largest ratio of the durations of clips that become strategies of one action."""
-APART = 0.015, 0.03
+APART = 0.015, 0.03, 0.045, 0.06
 """Leg lengths by which each foot is moved out where legs of other bodies pass through each other: runners set their feet nearly
 on a line."""
 BYTES_PER_CLIP, LEAST_FREE = 40_000, 10_000_000
@@ -313,9 +313,8 @@ def _entry(actions: Sequence[ClipAction]) -> dict[str, Any]:
         signs.pop("count", None)
     if signs:
         first["signs"] = signs
-    for entry in entries:
-        if "ranges" in entry:
-            first["ranges"] = entry["ranges"]
+    if ranges := _widest(entry.get("ranges", {}) for entry in entries):
+        first["ranges"] = ranges
     if len(actions) > 1:
         first["strategies"] = {
             f"clip_{number}": {key: entry.get(key, {} if key == "pose" else []) for key in _OWN}
@@ -323,6 +322,18 @@ def _entry(actions: Sequence[ClipAction]) -> dict[str, Any]:
         }
         first["usual"] = 0.5
     return first
+
+
+def _widest(ranges: Iterable[Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:
+    """Return for each joint the range that contains those of all clips."""
+    found: dict[str, dict[str, Any]] = {}
+    for each in ranges:
+        for channel, range_ in each.items():
+            kept = found.setdefault(channel, dict(range_))
+            for end, wider in (("min", min), ("max", max)):
+                if ends := [one[end] for one in (kept, range_) if end in one]:
+                    kept[end] = wider(ends)
+    return found
 
 
 def _write(

@@ -309,7 +309,9 @@ def _continuous(upper: Array, fore: Array) -> tuple[Array, Array]:
     """Return flexion and abduction in radians of the direction of an upper arm without jumps, on its left side: [frame] each.
 
     Each direction has two pairs of angles, such as up: flexed by 180 degrees, or abducted by 180. The sequence of pairs with
-    the smallest changes is chosen. Where the arm points to the side, every flexion is right, and the nearest clear one is kept.
+    the smallest changes is chosen, counted from standing and back to it: an arm that was raised ahead and lowered at the side
+    hangs again, and is not both flexed and abducted by 180 degrees. Where the arm points to the side, every flexion is right,
+    and the nearest clear one is kept.
     """
     abduction = np.arcsin(np.clip(upper[:, 0], -1, 1))
     flexion = np.arctan2(upper[:, 2], -upper[:, 1])
@@ -328,13 +330,13 @@ def _continuous(upper: Array, fore: Array) -> tuple[Array, Array]:
             options.append((moved, second, np.asarray(outside + turned)))
     values = np.array([option[:2] for option in options])  # [option, angle, frame]
     cost = np.array([option[2] for option in options])
-    total, back = cost[:, 0], []
+    total, back = cost[:, 0] + np.abs(values[..., 0]).sum(axis=1), []
     for f in range(1, len(upper)):
         step = np.abs(values[:, None, 0, f] - values[None, :, 0, f - 1]) * clear[f]
         step = step + np.abs(values[:, None, 1, f] - values[None, :, 1, f - 1]) + total[None]
         back.append(step.argmin(axis=1))
         total = step.min(axis=1) + 0.1 * cost[:, f]
-    which = [int(total.argmin())]
+    which = [int((total + np.abs(values[..., -1]).sum(axis=1)).argmin())]
     for choices in reversed(back):
         which.append(int(choices[which[-1]]))
     chosen = values[which[::-1], :, np.arange(len(upper))]

@@ -14,6 +14,7 @@ from posegen.arrays import Array
 from posegen.evaluation.body import point, true_intervals
 from posegen.mocap.pose_channels import Ground, on_ground
 from posegen.mocap.rest_pose import LEG
+from posegen.motion.feet.stances import FREE_PITCH, PIVOT
 from posegen.skeleton import BALL_BEFORE_ANKLE, HEEL_BEHIND_ANKLE, PROPORTIONS, sole_points
 
 LOW, STILL = 0.045, 0.45
@@ -27,6 +28,10 @@ STANCE_HALF_WIDTH = 0.066 / LEG
 HEEL, BALL, ANKLE = HEEL_BEHIND_ANKLE / LEG, BALL_BEFORE_ANKLE / LEG, PROPORTIONS["ankle_height"] / LEG
 SHUFFLE = 0.1
 """Leg lengths that a foot rises and moves without a step."""
+TURNED = 20.0
+"""Degrees that a foot turns in contact, or in a step, from which it pivots, or steps to turn."""
+TOES_OUT = 7.0
+"""Degrees that the feet of actions point further out than the body faces."""
 STEP_UP, CLEAR_UP = 0.11, 0.075
 """Leg lengths that the toes rise in a step, and from which they move on freely."""
 MOST_PITCH = 75.0
@@ -104,7 +109,9 @@ def flat_ankle_height(joints: Array, contact: Array) -> float:
     return float(np.percentile(low if len(low) else point(joints, "left_ankle")[:, 1], 20))
 
 
-def foot_track(joints: Array, ground: Ground, side: str, contact: Array, lies: Array) -> FootTrack:
+def foot_track(
+    joints: Array, ground: Ground, side: str, contact: Array, lies: Array, heading: Array | None = None
+) -> FootTrack:
     """Return contacts and channels of one foot.
 
     Parameters
@@ -117,6 +124,8 @@ def foot_track(joints: Array, ground: Ground, side: str, contact: Array, lies: A
         ``left`` or ``right``.
     contact, lies : bool [frame]
         Whether the foot is in contact, and whether the body lies: feet then need not be lifted to move.
+    heading : float64 [frame], optional
+        Radians about the vertical axis from +z, of a body that travels or turns: feet in contact turn with it on the ball.
     """
     sign = 1.0 if side == "left" else -1.0
     body = on_ground(joints, ground)
@@ -140,7 +149,30 @@ def foot_track(joints: Array, ground: Ground, side: str, contact: Array, lies: A
         forward[run], aside[run] = np.median(forward[run]), np.median(aside[run])
         # A foot in contact that is nearly flat is flat.
         pitch[run] = np.where(np.abs(pitch[run]) < np.radians(5), 0.0, pitch[run])
-    return _clear_of_floor(_without_shuffles(FootTrack(contact.copy(), forward, aside, up, np.degrees(pitch))), lies)
+    points = np.unwrap(np.arctan2(along[:, 0], along[:, 2]))
+    foot = _without_shuffles(FootTrack(contact.copy(), forward, aside, up, np.degrees(pitch)), points)
+    if heading is not None:
+        foot = _pivoting(foot, sign, point(body, f"{side}_foot"), points, heading - ground.facing)
+    return _clear_of_floor(foot, lies)
+
+
+def foot_yaw(foot: FootTrack, heading: Array) -> Array:
+    """Return the radians by which a foot points further to the left than the body faces.
+
+    In contact it keeps its direction, or turns on its ball with the heel up, as the engine turns it.
+
+    Parameters
+    ----------
+    foot : FootTrack
+    heading : float64 [frame]
+        Radians.
+    """
+    behind, frames = np.zeros(len(heading)), np.arange(len(heading))
+    for run in true_intervals(foot.contact):
+        follows = PIVOT * np.interp(-foot.pitch[run] / (360 * FREE_PITCH), _RISE, _RISEN)
+        behind[run] = (1 - follows) * (heading[run.start] - heading[run])
+    # From one footprint to the next, it turns with the body and catches up with it.
+    return np.interp(frames, frames[foot.contact], behind[foot.contact]) if foot.contact.any() else behind
 
 
 def along_path(foot: FootTrack, number: int, ground: Ground, path: Ground) -> FootTrack:
@@ -152,13 +184,44 @@ def along_path(foot: FootTrack, number: int, ground: Ground, path: Ground) -> Fo
     return foot._replace(forward=seen[:, 2], aside=(1 - 2 * number) * seen[:, 0] - STANCE_HALF_WIDTH)
 
 
-def _without_shuffles(foot: FootTrack) -> FootTrack:
-    """Return a foot that stays where it stands instead of shifting a little, barely above the floor."""
+_RISE = np.linspace(0, 1, 101)
+_RISEN = _RISE**3 * (10 - 15 * _RISE + 6 * _RISE**2)
+"""The rise by which a foot follows the body as its heel comes up; see :func:`posegen.motion.feet.stances.pivot_turn`."""
+
+
+def _pivoting(foot: FootTrack, sign: float, ball: Array, points: Array, heading: Array) -> FootTrack:
+    """Return a foot that turns in contact as far as in the clip, on its ball: the engine turns it while the heel is up.
+
+    Parameters
+    ----------
+    foot : FootTrack
+    sign : float
+        1 on the left.
+    ball : float64 [frame, 3]
+        On the ground.
+    points, heading : float64 [frame]
+        Radians that the foot points, and the body faces, to the left of the ground.
+    """
+    for run in true_intervals(foot.contact):
+        turned, behind = (np.abs(np.degrees(way[run] - way[run.start])) for way in (points, heading))
+        if min(turned.max(), behind.max()) < TURNED:
+            continue
+        share = np.clip(turned / np.maximum(PIVOT * behind, 1.0), 0, 1) * np.clip(2 * turned / TURNED - 1, 0, 1)
+        foot.pitch[run] = np.minimum(foot.pitch[run], -360 * FREE_PITCH * np.interp(share, _RISEN, _RISE))
+        way = heading[run.start] + sign * np.radians(TOES_OUT)
+        foot.forward[run] = np.median(ball[run, 2]) - BALL * np.cos(way)
+        foot.aside[run] = sign * (np.median(ball[run, 0]) - BALL * np.sin(way)) - STANCE_HALF_WIDTH
+    return foot
+
+
+def _without_shuffles(foot: FootTrack, points: Array) -> FootTrack:
+    """Return a foot that stays where it stands instead of shifting a little, barely above the floor, or turning there."""
     for run in true_intervals(~foot.contact):
         if run.start == 0 or run.stop == len(foot.contact):
             continue
         gone = [float(values[run.stop] - values[run.start - 1]) for values in (foot.forward, foot.aside)]
-        if gone[0] ** 2 + gone[1] ** 2 < SHUFFLE**2 and float(foot.up[run].max()) < SHUFFLE:
+        turned = abs(np.degrees(points[run.stop] - points[run.start - 1]))
+        if gone[0] ** 2 + gone[1] ** 2 < SHUFFLE**2 and float(foot.up[run].max()) < SHUFFLE and turned < TURNED:
             foot.contact[run], foot.up[run] = True, 0.0
             for values, far in zip((foot.forward, foot.aside), gone, strict=True):
                 values[run] = values[run.start - 1]

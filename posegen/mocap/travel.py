@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from posegen.arrays import Array
-from posegen.evaluation.body import point, true_intervals
+from posegen.evaluation.body import point
 from posegen.mocap.key_poses import curve_through, thinned
 from posegen.mocap.pose_channels import facing
 
@@ -142,25 +142,6 @@ def _moved(course: Course, at: int, other: Course, there: int) -> Course:
     x, z = (course.place - course.place[at]).T
     place = other.place[there] + np.stack([x * c + z * s, z * c - x * s], -1)
     return Course(place, course.heading + turn, course.leg)
-
-
-def foot_yaw(heading: Array, contact: Array) -> Array:
-    """Return the radians by which a foot points further to the left than the body faces: it keeps its direction in contact.
-
-    Parameters
-    ----------
-    heading : float64 [frame]
-        Radians.
-    contact : bool [frame]
-    """
-    yaw, frames = heading.copy(), np.arange(len(heading))
-    for run in true_intervals(contact):
-        yaw[run] = heading[run.start]
-    if contact.any():
-        # From one footprint to the next, it turns with the body and catches up with it.
-        behind = np.interp(frames, frames[contact], (yaw - heading)[contact])
-        yaw = heading + behind
-    return np.asarray(yaw - heading)
 
 
 def stage_seconds(rate: float, behind: float) -> float:

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from posegen.arrays import Array
 from posegen.checks.limits import CROSSES, LEAVES, check_limits
+from posegen.evaluation.body import frame_ranges, joint_angles, range_excess
 from posegen.evaluation.plausibility import foot_skate
 from posegen.library.load import Library
 from posegen.motion.engine import animate
@@ -41,12 +43,32 @@ def failures(library: Library, names: Sequence[str]) -> Iterator[tuple[str, str]
             foot_skate(motion.joints[i, 0, : scenes.length[i]].astype(np.float64), FPS)["skate, strict"]
             for i in range(len(bits))
         ]
-        if 2 * int((bits & LEAVES > 0).sum()) > len(bits):
-            yield name, "joints of other bodies leave their range"
+        leaves = bits & LEAVES > 0
+        if 2 * int(leaves.sum()) > len(bits):
+            shown = [(i, 0, slice(scenes.length[i])) for i in np.flatnonzero(leaves)]
+            yield name, _worst_joint(library, [(motion.joints[where], motion.action[where]) for where in shown])
         elif 2 * int((bits & CROSSES > 0).sum()) > len(bits):
             yield name, LIMBS_CROSS
         elif np.mean(skate) > MOST_SKATE:
             yield name, f"feet of other bodies slide in {np.mean(skate):.0%} of the time"
+
+
+def _worst_joint(library: Library, bodies: Sequence[tuple[Array, Array]]) -> str:
+    """Return which joint leaves its range the furthest, by how much and when, of the body that is the median in this.
+
+    Each of `bodies` is joints, float [frame, 22, 3], with the actions of the parts, int [frame, part]. The side is not said: it
+    may be another one than in the clip.
+    """
+    found = []
+    for joints, labels in bodies:
+        ranges = frame_ranges(library, library.actions, labels, FPS)
+        excess = range_excess(joint_angles(joints.astype(np.float64)), ranges)
+        known = {angle: np.nan_to_num(values) for angle, values in excess.items()}
+        angle = max(known, key=lambda name: float(known[name].max()))
+        found.append((float(known[angle].max()), angle, int(known[angle].argmax())))
+    degrees, angle, frame = sorted(found)[len(found) // 2]
+    joint, at = angle.removeprefix("left_").removeprefix("right_").replace("_", " "), max(0.0, frame / FPS - BEFORE)
+    return f"{joint} of other bodies leaves its range by {degrees:.0f} degrees, {at:.1f} s after they begin"
 
 
 def _scenes(library: Library, name: str) -> Scenes:

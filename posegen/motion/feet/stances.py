@@ -333,7 +333,7 @@ def separate_footprints(root: Array, stances: Array, counts: Array, least: Scala
     """Move the footprints of side steps outwards until the left one is `least` metres to the left of the right one.
 
     At the end of side steps, the foot that closes up lands in its place for standing, beside a foot that still has to step out;
-    the footprint of the latter moves.
+    the footprint of the latter moves. Feet that an action places itself stay where it places them.
 
     Parameters
     ----------
@@ -348,7 +348,7 @@ def separate_footprints(root: Array, stances: Array, counts: Array, least: Scala
         for j in range(counts[1]):
             left, right = stances[0, i], stances[1, j]
             begin, end = max(left[rows.FIRST], right[rows.FIRST]), min(left[rows.LAST], right[rows.LAST])
-            if begin >= end or root[rows.ASIDE_SPEED, int(begin)] == 0:
+            if begin >= end or root[rows.ASIDE_SPEED, int(begin)] == 0 or root[rows.GUIDED, int(begin)] != 0:
                 continue
             yaw = 0.5 * (left[rows.PRINT_YAW] + right[rows.PRINT_YAW])
             s, c = sin_turns(yaw), cos_turns(yaw)
