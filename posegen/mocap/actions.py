@@ -21,7 +21,7 @@ from posegen.mocap.repetitions import Cycle, find_cycle
 from posegen.mocap.stage_steps import SAME_PLACE
 from posegen.mocap.steps import STANCE_HALF_WIDTH, FootTrack, along_path, contacts, flat_ankle_height, foot_track, foot_yaw
 from posegen.mocap.support import lying, supported
-from posegen.mocap.travel import Course, follow, rate_keys, rates_of, smooth_course, stage_seconds
+from posegen.mocap.travel import Course, fit_rates, follow, rate_keys, rates_of, smooth_course, stage_seconds
 from posegen.motion.channels import MOST_TURNED, SHOULDER_LEAD, SHOULDERS_TURN
 from posegen.motion.scene_arrays import NEUTRAL
 from posegen.skeleton import JOINT_LIMITS
@@ -51,6 +51,8 @@ MOST_TRAVEL = 0.95
 MOST_EXCESS, MOST_EXCESS_TURNED = 20.0, 35.0
 """Degrees by which an angle may leave its range: mocap is that inaccurate. It is then kept within the range. The rotation of
 the trunk is seen by the line between the collars, which the shoulder blades turn further."""
+CIRCLED = 90.0
+"""Degrees beyond its range from which a shoulder is not inaccurate, but its arm circles."""
 SQUAT, DEEPEST = -0.45, -0.62
 """Heights of the pelvis in leg lengths below which a squat becomes less deep, and that it does not reach."""
 MOST_OUT = 32.0
@@ -129,7 +131,10 @@ def _travelling(
     chosen = rate_keys(rates, min(MOST_TRAVEL_KEYS, MOST_RATES // most_repetitions(span)))
     keys = np.column_stack([chosen / (len(rates) - 1), rates[chosen]])
     start = Course(course.place[span.first :], course.heading[span.first :], course.leg)
-    course = follow(keys, (1.0, (len(joints) - 1) / FPS, 1.0), start, FPS)[1]
+    stages = (1.0, (len(joints) - 1) / FPS, 1.0)
+    if span.repeated == 1:
+        keys = fit_rates(keys, rates, stages, start, FPS)
+    course = follow(keys, stages, start, FPS)[1]
     path = _below_path(course, ground)
     feet = [foot_track(joints, ground, side, on, lies, course.heading) for side, on in zip(SIDES, contact, strict=True)]
     tracks = [along_path(foot, number, ground, path) for number, foot in enumerate(feet)]
@@ -174,6 +179,10 @@ def _within_ranges(channels: Mapping[str, Array], name: str, begin: float) -> di
         worst = int(over.argmax())
         if over[worst] > (MOST_EXCESS_TURNED if angle == "trunk_rotation" else MOST_EXCESS):
             joint, at = f"{side} {angle.replace('_', ' ')}".strip(), begin + worst / FPS
+            if angle == "shoulder_flexion" and over[worst] > CIRCLED:
+                raise UsageError(
+                    f"{name}: {side} arm circles, which nobody undoes before the next action: cut the clip at {at:.2f} s"
+                )
             raise UsageError(
                 f"{name}: {joint} is {values[worst] + neutral:.0f} degrees at {at:.2f} s, outside of its range of "
                 f"{JOINT_LIMITS[angle][0]:g} to {JOINT_LIMITS[angle][1]:g}: repair the clip, or leave it out"

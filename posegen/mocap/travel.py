@@ -20,6 +20,8 @@ SMOOTH_SECONDS = 0.25
 """Standard deviation of the window that removes the sway of the pelvis from its path."""
 RATE, TURN_RATE = 0.06, 8.0
 """Largest differences between the rates of the action and of the clip: leg lengths, and degrees, per second."""
+FITS = 4
+"""Times that rates are corrected by how far they lead from the course."""
 COARSER = 1.3
 """Factor on these differences until few enough rates are left."""
 CLEAR = 0.3
@@ -92,6 +94,34 @@ def rate_keys(rates: Array, most: int) -> Array:
         if len(found) <= most:
             return found
         coarser *= COARSER
+
+
+def fit_rates(keys: Array, rates: Array, stages: tuple[float, float, float], start: Course, fps: float) -> Array:
+    """Return rates at the same shares of a cycle that lead along the course of all rates.
+
+    Between few keys small errors of rates add up: a body would end beside its course, and return to it in the last stage.
+
+    Parameters
+    ----------
+    keys : float64 [key, 4]
+        Share of the cycle, and rates.
+    rates : float64 [frame, 3]
+    stages, start, fps
+        See :func:`follow`.
+    """
+    keys, at = keys.copy(), np.arange(len(rates)) / fps
+    frames = np.rint(keys[:, 0] * (len(rates) - 1)).astype(np.int64)
+    whole = _moved(_integrated(rates, at, start.leg), 0, start, 0)
+    turns = keys[:, 3] != 0  # a body that comes or goes without turning does so still
+    for _ in range(FITS):
+        lack = whole.heading - follow(keys, stages, start, fps)[1].heading
+        keys[:, 3] += turns * np.degrees(np.gradient(lack[frames], at[frames]))
+    for _ in range(FITS):
+        course = follow(keys, stages, start, fps)[1]
+        x, z = np.gradient((whole.place - course.place)[frames] / start.leg, at[frames], axis=0).T
+        s, c = np.sin(course.heading[frames]), np.cos(course.heading[frames])
+        keys[:, 1:3] += np.stack([x * s + z * c, x * c - z * s], axis=-1)
+    return keys
 
 
 def follow(keys: Array, stages: tuple[float, float, float], start: Course, fps: float) -> tuple[Course, Course, Course]:

@@ -236,6 +236,32 @@ def test_an_arm_stretched_to_the_side_has_no_flexion() -> None:
         clip_action(with_arm(215, 30), FPS, "behind")
 
 
+@pytest.mark.parametrize(("plane", "refused"), [(15.0, False), (5.0, False), (-30.0, True)])
+def test_arms_that_circle_hang_again_or_are_refused(plane: float, refused: bool) -> None:
+    (joints,) = clips_of("squat")
+    made, shoulder = joints.copy(), JOINTS.index("left_shoulder")
+    half = len(joints) // 2
+    up = np.radians(170.0) * np.clip(np.arange(len(joints)) / half, 0, 1)[:, None]
+    down = np.radians(170.0) * np.clip(np.arange(len(joints)) / half - 1, 0, 1)[:, None]
+    # Up ahead, and down at the side, ahead of the shoulders or behind them.
+    side = np.array([np.cos(np.radians(plane)), 0.0, np.sin(np.radians(plane))])
+    below, ahead = np.array([0.0, -1.0, 0.0]), np.array([0.0, 0.0, 1.0])
+    arm = np.where(down == 0, np.cos(up) * below + np.sin(up) * ahead, -np.cos(down) * below + np.sin(down) * side)
+    for part, length in (("left_elbow", 0.28), ("left_wrist", 0.53)):
+        made[:, JOINTS.index(part)] = made[:, shoulder] + length * arm
+    if refused:
+        with pytest.raises(UsageError, match=r"circle: left arm circles, .*: cut the clip at \d\.\d\d s"):
+            clip_action(made, FPS, "circle")
+        return
+    action = clip_action(made, FPS, "circle")
+    assert not action.entry["sided"]  # so that the left arm is the far one
+    angles = [
+        key["pose"]["far_shoulder_abduction"] for key in action.entry["cycle_keys"] if "far_shoulder_abduction" in key["pose"]
+    ]
+    assert max(angles) > 60
+    assert abs(angles[-1]) < 30
+
+
 def test_the_command_reports_what_it_worked_out(tmp_path: Path) -> None:
     (joints,) = clips_of("squat")
     write_bvh(tmp_path / "squat_01.bvh", joints, FPS)

@@ -23,6 +23,7 @@ from posegen.motion.feet.stances import (
     separate_footprints,
     time_stances,
 )
+from posegen.motion.library_tables import PLACED
 from posegen.motion.rows import (
     ANKLE_X,
     ANKLE_Y,
@@ -35,6 +36,7 @@ from posegen.motion.rows import (
     FIRST,
     FORWARD,
     GAIT_WEIGHT,
+    GUIDED,
     HEADING,
     HIP_X,
     HIP_Y,
@@ -170,10 +172,12 @@ def test_footprints_of_side_steps_are_separate(standing: int | None) -> None:
     assert moved[:, 0].tolist() == [0, 0]  # far enough apart
     expected = {None: (0.03, -0.03), 0: (0.0, -0.06), 1: (0.06, 0.0)}[standing]
     assert moved[:, 1] == pytest.approx(expected, abs=1e-6)
-    root[ASIDE_SPEED] = 0
-    again = before.copy()
-    separate_footprints(root, again, np.array([2, 2]), 0.11)
-    np.testing.assert_array_equal(again, before)
+    for row, value in ((GUIDED, PLACED), (ASIDE_SPEED, 0)):  # an action places the feet itself; no side steps
+        root[row] = value
+        again = before.copy()
+        separate_footprints(root, again, np.array([2, 2]), 0.11)
+        np.testing.assert_array_equal(again, before)
+        root[GUIDED] = 0
 
 
 def hold(leg: Array, stances: Array, rate: float = 1.0) -> None:
