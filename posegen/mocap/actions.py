@@ -90,7 +90,7 @@ def clip_action(joints: Array, fps: float, name: str, standing: Mapping[str, flo
     joints, lies = _with_return(joints)
     contact = contacts(joints, FPS)
     contact, falls = supported(joints, contact, lies, FPS, name)
-    ground = _ground(joints, contact)
+    ground = _ground(joints, contact, lies)
     if _stays(joints, ground, contact, falls):
         channels = _within(body_channels(joints, ground, standing=standing), lies, name, begin)
         feet = [foot_track(joints, ground, side, on, lies) for side, on in zip(SIDES, contact, strict=True)]
@@ -351,13 +351,13 @@ def _within(channels: dict[str, Array], lies: Array, name: str, begin: float) ->
     return channels if lies.any() else _with_room(channels)
 
 
-def _ground(joints: Array, contact: Array) -> Ground:
+def _ground(joints: Array, contact: Array, lies: Array) -> Ground:
     way = facing(joints)
     few = max(1, len(way) // 20)
     begin, end = way[:few].mean(), way[-few:].mean()
     forward = (begin + end) / 2 if abs(end - begin) < np.radians(30) else begin
     ankles = (joints[0, 7] + joints[0, 8]) / 2
-    return Ground(ankles * (1, 0, 1), float(forward), leg_length(joints), flat_ankle_height(joints, contact))
+    return Ground(ankles * (1, 0, 1), float(forward), leg_length(joints), flat_ankle_height(joints, contact, lies))
 
 
 def _settled(foot: FootTrack) -> FootTrack:

@@ -34,6 +34,8 @@ TOES_OUT = 7.0
 """Degrees that the feet of actions point further out than the body faces."""
 STEP_UP, CLEAR_UP = 0.11, 0.075
 """Leg lengths that the toes rise in a step, and from which they move on freely."""
+UPRIGHT = 0.9
+"""Share of its greatest height at which the pelvis of a body is that stands."""
 MOST_PITCH = 75.0
 FOLDING, FOLDED = 0.72, 0.5
 """Distances of ankle and hip in leg lengths below which a swinging foot gives way, and that it keeps (120 degrees of the knee).
@@ -102,11 +104,22 @@ def contacts(joints: Array, fps: float) -> Array:
     return np.array(found)
 
 
-def flat_ankle_height(joints: Array, contact: Array) -> float:
-    """Return the height of the ankles of feet that stand flat, in metres; `contact` is bool [2, frame]."""
-    heights = [point(joints, f"{side}_ankle")[on, 1] for side, on in zip(("left", "right"), contact, strict=True)]
+def flat_ankle_height(joints: Array, contact: Array, lies: Array) -> float:
+    """Return the height of the ankles of feet that stand flat, in metres; `contact` is bool [2, frame], `lies` bool [frame]."""
+    stands = _stands(joints, lies)
+    heights = [point(joints, f"{side}_ankle")[on & stands, 1] for side, on in zip(("left", "right"), contact, strict=True)]
     low = np.concatenate(heights)
     return float(np.percentile(low if len(low) else point(joints, "left_ankle")[:, 1], 20))
+
+
+def _stands(joints: Array, lies: Array) -> Array:
+    """Return the frames in which a body that also lies in a clip stands upright, all of another one: bool [frame].
+
+    Who sits or lies may have low ankles and toes that point up.
+    """
+    high = point(joints, "pelvis")[:, 1]
+    upright = high > UPRIGHT * high.max()
+    return upright if lies.any() else np.ones(len(joints), bool)
 
 
 def foot_track(
@@ -136,7 +149,7 @@ def foot_track(
     pitch = np.arctan2(along[:, 1], level)
     height = ankle[:, 1] - ground.ankle / ground.leg
     # Skeletons differ in the slope of a foot that stands flat.
-    flat = contact & (np.abs(height) < 0.02)
+    flat = contact & _stands(joints, lies) & (np.abs(height) < 0.02)
     pitch = pitch - (np.median(pitch[flat]) if flat.any() else 0.0)
     limit = np.radians(MOST_PITCH)
     pitch = np.clip(pitch, -limit, limit)

@@ -13,7 +13,7 @@ from posegen.library.load import load_library
 from posegen.mocap.actions import clip_action
 from posegen.mocap.library import import_clips
 from posegen.mocap.pose_channels import Ground
-from posegen.mocap.steps import BALL, STANCE_HALF_WIDTH, FootTrack, foot_track, foot_yaw
+from posegen.mocap.steps import BALL, STANCE_HALF_WIDTH, FootTrack, flat_ankle_height, foot_track, foot_yaw
 from posegen.mocap.travel import Course, fit_rates, follow, rate_keys
 from posegen.mocap.trial import failures
 from posegen.skeleton import JOINTS
@@ -134,3 +134,17 @@ def test_few_rates_lead_along_the_whole_course() -> None:
     assert 3 * fitted[0] < few[0]
     assert fitted[0] < 0.08
     assert fitted[1] < few[1]
+
+
+def test_feet_are_flat_as_who_lies_stood(standing: Clip) -> None:
+    lying = standing.copy()
+    lying[:, :, 1] -= standing[:, :, 1] - 0.1
+    lying[:, ANKLE, 1], lying[:, BALL_JOINT, 1] = 0.03, 0.18  # on a heel, with toes that point up
+    joints = np.concatenate([standing, lying])
+    lies = np.repeat([False, True], FRAMES)
+    contact = np.ones((2, 2 * FRAMES), np.bool_)
+    assert flat_ankle_height(joints, contact, lies) == pytest.approx(standing[0, ANKLE, 1], abs=0.005)
+    ground = Ground(np.zeros(3), 0.0, 1.0, 0.03)  # at the height of the ankle on its heel
+    foot = foot_track(joints, ground, "left", contact[0], lies)
+    assert abs(foot.pitch[0]) < 5 < 30 < foot.pitch[-1]
+    assert foot_track(joints, ground, "left", contact[0], ~lies & lies).pitch[0] < -30
