@@ -181,7 +181,7 @@ def _within_ranges(channels: Mapping[str, Array], name: str, begin: float) -> di
             joint, at = f"{side} {angle.replace('_', ' ')}".strip(), begin + worst / FPS
             if angle == "shoulder_flexion" and over[worst] > CIRCLED:
                 raise UsageError(
-                    f"{name}: {side} arm circles, and would be wound up at the end: cut the clip before {at:.2f} s, or leave it out"
+                    f"{name}: {side} arm circles and would end wound up: cut the clip before {at:.2f} s, or leave it out"
                 )
             raise UsageError(
                 f"{name}: {joint} is {values[worst] + neutral:.0f} degrees at {at:.2f} s, outside of its range of "
@@ -316,7 +316,7 @@ def _close(rates: Array) -> None:
 
 
 def _end_turns(rates: Array) -> None:
-    """Change rates so that a body that hardly moves on turns neither before nor behind the cycle, where its feet step in place."""
+    """Change rates so that a body that hardly moves on does not turn in the first and the last stage."""
     edge = np.clip(np.arange(len(rates)) / (TURN_SECONDS * FPS), 0, 1)
     edge = edge * edge * (3 - 2 * edge)
     for ordered in (rates, rates[::-1]):
