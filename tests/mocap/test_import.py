@@ -250,7 +250,7 @@ def test_arms_that_circle_hang_again_or_are_refused(plane: float, refused: bool)
     for part, length in (("left_elbow", 0.28), ("left_wrist", 0.53)):
         made[:, JOINTS.index(part)] = made[:, shoulder] + length * arm
     if refused:
-        with pytest.raises(UsageError, match=r"circle: left arm circles, .*: cut the clip before \d\.\d\d s"):
+        with pytest.raises(UsageError, match=r"circle: left arm circles .*: cut the clip before \d\.\d\d s"):
             clip_action(made, FPS, "circle")
         return
     action = clip_action(made, FPS, "circle")
