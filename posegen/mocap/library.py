@@ -205,7 +205,7 @@ def _try_out(read: _Read) -> None:
     entries = ((clip, clip.action.entry) for clip in read.clips)
     failed = _failed_trials([clip for clip, entry in entries if "travel" in entry or entry["support"] == "floor"])
     for more in APART:
-        crossing = {name for name, reason in failed.items() if reason == LIMBS_CROSS}
+        crossing = {name for name, reason in failed.items() if reason.startswith(LIMBS_CROSS)}
         wider = {
             clip.name: replace(clip, action=clip.action.with_feet_apart(more)) for clip in read.clips if clip.name in crossing
         }

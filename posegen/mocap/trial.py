@@ -9,7 +9,7 @@ import numpy as np
 from posegen.arrays import Array
 from posegen.checks.limits import CROSSES, LEAVES, check_limits
 from posegen.evaluation.body import frame_ranges, joint_angles, range_excess
-from posegen.evaluation.plausibility import foot_skate
+from posegen.evaluation.plausibility import body_overlap, foot_skate
 from posegen.library.load import Library
 from posegen.motion.engine import animate
 from posegen.planning.repertoire import STANDING
@@ -47,8 +47,8 @@ def failures(library: Library, names: Sequence[str]) -> Iterator[tuple[str, str]
         if 2 * int(leaves.sum()) > len(bits):
             shown = [(i, 0, slice(scenes.length[i])) for i in np.flatnonzero(leaves)]
             yield name, _worst_joint(library, [(motion.joints[where], motion.action[where]) for where in shown])
-        elif 2 * int((bits & CROSSES > 0).sum()) > len(bits):
-            yield name, LIMBS_CROSS
+        elif 2 * int((crosses := bits & CROSSES > 0).sum()) > len(bits):
+            yield name, LIMBS_CROSS + _when([motion.joints[i, 0, : scenes.length[i]] for i in np.flatnonzero(crosses)])
         elif np.mean(skate) > MOST_SKATE:
             yield name, f"feet of other bodies slide in {np.mean(skate):.0%} of the time"
 
@@ -67,8 +67,19 @@ def _worst_joint(library: Library, bodies: Sequence[tuple[Array, Array]]) -> str
         angle = max(known, key=lambda name: float(known[name].max()))
         found.append((float(known[angle].max()), angle, int(known[angle].argmax())))
     degrees, angle, frame = sorted(found)[len(found) // 2]
-    joint, at = angle.removeprefix("left_").removeprefix("right_").replace("_", " "), max(0.0, frame / FPS - BEFORE)
-    return f"{joint} of other bodies leaves its range by {degrees:.0f} degrees, {at:.1f} s after they begin"
+    joint = angle.removeprefix("left_").removeprefix("right_").replace("_", " ")
+    return f"{joint} of other bodies leaves its range by {degrees:.0f} degrees{_after(frame)}"
+
+
+def _when(bodies: Sequence[Array]) -> str:
+    """Return when limbs are deepest in each other, of the body that is the median in this; `bodies` are [frame, 22, 3] each."""
+    depths = sorted((body_overlap(joints) for joints in bodies), key=lambda depth: float(depth.max()))
+    deepest = depths[len(depths) // 2]
+    return _after(int(deepest.argmax())) if deepest.max() > 0 else ""
+
+
+def _after(frame: int) -> str:
+    return f", {max(0.0, frame / FPS - BEFORE):.1f} s after they begin"
 
 
 def _scenes(library: Library, name: str) -> Scenes:
