@@ -13,7 +13,7 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.checks.ranges import REST
-from posegen.evaluation.body import point, unit
+from posegen.evaluation.body import point, true_intervals, unit
 from posegen.exchange.joint_rotations import about_axes
 from posegen.library.channels import CHANNELS
 from posegen.mocap.rest_pose import LEG, Spine, from_girdle, rest_offsets, seen_from, spine_rotations
@@ -37,6 +37,10 @@ CLEAR = 0.25
 """Sine of the angle from which the direction of a bent or lifted limb is well defined."""
 
 
+MOST_BEHIND, WAY_ROUND = np.radians(45.0), np.radians(45.0)
+"""How far from the side an arm that circles may pass behind it, and how much further away it begins to pass to the side."""
+BEHIND = np.radians(130.0)
+"""Flexion from pointing straight behind within which it does so."""
 LEVEL = 0.5
 """Cosine of the tilt of a pelvis from which its direction is well defined."""
 
@@ -267,6 +271,10 @@ def _arm(body: Array, chest: Array, side: str, sign: float) -> dict[str, Array]:
     protraction = np.clip(turned - np.median(turned), -MOST_COLLAR, MOST_COLLAR)
     upper, fore = (from_girdle(vectors, elevation, protraction) for vectors in (upper, fore))
     flexion, abduction = _continuous(upper, fore)
+    through = _through_side(flexion, abduction)
+    if through is not None:
+        flexion, abduction = through
+        fore = _carried(upper, _direction(flexion, abduction), fore)
     across, along, ahead = _seen_from_arm(fore, flexion, abduction)
     bent = np.sqrt(across**2 + ahead**2)
     # A straight arm shows no rotation. Its elbow would bend ahead and inward, as persons bend it by themselves.
@@ -341,6 +349,51 @@ def _continuous(upper: Array, fore: Array) -> tuple[Array, Array]:
         which.append(int(choices[which[-1]]))
     chosen = values[which[::-1], :, np.arange(len(upper))]
     return _steady(chosen[:, 0], clear / CLEAR), chosen[:, 1]
+
+
+def _through_side(flexion: Array, abduction: Array) -> tuple[Array, Array] | None:
+    """Return flexion and abduction of an upper arm that circles and points exactly to the side in each round, or None.
+
+    There its flexion may turn back by a round, which an arm that passes further behind cannot: the angles of an arm that hangs
+    again are those of standing. None if it does not circle, or passes too far behind.
+
+    Parameters
+    ----------
+    flexion, abduction : float64 [frame]
+        Radians without jumps.
+    """
+    rounds = np.floor((flexion + np.pi / 2) / (2 * np.pi)).astype(np.int64)  # changes where the arm is behind
+    if rounds[0] == rounds[-1]:
+        return None
+    aside = np.arccos(np.clip(np.abs(np.sin(abduction)), 0, 1))
+    flexed, away = flexion - 2 * np.pi * rounds, abduction.copy()
+    for f in np.flatnonzero(np.diff(rounds)):
+        if abs(rounds[f + 1] - rounds[f]) > 1 or aside[f] > MOST_BEHIND:
+            return None
+        behind = 2 * np.pi * max(rounds[f], rounds[f + 1]) - np.pi / 2
+        near = (aside < aside[f] + WAY_ROUND) & (np.abs(flexion - behind) < BEHIND)
+        run = next(run for run in true_intervals(near) if run.start <= f < run.stop)
+        first, last = run.start, max(run.stop - 1, f + 1)
+        span, within = np.arange(first, last + 1), slice(first, last + 1)
+        share = (span - first) / (last - first)
+        rise = share**3 * (10 - 15 * share + 6 * share**2)
+        flexed[within] = flexed[first] + (flexed[last] - flexed[first]) * rise
+        away[within] += np.interp(span, [first, f, last], [0, 1, 0]) * (np.sign(away[f]) * np.pi / 2 - away[within])
+    return flexed, away
+
+
+def _direction(flexion: Array, abduction: Array) -> Array:
+    """Return the directions of upper arms with these angles, on the left side: float64 [frame, 3]."""
+    level = np.cos(abduction)
+    return np.stack([np.sin(abduction), -level * np.cos(flexion), level * np.sin(flexion)], axis=-1)
+
+
+def _carried(before: Array, behind: Array, carried: Array) -> Array:
+    """Return directions turned by the shortest turn from one direction to another; float64 [frame, 3] each."""
+    axis = np.cross(before, behind)
+    sine = np.sqrt((axis**2).sum(-1))
+    turn = about_axes(axis / np.maximum(sine, 1e-9)[:, None], np.arctan2(sine, (before * behind).sum(-1)))
+    return np.asarray((turn @ carried[..., None])[..., 0])
 
 
 def _steady(angle: Array, clearness: Array) -> Array:

@@ -236,7 +236,7 @@ def test_an_arm_stretched_to_the_side_has_no_flexion() -> None:
         clip_action(with_arm(215, 30), FPS, "behind")
 
 
-@pytest.mark.parametrize(("plane", "refused"), [(15.0, False), (5.0, False), (-30.0, True)])
+@pytest.mark.parametrize(("plane", "refused"), [(15.0, False), (5.0, False), (-15.0, False), (-60.0, True)])
 def test_arms_that_circle_hang_again_or_are_refused(plane: float, refused: bool) -> None:
     (joints,) = clips_of("squat")
     made, shoulder = joints.copy(), JOINTS.index("left_shoulder")
@@ -260,6 +260,11 @@ def test_arms_that_circle_hang_again_or_are_refused(plane: float, refused: bool)
     ]
     assert max(angles) > 60
     assert abs(angles[-1]) < 30
+    flexed = [
+        key["pose"]["far_shoulder_flexion"] for key in action.entry["cycle_keys"] if "far_shoulder_flexion" in key["pose"]
+    ]
+    assert max(flexed) > 150
+    assert abs(flexed[-1]) < 30
 
 
 def test_the_command_reports_what_it_worked_out(tmp_path: Path) -> None:
