@@ -15,6 +15,7 @@ from posegen.arrays import Array
 from posegen.checks.ranges import REST
 from posegen.evaluation.body import point, true_intervals, unit
 from posegen.exchange.joint_rotations import about_axes
+from posegen.fields.field import minimum_jerk
 from posegen.library.channels import CHANNELS
 from posegen.mocap.rest_pose import LEG, Spine, from_girdle, rest_offsets, seen_from, spine_rotations
 from posegen.motion.scene_arrays import NEUTRAL, hanging_arms
@@ -35,12 +36,12 @@ BENDING = np.array([-0.3, 0.2, 1.0])
 """Direction, outward, up and ahead, in which the forearm of a straight arm would bend."""
 CLEAR = 0.25
 """Sine of the angle from which the direction of a bent or lifted limb is well defined."""
-
-
-MOST_BEHIND, WAY_ROUND = np.radians(45.0), np.radians(45.0)
-"""How far from the side an arm that circles may pass behind it, and how much further away it begins to pass to the side."""
-BEHIND = np.radians(130.0)
-"""Flexion from pointing straight behind within which it does so."""
+TOES_OUT = 7.0
+"""Degrees that the feet of actions point further out than the body faces."""
+MOST_BEHIND = np.radians(45.0)
+"""How far behind the side an arm may pass as it circles, so that it can pass to the side instead."""
+LEADING, BEHIND = np.radians(45.0), np.radians(130.0)
+"""An arm that does so leaves its course from this much further away from the side, and this near to the flexion behind."""
 LEVEL = 0.5
 """Cosine of the tilt of a pelvis from which its direction is well defined."""
 
@@ -371,13 +372,12 @@ def _through_side(flexion: Array, abduction: Array) -> tuple[Array, Array] | Non
         if abs(rounds[f + 1] - rounds[f]) > 1 or aside[f] > MOST_BEHIND:
             return None
         behind = 2 * np.pi * max(rounds[f], rounds[f + 1]) - np.pi / 2
-        near = (aside < aside[f] + WAY_ROUND) & (np.abs(flexion - behind) < BEHIND)
+        near = (aside < aside[f] + LEADING) & (np.abs(flexion - behind) < BEHIND)
         run = next(run for run in true_intervals(near) if run.start <= f < run.stop)
         first, last = run.start, max(run.stop - 1, f + 1)
         span, within = np.arange(first, last + 1), slice(first, last + 1)
         share = (span - first) / (last - first)
-        rise = share**3 * (10 - 15 * share + 6 * share**2)
-        flexed[within] = flexed[first] + (flexed[last] - flexed[first]) * rise
+        flexed[within] = flexed[first] + (flexed[last] - flexed[first]) * minimum_jerk(share)
         away[within] += np.interp(span, [first, f, last], [0, 1, 0]) * (np.sign(away[f]) * np.pi / 2 - away[within])
     return flexed, away
 
@@ -411,7 +411,7 @@ def _knee_turn(body: Array, side: str, sign: float, yaw: Array | float) -> Array
     """Return the degrees by which a knee points further out than the foot, which points 7 degrees out."""
     hip, knee, ankle = (point(body, f"{side}_{name}") for name in ("hip", "knee", "ankle"))
     axis = unit(ankle - hip)
-    out = np.radians(7.0) * sign + yaw
+    out = np.radians(TOES_OUT) * sign + yaw
     s, c = np.sin(out), np.cos(out)
     front = 0.1 - axis[:, 1]
     before = np.stack([s * front, axis[:, 0] * s + axis[:, 2] * c, c * front], -1)

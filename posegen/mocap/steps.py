@@ -12,7 +12,8 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.evaluation.body import point, true_intervals
-from posegen.mocap.pose_channels import Ground, on_ground
+from posegen.fields.field import minimum_jerk
+from posegen.mocap.pose_channels import TOES_OUT, Ground, on_ground
 from posegen.mocap.rest_pose import LEG
 from posegen.motion.feet.stances import FREE_PITCH, PIVOT
 from posegen.skeleton import BALL_BEFORE_ANKLE, HEEL_BEHIND_ANKLE, PROPORTIONS, sole_points
@@ -30,12 +31,10 @@ SHUFFLE = 0.1
 """Leg lengths that a foot rises and moves without a step."""
 TURNED = 20.0
 """Degrees that a foot turns in contact, or in a step, from which it pivots, or steps to turn."""
-TOES_OUT = 7.0
-"""Degrees that the feet of actions point further out than the body faces."""
 STEP_UP, CLEAR_UP = 0.11, 0.075
 """Leg lengths that the toes rise in a step, and from which they move on freely."""
-UPRIGHT = 0.9
-"""Share of its greatest height at which the pelvis of a body is that stands."""
+STANDING_HEIGHT = 0.9
+"""Share of its greatest height above which the pelvis of a body is that stands."""
 MOST_PITCH = 75.0
 FOLDING, FOLDED = 0.72, 0.5
 """Distances of ankle and hip in leg lengths below which a swinging foot gives way, and that it keeps (120 degrees of the knee).
@@ -118,7 +117,7 @@ def _stands(joints: Array, lies: Array) -> Array:
     Who sits or lies may have low ankles and toes that point up.
     """
     high = point(joints, "pelvis")[:, 1]
-    upright = high > UPRIGHT * high.max()
+    upright = high > STANDING_HEIGHT * high.max()
     return upright if lies.any() else np.ones(len(joints), bool)
 
 
@@ -198,7 +197,7 @@ def along_path(foot: FootTrack, number: int, ground: Ground, path: Ground) -> Fo
 
 
 _RISE = np.linspace(0, 1, 101)
-_RISEN = _RISE**3 * (10 - 15 * _RISE + 6 * _RISE**2)
+_RISEN = minimum_jerk(_RISE)
 """The rise by which a foot follows the body as its heel comes up; see :func:`posegen.motion.feet.stances.pivot_turn`."""
 
 
