@@ -80,6 +80,8 @@ class Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: Server
     protocol_version = "HTTP/1.1"
+    # The head and the content are two packets, and the second would wait 40 ms until the browser confirms the first.
+    disable_nagle_algorithm = True
     server_version, sys_version = "posegen", ""
     timeout = 60
 

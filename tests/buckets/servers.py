@@ -202,6 +202,7 @@ def _stop(process: subprocess.Popen[str]) -> None:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else a body waits 40 ms until the client confirms the head
     target: str
     log: Path
     faults: Faults
@@ -287,7 +288,9 @@ def _run_moto() -> None:
     import logging
 
     from moto.server import ThreadedMotoServer
+    from werkzeug.serving import WSGIRequestHandler
 
+    WSGIRequestHandler.disable_nagle_algorithm = True
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
     server.start()

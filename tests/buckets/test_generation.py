@@ -305,6 +305,7 @@ def test_a_server_that_cannot_replace_on_a_condition(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     proxy, path = Proxy(server.address, tmp_path / "log.txt", Faults(conditions=False)), bucket / "replaced"
+    monkeypatch.setattr("posegen.dataset.bucket.PAUSE_TO_NOTICE", 0.3)  # requests take milliseconds here
     try:
         monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.address)
         posegen.generate(config, samples=10, workers=1, out=path)

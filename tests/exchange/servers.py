@@ -29,6 +29,7 @@ COMMIT = "0" * 40
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     folder: Path
 
     def answer(self, code: int, content: object = b"", **headers: str) -> None:

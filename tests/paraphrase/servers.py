@@ -52,6 +52,7 @@ def serving(answering: Answering) -> Iterator[Received]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
 
         def log_message(self, format: str, *arguments: object) -> None:
             pass
