@@ -8,17 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from posegen.arrays import Array
+from posegen.dataset.bucket import AnyPath
+from posegen.dataset.layout import Header
 from posegen.dataset.splits import in_split
 from posegen.errors import UsageError
 from posegen.wording import did_you_mean, shown
-
-if TYPE_CHECKING:
-    from posegen.dataset.read import Dataset
 
 _POOLED = ("variant", "actor", "frame")
 
@@ -41,8 +40,20 @@ class Stats:
     count: Array
 
 
+class Readable(Protocol):
+    """What statistics need of a dataset."""
+
+    path: AnyPath
+    header: Header
+
+    def __len__(self) -> int: ...
+
+    def arrays(self, field: str, samples: slice) -> Array:
+        """Read a field of consecutive samples."""
+
+
 def compute_stats(
-    dataset: Dataset,
+    dataset: Readable,
     field: str = "joints",
     *,
     split: str | None = None,

@@ -286,7 +286,11 @@ class Action(StrictModel):
     @cached_property
     def performances(self) -> tuple[Action, ...]:
         """The action as written, then as performed by each strategy, then each of these in each stance that it allows."""
-        return (*self._plain, *(self._performed(f"stances.{s}", stance.applied(one), one) for _, one, s, stance in self._stood))
+        stood = (
+            self._performed(f"stances.{name}", stance.applied(one.pose, one.keys, one.lifts), one)
+            for _, one, name, stance in self._stood
+        )
+        return (*self._plain, *stood)
 
     @cached_property
     def weights(self) -> tuple[float, ...]:
@@ -295,6 +299,16 @@ class Action(StrictModel):
         stood = [plain[k] * stance.weight for k, _, _, stance in self._stood]
         left = [1.0 - sum(stance.weight for i, _, _, stance in self._stood if i == k) for k in range(len(plain))]
         return (*(weight * share for weight, share in zip(plain, left, strict=True)), *stood)
+
+    @property
+    def keys(self) -> dict[str, list[Key]]:
+        """The key poses of each stage."""
+        return {"enter": self.enter_keys, "cycle": self.cycle_keys, "exit": self.exit_keys}
+
+    @property
+    def moved(self) -> set[str]:
+        """The channels that it moves."""
+        return {*self.pose, *self.harmonics, *(channel for keys in self.keys.values() for key in keys for channel in key.pose)}
 
     @cached_property
     def _plain(self) -> tuple[Action, ...]:
@@ -310,7 +324,7 @@ class Action(StrictModel):
             (k, one, name, stance)
             for k, one in enumerate(self._plain)
             for name, stance in self.stances.items()
-            if stance.allows(one)
+            if stance.allows(one.moved, one.lifts)
         )
 
     def _performed(self, name: str, changes: Mapping[str, Any], action: Action) -> Action:
@@ -338,7 +352,7 @@ class Action(StrictModel):
         check_channels(list(self.harmonics))
         for channel, range_ in self.ranges.items():
             check_range(channel, range_.min, range_.max)
-        keys = bool(self.enter_keys or self.cycle_keys or self.exit_keys)
+        keys = any(self.keys.values())
         problems = {
             "a gait needs `gait` and `speed`": (self.support == "gait") != (self.gait is not None)
             or (self.gait is not None and self.speed is None),
@@ -362,12 +376,10 @@ class Action(StrictModel):
         for reason, wrong in problems.items():
             if wrong:
                 raise ValueError(reason)
-        stages = (*self.enter_keys, *self.cycle_keys, *self.exit_keys)
-        moved = {*self.pose, *self.harmonics, *(channel for key in stages for channel in key.pose)}
         for hand in ("near", "far"):
-            check_hand(hand, set(self.pose), moved)
+            check_hand(hand, set(self.pose), self.moved)
             if self.layered:
-                check_hand_of_layer(hand, moved, set(self.parts))
+                check_hand_of_layer(hand, self.moved, set(self.parts))
         if sum(stance.weight for stance in self.stances.values()) >= 1:
             raise ValueError("the weights of `stances` add up to less than 1")
         if len(self.performances) > MOST_PERFORMANCES:  # each must be consistent

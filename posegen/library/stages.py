@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from collections.abc import Mapping, Sequence, Set
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from posegen.library.channels import check_pose
 from posegen.validation import StrictModel
-
-if TYPE_CHECKING:
-    from posegen.library.schema import Action
 
 MOST_TRAVEL_KEYS = 40
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -24,7 +22,7 @@ class Key(StrictModel):
 
     `at` is the share of the stage's duration. Between keys a channel moves by minimum jerk. With `through`, it does not stop at
     this key. With `turns`, it does not rest where it turns back: it is slowed down and sped up at once, as in a squat. See
-    :class:`Action` for `offsets`.
+    :class:`posegen.library.schema.Action` for `offsets`.
     """
 
     at: Share
@@ -120,16 +118,22 @@ class Stance(StrictModel):
             raise ValueError("`out` is in the stage `enter` and `back` in `exit`, or both are in the cycle and `out` is first")
         return self
 
-    def allows(self, action: Action) -> bool:
-        """Return whether an action may be performed in this stance."""
-        stages = (action.enter_keys, action.cycle_keys, action.exit_keys)
-        moved = {*action.pose, *action.harmonics, *(channel for keys in stages for key in keys for channel in key.pose)}
+    def allows(self, moved: Set[str], lifts: Sequence[Lift]) -> bool:
+        """Return whether an action that moves these channels, and lifts its feet so, may be performed in this stance."""
         places = {f"{side}_foot_{axis}" for side in (self.out.foot, "both") for axis in ("forward", "aside", "up")}
-        lifted = {lift.foot for lift in action.lifts} | {lift.stage for lift in action.lifts}
+        lifted = {lift.foot for lift in lifts} | {lift.stage for lift in lifts}
         return not moved & places and not lifted & {self.out.foot, "both", "left", "right", self.out.stage, self.back.stage}
 
-    def applied(self, action: Action) -> dict[str, Any]:
-        """Return the fields of an action that differ when it is performed in this stance."""
+    def applied(self, pose: Mapping[str, float], keys: Mapping[str, Sequence[Key]], lifts: Sequence[Lift]) -> dict[str, Any]:
+        """Return the fields of an action that differ when it is performed in this stance.
+
+        Parameters
+        ----------
+        pose, lifts
+            Those of the action.
+        keys : mapping of str to sequence of Key
+            Of each of its stages.
+        """
         foot, side = self.out.foot, 1 if self.out.foot == "near" else -1
         stands: dict[str, float] = {f"{foot}_foot_forward": self.forward, f"{foot}_foot_aside": self.aside}
         pelvis: dict[str, float] = {"root_forward": self.forward / 2, "root_lateral": side * self.aside / 2}
@@ -140,22 +144,24 @@ class Stance(StrictModel):
             return {lifted: self.forward / 2} if pose.get(lifted) else {}
 
         first, last = (0.0, 1.0) if always else (self.out.end, self.back.begin)
-        keys = {stage: list(getattr(action, f"{stage}_keys")) for stage in ("enter", "cycle", "exit")}
-        keys["cycle"] = [
+        stood = {stage: list(each) for stage, each in keys.items()}
+        stood["cycle"] = [
             key.model_copy(update={"pose": _added(key.pose, pelvis | moved(key.pose))}) if first <= key.at <= last else key
             for key in keys["cycle"]
         ]
         home = dict.fromkeys(stands, 0.0)
-        free = {name: value for name, value in pelvis.items() if not any(name in key.pose for key in keys["cycle"])}
+        free = {name: value for name, value in pelvis.items() if not any(name in key.pose for key in stood["cycle"])}
         over = {"root_lateral": -side * _STEP_WEIGHT} if "root_lateral" in free else {}
         there = stands if always else stands | free
         for lift, begin, end in ((self.out, home | over, there), (self.back, there, home | dict.fromkeys(free, 0.0))):
             new = [Key(at=lift.begin, pose=begin), Key(at=lift.end, pose=end)]
-            keys[lift.stage] = sorted(keys[lift.stage] + new, key=lambda key: key.at)
-        pose = _added(action.pose | {name: action.pose.get(name, 0.0) for name in pelvis}, pelvis) | stands
-        changed: dict[str, Any] = {f"{stage}_keys": each for stage, each in keys.items() if each}
-        return changed | {"lifts": [*action.lifts, self.out, self.back]} | ({"pose": pose} if always else {})
+            stood[lift.stage] = sorted(stood[lift.stage] + new, key=lambda key: key.at)
+        changed: dict[str, Any] = {f"{stage}_keys": each for stage, each in stood.items() if each}
+        changed["lifts"] = [*lifts, self.out, self.back]
+        if always:
+            changed["pose"] = _added({**pose, **{name: pose.get(name, 0.0) for name in pelvis}}, pelvis) | stands
+        return changed
 
 
-def _added(pose: dict[str, float], more: dict[str, float]) -> dict[str, float]:
+def _added(pose: Mapping[str, float], more: dict[str, float]) -> dict[str, float]:
     return {name: value + more.get(name, 0.0) for name, value in pose.items()}

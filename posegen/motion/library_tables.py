@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -201,9 +202,8 @@ def _stacked(offsets: list[list[Array]]) -> Array:
 
 
 def _keys(action: Action, near: str, pose: Array, used: Array) -> list[tuple[int, float, int, Array, Array, list[Array]]]:
-    stages: tuple[list[Key], ...] = (action.enter_keys, action.cycle_keys, action.exit_keys)
     rows = []
-    for stage, keys in enumerate(stages):
+    for stage, keys in enumerate(action.keys.values()):
         if stage == CYCLE and keys and keys[-1].at < 1:
             keys = [*keys, Key(at=1.0, pose={})]
         for key in keys:
@@ -339,7 +339,7 @@ def _arms_hang(action: Action) -> bool:
 def _is_idle(action: Action) -> bool:
     """Return whether an action is a posture without a side, held on both feet, below which layers may be performed."""
     posture = action.support == "planted" and action.duration is not None and not (action.layered or action.sided)
-    return posture and bool(action.strategies) and not (action.enter_keys or action.cycle_keys or action.exit_keys)
+    return posture and bool(action.strategies) and not any(action.keys.values())
 
 
 @lru_cache(maxsize=8)
@@ -414,7 +414,7 @@ def _add_rows(lists: _Lists, a: int, action: Action, near: str) -> None:
     pose, used = _row(action.pose, near)
     firsts = lists.lengths()
     drawn = bool(action.offsets)
-    for key in (*action.enter_keys, *action.cycle_keys, *action.exit_keys):
+    for key in chain.from_iterable(action.keys.values()):
         used = used | _row(key.pose, near)[1]
         drawn = drawn or bool(key.offsets)
     performed = _series(action, near)
