@@ -21,14 +21,14 @@ from posegen.captions.segments import find_segments, segment_rows
 from posegen.checks.segments import check_segments, remove_false
 from posegen.checks.statements import check_statement, observe_actors
 from posegen.config.schema import Config
-from posegen.constants import AROUND, AVERAGE_LEG, PATHS, SHAPES, SPEED_BOUNDS
+from posegen.constants import AROUND, AVERAGE_LEG, PATHS, SHAPES, SPEED_BOUNDS, STANDING
 from posegen.errors import UsageError
 from posegen.library.load import Library, load_library
 from posegen.library.schema import Style
 from posegen.motion.engine import animate
 from posegen.planning.paths import path_seconds, path_speeds, split_paths
 from posegen.planning.population import persons
-from posegen.planning.repertoire import STANDING, repertoire, seconds_of
+from posegen.planning.repertoire import repertoire, seconds_of
 from posegen.planning.scenes import plan_scenes
 from posegen.planning.track import AFTER, BEFORE
 from posegen.randomness import Stream, uniform
@@ -46,7 +46,8 @@ _GROWN, _OLD = (18, 59), (60, 75)
 _CANDIDATES = 64
 _LAST, _SPARE = 0.6, 3.0
 """Seconds of standing that are shown at the end, and seconds that the scene continues after it."""
-_MOST_FRAMES = 10_000
+_FEWEST_FRAMES, _MOST_FRAMES = 10, 10_000
+"""Those of a config."""
 _SINGLE_STEPS = 1 << 24
 
 _GAIT_SECONDS, _RUN_SECONDS, _MOST_SECONDS, _BETWEEN = 4.0, 6.5, 5.0, 0.3
@@ -111,8 +112,11 @@ def compose(text: str, *, seed: int = 0, seconds: float | None = None, library: 
     Raises
     ------
     UsageError
-        If the text describes nothing that posegen can show, or something impossible.
+        If the text describes nothing that posegen can show, or something impossible, also in `seconds`.
     """
+    shortest, longest = _FEWEST_FRAMES / Config().fps, _MOST_FRAMES / Config().fps
+    if seconds is not None and not shortest <= seconds <= longest:
+        raise UsageError(f"seconds: ask for {shortest:g} to {longest:g} (got {seconds:g}), or leave --seconds out")
     library = load_library() if library is None else library
     parsed = parse_caption(text, library)
     notes = explain_unknown(parsed, library)
@@ -204,7 +208,7 @@ def _interaction_config(
         "variants": {"speed": None, "position": None, "scale": None, "mirror": False},
     }
     if seconds is not None:
-        keys["frames"] = max(round(seconds * Config().fps), 1)
+        keys["frames"] = round(seconds * Config().fps)
     return Config.model_validate(keys)
 
 
@@ -406,7 +410,7 @@ def _plan_script(script: Script, library: Library, fps: int, seed: int, seconds:
     timer = _Timer(library, style, float(leg_height(who)[0]), LEFT if who.left_handed[0] else RIGHT)
     parts = [timer.time_part(part) for part in script.parts]
     ends = not (parts[-1].stays or parts[-1].segment.number < 0)
-    parts, left = _fit_duration(parts, None if seconds is None else seconds - (_LAST if ends else 0.0))
+    parts, left = _fit_duration(parts, seconds, _LAST if ends else 0.0)
     base, over, length = _timeline(parts, library, left, ends)
     starts, stops, segments = zip(*base, *over, strict=True)
     frames = round(length * fps)
@@ -561,8 +565,10 @@ class _Timer:
         return {"slow": slow * _SLOWER, "normal": 0.5 * (slow + fast), "fast": fast * _FASTER[gait]}[word] * pace
 
 
-def _fit_duration(parts: list[_TimedPart], seconds: float | None) -> tuple[list[_TimedPart], float]:
+def _fit_duration(parts: list[_TimedPart], asked: float | None, behind: float) -> tuple[list[_TimedPart], float]:
     """Stretch or shorten the elastic parts to a duration; return them and the seconds that are left at the end.
+
+    They take `asked` seconds together with those `behind` them.
 
     Raises
     ------
@@ -570,12 +576,13 @@ def _fit_duration(parts: list[_TimedPart], seconds: float | None) -> tuple[list[
         If the actions take longer.
     """
     natural = sum(part.segment.seconds for part in parts)
-    if seconds is None or seconds == natural:
+    if asked is None or asked - behind == natural:
         return parts, 0.0
+    seconds = round(asked - behind, 6)
     least, most = sum(part.least for part in parts), sum(part.most for part in parts)
     if seconds < least:
-        msg = f"all of that takes at least {least + 0.05:.1f} seconds; ask for more than {seconds:g}, or leave --seconds out"
-        raise UsageError(msg)
+        more = np.ceil(round(10 * (least + behind), 6)) / 10
+        raise UsageError(f"all of that takes at least {more:.1f} seconds (got {asked:g}); ask for more, or leave --seconds out")
     if seconds < natural:
         share = (natural - seconds) / (natural - least)
         new = [part.segment.seconds - share * (part.segment.seconds - part.least) for part in parts]

@@ -29,6 +29,9 @@ RADIANS = 3.141592653589793 / 180.0
 DEGREES = 180.0 / 3.141592653589793
 """Degrees per radian."""
 
+STANDING = "stand"
+"""The action of who does nothing else, and below arm actions."""
+
 SPEEDS = ("", "slow", "normal", "fast")
 SHAPES = ("left_circle", "right_circle", "figure_eight", "zigzag", "back_and_forth", "left_diagonal", "right_diagonal")
 PATHS = ("", "straight", "left", "right", *SHAPES)

@@ -10,7 +10,7 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.config.schema import Config
-from posegen.constants import SHAPES
+from posegen.constants import SHAPES, STANDING
 from posegen.errors import UsageError
 from posegen.library.load import Library
 from posegen.library.schema import Action
@@ -18,7 +18,6 @@ from posegen.scene import BOTH, LEFT, NOTHING, RIGHT
 from posegen.skeleton import PARTS
 from posegen.wording import did_you_mean
 
-STANDING = "stand"
 """The idle action, over which arm actions are performed."""
 
 PICKING, PUTTING = "pick_up", "put_down"

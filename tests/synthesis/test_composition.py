@@ -103,6 +103,16 @@ def test_interactions() -> None:
 def test_too_short_is_refused() -> None:
     with pytest.raises(UsageError, match="takes at least"):
         compose("a person jumps four times, then sits down", seconds=3)
+    with pytest.raises(UsageError, match=r"takes at least 4\.6 seconds \(got 0\.5\); ask for more"):
+        compose("a person walks", seconds=0.5)
+    assert compose("a person walks", seconds=4.6).joints.shape[1] == 115
+
+
+@pytest.mark.parametrize("text", ["a person walks", "two people shake hands"])
+@pytest.mark.parametrize("seconds", [-1.0, 0.3, 400.1, float("nan")])
+def test_durations_that_no_config_has_are_refused(text: str, seconds: float) -> None:
+    with pytest.raises(UsageError, match=r"^seconds: ask for 0\.4 to 400 \(got "):
+        compose(text, seconds=seconds)
 
 
 def test_unknown_words_are_reported() -> None:
