@@ -50,8 +50,8 @@ from posegen.variants.variant import (
 
 Row = dict[str, Any]
 
-MAX_RESAMPLES = 5
-"""How often a sample is resampled, at most, after failed caption, limit or quota checks."""
+MAX_RESAMPLES, MAX_QUOTA_RESAMPLES = 5, 25
+"""How often a sample is resampled, at most, after failed checks of captions or limits, and where it does not meet its quota."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -126,8 +126,8 @@ def synthesize(config: Config, indices: ArrayLike) -> Batch:
     """Synthesize samples in memory.
 
     Each caption statement and joint limit is checked against the joints of every variant. A sample that fails is resampled, up
-    to :data:`MAX_RESAMPLES` times. Statements that still fail are removed from the captions and listed in the row's `dropped`
-    column, together with limits that are still violated.
+    to :data:`MAX_RESAMPLES` times, or :data:`MAX_QUOTA_RESAMPLES` if it does not meet its quota. Statements that still fail are
+    removed from the captions and listed in the row's `dropped` column, together with limits that are still violated.
 
     Parameters
     ----------
@@ -165,7 +165,8 @@ def synthesize(config: Config, indices: ArrayLike) -> Batch:
     attempts: list[_Attempt] = []
     plans: list[Scenes] = []
     again = np.arange(len(samples))
-    while not attempts or (len(again) and len(attempts) <= MAX_RESAMPLES):
+    most = MAX_RESAMPLES if config.quotas is None else MAX_QUOTA_RESAMPLES
+    while not attempts or (len(again) and len(attempts) <= most):
         own = {key: values[again] for key, values in parameters.items()}
         plans = plans or _plan_attempts(config, library, samples[again], len(attempts))
         made = _attempt(config, library, plans[0], again, own, len(attempts), motion)
@@ -201,7 +202,7 @@ class _Attempt:
 @stage("plan")
 def _plan_attempts(config: Config, library: Library, samples: Array, number: int) -> list[Scenes]:
     """Plan an attempt at samples, and the next one: for the few samples of a further attempt, that takes hardly longer."""
-    numbers = [number] if number in (0, MAX_RESAMPLES) else [number, number + 1]
+    numbers = [number] if number in (0, MAX_RESAMPLES, MAX_QUOTA_RESAMPLES) else [number, number + 1]
     planned = plan_scenes(config, library, np.tile(samples, len(numbers)), np.repeat(numbers, len(samples)))
     rows = np.arange(len(planned)).reshape(len(numbers), -1)
     return [planned] if len(numbers) == 1 else [planned.select(own) for own in rows]
@@ -212,7 +213,7 @@ def _attempt(
     config: Config, library: Library, planned: Scenes, rows: Array, parameters: Parameters, number: int, batch: Motion
 ) -> _Attempt:
     """Return one attempt at the samples `rows` of a batch, as `planned`, whose motion is written to `batch`."""
-    names, last = config.variants.names, number == MAX_RESAMPLES
+    names, last = config.variants.names, number >= MAX_RESAMPLES
     n, samples, variants = len(rows), planned.sample, enabled_variants(config)
     with stage("plan"):
         base = separate_actors(planned, library, config.fps)
@@ -252,6 +253,7 @@ def _attempt(
     if last:
         dropped = [row for failure in failures for row in failure.rows()]
         checked = remove_false(checked, library).add_dropped(dropped)
+        failed[:] = False  # from now on, only quotas are tried again
     if config.quotas is not None:
         asked = allot(config, library, samples)
         unmet = unmet_quotas(asked, checked, motion.joints[:, 0, 0], library, config.fps)

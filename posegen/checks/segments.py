@@ -196,8 +196,8 @@ def restore_parts(segments: list[list[Row]], dropped: list[Row], library: Librar
 def unmet_quotas(asked: Allotment, checked: CheckedSegments, joints: Array, library: Library, fps: int) -> Array:
     """Return which samples do not show what their quota asks for in the base variant.
 
-    They lack a true segment of the action with the side and within the speeds that are asked for, or the interaction of the
-    first two actors.
+    They lack a true segment in which the first actor performs the action with the side and within the speeds that are asked
+    for, or one in which either of the first two performs the interaction with the other.
 
     Parameters
     ----------
@@ -215,11 +215,11 @@ def unmet_quotas(asked: Allotment, checked: CheckedSegments, joints: Array, libr
     bool [n]
     """
     n, segments, owner = len(asked.action), checked.segments, checked.segments.owner
-    first = (owner % checked.actors == 0) & (owner < n * checked.actors) & (segments.change != BEGUN)
-    rows = np.flatnonzero(first & ~checked.false.any(axis=1))
+    whole = (owner < n * checked.actors) & (segments.change != BEGUN)
+    rows = np.flatnonzero(whole & ~checked.false.any(axis=1))
     sample = owner[rows] // checked.actors
     action, side, start, end = (column[rows] for column in (segments.action, segments.side, segments.start, segments.end))
-    shown = action == asked.action[sample]
+    shown = (owner[rows] % checked.actors == 0) & (action == asked.action[sample])
     shown &= (asked.side[sample] == BOTH) | (side == asked.side[sample])
     for i in np.flatnonzero(shown & (asked.fast[sample] > 0)).tolist():
         speed = _speed(joints[sample[i], start[i] : end[i], PELVIS], fps)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from posegen.config.schema import Population, Quota, Quotas, Story
+from posegen.constants import STANDING
 from posegen.library.load import Library
 from posegen.library.schema import Interaction
 from posegen.validation import Problem
 from posegen.wording import did_you_mean
 
-APPROACH_ACTIONS = ("stand", "walk", "turn", "wave")
+APPROACH_ACTIONS = (STANDING, "walk", "turn", "wave")
 """Actions of two actors before and after their interaction."""
 _Themes = tuple[dict[str, float], dict[str, float]]
 """Weights of all themes, and of those that are not capped."""
@@ -54,6 +55,8 @@ def quota_problems(quotas: Quotas, story: Story, population: Population, library
             if getattr(quota, name) is not None and _capped(quotas, name):
                 yield Problem(f"{key}.{name}", "is also capped under quotas.caps; ask for exact amounts, or for a cap")
     for number, cap in enumerate(quotas.caps):
+        if cap.action == STANDING:
+            yield Problem(f"quotas.caps[{number}].action", f"{STANDING!r} is between and under other actions; cap another one")
         exact = quotas.exact_within(cap)
         if exact > cap.samples:
             what = cap.action or cap.interaction or cap.theme

@@ -194,6 +194,26 @@ def test_meetings_can_be_asked_for_exactly() -> None:
     assert not all(partners)
 
 
+def test_every_interaction_is_met_exactly() -> None:
+    names = list(LIBRARY.interactions)
+    some = ["story.actors.max=2", "frames=300", f"quotas={{exact: [{{samples: 50, interactions: [{', '.join(names)}]}}]}}"]
+    found = posegen.synthesize(posegen.load_config("default", some), range(50 * len(names)))
+    rows = [row for row in found.rows if row["variant"] == "base"]
+    assert not [row for row in rows if any(entry["kind"] == "quota" for entry in row["dropped"])]
+    met: Counter[str] = Counter()
+    for row in rows:
+        with_partner = {
+            segment["action"]
+            for actor in row["actors"]
+            for segment in actor["segments"]
+            if any(statement["kind"] == "partner" for statement in segment["statements"])
+        }
+        met.update(name for name, each in LIBRARY.interactions.items() if with_partner & set(each.actions))
+        # Bodies that do not fit, or a caption that does not show, take further attempts; the interaction itself shows at once.
+    assert all(met[name] >= 50 for name in names), met
+    assert np.mean([row["attempt"] for row in rows]) < 0.6
+
+
 def test_who_may_not_walk_meets_nobody() -> None:
     options = [
         "story.actors={min: 2, max: 2}",
@@ -257,6 +277,7 @@ EXACT = "quotas.exact=[{%s}]"
             [EXACT % "samples: 4, interactions: [hug]", TWO, "quotas.samples=9", "quotas.caps=[{samples: 5, action: walk}]"],
             "'hug' may include 'walk', which is capped under quotas.caps",
         ),
+        (["quotas={samples: 9, caps: [{samples: 2, action: stand}]}"], "'stand' is between and under other actions"),
         (
             [EXACT % "samples: 4, interactions: [hug]", TWO, "quotas.caps=[{samples: 2, interaction: hug}]"],
             "quotas.caps[0].samples: is 2, and exact asks for 4 samples with 'hug'; raise it",
