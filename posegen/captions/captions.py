@@ -33,6 +33,7 @@ from posegen.captions.phrases import (
     join_phrases,
     named_theme,
     phrase_statements,
+    without_order,
     word_segments,
 )
 from posegen.captions.segments import Segments, Statement, make_statement, segment_facts, segment_keys
@@ -157,6 +158,7 @@ def _caption_of_one(wording: Wording, actors: list[Actor], theme: str, choice: l
         frames = grammar.sentences(kind, len(phrases) > 1)
         frame, named = frames[choice[TEMPLATE] % len(frames)]
         ordered = len(phrases) < 2 or kind != "short" or joining % 2 == 0 or frame.second >= 0
+        phrases = phrases if ordered else without_order(grammar, phrases)
         text = fill_frame(grammar, frame, phrases, joining >> 1 if ordered else None)
     if named:
         subjects = words["subjects"][who]
@@ -198,6 +200,7 @@ def _caption_of_several(wording: Wording, actors: list[Actor], theme: str, choic
     for actor, subject in zip(actors, subjects if pair else several["numbered"], strict=False):
         phrases = actor_phrases(wording, actor, actor.style if choice[WHO] % 3 == _STYLE_OF_ACTION else "", choice[JOINING])
         ordered = len(phrases) < 2 or kind != "short" or choice[JOINING] % 2 == 0
+        phrases = phrases if ordered else without_order(grammar, phrases)
         text = join_phrases(grammar, phrases, FINITE, choice[JOINING] >> 1 if ordered else None)
         if "{partner}" in text:
             # Only the first two actors interact.

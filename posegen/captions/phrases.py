@@ -139,11 +139,9 @@ def actor_phrases(wording: Wording, actor: Actor, style: str, pick: int) -> list
 
 def _continues(claims: Sequence[tuple[str, str]], before: Sequence[tuple[str, str]], inputs: CaptionInputs, row: int) -> bool:
     """Return whether an event is worded as the continuation of the same action, of which claims were made just `before`."""
-    if inputs.during[row] >= 0 or claims == before:
-        return bool(inputs.during[row] < 0)
-    # All of its claims were made before; a count is stated again.
-    repeats = all(claim in before for claim in claims) and not any(kind == "count" for kind, _ in before)
-    return repeats and bool(inputs.over[row] < 0)
+    if inputs.during[row] >= 0 or any(kind == "count" for kind, _ in before):
+        return False  # the count is that of one event
+    return claims == before or (all(claim in before for claim in claims) and bool(inputs.over[row] < 0))
 
 
 def fill_frame(grammar: Grammar, frame: Frame, phrases: Sequence[Phrase], offset: int | None) -> str:
@@ -169,6 +167,16 @@ def join_phrases(grammar: Grammar, phrases: Sequence[Phrase], form: int, offset:
             text += link + texts[own if own >= 0 else form] + after
             offset += 1
     return text
+
+
+def without_order(grammar: Grammar, phrases: list[Phrase]) -> list[Phrase]:
+    """Return phrases as they are listed without stating their order: those that state two actions last.
+
+    In "walking while waving and kicking", one would walk while kicking, too.
+    """
+    if any(texts in grammar.continues for texts, *_ in phrases):
+        return phrases
+    return sorted(phrases, key=lambda phrase: bool(phrase[1]))
 
 
 def _list_phrases(joining: Mapping[str, str], listed: Sequence[str]) -> str:

@@ -33,7 +33,7 @@ from posegen.wording import shown
 if TYPE_CHECKING:
     from posegen.library.load import Library
 
-CONTENT_VERSION = 17
+CONTENT_VERSION = 18
 """Changes whenever any sample of any config would differ."""
 
 NOT_IDENTITY = ("name", "samples", "workers", "story.library", "store")

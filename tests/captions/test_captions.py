@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from posegen.captions.captions import KINDS, write_captions
 from posegen.captions.grammar import CHOICES, grammar_of, verb_forms
+from posegen.captions.phrases import without_order
 from posegen.captions.segments import BEGUN, Facts, find_segments, segment_facts, segment_rows
 from posegen.config.schema import Config
 from posegen.constants import SHAPES
@@ -422,3 +424,36 @@ def test_no_two_actions_share_a_wording():
         own |= {verb for key in ("speed_verbs", "side_verbs") for kind in words.get(key, {}).values() for verb in kind}
         verbs.update({form for verb in own for form in verb_forms(verb, tuple(LIBRARY.words["forms"]))})
     assert [form for form, count in verbs.items() if count > 1] == []
+
+
+def test_phrases_of_two_actions_are_listed_last():
+    """In "walking while waving and kicking", one would walk while kicking, too."""
+    grammar = grammar_of(LIBRARY)
+    walk, kick, on = (
+        (("walks",), " while waving", 0, "walk", []),
+        (("kicks",), "", 1, "kick", []),
+        (grammar.continues[0], "", 2, "walk", []),
+    )
+    assert without_order(grammar, [walk, kick]) == [kick, walk]
+    assert without_order(grammar, [kick, walk]) == [kick, walk]
+    assert without_order(grammar, [walk, on, kick]) == [walk, on, kick]  # what goes on stays behind what it continues
+
+
+@pytest.mark.parametrize("action", ["jump", "wave", "squat"])
+def test_a_count_is_that_of_one_event(action):
+    """Two jumps, once each, are not described as jumping once."""
+    others = dict.fromkeys((name for name in LIBRARY.actions if name != action), 0.0)
+    themes = {name: 1.0 for name, theme in LIBRARY.themes.items() if action in theme.actions}
+    config = Config.model_validate({"story": {"actions": others, "themes": themes}})
+    scenes = plan_scenes(config, LIBRARY, np.arange(60))
+    segments = find_segments(scenes, LIBRARY, config.fps)
+    rows = segment_rows(scenes, LIBRARY, segments)
+    followed = 0
+    for captions, (own,) in zip(write_captions(scenes, LIBRARY, config, segments), rows, strict=True):
+        done = [k for k, row in enumerate(own) if row["action"] == action and row["repetitions"]]
+        for caption in captions:
+            claims = {(s["kind"], s["segment"]) for s in caption["statements"]}
+            counted = [other for one, other in pairwise(done) if ("count", one) in claims]
+            assert all(("action", other) in claims for other in counted), caption["text"]
+            followed += len(counted)
+    assert followed > 5

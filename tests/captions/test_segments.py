@@ -11,7 +11,7 @@ from posegen.captions.segments import BEGUN, NO_CHANGE, STARTS, STOPS, find_segm
 from posegen.config.schema import Config
 from posegen.constants import DIRECTIONS, PATHS, SPEEDS
 from posegen.library.load import load_library
-from posegen.planning.repertoire import repertoire
+from posegen.planning.repertoire import RUN, WALK, repertoire
 from posegen.planning.scenes import plan_scenes
 from posegen.scene import CONTINUED, LEFT, NOTHING, RIGHT, Scenes, empty_scenes
 from posegen.variants.variant import draw_parameters
@@ -55,6 +55,16 @@ def test_a_path_is_one_segment():
     segments = find_segments(scenes, LIBRARY, 25)
     assert (segments.start.tolist(), segments.end.tolist(), segments.path.tolist()) == ([0], [200], [eight])
     assert find_segments(replace(scenes, length=scenes.length - 50), LIBRARY, 25).path.tolist() == [0]
+
+
+def test_a_walk_that_goes_on_does_not_begin_again():
+    walk, jump = {"action": "walk", "speed": 1.2}, {"action": "jump", "repetitions": 1}
+    segments = find_segments(one(8.4, walk | {"end": 8.0}, walk | {"start": 8.0, "end": 12.0}), LIBRARY, 25)
+    assert (segments.change.tolist(), segments.end.tolist(), segments.complete.tolist()) == ([NO_CHANGE], [200], [True])
+    begun = find_segments(one(8.6, walk | {"end": 8.0}, jump | {"start": 8.0, "end": 10.0}), LIBRARY, 25)
+    assert begun.change.tolist() == [NO_CHANGE, BEGUN]
+    again = find_segments(one(4.6, jump | {"end": 4.0}, jump | {"start": 4.0, "end": 6.0}), LIBRARY, 25)
+    assert again.change.tolist() == [NO_CHANGE, BEGUN]  # another jump
 
 
 def test_a_walk_is_visible_from_its_second_step_on():
@@ -132,13 +142,18 @@ def test_the_last_segment_is_complete_if_none_begins_after_it():
 
 
 def test_complete_and_incomplete_actors():
-    facts = find_segments(SCENES, LIBRARY, 25)
+    facts, joined = find_segments(SCENES, LIBRARY, 25), join_paths(SCENES).action
     lasting, most = SCENES.length / 25, SCENES.action.shape[1]
     for i, a in np.ndindex(SCENES.action.shape[:2]):
-        begun = [SCENES.start[i, a, k] for k in np.flatnonzero(join_paths(SCENES).action[i, a] != NOTHING)]
+        begun = [SCENES.start[i, a, k] for k in np.flatnonzero(joined[i, a] != NOTHING)]
         first, last = facts.bounds[i * most + a], facts.bounds[i * most + a + 1]
         frame = max(facts.start[first:last], default=-1)
-        hidden = [x for x in begun if x < lasting[i] and np.ceil(x * 25 - 1e-3) > frame]
+        going_on = {
+            SCENES.start[i, a, k]
+            for k in range(1, joined.shape[2])
+            if joined[i, a, k] == joined[i, a, k - 1] != NOTHING and KNOWN.gait[joined[i, a, k]] in (WALK, RUN)
+        }
+        hidden = [x for x in begun if x < lasting[i] and np.ceil(x * 25 - 1e-3) > frame and x not in going_on]
         assert facts.complete[i * most + a] == (not hidden), (i, a)
 
 
