@@ -410,7 +410,13 @@ def _plan_script(script: Script, library: Library, fps: int, seed: int, seconds:
     timer = _Timer(library, style, float(leg_height(who)[0]), LEFT if who.left_handed[0] else RIGHT)
     parts = [timer.time_part(part) for part in script.parts]
     ends = not (parts[-1].stays or parts[-1].segment.number < 0)
-    parts, left = _fit_duration(parts, seconds, _LAST if ends else 0.0)
+    behind = _LAST if ends else 0.0
+    while seconds is not None and sum(part.least for part in parts) + behind > seconds:
+        timer = replace(timer, fewer=timer.fewer + 1)
+        before, parts = parts, [timer.time_part(part) for part in script.parts]
+        if parts == before:
+            break
+    parts, left = _fit_duration(parts, seconds, behind)
     base, over, length = _timeline(parts, library, left, ends)
     starts, stops, segments = zip(*base, *over, strict=True)
     frames = round(length * fps)
@@ -494,12 +500,15 @@ class _Timer:
         Metres; longer legs are faster.
     side : int
         LEFT or RIGHT: the side of everything whose side is not stated.
+    fewer : int
+        Repetitions fewer than usual, where their number is not stated.
     """
 
     library: Library
     style: Style
     leg: float
     side: int
+    fewer: int = 0
 
     def time_part(self, part: Part) -> _TimedPart:
         """Time one part."""
@@ -521,7 +530,8 @@ class _Timer:
         action, tempo, turn, repetitions = self.library.action(part.action), self.style.tempo, self._turn(part), 0
         shortest, longest = seconds_of(action)
         if action.repetitions is not None:
-            repetitions = int(part.asked.get("count", sum(action.repetitions) // 2))
+            usual = max(sum(action.repetitions) // 2 - self.fewer, 1)
+            repetitions = int(part.asked.get("count", usual))
             seconds = (action.enter + action.exit + repetitions * action.cycle) / tempo
         elif action.gait == "step":
             seconds = max(abs(turn) / (_TURN_RATE * tempo), shortest)

@@ -116,7 +116,7 @@ class _Parser:
             if words[at] in _SENTENCE_ENDS and length <= 1:
                 self._assign_details()
                 self._expect_verb("then")
-            elif not self._take(meanings, span) and words[at][0].isalnum():
+            elif not self._take(meanings, span) and any(map(str.isalnum, words[at])):
                 self.unknown.append(span)
             at += max(length, 1)
         self._assign_details()

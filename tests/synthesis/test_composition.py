@@ -108,11 +108,24 @@ def test_too_short_is_refused() -> None:
     assert compose("a person walks", seconds=4.6).joints.shape[1] == 115
 
 
+def test_what_is_not_counted_is_done_as_often_as_there_is_time() -> None:
+    for seconds in (3.2, 4.0, 5.4, 8.0):
+        made = compose("a person waves", seconds=seconds)
+        assert made.joints.shape[1] == round(25 * seconds)
+        assert made.notes == ()
+    with pytest.raises(UsageError, match=r"takes at least [5-9]"):
+        compose("a person waves five times", seconds=4)
+
+
 @pytest.mark.parametrize("text", ["a person walks", "two people shake hands"])
 @pytest.mark.parametrize("seconds", [-1.0, 0.3, 400.1, float("nan")])
 def test_durations_that_no_config_has_are_refused(text: str, seconds: float) -> None:
     with pytest.raises(UsageError, match=r"^seconds: ask for 0\.4 to 400 \(got "):
         compose(text, seconds=seconds)
+
+
+def test_numbers_that_mean_nothing_are_reported() -> None:
+    assert compose("a person jumps -3 times").not_understood == ("-3 times",)
 
 
 def test_unknown_words_are_reported() -> None:
