@@ -5,6 +5,9 @@ A constant of a single module is defined there.
 
 from __future__ import annotations
 
+FRAME_SLACK = 1e-3
+"""Frames by which a time may be later than the frame in which it counts: times in float32 are not exact."""
+
 MAX_SEED = 2**63 - 1
 """The largest seed: every format stores seeds in 64 bits."""
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.bodies import hip_height
-from posegen.constants import AROUND, AVERAGE_LEG, DEGREES, SPEED_BOUNDS
+from posegen.constants import AROUND, AVERAGE_LEG, DEGREES, FRAME_SLACK, SPEED_BOUNDS
 from posegen.library.load import Library
 from posegen.planning.repertoire import NO_GAIT, RUN, STEP, WALK, Repertoire, parts_of, repertoire
 from posegen.scene import BOTH, CONTINUED, LEFT, NOTHING, RIGHT, UNUSED, Scenes
@@ -28,12 +28,11 @@ _CURVE = 35.0
 _MIN_GAIT_SECONDS, _MIN_GAIT_LEGS, _WALKING_SPEED = 1.0, 1.3, 0.7
 """Seconds of a visible gait, and leg lengths that it must cover. Gaits slower than this speed in m/s must cover less."""
 _MIN_STAND, _MIN_HOLD, _MIN_SEATED = 1.0, 0.4, 0.3
-_BEGUN = 0.25
+_BEGUN, _SLACK = 0.25, 1e-3
 _MIN_BEGUN = 0.3
 """Seconds after which an action that the end of the clip cuts is described as begun."""
 NO_CHANGE, BEGUN, STARTS, STOPS = range(4)
 """Values of :attr:`Segments.change`."""
-_SLACK = 1e-3
 MOST_SEGMENTS = 1 << 12
 """Exclusive upper bound of the number of segments of an actor."""
 
@@ -146,8 +145,8 @@ def find_segments(scenes: Scenes, library: Library, fps: int) -> Segments:
         "action": scenes.action,
         "planned": np.cumsum(scenes.action != NOTHING, axis=2) - 1,
         "layered": scenes.layered,
-        "start": np.ceil(start * fps - _SLACK).astype(np.int64),
-        "end": np.ceil(np.minimum(end, shown) * fps - _SLACK).astype(np.int64),
+        "start": np.ceil(start * fps - FRAME_SLACK).astype(np.int64),
+        "end": np.ceil(np.minimum(end, shown) * fps - FRAME_SLACK).astype(np.int64),
         "side": np.where(actions.sided[scenes.action], scenes.side, BOTH),
         "change": np.where(begun, BEGUN, change),
         "speed": scenes.speed,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posegen.constants import ABSENT_ACTION, ABSENT_CONTACT, GRAVITY
+from posegen.constants import ABSENT_ACTION, ABSENT_CONTACT, FRAME_SLACK, GRAVITY
 from posegen.kernels import Array, Scalar, kernel
 from posegen.library.load import Library
 from posegen.motion import rows, trunk
@@ -255,8 +255,8 @@ def write_segments(role: Role, actions: ActionTables, draws: Array, clock: Clock
     frames, step, stored = len(action), clock.step, Clock(0.0, clock.step, 0, clock.frames)
     for k in range(len(role.segments)):
         segment = role.segments[k]
-        f0 = max(0, int(np.ceil(segment.shown_start / step - 1e-6)))
-        f1 = min(frames, int(np.ceil(segment.shown_end / step - 1e-6)))
+        f0 = max(0, int(np.ceil(segment.shown_start / step - FRAME_SLACK)))
+        f1 = min(frames, int(np.ceil(segment.shown_end / step - FRAME_SLACK)))
         for p in range(action.shape[1]):
             if actions.parts[segment.kind, p] or k < role.base:
                 action[f0:f1, p] = segment.action
