@@ -29,7 +29,7 @@ from posegen.scene import BOTH, LEFT, NOTHING, RIGHT, Persons
 SEARCHED_PERSONS = 100_000
 """Number of persons among which the persons of a quota are searched, to bound the time."""
 _TRIED, _LEAST_FITTING = 300, 0.3
-"""Number of tested actors, and the smallest share of pairs whose bodies fit. With less, five attempts may find none."""
+"""Number of tested actors, and the smallest share of pairs whose bodies fit. With less, many samples need several attempts."""
 _SIDES = {None: BOTH, "left": LEFT, "right": RIGHT}
 
 
