@@ -1,4 +1,4 @@
-"""Warnings about a trained model: results within chance, and too few samples to select the weights by.
+"""Warnings about a trained model: results within chance, and splits with too few samples or categories.
 
 What the data themselves call for, such as small batches, is the matter of :mod:`posegen.training.setup`.
 """
@@ -8,6 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+import numpy as np
+
+from posegen.arrays import Array
 from posegen.training.task import Task
 
 _ENOUGH_SAMPLES = 100
@@ -16,6 +19,7 @@ _ERRORS = 2
 """Standard errors within which a share equals that of chance."""
 _LEAST_SKILL = 0.05
 """Least share of the error of chance that a model removes. Only shares of right answers have a standard error."""
+_MOST_NAMED = 5
 
 
 def validation_warning(samples: int, unit: str) -> str | None:
@@ -67,3 +71,30 @@ def chance_warning(task: Task, measures: Mapping[str, float], samples: int) -> s
             f"and {chance:.3f} with that of another clip. {hint}"
         )
     return f"warning: {task.monitor} is {value:.3f}, and {chance:.3f} by chance: the difference may be chance. {hint}"
+
+
+def category_warning(categories: Array, splits: Mapping[str, Array]) -> str | None:
+    """Return a warning that names the categories that a split lacks.
+
+    Parameters
+    ----------
+    categories : str [sample]
+        Category of each sample.
+    splits : dict of str to int64 [n]
+        Samples of each split.
+
+    Examples
+    --------
+    >>> category_warning(np.array(["a", "b", "a"]), {"test": np.array([0]), "training": np.array([1, 2])})
+    'warning: the test split lacks b, so the measures do not cover all categories. Add data of these, or merge rare categories'
+    """
+    lacking = []
+    for split, samples in splits.items():
+        absent = np.setdiff1d(categories, categories[samples]).tolist()
+        if absent:
+            more = f" and {len(absent) - _MOST_NAMED:,} more" if len(absent) > _MOST_NAMED else ""
+            lacking.append(f"the {split} split lacks {', '.join(absent[:_MOST_NAMED])}{more}")
+    if not lacking:
+        return None
+    hint = "Add data of these, or merge rare categories"
+    return f"warning: {'; '.join(lacking)}, so the measures do not cover all categories. {hint}"

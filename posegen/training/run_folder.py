@@ -18,6 +18,7 @@ that each of them refers to. A damaged checkpoint is skipped in favour of the on
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -222,6 +223,12 @@ def _steps(run: Path) -> list[int]:
     return sorted(int(match[1]) for match in names if match)
 
 
-def format_measure(value: float) -> str:
-    """Return counts as whole numbers, shares and errors with three decimals."""
+def format_measure(value: float | None) -> str:
+    """Return counts as whole numbers, shares and errors with three decimals, and None or NaN as undefined.
+
+    >>> [format_measure(value) for value in (1200.0, 0.5, float("nan"))]
+    ['1,200', '0.500', 'undefined']
+    """
+    if value is None or math.isnan(value):
+        return "undefined"
     return f"{value:,.0f}" if value > 1 and float(value).is_integer() else f"{value:.3f}"

@@ -79,6 +79,8 @@ class TrainingData:
         The dataset, if it is one.
     groups : int64 [sample], or None
         Group of each of a user's own clips. Splits separate groups.
+    categories : str [sample], or None
+        Category of each of a user's own rows or clips, where categories are predicted. Splits have some of each.
     captions : Captions, FreshCaptions or None
         For tasks that take embedded captions.
     by_identity : Settings or None
@@ -99,6 +101,7 @@ class TrainingData:
     origin: Origin
     dataset: Dataset | None = None
     groups: Array | None = None
+    categories: Array | None = None
     captions: Captions | FreshCaptions | None = None
     by_identity: Settings | None = None
     caption_sampler: CaptionSampler | None = None
@@ -180,7 +183,7 @@ class TrainingData:
 
     def _samples_in(self, split: str) -> Array:
         if self.groups is not None:
-            return split_groups(self.groups, self.seed)[split]
+            return split_groups(self.groups, self.seed, self.categories)[split]
         limited = self.dataset is None and split != "training"
         return in_split(self.seed, np.arange(min(self.samples, _EVALUATED_SAMPLES) if limited else self.samples), split)
 
@@ -304,7 +307,7 @@ class Setup:
         return f"adapters: {trained:,} of {total:,} weights are trained ({share:.0f} %), {size} in {ADAPTER}"
 
 
-def split_groups(groups: Array, seed: int) -> dict[str, Array]:
+def split_groups(groups: Array, seed: int, categories: Array | None = None) -> dict[str, Array]:
     """Divide a user's own data into splits; equal groups share a split.
 
     Parameters
@@ -312,6 +315,8 @@ def split_groups(groups: Array, seed: int) -> dict[str, Array]:
     groups : int64 [sample]
         Group of each sample, from 0.
     seed : int
+    categories : str [sample], optional
+        Category of each sample. Each split gets a group of every category that occurs in three groups or more.
 
     Returns
     -------
@@ -324,6 +329,11 @@ def split_groups(groups: Array, seed: int) -> dict[str, Array]:
     >>> {split: len(samples) for split, samples in split_groups(np.arange(30), 0).items()}
     {'test': 6, 'validation': 6, 'training': 18}
     """
+    splits = _split_groups(groups, seed)
+    return splits if categories is None else _spread_categories(splits, groups, categories, seed)
+
+
+def _split_groups(groups: Array, seed: int) -> dict[str, Array]:
     numbers = np.unique(groups)
     splits = {split: np.flatnonzero(np.isin(groups, in_split(seed, numbers, split))) for split in SPLITS}
     if min(len(splits[split]) for split in ("validation", "test")) >= FEWEST_EVALUATED:
@@ -338,7 +348,33 @@ def split_groups(groups: Array, seed: int) -> dict[str, Array]:
     return {split: np.flatnonzero(np.isin(groups, own[split])) for split in SPLITS}
 
 
-def _small_data_notes(name: str, groups: Array, seed: int, batch: int, kind: str) -> tuple[str, ...]:
+def _spread_categories(splits: dict[str, Array], groups: Array, categories: Array, seed: int) -> dict[str, Array]:
+    """Return splits of which none lacks a category of three groups or more: as few groups as possible are moved."""
+    numbers, group = np.unique(groups, return_inverse=True)
+    names, category = np.unique(categories, return_inverse=True)
+    place = np.empty(len(numbers), np.int64)
+    for i, split in enumerate(SPLITS):
+        place[group[splits[split]]] = i
+    group_of, category_of = np.divmod(np.unique(group * len(names) + category), len(names))
+    counts = np.zeros((len(SPLITS), len(names)), np.int64)
+    np.add.at(counts, (place[group_of], category_of), 1)
+    drawn, is_common = uniform(seed, numbers, Stream.SPLIT, 1)[:, 0], counts.sum(axis=0) >= len(SPLITS)
+    for one in np.flatnonzero(is_common & (counts == 0).any(axis=0)).tolist():
+        members = group_of[category_of == one]
+        members = members[np.argsort(drawn[members], kind="stable")]
+        for lacking in np.flatnonzero(counts[:, one] == 0).tolist():
+            # The split with most groups of the category gives one, unless it then lacks another category of that group.
+            for number in members[np.argsort(-counts[place[members], one], kind="stable")].tolist():
+                own = category_of[group_of == number]
+                if (counts[place[number], own[is_common[own]]] > 1).all():
+                    counts[place[number], own] -= 1
+                    counts[lacking, own] += 1
+                    place[number] = lacking
+                    break
+    return {split: np.flatnonzero(place[group] == i) for i, split in enumerate(SPLITS)}
+
+
+def _small_data_notes(name: str, splits: Mapping[str, Array], groups: Array, batch: int, kind: str) -> tuple[str, ...]:
     """Return warnings about a user's data that are too few for the usual splits or batches.
 
     Raises
@@ -346,7 +382,6 @@ def _small_data_notes(name: str, groups: Array, seed: int, batch: int, kind: str
     UsageError
         If a split would have no sample.
     """
-    splits = split_groups(groups, seed)
     if not all(len(samples) for samples in splits.values()):
         problem = f"has {len(np.unique(groups))} groups of {kind}, and each of the three splits needs one"
         raise UsageError(f"{name}: {problem}. Add {kind}, or another table.group")
@@ -406,8 +441,9 @@ def _fit_to_few(setup: Setup) -> Setup:
     data, settings = setup.data, setup.settings
     assert data.groups is not None, "checked by open_setup"
     if not setup.task.by_identity:
-        notes = _small_data_notes(data.name, data.groups, data.seed, settings.batch, "clips")
-        most = len(split_groups(data.groups, data.seed)["training"])
+        splits = split_groups(data.groups, data.seed, data.categories)
+        notes = _small_data_notes(data.name, splits, data.groups, settings.batch, "clips")
+        most = len(splits["training"])
     else:
         most = data.source(setup.task.recipes, "training").samples // settings.identity.clips * settings.identity.clips
         notes = ()
@@ -428,12 +464,17 @@ def _open_labelled(request: Request) -> Setup:
     if settings.machine.checkpointing:
         raise UsageError("a model of a table has no blocks whose activations could be recomputed. Remove machine.checkpointing")
     rows = read_labelled_rows(path, settings.table, settings.data.samples)
-    groups = rows.arrays["groups"]
-    notes = (*rows.notes, *_small_data_notes(str(path), groups, 0, settings.batch, "rows"))
-    training = split_groups(groups, 0)["training"]
+    groups, categories = rows.arrays["groups"], None
+    if rows.categories:
+        categories = np.array(rows.categories)[rows.arrays["label"].astype(np.int64)]
+    splits = split_groups(groups, 0, categories)
+    notes = (*rows.notes, *_small_data_notes(str(path), splits, groups, settings.batch, "rows"))
+    training = splits["training"]
     columns = rows.fitted(training)
     view = View(0, FOLDER_FPS, 1, (), answers=rows.categories, columns=columns)
-    data = TrainingData(str(path), rows.identity, 0, len(rows), view, rows.origin(columns), groups=groups, notes=notes)
+    data = TrainingData(
+        str(path), rows.identity, 0, len(rows), view, rows.origin(columns), groups=groups, categories=categories, notes=notes
+    )
     settings = settings.model_copy(update={"batch": min(settings.batch, len(training))})
     return Setup(task.labelled(view), data, settings, None)
 
@@ -452,8 +493,10 @@ def _open_data(request: Request, *, by_subject: bool, by_label: bool) -> Trainin
     clips = read_own_clips(path, model_view.fps * model_view.stride, by_subject=by_subject, label=label)
     frames = -(-max(len(clip) for clip in clips.joints) // model_view.stride)
     view = View(frames, model_view.fps, model_view.stride, tuple(sorted(set(clips.words))))
-    samples, groups = len(clips.words), clips.groups
-    data = TrainingData(str(path), clips.identity, 0, samples, view, clips.origin(), groups=groups, notes=clips.notes)
+    data = TrainingData(
+        str(path), clips.identity, 0, len(clips.words), view, clips.origin(), groups=clips.groups,
+        categories=None if by_subject else np.array(clips.words), notes=clips.notes,
+    )  # fmt: skip
     if by_label:
         return _with_label(data, clips, settings.table)
     if not by_subject:
@@ -475,7 +518,7 @@ def _with_label(data: TrainingData, clips: OwnClips, table: Table) -> TrainingDa
     target = (label if categories else encode_label(label, columns)).astype(np.float32)
     labelled = replace(clips, arrays={"target": target, "inputs": np.arange(len(label))})
     view = replace(data.view, actions=(), answers=categories, columns=columns)
-    return replace(data, view=view, origin=labelled.origin())
+    return replace(data, view=view, origin=labelled.origin(), categories=data.categories if categories else None)
 
 
 def _with_tokens(task: Task, data: TrainingData, settings: Settings) -> tuple[Task, TrainingData]:

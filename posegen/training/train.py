@@ -24,7 +24,7 @@ from posegen.errors import UsageError
 from posegen.machine import PeakMemory
 from posegen.plugins import require_extra
 from posegen.progress import Progress
-from posegen.training.cautions import chance_warning, validation_warning
+from posegen.training.cautions import category_warning, chance_warning, validation_warning
 from posegen.training.cluster import member
 from posegen.training.data.captions import Captions
 from posegen.training.data.feature_cache import features_folder
@@ -33,7 +33,7 @@ from posegen.training.hardware import Choices, Reason, check_machine, choose_for
 from posegen.training.report import write_report
 from posegen.training.run_folder import RESULT, RUN, RunProgress, read_checkpoint, read_document, write_document
 from posegen.training.settings import NOT_CONTENT, Settings
-from posegen.training.setup import Request, Setup, open_setup
+from posegen.training.setup import Request, Setup, open_setup, split_groups
 from posegen.training.task import Tally
 from posegen.training.trained_models import evaluate_model, save_model
 
@@ -318,8 +318,8 @@ def _finish(
     if task.save_extras is not None:
         task.save_extras(model, run)
     tested = data.source(task.recipes, "test").samples
-    found = (_validation_warning(setup), chance_warning(task, measures, min(tested, _MOST_TESTED)))
-    warnings = [warning for warning in found if warning is not None]
+    chance = chance_warning(task, measures, min(tested, _MOST_TESTED))
+    warnings = [*_split_warnings(setup), *([] if chance is None else [chance])]
     result = {
         "task": task.name,
         "steps": progress.step,
@@ -344,13 +344,18 @@ def _finish(
     return measures, warnings
 
 
-def _validation_warning(setup: Setup) -> str | None:
-    """Return a warning if the validation split is too small. Of a user's own data the setup warns."""
-    if setup.data.groups is not None:
-        return None
-    samples = setup.data.source(setup.task.recipes, "validation").samples
-    checked = min(samples, setup.settings.checks.clips)
-    return validation_warning(checked, "clips" if setup.task.by_identity else "samples")
+def _split_warnings(setup: Setup) -> list[str]:
+    """Return warnings about splits: categories that one lacks, and a small validation split of a dataset."""
+    data = setup.data
+    if data.groups is None:
+        samples = data.source(setup.task.recipes, "validation").samples
+        checked = min(samples, setup.settings.checks.clips)
+        warning = validation_warning(checked, "clips" if setup.task.by_identity else "samples")
+    elif data.categories is not None:
+        warning = category_warning(data.categories, split_groups(data.groups, data.seed, data.categories))
+    else:
+        warning = None
+    return [] if warning is None else [warning]
 
 
 def _prepare(setup: Setup, progress: Progress) -> None:
@@ -373,8 +378,7 @@ def _choose(
     from posegen.training.pilot import estimate_run
 
     begin = time.perf_counter()
-    warning = _validation_warning(setup)
-    if warning is not None:
+    for warning in _split_warnings(setup):
         progress.log(warning)
     choices, reasons = choose_for_run(setup)
     session = Session(run, request, setup, 0, setup.settings.steps, choices)

@@ -20,6 +20,7 @@ from posegen.dataset.splits import SPLITS
 from posegen.embedding.own_texts import embed_texts
 from posegen.errors import UsageError
 from posegen.training.data.columns import Columns
+from posegen.training.data.features import View
 from posegen.training.data.tables import decode_label, encode_label, read_labelled_rows, row_arrays
 from posegen.training.measures import repeated_errors
 from posegen.training.model_formats import export_model
@@ -27,6 +28,7 @@ from posegen.training.models.rows import RowModel
 from posegen.training.predictions import predict_table
 from posegen.training.settings import Model, Table, load_settings
 from posegen.training.setup import FEWEST_EVALUATED, Request, split_groups
+from posegen.training.tasks.labels import CATEGORY, label_task
 from posegen.training.train import Result, train
 from posegen.training.trained_models import load_model
 from tests.training import tiny
@@ -312,3 +314,45 @@ def test_embedded_pairs_of_texts_are_read(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has no column one_vector, other_vector, which the model reads"):
         predict_table(tmp_path / "run", tmp_path / "pairs.csv", tmp_path / "out.parquet")
     assert predict_table(tmp_path / "run", tmp_path / "pairs.parquet", tmp_path / "out.parquet") == 300
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 6)), min_size=9, max_size=300), st.integers(0, 5))
+def test_a_group_with_several_categories_is_in_one_split(rows: list[tuple[int, int]], seed: int) -> None:
+    groups, categories = (np.array(each) for each in zip(*rows, strict=True))
+    splits = split_groups(groups, seed, categories.astype(str))
+    assert sorted(np.concatenate(list(splits.values())).tolist()) == list(range(len(groups)))
+    assert sum(len(np.unique(groups[own])) for own in splits.values()) == len(np.unique(groups))
+
+
+@given(st.lists(st.integers(0, 8), min_size=9, max_size=300), st.integers(0, 5))
+def test_each_split_has_each_category(labels: list[int], seed: int) -> None:
+    categories, groups = np.array(labels).astype(str), np.arange(len(labels))
+    splits = split_groups(groups, seed, categories)
+    names, counts = np.unique(categories, return_counts=True)
+    for own in splits.values():
+        assert set(names[counts >= 3].tolist()) <= set(categories[own].tolist())
+    usual = split_groups(groups, seed)
+    if all(set(categories[own].tolist()) == set(names.tolist()) for own in usual.values()):
+        assert {split: own.tolist() for split, own in splits.items()} == {split: own.tolist() for split, own in usual.items()}
+
+
+def test_chance_counts_the_categories_that_are_tested() -> None:
+    view = View(0, 25, 1, (), answers=("a", "b", "c"), columns=Columns("y", ("text",)))
+    tally = label_task("text", CATEGORY).tally(view)
+    tally.add(torch.eye(3)[[0, 0, 0, 0]], {"target": torch.tensor([0.0, 0, 2, 2])})
+    measures = tally.measures()
+    assert (measures["balanced_accuracy"], measures["chance"]) == (0.5, 0.5)
+
+
+@pytest.mark.slow
+def test_categories_that_are_too_rare_to_test_are_reported(tmp_path: Path) -> None:
+    kinds = ["often"] * 80 + ["rare"] * 3 + ["once"]
+    path = write_table(tmp_path / "own.parquet", text=[f"{kind} {i}" for i, kind in enumerate(kinds)], kind=kinds)
+    recorder = tiny.Recorder()
+    result = learn(path, "kind", tmp_path / "run", "steps=10", progress=recorder)
+    warnings = json.loads((tmp_path / "run" / "result.json").read_bytes())["warnings"]
+    (warning,) = (each for each in warnings if "lacks" in each)
+    assert warning in recorder.said
+    assert "once" in warning
+    assert "rare" not in warning.partition(",")[0]
+    assert result.measures["chance"] in (1 / 2, 1 / 3)

@@ -7,6 +7,7 @@ A session that runs out of memory continues with smaller micro-batches. The step
 from __future__ import annotations
 
 import copy
+import math
 import os
 import time
 from collections import deque
@@ -48,7 +49,7 @@ from posegen.training.loop.learner import (
     run_steps,
 )
 from posegen.training.loop.processes import other_processes
-from posegen.training.run_folder import RunProgress, latest_checkpoint, remove_old_checkpoints, write_checkpoint
+from posegen.training.run_folder import RunProgress, format_measure, latest_checkpoint, remove_old_checkpoints, write_checkpoint
 from posegen.training.settings import Settings, learning_rate
 from posegen.training.task import Task
 from posegen.training.trained_models import evaluate_model
@@ -408,14 +409,19 @@ class _SessionCallback(TimedCallback):
         limits = {"most": settings.checks.clips, "size": evaluation_batch(choices.device, choices.micro_batch)}
         measures = evaluate_model(setup.task, averaged, validation, settings.data.variants, **limits).measures()
         measures |= {} if loss is None else {"loss": loss}
-        watched = measures[setup.task.monitor]
+        # Undefined measures are left out.
+        measures = {name: value for name, value in measures.items() if not math.isnan(value)}
+        watched = measures.get(setup.task.monitor)
         self._logs.values(step, {f"validation/{name}": value for name, value in measures.items()})
-        self._progress.log(f"step {step:,}: {setup.task.monitor} {watched:.3f} on the validation split")
+        self._progress.log(f"step {step:,}: {setup.task.monitor} {format_measure(watched)} on the validation split")
         if use is not None:
             self._logs.values(step, use[0])
             self._progress.log(use[1])
-        done = replace(learner.progress, checks=[*learner.progress.checks, {"step": float(step), **measures}])
-        learner.progress = replace(done, best=watched, best_step=step) if done.best is None or watched > done.best else done
+        check, before = {"step": float(step), **measures}, learner.progress
+        done = replace(before, checks=[*before.checks, check])
+        best = next((each for each in before.checks if each["step"] == before.best_step), None)
+        is_better = is_better_check(check, best, setup.task.monitor, by_loss=setup.data.groups is not None)
+        learner.progress = replace(done, best=watched, best_step=step) if is_better else done
 
     def _check_memory(self, step: int) -> None:
         """Warn if the machine swaps; raise MemoryError if the run uses more memory than its limit."""
@@ -429,6 +435,31 @@ class _SessionCallback(TimedCallback):
             self._progress.log(warning)
         if limit is not None and process_memory() > _LIMIT_SHARE * parse_bytes(limit):
             raise MemoryError(f"the run uses {process_memory() / 10**9:.2f} GB, and memory.limit is {limit}")
+
+
+def is_better_check(check: Mapping[str, float], best: Mapping[str, float] | None, monitor: str, *, by_loss: bool) -> bool:
+    """Return whether a check is better than the best one before, if there is one.
+
+    Parameters
+    ----------
+    check, best : dict of str to float
+        Measures of the checks; those that are undefined are absent.
+    monitor : str
+        Name of the measure that decides; higher is better.
+    by_loss : bool
+        Whether the validation loss decides between equal measures, which are frequent on few samples; else the first check is
+        the better one.
+
+    Examples
+    --------
+    >>> [is_better_check({"skill": 1.0, "loss": 0.1}, {"skill": 1.0, "loss": 0.2}, "skill", by_loss=by) for by in (True, False)]
+    [True, False]
+    """
+    if best is None:
+        return True
+    own, other = (each.get(monitor, -math.inf) for each in (check, best))
+    losses = (each.get("loss", math.inf) for each in (check, best))
+    return own > other or (by_loss and own == other and next(losses) < next(losses))
 
 
 def most_loss_clips(task: Task, settings: Settings) -> int:

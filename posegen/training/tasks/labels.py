@@ -138,12 +138,15 @@ class _Categories(CollectedOutputs):
         return confusion
 
     def measures(self) -> dict[str, float]:
-        """Return balanced accuracy with its chance, macro-F1, accuracy, and that of predicting the commonest category."""
+        """Return balanced accuracy with its chance, macro-F1, accuracy, and that of predicting the commonest category.
+
+        Balanced accuracy is the mean over the categories that are tested, and so is its chance.
+        """
         confusion = self._confusion()
         rows = confusion.sum()
         return {
             "balanced_accuracy": balanced_accuracy(confusion),
-            "chance": 1 / len(confusion),
+            "chance": 1 / int((confusion.sum(axis=1) > 0).sum()),
             "macro_f1": macro_f1(confusion),
             "accuracy": float(np.trace(confusion) / rows),
             "commonest": float(confusion.sum(axis=1).max() / rows),
