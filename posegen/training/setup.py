@@ -44,7 +44,7 @@ from posegen.training.data.identities import (
 )
 from posegen.training.data.own_clips import OwnClips, read_own_clips
 from posegen.training.data.sources import ClipSource, Origin, cached_origin, config_origin, view_of
-from posegen.training.data.tables import encode_label, fit_label, parse_labels, read_labelled_rows
+from posegen.training.data.tables import encode_label, fit_label, label_notes, parse_labels, read_labelled_rows
 from posegen.training.data.tokens import caption_tokens
 from posegen.training.models.encoder import add_adapters, merge_adapters, trainable_weights
 from posegen.training.run_folder import write_tensors
@@ -518,7 +518,9 @@ def _with_label(data: TrainingData, clips: OwnClips, table: Table) -> TrainingDa
     target = (label if categories else encode_label(label, columns)).astype(np.float32)
     labelled = replace(clips, arrays={"target": target, "inputs": np.arange(len(label))})
     view = replace(data.view, actions=(), answers=categories, columns=columns)
-    return replace(data, view=view, origin=labelled.origin(), categories=data.categories if categories else None)
+    notes = (*data.notes, *label_notes(table.label, label, categories, table.target))
+    known = data.categories if categories else None
+    return replace(data, view=view, origin=labelled.origin(), categories=known, notes=notes)
 
 
 def _with_tokens(task: Task, data: TrainingData, settings: Settings) -> tuple[Task, TrainingData]:

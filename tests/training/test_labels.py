@@ -78,7 +78,8 @@ def test_texts_numbers_and_vectors_are_inputs(tmp_path: Path) -> None:
     # A row without text has one word, and a missing number is not 0.
     assert (rows.arrays["words"] > 0).sum(axis=2).tolist() == [[3], [1]]
     np.testing.assert_array_equal(rows.arrays["values"], np.array([[1.5, 1, 1, 2], [np.nan, 0, 3, 4]], np.float32))
-    assert [note.partition(": ")[2] for note in rows.notes] == [
+    assert rows.notes[0] == "price: numbers"
+    assert [note.partition(": ")[2] for note in rows.notes[1:]] == [
         "the column when is ignored: it has the type date32[day]",
         "1 of 3 rows have no price and are left out",
     ]
@@ -94,6 +95,32 @@ def test_texts_and_truth_values_are_categories(tmp_path: Path) -> None:
     assert read_labelled_rows(path, Table(label="kind")).categories == ("x", "y")
     assert read_labelled_rows(path, Table(label="good")).categories == ("False", "True")
     assert read_labelled_rows(path, Table(label="n", target="category")).arrays["label"].tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("labels", "warned"),
+    [
+        (["1,5", "2,5", "3"] * 2, "look like numbers, such as 1,5"),
+        (["1,100.5", "2,200.5"] * 2, "look like numbers, such as 1,100.5"),
+        (["1.5", "2.5"] * 2, "look like numbers, such as 1.5"),
+        (["2024-01-31", "2024-02-01"] * 2, "look like dates, such as 2024-01-31"),
+        (["31.1.2024", "1.2.2024"] * 2, "look like dates"),
+        (["a", "b", "c", "c"], "2 of the 3 categories of kind occur once"),
+        (["1", "2"] * 2, None),
+        (["no. 1,5", "b"] * 2, None),
+    ],
+)
+def test_numbers_and_dates_as_texts_are_reported(tmp_path: Path, labels: list[str], warned: str | None) -> None:
+    path = write_table(tmp_path / "own.parquet", text=[str(i) for i in range(len(labels))], kind=labels)
+    first, *others = read_labelled_rows(path, Table(label="kind")).notes
+    assert first == f"kind: {len(set(labels))} categories"
+    if warned is None:
+        assert not others
+    else:
+        (warning,) = others
+        assert warned in warning
+    if warned and "once" not in warned:
+        assert len(read_labelled_rows(path, Table(label="kind", target="category")).notes) == 1
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ inputs  equal for rows with equal inputs
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -39,6 +40,9 @@ _MOST_TEXTS, _MOST_VALUES, _MOST_CATEGORIES = 8, 8192, 1000
 _NO_WORD = 1
 """Word number of a text without words."""
 _LEAST_SPREAD = 1e-6
+_NUMBER = re.compile(r"[-+]?(\d{1,3}([ ,.'\u00a0\u202f]\d{3})+|\d+)([.,]\d+)?")
+_DATE = re.compile(r"(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3\d{4})([T ].*)?")
+_NEARLY_ALL = 0.9
 
 
 def _field(name: str, fields: Mapping[str, Array], view: View) -> Array:
@@ -172,6 +176,46 @@ def parse_labels(labels: Sequence[str], target: str | None) -> tuple[Array, tupl
     return which.astype(np.float64), tuple(names.tolist())
 
 
+def label_notes(name: str, labels: Array, categories: Sequence[str], target: str | None) -> tuple[str, ...]:
+    """Return whether a label is a number or a category, and warnings if its categories are probably a mistake.
+
+    Parameters
+    ----------
+    name : str
+    labels : float [n]
+        Numbers, or numbers of categories, without NaN.
+    categories : sequence of str
+    target : str or None
+        What the settings require.
+
+    Examples
+    --------
+    >>> label_notes("mood", np.array([0, 1, 0, 1, 2]), ("calm", "gay", "sad"), None)
+    ('mood: 3 categories',)
+    """
+    if not categories:
+        return (f"{name}: numbers",)
+    notes = [f"{name}: {len(categories):,} categories"]
+    once = int((np.bincount(labels.astype(np.int64), minlength=len(categories)) == 1).sum())
+    date, number = (None if target else _usual_example(pattern, categories) for pattern in (_DATE, _NUMBER))
+    if date is not None:
+        hint = "To estimate a time, store a number, such as that of the days since the first one"
+        notes.append(f"warning: the categories of {name} look like dates, such as {date}. {hint}")
+    elif number is not None and not all(map(str.isdecimal, categories)):
+        hint = "To estimate a number, store numbers such as 1100.5, with a point and no other separator"
+        notes.append(f"warning: the categories of {name} look like numbers, such as {number}. {hint}")
+    if once * 2 > len(categories):
+        problem = f"{once:,} of the {len(categories):,} categories of {name} occur once, so they cannot be learned and tested"
+        notes.append(f"warning: {problem}. Merge rare categories, or choose another label")
+    return tuple(notes)
+
+
+def _usual_example(pattern: re.Pattern[str], names: Sequence[str]) -> str | None:
+    """Return the first name that matches a pattern if nearly all match."""
+    matching = [name for name in names if pattern.fullmatch(name)]
+    return matching[0] if len(matching) >= _NEARLY_ALL * len(names) else None
+
+
 def encode_label(label: Array, columns: Columns) -> Array:
     """Return numeric labels as a model is trained on them: deviations from the typical label, or from its logarithm."""
     return np.asarray(((np.log(label) if columns.is_ratio else label) - columns.typical) / columns.scale)
@@ -221,7 +265,8 @@ def read_labelled_rows(path: Path, settings: Table, most: int | None = None) -> 
     columns, ignored = _chosen_columns(path, table, settings)
     if not known.any() or len(np.unique(labels[known])) < 2:
         raise UsageError(f"{path}: all rows have the same {label}, or none. Choose another column with --label")
-    notes = [f"{path}: the column {name} is ignored: it has the type {why}" for name, why in ignored.items()]
+    notes = [*label_notes(label, labels[known], categories, settings.target)]
+    notes += [f"{path}: the column {name} is ignored: it has the type {why}" for name, why in ignored.items()]
     if not known.all():
         notes.append(f"{path}: {(~known).sum():,} of {len(known):,} rows have no {label} and are left out")
         table = table.filter(pa.array(known))
