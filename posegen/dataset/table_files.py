@@ -12,11 +12,15 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 
 from posegen.errors import UsageError
+from posegen.wording import shown
 
 TABLES = (".csv", ".parquet")
 """Endings of the names of tables."""
 MOST_TABLE_BYTES = 2 * 2**30
 _LINES = pc.ParseOptions(newlines_in_values=True)
+_MOST_ROW_BYTES = 64 * 2**20
+_BLOCKS = pc.ReadOptions(block_size=_MOST_ROW_BYTES)
+"""A row of a CSV file must fit into a block, which is 1 MB by default."""
 
 
 def read_table(path: Path) -> pa.Table:
@@ -25,18 +29,31 @@ def read_table(path: Path) -> pa.Table:
     Raises
     ------
     UsageError
-        If it is absent, too large, invalid or empty.
+        If it is absent, too large, invalid or empty, has two columns of one name, or is CSV in another encoding than UTF-8.
     """
     if not path.is_file():
         raise UsageError(f"{path}: there is no such file. Give a table that ends in {' or '.join(TABLES)}")
     if path.stat().st_size > MOST_TABLE_BYTES:
         raise UsageError(f"{path}: has {path.stat().st_size:,} bytes; at most {MOST_TABLE_BYTES:,} are read. Split it")
     try:
-        table = pc.read_csv(path, parse_options=_LINES) if path.suffix.lower() == ".csv" else pq.read_table(path)
+        is_csv = path.suffix.lower() == ".csv"
+        table = pc.read_csv(path, read_options=_BLOCKS, parse_options=_LINES) if is_csv else pq.read_table(path)
+        names = table.column_names
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: a name of a column is not UTF-8. Save the table as UTF-8 CSV") from error
     except (pa.ArrowException, OSError) as error:
+        if "straddling" in str(error):
+            problem = f"a row has more than {_MOST_ROW_BYTES // 2**20} MB, or a quote is not closed"
+            raise UsageError(f"{path}: {problem}. Shorten the texts, or correct the quotes") from error
         raise UsageError(f"{path}: is no valid table ({str(error).splitlines()[0]}). Save it again as UTF-8 CSV") from error
     if not len(table):
         raise UsageError(f"{path}: the table has no rows")
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"{path}: has {names.count(name)} columns {shown(name)}. Rename or remove all but one")
+        # Texts of a CSV file that are not UTF-8 are read as bytes.
+        if is_csv and pa.types.is_binary(table.schema.field(name).type):
+            raise UsageError(f"{path}: the column {shown(name)} is not UTF-8. Save the table as UTF-8 CSV")
     return table
 
 

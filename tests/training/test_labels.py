@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posegen.cli.main import main
+from posegen.dataset import table_files
 from posegen.dataset.splits import SPLITS
 from posegen.embedding.own_texts import embed_texts
 from posegen.errors import UsageError
@@ -95,6 +96,35 @@ def test_texts_and_truth_values_are_categories(tmp_path: Path) -> None:
     assert read_labelled_rows(path, Table(label="kind")).categories == ("x", "y")
     assert read_labelled_rows(path, Table(label="good")).categories == ("False", "True")
     assert read_labelled_rows(path, Table(label="n", target="category")).arrays["label"].tolist() == [0, 1, 0]
+
+
+def test_the_first_vector_may_be_missing(tmp_path: Path) -> None:
+    path = write_table(tmp_path / "own.parquet", text=["a", "b", "c"], price=[1, 2, 3], v=[None, [1.0, 2.0], [3.0, 4.0]])
+    rows = read_labelled_rows(path, Table(label="price"))
+    assert rows.columns.vectors == (("v", 2),)
+    np.testing.assert_array_equal(rows.arrays["values"], [[np.nan, np.nan], [1, 2], [3, 4]])
+
+
+@pytest.mark.parametrize(
+    ("content", "reported"),
+    [
+        (b"text,y,y\nred,1,2\n", "has 2 columns 'y'. Rename or remove all but one"),
+        ("text,y\ngroße,1\n".encode("latin1"), "the column 'text' is not UTF-8"),
+        ("größe,y\nred,1\n".encode("latin1"), "a name of a column is not UTF-8"),
+    ],
+)
+def test_damaged_csv_files_are_refused(tmp_path: Path, content: bytes, reported: str) -> None:
+    (tmp_path / "own.csv").write_bytes(content)
+    with pytest.raises(UsageError, match=reported):
+        read_labelled_rows(tmp_path / "own.csv", Table(label="y"))
+
+
+def test_long_texts_of_a_csv_file_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "own.csv").write_text("text,y\n" + "".join(f"{'word ' * 300_000},{i}\n" for i in range(3)))
+    assert len(read_labelled_rows(tmp_path / "own.csv", Table(label="y"))) == 3
+    monkeypatch.setattr(table_files, "_BLOCKS", pc.ReadOptions(block_size=100))
+    with pytest.raises(UsageError, match="a row has more than 64 MB, or a quote is not closed"):
+        read_labelled_rows(tmp_path / "own.csv", Table(label="y"))
 
 
 @pytest.mark.parametrize(

@@ -300,13 +300,19 @@ def _is_vector(kind: pa.DataType) -> bool:
     return bool(is_list and types.is_floating(kind.value_type))
 
 
+def _dimension(vectors: pa.ChunkedArray) -> int:
+    """Return the length of the first vector that has numbers; 0 if none has."""
+    lengths = np.array(pc.fill_null(pc.list_value_length(vectors), 0))
+    return int(lengths[(lengths > 0).argmax()])
+
+
 def _chosen_columns(path: Path, table: pa.Table, settings: Table) -> tuple[Columns, dict[str, str]]:
     """Return the columns that are inputs, and the types of those that cannot be."""
     kinds = {field.name: field.type for field in table.schema}
     names = settings.inputs or tuple(name for name in kinds if name not in (settings.label, settings.group))
     texts = tuple(name for name in names if is_text(kinds[name]))
     numbers = tuple(name for name in names if _is_number(kinds[name]))
-    vectors = tuple((name, len(table[name][0].as_py() or ())) for name in names if _is_vector(kinds[name]))
+    vectors = tuple((name, _dimension(table[name])) for name in names if _is_vector(kinds[name]))
     readable = {*texts, *numbers, *(name for name, _ in vectors)}
     ignored = {name: str(kinds[name]) for name in names if name not in readable}
     assert settings.label is not None
