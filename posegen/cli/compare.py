@@ -20,8 +20,9 @@ def compare(run: Path, one: Path, other: Path, far: float, output: Output) -> No
     """Decide with the identity model of RUN whether two clips show the same person.
 
     The clips are .bvh, .npz, .npy or .c3d files, or folders with several clips of one person. The threshold was calibrated on
-    the validation split of the run, whose persons were never trained on. The true accept rate that it promises is shown with
-    its 95 % interval.
+    the validation split of the run, and the true accept rate that it promises is shown with its 95 % interval. The persons of
+    that split were never trained on, except in a run on your own clips of fewer than six persons: its rates are not valid for
+    others, as the result states.
     """
     from posegen.training.verification import compare_clips
 

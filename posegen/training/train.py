@@ -314,6 +314,8 @@ def _finish(
     tally = tally_of("test")
     measures = tally.measures()
     calibrated = {} if task.calibrate is None else task.calibrate(tally_of("validation"), tally)
+    if data.people is not None:
+        calibrated["known_persons"] = data.people.tests_known_persons
     save_model(run, task, data.view, settings.model, model.state_dict())
     if task.save_extras is not None:
         task.save_extras(model, run)

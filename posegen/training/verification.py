@@ -1,6 +1,7 @@
 """Decisions whether two clips show the same person: thresholds at false accept rates, and what they promise for unseen persons.
 
-A threshold is calibrated on the validation split, whose persons were never trained on.
+A threshold is calibrated on the validation split. Its persons were never trained on, except in a run on own clips of few
+persons, whose thresholds promise nothing for others.
 """
 
 from __future__ import annotations
@@ -105,20 +106,33 @@ def threshold(scores: Array, weights: Array, far: float) -> float:
 
 @dataclass(frozen=True)
 class Decision:
-    """A decision about two clips: whether they show the same person, their similarity, and the threshold with its rates."""
+    """A decision about two clips.
+
+    Attributes
+    ----------
+    same : bool
+        Whether they show the same person.
+    similarity : float
+    rate : Rate
+        The threshold with its rates.
+    known_persons : bool
+        Whether the model was trained on the persons of the rates, which are then not valid for others.
+    """
 
     same: bool
     similarity: float
     rate: Rate
+    known_persons: bool = False
 
     def text(self) -> str:
         """Return the decision as one line for the user."""
         rate = self.rate
         verdict, sign = ("same person", ">") if self.same else ("different persons", "<=")
         promise = f"true accept rate {100 * rate.tar:.1f} % ({100 * rate.tar_low:.1f} to {100 * rate.tar_high:.1f})"
+        persons = f"{rate.persons} " + ("known persons: not valid for others" if self.known_persons else "unseen persons")
         return (
             f"{verdict}: similarity {self.similarity:.3f} {sign} {rate.threshold:.3f}, the threshold at a false accept rate of "
-            f"{100 * rate.far:g} %; {promise} on {rate.persons} unseen persons"
+            f"{100 * rate.far:g} %; {promise} on {persons}"
         )
 
 
@@ -145,11 +159,12 @@ def compare_clips(run: Path, one: Iterable[NamedClip], two: Iterable[NamedClip],
     known = {rate["far"]: rate for rate in result["table"]["rates"]}
     if far not in known:
         rates = ", ".join(f"{rate:g}" for rate in known) or "none"
-        hint = "A lower rate needs a run on more persons"
+        is_lower = far in FALSE_ACCEPT_RATES and far < min(known, default=1.0)
+        hint = "A lower rate needs a run on more persons" if is_lower else "Use one of these"
         raise UsageError(f"{run}: has no threshold at a false accept rate of {far:g}; it has {rates}. {hint}")
     rate = TypeAdapter(Rate).validate_python({name: known[far][name] for name in Rate.__dataclass_fields__})
     similarity = float((_vectors(trained, one) @ _vectors(trained, two).T).mean())
-    return Decision(similarity > rate.threshold, similarity, rate)
+    return Decision(similarity > rate.threshold, similarity, rate, result["table"].get("known_persons", False))
 
 
 def _vectors(trained: TrainedModel, clips: Iterable[NamedClip]) -> Array:

@@ -119,6 +119,12 @@ class Identities:
     splits: Mapping[str, Array] | None = field(default=None, repr=False)
     hint: str = "Generate more samples, or fewer identities: --set population.persons=100"
 
+    @property
+    def tests_known_persons(self) -> bool:
+        """Whether persons of the validation or the test split are also in the training split."""
+        trained, *evaluated = (self.person[self.in_split(split)] for split in ("training", *EVALUATED))
+        return bool(np.isin(np.concatenate(evaluated), trained).any())
+
     def in_split(self, split: str) -> Array:
         """Return the samples of the identities in a split, int64 [n], ascending."""
         if self.splits is not None:
