@@ -55,8 +55,11 @@ def chance_warning(task: Task, measures: Mapping[str, float], samples: int) -> s
     measures : dict of str to float
         Of the test split.
     samples : int
-        Independent samples of it.
+        Independent samples of it that have an answer.
     """
+    if math.isnan(measures[task.monitor]):
+        hint = "Add data, or choose another label"
+        return f"warning: {task.monitor} is undefined: the answers of all {samples} tested are equal. {hint}"
     chance = measures.get(task.chance) if isinstance(task.chance, str) else task.chance
     if chance is None:
         return None

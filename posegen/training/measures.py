@@ -11,6 +11,7 @@ The rules of retrieval, since published figures differ by them:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb
@@ -274,10 +275,14 @@ def errors_of(predicted: Array, true: Array) -> dict[str, float]:
 
 
 def mean_error(predicted: Array, true: Array) -> dict[str, float]:
-    """Return ``mae`` in the unit of the values, and ``r2``, the share of explained variance."""
+    """Return ``mae`` in the unit of the values, and ``r2``, the share of explained variance; NaN if all values are equal.
+
+    >>> mean_error(np.array([1.0]), np.array([2.0]))
+    {'mae': 1.0, 'r2': nan}
+    """
     total = float(((true - true.mean()) ** 2).sum())
     residual = float(((predicted - true) ** 2).sum())
-    r2 = 1 - residual / total if total > 0 else 0.0
+    r2 = 1 - residual / total if total > 0 else math.nan
     return {"mae": float(np.abs(predicted - true).mean()), "r2": r2}
 
 

@@ -42,6 +42,7 @@ def write_report(run: Path, record: dict[str, Any], result: dict[str, Any], moni
         "training": result["losses"],
         "validation": [(check["step"], check["loss"]) for check in checks if "loss" in check],
     }
+    watched = [(check["step"], check[monitor]) for check in checks if monitor in check]
     page = fill_template(
         Path(__file__).with_name("report.html.j2"),
         name=run.name,
@@ -50,7 +51,7 @@ def write_report(run: Path, record: dict[str, Any], result: dict[str, Any], moni
         time=human_time(result["seconds"]),
         monitor=monitor,
         measures=[(name, format_measure(value)) for name, value in result["measures"].items()],
-        checked=draw_curves({monitor: [(check["step"], check[monitor]) for check in checks]}, highest=1.0),
+        checked=draw_curves({monitor: watched} if watched else {}, highest=1.0),
         losses=draw_curves({name: curve for name, curve in losses.items() if curve}),
         rates=draw_curves({"learning rate": _rates(record["settings"], result["steps"], record["rounds"])}),
         facts=list(_facts(record, result)),

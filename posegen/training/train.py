@@ -6,8 +6,9 @@ This module opens the run's folder, decides what is left to do, and writes the r
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -58,7 +59,7 @@ class Result:
     nothing_to_do : bool
         Whether the run was complete before.
     measures : dict of str to float
-        Measures on the test split, if the run is complete.
+        Measures on the test split, if the run is complete; NaN where they are undefined.
     seconds : float
         Training time of all sessions.
     estimate : Estimate or None
@@ -224,7 +225,8 @@ def _train_run(request: Request, run: Path, setup: Setup, memory: PeakMemory, pr
         _add_round(run, record, setup, progress)
         result = read_document(run, RESULT)
         if result is not None and result["rounds"] == len(record.rounds):
-            steps, measures, seconds = result["steps"], result["measures"], result["seconds"]
+            steps, seconds = result["steps"], result["seconds"]
+            measures = {name: math.nan if value is None else value for name, value in result["measures"].items()}
             return Result(run, setup.task.name, steps, None, True, measures, seconds, reasons=record.reasons)
     _prepare(setup, progress)
     if record is None:
@@ -319,16 +321,16 @@ def _finish(
     save_model(run, task, data.view, settings.model, model.state_dict())
     if task.save_extras is not None:
         task.save_extras(model, run)
-    tested = data.source(task.recipes, "test").samples
-    chance = chance_warning(task, measures, min(tested, _MOST_TESTED))
-    warnings = [*_split_warnings(setup), *([] if chance is None else [chance])]
+    tested = min(data.source(task.recipes, "test").samples, _MOST_TESTED)
+    chance = chance_warning(task, measures, _answered(tested, measures))
+    warnings = [*_split_warnings(setup, progress.checks[-1] if progress.checks else {}), *([] if chance is None else [chance])]
     result = {
         "task": task.name,
         "steps": progress.step,
         "best_step": best,
         "rounds": len(record.rounds),
         "seconds": progress.seconds,
-        "measures": measures,
+        "measures": {name: None if math.isnan(value) else value for name, value in measures.items()},
         "times": times,
         "memory": {
             "peak": max(progress.memory or 0, memory.peak),
@@ -346,12 +348,24 @@ def _finish(
     return measures, warnings
 
 
-def _split_warnings(setup: Setup) -> list[str]:
-    """Return warnings about splits: categories that one lacks, and a small validation split of a dataset."""
+def _answered(samples: int, measures: Mapping[str, float]) -> int:
+    """Return how many of some samples have an answer, from measures that count rows or clips."""
+    return int(min(samples, *(measures.get(name, samples) for name in ("rows", "clips"))))
+
+
+def _split_warnings(setup: Setup, measures: Mapping[str, float]) -> list[str]:
+    """Return warnings about splits: categories that one lacks, and a small validation split of a dataset.
+
+    Parameters
+    ----------
+    setup : Setup
+    measures : dict of str to float
+        Of the validation split; empty before it is evaluated.
+    """
     data = setup.data
     if data.groups is None:
         samples = data.source(setup.task.recipes, "validation").samples
-        checked = min(samples, setup.settings.checks.clips)
+        checked = _answered(min(samples, setup.settings.checks.clips), measures)
         warning = validation_warning(checked, "clips" if setup.task.by_identity else "samples")
     elif data.categories is not None:
         warning = category_warning(data.categories, split_groups(data.groups, data.seed, data.categories))
@@ -380,7 +394,7 @@ def _choose(
     from posegen.training.pilot import estimate_run
 
     begin = time.perf_counter()
-    for warning in _split_warnings(setup):
+    for warning in _split_warnings(setup, {}):
         progress.log(warning)
     choices, reasons = choose_for_run(setup)
     session = Session(run, request, setup, 0, setup.settings.steps, choices)

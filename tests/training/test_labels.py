@@ -20,6 +20,7 @@ from posegen.dataset import table_files
 from posegen.dataset.splits import SPLITS
 from posegen.embedding.own_texts import embed_texts
 from posegen.errors import UsageError
+from posegen.training.cautions import chance_warning
 from posegen.training.data.columns import Columns
 from posegen.training.data.features import View
 from posegen.training.data.tables import decode_label, encode_label, read_labelled_rows, row_arrays
@@ -29,7 +30,7 @@ from posegen.training.models.rows import RowModel
 from posegen.training.predictions import predict_table
 from posegen.training.settings import Model, Table, load_settings
 from posegen.training.setup import FEWEST_EVALUATED, Request, split_groups
-from posegen.training.tasks.labels import CATEGORY, label_task
+from posegen.training.tasks.labels import CATEGORY, NUMBER, label_task
 from posegen.training.train import Result, train
 from posegen.training.trained_models import load_model
 from tests.training import tiny
@@ -413,3 +414,33 @@ def test_categories_that_are_too_rare_to_test_are_reported(tmp_path: Path) -> No
     assert "once" in warning
     assert "rare" not in warning.partition(",")[0]
     assert result.measures["chance"] in (1 / 2, 1 / 3)
+
+
+def test_measures_of_equal_numbers_are_undefined() -> None:
+    tally = label_task("text", NUMBER).tally(View(0, 25, 1, (), columns=Columns("y", ("text",))))
+    tally.add(torch.ones(2, 1), {"target": torch.full((2,), 3.0), "inputs": torch.arange(2)})
+    measures = tally.measures()
+    assert np.isnan([measures["skill"], measures["r2"]]).all()
+    assert measures["mae"] == 2
+    warning = chance_warning(label_task("text", NUMBER), measures, 2)
+    assert warning is not None
+    assert "skill is undefined: the answers of all 2 tested are equal" in warning
+
+
+@pytest.mark.slow
+def test_undefined_measures_are_null_in_documents(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_table(tmp_path / "own.parquet", text=["a b", "c d", "e f", "g h", "i j"], y=[1, 2, 3, 4, 5])
+    run = str(tmp_path / "run")
+    overrides = [part for each in (*FEW, "steps=4") for part in ("--set", each)]
+    command = ["train", str(path), "--task", "text", "--label", "y", "--out", run, *overrides]
+    assert main(command) == 0
+    printed = capsys.readouterr()
+    assert "skill undefined" in printed.out
+    assert "r2 undefined" in printed.out
+    assert "step 4: skill undefined on the validation split" in printed.err
+    result = json.loads((tmp_path / "run" / "result.json").read_bytes())
+    assert (result["measures"]["skill"], result["measures"]["r2"]) == (None, None)
+    assert main([*command, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["nothing_to_do"], document["measures"]["skill"]) == (True, None)
+    assert main(["runs", str(tmp_path)]) == 0

@@ -6,6 +6,7 @@ SMAPE as the loss, any other number with the Huber loss, a category with the cro
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -107,8 +108,9 @@ class _Numbers(CollectedOutputs):
     def measures(self) -> dict[str, float]:
         """Return SMAPE in per cent (of positive labels), MAE and R2 beside those of a constant, and ``skill``.
 
-        ``skill`` is 1 - error / error of the constant. Rows with equal inputs and different labels give ``floor``: the error of
-        the best constant of the other rows with these inputs, beside the model's error of the same rows, ``repeated``.
+        ``skill`` is 1 - error / error of the constant, and undefined (NaN) if the constant has no error. Rows with equal inputs
+        and different labels give ``floor``: the error of the best constant of the other rows with these inputs, beside the
+        model's error of the same rows, ``repeated``.
         """
         columns = _columns(self.view)
         outputs, target, inputs = self.collected()
@@ -120,7 +122,7 @@ class _Numbers(CollectedOutputs):
         repeated = repeated_errors(predicted, true, inputs, is_ratio=columns.is_ratio)
         is_known = repeated.get("repeated_rows", 0) >= _FEWEST_REPEATED
         floors = {f"{name}_{kind}": value for kind, value in repeated.items()} if is_known else {}
-        skill = 1 - own / reference if reference else 0.0
+        skill = 1 - own / reference if reference else math.nan
         constants = {f"{name}_constant": reference, "mae_median": _absolute_error(np.full(len(true), np.median(true)), true)}
         return {"skill": skill, **errors, **constants, **floors, _unit(self.view): float(len(true))}
 
