@@ -458,7 +458,8 @@ def _open_labelled(request: Request) -> Setup:
     settings, path, task = request.settings, Path(request.source), find_task(request.task)
     if task.labelled is None:
         names = ", ".join(name for name in TASKS.names() if find_task(name).labelled is not None)
-        raise UsageError(f"the task {task.name} does not take --label. Tasks that do: {names}")
+        problem = f"{request.source}: a table of texts and numbers is no source of the task {task.name}"
+        raise UsageError(f"{problem}. Tasks that read one: {names}")
     if request.init is not None or settings.adapter.rank is not None or settings.data.frames is not None:
         raise UsageError("a model of a table starts afresh: remove --init, --lora, adapter.rank and data.frames")
     if settings.machine.checkpointing:

@@ -62,6 +62,7 @@ def test_models_of_motion(name: str, dataset: Path, tmp_path: Path) -> None:
     """Rows for a dataset, rows for the same clips as files, and the exported model agree."""
     run = run_of(tmp_path, find_task(name), text_encoder="hashing-for-tests", text_dimension=64)
     session = onnx_session(run)
+    assert json.loads(session.get_modelmeta().custom_metadata_map["posegen"])["output"]
     predict(run, dataset, tmp_path / "dataset.parquet")
     clips = [clip_of(dataset, sample) for sample in range(3)]
     assert predict_clips(run, clips, tmp_path / "clips.parquet") == 3

@@ -342,7 +342,7 @@ def test_few_rows_train_with_warnings(tmp_path: Path) -> None:
     ("arguments", "reported"),
     [
         (["--task", "text"], "a table needs the column that is predicted. Name it with --label COLUMN"),
-        (["--task", "motion", "--label", "price"], "the task motion does not take --label"),
+        (["--task", "motion", "--label", "price"], "a table of texts and numbers is no source of the task motion"),
         (["--task", "text", "--label", "price", "--set", "adapter.rank=4"], "a model of a table starts afresh"),
         (["--task", "text", "--label", "price", "--set", "machine.checkpointing=true"], "Remove machine.checkpointing"),
     ],

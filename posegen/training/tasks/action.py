@@ -18,7 +18,7 @@ from posegen.training.data.features import ABSENT, ACTION, LENGTH, MOTION, View
 from posegen.training.measures import balanced_accuracy, macro_f1
 from posegen.training.models.encoder import ANY_SKELETON_SPREAD, MotionEncoder
 from posegen.training.settings import Model
-from posegen.training.task import Clips, Tally, Task, apply_to_motion
+from posegen.training.task import Clips, Network, Tally, Task, apply_to_motion, motion_network
 
 
 class ActionModel(nn.Module):
@@ -118,6 +118,10 @@ def _describe(outputs: Tensor, clips: Clips, view: View) -> dict[str, list[Any]]
     }
 
 
+def _network(model: nn.Module, view: View) -> Network:
+    return motion_network(model, view, f"scores in each frame of {', '.join(view.actions)}")
+
+
 TASK = Task(
     name="action",
     recipes=(MOTION, LENGTH, ACTION),
@@ -130,6 +134,7 @@ TASK = Task(
     chance="commonest",
     accuracy=_accuracy,
     describe=_describe,
+    network=_network,
     vary_skeleton=True,
     by_actor=True,
 )

@@ -25,7 +25,7 @@ from posegen.training.models.encoder import MotionEncoder, frame_mask, pooled, p
 from posegen.training.models.losses import supervised
 from posegen.training.models.poses import STYLE_MOTION
 from posegen.training.settings import Identity, Model
-from posegen.training.task import Clips, CollectedOutputs, Task, apply_to_motion
+from posegen.training.task import Clips, CollectedOutputs, Task, apply_to_motion, motion_network
 from posegen.training.verification import ScoredPairs, calibrated_rates
 
 _DIMENSION = 128
@@ -144,6 +144,7 @@ def _task(settings: Identity) -> Task:
         chance=0.5,
         accuracy=_accuracy,
         describe=_describe,
+        network=partial(motion_network, output="embeddings of unit length; the cosine of two is the similarity of the persons"),
         calibrate=_calibrate,
         needs_whole_batch=True,
         first_variant_only=True,

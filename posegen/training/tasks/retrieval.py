@@ -23,7 +23,7 @@ from posegen.training.measures import Ranking, rank_pairs, verify_pairs
 from posegen.training.models.encoder import ANY_SKELETON_SPREAD, MotionEncoder, frame_mask, pooled, projection
 from posegen.training.models.losses import info_nce, triplet, valid_pairs
 from posegen.training.settings import Contrast, Model
-from posegen.training.task import Clips, CollectedOutputs, Task, apply_to_motion
+from posegen.training.task import Clips, CollectedOutputs, Task, apply_to_motion, motion_network
 
 DIMENSION = 256
 """Dimension of the shared vector space."""
@@ -171,6 +171,7 @@ def _task(contrast: Contrast) -> Task:
         chance="chance_r3",
         accuracy=_accuracy,
         describe=_describe,
+        network=partial(motion_network, output="embeddings of unit length, near those of captions that describe the clip"),
         takes_captions=True,
         embeds_captions=True,
         needs_whole_batch=True,
