@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 
 SECONDS_BETWEEN_LINES = 5.0
+SECONDS_BETWEEN_SIGNS = 2.0
+"""Time between the lines of work that is not counted, where there is no terminal."""
 SECONDS_UNTIL_WAITING = 0.7
 """Time without any display after which a terminal shows that a command is at work."""
 
@@ -111,6 +113,11 @@ class Progress:
     def wait(self, work: str) -> None:
         """Show from now on, whenever no task is shown, that `work` is done, such as "load the encoder"; empty: show nothing."""
 
+    @contextmanager
+    def working(self, work: str) -> Iterator[None]:
+        """Print every two seconds inside this context that `work` is done, where there is no terminal."""
+        yield
+
 
 class LineProgress(Progress):
     """A display that prints a plain line every few seconds, and one when the task is complete.
@@ -158,6 +165,23 @@ class LineProgress(Progress):
         """Print `work` if a task was shown before; at the beginning of a command, print nothing."""
         if work and self._name:
             self.log(work)
+
+    @contextmanager
+    def working(self, work: str) -> Iterator[None]:
+        """Print `work` with the time since the start every two seconds inside this context."""
+        ended, begin = threading.Event(), time.monotonic()
+
+        def report() -> None:
+            while not ended.wait(SECONDS_BETWEEN_SIGNS):
+                self.log(f"{work}: {human_time(time.monotonic() - begin)}")
+
+        thread = threading.Thread(target=report, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
 
     def _is_due(self) -> bool:
         return time.monotonic() - self._last >= SECONDS_BETWEEN_LINES

@@ -174,3 +174,15 @@ def test_a_task_that_starts_again_soon_is_one_line(clock: list[float]) -> None:
     clock[0] = 6.0
     progress.start("compile", 9, unit="kernels", done=3)
     assert stream.getvalue().splitlines()[1:] == ["compile: 3 of 9 kernels (33%)"]
+
+
+def test_work_that_is_not_counted_is_shown_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("posegen.progress.SECONDS_BETWEEN_SIGNS", 0.01)
+    stream, quiet = io.StringIO(), Progress()
+    with LineProgress(stream).working("measure trial steps"), quiet.working("nothing"):
+        time.sleep(0.2)
+    lines = stream.getvalue().splitlines()
+    assert len(lines) > 2
+    assert set(lines) == {"measure trial steps: 0s"}
+    time.sleep(0.05)
+    assert stream.getvalue().splitlines() == lines

@@ -396,9 +396,10 @@ def _choose(
     begin = time.perf_counter()
     for warning in _split_warnings(setup, {}):
         progress.log(warning)
-    choices, reasons = choose_for_run(setup)
-    session = Session(run, request, setup, 0, setup.settings.steps, choices)
-    choices, estimate = estimate_run(session, memory, time.perf_counter() - begin, _MOST_TESTED, progress)
+    with progress.working("measure trial steps"):
+        choices, reasons = choose_for_run(setup)
+        session = Session(run, request, setup, 0, setup.settings.steps, choices)
+        choices, estimate = estimate_run(session, memory, time.perf_counter() - begin, _MOST_TESTED, progress)
     reasons.append(Reason("measured in", f"{estimate.choosing_seconds:.1f} s", "before the first step"))
     _log_table(reasons, progress)
     if setup.settings.adapter.rank is not None:

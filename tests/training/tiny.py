@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,9 @@ class Recorder:
 
     def stop(self) -> None:
         pass
+
+    def working(self, work: str) -> AbstractContextManager[None]:
+        return nullcontext()
 
 
 def assert_resumed(results: Mapping[str, Any]) -> None:
