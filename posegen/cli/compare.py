@@ -26,5 +26,6 @@ def compare(run: Path, one: Path, other: Path, far: float, output: Output) -> No
     """
     from posegen.training.verification import compare_clips
 
-    decision = compare_clips(run, named_clips(one, output.note), named_clips(other, output.note), far)
+    first, second = (named_clips(path, output.note, output.note) for path in (one, other))
+    decision = compare_clips(run, first, second, far)
     output.result(asdict(decision), decision.text())

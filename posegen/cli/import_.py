@@ -53,6 +53,7 @@ def import_(
         output.note(
             f"{clip['clip']}: {clip['label']}, {clip['seconds']} s{repeated}{sided} "
             f"({clip['format']}; {clip['unit']}, {clip['up']} up, {clip['fps']:g} fps)"
+            + (f"; {clip['note']}" if clip["note"] else "")
         )
     for reason in result.refused:
         output.note(f"refused: {reason}")

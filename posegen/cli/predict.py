@@ -43,14 +43,20 @@ def predict(run: Path, source: AnyPath, out: Path, output: Output) -> None:
     elif source.suffix.lower() in TABLES:
         rows = predictions.predict_table(run, source, out, progress)
     else:
-        rows = predictions.predict_clips(run, named_clips(source, refused.append), out, progress)
-        for message in refused:
+
+        def refuse(message: str) -> None:
+            refused.append(message)
             output.note(f"left out: {message}")
+
+        rows = predictions.predict_clips(run, named_clips(source, refuse, output.note), out, progress)
     output.summary({"path": out, "rows": rows, "refused": refused}, f"Wrote {out}: {rows:,} rows.")
 
 
-def named_clips(source: Path, refuse: Callable[[str], object]) -> Iterator[NamedClip]:
-    """Yield the clips of a file or folder; `refuse` is called with the message for each file that cannot be read.
+def named_clips(source: Path, refuse: Callable[[str], object], note: Callable[[str], object]) -> Iterator[NamedClip]:
+    """Yield the clips of a file or folder.
+
+    `refuse` is called with the message for each file or clip that cannot be read, `note` for each clip of which not all frames
+    are used.
 
     Raises
     ------
@@ -61,4 +67,6 @@ def named_clips(source: Path, refuse: Callable[[str], object]) -> Iterator[Named
     from posegen.training.predictions import NamedClip
 
     for clip in read_clips(source, refuse):
-        yield NamedClip(clip.name, clip.joints, clip.fps)
+        if clip.note:
+            note(f"{clip.name}: {clip.note}")
+        yield NamedClip(clip.name, clip.joints, clip.fps, clip.begin)

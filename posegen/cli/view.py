@@ -84,7 +84,8 @@ def open_path(path: AnyPath, fps: float | None, names: Path | None, output: Outp
     from posegen.mocap.recordings import read_recordings
 
     refused: list[str] = []
-    recordings = list(read_recordings(path, fps=fps, names=names, log=lambda text: None, refuse=refused.append))
+    silent, note = (lambda text: None), output.note
+    recordings = list(read_recordings(path, fps=fps, names=names, log=silent, refuse=refused.append, note=note))
     for reason in refused:
         output.note(f"refused: {reason}")
     if not recordings:

@@ -174,9 +174,9 @@ def import_clips(
 
 def _add_clip(clip: SourceClip, label: Label, standing: Mapping[str, float], read: _Read) -> None:
     try:
-        pieces = clip_actions(clip.joints, clip.fps, clip.name, standing)
+        pieces = clip_actions(clip.joints, clip.fps, clip.name, standing, offset=clip.begin)
     except UsageError as error:
-        read.refused.append(str(error))
+        read.refused.append(f"{error}; {clip.note}" if clip.note else str(error))
         return
     read.refused += pieces.refused
     rest = rest_of_clip(clip.joints, standing)
@@ -240,7 +240,7 @@ _BASE = Path(__file__).parent.parent / "library"
 
 def _clips_of(file: Path, fps: float | None, names: Path | None, refused: list[str]) -> Iterator[SourceClip]:
     try:
-        yield from read_source(file, fps, names)
+        yield from read_source(file, fps, names, refuse=refused.append)
     except UsageError as error:
         refused.append(str(error))
 
@@ -257,6 +257,8 @@ def _worked_out(clip: SourceClip, label: Label, action: ClipAction) -> dict[str,
         "repetitions": action.repetitions,
         "side": action.side,
         "key_poses": action.keys,
+        "begin": round(clip.begin, 3),
+        "note": clip.note,
     }
 
 

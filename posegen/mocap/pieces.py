@@ -32,13 +32,17 @@ class Pieces(NamedTuple):
     refused: list[str]
 
 
-def clip_actions(joints: Array, fps: float, name: str, standing: Mapping[str, float] | None = None) -> Pieces:
+def clip_actions(
+    joints: Array, fps: float, name: str, standing: Mapping[str, float] | None = None, *, offset: float = 0.0
+) -> Pieces:
     """Return the action that a clip shows, or those of its pieces.
 
     Parameters
     ----------
     joints, fps, name, standing
         See :func:`posegen.mocap.actions.clip_action`.
+    offset : float
+        Seconds in the file before the first frame, for the names of pieces.
 
     Raises
     ------
@@ -57,7 +61,7 @@ def clip_actions(joints: Array, fps: float, name: str, standing: Mapping[str, fl
     kept = rates >= AS_ACTIVE * rates.max(initial=0.0)
     for span in (span for span, keep in zip(spans, kept, strict=True) if keep):
         begin, end = span.start / FPS, span.stop / FPS
-        piece = f"{name}, {begin:.1f} to {end:.1f} s"
+        piece = f"{name}, {offset + begin:.1f} to {offset + end:.1f} s"
         try:
             found.actions.append((piece, clip_action(joints[round(begin * fps) : round(end * fps)], fps, piece, standing)))
         except UsageError as error:

@@ -28,6 +28,7 @@ def read_recordings(
     floor_within: float = FLOOR_WITHIN,
     log: Callable[[str], None],
     refuse: Callable[[str], None] | None = None,
+    note: Callable[[str], None] | None = None,
 ) -> Iterator[Recording]:
     """Read the clips of a file, or of all files of a folder.
 
@@ -41,7 +42,10 @@ def read_recordings(
     log : callable
         Called with what was worked out of the first clip of each file.
     refuse : callable, optional
-        Called with the message for each file that cannot be read. By default it is raised.
+        Called with the message for each file, and each of several clips of a file, that cannot be read. By default it
+        is raised.
+    note : callable, optional
+        Called with the message for each clip of which not all frames are used. By default that is `log`.
 
     Raises
     ------
@@ -50,10 +54,12 @@ def read_recordings(
     """
     for file in clip_files([path]):
         try:
-            for number, clip in enumerate(read_source(file, fps, names, floor_within)):
+            for number, clip in enumerate(read_source(file, fps, names, floor_within, refuse=refuse)):
                 if number == 0:
                     frames = f"{len(clip.joints):,} frames at {clip.fps:.4g} FPS"
                     log(f"{file}: {clip.format}, {clip.unit}, {clip.up} up, {frames}")
+                if clip.note:
+                    (note or log)(f"{clip.name}: {clip.note}")
                 yield _recording(path, clip, target_fps or clip.fps / ceil(clip.fps / HIGHEST_FPS - 1e-3))
         except UsageError as error:
             if refuse is None:

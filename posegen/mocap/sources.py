@@ -38,6 +38,8 @@ SHORTEST_LEG, LONGEST_LEG = 0.45, 1.3
 Y_UP, Z_UP = "y", "z"
 FLOOR_NEAR = 0.06
 """Metres from 0 at which the lowest joint of a clip is at the floor."""
+LONGEST_GAP = 0.2
+"""Seconds within which an unknown joint is interpolated."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,10 @@ class SourceClip:
         What the file calls it; empty if it does not.
     subject : str
         Who moves; empty if unknown.
+    begin : float
+        Seconds in the file before the first frame of `joints`.
+    note : str
+        Which frames of the file are used, if not all of them; else empty.
     """
 
     file: Path
@@ -65,10 +71,12 @@ class SourceClip:
     joints: Array
     fps: float
     format: str
-    unit: str
-    up: str
+    unit: str = ""
+    up: str = ""
     label: str = ""
     subject: str = ""
+    begin: float = 0.0
+    note: str = ""
 
 
 def clip_files(paths: list[Path]) -> list[Path]:
@@ -127,7 +135,7 @@ def read_clips(path: Path, refuse: Callable[[str], object]) -> Iterator[SourceCl
     path : Path
         Joints in ``.npy`` files have the frame rate of :mod:`posegen.dataset.clip_files`.
     refuse : callable
-        Called with the message for each file of a folder that cannot be read.
+        Called with the message for each file of a folder, and each of several clips of a file, that cannot be read.
 
     Raises
     ------
@@ -136,7 +144,7 @@ def read_clips(path: Path, refuse: Callable[[str], object]) -> Iterator[SourceCl
     """
     for file in clip_files([path]):
         try:
-            yield from read_source(file, joints_fps=FOLDER_FPS)
+            yield from read_source(file, joints_fps=FOLDER_FPS, refuse=refuse)
         except UsageError as error:
             if file == path:
                 raise
@@ -149,8 +157,12 @@ def read_source(
     names: Path | None = None,
     floor_within: float = 0.0,
     joints_fps: float = features263.FPS,
+    refuse: Callable[[str], object] | None = None,
 ) -> Iterator[SourceClip]:
     """Read the clips of a file.
+
+    Joints that are unknown for at most :data:`LONGEST_GAP` are interpolated. Of the other frames, a clip has the longest run in
+    which all joints are known.
 
     Parameters
     ----------
@@ -163,48 +175,62 @@ def read_source(
         Heights are those of the file if its floor, below the lowest percent of the soles, is this near to 0, in metres.
     joints_fps : float
         Frame rate of joints in an ``.npy`` file, which states none.
+    refuse : callable, optional
+        Called, after the last clip, with the message for each of several clips that cannot be used. By default it is raised.
 
     Raises
     ------
     UsageError
-        If the file is invalid or not of a person.
+        If the file is invalid or not of a person, or its only clip cannot be used.
     """
+    failed: list[UsageError] = []
+    clips = 0
     try:
-        for clip in _read(file, fps, names, joints_fps):
-            if not LOWEST_FPS <= clip.fps <= HIGHEST_FPS:
-                raise UsageError(
-                    f"{clip.name}: has {clip.fps:g} frames per second; {LOWEST_FPS:g} to {HIGHEST_FPS:g} are read: give --fps"
-                )
-            yield _on_floor(clip, floor_within)
+        for raw in _read(file, fps, names, joints_fps):
+            clips += 1
+            try:
+                clip = _on_floor(_worked_out(raw), floor_within)
+            except UsageError as error:
+                if refuse is None:
+                    raise
+                failed.append(error)
+                continue
+            yield clip
     except PosegenError:
         raise
     except Exception as error:  # damaged files raise errors of many modules
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise UsageError(f"{file}: cannot be read ({reason:.200}); write the file again") from error
+    if clips == 1 and failed:
+        raise failed[0]
+    for refused in failed:
+        assert refuse is not None, "else it was raised"
+        refuse(str(refused))
 
 
 def _read(file: Path, fps: float | None, names: Path | None, joints_fps: float) -> Iterator[SourceClip]:
+    """Read the clips of a file as they are; unit and axis are empty where the format does not define them."""
     suffix = file.suffix.lower()
     if suffix == ".bvh":
         from posegen.exchange.bvh import read_bvh_figure
 
         figure = read_bvh_figure(file, names)
-        yield _clip(file, str(file), figure.joints, fps or figure.fps, f"BVH, names of {figure.convention}", figure.unit)
+        yield SourceClip(file, str(file), figure.joints, fps or figure.fps, f"BVH, names of {figure.convention}", figure.unit)
     elif suffix == ".npy":
         found = read_array_of_joints(file, joints_fps)
-        yield _clip(file, str(file), found.joints, fps or found.fps, "joints or features as in HumanML3D")
+        yield SourceClip(file, str(file), found.joints, fps or found.fps, "joints or features as in HumanML3D")
     elif suffix == ".c3d":
         from posegen.exchange.c3d import read_c3d
 
         joints, rate = read_c3d(file, names)
-        yield _clip(file, str(file), joints, fps or rate, "C3D")
+        yield SourceClip(file, str(file), joints, fps or rate, "C3D")
     elif suffix in (".csv", ".glb"):
         found = read_table(file) if suffix == ".csv" else read_glb(file)
-        yield _clip(file, str(file), found.joints, fps or found.fps, suffix[1:].upper(), METRES, Y_UP)
+        yield SourceClip(file, str(file), found.joints, fps or found.fps, suffix[1:].upper(), METRES, Y_UP)
     elif suffix in (".parquet", ".tar"):
         for found in read_parquet(file) if suffix == ".parquet" else read_tar(file):
             name = f"{file}, {found.name}"
-            yield _clip(file, name, found.joints, fps or found.fps, f"joints in {suffix[1:]}", METRES, Y_UP, found.action)
+            yield SourceClip(file, name, found.joints, fps or found.fps, f"joints in {suffix[1:]}", METRES, Y_UP, found.action)
     else:
         yield from _archive(file, fps)
 
@@ -217,32 +243,73 @@ def _archive(file: Path, fps: float | None) -> Iterator[SourceClip]:
         from posegen.exchange.smpl import read_smpl
 
         joints, rate = read_smpl(file)
-        yield _clip(file, str(file), joints, fps or rate, "rotations of SMPL's joints, as in AMASS")
+        yield SourceClip(file, str(file), joints, fps or rate, "rotations of SMPL's joints, as in AMASS")
     elif "offsets" in held:
         clips = read_clip_archive(file, [])
         for number, joints in enumerate(clips.joints):
             label = clips.classes[number] or clips.actions[number]
             name, subject = f"{file}, {clips.names[number]}", clips.subjects[number]
-            clip = _clip(file, name, joints, fps or clips.fps, "joints of many clips", METRES, Y_UP, label)
-            yield replace(clip, subject=subject)
+            yield SourceClip(file, name, joints, fps or clips.fps, "joints of many clips", METRES, Y_UP, label, subject)
     else:
         known = fps or listed_rate(file) or (float(KIMODO_FPS) if "posed_joints" in held else None)
         joints, rate = read_plain_archive(file, known)
-        yield _clip(file, str(file), joints, fps or rate, "joints")
+        yield SourceClip(file, str(file), joints, fps or rate, "joints")
 
 
-def _clip(
-    file: Path, name: str, joints: Array, fps: float, form: str, unit: str = "", up: str = "", label: str = ""
-) -> SourceClip:
+def _worked_out(raw: SourceClip) -> SourceClip:
     """Return a clip with y up in metres; what the format does not define of `unit` and `up` is worked out by the body."""
-    joints = np.asarray(joints, np.float64)
-    present = longest_present(joints)
-    joints = joints[present]
+    if not LOWEST_FPS <= raw.fps <= HIGHEST_FPS:
+        limits = f"{LOWEST_FPS:g} to {HIGHEST_FPS:g}"
+        raise UsageError(f"{raw.name}: has {raw.fps:g} frames per second; {limits} are read: give --fps")
+    joints = np.asarray(raw.joints, np.float64)
+    frames, kept = len(joints), longest_present(joints)
+    if kept != slice(0, frames):
+        joints = fill_gaps(joints, LONGEST_GAP * raw.fps)
+        kept = longest_present(joints)
+    joints = joints[kept]
+    note = ""
+    if len(joints) < frames:
+        note = f"frames {kept.start + 1:,} to {kept.stop:,} of {frames:,} are used; in others some joints are unknown"
+    if frames < 2:
+        raise UsageError(f"{raw.name}: has fewer than two frames; leave it out")
     if len(joints) < 2:
-        raise UsageError(f"{name}: has fewer than two frames in which all joints are known; leave it out")
-    scale, known = (1.0, unit) if unit else _unit(name, joints)
-    joints, up = (joints, up) if up else _upright(name, joints * scale)
-    return SourceClip(file, name, joints, fps, form, known, up, label)
+        raise UsageError(f"{raw.name}: has no two of {frames:,} frames in a row in which all joints are known; leave it out")
+    scale, unit = (1.0, raw.unit) if raw.unit else _unit(raw.name, joints)
+    joints, up = (joints, raw.up) if raw.up else _upright(raw.name, joints * scale)
+    return replace(raw, joints=joints, unit=unit, up=up, begin=kept.start / raw.fps, note=note)
+
+
+def fill_gaps(joints: Array, longest: float) -> Array:
+    """Interpolate each joint linearly in time where it is unknown for at most `longest` frames between two known ones.
+
+    Parameters
+    ----------
+    joints : float64 [frame, joint, 3]
+        NaN where unknown.
+    longest : float
+
+    Returns
+    -------
+    float64 [frame, joint, 3]
+
+    Examples
+    --------
+    >>> fill_gaps(np.array([0.0, np.nan, 2.0, np.nan]).reshape(4, 1, 1), 1).ravel()
+    array([ 0.,  1.,  2., nan])
+    """
+    filled = joints.copy()
+    unknown: Array = np.isnan(joints).any(axis=-1)
+    for joint in np.flatnonzero(unknown.any(axis=0)):
+        known, at = np.flatnonzero(~unknown[:, joint]), np.flatnonzero(unknown[:, joint])
+        following = np.searchsorted(known, at)
+        inner = (following > 0) & (following < len(known))
+        at, following = at[inner], following[inner]
+        before, after = known[following - 1], known[following]
+        short = after - before - 1 <= longest
+        at, before, after = at[short], before[short], after[short]
+        share = ((at - before) / (after - before))[:, None]
+        filled[at, joint] = joints[before, joint] * (1 - share) + joints[after, joint] * share
+    return filled
 
 
 def _on_floor(clip: SourceClip, within: float) -> SourceClip:

@@ -36,11 +36,22 @@ _TEXTS_AT_ONCE = 1000
 
 @dataclass(frozen=True)
 class NamedClip:
-    """A clip of a user: name, float joints [frame, 22, 3] in metres with y up and the floor at 0, and frames per second."""
+    """A clip of a user.
+
+    Attributes
+    ----------
+    name : str
+    joints : float [frame, 22, 3]
+        Metres, y up, the floor at 0.
+    fps : float
+    begin : float
+        Seconds in the file before the first frame of `joints`.
+    """
 
     name: str
     joints: Array
     fps: float
+    begin: float = 0.0
 
 
 def predict(run: Path, source: AnyPath, out: Path, progress: Progress | None = None) -> int:
@@ -86,7 +97,8 @@ def predict_clips(run: Path, clips: Iterable[NamedClip], out: Path, progress: Pr
     run : Path
     clips : iterable of NamedClip
     out : Path
-        Parquet file with a row for each stretch: ``clip``, ``start`` and ``end`` in seconds, and the columns of the task.
+        Parquet file with a row for each stretch: ``clip``, ``start`` and ``end`` in seconds of the file, and those of
+        the task.
     progress : Progress, optional
 
     Returns
@@ -239,7 +251,7 @@ def _described(trained: TrainedModel, table: pa.Table, kept: list[str]) -> pa.Ta
 
 
 def motion_inputs(trained: TrainedModel, clip: NamedClip) -> Iterator[tuple[float, float, dict[str, torch.Tensor]]]:
-    """Yield the stretches of a clip as the model reads them: start and end in seconds, and the inputs of one clip.
+    """Yield the stretches of a clip as the model reads them: start and end in seconds of the file, and the inputs of one clip.
 
     Parameters
     ----------
@@ -257,7 +269,7 @@ def motion_inputs(trained: TrainedModel, clip: NamedClip) -> Iterator[tuple[floa
             values = {recipe.name: recipe.compute(fields, view) for recipe in trained.task.recipes[:_INPUTS]}
             tensors = {name: torch.from_numpy(value) for name, value in values.items()}
             tensors = {name: value.float() if value.dtype == torch.float16 else value for name, value in tensors.items()}
-            yield start / rate, (start + len(stretch)) / rate, tensors
+            yield clip.begin + start / rate, clip.begin + (start + len(stretch)) / rate, tensors
         start += len(stretch)
 
 

@@ -160,12 +160,24 @@ def test_bad_clips_are_left_out_by_name(dataset: Path, tmp_path: Path, capsys: p
     folder.mkdir()
     np.savez(folder / "right.npz", joints=clip_of(dataset, 0).joints, fps=25.0)
     np.savez(folder / "short.npz", joints=clip_of(dataset, 0).joints[:6], fps=25.0)
+    late = np.concatenate([clip_of(dataset, 0).joints[:1].repeat(30, 0), clip_of(dataset, 0).joints])
+    late[10:30] = np.nan
+    np.savez(folder / "late.npz", joints=late, fps=25.0)
+    ends = np.cumsum([0, 40, 0, 1])
+    np.savez(folder / "many.npz", joints=late[30:71], offsets=ends, fps=25.0)
     (folder / "wrong.bvh").write_text("HIERARCHY")
     assert main(["predict", str(run), str(folder), "-o", str(tmp_path / "out.parquet"), "--json"]) == 0
     printed = capsys.readouterr()
     document = json.loads(printed.out)
-    assert document["rows"] == 1
-    assert "wrong.bvh" in document["refused"][0]
+    assert document["rows"] == 3
+    assert [reason.partition(": ")[0].rpartition("/")[2] for reason in document["refused"]] == [
+        "many.npz, clip 1",
+        "many.npz, clip 2",
+        "wrong.bvh, line 1",
+    ]
+    starts = {Path(row["clip"]).name: row["start"] for row in pq.read_table(tmp_path / "out.parquet").to_pylist()}
+    assert starts == {"late.npz": 1.2, "many.npz, clip 0": 0.0, "right.npz": 0.0}
+    assert "late.npz: frames 31 to " in printed.err
     assert "short.npz: left out" in printed.err
     assert main(["predict", str(run), str(folder / "wrong.bvh"), "-o", str(tmp_path / "none.parquet")]) == 2
     with pytest.raises(UsageError, match="no clip has"):

@@ -43,7 +43,7 @@ class OwnClips:
     arrays : dict of str to ndarray [clip]
         Labels beside the class.
     notes : tuple of str
-        Which files and clips are left out, and why.
+        Which files and clips are left out, and why; of which clips not all frames are used.
     """
 
     path: Path
@@ -78,7 +78,7 @@ class OwnClips:
 
 
 class _Found(NamedTuple):
-    """Clips as read: the name, joints, frames per second, class and subject of each, and why others could not be read."""
+    """Clips as read: the name, joints, frames per second, class and subject of each; reasons of refusals; notes."""
 
     names: Sequence[str]
     joints: Sequence[Array]
@@ -86,6 +86,7 @@ class _Found(NamedTuple):
     classes: Sequence[str]
     subjects: Sequence[str]
     refused: Sequence[str] = ()
+    notes: Sequence[str] = ()
 
 
 def read_own_clips(path: Path, fps: float, *, by_subject: bool = False, label: str | None = None) -> OwnClips:
@@ -132,7 +133,7 @@ def read_own_clips(path: Path, fps: float, *, by_subject: bool = False, label: s
         content.update(clip.tobytes())
     classes, subjects = (tuple(names[i] for i in kept) for names in (found.classes, found.subjects))
     short = [f"{found.names[i]}: has fewer than {_SHORTEST} frames" for i in range(len(found.names)) if i not in set(kept)]
-    notes = tuple(f"left out: {reason}" for reason in (*found.refused, *short))
+    notes = (*(f"left out: {reason}" for reason in (*found.refused, *short)), *found.notes)
     return OwnClips(path, clips, classes, subjects, content.hexdigest(), notes=notes)
 
 
@@ -161,6 +162,7 @@ def _read_files(path: Path) -> _Found:
         [clip.label or folder for clip, folder in zip(found, own, strict=True)],
         [clip.subject or folder for clip, folder in zip(found, own, strict=True)],
         refused,
+        [f"{clip.name}: {clip.note}" for clip in found if clip.note],
     )
 
 
