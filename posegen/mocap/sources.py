@@ -298,7 +298,7 @@ def fill_gaps(joints: Array, longest: float) -> Array:
     array([ 0.,  1.,  2., nan])
     """
     filled = joints.copy()
-    unknown: Array = np.isnan(joints).any(axis=-1)
+    unknown = np.asarray(np.isnan(joints).any(axis=-1))
     for joint in np.flatnonzero(unknown.any(axis=0)):
         known, at = np.flatnonzero(~unknown[:, joint]), np.flatnonzero(unknown[:, joint])
         following = np.searchsorted(known, at)
