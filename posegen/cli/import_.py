@@ -55,6 +55,8 @@ def import_(
             f"({clip['format']}; {clip['unit']}, {clip['up']} up, {clip['fps']:g} fps)"
             + (f"; {clip['note']}" if clip["note"] else "")
         )
+    for note in result.notes:
+        output.note(note)
     for reason in result.refused:
         output.note(f"refused: {reason}")
     if licence == "unknown" or source == "unknown":
@@ -76,6 +78,7 @@ def import_(
             "refused": result.refused,
             "clips": result.sources,
             "signs": dict(result.signs),
+            "notes": result.notes,
         },
         "\n".join(lines),
     )

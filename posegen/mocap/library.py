@@ -23,7 +23,7 @@ from posegen.library.skeletons import SkeletonEntry
 from posegen.machine import free_disk
 from posegen.mocap.clip_entry import ClipAction
 from posegen.mocap.directions import add_offsets
-from posegen.mocap.labels import Label, label_of, read_label_table
+from posegen.mocap.labels import Label, label_of, read_label_table, row_of, rows_without_file
 from posegen.mocap.pieces import clip_actions
 from posegen.mocap.pose_channels import rest_of_clip
 from posegen.mocap.signs import count_sign, side_sign
@@ -42,6 +42,8 @@ APART = 0.015, 0.03, 0.045, 0.06
 """Leg lengths by which each foot is moved out where legs of other bodies pass through each other: runners set their feet nearly
 on a line."""
 BYTES_PER_CLIP, LEAST_FREE = 40_000, 10_000_000
+ROWS_SHOWN = 5
+"""Rows of a table of labels without a file that are named."""
 PREFIX = "own_"
 """Begins the names of imported actions, so that none replaces one of posegen."""
 _LEGS = ("foot_height", "foot_ahead")
@@ -62,6 +64,8 @@ class Import:
     sources : list of SourceClip
         Without joints; what was worked out of each clip.
     verbs : mapping of str to list of str
+    notes : list of str
+        Messages about the table of labels.
     """
 
     path: Path
@@ -70,6 +74,7 @@ class Import:
     sources: list[dict[str, Any]]
     verbs: Mapping[str, list[str]]
     signs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -123,7 +128,7 @@ def import_clips(
     out : Path
         Folder to write; must not exist or be empty.
     labels : Path, optional
-        CSV file with the columns ``file``, ``label`` and optionally ``text``.
+        CSV file with the columns ``file``, ``label`` and optionally ``text``; see :mod:`posegen.mocap.labels`.
     names : Path, optional
         YAML file with the names of a skeleton's joints.
     fps : float, optional
@@ -140,7 +145,7 @@ def import_clips(
     Raises
     ------
     UsageError
-        If no clip can be used, or `out` holds something.
+        If no clip can be used, `out` holds something, or the table of labels lacks a file.
     """
     files = clip_files(list(paths))
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -148,11 +153,23 @@ def import_clips(
     needed, free = LEAST_FREE + BYTES_PER_CLIP * len(files), free_disk(_existing(out))
     if free < needed:
         raise UsageError(f"{out}: needs about {needed:,} bytes, and {free:,} are free; choose another disk with --out")
-    table = read_label_table(labels) if labels is not None else None
+    table, notes = None, list[str]()
+    if labels is not None:
+        table = read_label_table(labels)
+        for file in files:
+            row_of(file, table)
+        if unused := rows_without_file(table, files):
+            more = f" and {len(unused) - ROWS_SHOWN:,} more" if len(unused) > ROWS_SHOWN else ""
+            named = ", ".join(map(shown, unused[:ROWS_SHOWN]))
+            notes.append(f"{labels}: of these rows there is no file among the clips: {named}{more}")
     read = _Read()
     for number, file in enumerate(files):
         for clip in _clips_of(file, fps, names, read.refused):
-            label = label_of(file, table, clip.label)
+            try:
+                label = label_of(file, table, clip.label, clip.name)
+            except UsageError as error:
+                read.refused.append(str(error))
+                continue
             if skeleton := standing_skeleton(clip.joints):
                 read.skeletons.append(skeleton)
                 _add_clip(clip, label, skeleton.standing, read)
@@ -169,7 +186,8 @@ def import_clips(
     groups = dict(_groups(read.clips))
     if names_taken := sorted(set(groups) & set(read_library(_BASE).actions)):
         raise UsageError(f"{names_taken[0]}: is an action of posegen; give the clips another label")
-    return _write(out, groups, read.refused, read.sources, {"licence": licence, "source": source})
+    written = _write(out, groups, read.refused, read.sources, {"licence": licence, "source": source})
+    return replace(written, notes=notes)
 
 
 def _add_clip(clip: SourceClip, label: Label, standing: Mapping[str, float], read: _Read) -> None:

@@ -7,6 +7,7 @@ states them where they hold.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
@@ -22,6 +23,10 @@ _SUBJECT = re.compile(
 _STATED = re.compile(
     r"\b(?:left|right|clockwise|counterclockwise|once|twice|times?|two|three|four|five|six|seven|eight|nine|ten|\d+|slow\w*|quick\w*|fast\w*)\b"
 )
+_LETTERS = str.maketrans(
+    {"ß": "ss", "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d"}
+)
+"""Latin letters that Unicode does not decompose into one of a to z and an accent."""
 _OTHER = re.compile(r"[,;.:()]|\b(?:and|then|while|before|after|as|when)\b")
 _PLAIN = re.compile(r"[a-z' -]+")
 _IRREGULAR = """
@@ -79,8 +84,16 @@ def verb_of_label(label: str) -> str:
 
 
 def label_words(label: str) -> list[str]:
-    """Return the words of a label without numbers: ``kickFront2Reps`` has kick, front."""
-    apart = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", re.sub(r"[^A-Za-z]+", " ", label))
+    """Return the words of a label without numbers and accents; letters of other scripts separate words.
+
+    Examples
+    --------
+    >>> label_words("kickFront2Reps"), label_words("Übung_01"), label_words("跳")
+    (['kick', 'front'], ['ubung'], [])
+    """
+    decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFC", label).translate(_LETTERS))
+    plain = "".join(char for char in decomposed if not unicodedata.combining(char))
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", re.sub(r"[^A-Za-z]+", " ", plain))
     return [word.lower() for word in apart.split() if word.lower() not in ("reps", "rep", "poses", "stageii") and len(word) > 1]
 
 

@@ -24,7 +24,7 @@ from posegen.exchange.huggingface import finish
 from posegen.generation.header import LICENCE, data_licence
 from posegen.library.load import load_library
 from posegen.mocap.actions import clip_action
-from posegen.mocap.labels import label_of, read_label_table
+from posegen.mocap.labels import action_name, label_of, read_label_table, rows_without_file
 from posegen.mocap.library import Import, find_fault, import_clips
 from posegen.mocap.sources import read_source
 from posegen.mocap.words import verb_of_label, verb_of_sentence
@@ -147,6 +147,65 @@ def test_labels_come_from_a_table_or_from_texts(tmp_path: Path) -> None:
     (tmp_path / "labels.csv").write_text("name\nx\n")
     with pytest.raises(UsageError, match=r"labels\.csv, line 2: needs `file` and `label`"):
         read_label_table(tmp_path / "labels.csv")
+
+
+def test_rows_are_matched_by_the_longest_end_of_the_path(tmp_path: Path) -> None:
+    rows = ["clip01,wave,", "a/clip01.npz,kick,", "b/clip01,squat,a person squats", "clip02,jump,", "c/none.npz,jump,"]
+    (tmp_path / "labels.csv").write_text("\n".join(["file,label,text", *rows]) + "\n")
+    table = read_label_table(tmp_path / "labels.csv")
+    files = [tmp_path / name for name in ("a/clip01.npz", "b/clip01.npz", "c/clip01.npz", "clip02.07.bvh", "clip02.bvh")]
+    assert [label_of(file, table, "").name for file in files if "07" not in file.name] == ["kick", "squat", "wave", "jump"]
+    with pytest.raises(UsageError, match=r"clip02\.07\.bvh: has no row"):
+        label_of(files[3], table, "")
+    assert rows_without_file(table, files) == ["c/none.npz"]
+    (tmp_path / "labels.csv").write_text("file,label\nclip01,wave\nclip01,kick\n")
+    with pytest.raises(
+        UsageError, match=r"line 3: 'clip01' has the label wave in an earlier line; if these are two files, give"
+    ):
+        read_label_table(tmp_path / "labels.csv")
+    (tmp_path / "labels.csv").write_text("file,label\nclip01,wave\nclip01.npz,kick\n")
+    with pytest.raises(
+        UsageError, match=r"a/clip01\.npz: the table of labels has kick for 'clip01\.npz' and wave for 'clip01'; "
+    ):
+        label_of(files[0], read_label_table(tmp_path / "labels.csv"), "")
+    (tmp_path / "labels.csv").write_text("file,label\nclip01,跳\n", "utf-8")
+    with pytest.raises(UsageError, match=r"line 2: the label '跳' has no word in the letters a to z .*; give an English label"):
+        read_label_table(tmp_path / "labels.csv")
+
+
+def test_labels_of_other_letters_are_words_or_refused(tmp_path: Path) -> None:
+    assert [action_name(text) for text in ("Übung_01", "U\u0308bung", "Fußtritt", "Прыжок", "01", "left")] == [
+        "ubung",
+        "ubung",
+        "fusstritt",
+        "",
+        "",
+        "",
+    ]
+    for name in ("прыжок.npz", "01.npz"):
+        with pytest.raises(UsageError, match=f"{name}: its label .* has no word .*; give an English label in a table"):
+            label_of(tmp_path / name, None, "")
+    with pytest.raises(UsageError, match="squats, clip 1: its label '3' has no word"):
+        label_of(tmp_path / "squats.npz", None, "3", "squats, clip 1")
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "01.txt").write_text("a person throws a ball.\n")
+    assert label_of(tmp_path / "01.npz", None, "").name == label_of(tmp_path / "01.npz", None, "7").name == "throw"
+
+
+def test_the_command_names_rows_without_a_file_and_clips_without_a_label(tmp_path: Path) -> None:
+    (joints,) = clips_of("squat")
+    (tmp_path / "clips").mkdir()
+    for name in ("squat.npz", "蹲.npz"):
+        np.savez(tmp_path / "clips" / name, joints=joints, fps=FPS)
+    result = CliRunner().invoke(commands, ["import", str(tmp_path / "clips"), "--out", str(tmp_path / "mine"), "--json"])
+    report = json.loads(result.stdout)
+    assert (list(report["actions"]), len(report["refused"])) == (["own_squat"], 1)
+    assert "蹲.npz: its label '蹲' has no word" in report["refused"][0]
+    (tmp_path / "labels.csv").write_text("file,label\nsquat,bend\n蹲,squat\nnone,kick\n", "utf-8")
+    command = ["import", str(tmp_path / "clips"), "--labels", str(tmp_path / "labels.csv"), "--out", str(tmp_path / "other")]
+    result = CliRunner().invoke(commands, command)
+    assert result.exit_code == 0, result.output
+    assert f"{tmp_path}/labels.csv: of these rows there is no file among the clips: 'none'" in result.stderr
 
 
 def test_units_and_axes_are_worked_out(tmp_path: Path) -> None:
