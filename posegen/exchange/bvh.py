@@ -75,7 +75,8 @@ class _Lines:
             if len(line) > LONGEST_LINE:
                 raise self.fault(f"is longer than {LONGEST_LINE:,} characters")
             try:
-                words = line.decode("utf-8").split()
+                # Windows programs write a byte order mark.
+                words = line.decode("utf-8-sig" if self.number == 1 else "utf-8").split()
             except UnicodeDecodeError:
                 raise self.fault("is not UTF-8 text") from None
             if words:

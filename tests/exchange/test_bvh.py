@@ -84,6 +84,13 @@ def test_other_conventions_are_known(flavour: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(figure.joints, same.joints)
 
 
+def test_a_byte_order_mark_is_skipped(tmp_path: Path) -> None:
+    plain = read_bvh(write(tmp_path, bvh_text([{}])))
+    marked = read_bvh(write(tmp_path, "\ufeff" + bvh_text([{}])))
+    assert marked.joints == plain.joints
+    np.testing.assert_array_equal(marked.values, plain.values)
+
+
 def test_strange_names_and_sizes_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="lacks rightforearm"):
         read_bvh_figure(write(tmp_path, bvh_text([{}], MIXAMO | {"right_elbow": "Bone7"})))
