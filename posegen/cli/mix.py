@@ -35,9 +35,8 @@ def mix(datasets: Sequence[AnyPath], ratio: str | None, where: str, out: Path, o
     except ValueError:
         raise UsageError(f"--ratio must be numbers with colons between them, such as 1:4 (got {ratio!r})") from None
     mixed = concat(datasets, weights, where)
-    source = mixed.batch_source([])
-    shares = [chunks * source.chunk for chunks in source.chunks]
+    samples, shares = mixed.counts()
     write_mix(out, mixed)
-    document = {"path": out, "datasets": list(datasets), "samples": len(mixed), "samples_in_epoch": shares}
+    document = {"path": out, "datasets": list(datasets), "samples": samples, "samples_in_epoch": shares}
     counts = ", ".join(f"{share:,} of {path}" for share, path in zip(shares, datasets, strict=True))
-    output.summary(document, f"{out} names {len(mixed):,} samples. An epoch has about {counts}.")
+    output.summary(document, f"{out} {'selects' if where else 'names'} {samples:,} samples. An epoch has about {counts}.")

@@ -24,6 +24,7 @@ from posegen.dataset.documents import Count, Document, Origin, read_sealed, seal
 from posegen.dataset.files import write_durably
 from posegen.dataset.read import Dataset, Sample, StoredSource, open_dataset
 from posegen.errors import PosegenError, UsageError
+from posegen.wording import shown
 
 _VERSION = 1
 _MOST_CHUNKS = 10_000_000
@@ -172,6 +173,26 @@ class Mix:
         """Return the source of batches with these fields; see :func:`posegen.dataset.batches.make_batches`."""
         sources = tuple(dataset.batch_source(fields) for dataset in self.datasets)
         return MixSource(sources, _chunks(sources, self.weights), self.where)
+
+    def counts(self) -> tuple[int, list[int]]:
+        """Return the number of samples with a selected sequence, and how many positions of an epoch each dataset has of them.
+
+        Raises
+        ------
+        UsageError
+            If the condition selects nothing.
+        """
+        source = self.batch_source([])
+        positions = [chunks * source.chunk for chunks in source.chunks]
+        if not self.where:
+            return len(self), positions
+        chosen = np.split(source.match(self.where).any(axis=1), np.cumsum(positions)[:-1])
+        samples = sum(int(own[: len(dataset)].sum()) for own, dataset in zip(chosen, self.datasets, strict=True))
+        if not samples:
+            raise UsageError(
+                f"{source.name}: none of {len(self):,} samples is selected by {shown(self.where)}. Change the condition"
+            )
+        return samples, [int(own.sum()) for own in chosen]
 
 
 def _chunks(sources: Sequence[Source], weights: Sequence[float] | None) -> tuple[int, ...]:

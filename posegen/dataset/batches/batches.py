@@ -251,7 +251,7 @@ def make_batches(
     if isinstance(source, SourceOwner):
         source = source.batch_source(fields)
     if source.samples < 1:
-        raise UsageError(f"{source.name} has no samples yet, so there are no batches")
+        raise UsageError(f"{source.name}: no samples yet, so there are no batches")
     indices = _select_variants(source, variants)
     conditions = [text for text in (where, source.where if isinstance(source, MixedSource) else "") if text]
     order = Order(
@@ -269,9 +269,9 @@ def make_batches(
     )
     if order.total == 0:
         lacks = [f"in the split {split}"] * (split is not None) + [f"for which {text} holds" for text in conditions]
-        raise UsageError(f"{source.name} has no sample {' '.join(lacks)} among {source.samples:,}")
+        raise UsageError(f"{source.name}: no sample {' '.join(lacks)} among {source.samples:,}")
     if order.per_epoch == 0:
-        msg = f"{source.name} has {order.total} sequences, fewer than a batch of {size}, and drop_last leaves out such a batch"
+        msg = f"{source.name}: {order.total} sequences, fewer than a batch of {size}, and drop_last leaves out such a batch"
         raise UsageError(msg)
     stop = None if epochs is None else _check_integer("epochs", epochs, least=1) * order.per_epoch
     selection = _select_fields(source, fields, indices)
