@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,7 +44,8 @@ def search(dataset: AnyPath, text: str, encoder: str | None, top: int, output: O
     for one in found:
         variant = "" if one.variant == "base" else f" ({one.variant})"
         lines.append(f"{one.sample:>8}  {one.score:.3f}  {one.action:<{width}}  {one.caption}{variant}")
-    output.result(document, "\n".join([*lines, "Next:", f"  posegen show {dataset} --sample {found[0].sample} -o found.gif"]))
+    show = f"posegen show {shlex.quote(str(dataset))} --sample {found[0].sample} -o found.gif"
+    output.result(document, "\n".join([*lines, "Next:", f"  {show}"]))
 
 
 def _search_own(path: Path, text: str, top: int, output: Output) -> None:

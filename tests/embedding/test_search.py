@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -115,6 +116,13 @@ def test_the_caption_of_a_segment_finds_samples_with_its_action(dataset: Path) -
 
 
 @pytest.mark.slow
+def test_the_command_quotes_the_path(dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    copy = tmp_path / "my data"
+    shutil.copytree(dataset, copy)
+    assert main(["search", str(copy), "someone waves", "--top", "1"]) == 0
+    assert f"posegen show '{copy}' --sample " in capsys.readouterr().out
+
+
 def test_the_command_prints_one_document_with_each_sample_once(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["search", str(dataset), "someone waves", "--top", "4", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
