@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -45,7 +46,7 @@ def import_(
         fps=fps,
         licence=licence,
         source=source,
-        progress=output.counter("read", "files"),
+        progress=output.progress(),
     )
     for clip in result.sources:
         repeated = f", {clip['repetitions']} repetitions" if clip["repetitions"] > 1 else ""
@@ -69,7 +70,8 @@ def import_(
         text += f"; {len(result.refused)} are refused"
     lines += [
         f"{text}.",
-        f"Generate with: --set story.library={out} --set 'story.themes={{{theme_name(out)}: 1}}' --set skeleton=library",
+        f"Generate with: --set {shlex.quote(f'story.library={out}')} --set 'story.themes={{{theme_name(out)}: 1}}' "
+        "--set skeleton=library",
     ]
     output.summary(
         {

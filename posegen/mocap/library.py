@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
@@ -31,6 +31,7 @@ from posegen.mocap.skeletons import Skeleton, distinct_skeletons, standing_skele
 from posegen.mocap.sources import SourceClip, clip_files, read_source
 from posegen.mocap.trial import LIMBS_CROSS, failures
 from posegen.mocap.words import action_words
+from posegen.progress import Progress
 from posegen.validation import validated
 from posegen.wording import shown
 from posegen.yaml_files import LARGEST_FILE
@@ -117,7 +118,7 @@ def import_clips(
     fps: float | None = None,
     licence: str = UNKNOWN,
     source: str = UNKNOWN,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Import:
     """Turn clips into actions of a new library folder.
 
@@ -135,8 +136,7 @@ def import_clips(
         Replaces the frame rate of the files.
     licence, source : str
         Of the clips; carried into the library and into each dataset.
-    progress : callable, optional
-        Called with the number of files that are read, and of all.
+    progress : Progress, optional
 
     Returns
     -------
@@ -162,8 +162,9 @@ def import_clips(
             more = f" and {len(unused) - ROWS_SHOWN:,} more" if len(unused) > ROWS_SHOWN else ""
             named = ", ".join(map(shown, unused[:ROWS_SHOWN]))
             notes.append(f"{labels}: of these rows there is no file among the clips: {named}{more}")
-    read = _Read()
-    for number, file in enumerate(files):
+    read, progress = _Read(), progress or Progress()
+    progress.start("read", len(files), unit="files")
+    for number, file in enumerate(files, 1):
         for clip in _clips_of(file, fps, names, read.refused):
             try:
                 label = label_of(file, table, clip.label, clip.name)
@@ -175,17 +176,22 @@ def import_clips(
                 _add_clip(clip, label, skeleton.standing, read)
             else:
                 read.nowhere_upright.append((clip, label))
-        if progress is not None:
-            progress(number + 1, len(files))
-    for clip, label in read.nowhere_upright:
+        progress.update(number)
+    progress.stop()
+    if read.nowhere_upright:
+        progress.start("examine", len(read.nowhere_upright), unit="clips")
+    for number, (clip, label) in enumerate(read.nowhere_upright, 1):
         _add_clip(clip, label, usual_standing(clip.joints, read.skeletons), read)
-    _try_out(read)
+        progress.update(number)
+    progress.stop()
+    _try_out(read, progress)
     if not read.clips:
         reasons = "\n".join(read.refused[:20])
         raise UsageError(f"none of the clips can be used:\n{reasons}")
     groups = dict(_groups(read.clips))
     if names_taken := sorted(set(groups) & set(read_library(_BASE).actions)):
         raise UsageError(f"{names_taken[0]}: is an action of posegen; give the clips another label")
+    progress.wait("write the library")
     written = _write(out, groups, read.refused, read.sources, {"licence": licence, "source": source})
     return replace(written, notes=notes)
 
@@ -215,19 +221,19 @@ def find_fault(name: str, action: ClipAction) -> str | None:
     return None
 
 
-def _try_out(read: _Read) -> None:
+def _try_out(read: _Read, progress: Progress) -> None:
     """Refuse the clips that travel or lie and that other bodies cannot perform.
 
     Where legs pass through each other, the feet are moved apart, in steps.
     """
     entries = ((clip, clip.action.entry) for clip in read.clips)
-    failed = _failed_trials([clip for clip, entry in entries if "travel" in entry or entry["support"] == "floor"])
+    failed = _failed_trials([clip for clip, entry in entries if "travel" in entry or entry["support"] == "floor"], progress)
     for more in APART:
         crossing = {name for name, reason in failed.items() if reason.startswith(LIMBS_CROSS)}
         wider = {
             clip.name: replace(clip, action=clip.action.with_feet_apart(more)) for clip in read.clips if clip.name in crossing
         }
-        left = _failed_trials(list(wider.values()))
+        left = _failed_trials(list(wider.values()), progress)
         read.clips = [clip if clip.name in left else wider.get(clip.name, clip) for clip in read.clips]
         failed = {name: reason for name, reason in failed.items() if name not in wider or name in left}
     read.refused += [f"{name}: {reason}; repair the clip, or leave it out" for name, reason in failed.items()]
@@ -235,14 +241,21 @@ def _try_out(read: _Read) -> None:
     read.sources = [source for source in read.sources if source["clip"] not in failed]
 
 
-def _failed_trials(clips: Sequence[_Labelled]) -> dict[str, str]:
+def _failed_trials(clips: Sequence[_Labelled], progress: Progress) -> dict[str, str]:
     """Return the names of the clips that other bodies cannot perform, with the reason."""
     single = {f"{PREFIX}clip_{number}": [clip] for number, clip in enumerate(clips)}
     if not single:
         return {}
+    failed: dict[str, str] = {}
+    progress.start("try", len(single), unit="clips")
     with TemporaryDirectory() as folder:
         _write(Path(folder), single, [], [], {})
-        return {single[name][0].name: reason for name, reason in failures(load_library(Path(folder)), list(single))}
+        library = load_library(Path(folder))
+        for number, (name, (clip,)) in enumerate(single.items(), 1):
+            failed.update((clip.name, reason) for _, reason in failures(library, [name]))
+            progress.update(number)
+    progress.stop()
+    return failed
 
 
 def _existing(path: Path) -> Path:

@@ -208,6 +208,17 @@ def test_the_command_names_rows_without_a_file_and_clips_without_a_label(tmp_pat
     assert f"{tmp_path}/labels.csv: of these rows there is no file among the clips: 'none'" in result.stderr
 
 
+def test_the_command_counts_files_and_trials_and_quotes_its_path(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (joints,) = clips_of("walk")
+    np.savez(tmp_path / "walk.npz", joints=joints, fps=FPS)
+    out = tmp_path / "my clips"
+    assert main(["import", str(tmp_path / "walk.npz"), "--out", str(out)]) == 0
+    printed = capsys.readouterr()
+    assert f"--set 'story.library={out}' --set" in printed.out
+    for line in ("read: 0 of 1 files", "try: 0 of 1 clips", "try: 1 of 1 clips", "write the library"):
+        assert line in printed.err
+
+
 def test_units_and_axes_are_worked_out(tmp_path: Path) -> None:
     (joints,) = clips_of("squat")
     up_z = np.stack([joints[..., 0], -joints[..., 2], joints[..., 1]], axis=-1)
