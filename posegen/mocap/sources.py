@@ -203,9 +203,9 @@ def read_source(
         raise UsageError(f"{file}: cannot be read ({reason:.200}); write the file again") from error
     if clips == 1 and failed:
         raise failed[0]
-    for refused in failed:
-        assert refuse is not None, "else it was raised"
-        refuse(str(refused))
+    if refuse is not None:
+        for refused in failed:
+            refuse(str(refused))
 
 
 def _read(file: Path, fps: float | None, names: Path | None, joints_fps: float) -> Iterator[SourceClip]:

@@ -458,8 +458,7 @@ def is_better_check(check: Mapping[str, float], best: Mapping[str, float] | None
     if best is None:
         return True
     own, other = (each.get(monitor, -math.inf) for each in (check, best))
-    losses = (each.get("loss", math.inf) for each in (check, best))
-    return own > other or (by_loss and own == other and next(losses) < next(losses))
+    return own > other or (by_loss and own == other and check.get("loss", math.inf) < best.get("loss", math.inf))
 
 
 def most_loss_clips(task: Task, settings: Settings) -> int:
