@@ -115,7 +115,6 @@ def test_the_caption_of_a_segment_finds_samples_with_its_action(dataset: Path) -
     assert len(asked) > 3
 
 
-@pytest.mark.slow
 def test_the_command_quotes_the_path(dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     copy = tmp_path / "my data"
     shutil.copytree(dataset, copy)
@@ -123,6 +122,7 @@ def test_the_command_quotes_the_path(dataset: Path, tmp_path: Path, capsys: pyte
     assert f"posegen show '{copy}' --sample " in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_command_prints_one_document_with_each_sample_once(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["search", str(dataset), "someone waves", "--top", "4", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
