@@ -436,7 +436,7 @@ def test_phrases_of_two_actions_are_listed_last():
     )
     assert without_order(grammar, [walk, kick]) == [kick, walk]
     assert without_order(grammar, [kick, walk]) == [kick, walk]
-    assert without_order(grammar, [walk, on, kick]) == [walk, on, kick]  # what goes on stays behind what it continues
+    assert without_order(grammar, [walk, on, kick]) == [walk, on, kick]  # what continues stays behind what it continues
 
 
 @pytest.mark.parametrize("action", ["jump", "wave", "squat"])

@@ -57,7 +57,7 @@ def test_a_path_is_one_segment():
     assert find_segments(replace(scenes, length=scenes.length - 50), LIBRARY, 25).path.tolist() == [0]
 
 
-def test_a_walk_that_goes_on_does_not_begin_again():
+def test_a_walk_that_continues_does_not_begin_again():
     walk, jump = {"action": "walk", "speed": 1.2}, {"action": "jump", "repetitions": 1}
     segments = find_segments(one(8.4, walk | {"end": 8.0}, walk | {"start": 8.0, "end": 12.0}), LIBRARY, 25)
     assert (segments.change.tolist(), segments.end.tolist(), segments.complete.tolist()) == ([NO_CHANGE], [200], [True])
