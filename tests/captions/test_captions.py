@@ -38,7 +38,7 @@ SHAPE_WORDS |= {f"{side}_diagonal": f"diagonally.* to the {side}" for side in ("
 OTHER_SIDE |= {right: left for left, right in OTHER_SIDE.items()}
 STEMS = {
     "sit": "sit|sat|seat|chair",
-    "stand": "st(and|ood)|wait|stay|paus|stop",
+    "stand": "st(and|ood)|wait|stay|paus|stop|halt",
     "shake_hands": "hand",
     "slap_hands": "high five|high-fiv|hands",
     "embrace": "embrac|hug",
