@@ -67,7 +67,8 @@ def info(dataset: AnyPath, sample: int | None, output: Output) -> None:
     if found.captions:
         lines += ["", "Captions:"]
         lines += [f"  {caption.sample} {caption.variant:<9} {caption.text}" for caption in found.captions]
-    lines += ["", "Read it in Python:", "", *(f"    {line}" for line in reading)]
+    if found.samples:
+        lines += ["", "Read it in Python:", "", *(f"    {line}" for line in reading)]
     output.result(document, "\n".join(lines))
 
 

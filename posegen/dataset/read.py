@@ -306,7 +306,7 @@ class Dataset:
         """What a user should know before relying on the number of samples; empty if there is nothing."""
         if not self.hidden_shards:
             return ""
-        hint = "A run is extending it, or was stopped: the same `posegen generate` command completes it"
+        hint = "A run is extending it, or was stopped: `posegen generate` as before completes it, or `posegen finish` its parts"
         return f"{self.path}: {len(self):,} samples are visible; {self.hidden_shards:,} more shards are not yet. {hint}"
 
     @cached_property

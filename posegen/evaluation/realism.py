@@ -244,7 +244,8 @@ def measure_reference(reference: Reference, fps: float) -> MeasuredReference:
     step = 1
     for number, recording in enumerate(reference.recordings):
         if abs(recording.fps - fps) > 1e-3 * fps:
-            raise UsageError(f"{reference.name}: has {recording.fps:g} frames a second, the dataset {fps:g}; resample it first")
+            rates = f"{recording.fps:g} frames a second, the dataset {fps:g}"
+            raise UsageError(f"{reference.name}: has {rates}; give a reference of that rate, or a folder of .bvh files")
         tally.add(recording.name, measure_clip(recording))
         motions.add(describe_motion(recording))
         if number % step == 0:

@@ -34,7 +34,14 @@ from posegen.dataset.receipts import (
 from posegen.dataset.runs import current_run
 from posegen.dataset.write import create, publish, unfinished_files
 from posegen.errors import PosegenError, ServerError, UsageError
-from posegen.generation.header import bytes_per_sample, check_same_dataset, new_creation, new_header, stored_config
+from posegen.generation.header import (
+    bytes_per_sample,
+    check_same_dataset,
+    new_creation,
+    new_header,
+    settings_kept,
+    stored_config,
+)
 from posegen.generation.plan import Plan, check_free_space, check_space, free_bytes, make_plan
 from posegen.generation.pool import DIED, SHORT_OF_MEMORY, TOO_SLOW, LostJob, TimeLimit, run_jobs
 from posegen.generation.session import write_session
@@ -402,6 +409,7 @@ def _open_run(path: AnyPath, expected: Header, samples: int, name: str, progress
     if exists:
         header = load_header(path)
         check_same_dataset(header, expected, path)
+        _log_kept(header, expected, path, progress)
         stored_config(path, header)
     # Complete shards may exist without a header, if it and its copy were damaged and the user removed them as advised.
     complete = find_complete(path, header)
@@ -429,6 +437,11 @@ def _open_run(path: AnyPath, expected: Header, samples: int, name: str, progress
     return _Run(path, plan, header, complete, name)
 
 
+def _log_kept(existing: Header, expected: Header, path: AnyPath, progress: Progress) -> None:
+    if note := settings_kept(existing, expected, path):
+        progress.log(note)
+
+
 def _open_part(path: AnyPath, expected: Header, samples: int, name: str, progress: Progress, part: Part) -> _Run:
     """Plan the missing shards of a part as :func:`_open_run` does, and create an empty dataset if there is none."""
     # Another part may be creating the dataset at this moment.
@@ -437,6 +450,7 @@ def _open_part(path: AnyPath, expected: Header, samples: int, name: str, progres
         if is_dataset(path):
             header = load_header(path)
             check_same_dataset(header, expected, path)
+            _log_kept(header, expected, path, progress)
             stored_config(path, header)
         else:
             header = create(path, replace(expected, created=new_creation()), name)

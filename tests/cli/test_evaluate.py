@@ -240,6 +240,20 @@ def test_a_fault_fails_the_verdict(dataset: Path) -> None:
     assert failed == ["foot contacts that slide, 95 % of clips"]
 
 
+def test_clips_without_labels_have_no_verdict_on_what_labels_decide(dataset: Path) -> None:
+    found = evaluation.evaluate(dataset)
+    names = {
+        "limits": "frames outside joint ranges",
+        "flight": "error of the fall in flight",
+        "overlap": "frames with overlapping",
+    }
+    wrong = {name: dataclasses.replace(found.measures[name], clips=9, high=0.3) for name in names}
+    unlabelled = dataclasses.replace(found.measures["skate of contacts"], clips=0)
+    findings = judge(dataclasses.replace(found, measures=found.measures | wrong | {"skate of contacts": unlabelled}))
+    passes = {name: next(each.passes for each in findings if each.name.startswith(text)) for name, text in names.items()}
+    assert passes == {"limits": None, "flight": None, "overlap": False}
+
+
 def test_the_chart_has_a_panel_with_title_and_units_for_each_group_of_measures(dataset: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     from matplotlib.figure import Figure

@@ -160,3 +160,12 @@ def test_a_sample_that_does_not_exist_is_refused(dataset: Path, capsys: pytest.C
     for sample in ("6", "-1"):
         assert main(["info", str(dataset), "--sample", sample]) == 2
         assert f"has no sample {sample}; its samples are 0 to 5" in capsys.readouterr().err
+
+
+def test_parts_that_are_not_published_have_no_python_to_read_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = posegen.load_config("smoke", ["frames=20", "store.shard=2", "store.chunk=2"])
+    posegen.generate(config, samples=6, workers=1, out=tmp_path / "x", part="2/3")
+    assert main(["info", str(tmp_path / "x")]) == 0
+    out = capsys.readouterr().out
+    assert "or `posegen finish` its parts" in out
+    assert "Read it in Python" not in out

@@ -216,3 +216,18 @@ def test_the_share_of_the_processor_is_that_since_the_start() -> None:
         pass
     percent = int(re.fullmatch(r"CPU (\d+)%, .*", usage.describe())[1])  # type: ignore[index]
     assert 0 < percent <= 150  # one thread is busy; other processes may take its core
+
+
+def test_fields_that_an_existing_dataset_does_not_get_are_reported(tmp_path: Path) -> None:
+    def messages(samples: int, *options: str) -> list[str]:
+        recorder = Recorder()
+        config = posegen.load_config("smoke", ["frames=20", "store.shard=4", "store.chunk=2", *options])
+        posegen.generate(config, samples=samples, workers=1, out=tmp_path / "x", progress=recorder)
+        return [message for message in recorder.messages if "keep" in message or "none is added" in message]
+
+    fewer = "store.fields=[joints, action, contact]"
+    assert messages(4, fewer) == []
+    assert messages(8, fewer) == []
+    (message,) = messages(8, "store.fields=[joints, action, contact, velocity]", "store.shard=8")
+    assert message.startswith(f"{tmp_path}/x: it has no velocity, acceleration, and none is added: use posegen derive")
+    assert message.endswith("; its shards keep 4 samples")
