@@ -50,7 +50,7 @@ from tests.training import tiny  # noqa: E402
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-SAMPLES = 240  # 120 have 20 test clips, too few to tell learning from chance
+SAMPLES = 400  # 49 test clips; with 20, learning was within chance
 ACTIONS = {"walk": 60, "jump": 30, "sit": 30, "wave": 30, "turn": 30, "clap": 30}
 
 
@@ -302,9 +302,10 @@ def test_all_presets_have_a_small_learning_rate() -> None:
 
 def test_pairs_are_learned_but_not_shuffled_pairs(reported: dict[str, Any]) -> None:
     whole, before, shuffled = (reported[name]["measures"] for name in ("whole", "before", "shuffled"))
-    assert whole["r1"] > before["r1"] + 0.1
+    # Few of so few clips are found first: the share of those among the first ten is less noisy.
+    assert whole["r10"] > before["r10"] + 0.1
     assert whole["hard_r1"] > before["hard_r1"] + 0.2
-    assert shuffled["r1"] < whole["r1"] - 0.1
+    assert shuffled["r10"] < whole["r10"] - 0.1
 
 
 def test_families_are_learned_but_not_shuffled_families(reported: dict[str, Any]) -> None:
