@@ -47,7 +47,7 @@ _CANDIDATES = 64
 _LAST, _SPARE = 0.6, 3.0
 """Seconds of standing that are shown at the end, and seconds that the scene continues after it."""
 _FEWEST_FRAMES, _MOST_FRAMES = 10, 10_000
-"""Those of a config."""
+"""The bounds of `frames` in a config."""
 _SINGLE_STEPS = 1 << 24
 
 _GAIT_SECONDS, _RUN_SECONDS, _MOST_SECONDS, _BETWEEN = 4.0, 6.5, 5.0, 0.3

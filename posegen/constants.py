@@ -6,7 +6,7 @@ A constant of a single module is defined there.
 from __future__ import annotations
 
 FRAME_SLACK = 1e-3
-"""Frames by which a time may be later than the frame in which it counts: times in float32 are not exact."""
+"""Share of a frame by which a segment may begin later than its first frame, since times in float32 are not exact."""
 
 MAX_SEED = 2**63 - 1
 """The largest seed: every format stores seeds in 64 bits."""
@@ -33,7 +33,7 @@ DEGREES = 180.0 / 3.141592653589793
 """Degrees per radian."""
 
 STANDING = "stand"
-"""The action of who does nothing else, and below arm actions."""
+"""The action of an actor who does nothing else, or who performs an arm action while standing."""
 
 SPEEDS = ("", "slow", "normal", "fast")
 SHAPES = ("left_circle", "right_circle", "figure_eight", "zigzag", "back_and_forth", "left_diagonal", "right_diagonal")

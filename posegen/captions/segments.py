@@ -130,8 +130,8 @@ def find_segments(scenes: Scenes, library: Library, fps: int) -> Segments:
     completed, exact = _completed(actions, scenes, seconds)
     leg = hip_height(scenes.persons)[..., None]
     whole = _is_visible(actions, scenes, seconds, finished, completed, leg)
-    again = _again(actions, scenes)
-    begun = ~whole & ~finished & ~again & (seconds >= _MIN_BEGUN - _SLACK) & (scenes.action != actions.standing)
+    continues = _continues(actions, scenes)
+    begun = ~whole & ~finished & ~continues & (seconds >= _MIN_BEGUN - _SLACK) & (scenes.action != actions.standing)
     visible = used & (whole | begun)
     turn = scenes.turn * DEGREES * np.where(finished, 1.0, seconds / np.where(used, end - start, 1.0))
     gait = actions.gait[scenes.action]
@@ -163,7 +163,7 @@ def find_segments(scenes: Scenes, library: Library, fps: int) -> Segments:
     }
     bounds = np.searchsorted(owner, np.arange(visible.shape[0] * visible.shape[1] + 1))
     last = np.where(visible, start, -np.inf).max(-1, keepdims=True)
-    complete = ~(used & ~visible & ~again & (start > last)).any(-1).reshape(-1)
+    complete = ~(used & ~visible & ~continues & (start > last)).any(-1).reshape(-1)
     return Segments(bounds=bounds, complete=complete, **{name: values[where] for name, values in columns.items()})
 
 
@@ -276,12 +276,12 @@ def _change(actions: Repertoire, scenes: Scenes) -> Array:
     return np.where(starts, STARTS, np.where(stops, STOPS, NO_CHANGE))
 
 
-def _again(actions: Repertoire, scenes: Scenes) -> Array:
-    """Return which segments go on with the gait of the base segment before: it does not begin with them."""
-    again = np.zeros(scenes.action.shape, bool)
-    again[..., 1:] = (scenes.action[..., 1:] == scenes.action[..., :-1]) & ~scenes.layered[..., 1:]
+def _continues(actions: Repertoire, scenes: Scenes) -> Array:
+    """Return which segments continue the walk or run of the base segment before them."""
+    equal = np.zeros(scenes.action.shape, bool)
+    equal[..., 1:] = (scenes.action[..., 1:] == scenes.action[..., :-1]) & ~scenes.layered[..., 1:]
     gait = actions.gait[scenes.action]
-    return np.asarray(again & ((gait == WALK) | (gait == RUN)) & (scenes.action != NOTHING))
+    return np.asarray(equal & ((gait == WALK) | (gait == RUN)) & (scenes.action != NOTHING))
 
 
 def _covered(scenes: Scenes, used: Array) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -16,6 +16,8 @@ from posegen.wording import shown
 MOST_BYTES = 64 * 2**20
 MOST_TEXTS = 40
 LONGEST_NAME = 48
+ROWS_SHOWN = 5
+"""Rows of a table without a file that are named."""
 _NO_WORD = "has no word in the letters a to z that names an action; give an English label"
 
 
@@ -108,6 +110,24 @@ def row_of(file: Path, table: Mapping[str, Label]) -> Label:
                 )
             return Label(found[0].name, tuple(text for label in found for text in label.texts)[:MOST_TEXTS])
     raise UsageError(f"{file}: has no row in the table of labels; add one, or leave the file out")
+
+
+def table_for_files(path: Path, files: Sequence[Path]) -> tuple[Mapping[str, Label], list[str]]:
+    """Return a table of labels that has all files, and notes about its rows that match none.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be read, or lacks a file.
+    """
+    table = read_label_table(path)
+    for file in files:
+        row_of(file, table)
+    unused = rows_without_file(table, files)
+    if not unused:
+        return table, []
+    more = f" and {len(unused) - ROWS_SHOWN:,} more" if len(unused) > ROWS_SHOWN else ""
+    return table, [f"{path}: these rows match no file: {', '.join(map(shown, unused[:ROWS_SHOWN]))}{more}"]
 
 
 def rows_without_file(table: Mapping[str, Label], files: Iterable[Path]) -> list[str]:

@@ -23,7 +23,7 @@ from posegen.library.skeletons import SkeletonEntry
 from posegen.machine import free_disk
 from posegen.mocap.clip_entry import ClipAction
 from posegen.mocap.directions import add_offsets
-from posegen.mocap.labels import Label, label_of, read_label_table, row_of, rows_without_file
+from posegen.mocap.labels import Label, label_of, table_for_files
 from posegen.mocap.pieces import clip_actions
 from posegen.mocap.pose_channels import rest_of_clip
 from posegen.mocap.signs import count_sign, side_sign
@@ -43,8 +43,6 @@ APART = 0.015, 0.03, 0.045, 0.06
 """Leg lengths by which each foot is moved out where legs of other bodies pass through each other: runners set their feet nearly
 on a line."""
 BYTES_PER_CLIP, LEAST_FREE = 40_000, 10_000_000
-ROWS_SHOWN = 5
-"""Rows of a table of labels without a file that are named."""
 PREFIX = "own_"
 """Begins the names of imported actions, so that none replaces one of posegen."""
 _LEGS = ("foot_height", "foot_ahead")
@@ -153,15 +151,7 @@ def import_clips(
     needed, free = LEAST_FREE + BYTES_PER_CLIP * len(files), free_disk(_existing(out))
     if free < needed:
         raise UsageError(f"{out}: needs about {needed:,} bytes, and {free:,} are free; choose another disk with --out")
-    table, notes = None, list[str]()
-    if labels is not None:
-        table = read_label_table(labels)
-        for file in files:
-            row_of(file, table)
-        if unused := rows_without_file(table, files):
-            more = f" and {len(unused) - ROWS_SHOWN:,} more" if len(unused) > ROWS_SHOWN else ""
-            named = ", ".join(map(shown, unused[:ROWS_SHOWN]))
-            notes.append(f"{labels}: of these rows there is no file among the clips: {named}{more}")
+    table, notes = (None, []) if labels is None else table_for_files(labels, files)
     read, progress = _Read(), progress or Progress()
     progress.start("read", len(files), unit="files")
     for number, file in enumerate(files, 1):

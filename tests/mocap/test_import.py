@@ -205,7 +205,7 @@ def test_the_command_names_rows_without_a_file_and_clips_without_a_label(tmp_pat
     command = ["import", str(tmp_path / "clips"), "--labels", str(tmp_path / "labels.csv"), "--out", str(tmp_path / "other")]
     result = CliRunner().invoke(commands, command)
     assert result.exit_code == 0, result.output
-    assert f"{tmp_path}/labels.csv: of these rows there is no file among the clips: 'none'" in result.stderr
+    assert f"{tmp_path}/labels.csv: these rows match no file: 'none'" in result.stderr
 
 
 def test_the_command_counts_files_and_trials_and_quotes_its_path(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
