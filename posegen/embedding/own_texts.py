@@ -16,17 +16,16 @@ import pyarrow as pa
 
 from posegen.arrays import Array
 from posegen.dataset.files import write_durably
-from posegen.dataset.table_files import read_table, text_columns
+from posegen.dataset.table_files import TABLES, read_table, text_columns
 from posegen.dataset.tables import encode_table
 from posegen.embedding.cache import vector_cache
 from posegen.embedding.encoder import Runner, batch_budget, resolve_workers
 from posegen.embedding.models import DEFAULT, find_encoder
 from posegen.embedding.query_encoder import load_query_encoder
-from posegen.errors import UsageError
+from posegen.errors import UsageError, require_known
 from posegen.progress import Progress
-from posegen.wording import did_you_mean, shown
 
-ENDINGS = (".csv", ".parquet", ".txt")
+ENDINGS = (*TABLES, ".txt")
 """Endings of the names of files with texts."""
 VECTOR = "vector"
 _METADATA = b"posegen"
@@ -105,7 +104,8 @@ def embed_texts(
     """
     if out.suffix.lower() != ".parquet":
         raise UsageError(f"{out}: the file name must end in .parquet")
-    table, display = read_own_texts(path), progress or Progress()
+    display = progress or Progress()
+    table = read_own_texts(path, display.log)
     chosen = _chosen(path, table, columns)
     texts = {name: [text or "" for text in table[name].to_pylist()] for name in chosen}
     distinct = list(dict.fromkeys(text for column in texts.values() for text in column))
@@ -113,7 +113,7 @@ def embed_texts(
     found = find_encoder(encoder, max_tokens=max_tokens, notify=display.log)
     loaded = found.load(precision or ("float32" if "float32" in found.precisions else None), count)
     runner = Runner(loaded, batch_budget(loaded, count), count, False, display.log)
-    vectors, embedded = _vectors(distinct, runner, display, cached=cached)
+    vectors, embedded = embed_distinct(distinct, runner, display, cached=cached)
     number = {text: i for i, text in enumerate(distinct)}
     for name, own in texts.items():
         rows = np.ascontiguousarray(vectors[[number[text] for text in own]])
@@ -131,7 +131,7 @@ def embed_texts(
     return EmbeddedTexts(out, chosen, found.name, used, len(table), len(distinct), embedded, loaded.dimension)
 
 
-def read_own_texts(path: Path) -> pa.Table:
+def read_own_texts(path: Path, notify: Callable[[str], None]) -> pa.Table:
     """Read a table, or the lines of a text file as its column ``text``; empty lines are left out.
 
     Raises
@@ -140,7 +140,7 @@ def read_own_texts(path: Path) -> pa.Table:
         If the file cannot be read or has no texts.
     """
     if path.suffix.lower() != ".txt":
-        return read_table(path)
+        return read_table(path, notify)
     try:
         lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
@@ -155,26 +155,30 @@ def _chosen(path: Path, table: pa.Table, columns: Sequence[str]) -> tuple[str, .
     """Return the columns of texts to embed."""
     known = text_columns(table)
     for name in columns:
-        if name not in known:
-            guess = did_you_mean(name, known)
-            raise UsageError(f"{path}: has no column of texts {shown(name)}{guess}. Columns of texts: {', '.join(known)}")
+        require_known(f"{path}: has no column of texts", name, known)
     if not known:
         raise UsageError(f"{path}: has no column of texts, but {', '.join(table.column_names)}. Store texts as strings")
     return tuple(columns) or (("text",) if "text" in known else known)
 
 
-def _vectors(texts: Sequence[str], runner: Runner, progress: Progress, *, cached: bool) -> tuple[Array, int]:
-    """Return the vectors of texts, and the number of those that were in no cache."""
+def vectors_of_texts(texts: Sequence[str], encoder: str, progress: Progress) -> Array:
+    """Return the vectors of texts in float32 [text, dimension], those of the cache where it has them."""
+    count, found = resolve_workers(None), find_encoder(encoder, notify=progress.log)
+    loaded = found.load("float32" if "float32" in found.precisions else None, count)
+    distinct = list(dict.fromkeys(texts))
+    runner = Runner(loaded, batch_budget(loaded, count), count, False, progress.log)
+    vectors, _ = embed_distinct(distinct, runner, progress, cached=True)
+    number = {text: i for i, text in enumerate(distinct)}
+    return np.ascontiguousarray(vectors[[number[text] for text in texts]])
+
+
+def embed_distinct(texts: Sequence[str], runner: Runner, progress: Progress, *, cached: bool) -> tuple[Array, int]:
+    """Return the vectors of texts, float32 [text, dimension], and the number of those that were in no cache."""
     encoder, done = runner.encoder, 0
-    vectors = np.empty((len(texts), encoder.dimension), np.float32)
-    is_missing = np.ones(len(texts), bool)
     progress.start("embed", len(texts), unit="texts")
     try:
-        with vector_cache(
-            encoder.fingerprint if cached and encoder.is_cached else None, encoder.dimension, progress.log
-        ) as known:
-            for position, vector in known.look_up(texts).items():
-                vectors[position], is_missing[position] = vector, False
+        with vector_cache(encoder, progress.log, cached=cached) as known:
+            vectors, is_missing = known.look_up(texts)
             missing = np.flatnonzero(is_missing)
             done = len(texts) - len(missing)
             # Vectors of complete blocks are cached, so that a killed command resumes behind them.

@@ -27,7 +27,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from posegen.arrays import Array
-from posegen.dataset.bucket import AnyPath
 from posegen.dataset.documents import Count, Document, Origin, seal
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.files import write_changed
@@ -35,6 +34,7 @@ from posegen.dataset.layout import Positive
 from posegen.dataset.lock import locked
 from posegen.dataset.overlays import commit_part, intact_receipt, load_overlay_header, read_overlay_receipt, read_part_table
 from posegen.dataset.read import Dataset, open_dataset
+from posegen.dataset.storage.address import AnyPath
 from posegen.dataset.tables import encode_table
 from posegen.embedding.claims import KINDS, ClaimCollector, Claims
 from posegen.embedding.neighbours import EXACT, find_neighbours, neighbour_index

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from posegen.arrays import Array
-from posegen.dataset.bucket import AnyPath
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.files import write_durably
 from posegen.dataset.read import Dataset, open_dataset
+from posegen.dataset.storage.address import AnyPath
 from posegen.embedding.claims import extract_labels, parse_claims
 from posegen.embedding.neighbours import find_neighbours, neighbour_index
 from posegen.embedding.pairs import count_pairs

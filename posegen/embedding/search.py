@@ -21,11 +21,11 @@ import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from posegen.arrays import Array
-from posegen.dataset.bucket import AnyPath
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.lock import locked
 from posegen.dataset.overlays import commit_part, read_overlay_receipt, read_part, read_part_table
 from posegen.dataset.read import Dataset, content_errors, open_dataset
+from posegen.dataset.storage.address import AnyPath
 from posegen.dataset.tables import column_numbers, encode_table, field_of, owners
 from posegen.embedding.cache import vector_cache
 from posegen.embedding.encoder import Encoder
@@ -187,13 +187,8 @@ def _compute(dataset: Dataset, encoder: Encoder, *, cached: bool) -> SearchIndex
 
 def _encode(texts: list[str], encoder: Encoder, *, cached: bool) -> Array:
     """Return the vectors of texts, most of which all datasets have: related phrases."""
-    vectors = np.empty((len(texts), encoder.dimension), np.float32)
-    is_missing = np.ones(len(texts), bool)
-    with vector_cache(
-        encoder.fingerprint if cached and encoder.is_cached else None, encoder.dimension, lambda _: None
-    ) as known:
-        for position, vector in known.look_up(texts).items():
-            vectors[position], is_missing[position] = vector, False
+    with vector_cache(encoder, lambda _: None, cached=cached) as known:
+        vectors, is_missing = known.look_up(texts)
         missing = [texts[row] for row in np.flatnonzero(is_missing).tolist()]
         vectors[is_missing] = encoder.encode(missing)
         known.store(missing, vectors[is_missing])

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from math import gcd
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ import pyarrow as pa
 import xxhash
 
 from posegen.arrays import Array
-from posegen.dataset.bucket import AnyPath, ConflictError
 from posegen.dataset.documents import seal
 from posegen.dataset.embeddings import (
     HEADER_FILE,
@@ -51,6 +49,8 @@ from posegen.dataset.parts import Part, parse_part
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.runs import current_run
 from posegen.dataset.shard_codec import encode_shard
+from posegen.dataset.storage.address import AnyPath, storage_of
+from posegen.dataset.storage.storage import ConflictError
 from posegen.dataset.tables import column_numbers, encode_table
 from posegen.embedding.cache import VectorCache, vector_cache
 from posegen.embedding.encoder import Encoder, Prepared, Runner, batch_budget, resolve_workers
@@ -202,8 +202,7 @@ def embed(
     if chosen is None:
         chosen = load().fingerprint.rpartition("-")[2]
     requested = _settings(dataset.header.identity, found.name, f"{found.fingerprint}-{chosen}", tokens, float16)
-    if isinstance(folder, Path):
-        folder.mkdir(parents=True, exist_ok=True)
+    storage_of(folder).make_folder()
     result = EmbeddingResult(folder, found.name, chosen)
     session = _Session(worker_count, load, cached, display, result)
     part = parse_part(part)
@@ -310,8 +309,7 @@ def _embed_texts(header: EmbeddingHeader, pending: Sequence[_Missing], texts: in
         done += count
         progress.update(done)
 
-    fingerprint = header.fingerprint if session.is_cached and encoder.is_cached else None
-    with vector_cache(fingerprint, header.dimension, session.note) as vectors:
+    with vector_cache(encoder, session.note, cached=session.is_cached) as vectors:
         runner = Runner(encoder, header.budget, session.workers, header.positions > 0, session.note)
         shards = _Shards(folder, header, runner, vectors)
         shard_start = start
@@ -392,10 +390,8 @@ class _Shards:
                 arrays[field.name][: previous.count] = read_array(self.folder, header, previous, field)
             is_missing[: previous.count] = False
         if not header.positions:  # the cache contains no vectors of tokens
-            candidates = np.flatnonzero(is_missing)
-            for position, vector in self.cache.look_up([texts[row] for row in candidates.tolist()]).items():
-                arrays[VECTOR][candidates[position]] = vector
-                is_missing[candidates[position]] = False
+            rows = np.flatnonzero(is_missing)
+            arrays[VECTOR][rows], is_missing[rows] = self.cache.look_up([texts[row] for row in rows.tolist()])
         missing = np.flatnonzero(is_missing)
         new = [texts[row] for row in missing.tolist()]
         prepared = self.runner.encoder.backend.prepare(new, as_query=False) if new else None

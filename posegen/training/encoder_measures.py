@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from posegen.dataset.bucket import AnyPath
 from posegen.dataset.read import open_dataset
+from posegen.dataset.storage.address import AnyPath
 from posegen.evaluation.distances import EncodedSpread, encoded_spread
 from posegen.mocap.recordings import open_reference
 from posegen.progress import Progress

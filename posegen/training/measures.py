@@ -286,54 +286,6 @@ def mean_error(predicted: Array, true: Array) -> dict[str, float]:
     return {"mae": float(np.abs(predicted - true).mean()), "r2": r2}
 
 
-def repeated_errors(predicted: Array, true: Array, inputs: Array, *, is_ratio: bool) -> dict[str, float]:
-    """Measure rows with equal inputs, whose different values no model can separate.
-
-    Parameters
-    ----------
-    predicted, true : float [n]
-    inputs : int [n]
-        Equal for rows with equal inputs.
-    is_ratio : bool
-        Whether the error is SMAPE in per cent, for values greater than 0; else it is the mean absolute error.
-
-    Returns
-    -------
-    dict of str to float
-        ``floor``, the error of predicting each value by the best constant (the median, for absolute errors) of the other rows
-        with the same inputs; ``repeated``, the error of the predictions of the same rows; ``repeated_rows``, their number. Only
-        inputs of at least :data:`FEWEST` + 1 rows count. Nothing if there are none. The floor is slightly above the least
-        possible error, and approaches it with more rows.
-
-    Examples
-    --------
-    >>> repeated_errors(np.full(4, 2.0), np.array([1.0, 2.0, 2.0, 3.0]), np.zeros(4, int), is_ratio=False)
-    {'floor': 0.5, 'repeated': 0.5, 'repeated_rows': 4.0}
-    """
-    order = np.argsort(inputs, kind="stable")
-    _, counts = np.unique(inputs, return_counts=True)
-    rows, best = [], []
-    for own in np.split(order, np.cumsum(counts)[:-1]):
-        if len(own) > FEWEST:
-            values = true[own]
-            others = (np.delete(values, i) for i in range(len(own)))
-            rows.append(own)
-            best.append([best_constant(each) if is_ratio else float(np.median(each)) for each in others])
-    if not rows:
-        return {}
-    chosen, floor = np.concatenate(rows), np.concatenate(best)
-    error = smape if is_ratio else _mean_distance
-    return {
-        "floor": error(floor, true[chosen]),
-        "repeated": error(predicted[chosen], true[chosen]),
-        "repeated_rows": float(len(chosen)),
-    }
-
-
-def _mean_distance(predicted: Array, true: Array) -> float:
-    return float(np.abs(predicted - true).mean())
-
-
 def macro_f1(confusion: Array) -> float:
     """Return the mean F1 of the classes that occur, from counts [true class, predicted class].
 

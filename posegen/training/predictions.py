@@ -17,12 +17,12 @@ import pyarrow.parquet as pq
 import torch
 
 from posegen.arrays import Array
-from posegen.dataset.bucket import AnyPath
 from posegen.dataset.clip_files import resample
-from posegen.dataset.files import sync_folder
 from posegen.dataset.layout import ROWS
 from posegen.dataset.read import Dataset, open_dataset
-from posegen.dataset.table_files import read_table, read_texts
+from posegen.dataset.storage.address import AnyPath
+from posegen.dataset.storage.folder import sync_folder
+from posegen.dataset.table_files import read_texts
 from posegen.errors import UsageError
 from posegen.progress import Progress
 from posegen.training.data.feature_cache import read_field
@@ -127,12 +127,12 @@ def predict_table(run: Path, path: Path, out: Path, progress: Progress | None = 
     UsageError
         If the model does not read texts, or the file lacks a column that it reads.
     """
-    columns = load_model(run, "describe_texts").view.columns
-    return predict_texts(run, read_texts(path) if columns is None else read_table(path), out, progress)
+    load_model(run, "describe_texts")
+    return predict_texts(run, read_texts(path), out, progress)
 
 
 def predict_texts(run: Path, table: pa.Table, out: Path, progress: Progress | None = None) -> int:
-    """Write the predictions of a trained model for texts, or for the rows of a table.
+    """Write the predictions of a trained model for texts.
 
     Parameters
     ----------
@@ -140,8 +140,7 @@ def predict_texts(run: Path, table: pa.Table, out: Path, progress: Progress | No
     table : Table
         See :func:`read_texts`.
     out : Path
-        Parquet file with a row for each text: ``row``, its number from 0, ``text``, and the columns of the task. For a model
-        with a label, the columns that the model reads replace ``text``, without vectors, and the label is the predicted one.
+        Parquet file with a row for each text: ``row``, its number from 0, ``text``, and the columns of the task.
     progress : Progress, optional
 
     Returns
@@ -234,11 +233,10 @@ def _known(row: dict[str, Any], dataset: Dataset) -> dict[str, float]:
 
 
 def _text_tables(trained: TrainedModel, table: pa.Table) -> Iterator[pa.Table]:
-    columns, numbers = trained.view.columns, pa.array(range(len(table)))
-    kept = ["row", "text"] if columns is None else ["row", *columns.texts, *columns.numbers]
+    numbers = pa.array(range(len(table)))
     numbered = table.append_column("row", numbers) if "row" not in table.column_names else table
     for start in range(0, len(table), _TEXTS_AT_ONCE):
-        yield _described(trained, numbered.slice(start, _TEXTS_AT_ONCE), kept)
+        yield _described(trained, numbered.slice(start, _TEXTS_AT_ONCE), ["row", "text"])
 
 
 def _described(trained: TrainedModel, table: pa.Table, kept: list[str]) -> pa.Table:

@@ -57,7 +57,7 @@ def write_report(run: Path, record: dict[str, Any], result: dict[str, Any], moni
         facts=list(_facts(record, result)),
         shares=_time_shares(result["times"]),
         classes=_classes(table),
-        confusion=_confusion(table["names"], table["confusion"]) if "confusion" in table else None,
+        confusion=confusion_chart(table["names"], table["confusion"]) if "confusion" in table else None,
         reasons=record["reasons"],
         settings=[(key, value) for key, value in flatten_settings(record["settings"]) if value is not None],
     )
@@ -140,7 +140,7 @@ def _classes(table: Mapping[str, Any]) -> list[tuple[str, int, int]]:
     return sorted(found, key=lambda each: (-each[1], -each[2], each[0]))
 
 
-def _confusion(names: Sequence[str], counts: Sequence[Sequence[int]]) -> dict[str, Any]:
+def confusion_chart(names: Sequence[str], counts: Sequence[Sequence[int]]) -> dict[str, Any]:
     """Return the classes that occur or are predicted, the counts of each that occurs, and the largest counts of wrong ones."""
     shown = [i for i, row in enumerate(counts) if sum(row) or any(other[i] for other in counts)]
     column = {i: position for position, i in enumerate(shown)}

@@ -21,8 +21,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,8 @@ from posegen.errors import PosegenError
 
 _LISTED = {"task", "form", "source", "settings", "rounds"}
 RUN, RESULT, MODEL, WEIGHTS = "run.json", "result.json", "model.json", "model.safetensors"
+TABLE_TASK = "table"
+"""What documents of a run on a user's table have as their task; its model is the matter of :mod:`posegen.tables`."""
 _CHECKPOINTS = "checkpoints"
 _NAME = re.compile(r"([0-9]{8})\.json")
 _KEPT = 2
@@ -57,15 +59,21 @@ def read_document(run: Path, name: str) -> dict[str, Any] | None:
     return unseal(data, Origin(str(path), "Restore the file, or train into another folder with --out"))
 
 
-def find_runs(folder: Path) -> Iterator[tuple[Path, dict[str, Any], dict[str, Any] | None]]:
-    """Yield the path of each run in a folder, its run.json, and its result.json or None."""
+def predicts_table(run: Path) -> bool:
+    """Return whether a folder holds the model of a user's table."""
+    document = read_document(run, MODEL)
+    return document is not None and document.get("task") == TABLE_TASK
+
+
+def find_runs(folder: Path, log: Callable[[str], None]) -> Iterator[tuple[Path, dict[str, Any], dict[str, Any] | None]]:
+    """Yield the path of each run in a folder, its run.json, and its result.json or None; damaged ones are logged."""
     for path in sorted(folder.glob(f"**/{RUN}")):
         try:
             record = read_document(path.parent, RUN)
             if record is not None and record.keys() >= _LISTED:
                 yield path.parent, record, read_document(path.parent, RESULT)
-        except PosegenError:
-            continue
+        except PosegenError as error:
+            log(str(error))
 
 
 def flatten_settings(settings: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
@@ -188,20 +196,27 @@ def latest_checkpoint(run: Path, log: Callable[[str], None]) -> State | None:
 
 def newest_progress(run: Path) -> RunProgress:
     """Return the progress of the newest checkpoint whose receipt is intact; its tensors are not read."""
+    return next(_intact_progress(run), RunProgress())
+
+
+def _intact_progress(run: Path) -> Iterator[RunProgress]:
+    """Yield the progress of each checkpoint whose receipt is intact, the newest first."""
     for step in reversed(_steps(run)):
-        with suppress(PosegenError):
-            return _read_receipt(run, step).progress
-    return RunProgress()
+        try:
+            receipt = _read_receipt(run, step)
+        except PosegenError:
+            continue
+        yield receipt.progress
 
 
 def remove_old_checkpoints(run: Path) -> None:
-    """Remove all checkpoints except the last two and the best ones that these refer to."""
-    steps = _steps(run)
-    kept: set[int | None] = set(steps[-_KEPT:])
-    for step in steps[-_KEPT:]:
-        with suppress(PosegenError):
-            kept.add(_read_receipt(run, step).progress.best_step)
-    for step in steps:
+    """Remove all checkpoints except the last two with intact receipts and the best ones that these refer to.
+
+    If fewer are intact, none is removed: a damaged receipt does not count as the checkpoint to resume from.
+    """
+    last = list(islice(_intact_progress(run), _KEPT))
+    kept = {step for progress in last for step in (progress.step, progress.best_step)}
+    for step in _steps(run) if len(last) == _KEPT else ():
         if step not in kept:
             # The receipt first: tensors without a receipt are ignored.
             remove_durably(run / _CHECKPOINTS / f"{step:08d}.json")

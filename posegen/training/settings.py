@@ -22,6 +22,14 @@ from posegen.yaml_files import read_yaml
 NOT_CONTENT = {"log", "saving", "machine", "memory"}
 """Groups of settings that do not change the result of a run, and so may change when it is resumed."""
 MOST_LANES = 64
+PAIR_PRESETS = ("quick", "balanced", "best")
+PAIR_SETTINGS = (
+    "seed", "steps", "batch", "optimiser.rate", "optimiser.decay", "optimiser.clip", "optimiser.warmup", "checks.times",
+    "checks.clips", "checks.patience", "machine.device", "machine.precision", "machine.threads", "machine.micro_batch",
+    "machine.workers", "machine.checkpointing", "saving.seconds", "adapter.rank", "text.encoder", "text.temperature",
+    "text.max_tokens",
+)  # fmt: skip
+"""Presets and settings of ``posegen train --pairs``; others are refused."""
 _FINAL_RATE = 0.01
 """Learning rate of the last step, relative to the highest."""
 
@@ -258,20 +266,16 @@ class Text(StrictModel):
 
 
 class Table(StrictModel):
-    """Columns of a user's table.
+    """The label of a user's clips, in a table beside them.
 
     Attributes
     ----------
     label : column that is predicted (--label)
-    inputs : columns that the model reads; null: all texts, numbers and vectors beside the label
-    target : number or category; null: category if the label is text or a truth value
-    group : rows with equal values in this column share a split; null: rows with equal inputs do
+    target : number or category; null: category if a label is no number
     """
 
     label: str | None = None
-    inputs: tuple[str, ...] | None = None
     target: Literal["number", "category"] | None = None
-    group: str | None = None
 
 
 class Settings(StrictModel):

@@ -17,21 +17,18 @@ from torch import Tensor, nn
 from posegen.arrays import Array
 from posegen.config.identity import digest
 from posegen.config.load import load_config, require_source
-from posegen.dataset.bucket import AnyPath, BucketPath, to_path
 from posegen.dataset.clip_files import FOLDER_FPS
 from posegen.dataset.layout import HEADER_FILE, ROWS
 from posegen.dataset.read import Dataset, open_dataset
-from posegen.dataset.splits import SPLITS, in_split
+from posegen.dataset.splits import SPLITS, in_split, split_groups
+from posegen.dataset.storage.address import AnyPath, storage_of, to_path
 from posegen.dataset.table_files import TABLES
 from posegen.embedding.models import DEFAULT, find_encoder
 from posegen.errors import UsageError
 from posegen.library.load import load_library
 from posegen.mocap.sources import holds_clips
-from posegen.plugins import TASKS
 from posegen.quantities import human_bytes
-from posegen.randomness import Stream, uniform
 from posegen.training.data.captions import Captions, CaptionSampler, FreshCaptions, encoder_of, open_captions
-from posegen.training.data.columns import Columns
 from posegen.training.data.feature_cache import fill_cache
 from posegen.training.data.features import Recipe, View
 from posegen.training.data.identities import (
@@ -42,9 +39,9 @@ from posegen.training.data.identities import (
     identities_of_clips,
     open_identities,
 )
+from posegen.training.data.labels import Label, encode_label, fit_label, label_notes, parse_labels
 from posegen.training.data.own_clips import OwnClips, read_own_clips
 from posegen.training.data.sources import ClipSource, Origin, cached_origin, config_origin, view_of
-from posegen.training.data.tables import encode_label, fit_label, label_notes, parse_labels, read_labelled_rows
 from posegen.training.data.tokens import caption_tokens
 from posegen.training.models.encoder import add_adapters, merge_adapters, trainable_weights
 from posegen.training.run_folder import write_tensors
@@ -52,10 +49,7 @@ from posegen.training.settings import Contrast, Data, Settings, Table
 from posegen.training.task import Task, find_task
 from posegen.training.trained_models import build_model, load_model
 
-FEWEST_EVALUATED = 10
-"""Least number of a user's samples in the validation and in the test split, where there are as many."""
 _ENOUGH_EVALUATED = 50
-_SHARE_OF_FEW = 0.2
 _EVALUATED_SAMPLES = 5000
 """Samples of a config from which validation and test are taken."""
 
@@ -80,7 +74,7 @@ class TrainingData:
     groups : int64 [sample], or None
         Group of each of a user's own clips. Splits separate groups.
     categories : str [sample], or None
-        Category of each of a user's own rows or clips, where categories are predicted. Splits have some of each.
+        Category of each of a user's own clips, where categories are predicted. Splits have some of each.
     captions : Captions, FreshCaptions or None
         For tasks that take embedded captions.
     by_identity : Settings or None
@@ -90,7 +84,7 @@ class TrainingData:
     people : Identities or None
         Identities of a user's clips, where they are known.
     notes : tuple of str
-        What the user should know about the data, such as rows that are left out.
+        What the user should know about the data, such as clips that are left out.
     """
 
     name: str
@@ -205,13 +199,14 @@ def open_training_data(source: str | AnyPath, data: Data, sequences: int) -> Tra
         If there is neither a dataset nor a config.
     """
     path = to_path(source)
-    if isinstance(path, BucketPath) or (path / HEADER_FILE).is_file() or path.is_dir():
+    local = storage_of(path).local
+    if local is None or (local / HEADER_FILE).is_file() or local.is_dir():
         dataset = open_dataset(path)
         header = dataset.header
         samples = len(dataset) if data.samples is None else min(data.samples, len(dataset))
         view = view_of(dataset, data.stride)
         return TrainingData(str(source), header.identity, header.seed, samples, view, cached_origin(dataset), dataset)
-    require_source(path)
+    require_source(local)
     config = load_config(str(source))
     library = load_library(config.story.library)
     frames, actors = -(-config.frames // data.stride), config.story.actors.max
@@ -307,73 +302,6 @@ class Setup:
         return f"adapters: {trained:,} of {total:,} weights are trained ({share:.0f} %), {size} in {ADAPTER}"
 
 
-def split_groups(groups: Array, seed: int, categories: Array | None = None) -> dict[str, Array]:
-    """Divide a user's own data into splits; equal groups share a split.
-
-    Parameters
-    ----------
-    groups : int64 [sample]
-        Group of each sample, from 0.
-    seed : int
-    categories : str [sample], optional
-        Category of each sample. Each split gets a group of every category that occurs in three groups or more.
-
-    Returns
-    -------
-    dict of str to int64 [n]
-        Samples of each split: those that :func:`posegen.dataset.splits.in_split` assigns to it. If validation or test then has
-        fewer than ten samples, each gets groups with at least a fifth of the samples instead, or a third of few groups.
-
-    Examples
-    --------
-    >>> {split: len(samples) for split, samples in split_groups(np.arange(30), 0).items()}
-    {'test': 6, 'validation': 6, 'training': 18}
-    """
-    splits = _split_groups(groups, seed)
-    return splits if categories is None else _spread_categories(splits, groups, categories, seed)
-
-
-def _split_groups(groups: Array, seed: int) -> dict[str, Array]:
-    numbers = np.unique(groups)
-    splits = {split: np.flatnonzero(np.isin(groups, in_split(seed, numbers, split))) for split in SPLITS}
-    if min(len(splits[split]) for split in ("validation", "test")) >= FEWEST_EVALUATED:
-        return splits
-    drawn = uniform(seed, numbers, Stream.SPLIT, 1)[:, 0]
-    order = numbers[np.argsort(drawn, kind="stable")]
-    sizes = np.cumsum([(groups == number).sum() for number in order])
-    share, third = _SHARE_OF_FEW * len(groups), max(1, len(order) // 3)
-    first = min(int(np.searchsorted(sizes, share)) + 1, third)
-    second = min(max(int(np.searchsorted(sizes, sizes[first - 1] + share)), first) + 1, first + third)
-    own = dict(zip(SPLITS, np.split(order, [first, second]), strict=True))
-    return {split: np.flatnonzero(np.isin(groups, own[split])) for split in SPLITS}
-
-
-def _spread_categories(splits: dict[str, Array], groups: Array, categories: Array, seed: int) -> dict[str, Array]:
-    """Return splits of which none lacks a category of three groups or more: as few groups as possible are moved."""
-    numbers, group = np.unique(groups, return_inverse=True)
-    names, category = np.unique(categories, return_inverse=True)
-    place = np.empty(len(numbers), np.int64)
-    for i, split in enumerate(SPLITS):
-        place[group[splits[split]]] = i
-    group_of, category_of = np.divmod(np.unique(group * len(names) + category), len(names))
-    counts = np.zeros((len(SPLITS), len(names)), np.int64)
-    np.add.at(counts, (place[group_of], category_of), 1)
-    drawn, is_common = uniform(seed, numbers, Stream.SPLIT, 1)[:, 0], counts.sum(axis=0) >= len(SPLITS)
-    for one in np.flatnonzero(is_common & (counts == 0).any(axis=0)).tolist():
-        members = group_of[category_of == one]
-        members = members[np.argsort(drawn[members], kind="stable")]
-        for lacking in np.flatnonzero(counts[:, one] == 0).tolist():
-            # The split with most groups of the category gives one, unless it then lacks another category of that group.
-            for number in members[np.argsort(-counts[place[members], one], kind="stable")].tolist():
-                own = category_of[group_of == number]
-                if (counts[place[number], own[is_common[own]]] > 1).all():
-                    counts[place[number], own] -= 1
-                    counts[lacking, own] += 1
-                    place[number] = lacking
-                    break
-    return {split: np.flatnonzero(place[group] == i) for i, split in enumerate(SPLITS)}
-
-
 def _small_data_notes(name: str, splits: Mapping[str, Array], groups: Array, batch: int, kind: str) -> tuple[str, ...]:
     """Return warnings about a user's data that are too few for the usual splits or batches.
 
@@ -405,12 +333,9 @@ def open_setup(request: Request) -> Setup:
     UsageError
         If the parts of the request do not fit each other.
     """
-    settings, path = request.settings, to_path(request.source)
-    is_table = isinstance(path, Path) and path.suffix.lower() in TABLES
-    if is_table and settings.table.label is None:
-        raise UsageError(f"{request.source}: a table needs the column that is predicted. Name it with --label COLUMN")
-    if is_table:
-        return _open_labelled(request)
+    settings, local = request.settings, storage_of(to_path(request.source)).local
+    if local is not None and local.suffix.lower() in TABLES:
+        raise UsageError(f"{request.source}: a table is trained by posegen.tables.run.train_table, not by this function")
     task = find_task(request.task).configured(settings)
     is_labelled = settings.table.label is not None and task.labelled is not None and task.takes_motion
     data = _open_data(request, by_subject=task.by_identity, by_label=is_labelled)
@@ -453,40 +378,11 @@ def _fit_to_few(setup: Setup) -> Setup:
     return replace(setup, settings=fitted, data=replace(data, notes=(*data.notes, *notes)))
 
 
-def _open_labelled(request: Request) -> Setup:
-    """Open a user's table with a label."""
-    settings, path, task = request.settings, Path(request.source), find_task(request.task)
-    if task.labelled is None:
-        names = ", ".join(name for name in TASKS.names() if find_task(name).labelled is not None)
-        problem = f"{request.source}: a table of texts and numbers is no source of the task {task.name}"
-        raise UsageError(f"{problem}. Tasks that read one: {names}")
-    if request.init is not None or settings.adapter.rank is not None or settings.data.frames is not None:
-        raise UsageError("a model of a table starts afresh: remove --init, --lora, adapter.rank and data.frames")
-    if settings.machine.checkpointing:
-        raise UsageError("a model of a table has no blocks whose activations could be recomputed. Remove machine.checkpointing")
-    rows = read_labelled_rows(path, settings.table, settings.data.samples)
-    groups, categories = rows.arrays["groups"], None
-    if rows.categories:
-        categories = np.array(rows.categories)[rows.arrays["label"].astype(np.int64)]
-    splits = split_groups(groups, 0, categories)
-    notes = (*rows.notes, *_small_data_notes(str(path), splits, groups, settings.batch, "rows"))
-    training = splits["training"]
-    columns = rows.fitted(training)
-    view = View(0, FOLDER_FPS, 1, (), answers=rows.categories, columns=columns)
-    data = TrainingData(
-        str(path), rows.identity, 0, len(rows), view, rows.origin(columns), groups=groups, categories=categories, notes=notes
-    )
-    settings = settings.model_copy(update={"batch": min(settings.batch, len(training))})
-    return Setup(task.labelled(view), data, settings, None)
-
-
 def _open_data(request: Request, *, by_subject: bool, by_label: bool) -> TrainingData:
     """Open the training data; a trained model, if there is one, defines how a user's clips are seen."""
-    path, settings = to_path(request.source), request.settings
-    is_own = isinstance(path, Path) and (path.suffix == ".npz" or holds_clips(path))
-    if isinstance(path, BucketPath) or (
-        not is_own and (request.init is None or (path / HEADER_FILE).exists() or not path.is_dir())
-    ):
+    path, settings = storage_of(to_path(request.source)).local, request.settings
+    is_own = path is not None and (path.suffix == ".npz" or holds_clips(path))
+    if path is None or (not is_own and (request.init is None or (path / HEADER_FILE).exists() or not path.is_dir())):
         return open_training_data(request.source, settings.data, settings.steps * settings.batch)
     stride = settings.data.stride
     model_view = View(0, FOLDER_FPS / stride, stride, ()) if request.init is None else load_model(request.init).view
@@ -513,12 +409,12 @@ def _with_label(data: TrainingData, clips: OwnClips, table: Table) -> TrainingDa
         label, categories = parse_labels(clips.words, table.target)
     except ValueError as error:
         raise UsageError(f"{data.name}: {table.label}: {error}. Correct it, or use --set table.target=category") from error
-    columns = Columns(table.label, ())
+    known_label = Label(table.label)
     if not categories:
-        columns = fit_label(columns, label, split_groups(clips.groups, data.seed)["training"])
-    target = (label if categories else encode_label(label, columns)).astype(np.float32)
-    labelled = replace(clips, arrays={"target": target, "inputs": np.arange(len(label))})
-    view = replace(data.view, actions=(), answers=categories, columns=columns)
+        known_label = fit_label(known_label, label, split_groups(clips.groups, data.seed)["training"])
+    target = (label if categories else encode_label(label, known_label)).astype(np.float32)
+    labelled = replace(clips, arrays={"target": target})
+    view = replace(data.view, actions=(), answers=categories, label=known_label)
     notes = (*data.notes, *label_notes(table.label, label, categories, table.target))
     known = data.categories if categories else None
     return replace(data, view=view, origin=labelled.origin(), categories=known, notes=notes)

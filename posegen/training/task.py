@@ -16,14 +16,13 @@ import pyarrow as pa
 from torch import Tensor, nn
 
 from posegen.arrays import Array
-from posegen.errors import UsageError
+from posegen.errors import require_known
 from posegen.plugins import TASKS
 from posegen.randomness import Stream, normal
 from posegen.training.data.captions import CaptionSampler
 from posegen.training.data.features import FEATURES, Recipe, View, by_actor
 from posegen.training.data.feed import Draws
 from posegen.training.settings import Model, Settings
-from posegen.wording import did_you_mean, shown
 
 Clips = Mapping[str, Tensor]
 """A batch of clips: ``motion`` float32 [clip, frame, FEATURES], ``length`` and the arrays of the task's own recipes."""
@@ -189,7 +188,7 @@ class Task:
     restore : callable or None
         Returns the task for a form. None: the task has one form.
     labelled : callable or None
-        Returns the task for the label of a user's table, as a view describes it. None: the task takes no such label.
+        Returns the task for the label of a user's clips, as a view describes it. None: the task takes no such label.
     """
 
     name: str
@@ -250,7 +249,6 @@ def find_task(name: str) -> Task:
     UsageError
         If there is no such task.
     """
-    if name not in TASKS:
-        raise UsageError(f"there is no task {shown(name)}{did_you_mean(name, TASKS.names())}")
+    require_known("there is no task", name, TASKS.names())
     task: Task = TASKS.load(name)
     return task

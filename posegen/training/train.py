@@ -19,8 +19,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from posegen.config.identity import differences
 from posegen.config.schema import CONTENT_VERSION
-from posegen.dataset.bucket import BucketPath, to_path
 from posegen.dataset.lock import locked
+from posegen.dataset.splits import split_groups
+from posegen.dataset.storage.address import storage_of, to_path
 from posegen.errors import UsageError
 from posegen.machine import PeakMemory
 from posegen.plugins import require_extra
@@ -34,7 +35,7 @@ from posegen.training.hardware import Choices, Reason, check_machine, choose_for
 from posegen.training.report import write_report
 from posegen.training.run_folder import RESULT, RUN, RunProgress, read_checkpoint, read_document, write_document
 from posegen.training.settings import NOT_CONTENT, Settings
-from posegen.training.setup import Request, Setup, open_setup, split_groups
+from posegen.training.setup import Request, Setup, open_setup
 from posegen.training.task import Tally
 from posegen.training.trained_models import evaluate_model, save_model
 
@@ -122,7 +123,8 @@ class _Record(BaseModel):
 def default_run(request: Request) -> Path:
     """Return the folder of a run for which none is given."""
     source = to_path(request.source)
-    is_dataset = isinstance(source, BucketPath) or source.is_dir()
+    local = storage_of(source).local
+    is_dataset = local is None or local.is_dir()
     name = source.resolve().name if is_dataset else Path(request.source).stem
     return Path("runs") / f"{request.task}-{name}-{Path(request.preset).stem}"
 
@@ -158,7 +160,7 @@ def train(request: Request, progress: Progress | None = None) -> Result:
     if isinstance(setup.data.captions, Captions) and setup.data.captions.unfit is not None:
         progress.log(f"hard negatives are not verified: {setup.data.captions.unfit}")
     run = default_run(request) if request.out is None else request.out
-    if setup.data.dataset is not None and isinstance(setup.data.dataset.path, BucketPath):
+    if setup.data.dataset is not None and storage_of(setup.data.dataset.path).local is None:
         progress.log(f"stored on this machine: the run in {run}, features in {features_folder(setup.data.dataset)}")
 
     def work() -> Result:
@@ -349,8 +351,8 @@ def _finish(
 
 
 def _answered(samples: int, measures: Mapping[str, float]) -> int:
-    """Return how many of some samples have an answer, from measures that count rows or clips."""
-    return int(min(samples, *(measures.get(name, samples) for name in ("rows", "clips"))))
+    """Return how many of some samples have an answer, from measures that count clips."""
+    return int(min(samples, measures.get("clips", samples)))
 
 
 def _split_warnings(setup: Setup, measures: Mapping[str, float]) -> list[str]:

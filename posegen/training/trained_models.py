@@ -19,8 +19,8 @@ from pydantic import TypeAdapter
 from torch import Tensor, nn
 
 from posegen.arrays import Array
-from posegen.dataset.bucket import AnyPath
 from posegen.dataset.read import Dataset, open_dataset
+from posegen.dataset.storage.address import AnyPath
 from posegen.errors import PosegenError, UsageError
 from posegen.progress import Progress
 from posegen.training.data.captions import open_captions
@@ -28,7 +28,16 @@ from posegen.training.data.features import View
 from posegen.training.data.feed import batches_of, to_clips
 from posegen.training.data.sources import ClipSource, dataset_origin, view_of
 from posegen.training.measures import Ranking, rank_pairs
-from posegen.training.run_folder import MODEL, RESULT, WEIGHTS, read_document, read_tensors, write_document, write_tensors
+from posegen.training.run_folder import (
+    MODEL,
+    RESULT,
+    TABLE_TASK,
+    WEIGHTS,
+    read_document,
+    read_tensors,
+    write_document,
+    write_tensors,
+)
 from posegen.training.settings import Model
 from posegen.training.task import Tally, Task, find_task
 
@@ -93,6 +102,8 @@ def load_model(run: Path, *abilities: str) -> TrainedModel:
     document = read_document(run, MODEL)
     if document is None:
         raise UsageError(f"{run}: no trained model. Name the folder of a complete run; `posegen runs` lists them")
+    if document.get("task") == TABLE_TASK:
+        raise UsageError(f"{run}: is a model of a table. Run: posegen predict {run} TABLE -o FILE.parquet")
     path = run / WEIGHTS
     weights = read_tensors(path, document["xxh3"], f"Remove {run / RESULT} and run the training command again to write it anew")
     view = TypeAdapter(View).validate_python(document["view"])

@@ -63,7 +63,7 @@ def captioned(
             for position, variant in enumerate(variants)
         ]
         joints = np.zeros((len(numbers), len(variants), 3), np.float32)
-        commit_shard(path, header, number, {"joints": joints}, rows, SCHEMA, "a-run", 0.1)
+        commit_shard(path, header, number, {"joints": joints}, pa.Table.from_pylist(rows, schema=SCHEMA), "a-run", 0.1)
     publish(path, header, samples, "a-run")
     return path
 

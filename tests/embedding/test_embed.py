@@ -21,14 +21,14 @@ from hypothesis import strategies as st
 
 import posegen
 from posegen.cli.main import main
-from posegen.dataset.faults import CRASH_VARIABLE
-from posegen.dataset.files import remove_temporary_files
 from posegen.dataset.lock import locked
+from posegen.dataset.storage.folder import remove_temporary_files
 from posegen.embedding import EmbeddingResult, embed, load_encoder, open_embeddings
 from posegen.embedding.models import HASHING, WORDLLAMA
 from posegen.errors import PosegenError, UsageError
 from posegen.generation.status import find_status
 from tests.embedding.captioned import captioned, plain
+from tests.faults.injection import Call, inject, needs_compiler
 
 SAMPLES, SHARD = 28, 8
 
@@ -152,15 +152,23 @@ def test_an_extended_dataset_embeds_only_new_texts_and_equals_one_run(
 CHILD = "import sys; from posegen.embedding import embed; embed(sys.argv[1], 'hashing-for-tests', shard=8, cached=False)"
 
 
+@needs_compiler
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "step", ["placing@part-00001.parquet", "placing@c.2.0", "removing", "syncing@00002.json", "placing@zarr.json"]
+    ("call", "pattern"),
+    [
+        ("rename", r"/part-00001\.parquet$"),
+        ("rename", r"/c\.2\.0$"),
+        ("unlink", r"/receipts/.*json$"),
+        ("fsync", r"/\.00002\.json~"),
+        ("rename", r"/zarr\.json$"),
+    ],
 )
-def test_a_kill_loses_at_most_the_running_shard(made: Path, dataset: Path, step: str) -> None:
+def test_a_kill_loses_at_most_the_running_shard(made: Path, dataset: Path, call: str, pattern: str) -> None:
     run(dataset)
     expected_files = files_of(dataset / "embeddings")
     shutil.rmtree(dataset / "embeddings")
-    environment = {**os.environ, CRASH_VARIABLE: step}
+    environment = os.environ | inject(Call("before", call, pattern))
     code = subprocess.run([sys.executable, "-c", CHILD, dataset], env=environment, capture_output=True, check=False).returncode
     assert code == -signal.SIGKILL
     receipts = dataset / "embeddings" / HASHING / "receipts" / "vectors"

@@ -58,7 +58,7 @@ def test_the_nearest_texts_are_found_once(texts: Path, tmp_path: Path, capsys: p
 @pytest.mark.parametrize(
     ("arguments", "reported"),
     [
-        (["--column", "txt"], "has no column of texts 'txt'; did you mean 'text'?. Columns of texts: text, note"),
+        (["--column", "txt"], "has no column of texts 'txt'; did you mean 'text'?"),
         (["--pairs"], "--pairs is for datasets, not for a table of texts"),
         (["-o", "out.csv"], "the file name must end in .parquet"),
     ],

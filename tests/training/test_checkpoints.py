@@ -47,6 +47,21 @@ def test_the_last_two_and_their_best_are_kept(tmp_path: Path) -> None:
     assert kept == ["00000002", "00000004", "00000005"]  # checkpoint 4 refers to 2 as the best
 
 
+@pytest.mark.parametrize("damaged", [(5,), (4,), (4, 5)])
+def test_a_checkpoint_with_a_damaged_receipt_does_not_replace_an_intact_one(tmp_path: Path, damaged: tuple[int, ...]) -> None:
+    for step in range(1, 6):
+        write_checkpoint(tmp_path, state(step, 1))
+    for step in damaged:
+        (tmp_path / "checkpoints" / f"{step:08d}.json").write_bytes(b"")
+    remove_old_checkpoints(tmp_path)
+    found, _ = read_latest(tmp_path)
+    intact = [step for step in (1, 2, 3, 4, 5) if step not in damaged]
+    assert found is not None
+    assert found.progress.step == intact[-1]
+    kept = sorted(path.stem for path in (tmp_path / "checkpoints").glob("*.safetensors"))
+    assert kept == [f"{step:08d}" for step in (1, *intact[-2:])]
+
+
 @pytest.mark.parametrize("damage", ["flip", "cut", "remove", "receipt"])
 def test_a_damaged_checkpoint_is_skipped_and_logged(tmp_path: Path, damage: str) -> None:
     for step in (1, 2):

@@ -12,6 +12,7 @@ from posegen.dataset import manifest
 from posegen.dataset.layout import receipt_path
 from posegen.dataset.lock import locked
 from posegen.dataset.read import open_dataset
+from posegen.dataset.verify import unchecked_files, verify
 from posegen.errors import PosegenError
 from posegen.training.data.feature_cache import features_folder, fill_cache
 from posegen.training.data.features import ACTION, LENGTH
@@ -41,6 +42,23 @@ def test_receipts_of_a_manifest_are_not_read_again(tmp_path: Path, monkeypatch: 
     assert fill(path) == 0
     tiny.make(path, 80, *SMALL)
     assert [fill(path), fill(path)] == [2, 0]  # the last one was partly filled
+
+
+def test_verify_checks_every_byte_of_the_cache(tmp_path: Path) -> None:
+    path = tiny.make(tmp_path / "dataset", 15, *SMALL)
+    fill(path)
+    assert (verify(path), unchecked_files(path)) == ([], [])
+    for name in ("training/action-1-4/00001.npy", "training/action-1-4/00001.json"):
+        for at in (20, -1):  # an array's header, too
+            intact = (path / name).read_bytes()
+            damaged = bytearray(intact)
+            damaged[at] ^= 1
+            (path / name).write_bytes(damaged)
+            (problem,) = verify(path)
+            assert problem.file == name
+            assert problem.what.startswith("is damaged")
+            assert "run the same `posegen train` command again" in problem.what
+            (path / name).write_bytes(intact)
 
 
 @pytest.mark.slow

@@ -40,3 +40,12 @@ def test_each_run_is_listed_with_the_measure_of_its_own_goal(
     # The table fits in a narrow terminal, however many settings differ.
     assert max(map(len, table.splitlines())) <= 80
     assert differing.splitlines() == ["  families: text.goal=families", "  pairs: text.goal=pairs"]
+    # A damaged run is named, not left out.
+    (tmp_path / "pairs" / RUN).write_bytes((tmp_path / "pairs" / RUN).read_bytes()[:-1])
+    assert main(["runs", ".", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert [Path(run["run"]).name for run in json.loads(printed.out)["runs"]] == ["families"]
+    assert printed.err == (
+        "pairs/run.json: is damaged or was edited: its hash does not match its content. "
+        "Restore the file, or train into another folder with --out\n"
+    )

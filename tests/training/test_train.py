@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 from contextlib import nullcontext, suppress
@@ -16,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file
 
+from posegen.cli.main import main
 from posegen.errors import UsageError
 from posegen.training.estimate import Estimate, check_budget
 from posegen.training.hardware import check_devices, choose_device, clearly_faster, loading_workers, split_batch
@@ -180,6 +182,22 @@ def test_a_run_of_another_version_is_refused(slow: Reports) -> None:
     error = slow[1]["other version"]["error"]
     assert "missing or unknown: init" in error
     assert "--out" in error
+
+
+@pytest.mark.slow
+def test_a_loss_that_is_no_number_ends_the_training_with_a_way_on(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    diverging = ("optimiser.rate=1e6", "optimiser.clip=1e6", "optimiser.decay=1e6", "steps=40")
+    settings = [part for setting in (*tiny.SETTINGS, *diverging) for part in ("--set", setting)]
+    command = ["train", str(shutil.copytree(dataset, tmp_path / "data")), "--task", "action", "--preset", "quick", *settings]
+    assert main([*command, "--out", str(tmp_path / "run"), "--quiet"]) == 1
+    message = capsys.readouterr().err
+    assert re.search(r"the loss is (nan|inf) at step \d+ with a learning rate of 1e\+06: training diverged", message)
+    assert "Train into another folder with --out and a lower rate (--set optimiser.rate=1e+05)" in message
+    assert "JSON" not in message
+    settings = [part for setting in tiny.SETTINGS for part in ("--set", setting)]
+    assert main([*command[:6], *settings, "--out", str(tmp_path / "other"), "--quiet"]) == 0
 
 
 def test_micro_batches_divide_a_batch() -> None:

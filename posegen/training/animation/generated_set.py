@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 
 from posegen.arrays import Array
-from posegen.dataset.bucket import AnyPath
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.splits import in_split
+from posegen.dataset.storage.address import AnyPath
 from posegen.errors import UsageError
 from posegen.training.animation.animate import GUIDANCE, STEPS, MotionClip, generate_poses, numbers_of, to_scene
 from posegen.training.data.captions import open_captions

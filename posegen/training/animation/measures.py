@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from posegen.arrays import Array
-from posegen.dataset.bucket import AnyPath
+from posegen.dataset.storage.address import AnyPath
 from posegen.evaluation.distances import diversity, encoded_spread
 from posegen.evaluation.plausibility import MEASURES, measure_clip
 from posegen.evaluation.recording import Recording

@@ -17,9 +17,9 @@ import numpy as np
 import xxhash
 
 from posegen.arrays import Array
-from posegen.dataset.bucket import AnyPath
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.layout import ROWS
+from posegen.dataset.storage.address import AnyPath
 from posegen.embedding import Encoder, load_encoder
 from posegen.embedding.pairs import PairTable, open_pairs
 from posegen.errors import PosegenError, UsageError

@@ -8,6 +8,7 @@ reading their receipts. Of a dataset in a bucket, the cache is on this machine.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import time
@@ -24,13 +25,14 @@ import xxhash
 
 from posegen.arrays import Array
 from posegen.config.identity import digest
-from posegen.dataset.bucket import REQUESTS, BucketPath, map_files
 from posegen.dataset.documents import Origin as DocumentOrigin
 from posegen.dataset.documents import seal, unseal
 from posegen.dataset.files import write_durably
 from posegen.dataset.layout import ROWS
 from posegen.dataset.lock import LOCK_FILE, SECONDS_TO_WAIT, is_held, locked
 from posegen.dataset.read import Dataset
+from posegen.dataset.storage.address import storage_of
+from posegen.dataset.storage.bucket import REQUESTS
 from posegen.errors import PosegenError
 from posegen.machine import available_cores, user_cache
 from posegen.training.data.features import Recipe, View
@@ -38,6 +40,8 @@ from posegen.training.data.features import Recipe, View
 FOLDER = "training"
 FOLDER_VARIABLE = "POSEGEN_FEATURE_CACHE"
 """Environment variable with the folder for caches of datasets in buckets; ``posegen/features`` in the user's by default."""
+_HASH = "npy_xxh3"
+"""Key of a receipt with the hash of all bytes of the array's file; `posegen verify` compares it, too."""
 _MOST_THREADS = 4
 _SECONDS_BETWEEN_LOOKS = 0.5
 """At the cache that another training fills."""
@@ -52,8 +56,9 @@ a shard, poses took 1.8 times the processor time, and reading joints three times
 
 def features_folder(dataset: Dataset) -> Path:
     """Return the folder of the cache of a dataset: in the dataset, or for one in a bucket on this machine."""
-    if not isinstance(dataset.path, BucketPath):
-        return dataset.path.absolute() / FOLDER
+    local = storage_of(dataset.path).local
+    if local:
+        return local.absolute() / FOLDER
     parent = os.environ.get(FOLDER_VARIABLE) or user_cache() / "features"
     return Path(parent).absolute() / f"{dataset.header.identity}-{dataset.header.shard}"
 
@@ -75,6 +80,7 @@ def fill_cache(dataset: Dataset, recipes: Sequence[Recipe], view: View, report: 
         Number of shards computed.
     """
     header, folder = dataset.header, features_folder(dataset)
+    is_local = storage_of(dataset.path).local is not None
     listed, link = dataset.listed_shards
     state = {"shards": listed, "link": link}
     unknown = [recipe for recipe in recipes if not listed or _cache_receipt(_listed_file(folder, recipe, view)) != state]
@@ -87,7 +93,7 @@ def fill_cache(dataset: Dataset, recipes: Sequence[Recipe], view: View, report: 
         return [recipe for recipe in examined if not _is_current(_cache_file(folder, recipe, view, shard), recipe, hashes)]
 
     # Objects of a bucket are read whole.
-    at_once = header.shard if isinstance(dataset.path, BucketPath) else header.chunk * max(1, _READ_AT_ONCE // header.chunk)
+    at_once = header.chunk * max(1, _READ_AT_ONCE // header.chunk) if is_local else header.shard
 
     def compute(shard: int) -> None:
         first, count, hashes = shard * header.shard, header.count(shard), dataset.hashes(shard)
@@ -107,15 +113,17 @@ def fill_cache(dataset: Dataset, recipes: Sequence[Recipe], view: View, report: 
 
     def missing_shards() -> list[int]:
         every = range(header.shards())
-        return [shard for shard, missing in zip(every, map_files(dataset.path, missing_recipes, every), strict=True) if missing]
+        return [
+            shard for shard, missing in zip(every, storage_of(dataset.path).map(missing_recipes, every), strict=True) if missing
+        ]
 
     shards = missing_shards()
     if shards:
         total = len(shards)
         _wait_for_others(folder / LOCK_FILE, missing_shards, total, report)
-        folder.mkdir(parents=isinstance(dataset.path, BucketPath), exist_ok=True)
+        folder.mkdir(parents=not is_local, exist_ok=True)
         # Requests are waited for, so there are more of them than cores.
-        most = REQUESTS if isinstance(dataset.path, BucketPath) else min(_MOST_THREADS, available_cores())
+        most = min(_MOST_THREADS, available_cores()) if is_local else REQUESTS
         threads = min(most, len(shards))
         with locked(folder, wait=SECONDS_TO_WAIT), ThreadPoolExecutor(threads, "posegen-recipe") as pool:
             shards = missing_shards()
@@ -159,11 +167,12 @@ def _open_cached(file: Path, written: int) -> Array:
     hint = f"Remove {file.parent} and run the same command again to compute it anew"
     if receipt is None or not written:
         raise PosegenError(f"{path}: the file disappeared during training. {hint}")
+    with path.open("rb") as opened:
+        if hashlib.file_digest(opened, xxhash.xxh3_128).hexdigest() != receipt.get(_HASH):
+            raise PosegenError(f"{path}: checksum mismatch (receipt {file.name}.json). {hint}")
     with _HEADER_LOCK:
         # As a plain array: slices of a memmap are memmaps themselves, and take several times as long to create.
         values: Array = np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)
-    if xxhash.xxh3_128_hexdigest(values.data) != receipt["xxh3"]:
-        raise PosegenError(f"{path}: checksum mismatch (receipt {file.name}.json). {hint}")
     return values
 
 
@@ -183,13 +192,14 @@ def _write_cached(file: Path, values: Array, input_hash: str) -> None:
     data = io.BytesIO()
     np.save(data, values, allow_pickle=False)
     write_durably(file.with_suffix(".npy"), data.getvalue())
-    receipt = {"of": input_hash, "xxh3": xxhash.xxh3_128_hexdigest(values.data)}
+    receipt = {"of": input_hash, _HASH: xxhash.xxh3_128_hexdigest(data.getbuffer())}
     write_durably(file.with_suffix(".json"), seal(receipt))
 
 
 def _is_current(file: Path, recipe: Recipe, hashes: Mapping[str, str]) -> bool:
     receipt = _cache_receipt(file)
-    return receipt is not None and receipt.get("of") == _input_hash(recipe, hashes) and file.with_suffix(".npy").is_file()
+    is_same = receipt is not None and _HASH in receipt and receipt.get("of") == _input_hash(recipe, hashes)
+    return is_same and file.with_suffix(".npy").is_file()
 
 
 def _cache_receipt(file: Path) -> dict[str, Any] | None:

@@ -24,7 +24,7 @@ from posegen.arrays import Array
 from posegen.constants import ABSENT_ACTION
 from posegen.randomness import Stream, uniform
 from posegen.skeleton import JOINTS, PARTS
-from posegen.training.data.columns import Columns
+from posegen.training.data.labels import Label
 
 ABSENT = -1
 """Value of labels in frames behind the end of a clip."""
@@ -117,8 +117,8 @@ class View:
         Length of these embeddings.
     answers : tuple of str
         Names of the classes that the model predicts, where these are not actions.
-    columns : Columns or None
-        Columns of a user's table, where the model reads one.
+    label : Label or None
+        Label of a user's clips, where the model predicts one.
     actors : int
         Largest number of actors in a clip, where the task reads more than the first one.
     """
@@ -130,7 +130,7 @@ class View:
     text_encoder: str = ""
     text_dimension: int = 0
     answers: tuple[str, ...] = ()
-    columns: Columns | None = None
+    label: Label | None = None
     actors: int = 1
 
 
@@ -147,8 +147,7 @@ class Recipe:
         Dataset arrays that are read; ``rows`` means the metadata rows of the sequences.
     dtype : str
     inner : tuple of int or str
-        Shape of the values of one clip; ``"frame"`` and ``"actor"`` mean the numbers of frames and actors of the view; other
-        names are sizes of its columns.
+        Shape of the values of one clip; ``"frame"`` and ``"actor"`` mean the numbers of frames and actors of the view.
     compute : callable
         Takes the fields [clip, actor, ...] by name and the view; returns the values [clip, ...].
     cache : str
@@ -165,8 +164,7 @@ class Recipe:
 
     def shape(self, view: View) -> tuple[int, ...]:
         """Return the shape of the values of one clip."""
-        own = {} if view.columns is None else view.columns.sizes()
-        sizes = {"frame": view.frames, ACTOR: view.actors, **own}
+        sizes = {"frame": view.frames, ACTOR: view.actors}
         return tuple(size if isinstance(size, int) else sizes[size] for size in self.inner)
 
     @property

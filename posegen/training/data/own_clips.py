@@ -16,9 +16,11 @@ from posegen.constants import ABSENT_ACTION
 from posegen.dataset.clip_files import MOST_BYTES, read_clip_archive, read_clip_folder, resample
 from posegen.dataset.table_files import read_table
 from posegen.errors import UsageError
+from posegen.links import require_inside
 from posegen.mocap.sources import clip_files, read_clips
 from posegen.skeleton import JOINTS, PARTS
 from posegen.training.data.sources import Origin, Query
+from posegen.wording import hidden_character, shown
 
 _SHORTEST, _LONGEST = 4, 100_000
 """Least and largest number of frames of a clip."""
@@ -118,6 +120,9 @@ def read_own_clips(path: Path, fps: float, *, by_subject: bool = False, label: s
         kind = "subjects" if by_subject else "classes"
         hint = f"Name its folders after {kind}, or give --label" if path.is_dir() else f"Add {kind}"
         raise UsageError(f"{path}: needs clips of at least two {kind}, each of {_SHORTEST} frames or more. {hint}")
+    for name in sorted({learned[i] for i in kept}):
+        if hidden := hidden_character(name):
+            raise UsageError(f"{path}: the label {shown(name)} has the character {hidden}. Remove it")
     frames = [round(len(found.joints[i]) * fps / found.rates[i]) for i in kept]
     if max(frames) > _LONGEST or sum(frames) > _MOST_FRAMES:
         limits = f"at most {_LONGEST:,} frames per clip and {_MOST_FRAMES:,} in all"
@@ -186,6 +191,8 @@ def labels_of_clips(path: Path, names: Sequence[str], label: str) -> list[str]:
         If there is no such table or column, or a clip has no label.
     """
     file = path / "labels.csv" if path.is_dir() else path.with_suffix(".csv")
+    if path.is_dir():
+        require_inside(path, file)
     table = read_table(file)
     for column in (label, *(["clip"] if path.is_dir() else [])):
         if column not in table.column_names:

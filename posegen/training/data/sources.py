@@ -21,6 +21,7 @@ from posegen.config.schema import Config
 from posegen.dataset.batches import CAPTIONS, ArrayShape
 from posegen.dataset.layout import ROWS
 from posegen.dataset.read import Dataset
+from posegen.dataset.tables import caption_texts
 from posegen.training.data.captions import Captions, CaptionSampler, FreshCaptions
 from posegen.training.data.feature_cache import cached_array, features_folder, read_field
 from posegen.training.data.features import Recipe, View
@@ -130,15 +131,17 @@ def _load_stored(dataset: Dataset, query: Query) -> None:
 def _load_synthesised(config: Config, query: Query) -> pa.Table | None:
     from posegen.synthesis import synthesize
 
-    texts: list[list[str]] = []
+    captions = []
     names = {name for recipe in query.recipes for name in recipe.fields}
     for start in range(0, len(query.samples), _AT_ONCE):
         batch = synthesize(config, query.samples[start : start + _AT_ONCE])
-        rows = np.array(batch.rows, object).reshape(len(batch.samples), len(config.variants.names))
-        query.compute({name: rows if name == ROWS else getattr(batch, name) for name in names}, start)
+        arrays = {name: getattr(batch, name) for name in names}
+        if ROWS in names:
+            arrays[ROWS] = np.array(batch.rows, object).reshape(len(batch.samples), len(batch.variants))
+        query.compute(arrays, start)
         if query.captions:
-            texts += [[caption["text"] for caption in row["captions"]] for row in batch.rows]
-    return pa.table({CAPTIONS: pa.array(texts, pa.list_(pa.string()))}) if query.captions else None
+            captions.append(caption_texts(batch.table.column(CAPTIONS)))
+    return pa.table({CAPTIONS: pa.chunked_array(captions)}) if query.captions else None
 
 
 class SampleArrays(NamedTuple):

@@ -174,7 +174,7 @@ class StepCallback(lightning.Callback):
                 trainer.should_stop = bool(stop)
 
     def after_step(self, trainer: lightning.Trainer, learner: Learner) -> None:
-        """Do what belongs to no step."""
+        """Hook called after each optimiser step."""
 
 
 def make_learner(session: Session, state: State | None) -> Learner:

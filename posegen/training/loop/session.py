@@ -103,7 +103,7 @@ class StepTimer:
         self._count = self._count_split = 0
 
     def end_phase(self, phase: str | None) -> None:
-        """Add the time since the last call to a phase; None if it belongs to no step."""
+        """Add the time since the last call to a phase; None for time outside steps."""
         if self.wait is not None and self._is_split():
             self.wait()
         now = time.perf_counter()
@@ -317,7 +317,7 @@ class TimedCallback(StepCallback):
         self.timer.end_phase(None)
 
     def after_micro_batch(self, outputs: Any) -> None:
-        """Use the loss of a micro-batch."""
+        """Hook called with the loss of each micro-batch."""
 
 
 class _SessionCallback(TimedCallback):
@@ -356,6 +356,7 @@ class _SessionCallback(TimedCallback):
         settings, step = learner.settings, learner.progress.step
         in_round = step - learner.first
         times = self.timer.times()
+        _check_loss(self._loss, step, learning_rate(in_round - 1, settings))
         self._record(learner, in_round)
         self._progress.update(step, _details(self._loss, self._accuracy, times, learner.progress))
         shown = {} if self._accuracy is None else {"accuracy": self._accuracy}
@@ -410,7 +411,7 @@ class _SessionCallback(TimedCallback):
         measures = evaluate_model(setup.task, averaged, validation, settings.data.variants, **limits).measures()
         measures |= {} if loss is None else {"loss": loss}
         # Undefined measures are left out.
-        measures = {name: value for name, value in measures.items() if not math.isnan(value)}
+        measures = {name: value for name, value in measures.items() if math.isfinite(value)}
         watched = measures.get(setup.task.monitor)
         self._logs.values(step, {f"validation/{name}": value for name, value in measures.items()})
         self._progress.log(f"step {step:,}: {setup.task.monitor} {format_measure(watched)} on the validation split")
@@ -490,6 +491,14 @@ def validation_loss(session: Session, model: torch.nn.Module) -> float | None:
             total, count = total + float(loss) * len(clips["length"]), count + len(clips["length"])
     model.train(training)
     return total / count
+
+
+def _check_loss(loss: float, step: int, rate: float) -> None:
+    """Raise PosegenError if the loss of a step is no number, from which training does not recover."""
+    if not math.isfinite(loss):
+        what = f"the loss is {loss} at step {step:,} with a learning rate of {rate:.3g}: training diverged"
+        fix = f"a lower rate (--set optimiser.rate={rate / 10:.1g}), or with --set machine.precision=32-true"
+        raise PosegenError(f"{what}. Train into another folder with --out and {fix}")
 
 
 def _details(loss: float, accuracy: float | None, times: StepTimes | None, done: RunProgress) -> str:

@@ -37,7 +37,6 @@ from posegen.training.measures import pools, ranking_of, ranks_of
 from posegen.training.models.losses import info_nce
 from posegen.training.settings import Model, Settings, Text
 from posegen.training.task import Clips, CollectedOutputs, Network, Task
-from posegen.training.tasks.labels import LABEL_FORMS, label_task, task_of_label
 from posegen.training.trained_models import load_model
 
 _POOL = 256
@@ -459,7 +458,6 @@ def _task(recipes: tuple[Recipe, ...], **own: Any) -> Task:
         network=_network,
         configure=_configured,
         restore=_restored,
-        labelled=partial(task_of_label, "text"),
         adapter_gain=_ADAPTER_GAIN,
         save_extras=_save_encoder,
         **own,
@@ -498,8 +496,6 @@ def _families(settings: Text) -> Task:
 
 
 def _restored(form: str) -> Task:
-    if form in LABEL_FORMS:
-        return label_task("text", form)
     return _families(Text()) if form == _FAMILIES else _pairs(Text())
 
 

@@ -1,0 +1,188 @@
+"""The model of a table in the folder of its run: store it, load it, and predict the label of a table's rows.
+
+scikit-learn objects are stored with skops, which runs no code of the file: types other than those below are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import xxhash
+from pydantic import TypeAdapter
+
+from posegen.arrays import Array
+from posegen.dataset.files import write_durably
+from posegen.dataset.table_files import read_table
+from posegen.dataset.tables import encode_table
+from posegen.embedding.encoder import Encoder, Runner, batch_budget, resolve_workers
+from posegen.embedding.models import load_fingerprinted
+from posegen.embedding.own_texts import embed_distinct
+from posegen.errors import PosegenError, UsageError
+from posegen.progress import Progress
+from posegen.tables.candidates import CANDIDATES, Fitted, Found, decode, heated
+from posegen.tables.columns import Columns, Notify, Rows, read_rows
+from posegen.training.run_folder import MODEL, TABLE_TASK, read_document, write_document
+
+OBJECTS = "model.skops"
+TRUSTED = ("numpy.dtype", "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor")
+"""Types in stored models beside those of scikit-learn and NumPy that skops trusts itself."""
+_AT_ONCE = 10_000
+
+
+@dataclass(frozen=True)
+class TableModel:
+    """A trained model of a table.
+
+    Attributes
+    ----------
+    columns : Columns
+    found : Found
+        Result of its cross-validation.
+    encoder : str or None
+        Fingerprint of the encoder that it reads vectors of.
+    fitted : Fitted
+    """
+
+    columns: Columns
+    found: Found
+    encoder: str | None
+    fitted: Fitted
+
+    def scores(self, rows: Rows) -> Array:
+        """Return calibrated probabilities [row, category], or numbers [row, 1] as they are trained."""
+        return heated(self.fitted.scores(rows, self.columns), self.found.temperature)
+
+    def predict(self, rows: Rows) -> dict[str, Array]:
+        """Return the predicted label of rows by name; of categories also the calibrated ``probability``."""
+        scores = self.scores(rows)
+        if not self.columns.categories:
+            return {self.columns.label: decode(scores, self.columns)}
+        names = np.array(self.columns.categories, object)[scores.argmax(axis=1)]
+        return {self.columns.label: names, "probability": scores.max(axis=1)}
+
+
+def save_model(run: Path, model: TableModel) -> None:
+    """Write a model durably into the folder of its run."""
+    from skops.io import dumps
+
+    data = dumps({"parts": model.fitted.parts, "head": model.fitted.head})
+    write_durably(run / OBJECTS, data)
+    document = {
+        "task": TABLE_TASK, "columns": asdict(model.columns), "found": asdict(model.found), "encoder": model.encoder,
+        "candidate": model.fitted.candidate.name, "xxh3": xxhash.xxh3_128_hexdigest(data),
+    }  # fmt: skip
+    write_document(run, MODEL, document)
+
+
+def load_description(run: Path) -> dict[str, Any]:
+    """Return the description of the model of a run.
+
+    Raises
+    ------
+    UsageError
+        If the folder holds no complete run on a table.
+    """
+    document = read_document(run, MODEL)
+    if document is None or document.get("task") != TABLE_TASK:
+        raise UsageError(f"{run}: no trained model of a table. Name the folder of a complete run; `posegen runs` lists them")
+    return document
+
+
+def load_model(run: Path) -> TableModel:
+    """Load the model of a run.
+
+    Raises
+    ------
+    UsageError
+        If there is none.
+    PosegenError
+        If its file is damaged, or holds objects that no model consists of.
+    """
+    from skops.io import loads
+    from skops.io.exceptions import UntrustedTypesFoundException
+
+    document, path = load_description(run), run / OBJECTS
+    data = path.read_bytes() if path.is_file() else b""
+    if xxhash.xxh3_128_hexdigest(data) != document["xxh3"]:
+        raise PosegenError(f"{path}: checksum mismatch. Remove {run / 'result.json'} and run the training command again")
+    try:
+        objects = loads(data, trusted=list(TRUSTED))
+    except UntrustedTypesFoundException as error:
+        raise PosegenError(f"{path}: has objects that no model of posegen has ({error!s:.200}). Train again") from error
+    columns, found = (
+        TypeAdapter(Columns).validate_python(document["columns"]),
+        TypeAdapter(Found).validate_python(document["found"]),
+    )
+    candidate = next(each for each in CANDIDATES if each.name == document["candidate"])
+    return TableModel(columns, found, document["encoder"], Fitted(candidate, objects["parts"], objects["head"]))
+
+
+def with_vectors(rows: Rows, encoder: Encoder, progress: Progress) -> Rows:
+    """Return rows with the vectors of their texts by an encoder; a missing text has none: zeros."""
+    distinct = list(dict.fromkeys(text for texts in rows.texts.values() for text in texts if text.strip()))
+    # A token has at least one character.
+    long = [text for text in distinct if len(text) >= encoder.limit]
+    cut = int((encoder.backend.prepare(long, as_query=False).lengths >= encoder.limit).sum()) if long else 0
+    if cut:
+        problem = f"{cut:,} of {len(distinct):,} texts reach the limit of {encoder.limit} tokens of {encoder.name}"
+        progress.log(f"{problem}; what is behind it has no effect on their vectors")
+    workers = resolve_workers(None)
+    runner = Runner(encoder, batch_budget(encoder, workers), workers, False, progress.log)
+    vectors = np.concatenate([embed_distinct(distinct, runner, progress, cached=True)[0], np.zeros((1, encoder.dimension))])
+    number = {text: i for i, text in enumerate(distinct)}
+    encoded = {
+        name: vectors[[number.get(text, len(distinct)) for text in texts]].astype(np.float32)
+        for name, texts in rows.texts.items()
+    }
+    return replace(rows, encoded=encoded)
+
+
+def predict_table(run: Path, path: Path, out: Path, progress: Progress | None = None) -> int:
+    """Write the label that the model of a run predicts for each row of a table, and return the number of rows.
+
+    Parameters
+    ----------
+    run, path : Path
+    out : Path
+        Parquet file with the columns ``row``, those that the model reads without vectors, and those of
+        :meth:`TableModel.predict`.
+    progress : Progress, optional
+
+    Raises
+    ------
+    UsageError
+        If the table lacks a column that the model reads, or `out` does not end in .parquet.
+    """
+    if out.suffix != ".parquet":
+        raise UsageError(f"{out}: the file name must end in .parquet")
+    progress = progress or Progress()
+    model = load_model(run)
+    table = read_table(path, progress.log)
+    predicted = predict_rows(model, table, str(path), progress.log, progress)
+    kept = (*model.columns.texts, *model.columns.numbers, *model.columns.small)
+    own = {name: table[name] for name in kept if name not in predicted}
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_durably(out, encode_table(pa.table({"row": np.arange(len(table)), **own, **predicted})))
+    return len(table)
+
+
+def predict_rows(model: TableModel, table: pa.Table, name: str, notify: Notify, progress: Progress) -> Mapping[str, Array]:
+    """Return the columns that a model predicts for a table; see :meth:`TableModel.predict`."""
+    rows = read_rows(table, model.columns, name, notify)
+    if model.encoder is not None:
+        encoder = load_fingerprinted(name, str(model.columns.encoder), model.encoder, None, notify)
+        rows = with_vectors(rows, encoder, progress)
+    parts = []
+    progress.start("predict", len(rows), unit="rows")
+    try:
+        for block in np.split(np.arange(len(rows)), range(_AT_ONCE, len(rows), _AT_ONCE)):
+            parts.append(model.predict(rows.take(block)))
+            progress.update(int(block[-1]) + 1)
+    finally:
+        progress.stop()
+    return {column: np.concatenate([part[column] for part in parts]) for column in parts[0]}

@@ -1,0 +1,141 @@
+"""Measures of a constant, the linear baseline and the chosen model on the same test rows, and the page that shows them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+from posegen.arrays import Array
+from posegen.dataset.files import write_durably
+from posegen.quantities import human_bytes, human_time
+from posegen.randomness import Stream, uniform
+from posegen.tables.candidates import BASELINE, CANDIDATES, CONSTANT, decode, errors
+from posegen.tables.columns import Columns
+from posegen.templates import fill_template
+from posegen.training.measures import balanced_accuracy, errors_of, macro_f1, mean_error
+from posegen.training.report import confusion_chart
+from posegen.training.run_folder import flatten_settings, format_measure
+from posegen.training.verification import threshold
+
+FALSE_ACCEPT_RATES = (0.01, 0.001)
+_RESAMPLINGS = 1000
+_INTERVAL = (0.025, 0.975)
+_POINTS = 500
+_SIZE = 320
+
+
+def measure(
+    scored: Mapping[str, Array], chosen: str, label: Array, columns: Columns, held_out: tuple[Array, Array]
+) -> tuple[dict[str, float], dict[str, Any]]:
+    """Return the measures of the chosen model, the main one first, and what else the report shows, as plain data.
+
+    Parameters
+    ----------
+    scored : mapping of str to ndarray
+        Scores of the test rows by the name of a candidate: of the constant, the baseline and the chosen one.
+    chosen : str
+    label : float64 [row]
+        As it is trained.
+    columns : Columns
+    held_out : (float64 [n], float64 [n])
+        Of two categories: probabilities of the second one in cross-validation, from which thresholds follow, and the labels.
+    """
+    main = "accuracy" if columns.categories else "smape" if columns.is_ratio else "mae"
+    by_row = {name: _by_row(scores, label, columns) for name, scores in scored.items()}
+    intervals = {name: _interval(values) for name, values in by_row.items()}
+    own = {name: float(value) for name, value in _measures(scored[chosen], label, columns).items()}
+    others = {f"{main}_{name}": float(by_row[name].mean()) for name in (CONSTANT.name, BASELINE.name)}
+    titles = {each.name: each.title for each in CANDIDATES}
+    roles = {CONSTANT.name: "constant", BASELINE.name: "linear baseline"} | {chosen: f"chosen: {titles[chosen]}"}
+    models = [[roles[name], float(by_row[name].mean()), *intervals[name]] for name in scored]
+    measures = {main: own.pop(main), **others, **own, "rows": float(len(label))}
+    return measures, {"measure": main, "models": models} | _shown(scored[chosen], label, columns, held_out)
+
+
+def _by_row(scores: Array, label: Array, columns: Columns) -> Array:
+    """Return the main measure of each row: whether it is right, SMAPE in per cent, or the absolute error."""
+    if columns.categories:
+        return np.asarray(scores.argmax(axis=1) == label, np.float64)
+    return np.asarray(errors(scores, label, columns) * (100 if columns.is_ratio else 1))
+
+
+def _interval(values: Array) -> tuple[float, float]:
+    """Return the 95 % interval of a mean, by resampling rows."""
+    drawn = (uniform(0, np.arange(_RESAMPLINGS), Stream.AUGMENT, len(values)) * len(values)).astype(np.int64)
+    low, high = np.quantile(values[drawn].mean(axis=1), _INTERVAL).tolist()
+    return low, high
+
+
+def _measures(scores: Array, label: Array, columns: Columns) -> dict[str, float]:
+    if not columns.categories:
+        true, predicted = decode(label[:, None], columns), decode(scores, columns)
+        return errors_of(predicted, true) if columns.is_ratio else mean_error(predicted, true)
+    confusion = _confusion(scores, label)
+    found = {
+        "accuracy": np.trace(confusion) / len(label), "balanced_accuracy": balanced_accuracy(confusion),
+        "macro_f1": macro_f1(confusion), "log_loss": errors(scores, label, columns).mean(),
+    }  # fmt: skip
+    if len(columns.categories) == 2:
+        found["auc"] = roc_auc_score(label, scores[:, 1]) if len(np.unique(label)) == 2 else math.nan
+    return found
+
+
+def _confusion(scores: Array, label: Array) -> Array:
+    confusion = np.zeros((scores.shape[1],) * 2, np.int64)
+    np.add.at(confusion, (label.astype(np.int64), scores.argmax(axis=1)), 1)
+    return confusion
+
+
+def _shown(scores: Array, label: Array, columns: Columns, held_out: tuple[Array, Array]) -> dict[str, Any]:
+    """Return the confusion of categories, the thresholds of two, or points of true and predicted numbers."""
+    if not columns.categories:
+        rows = np.linspace(0, len(label) - 1, min(len(label), _POINTS)).astype(np.int64)
+        return {"points": np.stack([label[rows], scores[rows, 0]], axis=1).tolist()}
+    shown: dict[str, Any] = {"names": list(columns.categories), "confusion": _confusion(scores, label).tolist()}
+    if len(columns.categories) != 2 or len(np.unique(label)) < 2:
+        return shown
+    known, true = held_out
+    rates = []
+    for far in FALSE_ACCEPT_RATES:
+        others = known[true == 0]
+        if far * len(others) >= 1:
+            limit = threshold(others, np.ones(len(others)), far)
+            accepted = scores[:, 1] > limit
+            rates.append([far, limit, float(accepted[label == 0].mean()), float(accepted[label == 1].mean())])
+    return shown | {"rates": rates, "accepted": columns.categories[1]}
+
+
+def write_report(run: Path, record: Mapping[str, Any], result: Mapping[str, Any], source: str) -> None:
+    """Write the page of a complete run, from its run.json and result.json."""
+    table = result["table"]
+    page = fill_template(
+        Path(__file__).with_name("report.html.j2"), name=run.name, source=source, result=result, table=table,
+        columns={name: each for name, each in record["columns"].items() if each}, time=human_time(result["seconds"]),
+        memory=human_bytes(result["memory"]["peak"]),
+        measures=[(name, format_measure(value)) for name, value in result["measures"].items()],
+        settings=[(key, value) for key, value in flatten_settings(record["settings"]) if value is not None],
+        confusion=confusion_chart(table["names"], table["confusion"]) if "confusion" in table else None,
+        bars=_bars(table["models"]), points=_points(table["points"]) if "points" in table else None, size=_SIZE,
+    )  # fmt: skip
+    write_durably(run / "report.html", page.encode())
+
+
+def _bars(models: list[list[Any]]) -> list[dict[str, Any]]:
+    """Return the name, the value and, in pixels, the bar and the interval of each model."""
+    most = max(high for _, _, _, high in models) or 1.0
+    return [
+        {"name": name, "value": value, "low": low, "high": high, "pixels": [_SIZE * each / most for each in (value, low, high)]}
+        for name, value, low, high in models
+    ]
+
+
+def _points(points: list[list[float]]) -> list[tuple[float, float]]:
+    """Return the places of true and predicted numbers in pixels: on the diagonal they are equal."""
+    low, high = (function(value for point in points for value in point) for function in (min, max))
+    span = _SIZE / ((high - low) or 1.0)
+    return [((true - low) * span, _SIZE - (predicted - low) * span) for true, predicted in points]
