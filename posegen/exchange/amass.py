@@ -1,7 +1,8 @@
 """AMASS: rotations of SMPL's joints from its T-pose, for SMPL, SMPL-H and SMPL-X; read by GMR, ProtoMotions, PHC, aitviewer.
 
 z is up. The body is the neutral one with all `betas` 0, which has bones of its own: directions of bones are those of the clip,
-and the path is scaled by the length of the legs. Both names of the frame rate are written, since readers differ.
+the path is scaled by the length of the legs, and the lowest point is as high as that of the clip. Both names of the frame rate
+are written, since readers differ.
 
 No body model is needed: ``REST`` are the offsets of :data:`posegen.skeleton.T_POSE`, metres [22, 3].
 """
@@ -9,14 +10,15 @@ No body model is needed: ``REST`` are the offsets of :data:`posegen.skeleton.T_P
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import numpy as np
 
 from posegen.arrays import Array
 from posegen.exchange.clip import Clip
 from posegen.exchange.export_format import one_file_each
-from posegen.exchange.joint_rotations import in_parent, in_world, local_rotations, rotation_vectors, shortest
-from posegen.skeleton import JOINTS, PARENTS, T_POSE, rest_offsets
+from posegen.exchange.joint_rotations import in_parent, in_world, joint_positions, local_rotations, rotation_vectors, shortest
+from posegen.skeleton import JOINTS, PARENTS, T_POSE, rest_offsets, sole_points
 
 PELVIS = np.array([-0.0018, -0.2233, 0.0282])
 """The pelvis in the axes of the model, to which `trans` is added."""
@@ -48,15 +50,23 @@ def smpl_rotations(clip: Clip) -> Array:
     return rebased
 
 
+def _lowest(joints: Array) -> Any:
+    """Return the height of the lowest joint or sole point of all frames."""
+    return min(joints[..., 1].min(), sole_points(joints)[..., 1].min())
+
+
 def encode(clip: Clip) -> bytes:
     """Return the npz archive of a clip."""
-    vectors = rotation_vectors(in_parent(_UP @ smpl_rotations(clip)))
+    local = in_parent(smpl_rotations(clip))
+    vectors = rotation_vectors(np.concatenate([_UP @ local[:1], local[1:]]))
     frames = len(clip.joints)
     body = np.moveaxis(vectors[1:], 0, 1).reshape(frames, -1)
     hands = np.zeros((frames, 3 * _HANDS))
     leg = [JOINTS.index("left_knee"), JOINTS.index("left_ankle")]
     scale = float(np.sqrt((REST[leg] ** 2).sum(-1)).sum() / np.sqrt((clip.offsets[leg] ** 2).sum(-1)).sum())
     root = clip.joints[:, 0].astype(np.float64) * scale
+    # Proportions differ, too, so that the feet would not be at the floor.
+    root[:, 1] += _lowest(clip.joints.astype(np.float64)) - _lowest(joint_positions(local, root, REST))
     arrays = {
         "trans": root @ _UP.T - PELVIS,
         "root_orient": vectors[0],

@@ -1,7 +1,8 @@
-"""Files of an export in a bucket of object storage: objects that :mod:`posegen.dataset.bucket` writes and reads."""
+"""Files of an export in a bucket of object storage: objects that :mod:`posegen.dataset.storage.bucket` writes and reads."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,8 +10,10 @@ from typing import Any
 
 import xxhash
 
-from posegen.dataset.bucket import BucketPath, map_requests, to_path
-from posegen.dataset.faults import fault_point
+from posegen.dataset.storage.address import to_path
+from posegen.dataset.storage.bucket import BucketPath, map_requests
+from posegen.dataset.storage.folder import open_plain
+from posegen.errors import PosegenError
 from posegen.exchange.remote import PushedFile
 
 _LARGE_BYTES = 16 << 20
@@ -22,7 +25,6 @@ def upload_folder(folder: Path, target: BucketPath) -> None:
     files = [Path(parent, name) for parent, _, names in os.walk(folder) for name in names]
 
     def upload(file: Path) -> None:
-        fault_point("placing", file.name)
         (target / file.relative_to(folder).as_posix()).write(file.read_bytes())
 
     for _ in map_requests(upload, [file for file in files if file.stat().st_size < _LARGE_BYTES]):
@@ -66,10 +68,14 @@ class Bucket:
 
     def send(self, file: PushedFile, report: Callable[[int], None]) -> None:
         """Upload a file, and report its size."""
-        (self._target / file.name).write(file.path.read_bytes())
+        with open_plain(file.path) as opened:
+            data = opened.read()
+        if hashlib.sha256(data).hexdigest() != file.sha256:
+            raise PosegenError(f"{file.path}: was changed while it was uploaded. Run the same command again")
+        (self._target / file.name).write(data)
         report(file.size)
 
     def commit(self, removed: Sequence[str]) -> None:
         """Remove files; those that were sent are visible."""
         for name in removed:
-            (self._target / name).remove()
+            (self._target / name).delete()

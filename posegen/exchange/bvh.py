@@ -1,20 +1,11 @@
-"""Read BVH files: parse the hierarchy and the frames, and map their joints to the 22 joints in metres.
+"""Read BVH files: parse the hierarchy and the frames, and map their joints to the 22 joints; see :mod:`posegen.exchange.rig`.
 
 Files are untrusted: every number is checked before memory is allocated for it. Errors name file and line.
-
-``bvh_names.yaml`` lists the names of joints by convention. The first convention that names all joints is used.
-
-Spines have any number of joints: spine1 to spine3 are interpolated along the chain from pelvis to neck, at the shares of its
-length at which posegen's skeleton has them. A foot without a toe joint ends at the End Site of the ankle. A collar at the neck,
-as in ASF files, is moved a third of the way to the shoulder.
-
-The unit is detected by the length of the legs, .45 to 1.3 m in people: metres, centimetres, or the unit of CMU's ASF files
-(5.644 cm).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -23,9 +14,8 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.errors import UsageError
-from posegen.skeleton import JOINTS
+from posegen.exchange.rig import Tree, figure, find_rig, read_names
 from posegen.wording import shown
-from posegen.yaml_files import read_yaml
 
 MOST_BYTES = 128 * 2**20
 MOST_JOINTS, DEEPEST, MOST_FRAMES = 500, 100, 500_000
@@ -50,11 +40,12 @@ class BvhJoint:
 
 @dataclass(frozen=True)
 class BvhMotion:
-    """The content of a file: joints (parents first), float64 values [frame, channel], and frames per second."""
+    """The content of a file: joints (parents first), float64 values [frame, channel], frames per second, and notes."""
 
     joints: tuple[BvhJoint, ...]
     values: Array
     fps: float
+    notes: tuple[str, ...] = ()
 
 
 @dataclass
@@ -74,12 +65,7 @@ class _Lines:
             self.number += 1
             if len(line) > LONGEST_LINE:
                 raise self.fault(f"is longer than {LONGEST_LINE:,} characters")
-            try:
-                # Windows programs write a byte order mark.
-                words = line.decode("utf-8-sig" if self.number == 1 else "utf-8").split()
-            except UnicodeDecodeError:
-                raise self.fault("is not UTF-8 text") from None
-            if words:
+            if words := decoded(line, self.number == 1).split():
                 return words
         return []
 
@@ -96,7 +82,8 @@ class _Lines:
         if len(words) != count:
             raise self.fault(f"has {len(words)} numbers, not {count}")
         try:
-            values = [float(word) for word in words]
+            # Some programs write the decimal comma of their user.
+            values = [float(word.replace(",", ".")) for word in words]
         except ValueError:
             raise self.fault("contains something that is not a number") from None
         if not all(abs(value) <= FARTHEST for value in values):  # so is NaN
@@ -125,12 +112,12 @@ def read_bvh(path: Path) -> BvhMotion:
         if not path.is_file() or size > MOST_BYTES:
             raise UsageError(f"{path}: is not a file of at most {MOST_BYTES // 2**20} MB")
         with path.open("rb") as file:
-            return _motion(_Lines(path, file), size)
+            return _motion(_Lines(path, file))
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from error
 
 
-def _motion(lines: _Lines, size: int) -> BvhMotion:
+def _motion(lines: _Lines) -> BvhMotion:
     joints = _hierarchy(lines)
     lines.expect("MOTION")
     frames = _frames(lines)
@@ -138,18 +125,27 @@ def _motion(lines: _Lines, size: int) -> BvhMotion:
     if not SHORTEST_STEP <= step <= LONGEST_STEP:
         raise lines.fault(f"a frame takes {SHORTEST_STEP:g} to {LONGEST_STEP:g} seconds (got {step:g})")
     channels = sum(len(joint.channels) for joint in joints)
-    # A number and its separator take at least two bytes.
-    if frames * channels * 2 > size + 2:
-        raise lines.fault(f"{frames:,} frames of {channels} numbers are more than a file of {size:,} bytes can hold")
-    values = np.empty((frames, channels))
-    for frame in range(frames):
-        words = lines.words()
-        if not words:
-            raise lines.fault(f"the file ends after {frame:,} of {frames:,} frames")
-        values[frame] = lines.numbers(words, channels)
-    if lines.words():
-        raise lines.fault(f"there is more data after the last of {frames:,} frames")
-    return BvhMotion(joints, values, 1 / step)
+    values = list[Array]()
+    # Programs that cut or join files leave the old number of frames.
+    while len(values) < MOST_FRAMES and (words := lines.words()):
+        number = lines.number
+        if len(words) < channels and not lines.words():  # the last line of a file that was cut off
+            break
+        lines.number = number
+        values.append(np.array(lines.numbers(words, channels)))
+    if not values:
+        raise lines.fault("the file has no complete frame")
+    notes = () if len(values) == frames else (f"the file states {frames:,} frames and has {len(values):,}",)
+    return BvhMotion(joints, np.stack(values), 1 / step, notes)
+
+
+def decoded(line: bytes, is_first: bool) -> str:
+    """Return a line of text in UTF-8, or in Latin-1, whose characters are all of one byte: numbers are the same in both."""
+    try:
+        # Windows programs write a byte order mark.
+        return line.decode("utf-8-sig" if is_first else "utf-8")
+    except UnicodeDecodeError:
+        return line.decode("latin-1")
 
 
 def _frames(lines: _Lines) -> int:
@@ -176,6 +172,8 @@ def _hierarchy(lines: _Lines) -> tuple[BvhJoint, ...]:
             name = END_SITE if kind == "END" else " ".join(words[1:])
             joints.append(_joint(lines, name, above[-1]))
             above.append(len(joints) - 1)
+        elif kind == "ROOT":
+            raise lines.fault("a second ROOT begins inside the first. Close the braces of the first")
         elif words:
             raise lines.fault(f"should be JOINT, End Site or }} (got {shown(' '.join(words))})")
         else:
@@ -244,28 +242,17 @@ def _about(axis: int, degrees: Array) -> Array:
     return np.asarray(cosine * np.eye(3) + (1 - cosine) * np.outer(unit, unit) + sine * np.cross(unit, np.eye(3)).T)
 
 
-UNITS: Mapping[str, float] = {"metres": 1.0, "centimetres": 0.01, "CMU's units": 0.0564444}
-SHORTEST_LEG, LONGEST_LEG = 0.45, 1.3
 FRAMES_AT_ONCE = 1000
-AT_NECK = 0.02
-"""Metres."""
-
-_SPINE = {"spine1": 0.214, "spine2": 0.472, "spine3": 0.584}
-"""Shares of the chain from pelvis to neck."""
-
-_CONVENTIONS: Mapping[str, Mapping[str, list[str]]] = read_yaml(Path(__file__).with_name("bvh_names.yaml"))
-_CENTRE = ("pelvis", "neck", "head")
-"""The other joints have two sides."""
 
 
 @dataclass(frozen=True)
 class BvhFigure:
-    """The figure of a file: float64 joints [frame, 22, 3], metres, axes of the file, and the detected convention and unit."""
+    """The figure of a file: float64 joints [frame, 22, 3] in its unit and axes, the names of two joints, and notes."""
 
     joints: Array
     fps: float
-    convention: str
-    unit: str
+    names: str
+    notes: tuple[str, ...] = ()
 
 
 def read_bvh_figure(path: Path, names: Path | None = None) -> BvhFigure:
@@ -275,7 +262,7 @@ def read_bvh_figure(path: Path, names: Path | None = None) -> BvhFigure:
     ----------
     path : Path
     names : Path, optional
-        YAML file with the names of joints, by our names: the other names are those of the conventions.
+        YAML file with names of joints, by our names; see :func:`posegen.exchange.rig.read_names`.
 
     Returns
     -------
@@ -284,17 +271,20 @@ def read_bvh_figure(path: Path, names: Path | None = None) -> BvhFigure:
     Raises
     ------
     UsageError
-        If the file is invalid, its joint names match no convention, or its size is not that of a person.
+        If the file is invalid, or its joints are not recognised.
     """
     motion = read_bvh(path)
-    convention, numbers = _numbers(path, motion.joints, _CONVENTIONS if names is None else read_joint_names(names))
-    spine = _spine(motion.joints, numbers["pelvis"], numbers["neck"])
-    unit = _unit(path, motion, numbers)
+    joints = motion.joints
+    ends = frozenset(number for number, joint in enumerate(joints) if joint.name == END_SITE)
+    tree = Tree(tuple(joint.name for joint in joints), tuple(joint.parent for joint in joints), ends)
+    first = joint_positions(joints, motion.values[:1])[0]
+    rig = find_rig(tree, first, None if names is None else read_names(names), str(path))
     parts = []
-    for first in range(0, len(motion.values), FRAMES_AT_ONCE):
-        values = motion.values[first : first + FRAMES_AT_ONCE]
-        parts.append(_figure(UNITS[unit] * joint_positions(motion.joints, values), numbers, spine))
-    return BvhFigure(np.concatenate(parts), motion.fps, convention, unit)
+    for begin in range(0, len(motion.values), FRAMES_AT_ONCE):
+        parts.append(figure(rig, joint_positions(joints, motion.values[begin : begin + FRAMES_AT_ONCE])))
+    # Programs differ most in what they call these two.
+    shown_names = ", ".join(f"{part} {shown(tree.names[rig.joints[part]])}" for part in ("left_hip", "left_shoulder"))
+    return BvhFigure(np.concatenate(parts), motion.fps, shown_names, (*motion.notes, *rig.notes))
 
 
 def map_points(path: Path, names: Sequence[str], positions: Array, joint_names: Path | None = None) -> Array:
@@ -317,105 +307,8 @@ def map_points(path: Path, names: Sequence[str], positions: Array, joint_names: 
     Raises
     ------
     UsageError
-        If the names match no convention.
+        If the points are not recognised.
     """
-    points = [BvhJoint(name, -1, (0.0, 0.0, 0.0), ()) for name in names]
-    _, numbers = _numbers(path, points, _CONVENTIONS if joint_names is None else read_joint_names(joint_names))
-    return _figure(positions, numbers, [numbers["pelvis"], numbers["neck"]])
-
-
-def _plain(name: str) -> str:
-    return "".join(char for char in name.rpartition(":")[2].lower() if char not in " _-.")
-
-
-def read_joint_names(path: Path) -> Mapping[str, Mapping[str, list[str]]]:
-    """Read a file with the names of a skeleton's joints: our name, without a side, and theirs on the left side.
-
-    Raises
-    ------
-    UsageError
-        If it does not name each of the joints that are needed.
-    """
-    data, parts = read_yaml(path), next(iter(_CONVENTIONS.values())).keys()
-    if not isinstance(data, dict) or set(data) != set(parts) or not all(isinstance(name, str) for name in data.values()):
-        raise UsageError(
-            f"{path}: must name the joints {', '.join(parts)}, such as `hip: LeftUpLeg`, with the names of the left side"
-        )
-    return {path.name: {part: [_plain(name)] for part, name in data.items()}}
-
-
-def _numbers(
-    path: Path, joints: Sequence[BvhJoint], conventions: Mapping[str, Mapping[str, list[str]]]
-) -> tuple[str, dict[str, int]]:
-    """Return the convention, and the index of each joint except those of the spine."""
-    named = {_plain(joint.name): number for number, joint in reversed(list(enumerate(joints))) if joint.name != END_SITE}
-    closest: list[str] | None = None
-    for convention, parts in conventions.items():
-        asked = {part: names for part, names in parts.items() if part in _CENTRE}
-        for part, names in parts.items():
-            if part not in _CENTRE:
-                asked |= {f"left_{part}": names, f"right_{part}": [_right(name) for name in names]}
-        found = {ours: next((named[name] for name in names if name in named), None) for ours, names in asked.items()}
-        for side in ("left", "right"):
-            ankle = found[f"{side}_ankle"]
-            if found[f"{side}_foot"] is None and ankle is not None:
-                found[f"{side}_foot"] = _end(joints, ankle)
-        missing = [asked[ours][0] for ours, number in found.items() if number is None]
-        if not missing:
-            return convention, {ours: number for ours, number in found.items() if number is not None}
-        if closest is None or len(missing) < len(closest):
-            closest = missing
-    raise UsageError(f"{path}: its joint names match no known convention; the closest one lacks {', '.join(closest or [])}")
-
-
-def _right(left: str) -> str:
-    return "right" + left.removeprefix("left") if left.startswith("left") else "r" + left.removeprefix("l")
-
-
-def _end(joints: Sequence[BvhJoint], parent: int) -> int | None:
-    return next((n for n, joint in enumerate(joints) if joint.parent == parent and joint.name == END_SITE), None)
-
-
-def _spine(joints: Sequence[BvhJoint], pelvis: int, neck: int) -> list[int]:
-    """Return the joints from the pelvis to the neck."""
-    chain = [neck]
-    while chain[-1] != pelvis and joints[chain[-1]].parent >= 0:
-        chain.append(joints[chain[-1]].parent)
-    return chain[::-1]
-
-
-def _unit(path: Path, motion: BvhMotion, numbers: Mapping[str, int]) -> str:
-    positions = joint_positions(motion.joints, motion.values[:1])[0]
-    hip, knee, ankle = (positions[numbers[f"left_{part}"]] for part in ("hip", "knee", "ankle"))
-    leg = sum(float(np.sqrt(((a - b) ** 2).sum())) for a, b in ((hip, knee), (knee, ankle)))
-    for name, metres in UNITS.items():
-        if SHORTEST_LEG <= leg * metres <= LONGEST_LEG:
-            return name
-    msg = f"{path}: the legs are {leg:.3g} units long, which fits a person neither in metres nor in centimetres; scale the file"
-    raise UsageError(msg)
-
-
-def _figure(positions: Array, numbers: Mapping[str, int], spine: Sequence[int]) -> Array:
-    joints = np.full((len(positions), len(JOINTS), 3), np.nan)
-    for name, number in numbers.items():
-        joints[:, JOINTS.index(name)] = positions[:, number]
-    line = positions[:, spine]
-    lengths = np.sqrt((np.diff(line, axis=1) ** 2).sum(-1))
-    ends = np.concatenate([np.zeros((len(line), 1)), np.cumsum(lengths, axis=1)], axis=1)
-    for name, share in _SPINE.items():
-        joints[:, JOINTS.index(name)] = _along(line, ends, share * ends[:, -1])
-    neck = joints[:, JOINTS.index("neck")]
-    for side in ("left", "right"):
-        collar, shoulder = JOINTS.index(f"{side}_collar"), JOINTS.index(f"{side}_shoulder")
-        at_neck = np.sqrt(((joints[:, collar] - neck) ** 2).sum(-1)) < AT_NECK
-        joints[at_neck, collar] = neck[at_neck] + (joints[at_neck, shoulder] - neck[at_neck]) / 3
-    return joints
-
-
-def _along(line: Array, ends: Array, target: Array) -> Array:
-    """Return points on polylines [frame, point, 3] at arc lengths `target` [frame] from their start."""
-    rows = np.arange(len(line))
-    after = np.clip((ends <= target[:, None]).sum(-1), 1, line.shape[1] - 1)
-    span = ends[rows, after] - ends[rows, after - 1]
-    share = (target - ends[rows, after - 1]) / np.where(span > 0, span, 1)
-    return np.asarray(line[rows, after - 1] + share[:, None] * (line[rows, after] - line[rows, after - 1]))
+    tree = Tree(tuple(names), (-1,) * len(names))
+    given = None if joint_names is None else read_names(joint_names)
+    return figure(find_rig(tree, positions[0], given, str(path)), positions)

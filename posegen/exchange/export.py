@@ -1,15 +1,15 @@
 """``posegen.export``: write the sequences of a dataset in a format of other programs, shard by shard.
 
-A worker writes the clips of a shard and then the shard's record, which holds what the files about all clips are made of. The
-same call resumes: shards with a record are complete. When all are there, the records are combined in the order of the shards,
-so that the result does not depend on workers or interruptions. In a folder, a worker writes files in their places, and holds
-the lock of the shard meanwhile: to write them elsewhere first and to move them takes 7 % of an export to many small files. To a
-bucket, it uploads the files of a shard before the record.
+A worker writes the clips of a shard to a folder of its own, moves or uploads them when they are on the disk, and then writes
+the shard's record, which holds their sizes and hashes and what the files about all clips are made of. The same call resumes and
+repairs: a shard is complete if its record and files are intact. When all are there, the records are combined in the order of
+the shards, so that the result does not depend on workers or interruptions.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tempfile
 import time
@@ -19,49 +19,56 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from posegen.arrays import Array
 from posegen.config.schema import Config
-from posegen.dataset.bucket import AnyPath, BucketPath, listed, map_files, to_path
-from posegen.dataset.files import exists, list_names, read_file, write_durably
+from posegen.dataset.files import check_real_folders, exists, read_file, remove_durably, write_durably
 from posegen.dataset.layout import Header
-from posegen.dataset.lock import LOCK_FILE, SECONDS_TO_WAIT, locked, shared_lock
-from posegen.dataset.memory import pause_garbage_collection
+from posegen.dataset.lock import shared_lock
 from posegen.dataset.parts import Part, parse_part
 from posegen.dataset.read import Dataset, open_dataset
+from posegen.dataset.receipts import StoredFile
 from posegen.dataset.runs import current_run, has_ended
 from posegen.dataset.splits import SPLITS
+from posegen.dataset.storage.address import AnyPath, storage_of, to_path
+from posegen.dataset.storage.folder import place_files
 from posegen.errors import PosegenError, UsageError
 from posegen.exchange.bucket import download_folder, upload_folder
 from posegen.exchange.clip import Clip, clip_name
 from posegen.exchange.export_format import PARTS, RECORDS, ExportFormat, Shard, find_format
+from posegen.exchange.export_record import (
+    COMPLETE,
+    ExportRecord,
+    find_intact,
+    read_record,
+    recorded_files,
+    write_record,
+)
 from posegen.exchange.selection import Selection, choose, estimate_bytes, scale_frames, select_sequences, why_unfit
 from posegen.fields.field import Sequences, compute_fields, fields_with_arrays
 from posegen.fields.rotation import bone_offsets
 from posegen.generation.header import bytes_per_sample, stored_config
+from posegen.generation.jobs import JobError, LostJob, run_jobs
 from posegen.generation.plan import MARGIN
-from posegen.generation.pool import LostJob, run_jobs
 from posegen.generation.session import write_session
-from posegen.generation.shard import BLOCK_BYTES, load_kernels
-from posegen.generation.workers import JobError, Starter, starter_of
+from posegen.generation.shard import BLOCK_BYTES, prepare_worker
 from posegen.library.load import Library, load_library
-from posegen.machine import available_cores, free_disk
+from posegen.machine import available_cores
 from posegen.plugins import STORED_ARRAYS
 from posegen.progress import Progress
 from posegen.quantities import human_bytes
 from posegen.synthesis import synthesize
 from posegen.validation import validated
 
-_SELECTION, _COMPLETE = "selection.json", "complete"
+_SELECTION = "selection.json"
 _UNPLACED = "posegen-writing~"
-"""Beginning of the name of the folder from which a worker uploads a shard."""
+"""Beginning of the name of the folder in which a worker writes a shard."""
 _BLOCK = 32
 """Samples that are read at once."""
 _NAMED = 3
-_MOST_RECORD_BYTES = 1 << 30
+_MOST_SELECTION_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -152,46 +159,54 @@ def export(
     started = time.monotonic()
     path, out, form = to_path(path), to_path(out), find_format(to)
     _open.cache_clear()
-    dataset = _open(path)
+    dataset, progress = _open(path), progress or Progress()
     part, run, workers = parse_part(part), current_run(), workers or available_cores()
     shards = [shard for shard in range(dataset.header.shards()) if part is None or shard in part]
-    # Workers import while this process prepares their jobs.
-    with starter_of(_export_shard, min(workers, len(_missing(listed(out / RECORDS), shards)))) as starter:
-        selection = select_sequences(dataset, form, splits, variants, where, fps)
-        config = _config_at(path, dataset.header, selection.fps)
-        if starter and config:
-            starter.prepare(partial(load_kernels, config))
-        with write_session(out, run, create=True, part=part.lock_name if part else "") as check:
-            with shared_lock(out, run, is_part=part is not None):
-                there = listed(out / RECORDS)
-                missing = _missing(there, shards)
-                needed = estimate_bytes(dataset, form, selection, missing)
-                if isinstance(out, Path):
-                    _check_free_space(out, needed, free_disk(out))
-                _keep_selection(out, selection)
-            jobs = [_Job(path, out, shard, selection, config, run) for shard in missing]
-            try:
-                _run(jobs, workers, progress or Progress(), check, starter)
-            finally:
-                _remove_unplaced(run)
-                if part is None and isinstance(out, Path):  # of workers that were killed; no other run is there
-                    for lock in (out / RECORDS).glob(f"{LOCK_FILE}-*"):
-                        lock.unlink(missing_ok=True)
-            if part:
-                clips, left_out = _combine(out, shards)
-                return ExportResult(out, clips, left_out, time.monotonic() - started, not missing, str(part))
-            nothing_to_do = exists(there / _COMPLETE)
+    selection = select_sequences(dataset, form, splits, variants, where, fps)
+    config = _config_at(path, dataset.header, selection.fps)
+    with write_session(out, run, create=True, part=part.lock_name if part else "") as check:
+        check_real_folders(out / RECORDS)
+        there = storage_of(out).listed()
+        is_finished = find_intact(there, COMPLETE) is not None
+        missing = _missing(there, shards, progress, has_parts=not is_finished)
+        with shared_lock(out, run, is_part=part is not None):
+            needed = estimate_bytes(dataset, form, selection, missing)
+            _check_free_space(out, needed, storage_of(out).free_bytes())
+            _keep_selection(out, selection)
+            damaged = [*map(_record_name, missing), *([] if is_finished or part else [COMPLETE])]
+            for name in damaged:
+                if exists(there / RECORDS / name):
+                    remove_durably(out / RECORDS / name)
+        jobs = [_Job(path, out, shard, selection, config, run) for shard in missing]
+        try:
+            _run(jobs, workers, progress, check)
+        finally:
+            _remove_unplaced(out, run)
+        if part:
             clips, left_out = _combine(out, shards)
-            if not nothing_to_do:
-                _finish(out, form, shards, run)
-                write_durably(out / RECORDS / _COMPLETE, b"")
-            _remove_parts(out)  # also if the process was killed between these steps
-    return ExportResult(out, clips, left_out, time.monotonic() - started, nothing_to_do)
+            return ExportResult(out, clips, left_out, time.monotonic() - started, not missing, str(part))
+        clips, left_out = _combine(out, shards)
+        if not is_finished:
+            _finish(out, form, shards, run)
+        _remove_parts(out)  # also if the process was killed between these steps
+    return ExportResult(out, clips, left_out, time.monotonic() - started, is_finished and not missing)
 
 
-def _missing(records: AnyPath, shards: Iterable[int]) -> list[int]:
-    """Return the shards that have no record in a folder."""
-    return [shard for shard in shards if not exists(records / _record_name(shard))]
+def exported_files(out: Path, path: AnyPath) -> Mapping[str, StoredFile]:
+    """Return size and hash of the files of a complete export of the dataset at `path`, by their names inside the export."""
+    return recorded_files(out, map(_record_name, range(_open(path).header.shards())))
+
+
+def _missing(out: AnyPath, shards: Sequence[int], progress: Progress, *, has_parts: bool) -> list[int]:
+    """Return the shards without an intact record and intact files in an export."""
+    progress.start("check", len(shards), unit="shards")
+    missing = []
+    for done, shard in enumerate(shards, 1):
+        if find_intact(out, _record_name(shard), has_parts=has_parts) is None:
+            missing.append(shard)
+        progress.update(done)
+    progress.stop()
+    return missing
 
 
 def _config_at(path: AnyPath, header: Header, fps: int) -> Config | None:
@@ -207,7 +222,7 @@ def _config_at(path: AnyPath, header: Header, fps: int) -> Config | None:
     return validated(Config, scaled, lambda key: f"{path}: cannot be synthesized at {fps} frames per second: ")
 
 
-def _check_free_space(out: Path, needed: int, free: int) -> None:
+def _check_free_space(out: AnyPath, needed: int, free: int) -> None:
     """Raise PosegenError if the rest of an export needs more bytes than are free."""
     if needed and needed + MARGIN > free:
         raise PosegenError(
@@ -221,28 +236,29 @@ def _keep_selection(out: AnyPath, selection: Selection) -> None:
     document = json.dumps(asdict(selection), indent=2).encode()
     path = out / RECORDS / _SELECTION
     if not exists(path):
-        is_empty = all(name == RECORDS or name.startswith(".") for name in list_names(out))
+        is_empty = all(name == RECORDS or name.startswith(".") for name in storage_of(out).list_names())
         if not is_empty and not exists(path):  # where there are no locks, another part may have begun meanwhile
             raise UsageError(f"{out}: is not empty. Choose another folder")
-        if isinstance(out, Path):
-            (out / PARTS).mkdir(parents=True, exist_ok=True)
+        storage_of(out / PARTS).make_folder()
         write_durably(path, document, expected=b"")
-    if read_file(path, _MOST_RECORD_BYTES) != document:
-        raise UsageError(f"{out}: holds the export of other sequences, or in another format. Choose another folder")
+    if read_file(path, _MOST_SELECTION_BYTES) != document:
+        held = f"holds the export of other sequences, or in another format, or {RECORDS}/{_SELECTION} is damaged"
+        raise UsageError(f"{out}: {held}. Choose another folder")
 
 
 def _record_name(shard: int) -> str:
     return f"{shard:06}.json"
 
 
-def _run(jobs: Sequence[_Job], workers: int, progress: Progress, check: Callable[[], None], starter: Starter | None) -> None:
+def _run(jobs: Sequence[_Job], workers: int, progress: Progress, check: Callable[[], None]) -> None:
     """Export shards."""
     if not jobs:
         return
-    done, lost = 0, []
+    done, lost, config = 0, [], jobs[0].config
+    load = partial(prepare_worker, config, 0, load_library(config.story.library)) if config else None
     progress.start("export", len(jobs), unit="shards")
     try:
-        with closing(run_jobs(_export_shard, jobs, min(workers, len(jobs)), starter=starter)) as outcomes:
+        with closing(run_jobs(_export_shard, jobs, min(workers, len(jobs)), load=load, find=_find_shard)) as outcomes:
             for outcome in outcomes:
                 check()
                 if isinstance(outcome, LostJob):
@@ -265,6 +281,11 @@ def _open(path: AnyPath) -> Dataset:
     return open_dataset(path)
 
 
+def _find_shard(job: _Job) -> int | None:
+    """Return the number of a shard that has a record."""
+    return job.shard if exists(job.out / RECORDS / _record_name(job.shard)) else None
+
+
 def _export_shard(job: _Job) -> int:
     """Write the clips of a shard and its record."""
     form, dataset = find_format(job.selection.form), _open(job.dataset)
@@ -278,69 +299,71 @@ def _export_shard(job: _Job) -> int:
             count += len(clips)
             yield clips
 
-    def write(folder: Path) -> None:
-        with pause_garbage_collection():
-            content = form.write(blocks(), Shard(folder, job.shard, library))
-        if isinstance(job.out, BucketPath):
-            upload_folder(folder, job.out)
-        record = {"clips": count, "left_out": left_out, "content": content}
-        write_durably(job.out / RECORDS / _record_name(job.shard), json.dumps(record).encode())
-
     try:
-        if isinstance(job.out, BucketPath):
-            with _unplaced(job.run) as folder:
-                write(folder)
-        else:
-            # Two parts may have this shard in common, and a worker may outlive its run for a moment.
-            with locked(job.out / RECORDS, job.run, part=f"shard-{job.shard}", wait=SECONDS_TO_WAIT):
-                if _missing(job.out / RECORDS, [job.shard]):
-                    (job.out / PARTS).mkdir(exist_ok=True)
-                    write(job.out)
+        with _unplaced(job.out, job.run) as folder:
+            (folder / PARTS).mkdir(parents=True)
+            content = form.write(blocks(), Shard(folder, job.shard, library))
+            record = ExportRecord(count, dict(left_out), dict(content), _place(folder, job.out))
     except PosegenError as error:
         raise JobError(str(error)) from error
+    write_record(job.out, _record_name(job.shard), record)
     return job.shard
 
 
 @contextmanager
-def _unplaced(run: str) -> Iterator[Path]:
-    """Make a folder of this machine for files that are uploaded from it, and remove it at the end."""
-    folder = Path(tempfile.mkdtemp(prefix=f"{_UNPLACED}{run}~"))
+def _unplaced(out: AnyPath, run: str) -> Iterator[Path]:
+    """Make a folder of this machine for files that are moved or uploaded from it, and remove it at the end."""
+    folder = Path(tempfile.mkdtemp(prefix=f"{_UNPLACED}{run}~", dir=_folder_of_unplaced(out)))
     try:
-        (folder / PARTS).mkdir(parents=True)
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _folder_of_unplaced(out: AnyPath) -> Path:
+    """Return the folder that unplaced files are in: on the disk of the export, or for a bucket that of temporary files."""
+    local = storage_of(out).local
+    return local / RECORDS if local else Path(tempfile.gettempdir())
+
+
+def _place(folder: Path, out: AnyPath) -> dict[str, StoredFile]:
+    """Move all files of a folder into the export, or upload them; return their sizes and hashes once they are durable."""
+    paths = sorted(Path(parent, name) for parent, _, names in os.walk(folder) for name in names)
+    files = {
+        path.relative_to(folder).as_posix(): StoredFile(path.stat().st_size, storage_of(path).find_hash()) for path in paths
+    }
+    if local := storage_of(out).local:
+        place_files(folder, local, list(files))
+    else:
+        upload_folder(folder, storage_of(out).path)
+    return files
+
+
 def _finish(out: AnyPath, form: ExportFormat, shards: Sequence[int], run: str) -> None:
-    """Write the files about all clips."""
-    contents = (record["content"] for record in _records(out, shards))
-    if isinstance(out, Path):
-        form.finish(out, contents)
-        return
-    with _unplaced(run) as folder:
-        is_whole = download_folder(out / PARTS, folder / PARTS)
-        if exists(out / RECORDS / _COMPLETE):  # another run has finished, and may have removed parts before they were read
-            return
-        if not is_whole:
-            raise PosegenError(f"{out}: another run has changed it meanwhile. Run the same command again")
+    """Write the files about all clips, and the last record."""
+    contents = (record.content for record in _records(out, shards))
+    with _unplaced(out, run) as folder:
+        (folder / RECORDS).mkdir()
+        if local := storage_of(out).local:
+            (folder / PARTS).symlink_to((local / PARTS).absolute(), target_is_directory=True)
+        else:
+            is_whole = download_folder(storage_of(out / PARTS).path, folder / PARTS)
+            if exists(out / RECORDS / COMPLETE):  # another run has finished, and may have removed parts before they were read
+                return
+            if not is_whole:
+                raise PosegenError(f"{out}: another run has changed it meanwhile. Run the same command again")
         form.finish(folder, contents)
         shutil.rmtree(folder / RECORDS)
-        upload_folder(folder, out)
+        write_record(out, COMPLETE, ExportRecord(0, {}, {}, _place(folder, out)))
 
 
 def _remove_parts(out: AnyPath) -> None:
-    if isinstance(out, Path):
-        if (out / PARTS).exists():
-            shutil.rmtree(out / PARTS)
-        return
-    for _ in map_files(out, lambda name: (out / PARTS / name).remove(), (out / PARTS).list()):
-        pass
+    storage_of(out / PARTS).remove_folder()
 
 
-def _remove_unplaced(run: str) -> None:
-    """Remove the folders of shards that workers of this run, or of ended ones, were to upload when they died."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_UNPLACED}*"):
+def _remove_unplaced(out: AnyPath, run: str) -> None:
+    """Remove the folders of shards that workers of this run, or of ended ones, were writing when they died."""
+    for folder in _folder_of_unplaced(out).glob(f"{_UNPLACED}*"):
         name = folder.name.split("~")[1]
         if name == run or has_ended(name):
             shutil.rmtree(folder, ignore_errors=True)
@@ -424,24 +447,15 @@ def _clips(
         )
 
 
-def _records(out: AnyPath, shards: Iterable[int]) -> Iterator[Mapping[str, Any]]:
+def _records(out: AnyPath, shards: Iterable[int]) -> Iterator[ExportRecord]:
     """Yield the records of shards."""
-    return map_files(out, lambda shard: _read_record(out, shard), shards)
-
-
-def _read_record(out: AnyPath, shard: int) -> Mapping[str, Any]:
-    path = out / RECORDS / _record_name(shard)
-    try:
-        record: Mapping[str, Any] = json.loads(read_file(path, _MOST_RECORD_BYTES))
-    except ValueError as error:
-        raise PosegenError(f"{path}: is damaged. Delete {out} and run the same command again") from error
-    return record
+    return storage_of(out).map(lambda shard: read_record(out, _record_name(shard)), shards)
 
 
 def _combine(out: AnyPath, shards: Iterable[int]) -> tuple[int, dict[str, int]]:
     """Return the number of clips of shards, and what was left out."""
     clips, left_out = 0, Counter[str]()
     for record in _records(out, shards):
-        clips += record["clips"]
-        left_out.update(record["left_out"])
+        clips += record.clips
+        left_out.update(record.left_out)
     return clips, dict(left_out)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from posegen.arrays import Array
-from posegen.dataset.clip_files import check_joints, read_array, read_array_file
+from posegen.dataset.clip_files import body_joints, check_joints, read_array, read_array_file
 from posegen.errors import UsageError
 from posegen.exchange import features263, hml272
 from posegen.exchange.export_format import CLIPS
@@ -110,6 +110,7 @@ def read_array_of_joints(path: Path, fps: float = features263.FPS) -> ExportedCl
             values, fps = hml272.joints_of(values), float(hml272.FPS)
         else:
             values, fps = features263.joints_of(values), float(features263.FPS)
+    values = body_joints(values)
     check_joints(path, values)
     return ExportedClip("", values, fps, "")
 

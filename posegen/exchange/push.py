@@ -13,11 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from posegen.dataset.bucket import SCHEMES, AnyPath, BucketPath, to_path
+from posegen.dataset.files import write_durably
 from posegen.dataset.read import open_dataset
 from posegen.dataset.splits import SPLITS
+from posegen.dataset.storage.address import AnyPath, storage_of, to_path
+from posegen.dataset.storage.bucket import SCHEMES
+from posegen.dataset.storage.folder import open_plain
 from posegen.errors import PosegenError, UsageError
-from posegen.exchange.export import export
+from posegen.exchange.export import export, exported_files
 from posegen.exchange.export_format import RECORDS
 from posegen.exchange.remote import CARD, PushedFile, Remote, is_pushed
 from posegen.plugins import require_extra
@@ -103,15 +106,15 @@ def push(
     path, progress = to_path(path), progress or Progress()
     if staging is not None:
         folder = Path(staging)
-    elif isinstance(path, BucketPath):
-        raise UsageError(f"{path}: is in a bucket. Name a folder of this machine for the files to upload with --staging")
+    elif local := storage_of(path).local:
+        folder = local.with_name(f"{local.resolve().name}.push")
     else:
-        folder = path.with_name(f"{path.resolve().name}.push")
+        raise UsageError(f"{path}: is in a bucket. Name a folder of this machine for the files to upload with --staging")
     remote = find_remote(target, to, private=private)
     if note := open_dataset(path).note:  # opening refuses missing shards
         raise PosegenError(note)
     clips = export(path, to, folder, splits=splits, variants=variants, where=where, workers=workers, progress=progress).clips
-    files = _files(folder, to, remote, progress)
+    files = _files(folder, path, to, remote, progress)
     # Objects of other names may be anything: only those of `hf` are known to be of an earlier push.
     present = remote.compare(files, is_pushed if to == HF else {file.name for file in files}.__contains__)
     differing = [name for name, equal in present.items() if not equal]
@@ -157,22 +160,22 @@ def find_remote(target: str, to: str = HF, *, private: bool = False) -> Remote:
     return HubRepository(target, private=private)
 
 
-def _files(folder: Path, to: str, remote: Remote, progress: Progress) -> list[PushedFile]:
-    """Return the files of an export with their hashes; a card is the last one and names the repository."""
+def _files(folder: Path, dataset: AnyPath, to: str, remote: Remote, progress: Progress) -> list[PushedFile]:
+    """Return the files that an export has recorded, with their hashes; a card is the last one and names the repository.
+
+    The folder may hold other files, which are not uploaded.
+    """
+    paths = {name: folder / name for name in sorted(exported_files(folder, dataset))}
     if to == HF:
         # A copy, since the next call with the same staging folder may have another target.
-        card = folder / RECORDS / CARD
-        text = (folder / CARD).read_text(encoding="utf-8")
-        card.write_text(text.replace('load_dataset("FOLDER"', f'load_dataset("{remote.dataset_name}"'), encoding="utf-8")
-        paths = {f"data/{path.name}": path for path in sorted((folder / "data").glob("*.parquet"))} | {CARD: card}
-    else:
-        names = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
-        paths = {name: path for name, path in names.items() if not name.startswith(f"{RECORDS}/")}
+        card, text = folder / RECORDS / CARD, paths.pop(CARD).read_text(encoding="utf-8")
+        write_durably(card, text.replace('load_dataset("FOLDER"', f'load_dataset("{remote.dataset_name}"').encode())
+        paths[CARD] = card
     files = []
     progress.start("hash", len(paths), unit="files")
     for done, (name, path) in enumerate(paths.items(), 1):
         digest = hashlib.sha256()
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             while block := file.read(_BLOCK):
                 digest.update(block)
         files.append(PushedFile(name, path, path.stat().st_size, digest.hexdigest()))

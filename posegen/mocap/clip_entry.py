@@ -39,7 +39,7 @@ BENT_ANKLES = -0.3
 """Height of the pelvis in leg lengths below which a flat foot bends the ankle further than its usual range."""
 FLAT_FOOT = {"max": 40, "source": "a flat foot under the body's weight, 40.6 +- 5.2 degrees (Calatayud et al. 2015)"}
 HIP_ROOM, HIP_BEYOND = 8.0, 20.0
-"""Degrees by which the hips of others may move further to the side than in the clip, and beyond the usual range at most."""
+"""Degrees of extra hip abduction allowed for other bodies: relative to the clip, and beyond the usual range."""
 STEP_SECONDS = 0.65
 
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from posegen.errors import UsageError
+from posegen.links import require_inside
 from posegen.mocap.words import label_words, verb_of_sentence
-from posegen.wording import shown
+from posegen.wording import hidden_character, shown
 
 MOST_BYTES = 64 * 2**20
 MOST_TEXTS = 40
@@ -141,6 +142,7 @@ def texts_beside(file: Path) -> tuple[str, ...]:
     for folder in (file.parent.parent / "texts", file.parent / "texts"):
         path = folder / f"{file.stem}.txt"
         if path.is_file() and path.stat().st_size <= MOST_BYTES:
+            require_inside(folder.parent, path)
             lines = path.read_text("utf-8", errors="replace").splitlines()
             return tuple(line.partition("#")[0].strip() for line in lines[:MOST_TEXTS] if line.strip())
     return ()
@@ -162,8 +164,10 @@ def label_of(file: Path, table: Mapping[str, Label] | None, own: str, clip: str 
     Raises
     ------
     UsageError
-        If a table is given that lacks the file, or nothing has a word that names an action.
+        If a table is given that lacks the file, nothing has a word that names an action, or the name is not readable.
     """
+    if hidden_character(clip or file.name):
+        raise UsageError(f"{shown(clip or str(file))}: its name is not UTF-8, or has a hidden character; rename it")
     if table is not None:
         return row_of(file, table)
     texts = texts_beside(file)

@@ -7,7 +7,9 @@ action. Others become further actions with the same words.
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
@@ -16,6 +18,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from posegen.arrays import Array
+from posegen.dataset.files import write_all_durably
+from posegen.dataset.storage.folder import sync_folder
 from posegen.errors import UsageError
 from posegen.library.load import load_library, read_library
 from posegen.library.schema import MOST_STRATEGIES, Action
@@ -203,7 +207,7 @@ def _add_clip(clip: SourceClip, label: Label, standing: Mapping[str, float], rea
 
 
 def find_fault(name: str, action: ClipAction) -> str | None:
-    """Return why no library can hold an action: a foot, say, that goes too far from one stance to the next."""
+    """Return the validation error of an action, such as a foot that moves too far between stances; None if it is valid."""
     try:
         validated(Action, _entry([action]), f"{name}: ")
     except UsageError as error:
@@ -366,8 +370,7 @@ def _write(
     sources: list[dict[str, Any]],
     terms: Mapping[str, str],
 ) -> Import:
-    (out / "words").mkdir(parents=True, exist_ok=True)
-    words, signs = {}, {}
+    files, words, signs = dict[str, str](), {}, {}
     for name, members in groups.items():
         entry = _entry([member.action for member in members])
         found = entry.get("signs", {})
@@ -379,13 +382,20 @@ def _write(
         text = _action_file(name, entry, terms, [member.name for member in members])
         if len(text) > LARGEST_FILE:
             raise UsageError(f"{shown(name)}: its key poses take more than {LARGEST_FILE:,} bytes; use fewer or shorter clips")
-        (out / f"{name}.yaml").write_text(text, "utf-8")
+        files[f"{name}.yaml"] = text
     theme = {"themes": {theme_name(out): {"weight": 1, "actions": dict.fromkeys(groups, 1)}}}
-    (out / "themes.yaml").write_text(_yaml(theme), "utf-8")
+    files["themes.yaml"] = _yaml(theme)
     skeletons = distinct_skeletons([member.rest for members in groups.values() for member in members])
-    (out / "skeletons.yaml").write_text(_skeleton_file(skeletons), "utf-8")
-    (out / "words" / "en.yaml").write_text(_yaml({"actions": words}), "utf-8")
-    read_library(_BASE, out)  # what was written must be valid
+    files |= {"skeletons.yaml": _skeleton_file(skeletons), "words/en.yaml": _yaml({"actions": words})}
+    target = out.resolve()
+    unfinished = target.with_name(f".{target.name}~{os.getpid()}.temporary")
+    try:
+        write_all_durably((unfinished / name, [text.encode()]) for name, text in files.items())
+        read_library(_BASE, unfinished)  # what was written must be valid
+        unfinished.replace(target)  # at once, because a library of which a part is missing would be read as another one
+        sync_folder(target.parent)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
     verbs = {name: [str(verb) for verb in entry["verbs"]] for name, entry in words.items()}  # type: ignore[attr-defined]
     return Import(out, {n: [m.name for m in members] for n, members in groups.items()}, refused, sources, verbs, signs)
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from math import ceil
 from pathlib import Path
 
-from posegen.dataset.bucket import AnyPath, BucketPath
 from posegen.dataset.clip_files import resample
+from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.errors import UsageError
 from posegen.evaluation.realism import Reference
 from posegen.evaluation.recording import Recording, read_reference
@@ -92,6 +92,7 @@ def open_reference(path: AnyPath, fps: float | None, log: Callable[[str], None])
     UsageError
         If the clips cannot be read; raised while reading them.
     """
-    if isinstance(path, BucketPath) or path.suffix.lower() == ".npz" or (path / "dataset.json").exists():
+    local = storage_of(path).local
+    if local is None or local.suffix.lower() == ".npz" or (local / "dataset.json").exists():
         return Reference(str(path), read_reference(path))
-    return Reference(str(path), read_recordings(path, target_fps=fps, floor_within=0.0, log=log))
+    return Reference(str(path), read_recordings(local, target_fps=fps, floor_within=0.0, log=log))

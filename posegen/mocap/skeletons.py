@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from posegen.arrays import Array
-from posegen.library.skeletons import MEASURED, MOST_SKELETONS, SkeletonEntry
+from posegen.library.skeletons import FARTHEST, LIMBS, LONGEST, MEASURED, MOST_SKELETONS, SHORTEST, SkeletonEntry
 from posegen.mocap.pose_channels import leg_length, standing_angles
 from posegen.skeleton import JOINTS, PARENTS
 
@@ -68,7 +68,10 @@ def _apart(one: Array, other: Array) -> float:
 
 
 def _entry(group: Sequence[Array]) -> SkeletonEntry:
-    rest = np.mean(group, axis=0)
+    rest = np.mean(group, axis=0).clip(-FARTHEST, FARTHEST)
+    limbs = [JOINTS.index(name) for name in LIMBS]
+    # A bone of a clip may be shorter or longer than any of a person.
+    rest[limbs] = rest[limbs].clip([0, -LONGEST, 0], [0, -SHORTEST, 0])
     offsets = {name: tuple(round(float(value), 4) + 0.0 for value in rest[JOINTS.index(name)]) for name in MEASURED}
     return SkeletonEntry.model_validate({"weight": len(group), "offsets": offsets})
 

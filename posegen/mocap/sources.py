@@ -26,6 +26,7 @@ from posegen.exchange.exported_files import (
     read_tar,
 )
 from posegen.exchange.kimodo import FPS as KIMODO_FPS
+from posegen.links import require_inside
 from posegen.skeleton import JOINTS, sole_points
 
 SUFFIXES = (".bvh", ".npz", ".npy", ".c3d", ".csv", ".glb", ".parquet", ".tar")
@@ -33,11 +34,27 @@ _NO_CLIPS = {"texts", "Mean.npy", "Std.npy"}
 """Names of folders and files of exports that hold no clips."""
 MOST_FILES = 100_000
 METRES = "metres"
-UNITS = {METRES: 1.0, "centimetres": 0.01, "millimetres": 0.001}
-SHORTEST_LEG, LONGEST_LEG = 0.45, 1.3
+UNITS = {
+    METRES: 1.0,
+    "centimetres": 0.01,
+    "millimetres": 0.001,
+    "inches": 0.0254,
+    "feet": 0.3048,
+    "decimetres": 0.1,
+    "CMU's units": 0.0564444,
+}
+"""Metres of each unit; CMU's ASF files have one of their own. The first ones are more frequent."""
+_FREQUENT = 3
+SHORTEST_LEG, LONGEST_LEG, USUAL_LEG, LONGEST_IN_RARE_UNIT = 0.45, 1.3, 0.85, 1.1
+"""Metres from hip to ankle."""
 Y_UP, Z_UP = "y", "z"
 FLOOR_NEAR = 0.06
 """Metres from 0 at which the lowest joint of a clip is at the floor."""
+_AT_LOWEST_JOINT = 1e-4
+"""Metres from 0 of the lowest joint of a clip whose floor is at that joint, as in HumanML3D's, and not below its soles."""
+_CLEARLY, _STRAIGHT, _UPRIGHT = 0.08, 0.01, 0.8
+"""Metres by which toes of both feet together point backwards, and knees at most forward, in a mirrored body; and the least
+cosine between legs and trunk."""
 LONGEST_GAP = 0.2
 """Seconds within which an unknown joint is interpolated."""
 
@@ -63,7 +80,7 @@ class SourceClip:
     begin : float
         Seconds in the file before the first frame of `joints`.
     note : str
-        Which frames of the file are used, if not all of them; else empty.
+        What was unusual: frames that are not used, joints that were estimated; else empty.
     """
 
     file: Path
@@ -85,7 +102,8 @@ def clip_files(paths: list[Path]) -> list[Path]:
     Raises
     ------
     UsageError
-        If a path does not exist, a file has an unknown ending, or there are no or too many clips.
+        If a path does not exist, a file has an unknown ending, a file in a folder is a link out of it, or there are no or too
+        many clips.
     """
     found: list[Path] = []
     for path in paths:
@@ -110,6 +128,7 @@ def _clip_files_in(folder: Path) -> Iterator[Path]:
         known = suffix in SUFFIXES and file.is_file() and not parts & _NO_CLIPS
         doubled = "new_joint_vecs" in parts and (folder / "new_joints").is_dir()
         if known and not doubled and (suffix != ".csv" or is_table(file)):
+            require_inside(folder, file)
             yield file
 
 
@@ -172,7 +191,8 @@ def read_source(
     names : Path, optional
         YAML file that gives the names of joints in BVH and C3D files.
     floor_within : float
-        Heights are those of the file if its floor, below the lowest percent of the soles, is this near to 0, in metres.
+        Heights are those of the file if its floor, below the lowest percent of the soles, is this near to 0, in metres. Soles
+        are never below the floor of a file that puts the lowest joint at height 0.
     joints_fps : float
         Frame rate of joints in an ``.npy`` file, which states none.
     refuse : callable, optional
@@ -215,7 +235,9 @@ def _read(file: Path, fps: float | None, names: Path | None, joints_fps: float) 
         from posegen.exchange.bvh import read_bvh_figure
 
         figure = read_bvh_figure(file, names)
-        yield SourceClip(file, str(file), figure.joints, fps or figure.fps, f"BVH, names of {figure.convention}", figure.unit)
+        yield SourceClip(
+            file, str(file), figure.joints, fps or figure.fps, f"BVH, {figure.names}", note="; ".join(figure.notes)
+        )
     elif suffix == ".npy":
         found = read_array_of_joints(file, joints_fps)
         yield SourceClip(file, str(file), found.joints, fps or found.fps, "joints or features as in HumanML3D")
@@ -239,11 +261,11 @@ def _archive(file: Path, fps: float | None) -> Iterator[SourceClip]:
     from posegen.dataset.clip_files import members, read_clip_archive, read_plain_archive
 
     held = members(file)
-    if "poses" in held or "pose_body" in held:
-        from posegen.exchange.smpl import read_smpl
+    from posegen.exchange.smpl import SMPL_ARRAYS, read_smpl
 
-        joints, rate = read_smpl(file)
-        yield SourceClip(file, str(file), joints, fps or rate, "rotations of SMPL's joints, as in AMASS")
+    if SMPL_ARRAYS & {*held}:
+        joints, rate = read_smpl(file, fps)
+        yield SourceClip(file, str(file), joints, rate, "rotations of SMPL's joints, as in AMASS")
     elif "offsets" in held:
         clips = read_clip_archive(file, [])
         for number, joints in enumerate(clips.joints):
@@ -261,22 +283,58 @@ def _worked_out(raw: SourceClip) -> SourceClip:
     if not LOWEST_FPS <= raw.fps <= HIGHEST_FPS:
         limits = f"{LOWEST_FPS:g} to {HIGHEST_FPS:g}"
         raise UsageError(f"{raw.name}: has {raw.fps:g} frames per second; {limits} are read: give --fps")
-    joints = np.asarray(raw.joints, np.float64)
+    joints = _without_zeros(np.asarray(raw.joints, np.float64))
     frames, kept = len(joints), longest_present(joints)
     if kept != slice(0, frames):
         joints = fill_gaps(joints, LONGEST_GAP * raw.fps)
         kept = longest_present(joints)
     joints = joints[kept]
-    note = ""
+    notes = [raw.note] if raw.note else []
     if len(joints) < frames:
-        note = f"frames {kept.start + 1:,} to {kept.stop:,} of {frames:,} are used; in others some joints are unknown"
+        notes.append(f"frames {kept.start + 1:,} to {kept.stop:,} of {frames:,} are used; in others some joints are unknown")
     if frames < 2:
         raise UsageError(f"{raw.name}: has fewer than two frames; leave it out")
     if len(joints) < 2:
         raise UsageError(f"{raw.name}: has no two of {frames:,} frames in a row in which all joints are known; leave it out")
     scale, unit = (1.0, raw.unit) if raw.unit else _unit(raw.name, joints)
     joints, up = (joints, raw.up) if raw.up else _upright(raw.name, joints * scale)
-    return replace(raw, joints=joints, unit=unit, up=up, begin=kept.start / raw.fps, note=note)
+    if is_mirrored(joints):
+        joints = joints * np.array([-1.0, 1.0, 1.0])
+        notes.append("left and right were swapped, as in a left-handed system of axes: mirrored back")
+    return replace(raw, joints=joints, unit=unit, up=up, begin=kept.start / raw.fps, note="; ".join(notes))
+
+
+def _without_zeros(joints: Array) -> Array:
+    """Return joints that are unknown where a file has 0, 0, 0; the pelvis may be there."""
+    at_zero = (joints == 0).all(-1)
+    at_zero[:, 0] = False
+    at_zero[at_zero[:, 1:].all(-1)] = False
+    return np.where(at_zero[..., None], np.nan, joints)
+
+
+def is_mirrored(joints: Array) -> bool:
+    """Return whether toes and bent knees point backwards of a body whose left and right are as named.
+
+    Frames count in which the trunk continues the legs: in a deep bend, toes point to where the back is.
+
+    Parameters
+    ----------
+    joints : float64 [frame, 22, 3]
+    """
+    trunk = _unit_vectors(point(joints, "neck") - point(joints, "pelvis"))
+    forward = _unit_vectors(np.cross(point(joints, "left_hip") - point(joints, "right_hip"), trunk))
+    toes, knees, legs = np.zeros(len(joints)), np.zeros(len(joints)), np.zeros((len(joints), 3))
+    for side in ("left", "right"):
+        hip, knee, ankle, foot = (point(joints, f"{side}_{part}") for part in ("hip", "knee", "ankle", "foot"))
+        toes += ((foot - ankle) * forward).sum(-1)
+        knees += ((knee - (hip + ankle) / 2) * forward).sum(-1)
+        legs += hip - ankle
+    upright = (_unit_vectors(legs) * trunk).sum(-1) > _UPRIGHT
+    return bool(upright.any() and np.median(toes[upright]) < -_CLEARLY and np.median(knees[upright]) < _STRAIGHT)
+
+
+def _unit_vectors(vectors: Array) -> Array:
+    return np.asarray(vectors / np.maximum(np.sqrt((vectors**2).sum(-1, keepdims=True)), 1e-12))
 
 
 def fill_gaps(joints: Array, longest: float) -> Array:
@@ -316,6 +374,8 @@ def _on_floor(clip: SourceClip, within: float) -> SourceClip:
     feet = clip.joints[:, [JOINTS.index("left_foot"), JOINTS.index("right_foot")]]
     lowest = np.concatenate([feet, sole_points(clip.joints)], axis=1)[..., 1].min(axis=1)
     floor = float(np.percentile(lowest, 1))
+    if within and abs(clip.joints[..., 1].min()) < _AT_LOWEST_JOINT:
+        within, floor = 0.0, min(floor, 0.0)
     return clip if abs(floor) <= within else replace(clip, joints=clip.joints - np.array([0.0, floor, 0.0]))
 
 
@@ -324,12 +384,13 @@ def _unit(name: str, joints: Array) -> tuple[float, str]:
         float(np.median(np.sqrt(((point(joints, f"left_{a}") - point(joints, f"left_{b}")) ** 2).sum(-1))))
         for a, b in (("hip", "knee"), ("knee", "ankle"))
     )
-    for unit, metres in UNITS.items():
-        if SHORTEST_LEG <= legs * metres <= LONGEST_LEG:
-            return metres, unit
-    raise UsageError(
-        f"{name}: the legs are {legs:.3g} units long, which fits no person in metres, centimetres or millimetres: scale it"
-    )
+    long = {unit: legs * metres for unit, metres in UNITS.items()}
+    fitting = [unit for unit in [*UNITS][:_FREQUENT] if SHORTEST_LEG <= long[unit] <= LONGEST_LEG]
+    fitting = fitting or [unit for unit in UNITS if SHORTEST_LEG <= long[unit] <= LONGEST_IN_RARE_UNIT]
+    if not fitting:
+        raise UsageError(f"{name}: the legs are {legs:.3g} units long, which fits no person in {', '.join(UNITS)}: scale it")
+    unit = min(fitting, key=lambda unit: abs(np.log(long[unit] / USUAL_LEG)))
+    return UNITS[unit], unit
 
 
 def _upright(name: str, joints: Array) -> tuple[Array, str]:

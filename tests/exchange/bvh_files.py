@@ -32,26 +32,35 @@ def bvh_text(
     scale: float = 100.0,
     fps: float = 50.0,
     place: tuple[float, float, float] = (0.0, 1.0, 0.0),
+    prefix: str = "mixamorig:",
+    without: Sequence[str] = (),
 ) -> str:
-    """Write frames in which some joints are turned: degrees about z, x and y, in this order (leftmost outermost)."""
+    """Write frames in which some joints are turned: degrees about z, x and y, in this order (leftmost outermost).
+
+    Joints of `without` are left out; what is below them is at the joint above them.
+    """
     offsets = scale * body_offsets(empty_scenes(1, 1, 1).persons)[0, 0].astype(np.float64)
     order: list[int] = []
     lines = ["HIERARCHY"]
 
-    def write(joint: int, depth: int) -> None:
+    def write(joint: int, depth: int, offset: NDArray[np.float64]) -> None:
+        below = [child for child, parent in enumerate(PARENTS) if parent == joint]
+        if JOINTS[joint] in without:
+            for child in below:
+                write(child, depth, offset + offsets[child])
+            return
         order.append(joint)
         kind = "JOINT" if depth else "ROOT"
         channels = "3" if depth else "6 Xposition Yposition Zposition"
-        lines.extend([f"{kind} mixamorig:{names[JOINTS[joint]]}", "{", f"OFFSET {_row(offsets[joint])}"])
+        lines.extend([f"{kind} {prefix}{names[JOINTS[joint]]}", "{", f"OFFSET {_row(offset)}"])
         lines.append(f"CHANNELS {channels} Zrotation Xrotation Yrotation")
-        children = [child for child, parent in enumerate(PARENTS) if parent == joint]
-        for child in children:
-            write(child, depth + 1)
-        if not children:
+        for child in below:
+            write(child, depth + 1, offsets[child])
+        if not below:
             lines.extend(["End Site", "{", "OFFSET 0 1 0", "}"])
         lines.append("}")
 
-    write(0, 0)
+    write(0, 0, offsets[0])
     lines += ["MOTION", f"Frames: {len(turns)}", f"Frame Time: {1 / fps:.8f}"]
     for frame in turns:
         numbers = [*(scale * np.array(place))]

@@ -14,10 +14,9 @@ import subprocess
 import sys
 import tarfile
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,8 @@ import pytest
 from numpy.typing import NDArray
 
 import posegen
-from posegen.dataset.lock import locked
+from posegen.dataset.documents import plain_data
+from posegen.dataset.receipts import stored_file
 from posegen.dataset.splits import SPLITS, in_split
 from posegen.errors import PosegenError, UsageError
 from posegen.exchange.amass import PELVIS, REST
@@ -35,9 +35,11 @@ from posegen.exchange.bvh import joint_positions, read_bvh
 from posegen.exchange.bvh_file import bvh_name
 from posegen.exchange.export import export
 from posegen.exchange.export_format import find_format
+from posegen.exchange.export_record import read_record
 from posegen.exchange.features263 import joints_of
 from posegen.exchange.huggingface import caption_overlap
 from posegen.exchange.selection import estimate_bytes, select_sequences
+from posegen.hashing import byte_hash
 from posegen.library.load import load_library
 from posegen.plugins import EXPORTS
 from posegen.skeleton import JOINTS, PARENTS
@@ -58,6 +60,19 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> posegen.dataset.read.Da
         posegen.generate(config, samples=SAMPLES, workers=1, out=folder / "motion")
 
     return posegen.open(made_once(tmp_path_factory, "export", make) / "motion")
+
+
+@pytest.fixture
+def exported(dataset: Any, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Returns a copy of an export in a format."""
+
+    def make(name: str) -> Path:
+        made = made_once(
+            tmp_path_factory, f"exported-{name}", lambda folder: export(dataset.path, name, folder / "out", workers=1)
+        )
+        return Path(shutil.copytree(made / "out", tmp_path / name))
+
+    return make
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -271,9 +286,6 @@ def test_an_export_that_was_killed_at_its_end_is_completed(dataset, tmp_path: Pa
     (tmp_path / ".posegen-export" / "parts").mkdir()
     assert export(dataset.path, "csv", tmp_path, workers=1).nothing_to_do
     assert not (tmp_path / ".posegen-export" / "parts").exists()
-    (tmp_path / ".posegen-export" / "000001.json").write_text("{")
-    with pytest.raises(PosegenError, match=r"000001\.json: is damaged\. Delete .* and run the same command again"):
-        export(dataset.path, "csv", tmp_path, workers=1)
 
 
 def test_pickles_of_pyskl_hold_every_sequence(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -372,7 +384,8 @@ def test_amass_gives_the_joints_back(dataset, tmp_path: Path) -> None:  # type: 
             np.testing.assert_allclose([across[0], across[2], -across[1]], hips / np.linalg.norm(hips), atol=2e-3)
         leg = np.linalg.norm(REST[[4, 7]], axis=1).sum() / lengths[[3, 6]].sum()
         x, y, z = (data["trans"] + PELVIS).T
-        np.testing.assert_allclose(np.stack([x, z, -y], 1), joints[:, 0] * leg, atol=1e-3)
+        np.testing.assert_allclose(np.stack([x, -y], 1), joints[:, 0, [0, 2]] * leg, atol=1e-3)
+        np.testing.assert_allclose(np.diff(z), np.diff(joints[:, 0, 1]) * leg, atol=1e-3)  # the height is that of the feet
 
 
 def rodrigues(vector: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -414,31 +427,53 @@ def test_parts_export_what_one_run_exports(dataset: Any, tmp_path: Path, name: s
     assert names[0] == names[1]
 
 
-@pytest.mark.parametrize("ended", ["whole", "dead"])
-def test_a_shard_that_another_run_writes_is_waited_for(dataset: Any, tmp_path: Path, ended: str) -> None:
-    whole, out = tmp_path / "whole", tmp_path / "out"
-    export(dataset.path, "csv", whole, workers=1)
-    export(dataset.path, "csv", out, workers=1, part="2/2")
-    records, clip = out / ".posegen-export", next(whole.glob("000000*.csv")).name
-    held = Event()
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "missing": Path.unlink,
+    "empty": lambda file: file.write_bytes(b""),
+    "halved": lambda file: os.truncate(file, file.stat().st_size // 2),
+    "zeroed": lambda file: file.write_bytes(bytes(file.stat().st_size)),
+    "a link": lambda file: file.rename(file.with_suffix(".moved")) and file.symlink_to(file.with_suffix(".moved").name),
+}
 
-    def write() -> None:
-        with locked(records, part="shard-0"):
-            held.set()
-            while not (out / ".lock").exists():
-                time.sleep(0.001)
-            (out / clip).write_text("cut")
-            time.sleep(0.5)  # until the other run is there
-            assert (out / clip).read_text() == "cut"
-            if ended == "whole":
-                shutil.copy(whole / ".posegen-export" / "000000.json", records)
 
-    with ThreadPoolExecutor(1) as pool:
-        writer = pool.submit(write)
-        assert held.wait(10)
-        export(dataset.path, "csv", out, workers=1)
-        writer.result()
-    assert (out / clip).read_bytes() == (b"cut" if ended == "whole" else (whole / clip).read_bytes())
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize(
+    "name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in ("webdataset", "hf", "coco"))]
+)
+def test_the_same_call_repairs_a_damaged_file(exported: Callable[[str], Path], dataset: Any, name: str, damage: str) -> None:
+    out = exported(name)
+    whole = contents(out)
+    # The first and the last file of each folder, in a shard and about all clips, and the records.
+    files = [out / file for file in whole]
+    by_folder = [sorted(file for file in files if file.parent == folder) for folder in {file.parent for file in files}]
+    chosen = [*{file for group in by_folder for file in (group[0], group[-1])}, out / ".posegen-export" / "complete"]
+    for file in (*chosen, out / ".posegen-export" / "000001.json"):
+        DAMAGES[damage](file)
+    assert not export(dataset.path, name, out, workers=1).nothing_to_do
+    for moved in out.rglob("*.moved"):
+        moved.unlink()
+    assert contents(out) == whole
+    assert export(dataset.path, name, out, workers=1).nothing_to_do
+
+
+def test_an_export_through_a_link_of_a_folder_is_refused(exported: Callable[[str], Path], dataset: Any) -> None:
+    out = exported("humanml3d")
+    (out / "texts").rename(out / "elsewhere")
+    (out / "texts").symlink_to("elsewhere")
+    with pytest.raises(PosegenError, match=r"texts: is a link"):
+        export(dataset.path, "humanml3d", out, workers=1)
+
+
+def test_a_record_of_a_file_outside_the_export_is_damaged(exported: Callable[[str], Path], dataset: Any) -> None:
+    out, outside = exported("humanml3d"), dataset.path / "dataset.json"
+    record = read_record(out, "complete")
+    stored = stored_file([outside.read_bytes()])
+    (out.parent / "outside").write_bytes(outside.read_bytes())
+    text = json.dumps({**plain_data(record), "files": {"../outside": {"bytes": stored.bytes, "xxh3": stored.xxh3}}}).encode()
+    (out / ".posegen-export" / "complete").write_bytes(byte_hash([text]).encode() + b"\n" + text)
+    with pytest.raises(PosegenError, match="lists a file outside the export"):
+        read_record(out, "complete")
+    assert not export(dataset.path, "humanml3d", out, workers=1).nothing_to_do
 
 
 @pytest.mark.slow

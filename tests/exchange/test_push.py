@@ -134,6 +134,27 @@ def test_any_format_is_uploaded_to_a_bucket(place: Place, dataset: Path, tmp_pat
     assert again["sent"] == 0
 
 
+@pytest.mark.parametrize("place", ["s3"], indirect=True)
+def test_only_recorded_files_are_uploaded(place: Place, dataset: Path, tmp_path: Path) -> None:
+    staging, secret = tmp_path / "staging", tmp_path / "secret"
+    secret.write_text("password")
+    posegen.export(dataset, "webdataset", staging, workers=1)
+    files = {path.name: path.read_bytes() for path in staging.iterdir() if path.is_file()}
+    (staging / ".env").write_text("TOKEN=1")
+    (staging / ".git").mkdir()
+    (staging / ".git" / "config").write_text("url")
+    (staging / "other.tar").symlink_to(secret)
+    (staging / "folder").symlink_to(tmp_path)
+    first, second = sorted(name for name in files if name.endswith(".tar"))[:2]
+    (staging / first).write_bytes(b"")
+    (staging / second).unlink()
+    (staging / second).symlink_to(secret)
+    result, _ = place.push(dataset, "--to", "webdataset", "--staging", str(staging))
+    assert result["files"] == len(files)
+    assert {name: place.file(name).read_bytes() for name in place.names()} == files
+    assert secret.read_text() == "password"
+
+
 @pytest.mark.parametrize("place", ["hub"], indirect=True)
 def test_a_repository_contains_parquet_files_only(place: Place, dataset: Path) -> None:
     _, shown = place.push(dataset, "--to", "bvh", code=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tracemalloc
@@ -19,6 +20,7 @@ from benchmarks.motion.scripted import animated, shown
 from posegen.cli.main import main
 from posegen.cli.main import posegen as commands
 from posegen.errors import UsageError
+from posegen.evaluation.body import point
 from posegen.exchange.bvh import read_bvh_figure
 from posegen.exchange.huggingface import finish
 from posegen.generation.header import LICENCE, data_licence
@@ -26,9 +28,10 @@ from posegen.library.load import load_library
 from posegen.mocap.actions import clip_action
 from posegen.mocap.labels import action_name, label_of, read_label_table, rows_without_file
 from posegen.mocap.library import Import, find_fault, import_clips
-from posegen.mocap.sources import read_source
+from posegen.mocap.sources import is_mirrored, read_source
 from posegen.mocap.words import verb_of_label, verb_of_sentence
 from posegen.skeleton import JOINTS
+from tests.conftest import Clip
 from tests.mocap.bvh_of_joints import write_bvh
 from tests.once import made_once
 
@@ -64,7 +67,8 @@ def test_the_writer_of_these_tests_is_read_back(tmp_path: Path) -> None:
     write_bvh(tmp_path / "wave.bvh", joints, FPS)
     figure = read_bvh_figure(tmp_path / "wave.bvh")
     limbs = [i for i, name in enumerate(JOINTS) if not name.startswith("spine")]
-    np.testing.assert_allclose(figure.joints[:, limbs] - figure.joints[:, :1], (joints - joints[:, :1])[:, limbs], atol=2e-3)
+    found = 0.01 * (figure.joints - figure.joints[:, :1])
+    np.testing.assert_allclose(found[:, limbs], (joints - joints[:, :1])[:, limbs], atol=2e-3)
 
 
 def test_clips_of_a_label_become_strategies(imported: Import) -> None:
@@ -192,6 +196,23 @@ def test_labels_of_other_letters_are_words_or_refused(tmp_path: Path) -> None:
     assert label_of(tmp_path / "01.npz", None, "").name == label_of(tmp_path / "01.npz", None, "7").name == "throw"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere, names of files are UTF-8")
+def test_a_name_that_is_not_utf8_is_refused_and_nothing_is_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (joints,) = clips_of("squat")
+    clips = tmp_path / "clips"
+    clips.mkdir()
+    np.savez(clips / os.fsdecode(b"kick-\xff.npz"), joints=joints, fps=FPS)
+    arguments = ["import", str(clips), "--out", str(tmp_path / "mine")]
+    assert main(arguments) == 2
+    assert r"its name is not UTF-8, or has a hidden character; rename it" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["clips"]
+    np.savez(clips / "squat.npz", joints=joints, fps=FPS)
+    assert main([*arguments, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (list(report["actions"]), len(report["refused"])) == (["own_squat"], 1)
+    assert {path.name for path in tmp_path.iterdir()} == {"clips", "mine"}
+
+
 def test_the_command_names_rows_without_a_file_and_clips_without_a_label(tmp_path: Path) -> None:
     (joints,) = clips_of("squat")
     (tmp_path / "clips").mkdir()
@@ -237,12 +258,45 @@ def test_rotations_of_smpl_are_read(tmp_path: Path) -> None:
     # From the T-pose, where the arm points to the left, to hanging.
     assert arm[0, 0] > 0.4
     assert arm[-1, 1] < -0.4
-    np.savez(tmp_path / "wild.npz", poses=np.full((40, 72), np.nan), mocap_framerate=20)
+    np.savez(tmp_path / "wild.npz", poses=np.full((40, 72), np.nan), trans=np.zeros((40, 3)), mocap_framerate=20)
     with pytest.raises(UsageError, match="not finite"):
         list(read_source(tmp_path / "wild.npz"))
-    np.savez(tmp_path / "rate.npz", poses=poses)
+    np.savez(tmp_path / "rate.npz", poses=poses, trans=np.zeros((40, 3)))
     with pytest.raises(UsageError, match="needs mocap_framerate"):
         list(read_source(tmp_path / "rate.npz"))
+    (given,) = read_source(tmp_path / "rate.npz", fps=20)
+    np.testing.assert_array_equal(given.joints, clip.joints)
+    np.savez(tmp_path / "path.npz", poses=poses, mocap_framerate=20)
+    with pytest.raises(UsageError, match="has no trans, transl, smpl_trans or root_trans"):
+        list(read_source(tmp_path / "path.npz"))
+    trans = np.linspace(0, 1, 40)[:, None] * [1.0, 0.0, 0.0]
+    parts = {"global_orient": poses[:, :3], "body_pose": poses[:, 3:66].reshape(40, 21, 3), "transl": trans}
+    np.savez(tmp_path / "smplx.npz", **parts, mocap_frame_rate=20)
+    np.savez(tmp_path / "aist.npz", smpl_poses=poses, smpl_trans=100 * trans, fps=20)
+    np.savez(tmp_path / "amass.npz", poses=poses, trans=trans, mocap_framerate=20)
+    same, *others = (next(read_source(tmp_path / f"{name}.npz")) for name in ("amass", "smplx", "aist"))
+    for other in others:
+        np.testing.assert_allclose(other.joints, same.joints, atol=1e-9)
+
+
+@pytest.mark.parametrize("count", [24, 52, 55])
+def test_joints_of_smpl_with_hands_are_read(count: int, tmp_path: Path) -> None:
+    (joints,) = clips_of("squat")
+    hands = np.repeat(joints[:, -1:], count - len(JOINTS), axis=1)
+    np.save(tmp_path / "all.npy", np.concatenate([joints, hands], axis=1).astype(np.float32))
+    np.save(tmp_path / "body.npy", joints.astype(np.float32))
+    (clip,), (same,) = read_source(tmp_path / "all.npy"), read_source(tmp_path / "body.npy")
+    np.testing.assert_array_equal(clip.joints, same.joints)
+
+
+def test_joints_at_zero_are_unknown(tmp_path: Path) -> None:
+    (joints,) = clips_of("squat")
+    lost = joints.copy()
+    lost[3, LEFT_WRIST] = 0
+    np.savez(tmp_path / "lost.npz", joints=lost, fps=FPS)
+    np.savez(tmp_path / "whole.npz", joints=joints, fps=FPS)
+    (clip,), (same,) = read_source(tmp_path / "lost.npz"), read_source(tmp_path / "whole.npz")
+    np.testing.assert_allclose(clip.joints, same.joints, atol=0.02)
 
 
 def test_actions_that_no_library_can_hold_are_refused_by_name() -> None:
@@ -345,7 +399,7 @@ def test_the_command_reports_what_it_worked_out(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     report = json.loads(result.stdout)
     assert list(report["actions"]) == ["own_squat"]
-    assert report["clips"][0]["format"] == "BVH, names of CMU, Mixamo or LAFAN1"
+    assert report["clips"][0]["format"] == "BVH, left_hip 'LeftUpLeg', left_shoulder 'LeftArm'"
     assert (report["clips"][0]["unit"], report["clips"][0]["fps"]) == ("centimetres", 25.0)
     assert "bad.bvh, line 1" in report["refused"][0]
     assert "licence or the source is unknown" in result.stderr
@@ -393,11 +447,15 @@ def test_joint_centres_of_c3d_are_read(tmp_path: Path) -> None:
     # The library crashes, or asks for gigabytes, where the sizes of parameters lie.
     content = (tmp_path / "squat.c3d").read_bytes()
     messages = []
-    for at in (525, 549, 861):
+    for at in (525, 549):
         (tmp_path / "lies.c3d").write_bytes(content[:at] + b"\xff\x7f" + content[at + 2 :])
         with pytest.raises(UsageError, match=r"lies\.c3d: ") as refused:
             list(read_source(tmp_path / "lies.c3d"))
         messages.append(str(refused.value))
+    # Here only a name is lost, without which the others suffice.
+    (tmp_path / "lies.c3d").write_bytes(content[:861] + b"\xff\x7f" + content[863:])
+    (other,) = read_source(tmp_path / "lies.c3d")
+    assert np.abs(other.joints - clip.joints).max() < 0.1
     assert any("the reader crashed" in message for message in messages), messages
 
 
@@ -412,18 +470,40 @@ def test_the_card_names_the_terms_of_clips(tmp_path: Path) -> None:
 
 def test_names_of_joints_come_from_a_file(tmp_path: Path) -> None:
     (joints,) = clips_of("squat")
-    write_bvh(tmp_path / "squat.bvh", joints, FPS)
-    text = (tmp_path / "squat.bvh").read_text(encoding="utf-8")
-    (tmp_path / "squat.bvh").write_text(
-        text.replace("Hips", "Hub").replace("LeftArm", "LeftWing").replace("RightArm", "RightWing")
-    )
-    with pytest.raises(UsageError, match="match no known convention"):
-        list(read_source(tmp_path / "squat.bvh"))
+    file, names = tmp_path / "squat.bvh", tmp_path / "names.yaml"
+    write_bvh(file, joints, FPS)
+    (same,) = read_source(file)
+    text = file.read_text(encoding="utf-8")
+    for ours, theirs in {"Hips": "Root", "LeftLeg": "Bone7", "RightLeg": "Bone12", "LeftFoot": "Bone8"}.items():
+        text = text.replace(ours, theirs)
+    file.write_text(text)
     page = (Path(__file__).parents[2] / "docs" / "own-clips.md").read_text(encoding="utf-8")
-    names = page.rpartition("```yaml\n")[2].partition("```")[0]
-    (tmp_path / "names.yaml").write_text(names.replace("Root", "Hub").replace("LeftArm", "LeftWing"))
-    (clip,) = read_source(tmp_path / "squat.bvh", names=tmp_path / "names.yaml")
-    assert clip.format == "BVH, names of names.yaml"
-    (tmp_path / "names.yaml").write_text("pelvis: Hub\n")
-    with pytest.raises(UsageError, match="must name the joints pelvis, neck"):
-        list(read_source(tmp_path / "squat.bvh", names=tmp_path / "names.yaml"))
+    names.write_text(page.rpartition("```yaml\n")[2].partition("```")[0] + "left_ankle: Bone8\n")
+    (clip,) = read_source(file, names=names)
+    np.testing.assert_allclose(clip.joints, same.joints, atol=1e-6)
+    names.write_text("left_ankle: Bone9\n")
+    with pytest.raises(UsageError, match="has no joint 'Bone9', which --names gives as left_ankle"):
+        list(read_source(file, names=names))
+
+
+@pytest.mark.parametrize("part", ["left_wrist", "right_wrist", "left_elbow"])
+def test_a_bone_shorter_than_any_of_a_person_costs_no_clip(part: str, tmp_path: Path) -> None:
+    (joints,) = clips_of("squat")
+    above = {"wrist": "elbow", "elbow": "shoulder"}[part.partition("_")[2]]
+    end, begin = (point(joints, name) for name in (part, f"{part.partition('_')[0]}_{above}"))
+    moved = joints.copy()
+    below = [JOINTS.index(part), *([JOINTS.index(part.replace("elbow", "wrist"))] if "elbow" in part else [])]
+    moved[:, below] -= 0.75 * (end - begin)[:, None]
+    np.savez(tmp_path / "squat.npz", joints=moved, fps=FPS)
+    assert main(["import", str(tmp_path / "squat.npz"), "--out", str(tmp_path / "own"), "--quiet"]) == 0
+    assert len(load_library(tmp_path / "own").entries) > 0
+
+
+def test_no_mocap_is_taken_for_mirrored_and_what_is_mirrored_is_found(reference: list[Clip]) -> None:
+    other = {"left": "right", "right": "left"}
+    halves = [name.partition("_") for name in JOINTS]
+    sides = [JOINTS.index(f"{other.get(side, side)}{bar}{part}") for side, bar, part in halves]
+    bodies = [clip.joints.astype(np.float64) for clip in reference]
+    bodies = [joints[np.isfinite(joints).all((1, 2))] for joints in bodies]
+    assert not any(is_mirrored(joints) for joints in bodies)
+    assert np.mean([is_mirrored(joints[:, sides]) for joints in bodies]) > 0.95

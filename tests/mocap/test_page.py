@@ -36,7 +36,7 @@ def test_the_page_leads_to_a_dataset(
         assert main(shlex.split(command)[1:]) == 0, command
     shown = capsys.readouterr()
     assert "Imported 10 clips as 2 actions into my_actions." in shown.out
-    assert "(BVH, names of CMU, Mixamo or LAFAN1; centimetres, y up, 25 fps)" in shown.err
+    assert "(BVH, left_hip 'LeftUpLeg', left_shoulder 'LeftArm'; centimetres, y up, 25 fps)" in shown.err
     assert Path("squat.gif").stat().st_size > 1000
     dataset = open_dataset(Path("data/mine"))
     assert dataset.header.licence == "CC-BY-4.0 (motion imported from: our lab, 2026)"

@@ -124,7 +124,9 @@ def test_files_that_cannot_be_read_are_listed_and_others_evaluated(
     printed = capsys.readouterr()
     assert "2 clips" in printed.out
     assert f"refused: {tmp_path}/bad.npz: joints must be float [frames, 22, 3] (got float32 [60, 21, 3])" in printed.out
-    assert "fast.bvh: BVH, names of CMU, Mixamo or LAFAN1, centimetres, y up, 240 frames at 100 FPS" in printed.err
+    assert (
+        "fast.bvh: BVH, left_hip 'LeftUpLeg', left_shoulder 'LeftArm', centimetres, y up, 240 frames at 100 FPS" in printed.err
+    )
     for arguments, message in {
         ("--encoder", "run"): "--encoder and --figure need a dataset",
         ("--samples", "0"): "--samples must be at least 1",
