@@ -22,8 +22,8 @@ from benchmarks.datasets import generate
 from benchmarks.figures import RESULTS, described_machine, machine_sentence
 from benchmarks.measure import module, printed_by
 from benchmarks.measure import posegen as command
-from posegen.dataset.bucket import BucketPath
 from posegen.dataset.files import write_all_durably
+from posegen.dataset.storage.bucket import BucketPath
 from tests.buckets.servers import Proxy, Server
 
 RESULT = RESULTS / "bucket.md"

@@ -7,7 +7,6 @@ prints the result as JSON.
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import statistics
 import tempfile
@@ -17,6 +16,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from numpy.typing import NDArray
 
 import posegen
@@ -27,7 +27,7 @@ from posegen.dataset.runs import current_run
 from posegen.dataset.write import commit_shard, create, publish
 from posegen.generation.header import new_header
 from posegen.library.load import load_library
-from posegen.synthesis import rows_schema, synthesize
+from posegen.synthesis import synthesize
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Shard:
     """Content of a shard."""
 
     arrays: dict[str, NDArray[Any]]
-    rows: list[dict[str, Any]]
+    table: pa.Table
 
 
 def make_shards(config: Config, header: Header, samples: int) -> list[Shard]:
@@ -43,7 +43,7 @@ def make_shards(config: Config, header: Header, samples: int) -> list[Shard]:
     shards = []
     for start in range(0, samples, header.shard):
         batch = synthesize(config, range(start, min(start + header.shard, samples)))
-        shards.append(Shard({field.name: getattr(batch, field.name) for field in header.fields}, batch.rows))
+        shards.append(Shard({field.name: getattr(batch, field.name) for field in header.fields}, batch.sequences))
     return shards
 
 
@@ -51,7 +51,7 @@ def store(path: Path, header: Header, shards: Sequence[Shard], samples: int) -> 
     """Write shards from memory as a dataset."""
     create(path, header)
     for number, shard in enumerate(shards):
-        commit_shard(path, header, number, shard.arrays, shard.rows, rows_schema(), current_run())
+        commit_shard(path, header, number, shard.arrays, shard.table, current_run())
     publish(path, header, samples)
 
 
@@ -62,8 +62,6 @@ def measure(samples: int, pairs: int, folder: Path) -> dict[str, Any]:
     library = load_library(config.story.library)
     header = new_header(config, library)
     shards = make_shards(config, header, samples)
-    # The shards are a million objects, which Python's garbage collector would visit again and again during generation.
-    gc.freeze()
     # A new folder each time: removing the last one would be timed as well.
     folders = (folder / str(number) for number in count())
 

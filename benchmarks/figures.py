@@ -1,4 +1,4 @@
-"""Store measured values as JSON and Markdown tables in `results/`."""
+"""Store measured values as Markdown tables in `results/`, and their details as JSON in `.cache/results/`."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from pathlib import Path
 from typing import Any
 
 __all__ = [
+    "DETAILS",
     "RESULTS",
     "Figure",
     "described_machine",
     "filled_page",
     "machine_sentence",
-    "provenance",
+    "read_table",
     "results_table",
     "update",
     "write",
-    "write_document",
 ]
 
 RESULTS = Path(__file__).parent / "results"
+DETAILS = Path(__file__).parents[1] / ".cache" / "results"
 PATHS = {
     str(Path(__file__).parents[1]): "REPOSITORY",
     sys.prefix: "PYTHON",
@@ -55,7 +56,7 @@ class Figure:
     passed : bool or None
         Whether the target is met; None if there is no target.
     detail : any
-        Kept in the JSON file, not in the table.
+        Kept in the JSON file, which is not committed.
     """
 
     name: str
@@ -66,64 +67,56 @@ class Figure:
 
 
 def write(section: str, title: str, figures: Sequence[Figure], seconds: float) -> Path:
-    """Write figures as JSON and as a Markdown table, and return the path of the table."""
-    document = {
-        "section": section,
-        "machine": described_machine(),
-        "seconds": round(seconds),
-        "figures": [*map(asdict, figures)],
-    }
-    return write_document(title, {**document, "reruns": []})
+    """Write figures as a Markdown table and return its path; their details go to :data:`DETAILS`, which is not committed."""
+    machine = machine_sentence(described_machine())
+    where = f"`make judge SECTION={section}`, {seconds / 60:.0f} minutes. Machine: {machine}."
+    return _write(section, title, figures, [*map(_row, figures)], [where])
 
 
 def update(section: str, title: str, figures: Sequence[Figure], seconds: float) -> Path:
-    """Replace the figures of the same names in the stored results, append new ones, and record the re-run."""
-    file = RESULTS / f"{section}.json"
-    empty = {"section": section, "machine": described_machine(), "seconds": None, "figures": []}
-    document = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else empty
-    new = {figure.name: asdict(figure) for figure in figures}
-    document["figures"] = [new.pop(figure["name"], figure) for figure in document["figures"]] + list(new.values())
-    names = [figure.name for figure in figures]
-    # Only the last run of a figure counts.
-    earlier = [{**rerun, "figures": [f for f in rerun["figures"] if f not in names]} for rerun in document.get("reruns", [])]
-    earlier = [rerun for rerun in earlier if rerun["figures"]]
-    rerun = {"figures": names, "seconds": round(seconds), "machine": described_machine()}
-    document["reruns"] = [*earlier, rerun]
-    return write_document(title, document)
-
-
-def provenance(document: dict[str, Any]) -> str:
-    """Return sentences that state the duration, the machine and the re-runs of a section."""
-    machine = machine_sentence(document["machine"])
-    text = f"Machine: {machine}. The section was measured in parts; figures that are not listed were not measured."
-    if document["seconds"] is not None:
-        text = f"`make judge SECTION={document['section']}`, {document['seconds'] / 60:.0f} minutes. Machine: {machine}."
-    for rerun in document.get("reruns", []):
-        # Figures whose names share a prefix are listed by the prefix.
-        names = "; ".join(dict.fromkeys(name.partition(": ")[0] for name in rerun["figures"]))
-        other = rerun.get("machine", document["machine"])
-        place = f" on {machine_sentence(other)}" if other != document["machine"] else ""
-        text += f"\n\nRe-run later ({rerun['seconds'] / 60:.0f} minutes{place}): {names}."
-    return text
-
-
-def write_document(title: str, document: dict[str, Any]) -> Path:
-    """Write the results of a section as JSON and as a Markdown table, and return the path of the table."""
-    RESULTS.mkdir(exist_ok=True)
-    section = document["section"]
-    text = json.dumps(document, indent=1, default=lambda value: value.item()) + "\n"  # NumPy scalars become plain numbers
-    (RESULTS / f"{section}.json").write_text(_without_paths(text), encoding="utf-8")
+    """Replace the rows of the same names in the stored table, append new ones, and record the re-run."""
     table = RESULTS / f"{section}.md"
-    text = "\n".join([f"# {title}", "", results_table(document["figures"]), "", provenance(document)]) + "\n"
-    table.write_text(_without_paths(text), encoding="utf-8")
+    rows, remarks = read_table(table) if table.is_file() else ([], ["The section was measured in parts."])
+    new = {figure.name: _row(figure) for figure in figures}
+    rows = [new.pop(_name(row), row) for row in rows] + list(new.values())
+    # Figures whose names share a prefix are listed by the prefix. Only the last run of the same figures counts.
+    names = "; ".join(dict.fromkeys(figure.name.partition(": ")[0] for figure in figures))
+    remarks = [remark for remark in remarks if not (remark.startswith("Re-run") and remark.endswith(f": {names}."))]
+    machine = machine_sentence(described_machine())
+    remark = f"Re-run later ({seconds / 60:.0f} minutes on {machine}): {names}."
+    return _write(section, title, figures, rows, [*remarks, remark])
+
+
+def read_table(table: Path) -> tuple[list[str], list[str]]:
+    """Return the rows of the table of a section, and the remarks below it."""
+    lines = table.read_text(encoding="utf-8").splitlines()
+    rows = [line for line in lines if line.startswith("| ")][1:]
+    return rows, [line for line in lines[2:] if line and not line.startswith("|")]
+
+
+def results_table(rows: Sequence[str], head: str = "| measure | value | target | result |") -> str:
+    """Return a Markdown table of rows as :func:`read_table` returns them."""
+    return "\n".join([head, "|---|---|---|---|", *rows])
+
+
+def _row(figure: Figure) -> str:
+    verdict = {None: "", True: "pass", False: "**fail**"}[figure.passed]
+    return f"| {figure.name} | {figure.value} | {figure.target} | {verdict} |"
+
+
+def _name(row: str) -> str:
+    return row.removeprefix("| ").partition(" | ")[0]
+
+
+def _write(section: str, title: str, figures: Sequence[Figure], rows: Sequence[str], remarks: Sequence[str]) -> Path:
+    RESULTS.mkdir(exist_ok=True)
+    DETAILS.mkdir(parents=True, exist_ok=True)
+    details = json.dumps([*map(asdict, figures)], indent=1, default=lambda value: value.item())  # NumPy scalars
+    (DETAILS / f"{section}.json").write_text(f"{details}\n", encoding="utf-8")
+    table = RESULTS / f"{section}.md"
+    text = "\n\n".join([f"# {title}", results_table(rows), *remarks])
+    table.write_text(_without_paths(f"{text}\n"), encoding="utf-8")
     return table
-
-
-def results_table(figures: Sequence[Mapping[str, Any]], head: str = "| measure | value | target | result |") -> str:
-    """Return a Markdown table of figures as they are stored."""
-    verdicts = {None: "", True: "pass", False: "**fail**"}
-    lines = [f"| {f['name']} | {f['value']} | {f['target']} | {verdicts[f['passed']]} |" for f in figures]
-    return "\n".join([head, "|---|---|---|---|", *lines])
 
 
 def filled_page(template: Path, parts: Mapping[str, str]) -> str:

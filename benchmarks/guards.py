@@ -23,9 +23,10 @@ KERNEL_SPEEDUP = {
 
 WORDS_SHARE = 0.20
 """Target of `make judge`: time of planning, captions and checks / time of a worker for a shard."""
-WORDS_SHARE_GUARD = 0.24
+WORDS_SHARE_GUARD = 0.29
 """The same as a guard. The share of unchanged code was .168 to .215 within two hours on one machine, so that a guard at the
-target fails by chance."""
+target fails by chance. Since captions and rows are built as Arrow columns, the share contains their conversion, which was
+a part of storing before (.24 then): the time of all is as before, and that of storing less."""
 
 READING = 3.0
 """Time of shuffled batches in one thread / time to decompress their chunks and copy them once."""
@@ -51,7 +52,7 @@ ENCODE = 2.0
 START = 5.0
 """Time of the command that generates ten samples / time to import the packages that it needs."""
 
-EXPORT = {"humanml3d": 3.2, "bvh": 6.5}
+EXPORT = {"humanml3d": 4.0, "bvh": 6.5}
 """Processor time of an export with one worker, by format / that to synthesize the samples and write the files from memory."""
 
 SYNTHESIZE = 60.0
@@ -63,7 +64,3 @@ KINEMATICS = 10.0
 POSES = 1.0
 """Processor time to compute the poses that `motion` learns, in all variants / that to synthesize these samples. It was
 1.9 when rotations were computed frame by frame and halves were made by NumPy."""
-
-TRAINING = 1.0
-"""Time per training clip / the same with the published settings (batches of 3, as many threads). The target is in the `train`
-section."""

@@ -16,9 +16,10 @@ from pytest_benchmark.fixture import BenchmarkFixture
 import posegen
 from benchmarks.guards import ENCODE, STAGES, Guard
 from benchmarks.measure import compare
-from benchmarks.packing.choices import SHUFFLES, today
-from benchmarks.packing.joints import chunks_of, header_and_field
-from posegen.dataset.shard_codec import encode_shard
+from posegen.arrays import Array
+from posegen.dataset.shard_codec import COMPRESSION, encode_shard
+from posegen.generation.header import new_header
+from posegen.library.load import load_library
 from posegen.stopwatch import seconds_by_stage, timing
 from posegen.synthesis import Batch, synthesize
 
@@ -43,7 +44,8 @@ def references(batch: Batch) -> dict[str, Callable[[], object]]:
     def copy_arrays(name: str) -> Callable[[], object]:
         return lambda: [np.copyto(target, source) for target, source in zip(targets[name], copied[name], strict=True)]
 
-    return {"motion": copy_arrays("motion"), "variants": copy_arrays("variants"), "captions": lambda: json.dumps(batch.rows)}
+    rows = batch.rows
+    return {"motion": copy_arrays("motion"), "variants": copy_arrays("variants"), "captions": lambda: json.dumps(rows)}
 
 
 def _which(batch: Batch, stage: str) -> list[int]:
@@ -75,10 +77,13 @@ def test_stages_compared_with_lower_bounds(benchmark: BenchmarkFixture, batch: B
 
 
 def test_encoding_compared_with_compression(benchmark: BenchmarkFixture, batch: Batch, guard: Guard) -> None:
-    header, field = header_and_field()
-    choice = today(header.chunk)
-    codec = Blosc(choice.name, choice.level, SHUFFLES[choice.shuffle], choice.block, typesize=4)
-    chunks = chunks_of(batch.joints, header.chunk)
+    config = posegen.load_config("default")
+    header = new_header(config, load_library(config.story.library))
+    field = next(field for field in header.fields if field.name == "joints")
+    name, level, shuffle, block = COMPRESSION.values()
+    assert shuffle == "shuffle"
+    codec = Blosc(name, level, Blosc.SHUFFLE, block, typesize=4)
+    chunks = _chunks(batch.joints, header.chunk)
 
     def encoding() -> None:
         encode_shard(field, batch.joints, header.shard, header.chunk)
@@ -91,3 +96,14 @@ def test_encoding_compared_with_compression(benchmark: BenchmarkFixture, batch: 
     comparison = benchmark.pedantic(compare, args=(encoding, compressing, ROUNDS), rounds=1)
     benchmark.extra_info["ratio"] = comparison.ratio
     guard("encoding of a shard", comparison.ratio, most=ENCODE)
+
+
+def _chunks(joints: Array, size: int) -> list[Array]:
+    """Return chunks of `size` samples, one variant and one actor, without those of absent actors."""
+    parts = [
+        np.ascontiguousarray(joints[first : first + size, variant, actor])
+        for first in range(0, len(joints), size)
+        for variant in range(joints.shape[1])
+        for actor in range(joints.shape[2])
+    ]
+    return [part for part in parts if not np.isnan(part).all()]

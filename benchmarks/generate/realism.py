@@ -13,7 +13,9 @@ from benchmarks.datasets import generate, slabs
 from benchmarks.figures import Figure
 from posegen.arrays import Array
 from posegen.constants import GRID
-from posegen.evaluation.plausibility import bone_length_error, contact_speeds, sole_depth
+from posegen.evaluation.body import frames_last
+from posegen.evaluation.plausibility import contact_speeds, depth_of
+from posegen.skeleton import PARENTS, sole_points
 
 # Both ends of a bone are rounded by up to half a grid cell along three axes, in every frame.
 BONE = 1e-5 + 2 * math.sqrt(3) * GRID
@@ -31,10 +33,10 @@ def measure(folder: Path) -> Iterator[Figure]:
     for slab in slabs(path):
         joints, contact = slab["joints"], slab["contact"]
         for variant in range(joints.shape[1]):
-            bone = max(bone, float(np.nanmax(bone_length_error(joints[:, variant]))))
-            depth = max(depth, float(np.nanmax(sole_depth(joints[:, variant]))))
+            bone = max(bone, bone_length_error(joints[:, variant]))
+            depth = max(depth, depth_of(frames_last(sole_points(joints[:, variant]))))
             frozen = max(frozen, int(frozen_frames(joints[:, variant]).max()))
-            speeds.append(contact_speeds(joints[:, variant], contact[:, variant], fps))
+            speeds.append(sole_speeds(joints[:, variant], contact[:, variant], fps))
     speed = np.concatenate(speeds)
     static = float((speed < SLIDE).mean())
     yield Figure(
@@ -47,6 +49,20 @@ def measure(folder: Path) -> Iterator[Figure]:
     yield Figure(f"sole points in contact that move under {SLIDE} m/s", value, f"{100 * STATIC:.0f} %", static >= STATIC)
     seconds = frozen / fps
     yield Figure("longest frozen stretch", f"{seconds:.2f} s", f"under {FROZEN_SECONDS} s", seconds < FROZEN_SECONDS)
+
+
+def bone_length_error(joints: Array) -> float:
+    """Return the largest deviation, in metres, of any bone of bodies [..., frame, 22, 3] from its mean length in the clip."""
+    bodies = joints[np.isfinite(joints).any((-3, -2, -1))].astype(np.float64)  # [body, frame, joint, axis]
+    lengths = np.linalg.norm(bodies[:, :, 1:] - bodies[:, :, PARENTS[1:]], axis=-1)
+    return float(np.nanmax(np.abs(lengths - np.nanmean(lengths, axis=1, keepdims=True))))
+
+
+def sole_speeds(joints: Array, contact: Array, fps: float) -> Array:
+    """Return the speeds, in m/s, of all sole points of bodies [..., frame, 22, 3] while they are labelled as in contact."""
+    soles, touching = sole_points(joints), contact == 1
+    bodies = zip(soles.reshape(-1, *soles.shape[-3:]), touching.reshape(-1, *touching.shape[-2:]), strict=True)
+    return np.concatenate([contact_speeds(frames_last(own), labels, fps) for own, labels in bodies])
 
 
 def frozen_frames(joints: Array, tolerance: float = 0.0) -> Array:

@@ -7,6 +7,7 @@ was written, file by file.
 
 from __future__ import annotations
 
+import filecmp
 import os
 import random
 import shutil
@@ -256,7 +257,11 @@ def _exchange(place: Place, one: str, two: str) -> list[str]:
 def _exchanged_files(place: Place, moments: random.Random) -> list[str]:
     """Exchange the files of one kind between two shards."""
     kind = moments.choice(["sequences/", "joints/c.", "action/c.", "contact/c."])
-    return _exchange(place, *moments.sample([name for name in place.files if kind in name], 2))
+    names = [name for name in place.files if kind in name]
+    one, two = moments.sample(names, 2)
+    while filecmp.cmp(place.path / one, place.path / two, shallow=False):  # contacts of those who stand are equal
+        one, two = moments.sample(names, 2)
+    return _exchange(place, one, two)
 
 
 def _exchanged_shards(place: Place, moments: random.Random) -> list[str]:
@@ -276,8 +281,9 @@ def _exchanged_descriptions(place: Place, moments: random.Random) -> list[str]:
 
 def _foreign_file(place: Place, moments: random.Random) -> list[str]:
     """Replace a file by that of another dataset: a receipt, a header, metadata or a file of a shard."""
-    while (name := _any_file(place, moments)).endswith("/zarr.json") and name != "motion.zarr/zarr.json":
-        pass  # the metadata of arrays is the same in both
+    # Metadata of arrays, and contacts of those who stand, are the same in both.
+    while filecmp.cmp(place.other / (name := _any_file(place, moments)), place.path / name, shallow=False):
+        pass
     shutil.copy(place.other / name, place.path / name)
     return [name]
 

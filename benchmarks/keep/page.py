@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
-from benchmarks.figures import RESULTS, filled_page, provenance, results_table
+from benchmarks.figures import RESULTS, filled_page, read_table, results_table
 
 __all__ = ["PAGE", "page", "write"]
 
@@ -17,22 +15,15 @@ SECTION = "keep"
 
 def page() -> str:
     """Return the page with the measured figures."""
-    results = RESULTS / f"{SECTION}.json"
-    figures = (
-        _table(json.loads(results.read_text("utf-8"))) if results.exists() else f"`make judge SECTION={SECTION}` measures them."
-    )
-    return filled_page(TEMPLATE, {"figures": figures})
+    rows, remarks = read_table(RESULTS / f"{SECTION}.md")
+    table = results_table(rows, "| attack | outcome | target | result |")
+    return filled_page(TEMPLATE, {"figures": "\n\n".join([*remarks, table])})
 
 
 def write() -> Path:
     """Write the page and return its path."""
     PAGE.write_text(page(), encoding="utf-8")
     return PAGE
-
-
-def _table(results: dict[str, Any]) -> str:
-    table = results_table(results["figures"], "| attack | outcome | target | result |")
-    return f"{provenance(results)}\n\n{table}"
 
 
 if __name__ == "__main__":

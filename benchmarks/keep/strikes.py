@@ -21,7 +21,7 @@ import psutil
 from benchmarks.keep.small_disk import fill_up
 from benchmarks.measure import ROOT, posegen
 from tests.faults.forks import SETTINGS
-from tests.faults.steps import STEPS
+from tests.faults.steps import STEPS, die_at, fail_at
 
 __all__ = ["SAMPLES", "SHARDS", "STRIKES", "Struck", "damaged", "disk_filled", "receipts"]
 
@@ -55,10 +55,9 @@ class Run:
             time.sleep(0.002)
 
     def workers(self) -> list[psutil.Process]:
-        """Return the worker processes, which are forked from a child of the run."""
+        """Return the worker processes."""
         with suppress(psutil.NoSuchProcess):
-            family = psutil.Process(self.process.pid).children(recursive=True)
-            return [c for c in family if c.ppid() != self.process.pid and "posegen.generation.workers" in " ".join(c.cmdline())]
+            return [c for c in psutil.Process(self.process.pid).children() if "popen_loky" in " ".join(c.cmdline())]
         return []
 
     def end(self) -> tuple[int, str]:
@@ -163,10 +162,10 @@ def died_at_a_step(path: Path, draw: Random) -> Struck:
     shard, time = draw.randrange(SHARDS), draw.randrange(1, 5)
     step = draw.choice([*STEPS, "description_placed", "descriptions_written", "header_written"])
     if step in STEPS:
-        place = f"{step}@{shard}#{time if step.startswith('file_') and step != 'files_durable' else 1}"
+        place = f"{step}@{shard}#{time if step.startswith('file_') else 1}"
     else:
         place = f"{step}@{draw.choice([0, SAMPLES])}"
-    code, _ = start(path, POSEGEN_CRASH_AT=place).end()
+    code, _ = start(path, **die_at(path, place)).end()
     return Struck(code == -signal.SIGKILL)
 
 
@@ -212,7 +211,7 @@ def sync_failed(path: Path, draw: Random) -> Struck:
             f"syncing_folder@sequences#{shard + 1}",
         ]
     )
-    code, words = start(path, POSEGEN_FAIL_AT=f"EIO:{place}").end()
+    code, words = start(path, **fail_at(f"EIO:{place}")).end()
     complaints = [] if code == 1 and "Input/output error" in words and CLEAR in words else [f"{place}: {code}: {words}"]
     if path / "receipts" / f"{shard:05}.json" in receipts(path):
         complaints.append(f"{place}: there is a receipt of what may not be on the disk")

@@ -19,8 +19,8 @@ from benchmarks.figures import Figure
 from benchmarks.motion.clips import SEED, Captured, captured, scaled, segments
 from posegen.checks.ranges import TOLERANCE
 from posegen.dataset.read import open_dataset
-from posegen.evaluation.body import joint_angles, range_excess
-from posegen.evaluation.plausibility import FAST, LOW, body_overlap, contact_speeds, flight_errors, floor_depth, foot_skate
+from posegen.evaluation.body import frames_last, joint_angles, range_excess, soles_of_body
+from posegen.evaluation.plausibility import FAST, LOW, body_overlap, contact_speeds, depth_of, flight_errors, foot_skate
 from posegen.evaluation.recording import LEGS, Recording, dataset_recordings
 from posegen.evaluation.spread import Spread, SpreadTally
 from posegen.library.load import Library, load_library
@@ -101,13 +101,15 @@ def take_down(recording: Recording, found: Found, held: frozenset[str] = frozens
     """Measure a clip and add the values."""
     joints, fps, contact = recording.joints, recording.fps, recording.contact
     assert contact is not None
-    speeds = contact_speeds(joints, contact, fps)
+    body = frames_last(joints)
+    soles = soles_of_body(body)
+    speeds = contact_speeds(soles, contact == 1, fps)
     found.contacts += len(speeds)
     found.sliding += int((speeds > SLIDE).sum())
     touching = contact.copy()
     if recording.labels is not None:
         touching[np.isin(recording.labels[:, LEGS], [recording.number(action) for action in held]), 0] = 1
-    falls = flight_errors(joints, fps, touching)
+    falls = flight_errors(body, soles, fps, touching == 1)
     found.flights += len(falls)
     farthest = 0.0
     for name, values in range_excess(joint_angles(joints, recording.skeleton), recording.ranges).items():
@@ -116,20 +118,28 @@ def take_down(recording: Recording, found: Found, held: frozenset[str] = frozens
         farthest = max(farthest, float(values[frame]))
         if values[frame] > TOLERANCE:
             angle = name.removeprefix("left_").removeprefix("right_")
-            where = f"{angle} in {recording.shown_at(frame)}"
+            where = f"{angle} in {action_at(recording, frame)}"
             found.violations[where] = found.violations.get(where, 0) + 1
     for family in COMPARED:
         for stretch in segments(recording, [family]):
             found.skating[family].add(stretch.joints, fps)
     figures = (
         float((speeds > SLIDE).mean()) if len(speeds) else np.nan,
-        1000 * float(floor_depth(joints)),
+        1000 * max(depth_of(soles), depth_of(body)),
         farthest,
         float(falls.max()) if len(falls) else np.nan,
         1000 * float(body_overlap(joints).max()),
         found.skating["all"].add(joints, fps),
     )
     found.spread.add(recording.name, dict(zip(PER_CLIP, figures, strict=True)))
+
+
+def action_at(recording: Recording, frame: int) -> str:
+    """Return the action of the legs at a frame of a generated clip; empty for none."""
+    if recording.labels is None:
+        return ""
+    number = int(recording.labels[frame, LEGS])
+    return next((action for action, its in recording.actions.items() if its == number), "")
 
 
 def _worst(spread: Spread) -> str:

@@ -12,7 +12,7 @@ from benchmarks.figures import Figure
 from benchmarks.motion.clips import scaled
 from benchmarks.motion.scripted import animated, people, shown
 from posegen.constants import GRAVITY
-from posegen.evaluation.body import centre_of_mass
+from posegen.evaluation.body import centre_of_mass, frames_last, soles_of_body
 from posegen.evaluation.gait import Run, foot_contacts, measure_run
 from posegen.evaluation.plausibility import flights
 from posegen.evaluation.recording import Recording
@@ -103,7 +103,8 @@ def _jumping(library: Library) -> Iterator[Figure]:
         falls, off, heights = [], [], []
         for recording in _jumpers(library, name):
             height = centre_of_mass(recording.joints)[:, 1]
-            for flight in flights(recording.joints, recording.contact):
+            body = frames_last(recording.joints)
+            for flight in flights(body, soles_of_body(body), recording.contact == 1):
                 times = np.arange(flight.stop - flight.start) / FPS
                 fitted = np.polyfit(times, height[flight], 2)
                 falls.append(abs(2 * fitted[0] + GRAVITY) / GRAVITY)

@@ -4,7 +4,6 @@ from benchmarks.speed import (
     exporting,
     kernels,
     kinematics,
-    packing,
     profile_accuracy,
     published,
     reading,
@@ -14,4 +13,4 @@ from benchmarks.speed import (
 )
 
 TITLE = "Speed"
-MEASURES = [whole, published, startup, wheel, exporting, kernels, kinematics, packing, reading, profile_accuracy]
+MEASURES = [whole, published, startup, wheel, exporting, kernels, kinematics, reading, profile_accuracy]

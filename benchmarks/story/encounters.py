@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from posegen.evaluation.body import point, stature
-from posegen.evaluation.plausibility import segment_distance
+from tests.naive import segment_distance
 
 __all__ = ["overlap_of_two", "palms"]
 

@@ -20,9 +20,9 @@ from benchmarks.motion.clips import scaled
 from benchmarks.story.blocks import blocks
 from benchmarks.story.encounters import overlap_of_two, palms
 from posegen.errors import UsageError
-from posegen.evaluation.plausibility import segment_distance
 from posegen.skeleton import JOINTS
 from posegen.synthesis import Batch
+from tests.naive import segment_distance
 
 Array = NDArray[Any]
 

@@ -15,9 +15,8 @@ from benchmarks.datasets import generate
 from benchmarks.figures import Figure
 from benchmarks.measure import ROOT, posegen
 from posegen.quantities import human_bytes
-from tests.training.pricing import write_prices
 
-SAMPLES, ROWS = 1000, 6000
+SAMPLES = 1000
 STEPS = {"quick": 8, "fast": 8, "balanced": 5, "best": 3}
 """Steps with each preset."""
 FEW = ("checks.times=1", "checks.clips=64", "log=[]", "machine.threads=1", "machine.precision=32-true")
@@ -29,7 +28,6 @@ TASKS = {
     "attribute from motion": (),
     "attribute from captions": ("--set", "attribute.given=captions"),
     "text": (),
-    "text, a table of prices": ("--label", "price"),
     "retrieval": (),
     "motion": (),
 }
@@ -47,10 +45,9 @@ print(lifetime_peak())
 def measure(folder: Path) -> Iterator[Figure]:
     dataset = generate(folder / "dataset", "--samples", str(SAMPLES), "--set", "population.persons=200")
     subprocess.run(posegen("embed", dataset, "--quiet"), cwd=ROOT, check=True)
-    prices = write_prices(folder / "prices.csv", ROWS)
     for preset in STEPS:
         for name, options in TASKS.items():
-            yield compared(name, preset, prices if "table" in name else dataset, options, folder / preset / name)
+            yield compared(name, preset, dataset, options, folder / preset / name)
 
 
 def compared(name: str, preset: str, source: Path, options: tuple[str, ...], run: Path) -> Figure:

@@ -24,7 +24,6 @@ from posegen.cli.main import main
 from posegen.dataset.clip_files import read_clip_archive
 from posegen.training.trained_models import load_model
 from tests.mocap.bvh_of_joints import write_bvh
-from tests.training.pricing import write_prices
 
 SAMPLES, ROWS, BVH_CLIPS = 240, 300, 24
 ONE_VARIANT = "variants={speed: null, position: null, scale: null, mirror: false}"
@@ -69,7 +68,7 @@ def measure(folder: Path) -> Iterator[Figure]:
 
 
 def _generated(folder: Path) -> Iterator[Use]:
-    """Yield uses of generated data, and of a user's tables."""
+    """Yield uses of generated data."""
     one, two = folder / "one", folder / "two"
     for config, path in (("default", one), ("pairs", two)):
         small = ("--set", "population.persons=50", "--set", ONE_VARIANT)
@@ -84,7 +83,6 @@ def _generated(folder: Path) -> Iterator[Use]:
         yield Use(f"text, {goal}", one, "text", ("--set", "steps=2", "--set", f"text.goal={goal}"), texts)
     for task in ("action", "retrieval", "motion"):
         yield Use(f"{task}, two people", two, task, _RATE.get(task, ()), text="two people shake hands")
-    yield Use("text, a table of prices", write_prices(folder / "prices.csv", ROWS), "text", ("--label", "price"))
 
 
 def _of_mocap(reference: Path, folder: Path) -> Iterator[Use]:

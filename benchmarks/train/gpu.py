@@ -1,8 +1,7 @@
 """Training on a GPU: ``python -m benchmarks.train.gpu DATA OUT [--seconds S]``, on the machine that has one.
 
 Most runs have fewer steps than their presets, as each row says, because GPU time is rare. What is measured is written to
-``OUT/gpu.json`` after each run; what no longer fits into the time is named. Its rows go into ``benchmarks/results/gpu.json``,
-which the page `docs/performance.md` shows.
+``OUT/gpu.json`` after each run; what no longer fits into the time is named. `docs/performance.md` has a table of the last runs.
 """
 
 from __future__ import annotations
@@ -18,12 +17,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures import RESULTS
 from benchmarks.measure import ROOT, posegen
 
-__all__ = ["FILE", "Planned"]
-
-FILE = RESULTS / "gpu.json"
+__all__ = ["Planned"]
 
 
 @dataclass(frozen=True)

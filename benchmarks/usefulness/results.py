@@ -40,11 +40,16 @@ def write(section: str, results: Sequence[Result], facts: Mapping[str, Any], sec
         "machine": {**described_machine(), "torch": version("torch")},
         "seconds": round(seconds),
         "facts": dict(facts),
-        "results": [asdict(result) for result in results],
     }
     path = folder / f"{section}.json"
-    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    path.write_text(as_text(document, [asdict(result) for result in results]), encoding="utf-8")
     return path
+
+
+def as_text(document: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> str:
+    """Return JSON with a line for each result, so that the table of a run is as long as its results are many."""
+    head = json.dumps(document).removesuffix("}")
+    return head + ', "results": [\n' + ",\n".join(map(json.dumps, results)) + "\n]}\n"
 
 
 def read(section: str, folder: Path = RESULTS) -> tuple[dict[str, Any], list[Result]]:
