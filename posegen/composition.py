@@ -14,10 +14,10 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.bodies import leg_height, seat_height
-from posegen.captions.captions import label_segments, write_captions
+from posegen.captions.captions import describe_segments, write_captions
 from posegen.captions.inputs import KINDS_OF_PEOPLE, kinds_of_people
-from posegen.captions.parser import ParsedCaption, explain_unknown, parse_caption
-from posegen.captions.segments import find_segments, segment_rows
+from posegen.captions.parser import ParsedCaption, explain_unknown, parse_caption, require_readable
+from posegen.captions.segments import find_segments
 from posegen.checks.segments import check_segments, remove_false
 from posegen.checks.statements import check_statement, observe_actors
 from posegen.config.schema import Config
@@ -112,11 +112,12 @@ def compose(text: str, *, seed: int = 0, seconds: float | None = None, library: 
     Raises
     ------
     UsageError
-        If the text describes nothing that posegen can show, or something impossible, also in `seconds`.
+        If the text is too long, describes nothing that posegen can show, or something impossible, also in `seconds`.
     """
     shortest, longest = _FEWEST_FRAMES / Config().fps, _MOST_FRAMES / Config().fps
     if seconds is not None and not shortest <= seconds <= longest:
         raise UsageError(f"seconds: ask for {shortest:g} to {longest:g} (got {seconds:g}), or leave --seconds out")
+    require_readable(text)
     library = load_library() if library is None else library
     parsed = parse_caption(text, library)
     notes = explain_unknown(parsed, library)
@@ -136,10 +137,9 @@ def compose(text: str, *, seed: int = 0, seconds: float | None = None, library: 
         # What the joints do not show is not described.
         checked = check_segments(find_segments(scenes, library, fps), motion.joints, np.arange(1), library, fps)
         segments, config = remove_false(checked, library).segments, Config(seed=seed)
-        rows = segment_rows(scenes, library, segments)
-        label_segments(rows, scenes, library, config, segments)
-        actors = [{"seat_height": float(scenes.seat_height[0, 0]), "segments": rows[0][0]}]
-        captions = [asked, *write_captions(scenes, library, config, segments)[0]]
+        described = describe_segments(scenes, library, config, segments)[0].as_py()
+        actors = [{"seat_height": float(scenes.seat_height[0, 0]), "segments": described}]
+        captions = [asked, *write_captions(scenes, library, config, segments)[0].as_py()]
         row = {"sample": 0, "variant": "base", "captions": captions, "actors": actors}
         notes += _missing(parsed, [numbers[k] for k in segments.planned.tolist()], motion.joints, actors, library, fps)
     return Composition(text, *arrays, library.actions, fps, row, tuple(parsed.unknown), tuple(notes))

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
+
+from posegen.wording import did_you_mean, shown
 
 _SECRETS = re.compile(r"TOKEN|SECRET|PASSWORD|ACCESS_KEY")
 _SHORTEST_SECRET = 4
@@ -25,7 +27,7 @@ class UsageError(PosegenError):
 class ServerError(Exception):
     """A server refused a request, or failed for too long: exit code 1.
 
-    It is no :class:`PosegenError`, because who looks for damage would take it for damage.
+    Not a :class:`PosegenError`: callers treat those as damaged data.
     """
 
 
@@ -33,6 +35,19 @@ def require_positive(name: str, value: int | None) -> None:
     """Raise UsageError if an option is given and less than 1."""
     if value is not None and value < 1:
         raise UsageError(f"{name} must be at least 1 (got {value})")
+
+
+def require_known(what: str, name: str, known: Collection[str]) -> None:
+    """Raise UsageError if a name is not a known one, with the nearest or all known ones.
+
+    Examples
+    --------
+    >>> require_known("there is no split", "tset", ["test", "training"])
+    Traceback (most recent call last):
+    posegen.errors.UsageError: there is no split 'tset'; did you mean 'test'?
+    """
+    if name not in known:
+        raise UsageError(f"{what} {shown(name)}{did_you_mean(str(name), known)}")
 
 
 def require_local(path: str | Path) -> None:

@@ -72,29 +72,6 @@ def content_hashes(array: Array) -> str:
     return "".join(xxhash.xxh3_128_hexdigest(np.atleast_1d(sample).data) for sample in array)
 
 
-def piecewise_content_hashes(pieces: Iterable[Array], samples: int) -> str:
-    """Hash samples whose values come in pieces.
-
-    Parameters
-    ----------
-    pieces : iterable of ndarray [at least `samples`, ...]
-        Canonical pieces of all samples. The values of a sample in C order are those of its pieces, one after another. A piece
-        is read before the next one is requested, so that all may be the same memory.
-    samples : int
-
-    Returns
-    -------
-    str
-        As of :func:`content_hashes`.
-    """
-    digests = [xxhash.xxh3_128() for _ in range(samples)]
-    for piece in pieces:
-        data, step = piece.reshape(-1).view(np.uint8).data, piece.nbytes // len(piece)
-        for number, digest in enumerate(digests):
-            digest.update(data[number * step : (number + 1) * step])
-    return "".join(digest.hexdigest() for digest in digests)
-
-
 def _patterns(dtype: np.dtype[Any]) -> tuple[Any, Any, Any, Any]:
     """Return the bits of -0, of infinity and of the canonical NaN, and the mask of all bits but the sign."""
     unsigned = np.dtype(f"u{dtype.itemsize}")

@@ -5,13 +5,12 @@ nested kernels is compiled once for each kernel above it. Here a called kernel i
 kernel links all of them and is compiled once. Measured on 2 cores: a cold start takes 78 s instead of 250 s. The results are
 the same bits, because no option allows arithmetic to change.
 
-This is the only file that uses numba's internals, and only for the versions that it was tested with. For other versions, and
-if the environment variable ``POSEGEN_PLAIN_KERNELS`` is set, kernels are compiled by plain :func:`numba.njit`.
+This is the only file that uses numba's internals. It is imported only for the versions that it was tested with; see
+:func:`posegen.kernels.is_linked`.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -23,7 +22,6 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NativeLowering
 
-_TESTED = ("0.68",)
 _NEEDLESS = {
     *(untyped_passes.WithLifting, untyped_passes.InlineClosureLikes, untyped_passes.RewriteSemanticConstants),
     *(untyped_passes.DeadBranchPrune, untyped_passes.RewriteDynamicRaises, untyped_passes.MakeFunctionToJitFunction),
@@ -31,17 +29,6 @@ _NEEDLESS = {
     *(typed_passes.InlineOverloads, typed_passes.NopythonRewrites, typed_passes.NoPythonSupportedFeatureValidation),
     *(typed_passes.AnnotateTypes, typed_passes.DumpParforDiagnostics),
 }
-
-
-def is_supported() -> bool:
-    """Return whether this version of numba was tested with this file, and plain kernels were not requested."""
-    version = ".".join(numba.__version__.split(".")[:2])
-    return version in _TESTED and not os.environ.get("POSEGEN_PLAIN_KERNELS")
-
-
-def without_reference_counts() -> dict[str, Any]:
-    """Return the numba options that turn reference counting off: kernels allocate nothing, and take half of the time then."""
-    return {"_nrt": False} if is_supported() else {}
 
 
 def link_into_callers(kernel: Any, compile_with: Callable[..., Any]) -> None:

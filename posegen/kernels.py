@@ -26,7 +26,6 @@ from numba.core import event
 from numpy.typing import DTypeLike, NDArray
 
 from posegen.errors import PosegenError
-from posegen.kernel_linking import is_supported, link_into_callers, without_reference_counts
 from posegen.machine import private_folder, user_cache
 from posegen.portable_kernels import add_compiled, choose_processor
 from posegen.progress import compilation_display
@@ -43,6 +42,11 @@ LINE_BYTES = 64
 
 CACHE_VARIABLE = "POSEGEN_KERNEL_CACHE"
 """Environment variable that names the folder of compiled kernels."""
+TESTED_NUMBA = ("0.68",)
+"""Versions of numba that kernels are linked with: posegen/kernel_linking.py was tested with their internals."""
+PLAIN_VARIABLE = "POSEGEN_PLAIN_KERNELS"
+"""Environment variable: if set, kernels are compiled by plain :func:`numba.njit`, as with any other version of numba."""
+_REPORTED = "POSEGEN_UNTESTED_NUMBA_REPORTED"
 COMPILING = "compile kernels, once per version"
 """What the progress display shows while kernels are compiled."""
 _RARELY = (100_000, 20, 20)
@@ -50,6 +54,11 @@ _RARELY = (100_000, 20, 20)
 KERNEL_PACKAGES = ("checks", "evaluation/kernels", "exchange/kernels", "fields/kernels", "library", "motion", "variants")
 """The only packages that kernels import from (a test checks that), so that editing others does not recompile kernels."""
 _PROCESSOR = choose_processor()  # before numba makes the first kernel, which fixes it
+
+
+def is_linked() -> bool:
+    """Return whether kernels are linked into their callers: numba's version was tested, and no plain ones are requested."""
+    return _is_tested() and not os.environ.get(PLAIN_VARIABLE)
 
 
 def kernel(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
@@ -69,7 +78,9 @@ def kernel(function: Callable[Parameters, Result]) -> Callable[Parameters, Resul
     """
     compiled = _njit(function)
     _compilation.declared.add(_name(function))
-    if is_supported():
+    if is_linked():
+        from posegen.kernel_linking import link_into_callers
+
         link_into_callers(compiled, lambda **options: _njit(function, **options))
     # Without this check numba would fall back to another folder, whose name does not depend on the sources.
     if os.access(cache_folder(), os.W_OK | os.X_OK):
@@ -130,6 +141,8 @@ class _Compilation(event.Listener):
             return
         self._collected = gc.get_threshold()
         gc.set_threshold(*_RARELY)
+        if name in self.declared and not self.compiled:
+            _report_untested()
         self._is_shown = name in self.declared and not display.is_counting
         if self._is_shown:
             display.start(COMPILING, len(self.declared), unit="kernels", done=len(self.compiled), keep=False)
@@ -157,13 +170,27 @@ def _add_compiled(package: Path, folder: Path) -> None:
     add_compiled(package, folder, cache_folder().name)
 
 
+def _is_tested() -> bool:
+    return ".".join(numba.__version__.split(".")[:2]) in TESTED_NUMBA
+
+
+def _report_untested() -> None:
+    """Print a line if an untested numba makes compilation slower, unless the process that started this one has printed it."""
+    if _is_tested() or os.environ.get(PLAIN_VARIABLE) or os.environ.get(_REPORTED):
+        return
+    os.environ[_REPORTED] = "1"
+    line = f"posegen: numba {numba.__version__} was not tested ({', '.join(TESTED_NUMBA)} was)"
+    print(f"{line}: kernels are compiled without linking, which takes about three times as long", file=sys.stderr)
+
+
 def _name(function: Callable[..., Any]) -> str:
     return f"{function.__module__}.{function.__qualname__}"
 
 
 def _njit(function: Callable[Parameters, Result], **options: Any) -> Any:
     compile_lazily: Any = numba.njit  # its stub does not know `no_cfunc_wrapper`: nothing calls kernels from C
-    options = {**without_reference_counts(), **options}
+    if is_linked():
+        options = {"_nrt": False, **options}  # kernels allocate nothing; counting references would double their time
     return compile_lazily(fastmath=False, error_model="numpy", nogil=True, no_cfunc_wrapper=True, **options)(function)
 
 
@@ -177,7 +204,7 @@ def cache_folder() -> Path:
     is in the folder: if other users can change it, this process and its workers use a temporary folder instead.
     """
     package = Path(__file__).parent
-    digest = hashlib.sha256(f"{numba.__version__} {is_supported()} {_PROCESSOR}".encode())
+    digest = hashlib.sha256(f"{numba.__version__} {is_linked()} {_PROCESSOR}".encode())
     sources = [*package.glob("*.py"), *(source for name in KERNEL_PACKAGES for source in (package / name).rglob("*.py"))]
     for source in sorted(sources):
         digest.update(source.relative_to(package).as_posix().encode())

@@ -5,11 +5,12 @@ GPUs are not covered: :mod:`posegen.training` and :mod:`posegen.embedding` ask t
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +19,16 @@ from threading import Event, Lock, Thread
 import psutil
 
 from posegen.errors import PosegenError
+from posegen.quantities import human_bytes
 
-_CGROUP = Path("/sys/fs/cgroup")
+_CGROUP, _OWN_CGROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 _UNLIMITED = 1 << 60
 """Control groups of version 1 report a number of about this size where there is no limit."""
+_MEMORY_FILES = (
+    ("memory.max", "memory.current", "inactive_file"),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
+"""For both versions the names of a group's limit, its use, and its file pages in ``memory.stat``."""
 _SAMPLED_EVERY, _SAMPLES_PER_LISTING = 0.05, 20
 """Seconds between two samples of the memory, and samples between two listings of the child processes."""
 
@@ -43,8 +50,10 @@ class Memory:
 
 
 def available_cores() -> int:
-    """Return the number of processor cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Return the number of processor cores that this process may use, by its affinity and the quota of its container."""
+    from joblib import cpu_count  # takes a quarter of a second
+
+    return int(cpu_count())
 
 
 def most_workers() -> int:
@@ -56,13 +65,15 @@ def most_workers() -> int:
     return max(2, available_cores())
 
 
-def available_memory(cgroup: Path = _CGROUP) -> Memory:
-    """Return the memory that this process may use, within the limit of its control group (version 1 or 2).
+def available_memory(cgroup: Path = _CGROUP, own: Path = _OWN_CGROUPS) -> Memory:
+    """Return the memory that this process may use, within the limits of its control groups (version 1 or 2).
 
     Parameters
     ----------
     cgroup : Path
-        Folder in which the kernel describes the control group.
+        Folder in which the kernel describes all control groups.
+    own : Path
+        File in which it names those of this process. A group may lie in others, whose limits hold as well.
 
     Returns
     -------
@@ -70,16 +81,26 @@ def available_memory(cgroup: Path = _CGROUP) -> Memory:
     """
     machine = psutil.virtual_memory()
     total, free = int(machine.total), int(machine.available)
-    for folder, limit_name, used_name, cache_name in (
-        (cgroup, "memory.max", "memory.current", "inactive_file"),
-        (cgroup / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
-    ):
-        limit, used = _number(folder / limit_name), _number(folder / used_name)
-        if limit is not None and used is not None and limit < _UNLIMITED:
-            # File pages that nothing reads count as used, but the kernel drops them when memory is needed.
-            used -= _number(folder / "memory.stat", f"{cache_name} ") or 0
-            return Memory(min(total, limit), min(free, max(0, limit - used)))
+    for folder in _control_groups(cgroup, own):
+        for limit_name, used_name, cache_name in _MEMORY_FILES:
+            limit, used = _number(folder / limit_name), _number(folder / used_name)
+            if limit is not None and used is not None and limit < _UNLIMITED:
+                # File pages that nothing reads count as used, but the kernel drops them when memory is needed.
+                used -= _number(folder / "memory.stat", f"{cache_name} ") or 0
+                total, free = min(total, limit), min(free, max(0, limit - used))
     return Memory(total, free)
+
+
+def _control_groups(cgroup: Path, own: Path) -> Iterator[Path]:
+    """Yield the folders of the control groups that this process lies in: a container may show its own group as the root."""
+    try:
+        lines = own.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    for controllers, _, group in (line.partition(":")[2].partition(":") for line in ["0::/", "1:memory:/", *lines]):
+        if controllers in ("", "memory"):
+            path = cgroup / controllers / group.lstrip("/")
+            yield from (path, *(parent for parent in path.parents if cgroup in (parent, *parent.parents)))
 
 
 def process_memory() -> int:
@@ -165,6 +186,23 @@ class PeakMemory(Thread):
 def free_disk(folder: Path) -> int:
     """Return the free bytes of the disk on which `folder` lies."""
     return shutil.disk_usage(folder).free
+
+
+def describe_full_disk(error: OSError, path: str | Path) -> str:
+    """Return the message for a full disk or a used up quota; empty for another error.
+
+    Parameters
+    ----------
+    error : OSError
+    path : str or Path
+        What was written, if the error does not name it.
+    """
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        return ""
+    place = Path(os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else path).absolute()
+    folder = next((each for each in (place, *place.parents) if each.is_dir()), Path.cwd())
+    full = f"{place}: the disk is full: {human_bytes(free_disk(folder))} are free"
+    return f"{full}. What is complete is kept; free some space and run the same command again"
 
 
 def user_cache() -> Path:

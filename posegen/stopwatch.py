@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 
@@ -32,13 +31,8 @@ class Span(NamedTuple):
     behind: bool
 
 
-@dataclass(frozen=True)
-class _Timing:
-    thread: int = field(default_factory=threading.get_ident)
-    spans: list[Span] = field(default_factory=list)
-
-
-_timing: ContextVar[_Timing | None] = ContextVar("timing", default=None)
+_timing: ContextVar[tuple[int, list[Span]] | None] = ContextVar("timing", default=None)
+"""The timed thread, and what it has recorded so far."""
 
 
 @contextmanager
@@ -58,10 +52,10 @@ def timing() -> Iterator[list[Span]]:
     >>> [span.stage for span in spans]
     ['encode']
     """
-    begun = _Timing()
-    token = _timing.set(begun)
+    spans: list[Span] = []
+    token = _timing.set((threading.get_ident(), spans))
     try:
-        yield begun.spans
+        yield spans
     finally:
         _timing.reset(token)
 
@@ -79,11 +73,11 @@ def stage(name: str) -> Iterator[None]:
     if active is None:
         yield
         return
-    start = time.monotonic()
+    (thread, spans), start = active, time.monotonic()
     try:
         yield
     finally:
-        active.spans.append(Span(name, start, time.monotonic(), threading.get_ident() != active.thread))
+        spans.append(Span(name, start, time.monotonic(), threading.get_ident() != thread))
 
 
 def seconds_by_stage(spans: Iterable[Span]) -> dict[str, float]:

@@ -6,8 +6,9 @@ Samples are planned, animated, checked and described; those that fail a check ar
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,17 @@ import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from posegen.arrays import Array
-from posegen.captions.captions import label_segments, write_captions
-from posegen.captions.segments import find_segments, segment_rows
+from posegen.captions.captions import describe_segments, struct_array, write_captions
+from posegen.captions.segments import STATEMENT, find_segments, statement_lists
 from posegen.checks.limits import check_limits
 from posegen.checks.segments import (
     CheckedSegments,
     append,
     check_segments,
     mirror_segments,
+    moving_sides,
     quota_rows,
     remove_false,
-    restore_parts,
     unmet_quotas,
 )
 from posegen.config.schema import Config
@@ -44,11 +45,8 @@ from posegen.variants.variant import (
     draw_parameters,
     enabled_variants,
     neutral_parameters,
-    parameter_rows,
-    rows_of,
+    parameter_columns,
 )
-
-Row = dict[str, Any]
 
 MAX_RESAMPLES, MAX_QUOTA_RESAMPLES = 5, 25
 """How often a sample is resampled, at most, after failed checks of captions or limits, and where it does not meet its quota."""
@@ -68,9 +66,8 @@ class Batch:
         Index into the library's actions for each body part; 65535 where absent.
     contact : uint8 [n, variants, actors, frames, contacts]
         1 while the point touches something; 255 where absent.
-    rows : list of dict, n * variants
-        Captions, actors and parameters of each sequence; see :func:`rows_schema`. Rows share equal contents, which must not be
-        changed.
+    table : pyarrow.Table, n * variants
+        Captions, actors and parameters of each sequence; see :func:`rows_schema`. Numbers may have more digits than are stored.
     """
 
     samples: Array
@@ -78,15 +75,20 @@ class Batch:
     joints: Array
     action: Array
     contact: Array
-    rows: list[Row]
+    table: pa.Table
 
     def __repr__(self) -> str:
         return f"Batch({len(self.samples)} samples, variants {', '.join(self.variants)}, joints {list(self.joints.shape)})"
 
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of the table as dicts, made on first use."""
+        return self.table.to_pylist()  # type: ignore[no-any-return]
+
     @property
     def sequences(self) -> pa.Table:
-        """The rows as an Arrow table."""
-        return pa.Table.from_pylist(self.rows, schema=rows_schema(self.variants))
+        """The table as a dataset stores it."""
+        return self.table.cast(rows_schema(self.variants))
 
 
 def rows_schema(variants: tuple[str, ...] = ()) -> pa.Schema:
@@ -94,8 +96,7 @@ def rows_schema(variants: tuple[str, ...] = ()) -> pa.Schema:
 
     `variants` are those of the dataset; variants of other packages add their parameters.
     """
-    statement = _struct(actor="int32", kind="string", segment="int32", action="string", value="string")
-    statements, texts = pa.list_(statement), pa.list_(pa.string())
+    statements, texts = pa.list_(STATEMENT), pa.list_(pa.string())
     numbers = {"speed": "float32", "turn": "float32", "repetitions": "int32"}
     segment = {"action": "string", "parts": texts, "start": "int32", "end": "int32", "side": "string", **numbers}
     body = {"stature": "float32", "age": "float32", "male": "bool", "left_handed": "bool"}
@@ -173,8 +174,8 @@ def synthesize(config: Config, indices: ArrayLike) -> Batch:
         attempts.append(made)
         again, left = again[made.failed], np.flatnonzero(made.failed)
         plans = [plan.select(left) for plan in plans[1:]]
-    rows = _describe_samples(config, library, parameters, attempts) if len(samples) else []
-    return Batch(samples, names, *motion, rows)
+    table = _describe_samples(config, library, parameters, attempts) if len(samples) else rows_schema(names).empty_table()
+    return Batch(samples, names, *motion, table)
 
 
 @dataclass(frozen=True)
@@ -274,8 +275,8 @@ def _without_segments(scenes: Scenes) -> Scenes:
 
 
 @stage("captions")
-def _describe_samples(config: Config, library: Library, parameters: Parameters, attempts: Sequence[_Attempt]) -> list[Row]:
-    """Return the rows of all samples, each as its last attempt shows it."""
+def _describe_samples(config: Config, library: Library, parameters: Parameters, attempts: Sequence[_Attempt]) -> pa.Table:
+    """Return the table of all samples, each as its last attempt shows it."""
     variants, names = enabled_variants(config), config.variants.names
     numbers = np.repeat(np.arange(len(attempts)), [len(each.rows) for each in attempts])
     position = np.concatenate([each.rows for each in attempts])
@@ -291,12 +292,24 @@ def _describe_samples(config: Config, library: Library, parameters: Parameters, 
     first, animated = np.cumsum(sizes) - sizes, sum(variant.copy is None for variant in variants)
     within = first[number] * (animated - 1) + final
     checked = checked.select(np.concatenate([within + v * sizes[number] for v in range(animated)]))
-    columns = _describe(scenes, variants, checked, library, config)
-    rows: list[Row] = [{}] * (len(final) * len(names))
-    for v, variant in enumerate(variants):
-        own = columns[variant.name] | {"parameters": parameter_rows(variant, parameters, names, len(final))}
-        rows[v :: len(names)] = _sequence_rows(variant.name, scenes[variant.name], library, own, number.tolist(), config.fps)
-    return rows
+    sample, theme, length = (
+        np.stack([getattr(scenes[name], column) for name in names], axis=1).ravel() for column in ("sample", "theme", "length")
+    )
+    described = _describe(scenes, variants, checked, library, config)
+    parameter = {key: pa.array(values.ravel()) for key, values in parameter_columns(variants, parameters, len(final)).items()}
+    columns = {
+        "sample": pa.array(sample),
+        "variant": pa.array(names * len(final)),
+        "theme": pa.array(list(library.themes)).take(pa.array(theme)),
+        "length": pa.array(length.astype(np.int32)),
+        "duration": pa.array((length / np.float32(config.fps)).astype(np.float32)),
+        "captions": described["captions"],
+        "actors": described["actors"],
+        "parameters": struct_array(parameter),
+        "attempt": pa.array(np.repeat(number.astype(np.int32), len(names))),
+        "dropped": described["dropped"],
+    }
+    return pa.table(columns)
 
 
 def _check_segments(
@@ -311,27 +324,26 @@ def _check_segments(
 
 def _describe(
     scenes: dict[str, Scenes], variants: tuple[Variant, ...], checked: CheckedSegments, library: Library, config: Config
-) -> dict[str, dict[str, list[Any]]]:
-    """Return the columns with captions, actors and dropped statements of each variant."""
+) -> dict[str, pa.Array]:
+    """Return the columns with captions, actors and dropped statements, of each sample in each variant."""
     names, base = [variant.name for variant in variants if variant.copy is None], checked
     for variant in variants:
         if variant.copy is not None and variant.exchanges_sides:
             names.append(variant.name)
             checked = append(checked, mirror_segments(base, len(scenes[variant.name])))
     together = concatenate_scenes([scenes[name] for name in names])
-    segments = segment_rows(together, library, checked.segments)
-    label_segments(segments, together, library, config, checked.segments)
-    for number, dropped in enumerate(checked.dropped):
-        if dropped:
-            restore_parts(segments[number], dropped, library)
-    actors = _actor_rows(together, library, segments)
-    captions = write_captions(together, library, config, checked.segments)
-    n = len(together) // len(names)
-    parts = {name: slice(v * n, (v + 1) * n) for v, name in enumerate(names)}
-    columns = {"captions": captions, "actors": actors, "dropped": checked.dropped}
-    described = {name: {key: values[part] for key, values in columns.items()} for name, part in parts.items()}
+    columns = {
+        "captions": write_captions(together, library, config, checked.segments),
+        "actors": _actors(
+            together, library, describe_segments(together, library, config, checked.segments, moving_sides(checked))
+        ),
+        "dropped": statement_lists(checked.dropped),
+    }
     # The other copies have the descriptions of the base.
-    return {variant.name: described.get(variant.name, described["base"]) for variant in variants}
+    n, numbers = len(together) // len(names), {name: number for number, name in enumerate(names)}
+    first = np.array([numbers.get(variant.name, numbers["base"]) * n for variant in variants])
+    order = pa.array((np.arange(n)[:, None] + first).ravel())
+    return {name: column.take(order) for name, column in columns.items()}
 
 
 def concatenate_scenes(parts: Sequence[Scenes]) -> Scenes:
@@ -345,9 +357,10 @@ def concatenate_scenes(parts: Sequence[Scenes]) -> Scenes:
     return replace(parts[0], persons=Persons(**persons), **columns)
 
 
-def _actor_rows(scenes: Scenes, library: Library, segments: list[list[list[Row]]]) -> list[list[Row]]:
+def _actors(scenes: Scenes, library: Library, segments: pa.ListArray) -> pa.ListArray:
     """Return the actors of each sequence: the person, and the segments."""
-    persons, styles, most = scenes.persons, list(library.styles), scenes.action.shape[1]
+    persons, styles, most = scenes.persons, pa.array(list(library.styles)), scenes.action.shape[1]
+    present = (np.arange(most) < scenes.actors[:, None]).ravel()
     numbers = {
         "person": persons.index,
         "stature": persons.stature,
@@ -357,29 +370,7 @@ def _actor_rows(scenes: Scenes, library: Library, segments: list[list[list[Row]]
         "style": persons.style,
         "seat_height": scenes.seat_height,
     }
-    everybody = rows_of({name: values.ravel().tolist() for name, values in numbers.items()})
-    for i, cast in enumerate(segments):
-        for a, own in enumerate(cast):
-            actor = everybody[i * most + a]
-            actor["style"], actor["segments"] = styles[actor["style"]], own
-    return [everybody[i * most : i * most + len(cast)] for i, cast in enumerate(segments)]
-
-
-def _sequence_rows(
-    name: str, scenes: Scenes, library: Library, described: Mapping[str, list[Any]], attempts: list[int], fps: int
-) -> list[Row]:
-    """Return the rows of one variant; `described` are the columns for captions, actors, parameters and dropped statements."""
-    themes = list(library.themes)
-    columns = {
-        "sample": scenes.sample.tolist(),
-        "variant": [name] * len(scenes),
-        "theme": [themes[theme] for theme in scenes.theme.tolist()],
-        "length": scenes.length.tolist(),
-        "duration": (scenes.length / np.float32(fps)).astype(np.float32).tolist(),
-        "captions": described["captions"],
-        "actors": described["actors"],
-        "parameters": described["parameters"],
-        "attempt": attempts,
-        "dropped": described["dropped"],
-    }
-    return rows_of(columns)
+    columns = {name: pa.array(values.ravel()) for name, values in numbers.items()}
+    columns |= {"style": styles.take(columns["style"]), "segments": segments}
+    offsets = np.cumsum([0, *scenes.actors], dtype=np.int32)
+    return pa.ListArray.from_arrays(offsets, struct_array(columns).filter(pa.array(present)))

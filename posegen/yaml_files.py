@@ -1,8 +1,8 @@
 """Read YAML from files and text that may come from anyone.
 
 The result is plain data: mappings with text as keys, lists, text, numbers, true, false and null. Tags, anchors, aliases,
-duplicate keys, deep nesting and large files are refused. As in YAML 1.2, words such as ``no`` and ``on`` are text, and ``1e5``
-is a number.
+duplicate keys, control characters, deep nesting and large files are refused. As in YAML 1.2, words such as ``no`` and ``on``
+are text, and ``1e5`` is a number.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import yaml
 from yaml.constructor import ConstructorError
 
 from posegen.errors import UsageError
-from posegen.wording import shown
+from posegen.wording import hidden_character, shown
 
 LARGEST_FILE = 1_000_000
 """Bytes."""
@@ -60,23 +60,18 @@ def read_yaml(path: Path) -> Any:
             # Some files of the kernel claim to be regular but return None.
             content = (file.read(LARGEST_FILE + 1) if is_regular else None) or b""
     except IsADirectoryError:
-        msg = f"{path}: is a folder; name a YAML file in it"
-        raise UsageError(msg) from None
+        raise UsageError(f"{path}: is a folder; name a YAML file in it") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        msg = f"{path}: cannot be read ({reason}); check the path"
-        raise UsageError(msg) from None
+        raise UsageError(f"{path}: cannot be read ({reason}); check the path") from None
     if not is_regular:
-        msg = f"{path}: is not a regular file; name a YAML file"
-        raise UsageError(msg)
+        raise UsageError(f"{path}: is not a regular file; name a YAML file")
     if len(content) > LARGEST_FILE:
-        msg = f"{path}: is larger than {LARGEST_FILE:,} bytes, the limit for YAML files; check the path"
-        raise UsageError(msg)
+        raise UsageError(f"{path}: is larger than {LARGEST_FILE:,} bytes, the limit for YAML files; check the path")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        msg = f"{path}: is not UTF-8 text (byte {error.start:,}); save it as UTF-8"
-        raise UsageError(msg) from None
+        raise UsageError(f"{path}: is not UTF-8 text (byte {error.start:,}); save it as UTF-8") from None
     return parse_yaml(text, str(path))
 
 
@@ -168,6 +163,8 @@ def _check_plain(event: Any) -> None:
         raise _refused("has an anchor or alias, which posegen refuses; write the value out (or quote it)", event)
     if event.tag is not None:
         raise _refused(f"has the tag {shown(event.tag)}, which posegen refuses; leave it out (or quote it)", event)
+    if isinstance(event, yaml.ScalarEvent) and (hidden := hidden_character(event.value, "\n\t")):
+        raise _refused(f"has the character {hidden}, which nobody sees; remove it", event)
 
 
 def _scalar(event: Any) -> str | int | float | bool | None:

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from posegen.arrays import Array
 from posegen.captions.grammar import CHOICES, FINITE, Grammar, grammar_of
@@ -36,15 +37,22 @@ from posegen.captions.phrases import (
     without_order,
     word_segments,
 )
-from posegen.captions.segments import Segments, Statement, make_statement, segment_facts, segment_keys
+from posegen.captions.segments import (
+    Segments,
+    Statement,
+    make_statement,
+    segment_columns,
+    segment_facts,
+    segment_keys,
+    statement_lists,
+)
 from posegen.config.schema import Config
 from posegen.library.load import Library
 from posegen.randomness import Stream, uniform
 from posegen.scene import Scenes
 
-Row = dict[str, Any]
-Caption = dict[str, Any]
-"""Text, kind and statements.
+KINDS = ("short", "full", "narrative")
+"""Kinds of captions. A caption has a text, its kind and statements.
 
 A statement has actor, kind (action, side, count, speed, direction, order, path, style, partner or people), segment, action and
 value. The actor is -1 for a statement about the scene, the segment -1 for one about no single segment; segments are numbered
@@ -54,15 +62,13 @@ of a style; the number of the actor who is the partner; ``after 0`` or ``during 
 order; ``finished`` for an action whose end is stated, too.
 """
 
-KINDS = ("short", "full", "narrative")
-
 _STYLE_OF_SUBJECT, _STYLE_OF_ACTION = 0, 1
 _SEGMENT_NUMBERS = 10
 _DRAWS = FIRST_SEGMENT + _SEGMENT_NUMBERS
 """Random numbers of a caption."""
 
 
-def write_captions(scenes: Scenes, library: Library, config: Config, segments: Segments) -> list[list[Caption]]:
+def write_captions(scenes: Scenes, library: Library, config: Config, segments: Segments) -> pa.ListArray:
     """Write the captions of each sequence.
 
     Parameters
@@ -76,8 +82,8 @@ def write_captions(scenes: Scenes, library: Library, config: Config, segments: S
 
     Returns
     -------
-    list, for each sequence, of dicts
-        A caption of each of :data:`KINDS`. Sequences with equal captions share them, so they must not be changed.
+    pyarrow.ListArray
+        For each sequence a list of structs with text, kind and statements: a caption of each of :data:`KINDS`.
     """
     inputs, grammar = collect_inputs(scenes, library, segments), grammar_of(library)
     # Most variants of a sample show what the base shows, and most of the others have the same words.
@@ -85,24 +91,31 @@ def write_captions(scenes: Scenes, library: Library, config: Config, segments: S
         scene + inputs.whole[8 * first : 8 * last]
         for scene, first, last in zip(inputs.scene, inputs.bounds, inputs.bounds[1:], strict=False)
     ]
-    firsts: dict[bytes, int] = {}
-    for i, each in enumerate(contents):
-        firsts.setdefault(each, i)
-    distinct = list(firsts.values())
+    numbers: dict[bytes, int] = {}
+    number = [numbers.setdefault(each, len(numbers)) for each in contents]
+    distinct = np.unique(number, return_index=True)[1].tolist()
     sequence = np.repeat(np.arange(len(scenes)), np.diff(inputs.bounds))
     rows = np.flatnonzero(np.isin(sequence, distinct))
     choices = _choices(config, scenes, 0, len(KINDS) * _DRAWS).reshape(-1, len(KINDS), _DRAWS)
     casts = [inputs.people[i * inputs.most : i * inputs.most + inputs.present[i]] for i in distinct]
     names, identity = list(library.themes), config.captions.identity * CHOICES
     themes = [names[theme] for theme in scenes.theme[distinct].tolist()]
-    columns = []
-    for number, kind in enumerate(KINDS):
-        own = choices[sequence, number, FIRST_SEGMENT + inputs.planned % _SEGMENT_NUMBERS]
+    written = []
+    for k, kind in enumerate(KINDS):
+        own = choices[sequence, k, FIRST_SEGMENT + inputs.planned % _SEGMENT_NUMBERS]
         wording = word_segments(grammar, kind, inputs, rows, own, identity)
-        chosen = choices[distinct, number, :FIRST_SEGMENT].tolist()
-        columns.append([_caption(wording, *each) for each in zip(casts, themes, chosen, strict=True)])
-    written = dict(zip(firsts, map(list, zip(*columns, strict=True)), strict=True))
-    return [written[each] for each in contents]
+        chosen = choices[distinct, k, :FIRST_SEGMENT].tolist()
+        written += [_caption(wording, *each) for each in zip(casts, themes, chosen, strict=True)]
+    texts, statements = zip(*written, strict=True) if written else ((), ())
+    kinds = np.arange(len(KINDS))
+    columns = {
+        "text": pa.array(texts, pa.string()),
+        "kind": pa.array(KINDS).take(pa.array(np.repeat(kinds, len(distinct)))),
+        "statements": statement_lists(statements),
+    }
+    order = np.asarray(number, np.int64)[:, None] + kinds * len(distinct)
+    offsets = np.arange(0, order.size + 1, len(KINDS), dtype=np.int32)
+    return pa.ListArray.from_arrays(offsets, struct_array(columns).take(pa.array(order.ravel())))
 
 
 def _choices(config: Config, scenes: Scenes, first: int, count: int) -> Array:
@@ -111,23 +124,30 @@ def _choices(config: Config, scenes: Scenes, first: int, count: int) -> Array:
     return np.asarray(np.floor(draws * CHOICES), np.int64)
 
 
-def _caption(wording: Wording, actors: list[Actor], theme: str, choice: list[int]) -> Caption:
-    text, statements = (_caption_of_one if len(actors) == 1 else _caption_of_several)(wording, actors, theme, choice)
-    return {"text": text, "kind": wording.kind, "statements": statements}
+def _caption(wording: Wording, actors: list[Actor], theme: str, choice: list[int]) -> CaptionText:
+    return (_caption_of_one if len(actors) == 1 else _caption_of_several)(wording, actors, theme, choice)
 
 
-def label_segments(rows: list[list[list[Row]]], scenes: Scenes, library: Library, config: Config, segments: Segments) -> None:
-    """Add to each segment its own caption, as `text` and `statements`.
+def describe_segments(
+    scenes: Scenes, library: Library, config: Config, segments: Segments, moving: Array | None = None
+) -> pa.ListArray:
+    """Describe the visible segments of each actor, each with its own caption.
 
     Parameters
     ----------
-    rows : list, for each sequence, of lists, for each actor, of dicts
-        As :func:`posegen.captions.segments.segment_rows` lists them; they are changed.
     scenes : Scenes
     library : Library
     config : Config
     segments : Segments
-        The same segments.
+        Of these scenes.
+    moving : int [segments], optional
+        As for :func:`posegen.captions.segments.segment_columns`.
+
+    Returns
+    -------
+    pyarrow.ListArray [sequences * actors]
+        Lists of structs: the columns of :func:`posegen.captions.segments.segment_columns`, `text` and `statements`. A layered
+        segment follows the one that it overlays. The list of an absent actor is empty.
     """
     grammar, most = grammar_of(library), scenes.action.shape[1]
     owner = segments.owner
@@ -136,11 +156,17 @@ def label_segments(rows: list[list[list[Row]]], scenes: Scenes, library: Library
     ]
     clauses = grammar.clauses(segment_facts(segments, library), "all", choices)
     frames, keys = (choices % len(grammar.labels)).tolist(), segment_keys(segments, owner, most).tolist()
-    flat = [segment for cast in rows for actor in cast for segment in actor]
     label = grammar.label
-    for segment, clause, frame, key in zip(flat, clauses, frames, keys, strict=True):
-        segment["text"] = clause.labels.get(frame) or label(clause, frame)
-        segment["statements"] = clause.made.get(key) or clause.statements(key)
+    texts = [clause.labels.get(frame) or label(clause, frame) for clause, frame in zip(clauses, frames, strict=True)]
+    statements = [clause.made.get(key) or clause.statements(key) for clause, key in zip(clauses, keys, strict=True)]
+    columns = segment_columns(library, segments, moving)
+    columns |= {"text": pa.array(texts, pa.string()), "statements": statement_lists(statements)}
+    return pa.ListArray.from_arrays(segments.bounds.astype(np.int32), struct_array(columns))
+
+
+def struct_array(columns: Mapping[str, pa.Array]) -> pa.StructArray:
+    """Return columns of equal length as an array of structs."""
+    return pa.StructArray.from_arrays(list(columns.values()), list(columns))
 
 
 def _caption_of_one(wording: Wording, actors: list[Actor], theme: str, choice: list[int]) -> CaptionText:

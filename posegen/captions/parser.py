@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from posegen.captions.grammar import joint_verbs, pair_name, verb_forms
 from posegen.captions.segments import Statement, make_statement
+from posegen.errors import UsageError
 from posegen.library.load import Library
 from posegen.wording import nearest, printable, shown
 
@@ -27,7 +28,9 @@ _MOST_COUNTED = 99
 _Phrases = Iterator[tuple[str, "Meaning"]]
 
 _SENTENCE_ENDS = frozenset(".;!?")
-_MOST_SUGGESTED = 8
+_MOST_SUGGESTED, _MOST_EXPLAINED = 8, 20
+LONGEST_TEXT = 10_000
+"""Characters of a text that a command reads."""
 
 
 class ParsedCaption(NamedTuple):
@@ -49,6 +52,12 @@ class ParsedCaption(NamedTuple):
     unknown: list[str]
     misplaced: dict[str, str]
     place: str
+
+
+def require_readable(text: str) -> None:
+    """Raise UsageError if a text given to a command is longer than :data:`LONGEST_TEXT`."""
+    if len(text) > LONGEST_TEXT:
+        raise UsageError(f"the text has {len(text):,} characters; at most {LONGEST_TEXT:,} are read: shorten it")
 
 
 def parse_caption(text: str, library: Library) -> ParsedCaption:
@@ -103,6 +112,9 @@ class _Parser:
         # For each actor: actions of its segments, and the last segment that is not a simultaneous one.
         self.actions: dict[int, list[str]] = {}
         self.current: dict[int, int] = {}
+        # The last segment of each action of an actor before its latest segment, and what was stated of each segment.
+        self.earlier: dict[tuple[int, str], int] = {}
+        self.claims: dict[tuple[int, int], list[tuple[str, str]]] = {}
 
     def parse(self) -> ParsedCaption:
         """Parse the whole text."""
@@ -212,6 +224,8 @@ class _Parser:
     def _begin_segment(self, action: str, claims: tuple[tuple[str, str], ...]) -> None:
         actions = self.actions.setdefault(self.actor, [])
         number, before = len(actions), self.current.get(self.actor)
+        if actions:
+            self.earlier[self.actor, actions[-1]] = number - 1
         actions.append(action)
         for kind, value in claims:
             self._state(kind, number, value)
@@ -229,6 +243,7 @@ class _Parser:
         action = self.actions[self.actor][segment]
         if kind == "partner":
             value = str(1 - self.actor)  # only the first two actors interact
+        self.claims.setdefault((self.actor, segment), []).append((kind, value))
         self.statements.append(make_statement(self.actor, kind, segment, action, value))
 
     def _assign_details(self) -> None:
@@ -261,22 +276,16 @@ class _Parser:
         number = self.current.get(self.actor)
         if number is None:
             return False
-        claims = [
-            (str(statement["kind"]), str(statement["value"]))
-            for statement in self.statements
-            if (statement["actor"], statement["segment"]) == (self.actor, number)
-            and statement["kind"] not in ("order", "style")
-        ]
+        claims = [claim for claim in self.claims[self.actor, number] if claim[0] not in ("order", "style")]
         self._begin_segment(self.actions[self.actor][number], tuple(claims))
         return True
 
     def _state_during(self, host: str) -> bool:
         """State that the latest segment happens during an earlier one, such as sitting."""
-        actions = self.actions.get(self.actor, [])
-        hosts = [number for number, action in enumerate(actions[:-1]) if action == host]
-        if hosts:
-            self._state("order", len(actions) - 1, f"during {hosts[-1]}")
-        return bool(hosts)
+        number = self.earlier.get((self.actor, host))
+        if number is not None:
+            self._state("order", len(self.actions[self.actor]) - 1, f"during {number}")
+        return number is not None
 
     def _people(self) -> list[Statement]:
         """Return the statements about the people."""
@@ -310,11 +319,11 @@ def explain_unknown(parsed: ParsedCaption, library: Library) -> list[str]:
     Returns
     -------
     list of str
-        A line for each part.
+        A line for each of the first parts, and one with the number of the others.
     """
     vocabulary = _vocabulary(library)
     lines = []
-    for text in parsed.unknown:
+    for text in parsed.unknown[:_MOST_EXPLAINED]:
         unknown = unknown_words(text, library)
         found = list(dict.fromkeys(near for word in unknown[:_MOST_SUGGESTED] if (near := nearest(word, vocabulary))))
         if text in parsed.misplaced:
@@ -325,7 +334,8 @@ def explain_unknown(parsed: ParsedCaption, library: Library) -> list[str]:
             similar = f"the nearest known words: {', '.join(found)}" if found else "no known word is similar"
             reason = f"; {_unknown_text(unknown)}; {similar}"
         lines.append(f"not understood: {shown(text)}{reason}")
-    return lines
+    more = len(parsed.unknown) - len(lines)
+    return [*lines, f"not understood: {more:,} more parts"] if more else lines
 
 
 def unknown_words(text: str, library: Library) -> list[str]:
@@ -341,6 +351,7 @@ def unknown_words(text: str, library: Library) -> list[str]:
     return list(dict.fromkeys(word for word in split_words(text) if word[0].isalpha() and word not in vocabulary))
 
 
+@lru_cache(maxsize=8)
 def _vocabulary(library: Library) -> frozenset[str]:
     return frozenset(word for phrase in lexicon_of(library).phrases for word in phrase if word[0].isalpha())
 

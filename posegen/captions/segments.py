@@ -8,11 +8,14 @@ joints show what a segment states is checked in :mod:`posegen.checks.segments`. 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from posegen.arrays import Array
 from posegen.bodies import hip_height
@@ -38,6 +41,10 @@ MOST_SEGMENTS = 1 << 12
 
 Statement = dict[str, int | str]
 """A claim: actor, kind, segment, action and value; see :mod:`posegen.captions.captions`."""
+STATEMENT = pa.struct(
+    {"actor": pa.int32(), "kind": pa.string(), "segment": pa.int32(), "action": pa.string(), "value": pa.string()}
+)
+"""Arrow type of a statement."""
 
 
 @dataclass(frozen=True)
@@ -181,47 +188,39 @@ def join_paths(scenes: Scenes) -> Scenes:
     return replace(joined, **{name: values.astype(getattr(joined, name).dtype) for name, values in unused.items()})
 
 
-def segment_rows(scenes: Scenes, library: Library, segments: Segments) -> list[list[list[dict[str, Any]]]]:
-    """List the visible segments of each sequence and actor, as the rows of a dataset hold them.
+def segment_columns(library: Library, segments: Segments, moving: Array | None = None) -> dict[str, pa.Array]:
+    """Return columns of segments, as the table of sequences has them.
 
     Parameters
     ----------
-    scenes : Scenes
     library : Library
     segments : Segments
-        Of these scenes.
+    moving : int [segments], optional
+        Side of the parts that move; the side of the segment unless given.
 
     Returns
     -------
-    list, for each sequence, of lists, for each actor, of dicts
-        With action, parts, start and end frame (not included), side (empty for none), speed in m/s, turn in degrees (visible
-        part, left positive) and completed repetitions. A layered segment follows the one that it overlays.
+    dict of str to pyarrow.Array [segments]
+        Action, parts, start and end frame (not included), side (empty for none), speed in m/s, turn in degrees (visible part,
+        left positive) and completed repetitions.
     """
-    names, parts = library.actions, _parts(library)
-    shown = (segments.action, segments.side, segments.start, segments.end, segments.speed, segments.turn, segments.repetitions)
-    rows = [
-        {
-            "action": names[action],
-            "parts": parts[action][side],
-            "start": start,
-            "end": end,
-            "side": SIDES[side],
-            "speed": speed,
-            "turn": turn,
-            "repetitions": repetitions,
-        }
-        for action, side, start, end, speed, turn, repetitions in zip(*(column.tolist() for column in shown), strict=True)
-    ]
-    most, bounds = scenes.action.shape[1], segments.bounds.tolist()
-    return [
-        [rows[bounds[i * most + a] : bounds[i * most + a + 1]] for a in range(actors)]
-        for i, actors in enumerate(scenes.actors.tolist())
-    ]
+    side = segments.side if moving is None else moving
+    return {
+        "action": pa.array(library.actions).take(pa.array(segments.action)),
+        "parts": _parts(library).take(pa.array(segments.action * len(SIDES) + side)),
+        "start": pa.array(segments.start.astype(np.int32)),
+        "end": pa.array(segments.end.astype(np.int32)),
+        "side": pa.array(SIDES).take(pa.array(segments.side)),
+        "speed": pa.array(segments.speed),
+        "turn": pa.array(segments.turn),
+        "repetitions": pa.array(segments.repetitions.astype(np.int32)),
+    }
 
 
 @lru_cache(maxsize=8)
-def _parts(library: Library) -> list[list[list[str]]]:
-    return [[list(parts_of(library.action(name), side)) for side in (LEFT, RIGHT, BOTH)] for name in library.actions]
+def _parts(library: Library) -> pa.ListArray:
+    """Return the parts that move in each action on each of :data:`SIDES`."""
+    return pa.array([parts_of(library.action(name), side) for name in library.actions for side in (LEFT, RIGHT, BOTH)])
 
 
 def _completed(actions: Repertoire, scenes: Scenes, seconds: Array) -> tuple[Array, Array]:
@@ -385,3 +384,11 @@ def order_statement(actor: int, segment: int, action: str, relation: str, other:
 def make_statement(actor: int, kind: str, segment: int, action: str, value: str) -> Statement:
     """Return a statement. Equal statements share one object, which must not be changed: a dataset has millions of them."""
     return {"actor": actor, "kind": kind, "segment": segment, "action": action, "value": value}
+
+
+def statement_lists(lists: Sequence[Sequence[Statement]]) -> pa.ListArray:
+    """Return lists of statements as an Arrow array."""
+    flat = [statement for own in lists for statement in own]
+    columns = [pa.array([*map(itemgetter(field.name), flat)], field.type) for field in STATEMENT]
+    offsets = np.cumsum([0, *map(len, lists)], dtype=np.int32)
+    return pa.ListArray.from_arrays(offsets, pa.StructArray.from_arrays(columns, fields=list(STATEMENT)))

@@ -19,7 +19,6 @@ from posegen.checks.statements import BOUNDS, KINDS, false_statements, has_path,
 from posegen.constants import DIRECTIONS, PATHS, SHAPES, SPEEDS
 from posegen.library.load import Library
 from posegen.planning.quotas import Allotment
-from posegen.planning.repertoire import parts_of
 from posegen.scene import BOTH, LEFT, NOTHING, RIGHT
 from posegen.skeleton import mirror_name, mirror_order
 
@@ -185,12 +184,15 @@ def _dropped_statements(checked: CheckedSegments, index: Array, library: Library
     return dropped
 
 
-def restore_parts(segments: list[list[Row]], dropped: list[Row], library: Library) -> None:
-    """Restore the moving body parts of one sequence's segments whose side was dropped, as the labels of frames have them."""
-    for row in dropped:
-        if row["kind"] == "side":
-            parts = parts_of(library.action(row["action"]), SIDES.index(row["value"]))
-            segments[row["actor"]][row["segment"]]["parts"] = list(parts)
+def moving_sides(checked: CheckedSegments) -> Array:
+    """Return the side of each segment, int [segments], also where it was dropped: the labels of frames have it."""
+    sides = checked.segments.side.copy()
+    for sequence, statements in enumerate(checked.dropped):
+        for row in statements:
+            if row["kind"] == "side":
+                first = checked.segments.bounds[sequence * checked.actors + row["actor"]]
+                sides[first + row["segment"]] = SIDES.index(row["value"])
+    return sides
 
 
 def unmet_quotas(asked: Allotment, checked: CheckedSegments, joints: Array, library: Library, fps: int) -> Array:

@@ -121,7 +121,7 @@ def shown_speeds(action: Array, evidence: Evidence, library: Library, share: flo
 
 
 def _action_shows(action: Array, begun: Array, evidence: Evidence, library: Library) -> Array:
-    """Return whether anything of the action shows, or nothing is known that would.
+    """Return True if the joints show the action, or no signal for it exists.
 
     Of an action that has only begun, no side and no repetition shows yet; a gait or a turn must move.
     """

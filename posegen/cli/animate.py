@@ -23,7 +23,7 @@ from posegen.constants import MAX_SEED
 @click.option("--whole", is_flag=True, help="Do not split a text that describes several actions one after another.")
 @click.option("--seconds", type=float, metavar="T", help="Duration of the motion of each text.  [default: that of a clip]")
 @click.option("--guidance", type=Number(0, 20), metavar="G", help="Classifier-free guidance scale (1 = off).  [default: 4]")
-@click.option("--encoder", metavar="NAME|PATH", help="Text encoder of the training, if its name does not suffice to find it.")
+@click.option("--encoder", metavar="NAME|PATH", help="Path of the text encoder used in training, if its name finds none.")
 def animate(
     run: Path,
     texts: tuple[str, ...],
@@ -43,7 +43,7 @@ def animate(
     """
     import numpy as np
 
-    from posegen.captions.parser import unknown_words
+    from posegen.captions.parser import require_readable, unknown_words
     from posegen.library.load import load_library
     from posegen.pipeline.stages import draw_animation
     from posegen.skeleton import CONTACTS
@@ -51,6 +51,8 @@ def animate(
     from posegen.training.animation.animate import animate as make
     from posegen.training.trained_models import load_model
 
+    for text in texts:
+        require_readable(text)
     trained = load_model(run, "generates_motion")
     unknown = unknown_words(" ".join(texts), load_library())
     if unknown:

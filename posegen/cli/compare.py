@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -28,4 +27,4 @@ def compare(run: Path, one: Path, other: Path, far: float, output: Output) -> No
 
     first, second = (named_clips(path, output.note, output.note) for path in (one, other))
     decision = compare_clips(run, first, second, far)
-    output.result(asdict(decision), decision.text())
+    output.result(decision, decision.text())

@@ -20,7 +20,7 @@ from posegen.errors import UsageError
 )
 @click.argument("text", metavar="TEXT")
 @motion_file_option
-@click.option("--seed", type=click.IntRange(0, MAX_SEED), metavar="S", default=0, help="Seed of what the text leaves open.")
+@click.option("--seed", type=click.IntRange(0, MAX_SEED), metavar="S", default=0, help="Seed of details that the text omits.")
 @click.option(
     "--seconds",
     type=Number(0, 400, min_open=True),
@@ -30,10 +30,11 @@ from posegen.errors import UsageError
 @click.option("--strict", is_flag=True, help="Fail if any word is not understood.")
 def compose(text: str, out: Path, seed: int, seconds: float | None, strict: bool, output: Output) -> None:
     """Generate the motion described by TEXT, which uses the words of captions, and report words that were not understood."""
-    from posegen.captions.parser import explain_unknown, parse_caption
+    from posegen.captions.parser import explain_unknown, parse_caption, require_readable
     from posegen.library.load import load_library
     from posegen.skeleton import CONTACTS, PARTS
 
+    require_readable(text)
     if strict:
         unclear = explain_unknown(parse_caption(text, load_library()), load_library())
         if unclear:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import DATASET, Output, choose_part, command, part_option, workers_option
+from posegen.cli.options import DATASET, Output, choose_part, command, part_option, quoted, workers_option
+from posegen.dataset.storage.address import AnyPath
 from posegen.plugins import FIELDS
-
-if TYPE_CHECKING:
-    from posegen.dataset.bucket import AnyPath
 
 
 @command("posegen derive data/default-0 --add velocity", "posegen derive data/default-0")
@@ -43,5 +38,5 @@ def derive(dataset: AnyPath, names: Sequence[str], workers: int | None, part: st
         work = f"{fields} of {result.samples:,} samples ({made}) in {human_time(result.seconds)}"
         text = f"Derived {work}{of_part}: {', '.join(result.arrays)}."
     if result.part:
-        text += f"\nNext, once all parts are derived:\n  posegen finish {shlex.quote(str(dataset))}"
-    output.summary(asdict(result), text)
+        text += f"\nNext, once all parts are derived:\n  posegen finish {quoted(dataset)}"
+    output.summary(result, text)

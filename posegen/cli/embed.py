@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -10,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from posegen.cli.options import DATASET, WHOLE, Output, choose_part, command, file_option, part_option
+from posegen.cli.options import DATASET, WHOLE, Output, choose_part, command, file_option, part_option, quoted
+from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.errors import UsageError
 
 if TYPE_CHECKING:
-    from posegen.dataset.bucket import AnyPath
     from posegen.embedding.stage import EmbeddingResult
 
 
@@ -64,56 +63,44 @@ def embed(
     in each line. The table that is written has the same columns and the vectors, which `posegen train --label` and
     `posegen search` read.
     """
+    from posegen.embedding.models import DEFAULT
     from posegen.embedding.own_texts import ENDINGS
 
-    if isinstance(source, Path) and source.suffix.lower() in ENDINGS:
+    options |= {"encoder": encoder or DEFAULT, "cached": not no_cache}
+    local = storage_of(source).local
+    if local and local.suffix.lower() in ENDINGS:
         given = [name for name in ("name", "tokens", "float16", "shard", "part") if options[name]]
         given += [name for name, is_given in (("pairs", pairs), ("report", report)) if is_given]
         if given:
             raise UsageError(f"--{given[0]} is for datasets, not for a table of texts. Remove it")
-        kept = {name: options[name] for name in ("workers", "precision", "max_tokens")}
-        _embed_own(source, out, encoder, tuple(columns), not no_cache, kept, output)
+        kept = {name: options[name] for name in ("encoder", "cached", "workers", "precision", "max_tokens")}
+        _embed_own(local, out or local.with_suffix(".embedded.parquet"), kept | {"columns": tuple(columns)}, output)
         return
     if out is not None or columns:
         raise UsageError(f"{source}: -o and --column are for tables of texts ({', '.join(ENDINGS)}). Remove them")
     options["part"] = choose_part(options["part"], output)
     if options["part"] and (pairs or report):
         raise UsageError("--pairs and --report need all parts. Run the command again with --part all once all are embedded")
-    _embed_dataset(source, encoder, no_cache, pairs, report, options, output)
+    _embed_dataset(source, pairs, report, options, output)
 
 
-def _embed_own(
-    source: Path,
-    out: Path | None,
-    encoder: str | None,
-    columns: tuple[str, ...],
-    cached: bool,
-    options: dict[str, Any],
-    output: Output,
-) -> None:
-    from posegen.embedding.models import DEFAULT
+def _embed_own(source: Path, path: Path, options: dict[str, Any], output: Output) -> None:
     from posegen.embedding.own_texts import embed_texts
 
-    path = source.with_suffix(".embedded.parquet") if out is None else out
-    result = embed_texts(
-        source, path, encoder or DEFAULT, columns=columns, cached=cached, progress=output.progress(), **options
-    )
+    result = embed_texts(source, path, progress=output.progress(), **options)
     known = result.distinct - result.embedded
     lines = [
         f"Embedded {result.embedded:,} texts{f', {known:,} from the cache' if known else ''}, in {path}: {result.rows:,} rows, "
         f"columns {', '.join(result.columns)}, {result.dimension} dimensions.",
         f"Encoder: {result.encoder}, {result.precision}.",
         "Next:",
-        f'  posegen search {shlex.quote(str(path))} "a person waves"',
-        f"  posegen train {shlex.quote(str(path))} --task text --label COLUMN",
+        f'  posegen search {quoted(path)} "a person waves"',
+        f"  posegen train {quoted(path)} --task text --label COLUMN",
     ]
-    output.summary(asdict(result), "\n".join(lines))
+    output.summary(result, "\n".join(lines))
 
 
-def _embed_dataset(
-    dataset: AnyPath, encoder: str | None, no_cache: bool, pairs: bool, report: bool, options: dict[str, Any], output: Output
-) -> None:
-    from posegen.embedding.models import DEFAULT
+def _embed_dataset(dataset: AnyPath, pairs: bool, report: bool, options: dict[str, Any], output: Output) -> None:
     from posegen.embedding.search import prepare_search
     from posegen.embedding.stage import embed as embedded
 
@@ -121,11 +108,11 @@ def _embed_dataset(
     lines: list[str] = []
     try:
         with output.resumable(dataset):
-            result = embedded(dataset, encoder or DEFAULT, cached=not no_cache, progress=progress, **options)
+            result = embedded(dataset, progress=progress, **options)
             document = asdict(result) | {"nothing_to_do": result.nothing_to_do}
             if not result.part:
                 progress.wait("prepare the search")
-                prepare_search(dataset, result.path.name, progress.log, cached=not no_cache)
+                prepare_search(dataset, result.path.name, progress.log, cached=options["cached"])
             if pairs:
                 from posegen.embedding.pairs import mine_pairs
 
@@ -153,12 +140,13 @@ def _summary(dataset: AnyPath, result: EmbeddingResult) -> str:
         first = f"Nothing to do: {part}{result.path} is complete."
     else:
         known = f", {result.known:,} from the cache" if result.known else ""
-        rate = f" ({result.texts_per_second:,.0f} a second)" if result.embedded else ""
-        first = f"Embedded {result.embedded:,} texts in {result.seconds:.1f} s{rate}{known}, in {result.path}."
+        # The rate is that of the computation alone, which the setup precedes.
+        took = f", computed in {result.embedded / result.texts_per_second:.1f} s" if result.embedded else ""
+        first = f"Embedded {result.embedded:,} texts in {result.seconds:.1f} s{took}{known}, in {result.path}."
     precision = result.precision
     if result.agreement is not None:
         precision += f", minimum cosine to float32 {result.agreement:.3f}"
-    following = f'posegen search {shlex.quote(str(dataset))} "a person waves"'
+    following = f'posegen search {quoted(dataset)} "a person waves"'
     if result.part:
         following = "posegen embed, with the other options as before and --part all, once all parts are embedded"
     return "\n".join(

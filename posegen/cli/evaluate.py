@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from posegen.cli.options import DATASET, PATH, WHOLE, Number, Output, command
+from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.errors import UsageError
-
-if TYPE_CHECKING:
-    from posegen.dataset.bucket import AnyPath
 
 _REFUSED_SHOWN = 20
 
@@ -50,8 +47,8 @@ def evaluate(
 
     The verdict is printed first: each main measure with its target. --all and --json print all measures.
 
-    PATH is a dataset, or a file or folder of clips in a format that `posegen import` reads or `posegen export` writes. Clips
-    are measured by their joints alone; those that cannot be read are listed.
+    PATH is a dataset, or a file or folder of clips in a format that `posegen import` reads, or that `posegen export` writes,
+    except pyskl, ctrgcn and coco. Clips are measured by their joints alone; those that cannot be read are listed.
 
     In a dataset, the statements of captions (sides, counts, directions, speeds, order) are checked against the joints. The
     diversity of captions and scenes is reported with the published values of HumanML3D.
@@ -69,42 +66,23 @@ def evaluate(
     if model is not None:
         if run is None or reference or figure:
             raise UsageError("--animated requires --encoder RUN, a retrieval model, and excludes --reference and --figure")
-        _evaluate_model(model, dataset, run, samples, output)
+        from posegen.training.animation.measures import measure_animation
+
+        measures = measure_animation(model, dataset, run, samples, output.note)
+        output.result({"path": dataset, "run": model, "encoder": run} | asdict(measures), measures.text(model))
         return
     from posegen.mocap.sources import holds_clips, require_existing
 
-    if isinstance(dataset, Path):
-        require_existing(dataset)
-    if isinstance(dataset, Path) and holds_clips(dataset):
+    local = storage_of(dataset).local
+    if local:
+        require_existing(local)
+    if local and holds_clips(local):
         if run is not None or figure is not None:
             raise UsageError(f"--encoder and --figure need a dataset, and {dataset} holds clips; leave them out")
-        _evaluate_clips(dataset, reference, samples, fps, names, output, everything=everything)
+        _evaluate_clips(local, reference, samples, fps, names, output, everything=everything)
         return
     if fps is not None or names is not None:
         raise UsageError("--fps and --names belong to clips, not to a dataset; leave them out")
-    _evaluate_dataset(dataset, reference, run, samples, workers, figure, output, everything=everything)
-
-
-def _evaluate_model(model: Path, dataset: AnyPath, judge: Path, samples: int | None, output: Output) -> None:
-    """Measure the motion that a model generates, and print the result."""
-    from posegen.training.animation.measures import measure_animation
-
-    measures = measure_animation(model, dataset, judge, samples, output.note)
-    output.result({"path": dataset, "run": model, "encoder": judge} | asdict(measures), measures.text(model))
-
-
-def _evaluate_dataset(
-    path: AnyPath,
-    reference: AnyPath | None,
-    encoder: Path | None,
-    samples: int | None,
-    workers: int | None,
-    figure: Path | None,
-    output: Output,
-    *,
-    everything: bool,
-) -> None:
-    """Measure a dataset, draw the figure, and print the result."""
     from posegen.dataset.read import open_dataset
     from posegen.evaluation.captions import HUMANML3D
     from posegen.evaluation.chart import draw_chart
@@ -118,25 +96,25 @@ def _evaluate_dataset(
         from posegen.viewing.render import check_path
 
         check_path(figure, (".png",))
-    mocap = open_reference(reference, float(open_dataset(path).header.fps), output.note) if reference else None
-    found = measured(path, mocap, samples, output.progress(), workers)
+    mocap = open_reference(reference, float(open_dataset(dataset).header.fps), output.note) if reference else None
+    found = measured(dataset, mocap, samples, output.progress(), workers)
     by_encoder = None
-    if encoder is not None:
+    if run is not None:
         from posegen.training.encoder_measures import measure_by_encoder
 
-        by_encoder = measure_by_encoder(encoder, path, reference, samples, output.progress())
+        by_encoder = measure_by_encoder(run, dataset, reference, samples, output.progress())
     if figure is not None:
         draw_chart(found, figure)
     document = asdict(found) | {
         "walks": [asdict(w) | {"ratio_error": w.ratio_error, "stance_error": w.stance_error} for w in found.walks],
         "meanings": MEASURES,
         "published": HUMANML3D,
-        "path": path,
+        "path": dataset,
         "reference_path": reference,
         "encoder": by_encoder and by_encoder.document(),
         "verdict": judge(found),
     }
-    head = f"{path}: {found.samples:,} samples, {found.clips:,} clips"
+    head = f"{dataset}: {found.samples:,} samples, {found.clips:,} clips"
     text = describe_evaluation(found, head, by_encoder.text() if by_encoder else "", everything=everything)
     output.result(document, text)
 

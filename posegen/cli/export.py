@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
-from posegen.cli.options import DATASET, Output, choose_part, command, part_option, workers_option
+from posegen.cli.options import DATASET, Output, choose_part, command, part_option, selection_options, workers_option
+from posegen.dataset.storage.address import AnyPath
 from posegen.plugins import EXPORTS
-
-if TYPE_CHECKING:
-    from posegen.dataset.bucket import AnyPath
-
-_SPLITS = ("training", "validation", "test")
 
 
 @command(
@@ -24,13 +18,7 @@ _SPLITS = ("training", "validation", "test")
 @click.argument("dataset", type=DATASET)
 @click.option("--to", "form", required=True, metavar="FORMAT", help=f"Format: {', '.join(EXPORTS.built_in)}.")
 @click.option("-o", "--out", type=DATASET, metavar="DIR", required=True, help="Folder to write, or s3://BUCKET/PATH.")
-@click.option(
-    "--split", "splits", type=click.Choice(_SPLITS), multiple=True, help="Split to export; may be repeated.  [default: all]"
-)
-@click.option(
-    "--variant", "variants", metavar="VARIANT", multiple=True, help="Variant to export; may be repeated.  [default: all]"
-)
-@click.option("--filter", "where", metavar="SQL", help="Condition on the columns of the table of sequences.  [default: all]")
+@selection_options("export")
 @click.option(
     "--fps",
     type=click.Choice(["20", "25", "30", "60", "120"]),
@@ -42,13 +30,10 @@ def export(
     dataset: AnyPath,
     form: str,
     out: AnyPath,
-    splits: Sequence[str],
-    variants: Sequence[str],
-    where: str | None,
     fps: str | None,
-    workers: int | None,
     part: str | None,
     output: Output,
+    **options: Any,
 ) -> None:
     """Export sequences of DATASET in the format of another program.
 
@@ -62,13 +47,10 @@ def export(
             dataset,
             form,
             out,
-            splits=splits or _SPLITS,
-            variants=variants,
-            where=where or "",
             fps=None if fps is None else int(fps),
-            workers=workers,
             part=choose_part(part, output),
             progress=output.progress(),
+            **options,
         )
     for reason, count in result.left_out.items():
         output.note(f"{count:,} sequences are left out: {reason}")
@@ -79,4 +61,4 @@ def export(
         text = f"Exported {result.clips:,} clips{part_text} to {result.path} in {human_time(result.seconds)}."
     if result.part:
         text += "\nNext, once all parts are exported: the same command with --part all, which writes the files about all clips."
-    output.summary(asdict(result), text)
+    output.summary(result, text)

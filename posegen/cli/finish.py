@@ -11,7 +11,7 @@ import click
 from posegen.cli.options import DATASET, Output, command
 
 if TYPE_CHECKING:
-    from posegen.dataset.bucket import AnyPath
+    from posegen.dataset.storage.address import AnyPath
 
 INCOMPLETE = 1
 _GAPS_SHOWN = 10
@@ -39,6 +39,8 @@ def finish(dataset: AnyPath, output: Output) -> int:
         lines.append(
             f"Run again: posegen generate --part {parts}{more}, with the other options as before, or --part all for all "
             "of them; then this command."
+            if result.of_parts > 1
+            else "Run the same `posegen generate` command again: it makes and publishes them."
         )
     else:
         lines += ["Nothing is missing. Next:", f"  posegen verify {shlex.quote(str(dataset))}"]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
@@ -18,10 +16,9 @@ from posegen.cli.options import (
     dataset_options,
     folder_option,
     part_option,
+    quoted,
 )
-
-if TYPE_CHECKING:
-    from posegen.dataset.bucket import AnyPath
+from posegen.dataset.storage.address import AnyPath
 
 
 @command("posegen generate --samples 10000 --workers 8", "posegen generate --config smoke --out data/first")
@@ -31,9 +28,10 @@ if TYPE_CHECKING:
 @part_option("Make")
 @click.option(
     "--backend",
-    type=click.Choice(["processes", "dask"]),
-    default="processes",
-    help="What makes shards: processes, or a Dask cluster.",
+    metavar="loky|dask",
+    default="loky",
+    show_default=True,
+    help="Backend of joblib: processes of this machine, or a Dask cluster.",
 )
 @click.option("--scheduler", metavar="ADDRESS", help="Address of a Dask scheduler.  [default: one on this machine]")
 @click.option(
@@ -47,11 +45,11 @@ def generate(
     out: AnyPath | None,
     overrides: Sequence[str],
     part: str | None,
-    backend: str,
-    scheduler: str | None,
-    shard_timeout: float | None,
+    samples: int | None,
+    workers: int | None,
+    seed: int | None,
     output: Output,
-    **values: int | None,
+    **options: Any,
 ) -> None:
     """Generate a dataset of labelled human motion.
 
@@ -66,18 +64,10 @@ def generate(
     from posegen.generation.run import generate as make
     from posegen.quantities import human_bytes, human_time
 
-    loaded = load_config(config, overrides, **values)
+    loaded = load_config(config, overrides, samples=samples, workers=workers, seed=seed)
     path = default_path(loaded) if out is None else out
     with output.resumable(path):
-        result = make(
-            loaded,
-            out=path,
-            part=choose_part(part, output),
-            backend=backend,
-            scheduler=scheduler,
-            progress=output.progress(),
-            shard_timeout=shard_timeout,
-        )
+        result = make(loaded, out=path, part=choose_part(part, output), progress=output.progress(), **options)
     part_text = f"part {result.part} of " if result.part else ""
     if result.nothing_to_do:
         lines = [f"Nothing to do: {part_text}{result.path} is complete."]
@@ -86,11 +76,11 @@ def generate(
         made = f"{result.sequences_made:,} sequences in {f'{seconds:.1f}s' if seconds < 10 else human_time(seconds)}"
         lines = [f"Generated {made}, {rate:,.0f} per second, in {part_text}{result.path}."]
         if result.startup_seconds >= 1:
-            lines.append(f"The start before that took {human_time(result.startup_seconds)}.")
-    shown = shlex.quote(str(result.path))
+            lines.append(f"Start-up took {human_time(result.startup_seconds)}.")
+    shown = quoted(result.path)
     if result.part:
         lines += ["Next, once all parts are made:", f"  posegen finish {shown}"]
-        output.summary(asdict(result), "\n".join(lines))
+        output.summary(result, "\n".join(lines))
         return
     if result.incomplete_layers:
         lines.append(f"Incomplete fields: {', '.join(result.incomplete_layers)}. Run: posegen derive {shown}")
@@ -100,4 +90,4 @@ def generate(
         f"  posegen info {shown}",
         f"  posegen show {shown} --sample 0 -o sample.gif",
     ]
-    output.summary(asdict(result), "\n".join(lines))
+    output.summary(result, "\n".join(lines))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -22,32 +23,14 @@ from posegen.cli.options import PATH, Number, Output, command
 @click.option("--fps", type=Number(1, 1000), metavar="N", help="Frames per second.  [default: those of the file; .npy 20]")
 @click.option("--licence", default="unknown", metavar="TEXT", help="Licence of the clips, such as CC-BY-4.0.")
 @click.option("--source", default="unknown", metavar="TEXT", help="Origin of the clips.")
-def import_(
-    paths: tuple[Path, ...],
-    out: Path,
-    labels: Path | None,
-    names: Path | None,
-    fps: float | None,
-    licence: str,
-    source: str,
-    output: Output,
-) -> None:
+def import_(paths: tuple[Path, ...], out: Path, output: Output, **options: Any) -> None:
     """Import clips of mocap at PATHS as actions of a library.
 
     Reads BVH, AMASS and SMPL npz, joints in npz and npy, and C3D. `posegen docs own-clips` leads from clips to a dataset.
     """
     from posegen.mocap.library import import_clips, theme_name
 
-    result = import_clips(
-        paths,
-        out,
-        labels=labels,
-        names=names,
-        fps=fps,
-        licence=licence,
-        source=source,
-        progress=output.progress(),
-    )
+    result = import_clips(paths, out, progress=output.progress(), **options)
     for clip in result.sources:
         repeated = f", {clip['repetitions']} repetitions" if clip["repetitions"] > 1 else ""
         sided = f", {clip['side']} side" if clip["side"] else ""
@@ -60,7 +43,7 @@ def import_(
         output.note(note)
     for reason in result.refused:
         output.note(f"refused: {reason}")
-    if licence == "unknown" or source == "unknown":
+    if "unknown" in (options["licence"], options["source"]):
         output.note("the licence or the source is unknown, and datasets will state that: give --licence and --source")
     lines = [
         f'{name}: {len(clips)} clips, "{result.verbs[name][0].split("|")[0]}..."' for name, clips in result.actions.items()

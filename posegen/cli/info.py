@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from posegen.cli.options import DATASET, WHOLE, Output, command
+from posegen.dataset.storage.address import AnyPath
 
 if TYPE_CHECKING:
-    from posegen.dataset.bucket import AnyPath
     from posegen.dataset.layout import Header
 
 ACTIONS_SHOWN = 30

@@ -10,7 +10,6 @@ import errno
 import os
 import signal
 import sys
-import unicodedata
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -24,7 +23,7 @@ from posegen import __version__
 from posegen.cli.options import example
 from posegen.errors import PosegenError, ServerError, UsageError
 from posegen.import_path import protect_imports
-from posegen.wording import did_you_mean, printable, shown
+from posegen.wording import did_you_mean, hidden_character, printable, shown
 
 SUCCESS, FAILURE, USAGE, INTERRUPTED = 0, 1, 2, 130
 """Exit codes."""
@@ -40,7 +39,7 @@ COMMANDS = {
     "status": "Show how far a dataset is that runs are making.",
     "finish": "Publish a dataset that several jobs have made.",
     "info": "Describe a dataset and how to read it.",
-    "verify": "Check every byte of a dataset and repair damaged shards.",
+    "verify": "Check the files of a dataset and repair damaged shards.",
     "diff": "Compare the contents of two datasets.",
     "export": "Export sequences in the format of another program.",
     "import": "Import clips of mocap as actions.",
@@ -54,6 +53,7 @@ COMMANDS = {
     "evaluate": "Measure plausibility of motion and truth of captions.",
     "embed": "Compute text embeddings of the captions.",
     "search": "Find samples that match a text.",
+    "pairs": "Mine pairs of a table's texts.",
     "train": "Train a model on a dataset or a config.",
     "run": "Run the pipeline: generate, embed, train, evaluate.",
     "runs": "List and compare training runs.",
@@ -196,9 +196,15 @@ def run(command: click.Command, arguments: Sequence[str]) -> int:
         # Disk, network or permissions: not a fault of the program, so no traceback.
         if error.errno in _UNUSABLE_PATH and error.filename:
             return _report(f"{error.filename}: cannot be used ({error.strerror}); choose another path", USAGE)
-        return _report(str(error), FAILURE)
+        from posegen.machine import describe_full_disk
+
+        return _report(describe_full_disk(error, os.getcwd()) or str(error), FAILURE)
     except MemoryError as error:
         return _report(f"not enough memory: {error}", FAILURE)
+    except RuntimeError as error:
+        if str(error) != "can't start new thread":
+            raise
+        return _report(f"{error}: raise the limit of memory or processes (ulimit -v, ulimit -u), then run it again", FAILURE)
     except ModuleNotFoundError as error:
         from posegen.plugins import install_hint
 
@@ -212,7 +218,7 @@ def run(command: click.Command, arguments: Sequence[str]) -> int:
 def _check_text(arguments: Sequence[str]) -> None:
     """Refuse arguments with control characters or invalid UTF-8, before any command runs."""
     for argument in arguments:
-        if any(unicodedata.category(char) in ("Cc", "Cs") for char in argument):
+        if hidden_character(argument):
             raise UsageError(f"{shown(argument)}: must be one line of UTF-8 text without control characters")
 
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from posegen.cli.options import DATASET, PATH, Output, command
-
-if TYPE_CHECKING:
-    from posegen.dataset.bucket import AnyPath
+from posegen.dataset.storage.address import AnyPath
 
 
 @command(

@@ -6,10 +6,11 @@ import json
 import math
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import cached_property, reduce, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,8 +22,8 @@ from posegen.quantities import parse_duration
 from posegen.wording import printable, shown
 
 if TYPE_CHECKING:
-    from posegen.dataset.bucket import AnyPath
     from posegen.dataset.parts import Part
+    from posegen.dataset.storage.address import AnyPath
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -41,16 +42,17 @@ class _DatasetPath(_LocalPath):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path; UsageError if it is another address."""
-        from posegen.dataset.bucket import BucketPath, to_path
+        from posegen.dataset.storage.address import storage_of, to_path
 
         found = to_path(value)
-        return found if isinstance(found, BucketPath) else super().convert(value, param, ctx)
+        return super().convert(value, param, ctx) if storage_of(found).local else found
 
 
 PATH = _LocalPath(path_type=Path)
 DATASET = _DatasetPath(path_type=Path)
 _ARRAYS = ".npz"
 _LONGEST_NAME = 255
+_SPLITS = ("training", "validation", "test")
 
 
 class _Whole(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.2, for mypy only
@@ -81,7 +83,10 @@ class Number(click.FloatRange):
 def _check_path_length(ctx: click.Context, parameter: click.Parameter, path: AnyPath | None) -> AnyPath | None:
     """Refuse a file name that is too long, before parent folders are created."""
     del ctx, parameter
-    if isinstance(path, Path) and any(len(os.fsencode(name)) > _LONGEST_NAME for name in path.parts):
+    from posegen.dataset.storage.address import storage_of
+
+    local = None if path is None else storage_of(path).local
+    if local and any(len(os.fsencode(name)) > _LONGEST_NAME for name in local.parts):
         raise UsageError(f"--out {shown(str(path))}: contains a name of more than {_LONGEST_NAME} bytes; shorten it")
     return path
 
@@ -111,6 +116,30 @@ config_option = click.option(
 samples_option = click.option("--samples", type=WHOLE, metavar="N", help="Number of samples.  [default: from the config]")
 workers_option = click.option("--workers", type=WHOLE, metavar="W", help="Worker processes.  [default: one per core]")
 seed_option = click.option("--seed", type=WHOLE, metavar="S", help="Random seed.  [default: from the config]")
+
+
+def _all_splits(ctx: click.Context, parameter: click.Parameter, chosen: tuple[str, ...]) -> tuple[str, ...]:
+    del ctx, parameter
+    return chosen or _SPLITS
+
+
+def selection_options(verb: str) -> Callable[[Command], Command]:
+    """Add the options that select sequences; the command takes `splits`, `variants` and `where`."""
+    several = f"to {verb}; may be repeated.  [default: all]"
+    where = "Condition on the columns of the table of sequences.  [default: all]"
+    options = [
+        click.option(
+            "--split", "splits", type=click.Choice(_SPLITS), multiple=True, callback=_all_splits, help=f"Split {several}"
+        ),
+        click.option("--variant", "variants", metavar="VARIANT", multiple=True, help=f"Variant {several}"),
+        click.option("--filter", "where", metavar="SQL", default="", show_default=False, help=where),
+    ]
+    return lambda command: reduce(lambda made, option: option(made), reversed(options), command)
+
+
+def quoted(path: AnyPath) -> str:
+    """Return a path as a word of a command."""
+    return shlex.quote(str(path))
 
 
 def part_option(verb: str) -> Callable[[Command], Command]:
@@ -223,11 +252,6 @@ def split_presets(presets: Sequence[str]) -> tuple[str, dict[str, str]]:
     return (common or ["quick"])[-1], {task: given[-1] for task, given in own.items()}
 
 
-def preset_option(text: str) -> Callable[[Command], Command]:
-    """Add ``--preset`` of a training; the command takes `preset`."""
-    return click.option("--preset", default="quick", metavar="NAME|PATH", help=text)
-
-
 encoder_option = click.option(
     "--encoder", metavar="NAME|PATH", help="Text encoder of the captions.  [default: one that needs no download]"
 )
@@ -308,17 +332,15 @@ class Output:
         self.progress().wait("")
         self.progress().stop()
 
-    def counter(self, task: str, unit: str = "shards") -> Callable[[int, int], None]:
-        """Return a function that shows how much of a task is done, such as 3 of 12 shards; it ends the task with the last."""
-        display, started = self.progress(), False
+    def counter(self, task: str) -> Callable[[int, int], None]:
+        """Return a function that shows how many of its shards a task has done; it ends the task with the last."""
+        display = self.progress()
 
         def report(done: int, total: int) -> None:
-            nonlocal started
-            if not started:
-                display.start(task, total, unit=unit)
-            started = done < total
+            if not display.is_counting:
+                display.start(task, total, unit="shards")
             display.update(done)
-            if not started:
+            if done == total:
                 display.stop()
 
         return report

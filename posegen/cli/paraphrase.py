@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from posegen.cli.options import DATASET, WHOLE, Number, Output, command
-
-if TYPE_CHECKING:
-    from posegen.dataset.bucket import AnyPath
+from posegen.dataset.storage.address import AnyPath
 
 
 @command("posegen paraphrase data/default-0 --endpoint http://localhost:8000/v1 --model qwen2.5-7b-instruct")

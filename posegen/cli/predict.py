@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from posegen.cli.options import DATASET, PATH, Output, command, file_option
+from posegen.dataset.storage.address import AnyPath, storage_of
 
 if TYPE_CHECKING:
-    from posegen.dataset.bucket import AnyPath
     from posegen.training.predictions import NamedClip
 
 
@@ -27,8 +27,8 @@ def predict(run: Path, source: AnyPath, out: Path, output: Output) -> None:
 
     For a DATASET, the table has a row for each sequence, in order, with its sample and variant; for a model that reads texts, a
     row for each caption. CLIPS is a .bvh, .npz, .npy or .c3d file, or a folder of them: the table has a row for each clip, or
-    for each stretch of a long one. TEXTS.csv (or .parquet) has a column text, or the columns that a model trained with --label
-    reads: the table has a row for each row.
+    for each stretch of a long one. TEXTS.csv (or .parquet) has a column text, or the columns that a model of a table
+    reads: the table has a row for each row, with the predicted label and, of categories, its calibrated probability.
 
     For the task action, the table has a row for each actor of a sequence with several. A row has the predicted action, the
     share of frames with that action, and the action of each frame of the model's input.
@@ -36,19 +36,25 @@ def predict(run: Path, source: AnyPath, out: Path, output: Output) -> None:
     from posegen.dataset.header import is_dataset
     from posegen.dataset.table_files import TABLES
     from posegen.training import predictions
+    from posegen.training.run_folder import predicts_table
 
     progress, refused = output.progress(), list[str]()
-    if not isinstance(source, Path) or is_dataset(source):
+    local = storage_of(source).local
+    if local is None or is_dataset(local):
         rows = predictions.predict(run, source, out, progress)
-    elif source.suffix.lower() in TABLES:
-        rows = predictions.predict_table(run, source, out, progress)
+    elif predicts_table(run):
+        from posegen.tables.model import predict_table
+
+        rows = predict_table(run, local, out, progress)
+    elif local.suffix.lower() in TABLES:
+        rows = predictions.predict_table(run, local, out, progress)
     else:
 
         def refuse(message: str) -> None:
             refused.append(message)
             output.note(f"left out: {message}")
 
-        rows = predictions.predict_clips(run, named_clips(source, refuse, output.note), out, progress)
+        rows = predictions.predict_clips(run, named_clips(local, refuse, output.note), out, progress)
     output.summary({"path": out, "rows": rows, "refused": refused}, f"Wrote {out}: {rows:,} rows.")
 
 

@@ -22,17 +22,15 @@ from posegen.cli.options import (
     presets_option,
     seed_option,
     set_option,
-    split_by_task,
-    split_presets,
     tasks_option,
     workers_option,
 )
+from posegen.cli.run import make_request
 from posegen.errors import UsageError
 from posegen.quantities import human_bytes, human_time
 from posegen.wording import shown, table
 
 if TYPE_CHECKING:
-    from posegen.config.schema import Config
     from posegen.generation.profile.estimate import Target
     from posegen.generation.profile.profile import Profile
     from posegen.pipeline.estimate import PipelineEstimate
@@ -99,33 +97,28 @@ def _parse_targets(ctx: click.Context, parameter: click.Parameter, texts: Sequen
 @click.option("--html", type=_PAGE, callback=_has_folder, metavar="FILE", help="Write a page with a flame chart.")
 def profile(
     config: str,
+    samples: int,
     targets: tuple[int, ...],
+    repeats: int,
     through: str | None,
-    tasks: tuple[str, ...],
-    presets: tuple[str, ...],
-    encoder: str | None,
-    workers: int | None,
-    seed: int | None,
-    out: Path | None,
-    overrides: Sequence[str],
     budget: float | None,
     html: Path | None,
     output: Output,
-    **measured: int,
+    **options: Any,
 ) -> int:
     """Estimate time, memory and disk for a dataset.
 
     The command generates small datasets, several times, in a temporary folder on the disk of --out. With --through, the other
     stages run once on a few samples, with a few training steps.
     """
-    from posegen.config.load import load_config
     from posegen.generation.profile.profile import profile as measure
 
-    changed, of_tasks = split_by_task(overrides)
-    loaded = load_config(config, changed, workers=workers, seed=seed)
-    progress = output.progress()
-    pipeline = None if through is None else _pipeline(loaded, through, tasks, presets, encoder, of_tasks, workers, out)
-    found = measure(loaded, targets=targets, workers=workers, out=out, progress=progress, **measured)
+    request, progress = make_request(config, None, **options), output.progress()
+    names = [] if through is None else _stages(request, through)
+    workers, out = request.workers, options["out"]
+    found = measure(
+        request.config, samples=samples, targets=targets, workers=workers, repeats=repeats, out=out, progress=progress
+    )
     if html is not None:
         from posegen.generation.profile.report import profile_page
 
@@ -133,14 +126,14 @@ def profile(
     document = found.to_dict(budget)
     estimates: list[PipelineEstimate] = []
     fitting = {} if budget is None else {"generate": _most(found, lambda samples: found.estimate(samples).fits(budget))}
-    if pipeline is not None:
+    if names:
         from posegen.pipeline.estimate import measure_pipeline
 
-        estimate = measure_pipeline(*pipeline, found, progress)
+        estimate = measure_pipeline(request, names, found, progress)
         estimates = [estimate(target.samples) for target in found.targets]
         document["pipelines"] = [_pipeline_data(each, budget) for each in estimates]
         if budget is not None:
-            for number, name in enumerate(pipeline[1][1:], 2):
+            for number, name in enumerate(names[1:], 2):
                 fitting[name] = _most(found, partial(_fits, estimate, number, budget))
     document["samples_within_budget"] = fitting
     sections = [] if output.quiet else _measurements(found)
@@ -155,28 +148,15 @@ def profile(
     return 0 if budget is None or fits else 1
 
 
-def _pipeline(
-    config: Config,
-    through: str,
-    tasks: tuple[str, ...],
-    presets: Sequence[str],
-    encoder: str | None,
-    of_tasks: dict[str, tuple[str, ...]],
-    workers: int | None,
-    out: Path | None,
-) -> tuple[Request, list[str]]:
-    """Return the pipeline and the names of its stages, or refuse them before anything is measured."""
+def _stages(request: Request, through: str) -> list[str]:
+    """Return the names of the stages of a pipeline, or refuse it before anything is measured."""
     from posegen.pipeline.estimate import missing_encoder, select_stages
-    from posegen.pipeline.stages import Request
 
-    folder, (preset, of_presets) = out or Path("runs") / f"{config.name}-{config.seed}", split_presets(presets)
-    texts = ("a person walks forward, then waves",)
-    request = Request(config, folder, tasks, preset, workers, texts, encoder, of_presets, of_tasks)
-    if through != "generate" and config.quotas is not None:
+    if through != "generate" and request.config.quotas is not None:
         msg = "--through: quotas fix the number of samples, so that no pilot run is possible; use a config without quotas"
         raise UsageError(msg)
     missing_encoder(request)
-    return request, select_stages(request, through)
+    return select_stages(request, through)
 
 
 def _fits(estimate: Callable[[int], PipelineEstimate], stages: int, budget: float, samples: int) -> bool:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from posegen.cli.options import DATASET, WHOLE, Output, command, file_option
+from posegen.dataset.storage.address import AnyPath
 from posegen.errors import UsageError, require_positive
 
 if TYPE_CHECKING:
-    from posegen.dataset.bucket import AnyPath
     from posegen.evaluation.evaluate import Evaluation
 
 _MOST_SAMPLES = 2000

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,10 +18,16 @@ from posegen.cli.options import (
     encoder_option,
     folder_option,
     presets_option,
+    quoted,
     split_by_task,
     split_presets,
     tasks_option,
 )
+
+if TYPE_CHECKING:
+    from posegen.pipeline.stages import Request
+
+TEXT = "a person walks forward, then waves"
 
 
 @command(
@@ -37,42 +43,25 @@ from posegen.cli.options import (
     "--text",
     "texts",
     multiple=True,
-    default=("a person walks forward, then waves",),
+    default=(TEXT,),
     metavar="TEXT",
     help="Text to animate with the task motion. May be repeated.",
 )
 @dataset_options
 @budget_option("Maximum duration, such as 2h: no stage begins after it, and training that would exceed it is refused.")
 @folder_option("Result folder.  [default: runs/CONFIG-SEED]")
-def run(
-    config: str,
-    tasks: tuple[str, ...],
-    presets: tuple[str, ...],
-    encoder: str | None,
-    texts: tuple[str, ...],
-    workers: int | None,
-    budget: float | None,
-    out: Path | None,
-    overrides: Sequence[str],
-    output: Output,
-    **values: int | None,
-) -> None:
+def run(config: str, texts: tuple[str, ...], budget: float | None, samples: int | None, output: Output, **options: Any) -> None:
     """Generate the dataset of CONFIG, embed its captions, train models on it, and evaluate it.
 
     Complete stages are skipped. The same command resumes an interrupted run. --set changes a key of the config, and --set
     TASK:KEY=VALUE a setting of a training.
     """
-    from posegen.config.load import load_config
-    from posegen.pipeline.stages import Request, run_pipeline
+    from posegen.pipeline.stages import run_pipeline
     from posegen.quantities import human_time
 
-    changed, of_tasks = split_by_task(overrides)
-    preset, of_presets = split_presets(presets)
-    loaded = load_config(config, changed, workers=workers, **values)
-    folder = Path("runs") / f"{loaded.name}-{loaded.seed}" if out is None else out
     deadline = None if budget is None else time.monotonic() + budget
-    request = Request(loaded, folder, tasks, preset, workers, texts, encoder, of_presets, of_tasks, deadline)
-    progress, stages = output.progress(), []
+    request = replace(make_request(config, samples, **options), texts=texts, deadline=deadline)
+    folder, progress, stages = request.out, output.progress(), []
     with output.resumable(folder):
         for stage in run_pipeline(request, progress):
             stages.append(stage)
@@ -81,5 +70,27 @@ def run(
     nothing = all(stage.was_complete for stage in stages)
     first = f"Nothing to do: {folder} is complete." if nothing else f"All results are in {folder}."
     lines = [first, *(f"  {stage.name}: {stage.summary}" for stage in stages), "Next:"]
-    text = "\n".join([*lines, f"  posegen runs {shlex.quote(str(folder))}"])
-    output.summary({"path": folder, "stages": [asdict(stage) for stage in stages]}, text)
+    text = "\n".join([*lines, f"  posegen runs {quoted(folder)}"])
+    output.summary({"path": folder, "stages": stages}, text)
+
+
+def make_request(
+    config: str,
+    samples: int | None,
+    tasks: tuple[str, ...],
+    presets: Sequence[str],
+    encoder: str | None,
+    overrides: Sequence[str],
+    workers: int | None,
+    seed: int | None,
+    out: Path | None,
+) -> Request:
+    """Return the pipeline that the options of a command describe."""
+    from posegen.config.load import load_config
+    from posegen.pipeline.stages import Request
+
+    changed, of_tasks = split_by_task(overrides)
+    preset, of_presets = split_presets(presets)
+    loaded = load_config(config, changed, samples=samples, workers=workers, seed=seed)
+    folder = out or Path("runs") / f"{loaded.name}-{loaded.seed}"
+    return Request(loaded, folder, tasks, preset, workers, (TEXT,), encoder, of_presets, of_tasks)

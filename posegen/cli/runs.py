@@ -20,16 +20,18 @@ def runs(folder: Path, output: Output) -> None:
 
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder. Name the folder that holds the runs")
-    rows = [_row(*run) for run in find_runs(folder)]
+    rows = [_row(*run) for run in find_runs(folder, output.warn)]
     rows.sort(key=lambda row: (row["task"], -(row["best"] or 0)))
     none = f"{folder}: no training runs. To make one: posegen train DATASET --task action"
     output.result({"runs": rows}, _table(rows) if rows else none)
 
 
 def _row(path: Path, record: dict[str, Any], result: dict[str, Any] | None) -> dict[str, Any]:
-    from posegen.training.run_folder import newest_progress
+    from posegen.training.run_folder import TABLE_TASK, newest_progress
     from posegen.training.task import find_task
 
+    if record["task"] == TABLE_TASK:
+        return _table_row(path, record, result)
     progress = newest_progress(path)
     monitor = find_task(record["task"]).restored(record["form"]).monitor
     return {
@@ -37,12 +39,32 @@ def _row(path: Path, record: dict[str, Any], result: dict[str, Any] | None) -> d
         "task": record["task"],
         "source": record["source"],
         "complete": result is not None and result["rounds"] == len(record["rounds"]),
-        "steps": progress.step,
+        "steps": progress.step if result is None else result.get("steps", progress.step),
         "of": record["rounds"][-1]["first"] + record["settings"]["steps"],
         "seconds": progress.seconds,
         "measure": monitor,
         "best": progress.best,
         "test": None if result is None else result["measures"][monitor],
+        "settings": record["settings"],
+    }
+
+
+def _table_row(path: Path, record: dict[str, Any], result: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the row of a run on a user's table, whose steps are the candidates. Errors are negative: higher is better."""
+    number = len(record["rounds"])
+    done = len(list((path / "candidates").glob(f"{number}-*.json")))
+    sign = 1 if result is None or result["monitor"] == "accuracy" else -1
+    return {
+        "run": str(path),
+        "task": record["task"],
+        "source": record["source"],
+        "complete": result is not None and result["rounds"] == number,
+        "steps": done,
+        "of": len(record["estimate"]["candidates"]),
+        "seconds": 0.0 if result is None else result["seconds"],
+        "measure": None if result is None else result["monitor"],
+        "best": None,
+        "test": None if result is None else sign * result["measures"][result["monitor"]],
         "settings": record["settings"],
     }
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import DATASET, WHOLE, Output, command
-
-if TYPE_CHECKING:
-    from posegen.dataset.bucket import AnyPath
+from posegen.cli.options import DATASET, WHOLE, Output, command, quoted
+from posegen.dataset.storage.address import AnyPath, storage_of
 
 
 @command('posegen search data/default-0 "someone kicks a ball"', 'posegen search texts.embedded.parquet "a person waves"')
@@ -28,14 +23,18 @@ def search(dataset: AnyPath, text: str, encoder: str | None, top: int, output: O
 
     TEXTS.parquet is a table that `posegen embed` wrote of your own texts: the closest rows are printed.
     """
-    if isinstance(dataset, Path) and dataset.suffix.lower() == ".parquet":
-        _search_own(dataset, text, top, output)
+    from posegen.captions.parser import require_readable
+
+    require_readable(text)
+    local = storage_of(dataset).local
+    if local and local.suffix.lower() == ".parquet":
+        _search_own(local, text, top, output)
         return
     from posegen.embedding.search import open_search
 
     opened = open_search(dataset, encoder, output.note)
     found = opened.find(text, top)
-    document = {"path": dataset, "encoder": opened.embeddings.encoder, "text": text, "found": [asdict(one) for one in found]}
+    document = {"path": dataset, "encoder": opened.embeddings.encoder, "text": text, "found": found}
     if not found:
         output.result(document, f"{dataset}: contains no actions to search for")
         return
@@ -44,7 +43,7 @@ def search(dataset: AnyPath, text: str, encoder: str | None, top: int, output: O
     for one in found:
         variant = "" if one.variant == "base" else f" ({one.variant})"
         lines.append(f"{one.sample:>8}  {one.score:.3f}  {one.action:<{width}}  {one.caption}{variant}")
-    show = f"posegen show {shlex.quote(str(dataset))} --sample {found[0].sample} -o found.gif"
+    show = f"posegen show {quoted(dataset)} --sample {found[0].sample} -o found.gif"
     output.result(document, "\n".join([*lines, "Next:", f"  {show}"]))
 
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from posegen.cli.options import DATASET, WHOLE, Output, command, file_option, seed_option, set_option
+from posegen.dataset.storage.address import AnyPath
 from posegen.errors import UsageError
-
-if TYPE_CHECKING:
-    from posegen.dataset.bucket import AnyPath
 
 
 @command(
@@ -68,6 +65,9 @@ def show(
     else:
         raise UsageError("nothing to draw; pass a dataset, or a config such as --config default")
     render_all(clips, out)
+    for clip in clips:
+        for fault in clip.exceeded:
+            output.warn(f"{clip.title}: {fault}, also after other attempts")
     titled = [(clip.title, clip.caption.splitlines()) for clip in clips]
     document = {"path": out, "sequences": [{"title": title, "captions": captions} for title, captions in titled]}
     output.result(document, "\n".join(f"{title}: {' / '.join(captions)}" for title, captions in titled))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,7 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import PATH, WHOLE, Output, budget_option, command, folder_option, preset_option, settings_option
+from posegen.cli.options import PATH, WHOLE, Output, budget_option, command, folder_option, quoted, settings_option
+from posegen.dataset.storage.address import storage_of, to_path
+from posegen.errors import UsageError
 
 if TYPE_CHECKING:
     from posegen.training.train import Result
@@ -20,10 +21,9 @@ if TYPE_CHECKING:
 def _existing(context: click.Context, parameter: click.Parameter, source: str) -> str:
     """Refuse what is no source before options are missed, and before torch is imported."""
     from posegen.config.load import require_source
-    from posegen.dataset.bucket import to_path
 
     del context, parameter
-    if isinstance(to_path(source), Path):
+    if storage_of(to_path(source)).local:
         require_source(source)
     return source
 
@@ -32,26 +32,38 @@ def _existing(context: click.Context, parameter: click.Parameter, source: str) -
     "posegen train data/default-0 --task action --preset quick",
     "posegen train default --task action --set steps=200 --out runs/first",
     "posegen train clips.npz --task action --init runs/first --lora 8 --out runs/own",
-    "posegen train prices.csv --task text --label price",
+    "posegen train prices.csv --label price",
+    "posegen train pairs.parquet --pairs anchor,positive,negative",
 )
 @click.argument("source", metavar="DATASET|CONFIG|CLIPS|TABLE", callback=_existing)
 @click.option(
-    "--task", required=True, metavar="NAME", help="Task: action, retrieval, motion, identity, attribute, text or a plug-in's."
+    "--task",
+    metavar="NAME",
+    help="Task: action, retrieval, motion, identity, attribute, text or a plug-in's; none for TABLE.",
 )
 @click.option("--label", metavar="COLUMN", help="Column that is predicted, of TABLE or of a table beside CLIPS.")
-@preset_option("Training preset, or the path of a YAML file.")
+@click.option("--pairs", metavar="A,B[,NEGATIVE]", help="Columns of texts of TABLE: fine-tune an encoder on these pairs.")
+@click.option("--score", metavar="COLUMN", help="Similarity of the --pairs: numbers, or labels such as 1 and 0.")
+@click.option("--encoder", metavar="NAME|PATH", help="Encoder that --pairs fine-tunes.  [default: one that needs no download]")
+@click.option("--preset", default="quick", metavar="NAME|PATH", help="Training preset, or the path of a YAML file.")
 @folder_option("Folder of the run.  [default: runs/TASK-NAME-PRESET]")
 @settings_option("Change a setting, such as steps=200")
 @click.option("--init", type=PATH, metavar="RUN", help="Initialise with the model of this run.")
 @click.option(
-    "--lora", type=WHOLE, metavar="RANK", help="Train low-rank adapters of this rank and the output layer only; needs --init."
+    "--lora",
+    type=WHOLE,
+    metavar="RANK",
+    help="Train low-rank adapters of this rank and the output layer only, of --init or an encoder.",
 )
 @budget_option("Maximum duration, such as 30m or 1h: refuse or stop a longer run.")
 @click.option("--estimate", "only_estimate", is_flag=True, help="Estimate time and memory, and train nothing.")
 def train(
     source: str,
-    task: str,
+    task: str | None,
     label: str | None,
+    pairs: str | None,
+    score: str | None,
+    encoder: str | None,
     preset: str,
     out: Path | None,
     overrides: Sequence[str],
@@ -76,18 +88,36 @@ def train(
     classes, subjects or, for attribute, numbers from a column of CLIPS/labels.csv, or of the .csv beside an .npz. --init starts
     from the model of another run.
 
-    For the tasks text and attribute, TABLE.csv or TABLE.parquet with --label predicts one column from the others: texts,
-    numbers and vectors.
+    TABLE.csv, .tsv or .parquet with --label predicts one column from the others: texts, numbers, categories and vectors. Linear
+    models and boosted trees are compared by cross-validation, with a constant and a linear baseline beside them. If the table
+    has grown since, the same command trains on all rows. --init takes the model and its settings from another run on a table.
+
+    --pairs fine-tunes a text encoder on pairs of texts in two columns of TABLE, or triplets in three: `posegen docs embedding`
+    describes it. `posegen pairs` mines them.
     """
+    if pairs is not None:
+        from posegen.cli.train_pairs import train_on_pairs
+
+        given = {"--task": task, "--label": label, "--init": init}
+        train_on_pairs(source, pairs, score, encoder, preset, out, overrides, lora, budget, only_estimate, given, output)
+        return
+    for option, value in (("--score", score), ("--encoder", encoder)):
+        if value is not None:
+            raise UsageError(f"{option} is for --pairs. Remove it")
     from posegen.dataset.table_files import TABLES
     from posegen.plugins import require_extra
     from posegen.training.settings import load_settings
 
     require_extra("train")
-    # The settings are checked before torch is imported, which takes seconds.
     named = [] if label is None else [f"table.label={json.dumps(label)}"]
-    is_table = Path(source).suffix.lower() in TABLES
-    settings = load_settings(preset, [*_with_init(init, lora, overrides), *named], "label" if is_table else task)
+    if Path(source).suffix.lower() in TABLES:
+        _train_table(Path(source), task, preset, [*overrides, *named], lora, (out, budget, only_estimate, init), output)
+        return
+    if task is None:
+        names = "action, retrieval, motion, identity, attribute, text or a plug-in's"
+        raise UsageError(f"Missing option '--task' (Task: {names}), which only a TABLE with --label or --pairs does not need")
+    # The settings are checked before torch is imported, which takes seconds.
+    settings = load_settings(preset, [*_with_init(init, lora, overrides), *named], task)
     from posegen.training.cluster import member
     from posegen.training.setup import Request
     from posegen.training.train import default_run
@@ -103,6 +133,44 @@ def train(
     if result.estimate is not None:
         document["estimate"] |= {"seconds": result.estimate.seconds}
     output.summary(document, _summary(result, only_estimate=only_estimate))
+
+
+def _train_table(
+    source: Path,
+    task: str | None,
+    preset: str,
+    overrides: Sequence[str],
+    lora: int | None,
+    options: tuple[Path | None, float | None, bool, Path | None],
+    output: Output,
+) -> None:
+    """Train a model of a table, and print the result."""
+    from posegen.quantities import human_time
+    from posegen.tables.settings import load_table_settings
+    from posegen.training.run_folder import format_measure
+
+    if task not in (None, "text", "attribute"):
+        raise UsageError(f"{source}: a table is no source of the task {task}. Remove --task")
+    if lora is not None:
+        raise UsageError("--lora has no effect on a table. Remove it")
+    settings = load_table_settings(preset, overrides)
+    if settings.table.label is None:
+        raise UsageError(f"{source}: a table needs the column that is predicted. Name it with --label COLUMN")
+    from posegen.tables.run import TableRequest, train_table
+
+    request = TableRequest(source, settings, *options)
+    with output.resumable(request.run):
+        result = train_table(request, output.progress())
+    if not result.chosen and result.estimate is not None:
+        output.summary(asdict(result), f"Nothing was trained; training would take {result.estimate.summary()}.")
+        return
+    first = f"Trained in {human_time(result.seconds)}, in {result.run}"
+    lines = [f"Nothing to do: {result.run} is complete" if result.nothing_to_do else first]
+    measures = [f"{name} {format_measure(value)}" for name, value in result.measures.items() if name != "rows"]
+    lines[0] += f": {result.chosen}."
+    lines.append(f"On {result.measures['rows']:,.0f} test rows: {', '.join(measures)}.")
+    lines += ["Next:", "  posegen runs", f"  posegen predict {quoted(result.run)} TABLE -o predictions.parquet"]
+    output.summary(asdict(result), "\n".join(lines))
 
 
 def _with_init(init: Path | None, lora: int | None, overrides: Sequence[str]) -> list[str]:
@@ -128,12 +196,11 @@ def _summary(result: Result, *, only_estimate: bool) -> str:
         first = f"Nothing to do: {result.run} is complete, {result.steps:,} steps."
     else:
         first = f"Trained {result.steps:,} steps in {human_time(result.seconds)}, in {result.run}."
-    samples = "rows" if "rows" in result.measures else "clips"
-    measures = _measures({name: value for name, value in result.measures.items() if name != samples})
+    measures = _measures({name: value for name, value in result.measures.items() if name != "clips"})
     return "\n".join(
         [
             first,
-            f"On {result.measures[samples]:,.0f} {samples} of the test split: {measures}",
+            f"On {result.measures['clips']:,.0f} clips of the test split: {measures}",
             "Next:",
             "  posegen runs",
             f"  posegen {_next_command(result)}",
@@ -145,9 +212,7 @@ def _next_command(result: Result) -> str:
     """Return a command that uses the trained model."""
     from posegen.training.task import find_task
 
-    task, run = find_task(result.task), shlex.quote(str(result.run))
-    if "rows" in result.measures:
-        return f"predict {run} TABLE -o predictions.parquet"
+    task, run = find_task(result.task), quoted(result.run)
     if task.generates_motion:
         return f"animate {run} 'a person walks forward' -o out.gif"
     return f"predict {run} DATASET -o predictions.parquet" if task.takes_motion else f"embed DATASET --encoder {run}"

@@ -1,25 +1,25 @@
-"""``posegen verify``: check every byte of a dataset, optionally compare it with its config, and repair it."""
+"""``posegen verify``: check the files of a dataset, optionally compare it with its config, and repair it."""
 
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
-from posegen.cli.options import DATASET, Output, choose_part, command, part_option
+from posegen.cli.options import DATASET, Output, choose_part, command, part_option, quoted
+from posegen.dataset.storage.address import AnyPath
 from posegen.errors import UsageError
 from posegen.wording import shown
 
 if TYPE_CHECKING:
-    from posegen.dataset.bucket import AnyPath
     from posegen.dataset.verify import Problem
     from posegen.generation.repair import RepairResult
 
 
 PROBLEMS_LEFT = 1
+_MOST_NAMED = 8
 
 
 def _share(ctx: click.Context, parameter: click.Parameter, text: str | None) -> float:
@@ -39,19 +39,20 @@ def _share(ctx: click.Context, parameter: click.Parameter, text: str | None) -> 
 @click.option("--sample", "share", metavar="PERCENT", callback=_share, help="Check a random share of the shards, such as 1%.")
 @click.option("--repair", "repairs", is_flag=True, help="Regenerate damaged shards.")
 def verify(dataset: AnyPath, deep: bool, part: str | None, share: float, repairs: bool, output: Output) -> int:
-    """Check every byte of DATASET, and list each damaged shard with the reason and a fix.
+    """Check the files of DATASET by their hashes, and list each damaged shard with the reason and a fix.
 
     The exit code is 0 if there is no problem, or none is left after --repair, else 1. With --part or --sample, other shards
     are not read; part 1 also finds what does not belong to DATASET.
     """
-    from posegen.dataset.verify import choose_shards
+    from posegen.dataset.verify import choose_shards, unchecked_files
 
     chosen_part = choose_part(part, output)
     shards = choose_shards(dataset, chosen_part, share)
     orphans = share == 1 and (chosen_part is None or chosen_part.number == 1)
     found, done = _find(dataset, shards, deep=deep, orphans=orphans, output=output), None
+    unchecked = unchecked_files(dataset) if orphans and not found else []
     if not output.as_json and (found or not output.quiet):
-        output.result(None, "\n".join(_problem_lines(dataset, found, shards, deep=deep)))
+        output.result(None, "\n".join(_problem_lines(dataset, found, shards, unchecked, deep=deep)))
     if repairs and any(problem.repairable for problem in found):
         from posegen.generation.repair import repair
 
@@ -63,6 +64,7 @@ def verify(dataset: AnyPath, deep: bool, part: str | None, share: float, repairs
         "shards": None if shards is None else len(shards),
         "intact": not left,
         "problems": found,
+        "unchecked": unchecked,
         "regenerated": done and done.made,
         "dropped": done and done.dropped,
         "derived": done and done.derived,
@@ -97,14 +99,21 @@ def _find(dataset: AnyPath, shards: Sequence[int] | None, *, deep: bool, orphans
     damaged = {problem.shard for problem in found}
     complete = complete_shards(dataset, header, (lambda shard: True) if chosen is None else chosen.__contains__)
     intact = [shard for shard in complete if shard not in damaged]
-    return found + list(find_content_problems(dataset, intact, progress=output.counter("synthesize and compare")))
+    return found + list(find_content_problems(dataset, intact, output.counter("synthesize and compare")))
 
 
-def _problem_lines(dataset: AnyPath, found: Sequence[Problem], shards: Sequence[int] | None, *, deep: bool) -> list[str]:
-    if not found:
-        where = "" if shards is None else f" of {len(shards):,} shard{'' if len(shards) == 1 else 's'}"
-        return [f"{dataset}: no problem found: every byte{' and every sample' if deep else ''}{where} is intact."]
-    return [*(str(problem) for problem in found), f"{dataset}: {_count(found)}."]
+def _problem_lines(
+    dataset: AnyPath, found: Sequence[Problem], shards: Sequence[int] | None, unchecked: Sequence[str], *, deep: bool
+) -> list[str]:
+    if found:
+        return [*(str(problem) for problem in found), f"{dataset}: {_count(found)}."]
+    where = "" if shards is None else f" of {len(shards):,} shard{'' if len(shards) == 1 else 's'}"
+    what = f"all files{' with a hash' if unchecked else ''}{' and samples' if deep else ''}"
+    lines = [f"{dataset}: no problem found: {what}{where} are intact."]
+    if unchecked:
+        more = f" and {len(unchecked) - _MOST_NAMED:,} more" if len(unchecked) > _MOST_NAMED else ""
+        lines.append(f"Not checked, because they have no hash: {', '.join(unchecked[:_MOST_NAMED])}{more}.")
+    return lines
 
 
 def _repair_lines(dataset: AnyPath, done: RepairResult) -> list[str]:
@@ -122,7 +131,7 @@ def _fix_lines(dataset: AnyPath, problems: Sequence[Problem]) -> list[str]:
     """Return how to repair; problems that only the user can solve state the fix themselves."""
     if not any(problem.repairable for problem in problems):
         return []
-    command = f"posegen verify {shlex.quote(str(dataset))} --repair"
+    command = f"posegen verify {quoted(dataset)} --repair"
     return [f"Run: {command} (regenerates only the shards listed here)"]
 
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from posegen.cli.options import DATASET, PATH, Number, Output, command, seed_option, set_option
+from posegen.dataset.storage.address import AnyPath, storage_of, to_path
 from posegen.errors import UsageError
 
 if TYPE_CHECKING:
-    from posegen.dataset.bucket import AnyPath
     from posegen.viewing.collection import Collection
 
 _POLL_SECONDS = 0.1
@@ -72,12 +72,13 @@ def open_path(path: AnyPath, fps: float | None, names: Path | None, output: Outp
     from posegen.mocap.sources import holds_clips, require_existing
     from posegen.viewing.collection import NamedClip, collection_of_clips, collection_of_dataset
 
-    if isinstance(path, Path):
-        require_existing(path)
-    if isinstance(path, Path) and (path / "run.json").exists():
+    local = storage_of(path).local
+    if local:
+        require_existing(local)
+    if local and (local / "run.json").exists():
         output.note("loading the model ...")
-        return open_run(path)
-    if not isinstance(path, Path) or not holds_clips(path):
+        return open_run(local)
+    if local is None or not holds_clips(local):
         if fps is not None or names is not None:
             raise UsageError("--fps and --names belong to clips, not to a dataset; leave them out")
         return collection_of_dataset(path)
@@ -85,14 +86,14 @@ def open_path(path: AnyPath, fps: float | None, names: Path | None, output: Outp
 
     refused: list[str] = []
     silent, note = (lambda text: None), output.note
-    recordings = list(read_recordings(path, fps=fps, names=names, log=silent, refuse=refused.append, note=note))
+    recordings = list(read_recordings(local, fps=fps, names=names, log=silent, refuse=refused.append, note=note))
     for reason in refused:
         output.note(f"refused: {reason}")
     if not recordings:
         raise UsageError(f"{path}: none of the clips can be read")
     clips = [NamedClip(r.name, r.joints, r.fps, r.family or r.description, r.person) for r in recordings]
     rates = ", ".join(f"{rate:.4g}" for rate in sorted({clip.fps for clip in clips}))
-    return collection_of_clips(path.name, clips, {"file": str(path), "clips": f"{len(clips):,}", "frames per second": rates})
+    return collection_of_clips(local.name, clips, {"file": str(path), "clips": f"{len(clips):,}", "frames per second": rates})
 
 
 def open_run(run: Path) -> Collection:
@@ -105,7 +106,6 @@ def open_run(run: Path) -> Collection:
     """
     import numpy as np
 
-    from posegen.dataset.bucket import to_path
     from posegen.dataset.header import is_dataset
     from posegen.dataset.read import open_dataset
     from posegen.dataset.splits import in_split

@@ -2,14 +2,13 @@
 
 When a dataset is opened, receipts are read and every file must exist in its size; of a large dataset, its manifest is read.
 When a file is read for the first time, all of its bytes are hashed.
-
-:mod:`posegen.dataset.checked_store` gives Zarr the same view.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,16 +18,15 @@ from pathlib import Path
 import xxhash
 
 from posegen.dataset import receipts
-from posegen.dataset.bucket import AnyPath, BucketPath, listed, map_files
-from posegen.dataset.files import open_plain
 from posegen.dataset.header import check_metadata, load_header, samples_after_repair
-from posegen.dataset.layout import MOTION, ROWS, SEQUENCES, Header, check_folders, receipt_path, shard_of, shard_path
+from posegen.dataset.layout import ROWS, SEQUENCES, Header, check_folders, receipt_path, shard_of, shard_path
 from posegen.dataset.lock import is_being_written
 from posegen.dataset.manifest import Manifest, load_manifest
-from posegen.dataset.object_reader import ObjectReader
-from posegen.dataset.read_cache import open_cache
+from posegen.dataset.object_reader import ObjectReader, open_objects
 from posegen.dataset.receipts import Receipt, StoredFile
 from posegen.dataset.shard_codec import check_shard
+from posegen.dataset.storage.address import AnyPath, storage_of
+from posegen.dataset.storage.folder import open_plain
 from posegen.errors import PosegenError
 
 
@@ -76,10 +74,6 @@ class CheckedFiles:
         """Return the expected size and hash of a file, by its path inside the dataset; None if there is no such file."""
         return self.listed.get(name) or (self.manifest.find(name) if self.manifest else None)
 
-    def size(self, name: str) -> int:
-        """Return the size of a file of the dataset in bytes; KeyError if there is no such file."""
-        return self._expected(name).bytes
-
     def sizes(self) -> dict[str, int]:
         """Return the size on disk of each field and of the rows, in bytes by name."""
         sizes = dict.fromkeys((*(field.name for field in self.header.all_fields), ROWS), 0)
@@ -90,40 +84,36 @@ class CheckedFiles:
             sizes[ROWS if folder == SEQUENCES else rest.partition("/")[0]] += file.bytes
         return sizes
 
-    def read(self, name: str, start: int = 0, length: int | None = None) -> bytes:
-        """Read bytes of a file of the dataset, checking the whole file the first time.
+    def read_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        """Read parts of a file of the dataset, checking the whole file the first time.
 
         Parameters
         ----------
         name : str
             Path inside the dataset.
-        start : int
-            Offset of the first byte.
-        length : int, optional
-            Number of bytes; up to the end of the file unless given.
+        ranges : sequence of (int, int)
+            Offset and length of each.
 
         Raises
         ------
+        KeyError
+            If there is no such file.
         PosegenError
             If the file is missing or damaged; names the shard and the hint.
         """
-        return self.read_ranges(name, [(start, self.size(name) if length is None else length)])[0]
-
-    def read_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """Read several parts of a file, each given by its offset and length, as :meth:`read` does."""
-        size = self.size(name)
+        expected = self.find(name)
+        if expected is None:
+            raise KeyError(name)
         try:
-            path = self.path / name
-            if isinstance(path, BucketPath):
-                assert self.objects is not None
-                return self.objects.read(name, self._expected(name), ranges)
-            with open_plain(path) as file:
+            if self.objects is not None:
+                return self.objects.read(name, expected, ranges)
+            with open_plain(f"{self.path}/{name}") as file:
                 if name not in self.checked:
-                    self._check(name, file)
+                    self._check(name, file, expected)
                     self.checked.add(name)
                 # Requested lengths may come from a forged file: no more is allocated than the file has.
-                ranges = [(min(start, size), min(length, size)) for start, length in ranges]
-                return [os.pread(file.fileno(), length, start) for start, length in ranges]
+                ranges = [(min(start, expected.bytes), min(length, expected.bytes)) for start, length in ranges]
+                return _read_ranges(file, ranges)
         except ValueError as error:
             raise self.damaged(name, str(error)) from error
         except OSError as error:
@@ -132,12 +122,6 @@ class CheckedFiles:
             fault = f"cannot be read ({error.strerror})"
             raise DamagedFileError(f"{self.path}: shard {shard}: {name}: {fault}. {hint}", fault) from error
 
-    def _expected(self, name: str) -> StoredFile:
-        file = self.find(name)
-        if file is None:
-            raise KeyError(name)
-        return file
-
     def damaged(self, name: str, fault: str = "checksum mismatch") -> DamagedFileError:
         """Return the error for a file whose content is wrong."""
         shard = shard_of(self.header, name) or 0
@@ -145,23 +129,28 @@ class CheckedFiles:
         hint = f"Run: posegen verify {self.path} --repair"
         return DamagedFileError(f"{self.path}: shard {shard} is damaged: {name}: {fault}. {hint}", fault)
 
+    def read(self, name: str) -> bytes:
+        """Read a whole file as :meth:`read_ranges` does."""
+        return self.read_ranges(name, [(0, sys.maxsize)])[0]
+
     def check_present(self, name: str) -> None:
         """Raise PosegenError if a file that :meth:`find` does not know should exist: it belongs to an incomplete layer."""
         if name in self.absent:
             raise PosegenError(self.absent[name])
 
-    def _check(self, name: str, file: BufferedReader) -> None:
+    def _check(self, name: str, file: BufferedReader, expected: StoredFile) -> None:
         digest = hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
-        if StoredFile(file.tell(), digest) != self.find(name):
+        if StoredFile(file.tell(), digest) != expected:
             raise self.damaged(name)
-        folder, _, rest = name.partition("/")
-        if folder == MOTION:
-            field = self.header.field(rest.partition("/")[0])
+        if field := self.header.field_of(name):
             try:
-                size, read = file.tell(), lambda start, length: os.pread(file.fileno(), length, start)
-                check_shard(field, read, size, self.header.shard, self.header.chunk)
+                check_shard(field, partial(_read_ranges, file), file.tell(), self.header.shard, self.header.chunk)
             except ValueError as error:
                 raise self.damaged(name, str(error)) from error
+
+
+def _read_ranges(file: BufferedReader, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+    return [os.pread(file.fileno(), length, start) for start, length in ranges]
 
 
 def open_files(path: AnyPath) -> CheckedFiles:
@@ -186,11 +175,11 @@ def open_files(path: AnyPath) -> CheckedFiles:
     manifest = load_manifest(path, header)
     covered = manifest.shards if manifest else 0
     if manifest is None:  # to list a large dataset takes long: there, an absent file is an error on reading
-        path = listed(path)
+        path = storage_of(path).listed()
     files: dict[str, StoredFile] = {}
     counts = dict.fromkeys(range(covered), header.shard)
     load = partial(receipts.load_receipt, path, header)
-    for receipt in map_files(path, load, range(covered, header.shards())):
+    for receipt in storage_of(path).map(load, range(covered, header.shards())):
         shard = receipt.shard
         fault = receipts.find_file_fault(path, receipt)
         if fault is None and receipt.count < header.count(shard):
@@ -208,5 +197,5 @@ def open_files(path: AnyPath) -> CheckedFiles:
             else:
                 msg = f"{path}: shard {shard}: {result}. {receipts.derive_hint(path)}"
                 absent |= {shard_path(entry, shard): msg for entry in layer.fields}
-    objects = ObjectReader(opened, header, open_cache(os.environ)) if isinstance(opened, BucketPath) else None
+    objects = open_objects(opened, header, cached=True)
     return CheckedFiles(opened, header, files, counts, absent, objects, manifest=manifest)

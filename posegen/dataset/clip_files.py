@@ -31,6 +31,7 @@ from numpy.typing import ArrayLike
 
 from posegen.arrays import Array
 from posegen.errors import UsageError
+from posegen.links import require_inside
 from posegen.skeleton import JOINTS
 
 MOST_BYTES = 2 * 2**30
@@ -44,6 +45,8 @@ FARTHEST = 10_000
 LOWEST_FPS, HIGHEST_FPS = 1.0, 1000.0
 FOLDER_FPS = 25.0
 _ARRAYS = ("joints", "offsets", "fps")
+_WITH_HANDS = (24, 52, 55)
+"""Numbers of joints of SMPL, SMPL-H and SMPL-X."""
 _PLAIN = ("joints", "posed_joints", "global_joint_positions")
 _LABELS = {"classes": "the action of each", "subjects": "one subject for each", "actions": "what is done in each"}
 
@@ -79,20 +82,10 @@ def read_clip_archive(path: Path, required: Sequence[str]) -> Clips:
         If it cannot be read, is larger than :data:`MOST_BYTES`, an array is absent or does not fit the others, or joints are
         farther from the origin than :data:`FARTHEST`.
     """
-    # A pipe would be waited for.
-    if not path.is_file():
-        raise _fault(path, "there is no such file", "Give an .npz archive of clips, or a folder")
     needed = (*_ARRAYS, *required)
-    with (
-        _readable(path, "cannot be read as an .npz file of plain arrays"),
-        path.open("rb") as file,
-        zipfile.ZipFile(file) as packed,
-    ):
-        present = {name for name in (*needed, *_LABELS) if f"{name}.npy" in packed.namelist()}
-        if not present.issuperset(needed):
-            missing = ", ".join(name for name in needed if name not in present)
-            raise _fault(path, f"has no array {missing}", f"Store {', '.join(needed)} with numpy.savez")
-        arrays = {name: _read_member(path, packed, name) for name in present}
+    arrays = read_arrays(path, list(dict.fromkeys((*needed, *_LABELS))))
+    if missing := [name for name in needed if name not in arrays]:
+        raise _fault(path, f"has no array {', '.join(missing)}", f"Store {', '.join(needed)} with numpy.savez")
     joints, offsets, fps = (arrays[name] for name in _ARRAYS)
     _check_shape(path, joints)
     whole = offsets.ndim == 1 and 2 <= len(offsets) <= MOST_CLIPS + 1 and offsets.dtype.kind in "iu"
@@ -110,9 +103,9 @@ def read_clip_archive(path: Path, required: Sequence[str]) -> Clips:
 
 def members(path: Path) -> set[str]:
     """Return the names of the arrays of an ``.npz`` archive, without reading them."""
-    if not path.is_file():
-        raise _fault(path, "there is no such file", "Give an .npz archive")
-    with _readable(path, "cannot be read as an .npz file"), zipfile.ZipFile(path) as packed:
+    if not path.is_file():  # a pipe would be waited for
+        raise _fault(path, "there is no such file", "Give an .npz archive of clips, or a folder")
+    with _readable(path, "cannot be read as an .npz file of plain arrays"), zipfile.ZipFile(path) as packed:
         return {name.removesuffix(".npy") for name in packed.namelist()}
 
 
@@ -148,8 +141,14 @@ def read_plain_archive(path: Path, fps: float | None = None) -> tuple[Array, flo
     joints, rate = next((arrays[name] for name in _PLAIN if name in arrays), None), arrays.get("fps", fps)
     if joints is None or rate is None:
         raise _fault(path, "has no arrays joints and fps", "Store both with numpy.savez, or give --fps")
+    joints = body_joints(joints)
     check_joints(path, joints)
     return joints, _checked_rate(path, np.asarray(rate))
+
+
+def body_joints(joints: Array) -> Array:
+    """Return the first 22 joints of those of SMPL, SMPL-H or SMPL-X, which begin with them; other arrays as they are."""
+    return joints[:, : len(JOINTS)] if joints.ndim == 3 and joints.shape[1] in _WITH_HANDS else joints
 
 
 def _checked_rate(path: Path, fps: Array) -> float:
@@ -188,8 +187,8 @@ def read_clip_folder(path: Path) -> Clips:
     Raises
     ------
     UsageError
-        If there are no such files, one of them cannot be read or has joints farther from the origin than :data:`FARTHEST`, or
-        they are larger than :data:`MOST_BYTES` in all.
+        If there are no such files, one of them cannot be read, is a link out of the folder or has joints farther from the
+        origin than :data:`FARTHEST`, or they are larger than :data:`MOST_BYTES` in all.
     """
     with _readable(path, "cannot be read as a folder"):
         files = list(islice((file for file in path.glob("*/*.npy") if file.is_file()), MOST_CLIPS + 1))
@@ -198,9 +197,9 @@ def read_clip_folder(path: Path) -> Clips:
     if len(files) > MOST_CLIPS or sum(file.stat().st_size for file in files) > MOST_BYTES:
         raise _fault(path, f"has more than {MOST_CLIPS:,} files or {MOST_BYTES:,} bytes of clips", "Remove some")
     files.sort()
-    clips = []
     for file in files:
-        clips.append(read_joint_file(file))
+        require_inside(path, file)
+    clips = [read_joint_file(file) for file in files]
     names = [str(file) for file in files]
     _check_clips(path, names, clips)
     unknown = [""] * len(files)

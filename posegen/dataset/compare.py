@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posegen.dataset.bucket import AnyPath
 from posegen.dataset.layout import ROWS
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.receipts import split_hashes
+from posegen.dataset.storage.address import AnyPath
 from posegen.dataset.tables import hash_rows
 from posegen.hashing import canonical, content_hashes
 

@@ -27,6 +27,11 @@ from posegen.errors import PosegenError
 MAX_BYTES = 64 * 2**20
 """Largest document that is read, in bytes."""
 
+LOST_COUNT = (
+    "Delete it and run the same `posegen generate` command again, with as many samples as before: complete shards are kept"
+)
+"""What to do if a document is damaged that holds how many samples a dataset will have."""
+
 STRICT = ConfigDict(strict=True, extra="forbid")
 """Validation of a document's dataclass: no conversions, no unknown keys."""
 

@@ -18,7 +18,6 @@ checked on reading; missing or damaged data is an error with a hint.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
@@ -31,12 +30,12 @@ import xxhash
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from posegen.arrays import Array
-from posegen.dataset.bucket import AnyPath, BucketPath, map_files, to_path
+from posegen.arrays import Array, grouped
 from posegen.dataset.documents import Document, Origin
-from posegen.dataset.files import exists, list_names
+from posegen.dataset.files import exists
 from posegen.dataset.header import encode_array_metadata, encode_group_metadata, load_header
 from posegen.dataset.layout import ArrayField, Header, Positive, shard_path
+from posegen.dataset.object_reader import cache_of
 from posegen.dataset.overlays import (
     OverlayReceipt,
     folder_name,
@@ -47,8 +46,9 @@ from posegen.dataset.overlays import (
     read_part,
     read_part_table,
 )
-from posegen.dataset.read_cache import ReadCache, open_cache
+from posegen.dataset.read_cache import ReadCache
 from posegen.dataset.shard_codec import decode_shard, reader_of
+from posegen.dataset.storage.address import AnyPath, storage_of, to_path
 from posegen.dataset.tables import column_numbers
 from posegen.errors import PosegenError, UsageError
 from posegen.hashing import byte_hash
@@ -170,7 +170,7 @@ class Embeddings:
         self.dimension = header.dimension
         self._rows, self._texts, self._vectors = (receipts[kind] for kind in ("rows", "texts", "vectors"))
         self._dataset = dataset
-        self._cache = open_cache(os.environ) if isinstance(folder, BucketPath) else None
+        self._cache = cache_of(folder)
         self.shards = len(self._texts)
         self.texts = Texts(folder, self._texts, header.shard, self._cache)
         self.count = len(self.texts)
@@ -204,11 +204,7 @@ class Embeddings:
 
     def vectors(self) -> Array:
         """Read all embeddings: float32 [texts, dimension], of unit length."""
-        vectors = np.empty((self.count, self.dimension), np.float32)
-        for shard in range(self.shards):
-            first = shard * self.header.shard
-            vectors[first : first + self.header.shard] = self._shard(shard)
-        return vectors
+        return self.take(np.arange(self.count))
 
     def take(self, rows: ArrayLike) -> Array:
         """Read the embeddings of some texts.
@@ -225,10 +221,9 @@ class Embeddings:
         """
         indices = np.asarray(rows, np.int64)
         vectors = np.full((indices.size, self.dimension), np.nan, np.float32)
-        shards = np.where(indices >= 0, indices // self.header.shard, -1).ravel()
-        for shard in np.unique(shards[shards >= 0]).tolist():
-            here = np.flatnonzero(shards == shard)
-            vectors[here] = self._shard(shard)[indices.ravel()[here] % self.header.shard]
+        for shard, here in grouped(indices.ravel() // self.header.shard):
+            if shard >= 0:  # the number -1 is in no shard
+                vectors[here] = self._shard(shard)[indices.ravel()[here] % self.header.shard]
         return vectors.reshape(*indices.shape, self.dimension)
 
     def tokens(self, rows: ArrayLike) -> tuple[Array, Array]:
@@ -321,11 +316,11 @@ def _read_receipts(folder: AnyPath, header: EmbeddingHeader, dataset: Header) ->
     """Read all receipts and check that they cover all captions of the dataset."""
     hint = overlay_hint(folder)
     try:
-        rows = list(map_files(folder, partial(read_overlay_receipt, folder, "rows"), range(dataset.shards())))
+        rows = list(storage_of(folder).map(partial(read_overlay_receipt, folder, "rows"), range(dataset.shards())))
         distinct = max((receipt.numbers["distinct"] for receipt in rows), default=0)
         shards = range(-(-distinct // header.shard))
         texts, vectors = (
-            list(map_files(folder, partial(read_overlay_receipt, folder, kind), shards)) for kind in ("texts", "vectors")
+            list(storage_of(folder).map(partial(read_overlay_receipt, folder, kind), shards)) for kind in ("texts", "vectors")
         )
     except FileNotFoundError as error:
         name = str(error.filename).removeprefix(f"{folder}/")
@@ -342,14 +337,14 @@ def _read_receipts(folder: AnyPath, header: EmbeddingHeader, dataset: Header) ->
 
 def encoder_folders(dataset: AnyPath) -> list[AnyPath]:
     """List the folders of the embeddings of a dataset, complete or not."""
-    folders = [dataset / FOLDER / name for name in sorted(list_names(dataset / FOLDER))]
+    folders = [dataset / FOLDER / name for name in sorted(storage_of(dataset / FOLDER).list_names())]
     return [folder for folder in folders if exists(folder / HEADER_FILE)]
 
 
 def count_embedded(folder: AnyPath) -> tuple[int, int]:
     """Return the number of shards of texts that are embedded, and of all that are numbered, by the names of receipts."""
     embedded, numbered = (
-        sum(name.endswith(".json") and name[0] != "." for name in list_names(folder / "receipts" / kind))
+        sum(name.endswith(".json") and name[0] != "." for name in storage_of(folder / "receipts" / kind).list_names())
         for kind in ("vectors", "texts")
     )
     return embedded, numbered
@@ -386,9 +381,9 @@ def read_array(
     """
     name = shard_path(field, receipt.shard, VECTORS)
     data = read_part(folder, receipt, name, cache)
-    first, stop = (0, receipt.count) if position is None else (position, position + 1)
+    rows = np.arange(receipt.count) if position is None else np.array([position])
     try:
-        return decode_shard(field, reader_of(data), len(data), header.shard, header.chunk, first, stop)
+        return decode_shard(field, reader_of(data), len(data), header.shard, header.chunk, rows)
     except (ValueError, IndexError) as error:
         raise Origin(str(folder / name), overlay_hint(folder)).error(f"cannot be decoded ({error})") from error
 

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posegen.dataset.bucket import AnyPath
-from posegen.dataset.documents import Count, Document, Origin, read_sealed, seal, unseal
+from posegen.dataset.documents import LOST_COUNT, Count, Document, Origin, read_sealed, seal, unseal
 from posegen.dataset.files import exists, has_content, read_file, write_durably
 from posegen.dataset.layout import (
     COPY_FILE,
@@ -37,6 +36,7 @@ from posegen.dataset.layout import (
 )
 from posegen.dataset.receipts import complete_prefix, complete_shards
 from posegen.dataset.shard_codec import COMPRESSION
+from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.errors import PosegenError, UsageError, require_local
 from posegen.validation import validated
 
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from posegen.config.schema import Config
 
 _MAX_BYTES = 4 * 2**20  # a thousand times the usual size
-_MAX_RECORD_BYTES = 1000
 
 _GROUP_KEYS = ("name", "identity", "content_version", "seed", "fps", "frames", "variants", "skeleton", "licence")
 _SHAPE = re.compile(rb'{\s*"shape": \[\s*([0-9]{1,15})[,\s]')
@@ -70,8 +69,9 @@ def load_header(path: AnyPath) -> Header:
     PosegenError
         If its header is missing, damaged or has a later format version.
     """
-    if isinstance(path, Path):
-        _check_folder(path)
+    folder = storage_of(path).local
+    if folder:
+        _check_folder(folder)
     file = path / HEADER_FILE
     generate = "run the same `posegen generate` command again: complete shards are kept."
     # Without a valid copy, only the generate command knows what the header was.
@@ -81,7 +81,7 @@ def load_header(path: AnyPath) -> Header:
     except FileNotFoundError as error:
         if exists(path / COPY_FILE):
             raise PosegenError(f"{file}: is missing. {_capitalize(repair + generate)}") from error
-        inside = [str(each.parent) for each in sorted(path.glob(f"*/{HEADER_FILE}"))] if isinstance(path, Path) else []
+        inside = [str(each.parent) for each in sorted(folder.glob(f"*/{HEADER_FILE}"))] if folder else []
         fix = (
             f"It holds datasets; name one: {', '.join(inside)}" if inside else "Name a folder that `posegen generate` has made"
         )
@@ -158,12 +158,18 @@ def record_repair(path: AnyPath, samples: int, run: str) -> None:
 
 
 def samples_after_repair(path: AnyPath) -> int:
-    """Return the number of samples that an unfinished repair recorded; 0 if there is none, or its record is damaged."""
+    """Return the number of samples that an unfinished repair recorded; 0 if there is none.
+
+    Raises
+    ------
+    PosegenError
+        If its record is damaged, because the number is in no other file; names the file and the fix.
+    """
     try:
-        data = read_file(path / REPAIR_FILE, _MAX_RECORD_BYTES)
-        return read_sealed(_RepairRecord, data, Origin(REPAIR_FILE, "")).samples
-    except (FileNotFoundError, PosegenError):
+        data = read_file(path / REPAIR_FILE, _MAX_BYTES)
+    except FileNotFoundError:
         return 0
+    return read_sealed(_RepairRecord, data, Origin(str(path / REPAIR_FILE), LOST_COUNT)).samples
 
 
 def _is_lost(path: AnyPath) -> bool:

@@ -20,9 +20,9 @@ from pydantic import BeforeValidator, Field, PlainSerializer
 from pydantic.dataclasses import dataclass
 
 from posegen.constants import MAX_SEED
-from posegen.dataset.bucket import AnyPath
 from posegen.dataset.documents import STRICT, Count, Origin, check_version, parse, plain_data, seal
 from posegen.dataset.files import check_real_folders
+from posegen.dataset.storage.address import AnyPath
 
 FORMAT_VERSION = 1
 """Version of this format; a reader refuses a later one."""
@@ -39,15 +39,15 @@ COPY_KEY = "copy_of"
 REPAIR_FILE = "repair.json"
 """Record of a repair in progress."""
 PARTS_FILE = "parts.json"
-"""Record of what several jobs are to make together; removed once they are finished."""
+"""Record of what a run, or several jobs together, are to make; removed once they are finished."""
 MANIFEST_FILE = "manifest.bin"
 """Compaction of the receipts of a large dataset; see :mod:`posegen.dataset.manifest`."""
 MOTION = "motion.zarr"
 GROUP_FILE = "motion.zarr/zarr.json"
 SEQUENCES = "sequences"
 RECEIPTS = "receipts"
-OVERLAYS = frozenset(("embeddings", "paraphrases", "training"))
-"""Folders in a dataset with the results of later stages, which check their own files."""
+OVERLAYS = {"embeddings": "embed", "paraphrases": "paraphrase", "training": "train"}
+"""Folders in a dataset with the results of later stages, which check their own files, and the command that writes each."""
 ROWS = "rows"
 """Name of the table of sequences in receipts, next to the names of array fields."""
 
@@ -257,12 +257,14 @@ class Header:
         """Return the array field of this name; KeyError if there is none."""
         return {field.name: field for field in self.all_fields}[name]
 
+    def field_of(self, path: str) -> ArrayField | None:
+        """Return the array field that a shard belongs to, by its path inside the dataset; None for another file."""
+        return next((field for field in self.all_fields if path.startswith(f"{MOTION}/{field.name}/")), None)
+
     def layer_of(self, path: str) -> Layer | None:
         """Return the layer that a file belongs to, by its path inside the dataset; None if it belongs to none."""
-        for layer in self.layers:
-            if any(path.startswith(f"{MOTION}/{field.name}/") for field in layer.fields):
-                return layer
-        return None
+        field = self.field_of(path)
+        return next((layer for layer in self.layers if field in layer.fields), None)
 
     def with_samples(self, samples: int) -> Header:
         """Return a copy with another number of samples."""

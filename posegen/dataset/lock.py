@@ -15,9 +15,10 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from posegen.dataset.bucket import AnyPath, BucketPath
-from posegen.dataset.files import read_file, remove_temporary_files
+from posegen.dataset.files import read_file
 from posegen.dataset.runs import current_run, has_ended
+from posegen.dataset.storage.address import AnyPath, storage_of
+from posegen.dataset.storage.folder import remove_temporary_files
 from posegen.errors import PosegenError
 
 LOCK_FILE = ".lock"
@@ -53,16 +54,17 @@ def locked(
     PosegenError
         If another run holds it; names that run.
     """
-    if isinstance(dataset, BucketPath):
+    folder = storage_of(dataset).local
+    if folder is None:
         yield
         return
-    path = dataset / (f"{LOCK_FILE}-{part}" if part else LOCK_FILE)
+    path = folder / (f"{LOCK_FILE}-{part}" if part else LOCK_FILE)
     with _held(path, wait):
-        for other in [] if part or beside_parts else part_locks(dataset):
+        for other in [] if part or beside_parts else part_locks(folder):
             with _held(other, 0.0):  # removes the lock of a run that has ended
                 pass
         _write_holder(path, f"process {os.getpid()} (run {run or current_run()})")
-        remove_temporary_files(dataset)
+        remove_temporary_files(folder)
         yield
 
 
@@ -92,7 +94,8 @@ def lock_holder(lock: Path) -> str | None:
 
 def is_being_written(dataset: AnyPath) -> bool:
     """Return whether a run may be writing a dataset, without taking the lock; False for one in a bucket."""
-    return isinstance(dataset, Path) and any(is_held(lock) for lock in (dataset / LOCK_FILE, *part_locks(dataset)))
+    folder = storage_of(dataset).local
+    return folder is not None and any(is_held(lock) for lock in (folder / LOCK_FILE, *part_locks(folder)))
 
 
 def is_held(lock: Path) -> bool:
@@ -123,7 +126,7 @@ def _held(path: Path, wait: float) -> Iterator[None]:
 
 
 def _check_plain(path: Path) -> None:
-    """Raise PosegenError if a path exists and is not a plain file without other names, whose content would be lost."""
+    """Raise PosegenError if a path exists and is not a regular file with exactly one link."""
     with suppress(FileNotFoundError):
         status = os.lstat(path)
         if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:

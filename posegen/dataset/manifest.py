@@ -2,9 +2,10 @@
 
 It lists the files of the leading full shards with sizes and hashes. Each entry also has a hash of the shard's receipts and a
 link: the hash of the link before it and of the entry. The first line has a hash of all entries, so that a change in the file is
-detected on opening, which takes no longer for more shards. Files are compared with their entries when they are read, and
-receipts that were changed or removed later are found by :mod:`posegen.dataset.verify`. Receipts alone decide what is complete:
-a dataset without a manifest is opened by its receipts, as is a small one, where the existence and size of each file are
+detected on opening, which takes hardly longer for more shards. Files are compared with their entries when they are read, and
+receipts that were changed or removed later are found by :mod:`posegen.dataset.verify`. It is a cache for readers, and may be
+deleted at any time: :func:`posegen.dataset.receipts.complete_receipt` alone decides what is complete, and does not look at it.
+A dataset without a manifest is opened by its receipts, as is a small one, where the existence and size of each file are
 compared, too.
 
 Not responsible for when it is written; see :mod:`posegen.generation`.
@@ -12,25 +13,21 @@ Not responsible for when it is written; see :mod:`posegen.generation`.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from io import BufferedReader, BytesIO
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xxhash
 
 from posegen.arrays import Array
-from posegen.dataset.bucket import AnyPath, listed, map_files
 from posegen.dataset.counts import Counts, add_counts, count_of_actions, no_counts
 from posegen.dataset.documents import Count, Document, Origin, read_sealed, seal, seal_quickly
-from posegen.dataset.files import explain_unreadable, modified_time, open_plain, read_file, remove_durably, write_durably
-from posegen.dataset.layout import MANIFEST_FILE, ROWS, Header, Layer, receipt_path, rows_path, shard_of, shard_path
-from posegen.dataset.receipts import Receipt, StoredFile, complete_shards, find_file_fault, find_size_fault, read_receipt
+from posegen.dataset.files import read_file, remove_durably, write_durably
+from posegen.dataset.layout import MANIFEST_FILE, ROWS, Header, Layer, rows_path, shard_of, shard_path
+from posegen.dataset.receipts import Receipt, StoredFile, complete_receipt
+from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.errors import PosegenError
 from posegen.hashing import byte_hash
 
@@ -38,7 +35,6 @@ LEAST_SHARDS = 256
 """Full shards of the smallest dataset with a manifest. The receipts of a smaller one are read in a fraction of a second."""
 
 _MAX_BYTES = 2**30
-_MAX_HEAD_BYTES = 2**20
 _HASH_BYTES = 16
 
 
@@ -140,23 +136,14 @@ def load_manifest(path: AnyPath, header: Header) -> Manifest | None:
     """
     origin = Origin(str(path / MANIFEST_FILE), f"Run: posegen finish {path}, or delete the file: it only makes opening faster")
     try:
-        with explain_unreadable(path / MANIFEST_FILE), _opened(path / MANIFEST_FILE) as file:
-            return _read_manifest(file, header, origin)
+        return _decode_manifest(read_file(path / MANIFEST_FILE, _MAX_BYTES), header, origin)
     except FileNotFoundError:
         return None
 
 
-def _opened(path: AnyPath) -> BufferedReader | BytesIO:
-    return open_plain(path) if isinstance(path, Path) else BytesIO(read_file(path, _MAX_BYTES))
-
-
-def _read_manifest(file: BufferedReader | BytesIO, header: Header, origin: Origin) -> Manifest:
-    """Check a manifest, and return it; the entries of a file stay on the disk until they are used.
-
-    So opening takes hardly longer for more shards: most of the time of reading them was that of new memory.
-    """
-    line = file.readline(_MAX_HEAD_BYTES)
-    head = read_sealed(_Head, line.removesuffix(b"\n"), origin)
+def _decode_manifest(data: bytes, header: Header, origin: Origin) -> Manifest:
+    line, _, body = data.partition(b"\n")
+    head = read_sealed(_Head, line, origin)
     layers = tuple(layer for layer in header.layers if _layer_text(layer) in head.layers)
     contents = _contents(header, layers)
     if (head.identity, head.contents, head.layers) != (header.identity, contents, _texts(layers)):
@@ -165,23 +152,14 @@ def _read_manifest(file: BufferedReader | BytesIO, header: Header, origin: Origi
         raise origin.error(f"is out of date: it lists {head.shards} full shards, but only {header.samples} samples are visible")
     if head.counts and {len(head.counts.legs), len(head.counts.any_part)} != {count_of_actions(header)}:
         raise origin.error("counts other actions than those of the dataset")
-    kind, body = _entry_type(len(contents)), b""
-    if isinstance(file, BytesIO):  # `file_digest` ignores the position in it
-        body = file.read()
-        digest = byte_hash([body])
-    else:
-        digest = hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
-    if file.tell() != len(line) + head.shards * kind.itemsize or digest != head.entries:
+    kind = _entry_type(len(contents))
+    if len(body) != head.shards * kind.itemsize or byte_hash([body]) != head.entries:
         raise origin.error("is damaged: its entries do not match their hash")
-    if isinstance(file, BytesIO) or not head.shards:
-        entries: Array = np.frombuffer(body, kind)
-    else:
-        entries = np.memmap(file, kind, "r", len(line), (head.shards,))
-    return Manifest(header, layers, head.counts, entries)
+    return Manifest(header, layers, head.counts, np.frombuffer(body, kind))
 
 
-def make_manifest(path: AnyPath, header: Header, before: Manifest | None) -> Manifest:
-    """Return the manifest of the leading sound full shards of a dataset.
+def make_manifest(path: AnyPath, header: Header, layers: tuple[Layer, ...] | None = None) -> Manifest:
+    """Return the manifest of the leading complete full shards of a dataset.
 
     Parameters
     ----------
@@ -189,15 +167,26 @@ def make_manifest(path: AnyPath, header: Header, before: Manifest | None) -> Man
         Folder of the dataset.
     header : Header
         The manifest covers at most its samples.
-    before : Manifest or None
-        A manifest to extend, whose receipts are not read.
+    layers : tuple of Layer, optional
+        Layers that are listed if they are complete in these shards; by default those of the header.
     """
-    layers = header.layers
-    made = _make_manifest(path, header, layers, before)
-    while isinstance(made, Layer):
-        layers = tuple(layer for layer in layers if layer.name != made.name)
-        made = _make_manifest(path, header, layers, before)
-    return made
+    layers = header.layers if layers is None else layers
+    contents, link, entries = _contents(header, layers), b"", list[bytes]()
+    counts: Counts | None = no_counts(header)
+    seen, shards = storage_of(path).listed(), range(header.samples // header.shard)
+    for receipt in storage_of(path).map(partial(complete_receipt, seen, header), shards):
+        if receipt is None or receipt.count < header.shard:
+            break
+        receipts = [receipt]
+        for layer in layers:
+            derived = complete_receipt(seen, header, receipt.shard, layer, receipt)
+            if derived is None:
+                return make_manifest(path, header, tuple(each for each in layers if each is not layer))
+            receipts.append(derived)
+        entries.append(_encode_entry(header, contents, receipts, link))
+        link = entries[-1][-_HASH_BYTES:]
+        counts = add_counts(counts, receipt.counts) if counts and receipt.counts else None
+    return Manifest(header, layers, counts, np.frombuffer(b"".join(entries), _entry_type(len(contents))))
 
 
 def store_manifest(path: AnyPath, manifest: Manifest, run: str) -> None:
@@ -212,7 +201,7 @@ def store_manifest(path: AnyPath, manifest: Manifest, run: str) -> None:
 
 
 def write_manifest(path: AnyPath, header: Header, run: str) -> None:
-    """Extend the manifest of a dataset, or write one, or remove it if the dataset is small.
+    """Write the manifest of a dataset, or remove it if the dataset is small.
 
     Parameters
     ----------
@@ -225,79 +214,8 @@ def write_manifest(path: AnyPath, header: Header, run: str) -> None:
     """
     if header.samples // header.shard < LEAST_SHARDS:
         remove_durably(path / MANIFEST_FILE)
-        return
-    store_manifest(path, make_manifest(path, header, _present_manifest(path, header)), run)
-
-
-def unchanged_manifest(path: AnyPath, header: Header) -> Manifest | None:
-    """Return the manifest of a dataset; None if anything that it lists was changed since, by sizes and times of files."""
-    manifest = _present_manifest(path, header)
-    return manifest if manifest and len(_unchanged_shards(path, manifest)) == manifest.shards else None
-
-
-def find_complete(path: AnyPath, header: Header, among: Callable[[int], bool] = lambda shard: True) -> dict[int, int]:
-    """Find the complete shards as :func:`posegen.dataset.receipts.complete_shards` does.
-
-    A receipt that was not changed since the manifest was written is not read, only its time and the sizes of its files.
-    """
-    manifest = _present_manifest(path, header)
-    known = set(_unchanged_shards(path, manifest, among)) if manifest else set()
-    found = complete_shards(path, header, lambda shard: shard not in known and among(shard))
-    return dict(sorted((dict.fromkeys(known, header.shard) | found).items()))
-
-
-def _present_manifest(path: AnyPath, header: Header) -> Manifest | None:
-    """Return the manifest of a dataset; None if there is none, or it is damaged."""
-    with suppress(PosegenError):
-        return load_manifest(path, header)
-    return None
-
-
-def _unchanged_shards(path: AnyPath, manifest: Manifest, among: Callable[[int], bool] = lambda shard: True) -> list[int]:
-    """Return the shards of a manifest whose receipts are older than it, and whose files have the sizes in it."""
-    path, header = listed(path), manifest.header
-    try:
-        written = modified_time(path / MANIFEST_FILE)
-    except FileNotFoundError:  # removed meanwhile
-        return []
-    sizes = manifest.entries["sizes"]
-
-    def is_unchanged(shard: int) -> bool:
-        try:
-            # A receipt of the same tick of the clock may be older or newer.
-            if any(modified_time(path / receipt_path(shard, layer)) >= written for layer in (None, *manifest.layers)):
-                return False
-        except OSError:
-            return False
-        stored = zip(manifest.contents, sizes[shard].tolist(), strict=True)
-        return not any(
-            size and find_size_fault(path / _path(header, name, shard), StoredFile(size, "")) for name, size in stored
-        )
-
-    return [shard for shard in range(manifest.shards) if among(shard) and is_unchanged(shard)]
-
-
-def _make_manifest(path: AnyPath, header: Header, layers: tuple[Layer, ...], before: Manifest | None) -> Manifest | Layer:
-    """Return a manifest of the leading sound full shards, which extends `before`; or a layer that is not complete in them."""
-    contents = _contents(header, layers)
-    before = before if before and before.shards and _texts(before.layers) == _texts(layers) else None
-    counts = before.counts if before else no_counts(header)
-    entries = [before.entries.tobytes()] if before else []
-    link = before.entries["link"][-1].tobytes() if before else b""
-    path, shards = listed(path), range(before.shards if before else 0, header.samples // header.shard)
-    for shard, receipt in zip(shards, map_files(path, partial(_sound_receipt, path, header), shards), strict=True):
-        if receipt is None:
-            break
-        receipts = [receipt]
-        for layer in layers:
-            derived = _sound_receipt(path, header, shard, layer, receipt)
-            if derived is None:
-                return layer
-            receipts.append(derived)
-        entries.append(_encode_entry(header, contents, receipts, link))
-        link = entries[-1][-_HASH_BYTES:]
-        counts = add_counts(counts, receipt.counts) if counts and receipt.counts else None
-    return Manifest(header, layers, counts, np.frombuffer(b"".join(entries), _entry_type(len(contents))))
+    else:
+        store_manifest(path, make_manifest(path, header), run)
 
 
 def covers_all(path: AnyPath, header: Header) -> bool:
@@ -338,7 +256,7 @@ def _layer_text(layer: Layer) -> str:
 
 
 def _texts(layers: Sequence[Layer]) -> list[str]:
-    """Return what identifies layers: two of the same files are not equal, since the fill value of a field is NaN."""
+    """Return what identifies layers; NaN fill values prevent direct comparison."""
     return list(map(_layer_text, layers))
 
 
@@ -364,14 +282,3 @@ def _encode_entry(header: Header, contents: Sequence[str], receipts: Sequence[Re
     hashes = b"".join(bytes.fromhex(file.xxh3) if file else bytes(_HASH_BYTES) for file in files)
     body = xxhash.xxh3_128_digest(sealed) + sizes + hashes
     return body + xxhash.xxh3_128_digest(before + body)
-
-
-def _sound_receipt(
-    path: AnyPath, header: Header, shard: int, layer: Layer | None = None, samples: Receipt | None = None
-) -> Receipt | None:
-    """Return the receipt of a full shard, or of a layer of it, if it is valid and its files exist; otherwise None."""
-    try:
-        receipt = read_receipt(path, header, shard, layer, samples)
-    except (FileNotFoundError, PosegenError):
-        return None
-    return None if find_file_fault(path, receipt) or receipt.count < header.shard else receipt

@@ -8,9 +8,10 @@ that of :mod:`posegen.dataset.batches.order`: a function of the seed, the sizes 
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,10 +20,10 @@ from pydantic import Field
 
 from posegen.arrays import Array
 from posegen.dataset.batches import ArrayShape, Source, make_batches
-from posegen.dataset.bucket import AnyPath
 from posegen.dataset.documents import Count, Document, Origin, read_sealed, seal
 from posegen.dataset.files import write_durably
 from posegen.dataset.read import Dataset, Sample, StoredSource, open_dataset
+from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.errors import PosegenError, UsageError
 from posegen.wording import shown
 
@@ -161,11 +162,9 @@ class Mix:
         if not -len(self) <= index < len(self):
             raise IndexError(f"{self!r} has no sample {index}")
         index %= len(self)
-        for dataset in self.datasets:
-            if index < len(dataset):
-                return dataset[index]
-            index -= len(dataset)
-        raise AssertionError
+        ends = list(accumulate(map(len, self.datasets)))
+        number = bisect_right(ends, index)
+        return self.datasets[number][index - ends[number]]  # below 0: counted from the end of the dataset
 
     batches = make_batches
 
@@ -310,7 +309,8 @@ def write_mix(path: str | Path, mix: Mix) -> None:
 
 def _relative(dataset: AnyPath, folder: Path) -> str:
     """Return the path of a dataset relative to a folder, or its address."""
-    return Path(os.path.relpath(dataset, folder)).as_posix() if isinstance(dataset, Path) else str(dataset)
+    local = storage_of(dataset).local
+    return Path(os.path.relpath(local, folder)).as_posix() if local else str(dataset)
 
 
 def open_mix(path: str | Path) -> Mix:

@@ -6,6 +6,7 @@ whole and compared with their receipt. What was read is kept in a cache.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -13,12 +14,12 @@ from typing import TypeAlias
 
 import xxhash
 
-from posegen.arrays import Array
-from posegen.dataset.bucket import BucketPath
-from posegen.dataset.layout import MOTION, ArrayField, Header
-from posegen.dataset.read_cache import ReadCache
+from posegen.dataset.layout import Header
+from posegen.dataset.read_cache import ReadCache, open_cache
 from posegen.dataset.receipts import StoredFile, stored_file
-from posegen.dataset.shard_codec import check_chunk, check_shard, index_bytes, read_index
+from posegen.dataset.shard_codec import check_chunk, check_shard, index_bytes, read_index, reader_of
+from posegen.dataset.storage.address import AnyPath, storage_of
+from posegen.dataset.storage.bucket import BucketPath
 
 Range: TypeAlias = tuple[int, int]
 """Offset and length of a part of an object."""
@@ -62,27 +63,25 @@ class ObjectReader:
         ValueError
             If it is damaged, or not the one of the receipt.
         """
-        field = _field(self._header, name)
-        if field is not None and self._cache is not None:
-            start, index, chunks = self._index(name, file)
-            if ranges == [(start, len(index))]:
-                return [index]
-            if chunks.issuperset(ranges):
-                return self._fetch(self._cache, name, file, ranges, lambda data: check_chunk(field, data, self._header.chunk))
-        data = self._whole(name, file)
-        return [data[start : start + length] for start, length in ranges]
+        field = self._header.field_of(name)
+        if field is None or self._cache is None:
+            return reader_of(self._whole(name, file))(ranges)
+        length, chunk = index_bytes(field, self._header.shard, self._header.chunk), self._header.chunk
+        if ranges == [(file.bytes - length, length)]:
+            return [self._index(name, file)]
+        return self._fetch(self._cache, name, file, ranges, lambda data: check_chunk(field, data, chunk))
 
-    def _read_index(self, name: str, file: StoredFile) -> tuple[int, bytes, frozenset[tuple[int, int]]]:
-        """Return the offset and the bytes of the index of an object, and the offset and length of each chunk."""
+    def _read_index(self, name: str, file: StoredFile) -> bytes:
+        """Return the bytes of the index of an object."""
+        field, shard, chunk = self._header.field_of(name), self._header.shard, self._header.chunk
+        assert field is not None
         assert self._cache is not None
-        field, shard, chunk = self._header.field(name.split("/")[1]), self._header.shard, self._header.chunk
-        start = max(file.bytes - index_bytes(field, shard, chunk), 0)
+        length = index_bytes(field, shard, chunk)
 
-        def decode(data: bytes) -> Array:
-            return read_index(field, lambda start, length: data, file.bytes, shard, chunk)
+        def check(data: bytes) -> object:
+            return read_index(field, lambda ranges: [data], file.bytes, shard, chunk)
 
-        data = self._fetch(self._cache, name, file, [(start, file.bytes - start)], decode)[0]
-        return start, data, frozenset(map(tuple, decode(data).reshape(-1, 2).tolist())) | {(0, 0)}
+        return self._fetch(self._cache, name, file, [(file.bytes - length, length)], check)[0]
 
     def _fetch(
         self, cache: ReadCache, name: str, file: StoredFile, ranges: Sequence[Range], check: Callable[[bytes], object]
@@ -113,18 +112,27 @@ class ObjectReader:
     def _read_whole(self, name: str, file: StoredFile) -> bytes:
         """Read an object from the cache or the bucket and compare it with its receipt, and an array also with its checksums."""
         data = read_object(self._path / name, file, self._cache)
-        if (field := _field(self._header, name)) is not None:
-            check_shard(
-                field, lambda start, length: data[start : start + length], len(data), self._header.shard, self._header.chunk
-            )
+        if field := self._header.field_of(name):
+            check_shard(field, reader_of(data), len(data), self._header.shard, self._header.chunk)
         return data
 
     def _entry(self, name: str, file: StoredFile, part: Range) -> str:
         return f"{_entry(self._path / name, file)}-{part[0]}-{part[1]}"
 
 
-def read_object(path: BucketPath, file: StoredFile, cache: ReadCache | None) -> bytes:
-    """Read a whole object from the cache, if there is one, or the bucket, and compare it with its size and hash.
+def open_objects(path: AnyPath, header: Header, *, cached: bool) -> ObjectReader | None:
+    """Return a reader of the objects of a dataset in a bucket, with the cache of the environment; None for a folder."""
+    storage = storage_of(path)
+    return None if storage.local else ObjectReader(storage.path, header, cache_of(path) if cached else None)
+
+
+def cache_of(path: AnyPath) -> ReadCache | None:
+    """Return the cache of the environment for what is read of a bucket; None for a folder."""
+    return None if storage_of(path).local else open_cache(os.environ)
+
+
+def read_object(path: AnyPath, file: StoredFile, cache: ReadCache | None) -> bytes:
+    """Read a whole file from the cache, if there is one, or its storage, and compare it with its size and hash.
 
     Raises
     ------
@@ -135,7 +143,7 @@ def read_object(path: BucketPath, file: StoredFile, cache: ReadCache | None) -> 
     """
     data = None if cache is None else cache.read(_entry(path, file))
     if data is None or stored_file([data]) != file:
-        data = path.read(0, file.bytes + 1)
+        data = storage_of(path).read(0, file.bytes + 1)
         if stored_file([data]) != file:
             raise ValueError("checksum mismatch")
         if cache is not None:
@@ -143,12 +151,6 @@ def read_object(path: BucketPath, file: StoredFile, cache: ReadCache | None) -> 
     return data
 
 
-def _entry(path: BucketPath, file: StoredFile) -> str:
+def _entry(path: AnyPath, file: StoredFile) -> str:
     """Return the name of an object in the cache; one of another dataset, or another content, has another name."""
     return f"{xxhash.xxh3_128_hexdigest(str(path).encode())}-{file.xxh3}"
-
-
-def _field(header: Header, name: str) -> ArrayField | None:
-    """Return the field that an object belongs to; None for a table."""
-    folder, _, rest = name.partition("/")
-    return header.field(rest.partition("/")[0]) if folder == MOTION else None

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
-from posegen.dataset.bucket import AnyPath, ConflictError
-from posegen.dataset.documents import Count, Document, Origin, read_sealed, seal
-from posegen.dataset.files import read_file, write_durably
-from posegen.dataset.layout import PARTS_FILE, Positive
+from posegen.dataset.documents import LOST_COUNT, MAX_BYTES, Count, Document, Origin, read_sealed, seal
+from posegen.dataset.files import read_file, remove_durably, write_durably
+from posegen.dataset.layout import PARTS_FILE
+from posegen.dataset.storage.address import AnyPath, storage_of
+from posegen.dataset.storage.storage import ConflictError
 from posegen.errors import PosegenError, UsageError
 from posegen.wording import shown
 
@@ -26,7 +28,6 @@ PARTS_VARIABLE = "POSEGEN_PARTS"
 _SLURM_ARRAY, _KUBERNETES = "SLURM_ARRAY_TASK_", "JOB_COMPLETION_INDEX"
 _SLURM = f"{_SLURM_ARRAY}ID"
 _FIX = f"State the part, such as --part 3/16, or do everything with --part {EVERYTHING}"
-_MAX_RECORD_BYTES = 1000
 _PART = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
 
 
@@ -133,42 +134,67 @@ def _variable(environment: Mapping[str, str], name: str, default: str = "") -> i
 
 @dataclass(frozen=True)
 class PartsRecord(Document):
-    """Content of ``parts.json``: what the parts of a dataset are to make together.
+    """Content of ``parts.json``: what a run, or the parts of a dataset together, are to make.
 
     Attributes
     ----------
     samples : int
         Number of samples that the dataset will have.
     count : int
-        Number of parts of the last job that began.
+        Number of parts of the last job that began; 0 if one run is to make everything.
     """
 
     samples: Count
-    count: Positive
+    count: Count
 
 
 def record_parts(path: AnyPath, samples: int, count: int, run: str) -> int:
-    """Record that a dataset is made in parts; the caller must hold the lock.
+    """Record what is to be made, in parts or by one run, for which `count` is 0; the caller must hold the lock.
 
     Returns
     -------
     int
-        Number of samples that it will have: `samples`, or more if it was to have more.
+        Number of samples that the dataset will have: `samples`, or more if others make more at this moment.
     """
     while True:
         before = read_parts(path)
-        record = PartsRecord(max(samples, before.samples if before else 0), count)
+        content = seal(before) if before else b""
+        has_others = before and (before.count or storage_of(path).local is None)
+        most = max(samples, before.samples) if before and has_others else samples
+        record = PartsRecord(most, count or (before.count if before else 0))
         try:
             if before != record:
-                write_durably(path / PARTS_FILE, seal(record), run, seal(before) if before else None)
+                write_durably(path / PARTS_FILE, seal(record), run, content)
         except ConflictError:  # of another part, in a bucket
             continue
         return record.samples
 
 
 def read_parts(path: AnyPath) -> PartsRecord | None:
-    """Return the record of a dataset; None if it is not made in parts, or they are finished, or the record is damaged."""
+    """Return the record of a dataset; None if what was to be made is finished.
+
+    Raises
+    ------
+    PosegenError
+        If the record is damaged, because the number of samples is in no other file; names the file and the fix.
+    """
     try:
-        return read_sealed(PartsRecord, read_file(path / PARTS_FILE, _MAX_RECORD_BYTES), Origin(PARTS_FILE, ""))
-    except (FileNotFoundError, PosegenError):
+        data = read_file(path / PARTS_FILE, MAX_BYTES)
+    except FileNotFoundError:
         return None
+    return read_sealed(PartsRecord, data, Origin(str(path / PARTS_FILE), LOST_COUNT))
+
+
+def is_made_in_parts(path: AnyPath) -> bool:
+    """Return whether parts may be missing between complete shards, because they are not finished or their record is damaged."""
+    try:
+        record = read_parts(path)
+    except PosegenError:
+        return True
+    return record is not None and record.count > 0
+
+
+def remove_parts(path: AnyPath, record: PartsRecord) -> None:
+    """Remove the record of what is finished; one that another job has written meanwhile stays."""
+    with suppress(ConflictError):
+        remove_durably(path / PARTS_FILE, seal(record))

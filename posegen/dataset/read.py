@@ -17,34 +17,25 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from posegen.arrays import Array
+from posegen.arrays import Array, grouped
 from posegen.dataset.batches import make_batches
 from posegen.dataset.batches.sources import CAPTIONS, ArrayShape
-from posegen.dataset.bucket import AnyPath, BucketPath, to_path
 from posegen.dataset.checked_files import CheckedFiles, open_files
 from posegen.dataset.conditions import QUALITY, matching_rows
 from posegen.dataset.counts import Counts, add_counts, count_content, labels_field, no_counts
 from posegen.dataset.embeddings import Embeddings, open_embeddings
-from posegen.dataset.header import header_metadata, read_config
+from posegen.dataset.header import read_config
 from posegen.dataset.layout import ROWS, ArrayField, Header, rows_path, shard_path
-from posegen.dataset.object_reader import ObjectReader
+from posegen.dataset.object_reader import open_objects
 from posegen.dataset.receipts import Receipt, list_receipts, load_receipt, read_receipt
-from posegen.dataset.shard_codec import (
-    ABSENT,
-    decode_chunk,
-    decode_chunks,
-    decode_shard,
-    has_ordered_chunks,
-    read_index,
-)
+from posegen.dataset.shard_codec import as_slice, chunk_ranges, decode_chunk, decode_shard, read_index
 from posegen.dataset.statistics import compute_stats
+from posegen.dataset.storage.address import AnyPath, to_path
 from posegen.dataset.tables import CAPTION_TEXTS, UNDECODABLE, caption_texts, decode_table, find_rows_fault, hash_rows
 from posegen.errors import PosegenError
-from posegen.hashing import canonical, content_hashes, piecewise_content_hashes
+from posegen.hashing import canonical, content_hashes
 
 if TYPE_CHECKING:
-    import zarr
-
     from posegen.config.schema import Config
 
 TEXT_EMBEDDING = "text_embedding"
@@ -54,7 +45,7 @@ TEXT_EMBEDDING = "text_embedding"
 _CACHED_TABLE_BYTES = 64 << 20
 _KEY_COLUMNS = ("sample", "variant")
 
-_BLOCK_BYTES = 64 << 20
+_BLOCK_BYTES = 8 << 20
 _MAX_BLOCK_BYTES = 1 << 30
 _CACHED_TABLES = 4
 
@@ -162,12 +153,10 @@ class StoredSource:
             return
         chunk_variants = field.chunk[0]  # of which all but one are discarded
         try:
-            read, header = partial(self._files.read, path), self._header
+            read, header = partial(self._files.read_ranges, path), self._header
             index = read_index(field, read, file.bytes, header.shard, header.chunk)[position]
-            cells = [(v, cell) for v in range(len(variants)) for cell in np.ndindex(index.shape[1:-1])]
-            entries = [index[(variants[v] // chunk_variants, *cell)].tolist() for v, cell in cells]
-            ranges = [(0, 0) if length == ABSENT else (offset, length) for offset, length in entries]
-            for (v, cell), data in zip(cells, self._files.read_ranges(path, ranges), strict=True):
+            chosen = index[[variant // chunk_variants for variant in variants]]
+            for (v, *cell), data in zip(np.ndindex(chosen.shape[:-1]), read(chunk_ranges(chosen)), strict=True):
                 if chunk_variants == 1:
                     decode_chunk(field, data, buffer[(v, *cell)])
                 else:
@@ -315,16 +304,6 @@ class Dataset:
         return read_config(self.path, self.header)
 
     @cached_property
-    def motion(self) -> zarr.Group:
-        """The arrays as a read-only Zarr group."""
-        import zarr
-
-        from posegen.dataset.checked_store import CheckedStore
-
-        store = CheckedStore(self._files, header_metadata(self.header))
-        return zarr.open_group(store, mode="r", zarr_format=3)
-
-    @cached_property
     def embeddings(self) -> Embeddings:
         """Embeddings of its captions, by the encoder that was named on opening, or else by the only one."""
         return open_embeddings(self.path, self._encoder)
@@ -352,58 +331,25 @@ class Dataset:
         """
         if field not in (entry.name for entry in self.header.all_fields):
             raise PosegenError(f"{self.path}: has no field {field!r}, only {', '.join(self.fields)}")
-        array: Any = self.motion[field]
         if samples is None or isinstance(samples, slice):
-            selected = samples or slice(None)
-            if selected.step is None or selected.step > 0:
-                return self._decode(field, array, selected)
-            samples = np.arange(len(self))[selected]
-        indices = np.asarray(samples) if np.size(samples) else np.zeros(0, np.int64)
-        indices = np.flatnonzero(indices) if indices.dtype == bool else indices.astype(np.int64, casting="same_kind")
-        return self._decode(field, array.oindex, np.array([self._index(int(index)) for index in indices], np.int64))
+            indices = np.arange(len(self))[samples or slice(None)]
+        else:
+            given = np.asarray(samples) if np.size(samples) else np.zeros(0, np.int64)
+            given = np.flatnonzero(given) if given.dtype == bool else given.astype(np.int64, casting="same_kind")
+            indices = np.array([self._index(int(index)) for index in given], np.int64)
+        entry = self.header.field(field)
+        values = np.empty((len(indices), *entry.shape), entry.dtype)
+        for shard, here in grouped(indices // self.header.shard):
+            values[as_slice(here)] = self._decode(entry, shard, indices[here] % self.header.shard)
+        return values
 
-    def decode(self, field: str, start: int, stop: int) -> Array:
-        """Read a field of successive samples in this thread, in a third of the processor time of :meth:`arrays`.
-
-        Parameters
-        ----------
-        field : str
-        start, stop : int
-            Visible samples, from `start` up to `stop`.
-
-        Returns
-        -------
-        ndarray [sample, ...]
-
-        Raises
-        ------
-        IndexError
-            If they are not visible samples.
-        PosegenError
-            If the data is damaged.
-        """
-        if not 0 <= start <= stop <= len(self):
-            raise IndexError(f"samples {start} to {stop} are not within the {len(self)} of the dataset")
-        entry, (shard, first) = self.header.field(field), divmod(start, self.header.shard)
-        name = shard_path(entry, shard)
-        stored, last = self._files.find(name), first + stop - start
-        if stored is None or last > self.header.shard or isinstance(self.path, BucketPath):
-            return self.arrays(field, slice(start, stop))
-        try:
-            read = partial(self._files.read, name)
-            return decode_shard(entry, read, stored.bytes, self.header.shard, self.header.chunk, first, last)
-        except UNDECODABLE as error:
-            raise self._undecodable(field, error) from error
-
-    def blocks(self, field: str, start: int, stop: int, variant: int | None = None) -> Iterator[Array]:
+    def blocks(self, field: str, start: int, stop: int) -> Iterator[Array]:
         """Read a field of the samples from `start` to `stop` in blocks, in memory independent of the size of shards."""
         sample_bytes, chunk = self.header.field(field).sample_bytes, self.header.chunk
         # Whole chunks, so that each is decoded once, unless they are too large.
         step = chunk * max(1, _BLOCK_BYTES // (chunk * sample_bytes))
         step = step if step * sample_bytes <= _MAX_BLOCK_BYTES else _MAX_BLOCK_BYTES // sample_bytes
-        for first in range(start, stop, step):
-            block = slice(first, min(first + step, stop))
-            yield self._decode(field, self.motion[field], block if variant is None else (block, variant))
+        return (self.arrays(field, slice(first, min(first + step, stop))) for first in range(start, stop, step))
 
     batches = make_batches
     stats = compute_stats
@@ -483,25 +429,9 @@ class Dataset:
         """Hash the values of a field, or the `rows`, of the visible samples of a shard; as in a receipt."""
         if name == ROWS:
             return hash_rows(self.table(shard), len(self.header.variants))
-        field, file = self.header.field(name), shard_path(self.header.field(name), shard)
-        first, count, chunk = shard * self.header.shard, self.header.count(shard), self.header.chunk
-        stored, hashes = self._files.find(file), list[str]()
-        if stored is None or not has_ordered_chunks(field) or chunk * field.sample_bytes > _MAX_BLOCK_BYTES:
-            return "".join(content_hashes(canonical(block)) for block in self.blocks(name, first, first + count))
-        try:
-            groups = decode_chunks(field, self._part_reader(file), stored.bytes, self.header.shard, chunk, count)
-            for start, chunks in zip(range(0, count, chunk), groups, strict=True):
-                hashes.append(piecewise_content_hashes(map(canonical, chunks), min(chunk, count - start)))
-        except UNDECODABLE as error:
-            raise self._undecodable(name, error) from error
-        return "".join(hashes)
-
-    def _part_reader(self, file: str) -> Callable[[Sequence[tuple[int, int]]], list[bytes]]:
-        """Return what reads parts of a file; from object storage, the whole file is read at once."""
-        if not isinstance(self.path, BucketPath):
-            return partial(self._files.read_ranges, file)
-        data = self._files.read(file)
-        return lambda ranges: [data[start : start + length] for start, length in ranges]
+        first = shard * self.header.shard
+        blocks = self.blocks(name, first, first + self.header.count(shard))
+        return "".join(content_hashes(canonical(block)) for block in blocks)
 
     def sizes(self) -> dict[str, int]:
         """Return the size on disk of each field and of the rows, in bytes by name."""
@@ -520,18 +450,20 @@ class Dataset:
         if receipt.counts and receipt.count == self.header.count(shard):
             return receipt.counts
         labels, start = labels_field(self.header), shard * self.header.shard
-        blocks = self.blocks(labels.name, start, start + self.header.count(shard), 0) if labels else ()
-        return count_content(self.header, self.table(shard), blocks)
+        blocks = self.blocks(labels.name, start, start + self.header.count(shard)) if labels else ()
+        return count_content(self.header, self.table(shard), (block[:, 0] for block in blocks))
 
-    def _decode(self, field: str, array: Any, selected: slice | tuple[slice, int] | Array) -> Array:
+    def _decode(self, field: ArrayField, shard: int, rows: Array) -> Array:
+        """Decode samples of a shard, given by their positions in it: ndarray [n, *shape]."""
+        name, header = shard_path(field, shard), self.header
+        file = self._files.find(name)
+        if file is None:
+            self._files.check_present(name)
+            return np.full((len(rows), *field.shape), field.fill, field.dtype)
         try:
-            return np.asarray(array[selected])
-        except UNDECODABLE as error:
-            raise self._undecodable(field, error) from error
-
-    def _undecodable(self, field: str, error: BaseException) -> PosegenError:
-        hint = f"To find the damaged shard, run: posegen verify {self.path}"
-        return PosegenError(f"{self.path}: {field} cannot be decoded ({error}). {hint}")
+            return decode_shard(field, partial(self._files.read_ranges, name), file.bytes, header.shard, header.chunk, rows)
+        except ValueError as error:
+            raise self._files.damaged(name, f"cannot be decoded ({error})") from error
 
     def _index(self, index: int) -> int:
         position = operator.index(index)
@@ -562,7 +494,7 @@ def open_shard(path: AnyPath, header: Header, receipt: Receipt) -> Dataset:
         Receipt of the shard, or of a layer of the shard: only the files in it can be read.
     """
     extended = header.with_samples(receipt.first + receipt.count)
-    objects = ObjectReader(path, extended, None) if isinstance(path, BucketPath) else None
+    objects = open_objects(path, extended, cached=False)
     return Dataset(CheckedFiles(path, extended, receipt.files, {receipt.shard: receipt.count}, objects=objects))
 
 

@@ -81,10 +81,6 @@ class ReadCache:
             hint = f"Name another folder in {FOLDER_VARIABLE}, or set {LIMIT_VARIABLE}=0"
             raise PosegenError(f"{self._folder}: the cache cannot be written ({error.strerror}). {hint}") from error
 
-    def remove(self, name: str) -> None:
-        """Remove an entry."""
-        self._path(name).unlink(missing_ok=True)
-
     def _path(self, name: str) -> Path:
         return self._folder / name[:2] / name
 

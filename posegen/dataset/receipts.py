@@ -10,9 +10,7 @@ Not responsible for the bytes of files, which :mod:`posegen.dataset.checked_file
 
 from __future__ import annotations
 
-import os
 import re
-import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,10 +19,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from posegen.dataset.bucket import AnyPath, BucketPath, listed, map_files
 from posegen.dataset.counts import Counts, count_of_actions
 from posegen.dataset.documents import MAX_BYTES, Count, Document, Origin, read_sealed
-from posegen.dataset.files import list_names, read_file
+from posegen.dataset.files import read_file
 from posegen.dataset.layout import (
     ROWS,
     Header,
@@ -35,6 +32,7 @@ from posegen.dataset.layout import (
     rows_path,
     shard_path,
 )
+from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.dataset.tables import max_table_bytes
 from posegen.errors import PosegenError
 from posegen.hashing import byte_hash
@@ -213,7 +211,7 @@ def list_layer_receipts(
             return shard, f"the receipt of {layer.name} {error}"
         return shard, find_file_fault(path, receipt) or receipt
 
-    return filter(None, map_files(path, check, range(header.shards()) if shards is None else shards))
+    return filter(None, storage_of(path).map(check, range(header.shards()) if shards is None else shards))
 
 
 def find_file_fault(path: AnyPath, receipt: Receipt) -> str | None:
@@ -226,26 +224,18 @@ def find_file_fault(path: AnyPath, receipt: Receipt) -> str | None:
 
 def find_size_fault(path: AnyPath, expected: StoredFile) -> str | None:
     """Describe why a path is not a plain file of the expected size; None if it is."""
-    if isinstance(path, BucketPath):
-        entry = path.find()
-        return "is missing" if entry is None else _size_fault(entry.size, expected)
-    try:
-        status = os.lstat(path)
-    except (FileNotFoundError, NotADirectoryError):
+    entry = storage_of(path).find()
+    if entry is None:
         return "is missing"
-    if not stat.S_ISREG(status.st_mode):
+    if not entry.is_plain:
         return "is not a plain file"
-    return _size_fault(status.st_size, expected)
-
-
-def _size_fault(size: int, expected: StoredFile) -> str | None:
-    return None if size == expected.bytes else f"has {size} bytes instead of {expected.bytes}"
+    return None if entry.size == expected.bytes else f"has {entry.size} bytes instead of {expected.bytes}"
 
 
 def list_receipts(path: AnyPath, layer: Layer | None = None) -> list[int]:
     """List the shards that have a receipt, or one of a layer, valid or not, in order."""
     folder = path / receipt_path(0, layer).rpartition("/")[0]
-    names = {match[0]: int(match[1]) for name in list_names(folder) if (match := _RECEIPT_NAME.fullmatch(name))}
+    names = {match[0]: int(match[1]) for name in storage_of(folder).list_names() if (match := _RECEIPT_NAME.fullmatch(name))}
     return sorted(shard for name, shard in names.items() if receipt_path(shard).endswith(f"/{name}"))
 
 
@@ -275,19 +265,23 @@ def complete_shards(path: AnyPath, header: Header, among: Callable[[int], bool] 
         If a link is in place of a folder: nothing is read or written through it.
     """
     check_folders(path, header)
-    path = listed(path)
+    path = storage_of(path).listed()
     shards = list(filter(among, list_receipts(path)))
-    counts = map_files(path, partial(count_complete, path, header), shards)
-    return {shard: count for shard, count in zip(shards, counts, strict=True) if count}
+    receipts = storage_of(path).map(partial(complete_receipt, path, header), shards)
+    return {receipt.shard: receipt.count for receipt in receipts if receipt}
 
 
-def count_complete(path: AnyPath, header: Header, shard: int) -> int:
-    """Return the number of samples of a shard if it is complete, as for :func:`complete_shards`, and otherwise 0."""
+def complete_receipt(
+    path: AnyPath, header: Header, shard: int, layer: Layer | None = None, samples: Receipt | None = None
+) -> Receipt | None:
+    """Return the receipt of a shard, or of a layer of it, if that is complete; None if it is not.
+
+    It alone decides which shards are complete. Parameters are those of :func:`read_receipt`.
+    """
     with suppress(PosegenError, OSError):
-        receipt = read_receipt(path, header, shard)
-        if find_file_fault(path, receipt) is None:
-            return receipt.count
-    return 0
+        receipt = read_receipt(path, header, shard, layer, samples)
+        return None if find_file_fault(path, receipt) else receipt
+    return None
 
 
 def complete_prefix(path: AnyPath, header: Header, shards: Mapping[int, int] | None = None) -> int:

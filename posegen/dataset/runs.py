@@ -1,8 +1,8 @@
 """Identify the process that writes a file, and find out whether it may still be running.
 
 The name of a run is ``host_boot_process_start``. With it, another process on the same machine can prove that the run has ended:
-the machine was restarted since, or there is no process with that number and start time. A run whose end cannot be proved, such
-as one on another machine, counts as running.
+the machine was restarted since, or there is no process with that number and start time in the process namespace of both. A run
+whose end cannot be proved, such as one on another machine or in another container, counts as running.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import psutil
 
 _RUN = re.compile(r"([A-Za-z0-9.-]+)_([A-Za-z0-9.-]+)_([0-9]{1,10})_([0-9]{1,20})")
 _TOLERANCE_TICKS = 500
+_UNKNOWN = "unknown"
 
 
 def current_run() -> str:
@@ -45,8 +46,13 @@ def has_ended(run: str) -> bool:
     host, boot, process, start = match.groups()
     if host != _host():
         return False
-    if boot != _boot():
+    restart, _, namespaces = boot.partition("-")
+    own_restart, _, own_namespaces = _boot().partition("-")
+    if restart != own_restart:
         return True
+    # Other namespaces, such as a container's, number other processes, or count the time from another moment.
+    if namespaces != own_namespaces or namespaces == _UNKNOWN:
+        return False
     current = _start_ticks(int(process))
     return current is None or abs(current - int(start)) > _TOLERANCE_TICKS
 
@@ -63,13 +69,16 @@ def _host() -> str:
 
 @cache
 def _boot() -> str:
-    """Return the id of the machine's last start with that of the process namespace (a container has its own)."""
+    """Return the id of the machine's last start with those of the process and time namespaces (a container has its own)."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").replace("-", "").strip()[:12]
-        namespace = re.sub(r"[^0-9]", "", str(Path("/proc/self/ns/pid").readlink()))
+        links = [link for kind in ("pid", "time") if (link := Path("/proc/self/ns", kind)).is_symlink()]
+        namespaces = "-".join(re.sub(r"[^0-9]", "", str(link.readlink())) for link in links)
+        if str(Path("/proc/self").readlink()) != str(os.getpid()):  # /proc shows another namespace
+            namespaces = _UNKNOWN
     except OSError:
         return "0"
-    return f"{boot}-{namespace}"
+    return f"{boot}-{namespaces}"
 
 
 def _start_ticks(process: int) -> int | None:

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import google_crc32c
 import numpy as np
 from numcodecs.blosc import Blosc
 
-from posegen.arrays import Array
+from posegen.arrays import Array, grouped
 from posegen.dataset.layout import ArrayField
 
 # For motion on its grid, byte shuffling is as small as bit shuffling and a fifth faster. By default, Blosc chooses tiny blocks
@@ -29,6 +29,9 @@ COMPRESSION: dict[str, Any] = {"cname": "lz4", "clevel": 5, "shuffle": "shuffle"
 
 ABSENT = 2**64 - 1
 """Offset and length, in the index, of a chunk that is not stored because all of its values are absent."""
+
+Read: TypeAlias = Callable[[Sequence[tuple[int, int]]], list[bytes]]
+"""Function that returns parts of a file, given the offset and the number of bytes of each."""
 
 _CHECKSUM_BYTES = 4
 _CRC_RESIDUE = 0x48674BC7  # CRC-32C of any bytes followed by their own CRC-32C
@@ -67,14 +70,14 @@ def encode_shard(field: ArrayField, array: Array, shard: int, chunk: int) -> lis
     return [*pieces, index.tobytes(), _checksum(index.tobytes())] if pieces else []
 
 
-def read_index(field: ArrayField, read: Callable[[int, int], bytes], size: int, shard: int, chunk: int) -> Array:
+def read_index(field: ArrayField, read: Read, size: int, shard: int, chunk: int) -> Array:
     """Read the index of a shard.
 
     Parameters
     ----------
     field : ArrayField
     read : callable
-        Returns bytes of the file, given their offset and their number.
+        Returns parts of the file, given the offset and the number of bytes of each.
     size : int
         Size of the file in bytes.
     shard, chunk : int
@@ -88,18 +91,21 @@ def read_index(field: ArrayField, read: Callable[[int, int], bytes], size: int, 
     Raises
     ------
     ValueError
-        If the checksum does not match, or a chunk is outside of the file.
+        If the checksum does not match, or chunks overlap or are outside of the file.
     """
     length = index_bytes(field, shard, chunk)
-    data = read(max(size - length, 0), length)
+    (data,) = read([(max(size - length, 0), length)])
     if len(data) != length or not _is_intact(data):
         raise ValueError("damaged index")
     index = np.frombuffer(data, "<u8", count=len(data) // 8).reshape(-1, *field.chunk_grid, 2)
     offsets, lengths = index[..., 0], index[..., 1]
     limit = np.uint64(size)
-    outside = (lengths > limit) | (offsets > limit - np.minimum(lengths, limit))
+    outside = (lengths == 0) | (lengths > limit) | (offsets > limit - np.minimum(lengths, limit))
     if (outside & ~((offsets == ABSENT) & (lengths == ABSENT))).any():
         raise ValueError("the index has a chunk outside of the file")
+    # So that all chunks together take no more memory than the file.
+    if lengths[lengths != ABSENT].sum() > limit:
+        raise ValueError("the index has chunks that overlap")
     return index
 
 
@@ -131,7 +137,7 @@ def decode_chunk(field: ArrayField, data: bytes, values: Array) -> None:
         raise ValueError(f"damaged chunk ({error})") from error
 
 
-def check_shard(field: ArrayField, read: Callable[[int, int], bytes], size: int, shard: int, chunk: int) -> None:
+def check_shard(field: ArrayField, read: Read, size: int, shard: int, chunk: int) -> None:
     """Check the index and the header of each chunk of a file, which may come from an untrusted dataset.
 
     Blosc allocates the size in the header of a chunk, and reads outside of the chunk if its header is forged. Parameters
@@ -142,10 +148,10 @@ def check_shard(field: ArrayField, read: Callable[[int, int], bytes], size: int,
     ValueError
         If the file is not a shard of the field.
     """
-    index = read_index(field, read, size, shard, chunk)
-    for offset, stored_bytes in index.reshape(-1, 2).tolist():
-        if stored_bytes != ABSENT:
-            _check_chunk_header(read(offset, _BLOSC_HEADER.size), _values_bytes(field, chunk), stored_bytes)
+    stored = [each for each in chunk_ranges(read_index(field, read, size, shard, chunk)) if each[1]]
+    headers = read([(offset, _BLOSC_HEADER.size) for offset, _ in stored])
+    for header, (_, stored_bytes) in zip(headers, stored, strict=True):
+        _check_chunk_header(header, _values_bytes(field, chunk), stored_bytes)
 
 
 def check_chunk(field: ArrayField, data: bytes, chunk: int) -> None:
@@ -160,21 +166,19 @@ def index_bytes(field: ArrayField, shard: int, chunk: int) -> int:
     return 16 * (shard // chunk) * math.prod(field.chunk_grid) + _CHECKSUM_BYTES
 
 
-def decode_shard(
-    field: ArrayField, read: Callable[[int, int], bytes], size: int, shard: int, chunk: int, first: int, stop: int
-) -> Array:
-    """Decode some samples of a shard.
+def decode_shard(field: ArrayField, read: Read, size: int, shard: int, chunk: int, rows: Array) -> Array:
+    """Decode some samples of a shard, each chunk once.
 
     Parameters
     ----------
     field, read, size, shard, chunk
         As for :func:`read_index`.
-    first, stop : int
-        Range of samples within the shard.
+    rows : int64 [n]
+        Positions of samples within the shard, in any order.
 
     Returns
     -------
-    ndarray [stop - first, *shape]
+    ndarray [n, *shape]
 
     Raises
     ------
@@ -182,66 +186,33 @@ def decode_shard(
         If the file is damaged.
     """
     index = read_index(field, read, size, shard, chunk)
-    begin, end = first // chunk, -(-stop // chunk)
-    values = np.empty(((end - begin) * chunk, *field.shape), field.dtype)
-    steps = (chunk, *field.chunk)
-    decoded = np.empty(steps, field.dtype)
-    for cell in np.ndindex(end - begin, *field.chunk_grid):
-        offset, length = index[(cell[0] + begin, *cell[1:])].tolist()
-        if length == ABSENT:
-            values[_chunk_slices(cell, steps)] = field.fill
-            continue
-        decode_chunk(field, read(offset, length), decoded)
-        values[_chunk_slices(cell, steps)] = decoded
-    return values[first - begin * chunk : stop - begin * chunk]
+    values = np.empty((len(rows), *field.shape), field.dtype)
+    decoded = np.empty((chunk, *field.chunk), field.dtype)  # stays in the processor's cache
+    numbers, grid = rows // chunk, list(np.ndindex(field.chunk_grid))
+    pieces = iter(read(chunk_ranges(index[np.unique(numbers)])))
+    for _, here in grouped(numbers):
+        into, within = as_slice(here), as_slice(rows[here] % chunk)
+        for cell in grid:
+            decode_chunk(field, next(pieces), decoded)
+            values[(into, *_chunk_slices(cell, field.chunk))] = decoded[within]
+    return values
 
 
-def has_ordered_chunks(field: ArrayField) -> bool:
-    """Return whether the values of a sample, in C order, are those of its chunks one after another."""
-    cut = [axis for axis, (size, whole) in enumerate(zip(field.chunk, field.shape, strict=True)) if size != whole]
-    return not cut or all(size == 1 for size in field.chunk[: cut[-1]])
+def chunk_ranges(index: Array) -> list[tuple[int, int]]:
+    """Return offset and length of chunks, given their entries of an index [..., 2]; (0, 0) for those that are not stored."""
+    pairs = index.reshape(-1, 2).tolist()
+    return [(0, 0) if length == ABSENT else (offset, length) for offset, length in pairs]
 
 
-def decode_chunks(
-    field: ArrayField, read: Callable[[Sequence[tuple[int, int]]], list[bytes]], size: int, shard: int, chunk: int, count: int
-) -> Iterator[Iterator[Array]]:
-    """Yield, for each successive group of `chunk` samples of a shard, an iterator of its decoded chunks.
-
-    Parameters
-    ----------
-    field, size, shard, chunk
-        As for :func:`read_index`.
-    read : callable
-        Returns parts of the file, given the offset and the number of bytes of each.
-    count : int
-        Number of samples to read, from the first.
-
-    Yields
-    ------
-    iterator of ndarray [chunk, *field.chunk]
-        Each valid until the next one is requested: all are decoded into the same memory, which stays in the processor's cache.
-
-    Raises
-    ------
-    ValueError
-        If the file is damaged.
-    """
-    values = np.empty((chunk, *field.chunk), field.dtype)
-
-    def decoded(pieces: list[bytes]) -> Iterator[Array]:
-        for data in pieces:
-            decode_chunk(field, data, values)
-            yield values
-
-    index = read_index(field, lambda start, length: read([(start, length)])[0], size, shard, chunk)
-    for entries in index[: -(-count // chunk)]:
-        pairs = entries.reshape(-1, 2).tolist()
-        yield decoded(read([(0, 0) if length == ABSENT else (offset, length) for offset, length in pairs]))
+def reader_of(data: bytes) -> Read:
+    """Return what reads parts of the bytes of a file in memory."""
+    return lambda ranges: [data[start : start + length] for start, length in ranges]
 
 
-def reader_of(data: bytes) -> Callable[[int, int], bytes]:
-    """Return what reads parts of the bytes of a file in memory: a function of their offset and their number."""
-    return lambda start, length: data[start : start + length]
+def as_slice(indices: Array) -> slice | Array:
+    """Return indices as a slice if they are consecutive: NumPy copies that faster."""
+    first, stop = int(indices[0]), int(indices[0]) + len(indices)
+    return slice(first, stop) if (indices == np.arange(first, stop)).all() else indices
 
 
 def _values_bytes(field: ArrayField, chunk: int) -> int:

@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from posegen.arrays import Array
-from posegen.dataset.bucket import AnyPath
-from posegen.dataset.layout import Header
 from posegen.dataset.splits import in_split
-from posegen.errors import UsageError
-from posegen.wording import did_you_mean, shown
+from posegen.errors import UsageError, require_known
+from posegen.wording import shown
+
+if TYPE_CHECKING:
+    from posegen.dataset.read import Dataset
 
 _POOLED = ("variant", "actor", "frame")
 
@@ -40,20 +41,8 @@ class Stats:
     count: Array
 
 
-class Readable(Protocol):
-    """What statistics need of a dataset."""
-
-    path: AnyPath
-    header: Header
-
-    def __len__(self) -> int: ...
-
-    def arrays(self, field: str, samples: slice) -> Array:
-        """Read a field of consecutive samples."""
-
-
 def compute_stats(
-    dataset: Readable,
+    dataset: Dataset,
     field: str = "joints",
     *,
     split: str | None = None,
@@ -95,14 +84,12 @@ def compute_stats(
     >>> posegen.open(folder).stats("joints", split="training").mean.shape
     (22, 3)
     """
-    found = next((entry for entry in dataset.header.all_fields if entry.name == field), None)
-    if found is None or np.dtype(found.dtype).kind != "f":
-        known = [entry.name for entry in dataset.header.all_fields if np.dtype(entry.dtype).kind == "f"]
-        raise UsageError(f"{dataset.path}: has no field {shown(field)} of numbers{did_you_mean(field, known)}")
+    known = {entry.name: entry for entry in dataset.header.all_fields if np.dtype(entry.dtype).kind == "f"}
+    require_known(f"{dataset.path}: has no field of numbers", field, known)
+    found = known[field]
     names = dataset.header.variants if variants is None else (variants,) if isinstance(variants, str) else tuple(variants)
     for name in names:
-        if name not in dataset.header.variants:
-            raise UsageError(f"{dataset.path}: has no variant {shown(name)}{did_you_mean(name, dataset.header.variants)}")
+        require_known(f"{dataset.path}: has no variant", name, dataset.header.variants)
     positions = [dataset.header.variants.index(name) for name in names]
     samples = np.arange(len(dataset))
     if split is not None:

@@ -1,47 +1,82 @@
 """Read a user's tables: CSV and Parquet files, which are untrusted.
 
-What the columns mean is the matter of the callers.
+A CSV file may be separated by commas, semicolons, tabs or bars, begin with a byte order mark or a line ``sep=;``, and be stored
+as UTF-8, UTF-16 or, with a note, as Windows-1252. What the columns mean is the matter of the callers; texts that are
+numbers are read by :mod:`posegen.dataset.table_values`.
 """
 
 from __future__ import annotations
 
+import codecs
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as compute
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 
 from posegen.errors import UsageError
-from posegen.wording import shown
+from posegen.wording import hidden_character, shown
 
-TABLES = (".csv", ".parquet")
+TABLES = (".csv", ".tsv", ".parquet")
 """Endings of the names of tables."""
 MOST_TABLE_BYTES = 2 * 2**30
-_LINES = pc.ParseOptions(newlines_in_values=True)
 _MOST_ROW_BYTES = 64 * 2**20
-_BLOCKS = pc.ReadOptions(block_size=_MOST_ROW_BYTES)
+_BLOCK_BYTES = _MOST_ROW_BYTES
 """A row of a CSV file must fit into a block, which is 1 MB by default."""
+_DELIMITERS = ",;\t|"
+_HEAD_BYTES = 1 << 16
+_SEPARATOR_LINE = re.compile(r"\s*sep=(.)\s*", re.IGNORECASE)
+_WINDOWS = "cp1252"
+_CODE = r"^[-+]?0\d"
+"""A leading zero: codes, not whole numbers."""
 
 
-def read_table(path: Path) -> pa.Table:
+@dataclass(frozen=True)
+class _Layout:
+    """How a CSV file is stored."""
+
+    encoding: str
+    delimiter: str
+    skipped: int
+
+    def read(self, path: Path, texts: Sequence[str] = (), only: Sequence[str] = ()) -> pa.Table:
+        """Read a file: only some columns, if any are named, and some as texts."""
+        return pc.read_csv(
+            path,
+            read_options=pc.ReadOptions(block_size=_BLOCK_BYTES, encoding=self.encoding, skip_rows=self.skipped),
+            parse_options=pc.ParseOptions(newlines_in_values=True, delimiter=self.delimiter),
+            convert_options=pc.ConvertOptions(
+                column_types=dict.fromkeys(texts, pa.string()), include_columns=list(only) or None
+            ),
+        )
+
+
+def read_table(path: Path, notify: Callable[[str], None] = lambda note: None) -> pa.Table:
     """Read a CSV or Parquet file.
+
+    Parameters
+    ----------
+    path : Path
+    notify : callable, optional
+        Receives what the user should know about how it was read.
 
     Raises
     ------
     UsageError
-        If it is absent, too large, invalid or empty, has two columns of one name, or is CSV in another encoding than UTF-8.
+        If it is absent, too large, invalid or empty, or has two columns of one name.
     """
     if not path.is_file():
-        raise UsageError(f"{path}: there is no such file. Give a table that ends in {' or '.join(TABLES)}")
+        raise UsageError(f"{path}: there is no such file. Give a table that ends in {', '.join(TABLES[:-1])} or {TABLES[-1]}")
     if path.stat().st_size > MOST_TABLE_BYTES:
         raise UsageError(f"{path}: has {path.stat().st_size:,} bytes; at most {MOST_TABLE_BYTES:,} are read. Split it")
     try:
-        is_csv = path.suffix.lower() == ".csv"
-        table = pc.read_csv(path, read_options=_BLOCKS, parse_options=_LINES) if is_csv else pq.read_table(path)
+        table = pq.read_table(path) if path.suffix.lower() == ".parquet" else _read_csv(path, notify)
         names = table.column_names
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: a name of a column is not UTF-8. Save the table as UTF-8 CSV") from error
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeError) as error:
         if "straddling" in str(error):
             problem = f"a row has more than {_MOST_ROW_BYTES // 2**20} MB, or a quote is not closed"
             raise UsageError(f"{path}: {problem}. Shorten the texts, or correct the quotes") from error
@@ -49,12 +84,46 @@ def read_table(path: Path) -> pa.Table:
     if not len(table):
         raise UsageError(f"{path}: the table has no rows")
     for name in names:
+        if hidden := hidden_character(name):
+            raise UsageError(f"{path}: the name of the column {shown(name)} has the character {hidden}. Rename the column")
         if names.count(name) > 1:
             raise UsageError(f"{path}: has {names.count(name)} columns {shown(name)}. Rename or remove all but one")
-        # Texts of a CSV file that are not UTF-8 are read as bytes.
-        if is_csv and pa.types.is_binary(table.schema.field(name).type):
-            raise UsageError(f"{path}: the column {shown(name)} is not UTF-8. Save the table as UTF-8 CSV")
     return table
+
+
+def _read_csv(path: Path, notify: Callable[[str], None]) -> pa.Table:
+    layout = _layout(path)
+    try:
+        table = layout.read(path)
+        # Texts that are not UTF-8 are read as bytes, and names of columns fail when they are first seen.
+        is_utf8 = not any(pa.types.is_binary(table.schema.field(name).type) for name in table.column_names)
+    except UnicodeDecodeError:
+        is_utf8 = False
+    if not is_utf8:
+        layout = _Layout(_WINDOWS, layout.delimiter, layout.skipped)
+        table = layout.read(path)
+        notify(f"{path}: is not UTF-8 and was read as Windows-1252 (Latin-1). If letters look wrong, save it as UTF-8")
+    whole = [field.name for field in table.schema if pa.types.is_integer(field.type)]
+    if not whole or len(set(table.column_names)) < len(table.column_names):
+        return table
+    texts = layout.read(path, whole, whole)
+    for name in whole:
+        if compute.any(compute.match_substring_regex(texts[name], _CODE)).as_py():
+            table = table.set_column(table.column_names.index(name), name, texts[name])
+    return table
+
+
+def _layout(path: Path) -> _Layout:
+    """Return encoding and delimiter by the first line of a CSV file."""
+    with path.open("rb") as file:
+        head = file.read(_HEAD_BYTES)
+    encoding = "utf-16" if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf8"
+    lines = head.decode("utf-8-sig" if encoding == "utf8" else encoding, "replace").splitlines() or [""]
+    if (stated := _SEPARATOR_LINE.fullmatch(lines[0])) is not None:
+        return _Layout(encoding, stated[1], 1)
+    names = re.sub(r'"[^"]*"', "", lines[0])
+    found = max(_DELIMITERS, key=names.count)
+    return _Layout(encoding, found if names.count(found) else "\t" if path.suffix.lower() == ".tsv" else ",", 0)
 
 
 def is_text(kind: pa.DataType) -> bool:

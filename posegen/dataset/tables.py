@@ -1,4 +1,4 @@
-"""The table of sequences: convert rows to Arrow, encode and decode Parquet files, and hash the rows of each sample.
+"""The table of sequences: encode and decode Parquet files, and hash the rows of each sample.
 
 A sample's rows are hashed by columns, as Arrow stores them: for each node of the schema, depth first, the validity of its
 values, the lengths of its lists and texts, and its values, little-endian with -0 as 0. Therefore a hash does not depend on how
@@ -9,7 +9,7 @@ Not responsible for which columns there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -65,8 +65,11 @@ def decode_table(data: bytes, rows: int, columns: Sequence[str] | None = None) -
         If it has another number of rows, or declares more memory than such rows can take. For damaged files, pyarrow's own
         exceptions and OSError; see :data:`UNDECODABLE`.
     """
+    # A thread of pyarrow that released memory of Python while the program ends would abort it.
+    buffer = pa.allocate_buffer(len(data))
+    memoryview(buffer).cast("B")[:] = data
     file = pq.ParquetFile(
-        pa.BufferReader(data),
+        pa.BufferReader(buffer),
         thrift_string_size_limit=_MAX_METADATA_BYTES,
         thrift_container_size_limit=_MAX_METADATA_ENTRIES,
         page_checksum_verification=True,
@@ -113,43 +116,6 @@ def find_rows_fault(table: pa.Table, header: Header, first: int, count: int) -> 
         if column in table.schema.names and table.column(column).to_pylist() != values:
             return f"does not have the rows of the shard's samples and variants in order in its column `{column}`"
     return None
-
-
-def to_table(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
-    """Convert rows to an Arrow table.
-
-    Parameters
-    ----------
-    rows : sequence of mappings
-        Their keys are the names in the schema.
-    schema : pyarrow.Schema
-
-    Raises
-    ------
-    ValueError
-        If the keys or values of a row do not match the schema.
-    """
-    names = set(schema.names)
-    for position, row in enumerate(rows):
-        if row.keys() != names:
-            raise ValueError(f"row {position} has the keys {sorted(row)}, the schema has {sorted(names)}")
-    try:
-        columns = [_column([row[field.name] for row in rows], field.type) for field in schema]
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-        raise ValueError(f"rows do not fit their schema: {error}") from error
-    return pa.Table.from_arrays(columns, schema=schema)
-
-
-def _column(values: Sequence[Any], kind: pa.DataType) -> Any:
-    """Convert values to an Arrow array; a list that occurs several times, as captions of variants do, is converted once."""
-    if not pa.types.is_list(kind):
-        return pa.array(values, type=kind)
-    distinct = {id(value): value for value in values}
-    converted = pa.array(list(distinct.values()), type=kind)
-    if len(converted) == len(values):
-        return converted
-    numbers = dict(zip(distinct, range(len(distinct)), strict=True))
-    return converted.take(pa.array([numbers[id(value)] for value in values], type=pa.int64()))
 
 
 def caption_texts(column: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Verify a dataset: read every byte, compare it with receipts and header, and report every problem.
+"""Verify a dataset: read its files, compare them with receipts and header, and report every problem.
 
 Bytes with the hash that their receipt states are those that were written. Decoding them also checks that they contain the
 samples whose hashes the receipt states.
@@ -9,7 +9,9 @@ responsible for repairs; see :mod:`posegen.generation.repair`.
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 from collections import deque
 from collections.abc import Callable, Container, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,16 +21,19 @@ from functools import partial
 from pathlib import Path
 from secrets import SystemRandom
 
+import xxhash
+
 from posegen.dataset import layout
-from posegen.dataset.bucket import AnyPath, BucketPath, listed, to_path
 from posegen.dataset.checked_files import DamagedFileError
-from posegen.dataset.files import exists, find_folder_fault, list_names, modified_time, temporary_run
-from posegen.dataset.header import find_metadata_faults, header_metadata, inspect_header
+from posegen.dataset.documents import MAX_BYTES, Origin, unseal
+from posegen.dataset.files import exists, read_file
+from posegen.dataset.header import find_metadata_faults, header_metadata, inspect_header, samples_after_repair
 from posegen.dataset.layout import Header, Layer
 from posegen.dataset.lock import LOCK_FILE, PART_LOCK, is_being_written, is_held
 from posegen.dataset.manifest import Manifest, load_manifest
-from posegen.dataset.memory import keep_freed_memory, pause_garbage_collection
-from posegen.dataset.parts import read_parts
+from posegen.dataset.memory import keep_freed_memory
+from posegen.dataset.overlays import read_overlay_receipt, read_part
+from posegen.dataset.parts import is_made_in_parts, read_parts
 from posegen.dataset.read import Dataset, open_shard
 from posegen.dataset.receipts import (
     Receipt,
@@ -39,12 +44,15 @@ from posegen.dataset.receipts import (
     split_hashes,
 )
 from posegen.dataset.runs import has_ended
+from posegen.dataset.storage.address import AnyPath, storage_of, to_path
+from posegen.dataset.storage.folder import open_plain, temporary_run
 from posegen.dataset.tables import UNDECODABLE
 from posegen.errors import PosegenError, UsageError
 from posegen.machine import available_cores
 
 Progress = Callable[[int, int], None]
 _MAX_NAMED = 3
+_OVERLAY_RECEIPT = re.compile(r"(?P<folder>[^/]+/[^/]+)/receipts/(?P<kind>[a-z]+)/(?P<shard>[0-9]{5,15})\.json")
 _MAX_MISSING = 100_000
 
 
@@ -113,7 +121,7 @@ def find_problems(
     UsageError
         If there is no dataset at all.
     """
-    if not {layout.HEADER_FILE, layout.MOTION, layout.RECEIPTS}.intersection(list_names(path)):
+    if not {layout.HEADER_FILE, layout.MOTION, layout.RECEIPTS}.intersection(storage_of(path).list_names()):
         raise UsageError(f"{path}: there is no dataset. Name a folder that `posegen generate` has made")
     header, fault = inspect_header(path)
     if fault:
@@ -121,7 +129,7 @@ def find_problems(
     if header is None:
         return
     for name in layout.dataset_folders(header):
-        if fault := find_folder_fault(path / name):
+        if fault := storage_of(path / name).find_folder_fault():
             yield Problem(None, name, fault, repairable=False)
             return  # nothing is read through it
     yield from (Problem(None, name, fault) for name, fault in find_metadata_faults(path, header))
@@ -130,6 +138,14 @@ def find_problems(
         manifest = load_manifest(path, header)
     except PosegenError as error:
         yield Problem(None, layout.MANIFEST_FILE, str(error).removeprefix(f"{path / layout.MANIFEST_FILE}: "))
+    for name, read in ((layout.PARTS_FILE, read_parts), (layout.REPAIR_FILE, samples_after_repair)):
+        try:
+            found = read(path)
+        except PosegenError as error:
+            yield Problem(None, name, str(error).removeprefix(f"{path / name}: "), repairable=False)
+            continue
+        if isinstance(found, int) and found > header.samples and not is_being_written(path):
+            yield Problem(None, name, f"a repair has not finished: {header.samples} of {found} samples are visible")
     receipts, expected = list[int](), expected_shards(path, header)
     with suppress(OSError):  # reported by the search for orphan files
         receipts = list_receipts(path)
@@ -138,12 +154,11 @@ def find_problems(
         yield Problem(None, layout.HEADER_FILE, what, repairable=False)
         expected = 0
     known = {*receipts, *range(expected)}
-    selected, seen = [shard for shard in sorted(known) if shards is None or shard in shards], listed(path)
+    selected, seen = [shard for shard in sorted(known) if shards is None or shard in shards], storage_of(path).listed()
 
     def check(shard: int) -> list[Problem]:
         before = _receipt_time(seen, shard)
-        with pause_garbage_collection():
-            problems = list(_check_shard(seen, header, shard, decode=decode))
+        problems = list(_check_shard(seen, header, shard, decode=decode))
         if problems and _receipt_time(path, shard) != before:  # a run has stored the shard meanwhile
             problems = list(_check_shard(path, header, shard, decode=decode))
         if not problems and manifest and shard < manifest.shards:
@@ -157,6 +172,58 @@ def find_problems(
             progress(done, len(selected))
     if orphans:
         yield from _find_orphans(path, header, known)
+        yield from _check_overlays(path)
+
+
+def unchecked_files(path: AnyPath) -> list[str]:
+    """Return the files of embeddings, paraphrases and training for which nothing states a hash, such as pages of reports."""
+    names = _overlay_names(path)
+    hashed = {name for name in names if _is_sealed(name) or f"{name.removesuffix('.npy')}.json" in names}
+    for name in names:
+        if match := _OVERLAY_RECEIPT.fullmatch(name):
+            with suppress(FileNotFoundError, PosegenError):  # reported by :func:`find_problems`
+                receipt = read_overlay_receipt(path / match["folder"], match["kind"], int(match["shard"]))
+                hashed |= {f"{match['folder']}/{file}" for file in receipt.files}
+    return [name for name in names if name not in hashed]
+
+
+def _overlay_names(path: AnyPath) -> list[str]:
+    """Return the files of stages after generation by their paths inside the dataset, without locks and temporary files."""
+    names = (f"{folder}/{name}" for folder in layout.OVERLAYS for name in storage_of(path / folder).list())
+    return sorted(name for name in names if not name.rpartition("/")[2].startswith("."))
+
+
+def _is_sealed(name: str) -> bool:
+    return name.endswith(".json") and not name.endswith("/zarr.json")
+
+
+def _check_overlays(path: AnyPath) -> Iterator[Problem]:
+    """Compare the files of embeddings, paraphrases and training with their receipts, and documents with their own hash."""
+    for name in filter(_is_sealed, _overlay_names(path)):
+        try:
+            if match := _OVERLAY_RECEIPT.fullmatch(name):
+                receipt = read_overlay_receipt(path / match["folder"], match["kind"], int(match["shard"]))
+                for file in receipt.files:
+                    read_part(path / match["folder"], receipt, file)
+            else:
+                _check_document(path, name)
+        except FileNotFoundError:
+            continue  # a run has begun to store it again
+        except PosegenError as error:
+            file, _, what = str(error).removeprefix(f"{path}/").partition(": ")
+            yield Problem(None, file, what, repairable=False)
+
+
+def _check_document(path: AnyPath, name: str) -> None:
+    """Check a document's own hash, and that of the array beside it, if it is the receipt of one; PosegenError otherwise."""
+    command = layout.OVERLAYS[name.partition("/")[0]]
+    origin = Origin(str(path / name), f"Delete it and run the same `posegen {command}` command again: it is made again")
+    expected = unseal(read_file(path / name, MAX_BYTES), origin).get("npy_xxh3")
+    if expected is not None and (local := storage_of(path / name).local):
+        array = local.with_suffix(".npy")
+        with open_plain(array) as file:
+            if hashlib.file_digest(file, xxhash.xxh3_128).hexdigest() != expected:
+                raise Origin(str(array), origin.hint).error("is damaged: its hash does not match its receipt")
 
 
 def _in_order(check: Callable[[int], list[Problem]], shards: list[int]) -> Iterator[list[Problem]]:
@@ -211,7 +278,7 @@ def expected_shards(path: AnyPath, header: Header, *, locked: bool = False) -> i
     lock.
     """
     visible = header.shards()
-    if locked or not (is_being_written(path) or read_parts(path)):
+    if locked or not (is_being_written(path) or is_made_in_parts(path)):
         with suppress(OSError):  # reported by the search for orphan files
             return max(complete_shards(path, header, lambda shard: shard >= visible), default=visible - 1) + 1
     return visible
@@ -231,10 +298,10 @@ def format_samples(samples: list[int]) -> str:
 
 
 def _receipt_time(path: AnyPath, shard: int) -> float | None:
-    try:
-        return modified_time(path / layout.receipt_path(shard))
-    except OSError:
-        return None
+    with suppress(OSError):
+        entry = storage_of(path / layout.receipt_path(shard)).find()
+        return entry.modified if entry else None
+    return None
 
 
 def _header_problem(path: AnyPath, fault: str, *, repairable: bool) -> Problem:
@@ -318,19 +385,20 @@ def _find_orphans(path: AnyPath, header: Header, known: Container[int]) -> Itera
     """Find files and folders that do not belong to a dataset whose shards are `known`."""
     folders = dict.fromkeys(("", *layout.dataset_folders(header)))
     files = {layout.HEADER_FILE, layout.MANIFEST_FILE, *header_metadata(header)}
-    if isinstance(path, BucketPath):
-        for name in sorted(path.list().keys() - files):
+    local = storage_of(path).local
+    if local is None:
+        for name in sorted(storage_of(path).list().keys() - files):
             if name.partition("/")[0] not in layout.OVERLAYS:
                 yield from _check_object(path, header, known, name)
         return
     is_busy = is_being_written(path)
     for folder in folders:
         try:
-            for entry in os.scandir(path / folder):
+            for entry in os.scandir(local / folder):
                 name = f"{folder}/{entry.name}".lstrip("/")
                 is_expected = name in files or (name in (*folders, *layout.OVERLAYS) and entry.is_dir(follow_symlinks=False))
                 if not is_expected:
-                    yield from _check_entry(path, header, known, name, entry, is_busy=is_busy)
+                    yield from _check_entry(local, header, known, name, entry, is_busy=is_busy)
         except FileNotFoundError:
             continue  # its files are reported as missing
         except OSError as error:
@@ -338,12 +406,12 @@ def _find_orphans(path: AnyPath, header: Header, known: Container[int]) -> Itera
             yield Problem(None, folder or ".", what, repairable=False)
 
 
-def _check_object(path: BucketPath, header: Header, known: Container[int], name: str) -> Iterator[Problem]:
+def _check_object(path: AnyPath, header: Header, known: Container[int], name: str) -> Iterator[Problem]:
     """Describe what is wrong with an object that is no metadata of the dataset."""
     shard = layout.shard_of(header, name)
     if shard is None and name not in (layout.PARTS_FILE, layout.REPAIR_FILE):
         yield Problem(None, name, "does not belong to the dataset. Remove it", repairable=False)
-    elif shard is not None and shard not in known and not read_parts(path):
+    elif shard is not None and shard not in known and not is_made_in_parts(path):
         yield Problem(shard, name, "belongs to an unfinished shard: there is no receipt")
 
 
@@ -362,8 +430,7 @@ def _check_entry(
         if not is_held(path / name):
             yield Problem(None, name, "is the lock of a run that has ended")
     elif name == layout.PARTS_FILE:
-        if read_parts(path) is None:
-            yield Problem(None, name, "is damaged. Remove it, and run any part again", repairable=False)
+        pass  # its content is checked with the header
     elif name == layout.REPAIR_FILE:
         if not is_busy:
             yield Problem(None, name, "is the record of a repair that did not finish")

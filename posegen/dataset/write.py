@@ -10,29 +10,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from posegen.arrays import Array
 from posegen.dataset import layout
-from posegen.dataset.bucket import MOST_OBJECT_BYTES, AnyPath, BucketPath, ConflictError, listed
-from posegen.dataset.bucket_writer import ATTEMPTS_TO_COMMIT
 from posegen.dataset.counts import count_content, labels_field
 from posegen.dataset.documents import seal
-from posegen.dataset.faults import fault_point
-from posegen.dataset.files import (
-    list_names,
-    open_writer,
-    read_file,
-    remove_durably,
-    sync_folder,
-    temporary_run,
-    write_changed,
-    write_durably,
-)
+from posegen.dataset.files import remove_durably, write_changed, write_durably
 from posegen.dataset.header import header_metadata, load_header, samples_after_repair
 from posegen.dataset.layout import ArrayField, Header, Layer
 from posegen.dataset.lock import LOCK_FILE, PART_LOCK
@@ -40,16 +26,19 @@ from posegen.dataset.receipts import (
     DIGITS,
     Receipt,
     StoredFile,
-    find_file_fault,
+    complete_receipt,
     is_foreign_receipt,
     list_receipts,
-    read_receipt,
     receipt_identity,
     stored_file,
 )
 from posegen.dataset.runs import has_ended
 from posegen.dataset.shard_codec import encode_shard
-from posegen.dataset.tables import encode_table, find_rows_fault, hash_rows, to_table
+from posegen.dataset.storage.address import AnyPath, storage_of
+from posegen.dataset.storage.bucket import ATTEMPTS_TO_COMMIT
+from posegen.dataset.storage.folder import sync_folder, temporary_run
+from posegen.dataset.storage.storage import ConflictError, Writer
+from posegen.dataset.tables import encode_table, find_rows_fault, hash_rows
 from posegen.errors import PosegenError, UsageError
 from posegen.hashing import canonical, content_hashes
 from posegen.stopwatch import stage
@@ -75,26 +64,26 @@ def create(path: AnyPath, header: Header, run: str | None = None) -> Header:
     Raises
     ------
     UsageError
-        If the folder is not empty.
+        If the folder is not empty, or another run makes another dataset there at the same time.
     OSError
         If the folder cannot be written.
     """
     empty = header.with_samples(0)
-    if isinstance(path, BucketPath):
+    local = storage_of(path).local
+    if local is None:
         return _create_in_bucket(path, empty, run)
-    path.mkdir(parents=True, exist_ok=True)
+    local.mkdir(parents=True, exist_ok=True)
     _check_empty(path, header)
     for folder in (layout.SEQUENCES, layout.RECEIPTS):
-        (path / folder).mkdir(exist_ok=True)
+        (local / folder).mkdir(exist_ok=True)
     _write_metadata(path, empty, run)
-    sync_folder(path)
-    fault_point("descriptions_written", 0)
+    sync_folder(local)
     _write_header(path, empty, run, b"")
-    sync_folder(path.resolve().parent)
+    sync_folder(local.resolve().parent)
     return empty
 
 
-def _create_in_bucket(path: BucketPath, empty: Header, run: str | None) -> Header:
+def _create_in_bucket(path: AnyPath, empty: Header, run: str | None) -> Header:
     """Create a dataset as :func:`create` does, unless another run does so: then that one writes the metadata."""
     _check_empty(path, empty)
     try:
@@ -104,9 +93,9 @@ def _create_in_bucket(path: BucketPath, empty: Header, run: str | None) -> Heade
         # Its config may have another number of samples: the identity decides.
         if replace(empty, created=found.created, config=found.config).to_bytes() == found.with_samples(0).to_bytes():
             return found
-        raise
+        msg = f"{path}: another run makes a dataset of another config or seed there at this moment"
+        raise UsageError(f"{msg}. Choose another address with --out") from None
     _write_metadata(path, empty, run)
-    fault_point("descriptions_written", 0)
     return empty
 
 
@@ -115,8 +104,7 @@ def commit_shard(
     header: Header,
     shard: int,
     arrays: Mapping[str, Array],
-    rows: Sequence[Mapping[str, Any]],
-    schema: pa.Schema,
+    table: pa.Table,
     run: str,
     seconds: float = 0.0,
 ) -> Receipt:
@@ -131,10 +119,9 @@ def commit_shard(
     shard : int
     arrays : mapping of str to ndarray [n, ...]
         For each field, the values of the shard's n samples; n is at most `header.shard`.
-    rows : sequence of mappings
-        One per sample and variant, in the order of the samples and of the header's variants.
-    schema : pyarrow.Schema
-        Schema of the rows. Its columns `sample` and `variant`, if it has them, are checked.
+    table : pyarrow.Table
+        A row per sample and variant, in the order of the samples and of the header's variants. Its columns `sample` and
+        `variant`, if it has them, are checked.
     run : str
         The run that writes; see :mod:`posegen.dataset.runs`. Nothing is written once it has certainly ended.
     seconds : float, optional
@@ -147,13 +134,13 @@ def commit_shard(
     Raises
     ------
     ValueError
-        If arrays or rows do not match the header.
+        If arrays or the table do not match the header.
     PosegenError
         If writing to the disk fails.
     """
     if has_ended(run):
         raise PosegenError(f"{path}: shard {shard} is not stored: its run {run} has ended. Run the same command again")
-    return _commit(path, header, None, shard, arrays, (rows, schema), {}, run, seconds)
+    return _commit(path, header, None, shard, arrays, table, {}, run, seconds)
 
 
 def add_layer(path: AnyPath, header: Header, layer: Layer, run: str) -> Header:
@@ -175,7 +162,6 @@ def add_layer(path: AnyPath, header: Header, layer: Layer, run: str) -> Header:
     before = load_header(path)
     extended = replace(before, layers=(*header.layers, layer))
     _write_metadata(path, extended, run)
-    fault_point("layer_described", layer.name)
     _write_header(path, extended, run, before.to_bytes())
     return extended
 
@@ -242,18 +228,18 @@ def _publish(path: AnyPath, header: Header, samples: int, run: str | None) -> He
     if before.with_samples(0).to_bytes() != header.with_samples(0).to_bytes():
         msg = f"{path}: was replaced by another dataset while it was written. Choose another path and run the command again"
         raise PosegenError(msg)
-    if isinstance(path, BucketPath) and samples >= header.samples:  # it is not to hide a shard, which another run has made
+    is_locked = storage_of(path).local is not None
+    if not is_locked and samples >= header.samples:  # it is not to hide a shard, which another run has made
         samples = max(samples, before.samples)
     published = header.with_samples(samples)
     if samples < before.samples:  # so that the arrays are always at least as long as the header says
         _write_header(path, published, run, before.to_bytes())
     _write_metadata(path, published, run)
-    fault_point("descriptions_written", samples)
     if samples > before.samples:
         _write_header(path, published, run, before.to_bytes())
     if samples >= samples_after_repair(path):
         remove_durably(path / layout.REPAIR_FILE)
-    if isinstance(path, BucketPath) and load_header(path).samples != samples:
+    if not is_locked and load_header(path).samples != samples:
         raise ConflictError(f"{path}: another run publishes it")  # whose metadata may have been replaced above
     return published
 
@@ -271,12 +257,13 @@ def unfinished_files(path: AnyPath, header: Header, shards: int) -> list[str]:
     shards : int
         Number of shards at the end of the run, which makes all that are missing.
     """
-    kept = set(list_receipts(path))
     unfinished: list[str] = []
-    if isinstance(path, BucketPath):
+    local = storage_of(path).local
+    if local is None:
         return unfinished
-    for folder in filter(lambda folder: (path / folder).is_dir(), layout.dataset_folders(header)):
-        for entry in os.scandir(path / folder):
+    kept = set(list_receipts(path))
+    for folder in filter(lambda folder: (local / folder).is_dir(), layout.dataset_folders(header)):
+        for entry in os.scandir(local / folder):
             name = f"{folder}/{entry.name}"
             shard = layout.shard_of(header, name) if entry.is_file(follow_symlinks=False) else None
             if shard is not None and shard not in kept and shard >= shards:
@@ -288,13 +275,18 @@ def _check_empty(path: AnyPath, header: Header) -> None:
     """Raise UsageError if a folder has anything but the remains of a run that died while it created this very dataset."""
     known = {layout.MOTION, layout.SEQUENCES, layout.RECEIPTS, layout.COPY_FILE}
     known |= {layout.REPAIR_FILE, layout.PARTS_FILE, layout.MANIFEST_FILE, LOCK_FILE}
-    known |= {layout.HEADER_FILE} if isinstance(path, BucketPath) else set()  # of a run that creates it at the same time
-    path = listed(path)
-    names = list_names(path)
+    local = storage_of(path).local
+    known |= set() if local else {layout.HEADER_FILE}  # of a run that creates it at the same time
+    path = storage_of(path).listed()
+    names = storage_of(path).list_names()
     foreign = [name for name in names if name not in known and not PART_LOCK.fullmatch(name) and temporary_run(name) is None]
     fields = {field.name for field in header.fields}
-    inside = [f"{layout.MOTION}/{name}" for name in list_names(path / layout.MOTION) if name not in {*fields, "zarr.json"}]
-    foreign += [name for name in inside if isinstance(path, BucketPath) or (path / name).is_dir()]
+    inside = [
+        f"{layout.MOTION}/{name}"
+        for name in storage_of(path / layout.MOTION).list_names()
+        if name not in {*fields, "zarr.json"}
+    ]
+    foreign += [name for name in inside if local is None or (local / name).is_dir()]
     if not foreign:
         foreign = [layout.receipt_path(shard) for shard in list_receipts(path) if is_foreign_receipt(path, header, shard)]
     if foreign:
@@ -304,12 +296,11 @@ def _check_empty(path: AnyPath, header: Header) -> None:
 def _write_metadata(path: AnyPath, header: Header, run: str | None) -> None:
     """Write the metadata files that are missing or differ."""
     expected = {path / name: data for name, data in header_metadata(header).items()}
-    write_changed(expected, run, "description", header.samples)
+    write_changed(expected, run)
 
 
 def _write_header(path: AnyPath, header: Header, run: str | None, before: bytes) -> None:
     write_durably(path / layout.HEADER_FILE, header.to_bytes(), run, before)
-    fault_point("header_written", header.samples)
 
 
 def _commit(
@@ -318,24 +309,23 @@ def _commit(
     layer: Layer | None,
     shard: int,
     arrays: Mapping[str, Array],
-    rows: tuple[Sequence[Mapping[str, Any]], pa.Schema] | None,
+    table: pa.Table | None,
     sources: Mapping[str, str],
     run: str,
     seconds: float,
     attempts: int = ATTEMPTS_TO_COMMIT,
 ) -> Receipt:
-    """Store a shard with its rows, or a layer of a shard with the content hashes of its sources.
+    """Store a shard with its table, or a layer of a shard with the content hashes of its sources.
 
-    In a bucket, other runs may store it at the same time: then it is stored `attempts` times at most, until all is of one run.
+    In a bucket, other runs may store it at the same time: then it is stored `attempts` times at most.
     """
     fields = header.fields if layer is None else layer.fields
     values = _check_arrays(header, fields, arrays)
     first, count = shard * header.shard, len(values[fields[0].name])
     try:
-        with open_writer(path, run, "file", shard) as writer:
+        with storage_of(path).writer(run, path / layout.receipt_path(shard, layer)) as writer:
             # Large arrays first: they are written while the table is encoded.
             files = _write_arrays(writer, path, header, fields, shard, values)
-            table = None if rows is None else to_table(*rows)
             if table is not None:
                 files[layout.rows_path(shard)] = _write_table(
                     writer, path / layout.rows_path(shard), table, header, first, count
@@ -357,17 +347,16 @@ def _commit(
                 made_by_run=run,
                 counts=None if table is None else count_content(header, table, _base_labels(header, values)),
             )
-            fault_point("encoded", shard)
             if stored := _stored_meanwhile(path, header, layer, receipt):
                 return stored
             absent = [path / name for name in (layout.shard_path(field, shard) for field in fields) if name not in files]
             with stage("sync"):
-                writer.commit(path / layout.receipt_path(shard, layer), seal(receipt), absent)
+                writer.commit(seal(receipt), absent)
     except ConflictError:
-        if stored := _equal_copy(path, header, layer, receipt):
+        if stored := _stored_meanwhile(path, header, layer, receipt):
             return stored
         if attempts > 1:
-            return _commit(path, header, layer, shard, arrays, rows, sources, run, seconds, attempts - 1)
+            return _commit(path, header, layer, shard, arrays, table, sources, run, seconds, attempts - 1)
         remove_durably(path / layout.receipt_path(shard, layer))
         raise PosegenError(f"{path}: shard {shard}: other runs store it all the time. Run the same command again") from None
     except OSError as error:
@@ -381,7 +370,7 @@ def _commit(
 
 
 def _write_arrays(
-    writer: Any, path: AnyPath, header: Header, fields: Sequence[ArrayField], shard: int, values: Mapping[str, Array]
+    writer: Writer, path: AnyPath, header: Header, fields: Sequence[ArrayField], shard: int, values: Mapping[str, Array]
 ) -> dict[str, StoredFile]:
     """Write the arrays of a shard; a field without any value has no file."""
     files: dict[str, StoredFile] = {}
@@ -393,20 +382,12 @@ def _write_arrays(
     return files
 
 
-def _write_table(writer: Any, place: AnyPath, table: pa.Table, header: Header, first: int, count: int) -> StoredFile:
+def _write_table(writer: Writer, place: AnyPath, table: pa.Table, header: Header, first: int, count: int) -> StoredFile:
     """Write the table of the sequences of `count` samples from `first` on; ValueError if it has other rows."""
     with stage("encode"):
         if fault := find_rows_fault(table, header, first, count):
             raise ValueError(f"the table of sequences {fault}")
         return _write_file(writer, place, [encode_table(table)])
-
-
-def _equal_copy(path: AnyPath, header: Header, layer: Layer | None, own: Receipt) -> Receipt | None:
-    """Return the receipt of another run that stored the same content; None if there is none, or files of several runs."""
-    stored = _stored_meanwhile(path, header, layer, own)
-    if stored and stored.files == {name: stored_file([read_file(path / name, MOST_OBJECT_BYTES)]) for name in stored.files}:
-        return stored
-    return None
 
 
 def _stored_meanwhile(path: AnyPath, header: Header, layer: Layer | None, own: Receipt) -> Receipt | None:
@@ -417,13 +398,11 @@ def _stored_meanwhile(path: AnyPath, header: Header, layer: Layer | None, own: R
     PosegenError
         If its content differs from that of the receipt `own`.
     """
-    if isinstance(path, Path):
+    if storage_of(path).local:
         return None
-    try:
-        found = read_receipt(path, header.with_samples(own.first + own.count), own.shard, layer, own if layer else None)
-    except (FileNotFoundError, PosegenError):
-        return None
-    if found.count < own.count or find_file_fault(path, found):
+    extended = header.with_samples(own.first + own.count)
+    found = complete_receipt(path, extended, own.shard, layer, own if layer else None)
+    if found is None or found.count < own.count:
         return None
     if differing := [name for name, text in own.content.items() if not found.content[name].startswith(text)]:
         msg = (
@@ -456,7 +435,7 @@ def _base_labels(header: Header, values: Mapping[str, Array]) -> list[Array]:
     return [values[field.name][:, 0]] if field else []
 
 
-def _write_file(writer: Any, path: AnyPath, pieces: Sequence[bytes]) -> StoredFile:
+def _write_file(writer: Writer, path: AnyPath, pieces: Sequence[bytes]) -> StoredFile:
     writer.write(path, pieces)
     with stage("hash"):
         return stored_file(pieces)

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from posegen.arrays import Array
 from posegen.checks.ranges import ANGLES, BENT, PASSING_SECONDS, REST, angles_of
+from posegen.constants import DEGREES
 from posegen.evaluation.kernels.bodies import (
     AXES,
     COSINES,
@@ -25,14 +26,7 @@ from posegen.evaluation.kernels.bodies import (
     ROWS,
     SINES,
     TANGENTS,
-    add_own_excess,
-    add_usual_excess,
     fill_angles,
-    fill_degrees,
-    fill_frames_last,
-    fill_knee,
-    fill_present,
-    fill_shoulder,
     fill_soles,
 )
 from posegen.library.channels import widest
@@ -80,12 +74,11 @@ _TURNS = _rows("trunk_rotation", "trunk_lateral", "neck_flexion", "hip_flexion",
 _TILTS = _rows("trunk_flexion", "neck_lateral", "hip_abduction")
 _BENDS = _rows("knee_flexion", "elbow_flexion", "ankle_dorsiflexion")
 _ROWS = np.array([*_TURNS, *_TILTS, *_BENDS])
-_SIGNS = np.array([-1.0 if _KINDS[row] in ("trunk_lateral", "ankle_dorsiflexion") else 1.0 for row in _ROWS])
-# Negative zeros, which change no number that they are added to, not even its sign.
-_BASES = np.array([90.0 if _KINDS[row] == "ankle_dorsiflexion" else -0.0 for row in _ROWS])
+_SCALES = np.array([-DEGREES if _KINDS[row] in ("trunk_lateral", "ankle_dorsiflexion") else DEGREES for row in _ROWS])
+_BASES = np.array([90.0 if _KINDS[row] == "ankle_dorsiflexion" else 0.0 for row in _ROWS])
 _KNEES, _SHOULDERS = _rows("knee_flexion"), _rows("shoulder_flexion")
 # Beyond vertical, flexion of the shoulder is indistinguishable from extension with the arm sideways.
-_LIMITS = np.ascontiguousarray(np.array([JOINT_LIMITS[kind] for kind in _KINDS]).T)
+_LIMITS = np.array([JOINT_LIMITS[kind] for kind in _KINDS]).T
 _LIMITS[1, _SHOULDERS] = np.inf
 
 
@@ -145,10 +138,7 @@ def true_intervals(flags: Array) -> list[slice]:
 def longest_present(joints: ArrayLike) -> slice:
     """Return the longest interval of frames of [frame, joint, axis] in which every joint is finite."""
     positions = np.asarray(joints)
-    present = np.empty(len(positions), bool)
-    if fill_present(positions, present):
-        return slice(0, len(positions))
-    intervals = true_intervals(present)
+    intervals = true_intervals(np.isfinite(positions).all((1, 2)))
     return max(intervals, key=lambda interval: interval.stop - interval.start, default=slice(0, 0))
 
 
@@ -177,13 +167,7 @@ def joint_angles(joints: ArrayLike, skeleton: str | Mapping[str, float] = DEFAUL
 
 def frames_last(joints: Array) -> Array:
     """Return joints as kernels read them: float64 [22, 3, frame] of [..., 22, 3]; not copied where they lie so in memory."""
-    frames = joints.reshape(-1, *joints.shape[-2:])
-    moved = frames.transpose(1, 2, 0)
-    if moved.dtype == np.float64 and moved.flags.c_contiguous:
-        return moved
-    out = np.empty((*frames.shape[1:], len(frames)))
-    fill_frames_last(frames, out)
-    return out
+    return np.ascontiguousarray(joints.reshape(-1, *joints.shape[-2:]).transpose(1, 2, 0), np.float64)
 
 
 def soles_of_body(body: Array) -> Array:
@@ -203,10 +187,12 @@ def angles_of_body(body: Array, soles: Array, skeleton: str | Mapping[str, float
     np.arcsin(sides[SINES:COSINES], out=radians[tilts:bends])
     np.arccos(sides[COSINES:EXTRA], out=radians[bends:])
     rest = REST[skeleton] if isinstance(skeleton, str) else skeleton
-    fill_degrees(radians, _ROWS, _SIGNS, _BASES, np.array([rest.get(_KINDS[row], 0.0) for row in _ROWS]), angles)
-    for side, (knee, shoulder) in enumerate(zip(_KNEES, _SHOULDERS, strict=True)):
-        fill_knee(sides[EXTRA + side], BENT, angles[knee])
-        fill_shoulder(sides[EXTRA + 2 + side], _ASIDE, angles[shoulder])
+    least = np.array([rest.get(_KINDS[row], 0.0) for row in _ROWS])
+    angles[_ROWS] = _SCALES[:, None] * radians + (_BASES - least)[:, None]
+    angles[_KNEES] *= np.where(sides[EXTRA : EXTRA + 2] < -BENT, -1.0, 1.0)
+    # An arm behind the head is flexed far, not extended far.
+    angles[_SHOULDERS] += np.where(angles[_SHOULDERS] < -90, 360.0, 0.0)
+    angles[_SHOULDERS] = np.where(np.abs(sides[EXTRA + 2 :]) < _ASIDE, angles[_SHOULDERS], np.nan)
     return angles
 
 
@@ -215,12 +201,10 @@ def body_excess(angles: Array, ranges: Mapping[str, Array]) -> Array:
 
     float64 [frame] of [angle, frame].
     """
-    excess = np.zeros(angles.shape[1])
-    add_usual_excess(angles, _LIMITS, np.array([row for row, name in enumerate(ANGLES) if name not in ranges]), excess)
+    limits = np.repeat(_LIMITS[..., None], angles.shape[1] if ranges else 1, axis=2)
     for name, (low, high) in ranges.items():
-        far = np.full(len(high), np.inf) if name.endswith("shoulder_flexion") else high
-        add_own_excess(angles[ANGLES.index(name)], low, far, excess)
-    return excess
+        limits[:, ANGLES.index(name)] = low, np.inf if name.endswith("shoulder_flexion") else high
+    return np.asarray(np.fmax.reduce(np.maximum(limits[0] - angles, angles - limits[1]), axis=0, initial=0.0))
 
 
 def range_excess(angles: Mapping[str, Array], ranges: Mapping[str, Array] | None = None) -> dict[str, Array]:

@@ -21,8 +21,8 @@ SPLITS = 6
 MAX_WINDOWS = 200
 """Most windows of a family on each side, so that families of long clips do not dominate."""
 MAX_JUDGED = 1000
-"""Most windows of a family whose nearness to the reference is judged. Precision does not depend on their number, but its error
-does: of as many as the reference has, 10 to 20 in some families, it changed by .1 from seed to seed."""
+"""Most windows of a family whose nearness to the reference is judged. More windows reduce the error of precision and do not
+bias it: with as many as the reference has, 10 to 20 in some families, it changed by .1 from seed to seed."""
 _ROUNDING = 1e-6
 """Relative difference of distances that count as equal: that of two windows and that of their mirror images, for example, are
 rounded differently on some processors."""

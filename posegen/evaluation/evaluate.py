@@ -8,10 +8,9 @@ from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 
-from posegen.dataset.bucket import AnyPath
 from posegen.dataset.clip_files import resample
-from posegen.dataset.memory import pause_garbage_collection
 from posegen.dataset.read import Dataset, content_errors, open_dataset
+from posegen.dataset.storage.address import AnyPath
 from posegen.errors import PosegenError, UsageError
 from posegen.evaluation.captions import StatementCounts, StatementTally, Variety, VarietyTally, library_of_dataset
 from posegen.evaluation.gait import Curve, GaitTally, Run, Walk
@@ -30,8 +29,7 @@ from posegen.evaluation.recording import SAMPLES_PER_BLOCK, Recording, block_rec
 from posegen.evaluation.spread import Spread, SpreadTally
 from posegen.evaluation.uncaptioned import Uncaptioned, UncaptionedTally
 from posegen.evaluation.variety import Evenly, Motion, MotionTally, describe_motion
-from posegen.generation.pool import LostJob, run_jobs
-from posegen.generation.workers import starter_of
+from posegen.generation.jobs import LostJob, run_jobs
 from posegen.library.load import Library
 from posegen.machine import available_cores
 from posegen.progress import Progress
@@ -124,24 +122,22 @@ def evaluate(
     compared = -(-len(chosen) // MAX_COMPARED_SAMPLES) if reference else None
     jobs = [_Job(path, chosen[first : first + SAMPLES_PER_JOB], compared) for first in range(0, len(chosen), SAMPLES_PER_JOB)]
     processes = min(workers or min(available_cores(), 1 + len(chosen) // _WORTH_A_PROCESS), len(jobs))
-    # Workers import while this process measures the reference.
-    with starter_of(_measure, processes) as starter:
-        mocap = measure_reference(reference, float(dataset.header.fps)) if reference else None
-        tally, gait, statements = SpreadTally(tuple(MEASURES), LOWER_IS_WORSE), GaitTally(), StatementTally()
-        variety, people, uncaptioned = VarietyTally(dataset.header.variants[0]), PeopleTally(library), UncaptionedTally()
-        motions, windows = MotionTally(mocap.motions.performances if mocap else ()), list[Windows]()
-        outcomes = run_jobs(_measure, jobs, processes, starter=starter)
-        for measured in _in_order(outcomes, len(chosen), progress or Progress()):
-            for name, measures in measured.clips:
-                tally.add(name, measures)
-            gait.add_tally(measured.gait)
-            statements.add_tally(measured.statements)
-            people.add_tally(measured.people)
-            variety.add_tally(measured.variety)
-            uncaptioned.add_tally(measured.uncaptioned)
-            windows += measured.windows
-            for motion in measured.motions:
-                motions.add(motion)
+    mocap = measure_reference(reference, float(dataset.header.fps)) if reference else None
+    tally, gait, statements = SpreadTally(tuple(MEASURES), LOWER_IS_WORSE), GaitTally(), StatementTally()
+    variety, people, uncaptioned = VarietyTally(dataset.header.variants[0]), PeopleTally(library), UncaptionedTally()
+    motions, windows = MotionTally(mocap.motions.performances if mocap else ()), list[Windows]()
+    outcomes = run_jobs(_measure, jobs, processes)
+    for measured in _in_order(outcomes, len(chosen), progress or Progress()):
+        for name, measures in measured.clips:
+            tally.add(name, measures)
+        gait.add_tally(measured.gait)
+        statements.add_tally(measured.statements)
+        people.add_tally(measured.people)
+        variety.add_tally(measured.variety)
+        uncaptioned.add_tally(measured.uncaptioned)
+        windows += measured.windows
+        for motion in measured.motions:
+            motions.add(motion)
     return Evaluation(
         samples=len(chosen),
         clips=len(tally),
@@ -172,20 +168,19 @@ def _measure(job: _Job) -> _Measured:
     found = _Measured(
         job.samples, [], GaitTally(), StatementTally(), PeopleTally(library), VarietyTally(base), UncaptionedTally(), [], []
     )
-    with pause_garbage_collection():
-        for block in read_blocks(dataset, job.samples):
-            with content_errors(job.path):
-                if library:
-                    found.statements.add(block.joints, block.rows, library, dataset.header.fps)
-                found.variety.add(block.rows)
-                found.people.add(block.joints, block.rows)
-            for recording in block_recordings(dataset, block):
-                found.clips.append((recording.name, measure_clip(recording)))
-                found.gait.add(recording)
-                found.uncaptioned.add(recording)
-                if job.compared and recording.variant == base and int(recording.name.split()[1]) % job.compared == 0:
-                    found.windows.extend(describe_windows(recording))
-                    found.motions.append(describe_motion(recording))
+    for block in read_blocks(dataset, job.samples):
+        with content_errors(job.path):
+            if library:
+                found.statements.add(block.joints, block.rows, library, dataset.header.fps)
+            found.variety.add(block.rows)
+            found.people.add(block.joints, block.rows)
+        for recording in block_recordings(dataset, block):
+            found.clips.append((recording.name, measure_clip(recording)))
+            found.gait.add(recording)
+            found.uncaptioned.add(recording)
+            if job.compared and recording.variant == base and int(recording.name.split()[1]) % job.compared == 0:
+                found.windows.extend(describe_windows(recording))
+                found.motions.append(describe_motion(recording))
     return found
 
 

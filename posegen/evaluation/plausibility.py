@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,23 +21,13 @@ from posegen.evaluation.body import (
     body_excess,
     centre_of_body,
     frames_last,
-    longest_present,
     soles_of_body,
     true_intervals,
 )
-from posegen.evaluation.kernels.bodies import WORK, fill_filtered, fill_hull_distances, fill_jerk, fill_lengths, fill_overlap
-from posegen.evaluation.kernels.feet import (
-    fill_contact_speeds,
-    fill_in_air,
-    fill_profiles,
-    fill_speeds,
-    fill_standing,
-    fill_toe_steps,
-    lowest,
-)
-from posegen.evaluation.kernels.spectra import fill_arc_lengths
+from posegen.evaluation.kernels.balance import fill_hull_distances, fill_standing
+from posegen.evaluation.kernels.bodies import WORK, fill_filtered, fill_jerk, fill_overlap
 from posegen.evaluation.recording import Recording
-from posegen.skeleton import CAPSULES, JOINTS, PARENTS, sole_points
+from posegen.skeleton import CAPSULES, JOINTS, PARENTS
 
 CUT_OFF = 5.0
 """Hertz at which half of the power is left."""
@@ -86,65 +75,54 @@ def _low_pass_weights(fps: float) -> Array:
     return np.asarray(weights / weights.sum())
 
 
-def sparc(speed: ArrayLike, fps: float) -> float:
-    """Return the spectral arc length of a speed profile up to 10 Hz (Balasubramanian et al. 2015).
+def sparc(speeds: Array, fps: float) -> Array:
+    """Return the spectral arc lengths of speed profiles up to 10 Hz (Balasubramanian et al. 2015).
 
     Parameters
     ----------
-    speed : float [frame]
+    speeds : float64 [n, frame]
         In any unit.
     fps : float
         Frames per second.
 
     Returns
     -------
-    float
+    float64 [n]
         Negative; lower values are less smooth. NaN where nothing moves.
     """
-    return float(_arc_lengths(np.asarray(speed, np.float64)[None], fps)[0])
-
-
-def _arc_lengths(profiles: Array, fps: float) -> Array:
-    """Return :func:`sparc` of each profile: float64 [n] of [n, frame]."""
-    arcs, known = np.full(len(profiles), np.nan), _are_profiles(profiles, 2)
+    arcs, known = np.full(len(speeds), np.nan), _are_profiles(speeds, 2)
     if not known.any():
         return arcs
-    length = 2 ** (int(np.ceil(np.log2(profiles.shape[1]))) + _SPARC_PADDING)
-    spectra = np.abs(np.fft.rfft(profiles[known], length))
-    frequencies = np.fft.rfftfreq(length, 1 / fps)
-    frequencies = frequencies[frequencies <= _SPARC_CUT_OFF]
-    found = np.empty(len(spectra))
-    fill_arc_lengths(spectra, frequencies, _SPARC_THRESHOLD, found)
-    arcs[known] = found
+    length = 2 ** (int(np.ceil(np.log2(speeds.shape[1]))) + _SPARC_PADDING)
+    spectra = np.abs(np.fft.rfft(speeds[known], length)[:, : int(_SPARC_CUT_OFF * length / fps) + 1])
+    spectra /= spectra[:, :1]  # a speed is nowhere negative, so that no frequency is stronger than 0
+    steps = np.arange(spectra.shape[1] - 1)
+    last = len(steps) - (spectra >= _SPARC_THRESHOLD)[:, ::-1].argmax(1)[:, None]
+    across = 1 / np.where(last > 0, last, np.nan)
+    arcs[known] = -(np.sqrt(across * across + np.diff(spectra) ** 2) * (steps < last)).sum(1)
     return arcs
 
 
-def log_dimensionless_jerk(speed: ArrayLike, fps: float) -> float:
-    """Return the log dimensionless jerk ``-ln(T^3 / peak^2 * integral of (d2v/dt2)^2)`` of a speed profile.
+def log_dimensionless_jerk(speeds: Array, fps: float) -> Array:
+    """Return the log dimensionless jerk ``-ln(T^3 / peak^2 * integral of (d2v/dt2)^2)`` of speed profiles.
 
     Parameters
     ----------
-    speed : float [frame]
+    speeds : float64 [n, frame]
         In any unit. The value depends on the duration, so compare profiles of the same length only.
     fps : float
         Frames per second.
 
     Returns
     -------
-    float
+    float64 [n]
         Lower values are less smooth. NaN where nothing moves or the speed changes linearly.
     """
-    return float(_log_jerks(np.asarray(speed, np.float64)[None], fps)[0])
-
-
-def _log_jerks(profiles: Array, fps: float) -> Array:
-    """Return :func:`log_dimensionless_jerk` of each profile: float64 [n] of [n, frame]."""
-    logs, known = np.full(len(profiles), np.nan), _are_profiles(profiles, 3)
-    moving = profiles[known]
-    steps = moving[:, 1:] - moving[:, :-1]
-    jerk = (steps[:, 1:] - steps[:, :-1]) * fps**2
+    logs, known = np.full(len(speeds), np.nan), _are_profiles(speeds, 3)
+    moving = speeds[known]
+    jerk = np.diff(moving, 2) * fps**2
     totals = (jerk * jerk).sum(-1) / fps
-    duration = (profiles.shape[1] - 1) / fps
+    duration = (speeds.shape[1] - 1) / fps
     with np.errstate(divide="ignore"):
         found = -np.log(duration**3 / moving.max(-1, initial=0) ** 2 * totals)
     logs[known] = np.where(totals > 0, found, np.nan)
@@ -155,9 +133,7 @@ def _are_profiles(profiles: Array, frames: int) -> Array:
     """Return which speed profiles, [n, frame], have enough frames, are finite, and are above 0 somewhere."""
     if profiles.shape[1] < frames:
         return np.zeros(len(profiles), bool)
-    known = np.empty(len(profiles), bool)
-    fill_profiles(profiles, known)
-    return known
+    return np.asarray(np.isfinite(profiles).all(1) & (profiles > 0).any(1))
 
 
 def power_spectrum(series: ArrayLike) -> Array:
@@ -216,84 +192,30 @@ UPRIGHT = 0.45
 """Height of the centre of mass as a share of the greatest head height. A lower body may sit, kneel or lie."""
 HEAD = JOINTS.index("head")
 WRISTS = (JOINTS.index("left_wrist"), JOINTS.index("right_wrist"))
-_CHILDREN = np.array([joint for joint, parent in enumerate(PARENTS) if parent >= 0])
-_PARENTS = np.array(PARENTS)[_CHILDREN]
+_PARENTS = list(PARENTS[1:])
 _PAIR_ENDS = np.array([[JOINTS.index(joint) for part in pair for joint in CAPSULES[part][:2]] for pair in PAIRS])
 _PAIR_RADII = np.array([CAPSULES[one][2] + CAPSULES[other][2] for one, other in PAIRS])
 
 
-def bone_length_error(joints: ArrayLike) -> Array:
-    """Return the largest deviation of any bone from its mean length.
+def depth_of(points: Array) -> float:
+    """Return the depth of the lowest of points [point, 3, frame] below the floor, in metres; NaN are ignored."""
+    return float(np.maximum(-np.fmin.reduce(points[:, 1], axis=None), 0.0))
+
+
+def _lengths(vectors: Array) -> Array:
+    """Return the lengths of vectors: [..., frame] of [..., axis, frame]."""
+    return np.asarray(np.sqrt((vectors * vectors).sum(-2)))
+
+
+def contact_speeds(soles: Array, touching: Array, fps: float) -> Array:
+    """Return the speeds of sole points while they are in contact.
 
     Parameters
     ----------
-    joints : float [..., frame, joint, axis]
+    soles : float64 [point, 3, frame]
         Metres.
-
-    Returns
-    -------
-    float64 [...]
-        Metres; NaN where nobody is present.
-    """
-    positions = _positions(joints)
-    bones = positions[..., _CHILDREN, :] - positions[..., _PARENTS, :]
-    return _length_error(np.moveaxis(np.sqrt((bones * bones).sum(-1)), -2, -1))
-
-
-def _length_error(lengths: Array) -> Array:
-    """Return the largest deviation of a bone from its mean length, [...] of [..., bone, frame]; NaN are ignored."""
-    totals = lengths.sum(-1, keepdims=True)
-    if np.isfinite(totals).all():
-        return np.asarray(np.abs(lengths - totals / lengths.shape[-1]).max((-2, -1)))
-    known = np.isfinite(lengths)
-    count = known.sum(-1, keepdims=True)
-    means = np.where(known, lengths, 0.0).sum(-1, keepdims=True) / np.where(count > 0, count, np.nan)
-    return np.asarray(np.fmax.reduce(np.fmax.reduce(np.abs(lengths - means), -1), -1))
-
-
-def sole_depth(joints: ArrayLike) -> Array:
-    """Return the depth to which soles penetrate the floor.
-
-    Parameters
-    ----------
-    joints : float [..., frame, joint, axis]
-        Metres; the floor is at height 0.
-
-    Returns
-    -------
-    float64 [...]
-        Depth of the lowest heel or toe point in any frame, in metres; 0 without penetration, NaN where nobody is present.
-    """
-    positions = _positions(joints)
-    return _depths(sole_points(positions), positions.shape[:-3])
-
-
-def floor_depth(joints: ArrayLike) -> Array:
-    """Return the depth to which any joint or sole point penetrates the floor; shapes as for :func:`sole_depth`."""
-    positions = _positions(joints)
-    return np.asarray(np.maximum(sole_depth(joints), _depths(positions, positions.shape[:-3])))
-
-
-def _depths(points: Array, shape: tuple[int, ...]) -> Array:
-    """Return the depth of the lowest of points [..., frame, point, 3] in an array of a shape."""
-    bodies = points.reshape(-1, *points.shape[-3:])
-    return np.array([_depth(frames_last(body)) for body in bodies]).reshape(shape)
-
-
-def _depth(points: Array) -> Any:
-    """Return the depth of the lowest of points [point, 3, frame]; NaN are ignored."""
-    return np.maximum(-lowest(points), 0.0)
-
-
-def contact_speeds(joints: ArrayLike, contact: ArrayLike, fps: float) -> Array:
-    """Return the speeds of sole points while they are labelled as in contact.
-
-    Parameters
-    ----------
-    joints : float [..., frame, joint, axis]
-        Metres.
-    contact : uint8 [..., frame, point]
-        Labels, 1 where a point is in contact; the first four points belong to the soles.
+    touching : bool [frame, at least point]
+        Which points are in contact; the first ones are those of the soles.
     fps : float
         Frames per second.
 
@@ -302,27 +224,8 @@ def contact_speeds(joints: ArrayLike, contact: ArrayLike, fps: float) -> Array:
     float64 [n]
         Metres per second from each frame to the next, for every sole point that is in contact in both.
     """
-    soles, touching = sole_points(_positions(joints)), _touching(contact)
-    bodies = zip(soles.reshape(-1, *soles.shape[-3:]), touching.reshape(-1, *touching.shape[-2:]), strict=True)
-    return np.concatenate([np.zeros(0), *(_contact_speeds(frames_last(own), labels, fps) for own, labels in bodies)])
-
-
-def _touching(contact: ArrayLike) -> Array:
-    """Return which points touch the floor: bool [..., frame, point]."""
-    return np.ascontiguousarray(np.asarray(contact) == TOUCHING)
-
-
-def _contact_speeds(soles: Array, touching: Array, fps: float) -> Array:
-    """Return :func:`contact_speeds` of soles [4, 3, frame] by what touches the floor."""
-    speeds = np.empty(SOLE_CONTACTS * max(soles.shape[-1] - 1, 0))
-    return speeds[: fill_contact_speeds(soles, touching, fps, speeds)]
-
-
-def _positions(joints: ArrayLike) -> Array:
-    positions = np.asarray(joints, np.float64)
-    if positions.ndim < 3 or positions.shape[-2:] != (len(PARENTS), 3):
-        raise ValueError(f"joints must be [..., frame, {len(PARENTS)}, 3], got shape {positions.shape}")
-    return positions
+    held = touching[:, : len(soles)].T
+    return np.asarray(_lengths(np.diff(soles))[held[:, 1:] & held[:, :-1]] * fps)
 
 
 def foot_skate(joints: ArrayLike, fps: float) -> dict[str, float]:
@@ -348,38 +251,33 @@ def foot_skate(joints: ArrayLike, fps: float) -> dict[str, float]:
 
 def _foot_skate(body: Array, fps: float) -> dict[str, float]:
     """Return :func:`foot_skate` of joints [22, 3, frame]."""
-    speeds, counts = np.empty(len(TOES) * max(body.shape[-1] - 1, 0)), np.empty(2, np.int64)
-    standing = speeds[: fill_toe_steps(body[TOES[0]], body[TOES[1]], fps, LOW, FAST, speeds, counts)]
-    seen, skating = counts.tolist()
+    toes = body[list(TOES)]
+    speeds, low = _lengths(np.diff(toes[:, ::2])) * fps, toes[:, 1] < LOW
+    low = low[:, 1:] & low[:, :-1]
+    seen, standing = np.count_nonzero(np.isfinite(speeds).any(0)), speeds[low]
     return {
-        "skate, GMD": skating / seen if seen else np.nan,
+        "skate, GMD": np.count_nonzero((low & (speeds > FAST)).any(0)) / seen if seen else np.nan,
         "skate, strict": _share(standing > STRICT),
         "speed of low toes": _mean(standing),
     }
 
 
-def flights(joints: ArrayLike, contact: ArrayLike | None = None, longest: int | None = None) -> list[slice]:
+def flights(body: Array, soles: Array, touching: Array | None = None, longest: int | None = None) -> list[slice]:
     """Return the intervals in which a body touches nothing, by heights and, where given, by contact labels.
 
     Parameters
     ----------
-    joints : float [frame, 22, 3]
+    body, soles : float64 [22, 3, frame], [4, 3, frame]
         Metres, floor at height 0.
-    contact : int [frame, point], optional
-        1 where a point is in contact.
+    touching : bool [frame, point], optional
+        Which points are in contact.
     longest : int, optional
         Most frames of a flight. A longer interval means that something unseen, such as a rope or water, supports the body.
         With a limit, intervals that the start or the end of the clip cuts are omitted too: their length is unknown.
     """
-    body = frames_last(np.asarray(joints))
-    return _flights(body, soles_of_body(body), None if contact is None else _touching(contact), longest)
-
-
-def _flights(body: Array, soles: Array, touching: Array | None, longest: int | None) -> list[slice]:
-    """Return :func:`flights` of joints [22, 3, frame] and soles [4, 3, frame] by what touches the floor."""
-    in_air = np.empty(body.shape[-1], bool)
-    if not fill_in_air(body, soles, np.empty((len(in_air), 0), bool) if touching is None else touching, CLEARANCE, in_air):
-        return []
+    in_air = np.minimum(body[:, 1].min(0), soles[:, 1].min(0)) > CLEARANCE
+    if touching is not None:
+        in_air &= ~touching.any(1)
     found = [flight for flight in true_intervals(in_air) if flight.stop - flight.start >= MIN_FLIGHT]
     if longest is None:
         return found
@@ -387,12 +285,12 @@ def _flights(body: Array, soles: Array, touching: Array | None, longest: int | N
     return [flight for flight in found if flight.stop - flight.start <= longest and flight.start > 0 and flight.stop < end]
 
 
-def flight_errors(joints: ArrayLike, fps: float, contact: ArrayLike | None = None, longest: int | None = None) -> Array:
+def flight_errors(body: Array, soles: Array, fps: float, touching: Array | None = None, longest: int | None = None) -> Array:
     """Return the relative error of the vertical acceleration in each flight.
 
     Parameters
     ----------
-    joints, contact, longest : see :func:`flights`
+    body, soles, touching, longest : see :func:`flights`
     fps : float
         Frames per second.
 
@@ -401,13 +299,7 @@ def flight_errors(joints: ArrayLike, fps: float, contact: ArrayLike | None = Non
     float64 [flight]
         ``|a + 9.81| / 9.81``, where `a` is that of the parabola fitted to the height of the centre of mass.
     """
-    body = frames_last(np.asarray(joints))
-    return _flight_errors(body, soles_of_body(body), fps, None if contact is None else _touching(contact), longest)
-
-
-def _flight_errors(body: Array, soles: Array, fps: float, touching: Array | None, longest: int | None) -> Array:
-    """Return :func:`flight_errors` of joints [22, 3, frame] and soles [4, 3, frame] by what touches the floor."""
-    errors, intervals = [], _flights(body, soles, touching, longest)
+    errors, intervals = [], flights(body, soles, touching, longest)
     height = centre_of_body(body)[1] if intervals else np.zeros(0)
     for flight in intervals:
         times = np.arange(flight.stop - flight.start) / fps
@@ -415,39 +307,13 @@ def _flight_errors(body: Array, soles: Array, fps: float, touching: Array | None
     return np.array(errors)
 
 
-def hull_distance(points: ArrayLike, position: ArrayLike) -> Array:
-    """Return the distance of a position from the convex hull of points in a plane.
-
-    Parameters
-    ----------
-    points : float [..., n, 2]
-    position : float [..., 2]
-
-    Returns
-    -------
-    float64 [...]
-        Positive outside, negative inside. The hull is sampled in 72 directions, so the value is up to .1 % too small.
-    """
-    positions = np.asarray(position, np.float64)
-    corners = np.broadcast_to(points, (*positions.shape[:-1], *np.shape(points)[-2:])).astype(np.float64)
-    flat = np.ascontiguousarray(np.moveaxis(corners.reshape(-1, *corners.shape[-2:]), 0, -1))
-    return _hull_distances(flat, np.ascontiguousarray(positions.reshape(-1, 2).T)).reshape(positions.shape[:-1])
-
-
-def _hull_distances(points: Array, positions: Array) -> Array:
-    """Return :func:`hull_distance` of float64 [point, 2, n] and [2, n]."""
-    distances = np.empty(positions.shape[1])
-    fill_hull_distances(points, positions, _WAYS, distances)
-    return distances
-
-
-def balance_margin(joints: ArrayLike, fps: float) -> Array:
+def balance_margin(filtered: Array, fps: float) -> Array:
     """Return how far the extrapolated centre of mass is outside the base of support in quiet standing (Hof et al. 2005).
 
     Parameters
     ----------
-    joints : float [frame, 22, 3]
-        Metres, floor at height 0.
+    filtered : float64 [22, 3, frame]
+        Joints after :func:`low_pass`, metres, floor at height 0.
     fps : float
         Frames per second.
 
@@ -455,15 +321,9 @@ def balance_margin(joints: ArrayLike, fps: float) -> Array:
     -------
     float64 [n]
         Metres, for each frame of quiet standing on both feet: distance of ``x + v / sqrt(g / l)``, with `l` the height of
-        the centre of mass, from the hull of heels and toes. The hull ignores the width of the feet, so values up to some
-        4 cm sideways are within a real foot.
+        the centre of mass, from the hull of heels and toes; negative inside. The hull ignores the width of the feet, so values
+        up to some 4 cm sideways are within a real foot. It is sampled in 72 directions: values are up to .1 % too small.
     """
-    positions = np.asarray(joints, np.float64)
-    return _balance_margin(_filtered(frames_last(positions[longest_present(positions)]), fps), fps)
-
-
-def _balance_margin(filtered: Array, fps: float) -> Array:
-    """Return :func:`balance_margin` of joints [22, 3, frame] after the low pass."""
     if filtered.shape[-1] <= REACH:
         return np.zeros(0)
     centre, soles = centre_of_body(filtered), soles_of_body(filtered)
@@ -472,33 +332,6 @@ def _balance_margin(filtered: Array, fps: float) -> Array:
     distances = np.empty(fill_standing(centre, soles, 1 / fps, GRAVITY, limits, points, ahead))
     fill_hull_distances(points, ahead, _WAYS, distances)
     return distances
-
-
-def segment_distance(first: Array, second: Array, third: Array, fourth: Array) -> Array:
-    """Return the shortest distance between two line segments (Ericson, Real-Time Collision Detection, 5.1.9).
-
-    Parameters
-    ----------
-    first, second, third, fourth : float [..., 3]
-        Ends of the first and of the second segment; the ends of a segment may coincide.
-
-    Returns
-    -------
-    float [...]
-    """
-    one, other, apart = second - first, fourth - third, first - third
-    a, e, b = (one * one).sum(-1), (other * other).sum(-1), (one * other).sum(-1)
-    c, f = (one * apart).sum(-1), (other * apart).sum(-1)
-    tiny = 1e-12
-    crossing = a * e - b * b
-    s = np.where(crossing > tiny, np.clip((b * f - c * e) / np.maximum(crossing, tiny), 0, 1), 0.0)
-    t = np.where(e > tiny, (b * s + f) / np.maximum(e, tiny), 0.0)
-    inside = np.clip(t, 0, 1)
-    # Where the nearest point of the second line lies beyond its end, take the nearest point of the first to that end.
-    s = np.where((t != inside) | (e <= tiny) | (crossing <= tiny), np.clip((b * inside - c) / np.maximum(a, tiny), 0, 1), s)
-    s = np.where(a > tiny, s, 0.0)
-    gap = apart + s[..., None] * one - inside[..., None] * other
-    return np.asarray(np.sqrt((gap * gap).sum(-1)))
 
 
 def body_overlap(joints: ArrayLike) -> Array:
@@ -536,18 +369,17 @@ def measure_clip(recording: Recording) -> dict[str, float]:
     joints, fps = recording.joints, recording.fps
     body = frames_last(joints)
     soles, filtered = soles_of_body(body), _filtered(body, fps)
-    lengths = np.empty((len(_CHILDREN), len(joints)))
-    fill_lengths(body, _CHILDREN, _PARENTS, lengths)
+    lengths = _lengths(body[1:] - body[_PARENTS])
     excess = body_excess(angles_of_body(body, soles, recording.skeleton), recording.ranges)
     overlap = _overlaps(body)
-    touching = None if recording.contact is None else _touching(recording.contact)
-    flight = _flight_errors(body, soles, fps, touching, round(LONGEST_FLIGHT * fps))
-    margin = _balance_margin(filtered, fps)
-    contact = np.zeros(0) if touching is None else _contact_speeds(soles, touching, fps)
+    touching = None if recording.contact is None else recording.contact == TOUCHING
+    flight = flight_errors(body, soles, fps, touching, round(LONGEST_FLIGHT * fps))
+    margin = balance_margin(filtered, fps)
+    contact = np.zeros(0) if touching is None else contact_speeds(soles, touching, fps)
     measured = _foot_skate(body, fps) | {
         "skate of contacts": _share(contact > STRICT),
-        "penetration": 1000 * float(max(_depth(soles), _depth(body))),
-        "bone length": 1000 * float(_length_error(lengths)),
+        "penetration": 1000 * max(depth_of(soles), depth_of(body)),
+        "bone length": 1000 * float(np.abs(lengths - lengths.mean(-1, keepdims=True)).max()),
         "limits": _share(excess > TOLERANCE),
         "limits, farthest": float(excess.max()),
         "overlap": _share(overlap > DEEPEST),
@@ -574,9 +406,7 @@ def _smoothness(filtered: Array, fps: float) -> dict[str, float]:
         return dict.fromkeys(names, float("nan"))
     jerk = np.empty((len(filtered), filtered.shape[-1] - 3))
     fill_jerk(filtered, jerk)
-    speeds = np.empty((len(WRISTS), (filtered.shape[-1] - 1) // length * length))
-    for wrist, own in zip(WRISTS, speeds, strict=True):
-        fill_speeds(filtered[wrist], fps, own)
-    windows = speeds.reshape(-1, length)
-    means = [_mean(values[np.isfinite(values)]) for values in (_arc_lengths(windows, fps), _log_jerks(windows, fps))]
+    speeds = _lengths(np.diff(filtered[list(WRISTS)])) * fps
+    windows = speeds[:, : speeds.shape[1] // length * length].reshape(-1, length)
+    means = [_mean(values[np.isfinite(values)]) for values in (sparc(windows, fps), log_dimensionless_jerk(windows, fps))]
     return dict(zip(names, [*means, float(np.sqrt(jerk.mean()) * fps**3)], strict=True))

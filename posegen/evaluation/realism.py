@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from posegen.arrays import Array
-from posegen.dataset.bucket import AnyPath
+from posegen.dataset.storage.address import AnyPath
 from posegen.errors import UsageError
 from posegen.evaluation.body import centre_of_mass, joint_angles, point, unit
 from posegen.evaluation.distances import band, frechet_distance, npss, share_inside
@@ -107,8 +106,8 @@ def _statistics(joints: Array, fps: float) -> Array:
     angles = joint_angles(joints)
     trunk = point(joints, "neck") - point(joints, "pelvis")
 
-    def mean_smoothness(measure: Callable[[ArrayLike, float], float], name: str) -> float:
-        return float(np.mean([measure(pairs[name][:, side], fps) for side in (0, 1)]))
+    def mean_smoothness(measure: Callable[[Array, float], Array], name: str) -> float:
+        return float(measure(pairs[name].T, fps).mean())
 
     def mean_range(name: str) -> float:
         return float(np.mean([np.ptp(angles[f"{side}_{name}_flexion"]) for side in ("left", "right")]))

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from posegen.arrays import Array
 from posegen.checks.ranges import rests_of
-from posegen.dataset.bucket import AnyPath, BucketPath
 from posegen.dataset.clip_files import read_clip_archive
 from posegen.dataset.read import Dataset, content_errors, open_dataset
+from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.errors import UsageError
 from posegen.evaluation.body import frame_ranges, frames_last, library_of_config, longest_present
 from posegen.library.load import Library
@@ -81,16 +80,6 @@ class Recording:
         """Return the number of an action in the labels, -1 if it has none."""
         return self.actions.get(action, -1)
 
-    def shown_at(self, frame: int) -> str:
-        """Return what is shown at a frame: the family of a mocap clip, or the action of the legs."""
-        if self.family:
-            return self.family
-        if self.labels is not None:
-            number = int(self.labels[frame, LEGS])
-            return next((action for action, its in self.actions.items() if its == number), "")
-        base = (s for s in self.segments if "legs" in s["parts"] and s["start"] <= frame < s["end"])
-        return str(next(base, {"action": ""})["action"])
-
 
 @dataclass(frozen=True)
 class Block:
@@ -123,9 +112,9 @@ def read_blocks(dataset: Dataset, samples: range) -> Iterator[Block]:
         raise UsageError(f"{dataset.path}: stores no joints to measure, only {', '.join(dataset.fields)}")
     for first in range(0, len(samples), SAMPLES_PER_BLOCK):
         chosen = samples[first : first + SAMPLES_PER_BLOCK]
-        decode = partial(dataset.decode, start=chosen.start, stop=chosen.stop)
-        joints = decode("joints")
-        contact, action = (decode(name) if name in dataset.fields else None for name in ("contact", "action"))
+        read = partial(dataset.arrays, samples=slice(chosen.start, chosen.stop))
+        joints = read("joints")
+        contact, action = (read(name) if name in dataset.fields else None for name in ("contact", "action"))
         with content_errors(dataset.path):
             rows = [row for sample in chosen for row in dataset.rows(sample)]
         yield Block(joints, contact, action, rows)
@@ -189,14 +178,15 @@ def read_reference(path: AnyPath) -> Iterator[Recording]:
     UsageError
         If it is neither.
     """
-    if isinstance(path, BucketPath) or path.is_dir():
-        if isinstance(path, Path) and not (path / "dataset.json").exists():
+    local = storage_of(path).local
+    if local is None or local.is_dir():
+        if local and not (local / "dataset.json").exists():
             raise UsageError(f"{path}: is neither a dataset nor a folder with .bvh files")
         dataset = open_dataset(path)
         base = dataset.header.variants[0]
         yield from (clip for clip in dataset_recordings(dataset, range(len(dataset))) if clip.variant == base)
         return
-    clips = read_clip_archive(path, ["subjects"])
+    clips = read_clip_archive(local, ["subjects"])
     for name, joints, person, family, words in zip(
         clips.names, clips.joints, clips.subjects, clips.classes, clips.actions, strict=True
     ):

@@ -160,7 +160,7 @@ def select_fields(names: Iterable[str]) -> tuple[DerivedField, ...]:
     for name in names:
         if name not in FIELDS:
             known = FIELDS.names()
-            raise UsageError(f"unknown field {name!r}{did_you_mean(name, known)}. Fields: {', '.join(known)}")
+            raise UsageError(f"unknown field {name!r}{did_you_mean(name, known)}")
         record: DerivedField = FIELDS.load(name)
         selected |= {required.name: required for required in select_fields(record.requires)}
         selected[name] = record

@@ -7,7 +7,7 @@ time and resumed by the same call.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
@@ -15,7 +15,6 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.config.schema import Config
-from posegen.dataset.bucket import AnyPath, to_path
 from posegen.dataset.faults import inject_sample_fault, inject_shard_fault
 from posegen.dataset.header import load_header
 from posegen.dataset.layout import ROWS, Header, Layer, check_folders
@@ -25,15 +24,15 @@ from posegen.dataset.parts import Part, parse_part
 from posegen.dataset.read import Dataset, open_shard
 from posegen.dataset.receipts import Receipt, list_layer_receipts, load_receipt
 from posegen.dataset.runs import current_run
+from posegen.dataset.storage.address import AnyPath, to_path
 from posegen.dataset.write import add_layer, commit_layer
 from posegen.errors import PosegenError, UsageError
 from posegen.fields.field import DerivedField, Sequences, compute_fields, fields_with_arrays, select_fields
 from posegen.generation.header import field_layer, stored_config
-from posegen.generation.pool import LostJob, TimeLimit, run_jobs
+from posegen.generation.jobs import JobError, LostJob, TimeLimit, run_jobs
 from posegen.generation.run import check_lost
 from posegen.generation.session import write_session
 from posegen.generation.shard import ShardJob, blocks
-from posegen.generation.workers import JobError
 from posegen.library.load import load_library
 from posegen.machine import available_cores
 from posegen.plugins import FIELDS, STORED_ARRAYS
@@ -134,7 +133,12 @@ def derive(
             check_folders(path, header)
             header, layers = _open_layers(path, header, config, fields, run)
         shards = [shard for shard in range(header.shards()) if part is None or shard in part]
-        jobs = [job for layer in layers for job in _missing_shards(path, header, config, layer, shards, run)]
+        jobs = [
+            ShardJob(path, header, config, shard, run, layer)
+            for layer in layers
+            for shard, receipt in list_layer_receipts(path, header, layer, shards)
+            if isinstance(receipt, str)
+        ]
         for layer in layers:
             first = next((job.shard for job in jobs if job.layer == layer), None)
             if first is not None:
@@ -176,15 +180,6 @@ def _open_layers(
     return header, tuple(layers[name] for name in names)
 
 
-def _missing_shards(
-    path: AnyPath, header: Header, config: Config, layer: Layer, shards: Sequence[int], run: str
-) -> Iterator[ShardJob]:
-    """Yield a job for each of some shards of a layer that has no receipt."""
-    for shard, receipt in list_layer_receipts(path, header, layer, shards):
-        if isinstance(receipt, str):
-            yield ShardJob(path, header, config, shard, run, layer)
-
-
 def _check_version(path: AnyPath, layer: Layer) -> None:
     version = FIELDS.load(layer.name).version if layer.name in FIELDS else None
     if version != layer.version:
@@ -209,7 +204,7 @@ def _derive_shards(jobs: Sequence[ShardJob], workers: int, progress: Progress, c
     limit = None if processes == 1 else TimeLimit(LEAST_SHARD_SECONDS, grows=True)
     progress.start("derive", sum(job.stop - job.start for job in jobs))
     try:
-        with closing(run_jobs(_derive_shard, jobs, processes, limit)) as outcomes:
+        with closing(run_jobs(_derive_shard, jobs, processes, limit, find=_find_layer)) as outcomes:
             for outcome in outcomes:
                 check()
                 if isinstance(outcome, LostJob):
@@ -224,14 +219,20 @@ def _derive_shards(jobs: Sequence[ShardJob], workers: int, progress: Progress, c
     return written
 
 
+def _find_layer(job: ShardJob) -> Receipt | None:
+    """Return the receipt of a layer that is complete."""
+    assert job.layer is not None
+    found = (receipt for _, receipt in list_layer_receipts(job.path, job.header, job.layer, [job.shard]))
+    return next((receipt for receipt in found if isinstance(receipt, Receipt)), None)
+
+
 def _derive_shard(job: ShardJob) -> Receipt:
     """Derive the layer of a shard and commit it; JobError if its samples cannot be read."""
     assert job.layer is not None
     started = time.monotonic()
     inject_shard_fault()
-    for _, made in list_layer_receipts(job.path, job.header, job.layer, [job.shard]):
-        if isinstance(made, Receipt):  # by another part meanwhile
-            return made
+    if made := _find_layer(job):  # by another part meanwhile
+        return made
     try:
         own = load_receipt(job.path, job.header, job.shard)
         arrays = _compute_layer(job, job.layer, open_shard(job.path, replace(job.header, layers=()), own), own)

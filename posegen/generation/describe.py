@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from posegen.dataset.bucket import AnyPath, BucketPath
 from posegen.dataset.counts import Counts, labels_field
 from posegen.dataset.layout import ArrayField, Header
 from posegen.dataset.read import Dataset, content_errors, open_dataset
+from posegen.dataset.storage.address import AnyPath, storage_of
 
 CAPTION_EXAMPLES = 6
 
@@ -122,7 +122,7 @@ def reading_lines(description: Description) -> list[str]:
     """Return lines of Python that read the dataset without posegen."""
     path = str(description.path)
     array = "joints" if "joints" in description.fields else next(iter(description.fields))
-    if isinstance(description.path, BucketPath):
+    if storage_of(description.path).local is None:
         return [
             "import obstore.store, zarr, zarr.storage",
             f"bucket = obstore.store.from_url({path + '/motion.zarr'!r})",

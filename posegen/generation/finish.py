@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from posegen.dataset.bucket import AnyPath, to_path
-from posegen.dataset.files import remove_durably
 from posegen.dataset.header import load_header, repair_header, samples_after_repair
-from posegen.dataset.layout import PARTS_FILE
-from posegen.dataset.manifest import make_manifest, store_manifest, unchanged_manifest
-from posegen.dataset.parts import read_parts
+from posegen.dataset.manifest import make_manifest, store_manifest
+from posegen.dataset.parts import read_parts, remove_parts
 from posegen.dataset.receipts import complete_prefix, complete_shards
 from posegen.dataset.runs import current_run
+from posegen.dataset.storage.address import AnyPath, to_path
 from posegen.dataset.write import publish
 from posegen.generation.plan import make_plan
 from posegen.generation.run import incomplete_layers
@@ -33,7 +31,7 @@ class FinishResult:
     samples, sequences : int
         In the dataset now: the complete prefix.
     target : int
-        Number of samples that the parts are to make.
+        Number of samples that the parts, or the last run, are to make.
     complete, shards : int
         Number of complete shards, published or not, and of all.
     missing : list of (int, int)
@@ -97,7 +95,7 @@ def finish(path: str | AnyPath, progress: Progress | None = None) -> FinishResul
         whole = header.with_samples(max(header.samples, record.samples if record else 0, samples_after_repair(path)))
         if progress:
             progress.log(f"reading the receipts of {whole.shards():,} shards")
-        manifest = make_manifest(path, whole, unchanged_manifest(path, header))
+        manifest = make_manifest(path, whole)
         complete = dict.fromkeys(range(manifest.shards), header.shard)
         complete |= complete_shards(path, header, lambda shard: shard not in complete)
         prefix = complete_prefix(path, header, complete)
@@ -105,9 +103,9 @@ def finish(path: str | AnyPath, progress: Progress | None = None) -> FinishResul
             header = publish(path, header, prefix, name)
         store_manifest(path, manifest, name)
         missing = make_plan(whole, complete).missing
-        if not missing:
-            remove_durably(path / PARTS_FILE)
-    count = record.count if record else 1
+        if record and not missing:
+            remove_parts(path, record)
+    count = record.count if record and record.count else 1
     return FinishResult(
         path=path,
         samples=header.samples,

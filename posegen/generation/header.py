@@ -14,9 +14,9 @@ from posegen import __version__
 from posegen.config.identity import differences
 from posegen.config.schema import CONTENT_VERSION, Config, decides_content
 from posegen.constants import ABSENT_ACTION, ABSENT_CONTACT
-from posegen.dataset.bucket import AnyPath
 from posegen.dataset.header import read_config
 from posegen.dataset.layout import FORMAT_VERSION, ArrayField, Creation, Header, Layer
+from posegen.dataset.storage.address import AnyPath
 from posegen.errors import PosegenError, UsageError
 from posegen.fields.field import ABSENT, AXES, DerivedField, FieldArray, select_fields
 from posegen.library.load import Library, load_library

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
-from posegen.dataset.bucket import AnyPath
 from posegen.dataset.layout import HEADER_FILE, Header
 from posegen.dataset.receipts import load_receipt
+from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.errors import PosegenError
 from posegen.generation.header import bytes_per_sample
-from posegen.machine import free_disk
 from posegen.quantities import human_bytes
 
 TYPICAL_COMPRESSION = 0.6
@@ -110,9 +107,4 @@ def check_free_space(path: AnyPath, header: Header, complete: Mapping[int, int],
     """Check the disk as :func:`check_space` does, by its free bytes and the size of some of the complete shards."""
     receipts = [load_receipt(path, header, shard) for shard in list(complete)[:MEASURED_SHARDS]]
     bytes_each = sum(receipt.size for receipt in receipts) / sum(receipt.count for receipt in receipts) if receipts else None
-    check_space(path, header, complete, target, bytes_each, free_bytes(path))
-
-
-def free_bytes(path: AnyPath) -> int:
-    """Return the free bytes of the disk of a dataset; a bucket has no limit."""
-    return free_disk(path) if isinstance(path, Path) else sys.maxsize
+    check_space(path, header, complete, target, bytes_each, storage_of(path).free_bytes())

@@ -11,10 +11,11 @@ from typing import Any
 
 from posegen.config.identity import differences
 from posegen.config.schema import Config, decides_content
-from posegen.dataset.bucket import AnyPath
 from posegen.dataset.header import read_config
 from posegen.dataset.layout import Header
 from posegen.dataset.read import open_dataset
+from posegen.dataset.receipts import split_hashes
+from posegen.dataset.storage.address import AnyPath
 from posegen.errors import PosegenError, UsageError
 from posegen.generation.header import stored_config
 
@@ -91,7 +92,7 @@ def trace_sample(path: str | AnyPath, sample: int) -> Provenance:
     header = dataset.header
     shard, position = divmod(sample, header.shard)
     receipt, rows = dataset.receipt(shard), dataset.rows(sample)
-    content = {name: hashes[position * (n := len(hashes) // receipt.count) :][:n] for name, hashes in receipt.content.items()}
+    content = {name: split_hashes(hashes)[position] for name, hashes in receipt.content.items()}
     captions = rows[0].get("captions") or [{"text": ""}]
     return Provenance(
         path=dataset.path,

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 
-from posegen.dataset.bucket import AnyPath
 from posegen.dataset.files import remove_durably
 from posegen.dataset.header import inspect_header, load_header, record_repair, repair_header, samples_after_repair
 from posegen.dataset.layout import (
@@ -32,14 +31,15 @@ from posegen.dataset.layout import (
 from posegen.dataset.lock import locked
 from posegen.dataset.receipts import DIGITS, Receipt, complete_shards, load_receipt, read_receipt
 from posegen.dataset.runs import current_run
-from posegen.dataset.tables import hash_rows, to_table
+from posegen.dataset.storage.address import AnyPath
+from posegen.dataset.tables import hash_rows
 from posegen.dataset.verify import Problem, expected_shards, find_problems, format_samples
 from posegen.dataset.write import publish
 from posegen.errors import PosegenError
 from posegen.generation.derive import derive
 from posegen.generation.header import stored_config
+from posegen.generation.jobs import LostJob, run_jobs
 from posegen.generation.plan import check_free_space
-from posegen.generation.pool import LostJob, run_jobs
 from posegen.generation.run import generate
 from posegen.generation.shard import ShardJob, blocks, compute_arrays, make_samples
 from posegen.hashing import canonical, content_hashes
@@ -53,8 +53,6 @@ SHARDS_PER_WORKER = 4
 def find_content_problems(
     path: AnyPath,
     shards: Iterable[int],
-    *,
-    workers: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Iterator[Problem]:
     """Make the samples of shards again, in memory, and compare them with the receipts.
@@ -65,8 +63,6 @@ def find_content_problems(
         Dataset folder.
     shards : iterable of int
         Shards whose files match their receipts; see :func:`posegen.dataset.verify.find_problems`.
-    workers : int, optional
-        Number of processes; by default as many as are useful.
     progress : callable, optional
         Called with the number of compared shards and their total.
 
@@ -82,7 +78,7 @@ def find_content_problems(
     header = load_header(path)
     config = stored_config(path, header)
     jobs = [ShardJob(path, header, config, shard, "") for shard in shards]
-    with closing(run_jobs(_compare, jobs, useful_workers(len(jobs)) if workers is None else workers)) as outcomes:
+    with closing(run_jobs(_compare, jobs, useful_workers(len(jobs)))) as outcomes:
         for done, outcome in enumerate(outcomes, 1):
             progress(done, len(jobs))
             if isinstance(outcome, LostJob):
@@ -140,12 +136,10 @@ def _receipts(job: ShardJob, own: Receipt) -> dict[str, Receipt]:
 
 def _content_hashes(job: ShardJob, start: int, stop: int, names: list[str]) -> dict[str, str]:
     """Make samples and return their hashes as in a receipt."""
-    from posegen.synthesis import rows_schema
-
     batch = make_samples(job.config, start, stop)
     arrays = compute_arrays(job.config, batch, (name for name in names if name != ROWS))
     hashes = {name: content_hashes(canonical(values)) for name, values in arrays.items()}
-    return hashes | {ROWS: hash_rows(to_table(batch.rows, rows_schema(job.header.variants)), len(job.header.variants))}
+    return hashes | {ROWS: hash_rows(batch.sequences, len(batch.variants))}
 
 
 @dataclass(frozen=True)

@@ -8,32 +8,31 @@ holds the lock of the part and publishes nothing: see :mod:`posegen.generation.f
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
 
-import psutil
-
 from posegen.config.schema import Config
-from posegen.dataset.bucket import AnyPath, to_path
 from posegen.dataset.files import remove_durably, total_bytes
 from posegen.dataset.header import is_dataset, load_header, record_repair, repair_header, samples_after_repair
 from posegen.dataset.layout import Header
 from posegen.dataset.lock import shared_lock
-from posegen.dataset.manifest import covers_all, drop_manifest, find_complete, write_manifest
-from posegen.dataset.parts import Part, parse_part, record_parts
+from posegen.dataset.manifest import covers_all, drop_manifest, write_manifest
+from posegen.dataset.parts import Part, parse_part, read_parts, record_parts, remove_parts
 from posegen.dataset.receipts import (
     Receipt,
     complete_prefix,
-    count_complete,
+    complete_shards,
     list_layer_receipts,
 )
 from posegen.dataset.runs import current_run
+from posegen.dataset.storage.address import AnyPath, storage_of, to_path
 from posegen.dataset.write import create, publish, unfinished_files
 from posegen.errors import PosegenError, ServerError, UsageError
+from posegen.generation.backends import LOKY, Backend
 from posegen.generation.header import (
     bytes_per_sample,
     check_same_dataset,
@@ -42,17 +41,14 @@ from posegen.generation.header import (
     settings_kept,
     stored_config,
 )
-from posegen.generation.plan import Plan, check_free_space, check_space, free_bytes, make_plan
-from posegen.generation.pool import DIED, SHORT_OF_MEMORY, TOO_SLOW, LostJob, TimeLimit, run_jobs
+from posegen.generation.jobs import DIED, SHORT_OF_MEMORY, TOO_SLOW, LostJob, TimeLimit, run_jobs
+from posegen.generation.plan import Plan, check_free_space, check_space, make_plan
 from posegen.generation.session import write_session
-from posegen.generation.shard import ShardJob, ShardMeasures, load_kernels, make_shard, warm_up
-from posegen.generation.workers import Starter, starter_of
+from posegen.generation.shard import ShardJob, ShardMeasures, find_shard, make_shard, prepare_worker, warm_up
 from posegen.library.load import load_library
 from posegen.machine import available_cores, most_workers, process_memory
-from posegen.plugins import require_extra
 from posegen.progress import Progress
 from posegen.quantities import human_bytes
-from posegen.wording import shown
 
 LEAST_SHARD_SECONDS = 300.0
 SLOWEST_BYTES_PER_SECOND = 1e6
@@ -126,7 +122,7 @@ def generate(
     workers: int | None = None,
     out: str | AnyPath | None = None,
     part: Part | str | None = None,
-    backend: str = "processes",
+    backend: str = LOKY,
     scheduler: str | None = None,
     progress: Progress | None = None,
     shard_timeout: float | None = None,
@@ -149,17 +145,18 @@ def generate(
         other machines that share the folder, and :func:`posegen.generation.finish.finish` publishes them. See
         :mod:`posegen.dataset.parts`.
     backend : str, optional
-        ``processes`` of this machine, or ``dask``: a Dask cluster (needs ``posegen[dask]``), without time limits of shards.
+        Backend of joblib: ``loky``, processes of this machine, or ``dask``, a Dask cluster (needs ``posegen[dask]``). Others
+        that are registered with joblib are accepted, but not tested.
     scheduler : str, optional
         Address of the scheduler of a Dask cluster whose workers share the folder, such as ``tcp://10.0.0.1:8786``. By default,
         Dask starts `workers` processes on this machine.
     progress : Progress, optional
         Nothing is shown by default. See :func:`posegen.progress.make_progress`.
     shard_timeout : float, optional
-        Seconds that a shard may take, including the start of a new worker's program. A worker that takes longer is killed, and
-        its shard is tried again alone, three times at most. By default the limit is the longest of 5 minutes, 20 times the
-        slowest shard so far, and the shard's size at 1 MB a second. There is none where this process does the work: with one
-        worker, and for the only shard of a new dataset.
+        Seconds that a shard may take. If one takes longer, all workers are killed; the shards that they were making are tried
+        again, a shard that is late twice alone at the end, and then it is lost. By default the limit is the longest of 5
+        minutes, 20 times the slowest shard so far, and the shard's size at 1 MB a second. There is none where this process does
+        the work: with one worker, and for the only shard of a new dataset.
     on_shard : callable, optional
         Called with the measures of each shard once it is complete.
 
@@ -189,41 +186,40 @@ def generate(
     samples = config.samples if samples is None else samples
     workers = workers if workers is not None else config.workers or available_cores()
     _check_arguments(config, samples, workers, shard_timeout)
-    _check_backend(backend, scheduler, shard_timeout)
+    where = Backend(backend, scheduler)
+    where.check()
     path = default_path(config) if out is None else to_path(out)
     progress = progress or Progress()
     name, started = current_run(), time.monotonic()
     part = parse_part(part)
-    useful = min(workers, -(-samples // config.store.shard)) if backend == "processes" else 1
-    with ExitStack() as stack:
-        # It loads what workers need while this process prepares their jobs.
-        starter = stack.enter_context(starter_of(make_shard, useful))
-        header = new_header(config, load_library(config.story.library))
-        check = stack.enter_context(write_session(path, name, create=True, part=part.lock_name if part else ""))
+    library = load_library(config.story.library)
+    header = new_header(config, library)
+    with write_session(path, name, create=True, part=part.lock_name if part else "") as check:
         opened = (path, header, samples, name, progress)
         run = _open_part(*opened, part) if part else _open_run(*opened)
         try:
             if run.plan.shards:
                 processes, limit = _parallelism(run, workers, shard_timeout)
-                if backend == "processes" and isinstance(path, Path):  # workers of a bucket wait for uploads
+                if backend == LOKY and storage_of(path).local:  # workers of a bucket wait for uploads
                     processes = _limit_processes(processes, progress)
-                # Workers of Dask have other working directories.
-                job_path = path.resolve() if backend == "dask" else path
-                is_here = backend == "processes" and processes == 1 and limit is None
+                # Workers of other backends have other working directories.
+                job_path = path if backend == LOKY else path.resolve()
+                is_here = backend == LOKY and processes == 1 and limit is None
                 warm_up(config, run.plan.first, progress, here=is_here)
-                run.started, run.usage = time.monotonic(), _ResourceUsage()
+                run.started = time.monotonic()
                 progress.start("generate", run.plan.samples_to_make)
-                jobs = (ShardJob(job_path, run.plan.header, config, shard, name) for shard in run.shards_to_make())
-                if starter:
-                    starter.prepare(partial(load_kernels, config, run.plan.first))
-                with _backend(backend, scheduler, jobs, processes, limit, starter) as outcomes:
+                job = ShardJob(job_path, run.plan.header, config, run.plan.first, name, is_shared=not run.is_alone)
+                jobs = (replace(job, shard=shard) for shard in chain.from_iterable(run.plan.missing))
+                load = partial(prepare_worker, config, run.plan.first, library)
+                outcomes = run_jobs(make_shard, jobs, processes, limit, backend=where, load=load, find=find_shard)
+                with closing(outcomes):
                     for outcome in outcomes:
                         check()
                         if isinstance(outcome, LostJob):
                             run.lost.append(outcome)
                             continue
                         receipt, measures = outcome
-                        if on_shard is not None:
+                        if on_shard is not None and measures is not None:
                             on_shard(measures)
                         run.record(receipt, progress)
         except ServerError:
@@ -236,6 +232,8 @@ def generate(
         finally:
             progress.stop()
         run.publish()
+        if not part and (record := read_parts(path)) and record.samples <= run.header.samples:
+            remove_parts(path, record)
         if not part and (run.plan.shards or not covers_all(path, run.header)):
             write_manifest(path, run.header, name)
     check_lost(path, run.lost, run.plan.shards)
@@ -257,14 +255,16 @@ class _Run:
         Number of samples of each complete shard.
     name : str
         Name of the session.
-    started, published : float
-        When the first shard was started, and when the complete prefix was last published.
+    started, published, measured : float
+        When the first shard was started, when the complete prefix was last published, and when `usage` was measured.
     samples, bytes, shards : int
         Made by this run.
     lost : list of LostJob
         Shards that could not be made.
     part : Part or None
         The only part that is made; its samples are not published.
+    usage : str
+        Memory of this process and its workers.
     """
 
     path: AnyPath
@@ -279,30 +279,32 @@ class _Run:
     shards: int = 0
     lost: list[LostJob[ShardJob]] = field(default_factory=list)
     part: Part | None = None
-    usage: _ResourceUsage = field(default_factory=lambda: _ResourceUsage())
+    usage: str = ""
+    measured: float = float("-inf")
 
-    def shards_to_make(self) -> Iterator[int]:
-        """Yield the missing shards; of a part, or in a bucket, those that no other run has made meanwhile."""
-        is_alone = not self.part and isinstance(self.path, Path)
-        for shard in chain.from_iterable(self.plan.missing):
-            made = 0 if is_alone else count_complete(self.path, self.header, shard)
-            if made < self.plan.header.count(shard):
-                yield shard
-            else:
-                self.complete[shard] = made
+    @property
+    def is_alone(self) -> bool:
+        """Whether no other run can make shards of the same plan."""
+        return not self.part and storage_of(self.path).local is not None
 
     def record(self, receipt: Receipt, progress: Progress) -> None:
         """Count a complete shard, show the progress, and publish the complete prefix from time to time."""
         self.complete[receipt.shard] = receipt.count
+        if receipt.made_by_run != self.name:  # another run has made it meanwhile
+            return
         self.samples += receipt.count
         self.bytes += receipt.size
         self.shards += 1
         rate = self.samples * len(self.header.variants) / max(time.monotonic() - self.started, 1e-9)
-        progress.update(self.samples, f"{rate:,.0f} sequences/s, {human_bytes(self.bytes)}, {self.usage.describe()}")
+        if time.monotonic() - self.measured >= SECONDS_BETWEEN_MEASUREMENTS:
+            self.measured = time.monotonic()
+            self.usage = f"{human_bytes(process_memory())} memory"
+        progress.update(self.samples, f"{rate:,.0f} sequences/s, {human_bytes(self.bytes)}, {self.usage}")
         if self.shards == 1:  # the size of a sample on disk is known now
             target, bytes_each = self.plan.header.samples, self.bytes / self.samples
-            check_space(self.path, self.header, self.complete, target, bytes_each, free_bytes(self.path))
-        pause = SECONDS_BETWEEN_PUBLICATIONS if isinstance(self.path, Path) else SECONDS_BETWEEN_PUBLICATIONS_IN_BUCKET
+            check_space(self.path, self.header, self.complete, target, bytes_each, storage_of(self.path).free_bytes())
+        is_local = storage_of(self.path).local is not None
+        pause = SECONDS_BETWEEN_PUBLICATIONS if is_local else SECONDS_BETWEEN_PUBLICATIONS_IN_BUCKET
         if time.monotonic() - self.published > pause:
             self.publish()
 
@@ -344,35 +346,6 @@ def incomplete_layers(path: AnyPath, header: Header) -> list[str]:
     ]
 
 
-class _ResourceUsage:
-    """CPU and memory of this process and its workers, measured once a second at most. The CPU time is that since the start."""
-
-    def __init__(self) -> None:
-        self._started, self._used = time.monotonic(), _cpu_seconds()
-        self._measured = float("-inf")
-        self._text = ""
-
-    def describe(self) -> str:
-        now = time.monotonic()
-        if now - self._measured >= SECONDS_BETWEEN_MEASUREMENTS:
-            self._measured = now
-            percent = 100 * (_cpu_seconds() - self._used) / max(now - self._started, 1e-9)
-            self._text = f"CPU {percent:.0f}%, {human_bytes(process_memory())} memory"
-        return self._text
-
-
-def _cpu_seconds() -> float:
-    """Return the processor time of this process, its children, and those of them that have ended."""
-    own = psutil.Process()
-    used = own.cpu_times()
-    seconds = float(used.user + used.system + used.children_user + used.children_system)
-    for child in own.children(recursive=True):
-        with suppress(psutil.NoSuchProcess):
-            times = child.cpu_times()
-            seconds += times.user + times.system
-    return seconds
-
-
 def _check_arguments(config: Config, samples: int, workers: int, shard_timeout: float | None) -> None:
     for name, value in (("samples", samples), ("workers", workers)):
         if value < 1:
@@ -407,12 +380,9 @@ def _open_run(path: AnyPath, expected: Header, samples: int, name: str, progress
     repair_header(path, name, expected.identity)
     exists, header = is_dataset(path), replace(expected, created=new_creation())
     if exists:
-        header = load_header(path)
-        check_same_dataset(header, expected, path)
-        _log_kept(header, expected, path, progress)
-        stored_config(path, header)
+        header = _load_same(path, expected, progress)
     # Complete shards may exist without a header, if it and its copy were damaged and the user removed them as advised.
-    complete = find_complete(path, header)
+    complete = complete_shards(path, header)
     # Existing samples stay.
     target = max(samples, header.samples, complete_prefix(path, header, complete), samples_after_repair(path))
     if samples < target:
@@ -427,9 +397,15 @@ def _open_run(path: AnyPath, expected: Header, samples: int, name: str, progress
         # Readers, zarr included, must not see a shard that is about to be made again. This also restores metadata that an
         # earlier run did not write before it died.
         visible = min(header.samples, plan.first)
+        if storage_of(path).local is None and target == header.samples:
+            # A condition is the present content, so that a request that hides a shard, repeated late, would hide it again once
+            # the header has its former content. Readers miss the receipt.
+            visible = target
         if visible < header.samples - header.samples % header.shard:  # more than a last shard that is only extended
             record_repair(path, max(header.samples, samples_after_repair(path)), name)
         header = publish(path, header, visible, name)
+    if plan.shards or read_parts(path):  # so that what is missing is known however the run ends
+        record_parts(path, target, 0, name)
     if exists:
         # Files of a run that was to make more samples and died.
         for file in unfinished_files(path, header, plan.header.shards()):
@@ -437,9 +413,14 @@ def _open_run(path: AnyPath, expected: Header, samples: int, name: str, progress
     return _Run(path, plan, header, complete, name)
 
 
-def _log_kept(existing: Header, expected: Header, path: AnyPath, progress: Progress) -> None:
-    if note := settings_kept(existing, expected, path):
+def _load_same(path: AnyPath, expected: Header, progress: Progress) -> Header:
+    """Return the header of an existing dataset, if its samples can be extended with those of the requested one."""
+    header = load_header(path)
+    check_same_dataset(header, expected, path)
+    if note := settings_kept(header, expected, path):
         progress.log(note)
+    stored_config(path, header)
+    return header
 
 
 def _open_part(path: AnyPath, expected: Header, samples: int, name: str, progress: Progress, part: Part) -> _Run:
@@ -447,56 +428,20 @@ def _open_part(path: AnyPath, expected: Header, samples: int, name: str, progres
     # Another part may be creating the dataset at this moment.
     with shared_lock(path, name, is_part=True):
         repair_header(path, name, expected.identity)
-        if is_dataset(path):
-            header = load_header(path)
-            check_same_dataset(header, expected, path)
-            _log_kept(header, expected, path, progress)
-            stored_config(path, header)
-        else:
-            header = create(path, replace(expected, created=new_creation()), name)
+        exists = is_dataset(path)
+        new = replace(expected, created=new_creation())
+        header = _load_same(path, expected, progress) if exists else create(path, new, name)
         target = record_parts(path, max(samples, header.samples, samples_after_repair(path)), part.count, name)
     if samples < target:
         progress.log(f"{path} is to have {target:,} samples, more than the requested {samples:,}; none is removed")
     whole = header.with_samples(target)
     others = {shard: whole.count(shard) for shard in range(whole.shards()) if shard not in part}
-    complete = others | find_complete(path, header, part.__contains__)
-    check_space(path, header, complete, target, None, free_bytes(path))
+    complete = others | complete_shards(path, header, part.__contains__)
+    check_space(path, header, complete, target, None, storage_of(path).free_bytes())
     plan = make_plan(whole, complete)
     if plan.shards:
         drop_manifest(path, header, plan.missing[0].start)
     return _Run(path, plan, header, complete, name, part=part)
-
-
-def _check_backend(backend: str, scheduler: str | None, shard_timeout: float | None) -> None:
-    if backend not in ("processes", "dask"):
-        raise UsageError(f"backend must be processes or dask, not {shown(backend)}")
-    if backend == "processes" and scheduler is not None:
-        raise UsageError("--scheduler is for --backend dask. Add that, or leave it out")
-    if backend == "dask":
-        require_extra("dask")
-        if shard_timeout is not None:
-            raise UsageError("--shard-timeout is for worker processes, not for --backend dask. Leave it out")
-
-
-@contextmanager
-def _backend(
-    backend: str,
-    scheduler: str | None,
-    jobs: Iterator[ShardJob],
-    processes: int,
-    limit: TimeLimit | None,
-    starter: Starter | None,
-) -> Iterator[Iterator[tuple[Receipt, ShardMeasures] | LostJob[ShardJob]]]:
-    """Give the outcomes of jobs, done by worker processes or by a Dask cluster."""
-    if backend == "processes":
-        with closing(run_jobs(make_shard, jobs, processes, limit, starter)) as outcomes:
-            yield outcomes
-        return
-    # Imported here because it takes a second, and few runs use it.
-    from posegen.generation.dask_cluster import connect, run_on_dask
-
-    with connect(scheduler, processes) as client, closing(run_on_dask(make_shard, jobs, client)) as outcomes:
-        yield outcomes
 
 
 def _limit_processes(processes: int, progress: Progress) -> int:
@@ -539,6 +484,6 @@ def check_lost(path: AnyPath, lost: Sequence[LostJob[ShardJob]], shards: int) ->
 def _describe_loss(lost: LostJob[ShardJob]) -> str:
     job = lost.job
     name = f"shard {job.shard} (samples {job.start} to {job.stop - 1} of seed {job.config.seed})"
-    attempts = f", and in {lost.attempts} more attempts alone" if lost.attempts else ""
+    alone = ", also without other shards" if lost.was_alone else ""
     hint = next((hint for reason, hint in _HINTS.items() if lost.reason.startswith(reason)), "")
-    return f"{name}: {lost.reason}{attempts}{hint}"
+    return f"{name}: {lost.reason}{alone}{hint}"

@@ -15,11 +15,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
-from posegen.dataset.bucket import AnyPath
-from posegen.dataset.files import remove_temporary_files
 from posegen.dataset.lock import locked
 from posegen.dataset.runs import current_run, has_ended
+from posegen.dataset.storage.address import AnyPath, storage_of
+from posegen.dataset.storage.folder import remove_temporary_files
 from posegen.errors import PosegenError, UsageError, require_local
+from posegen.machine import describe_full_disk
 
 _PREFIX = ".posegen-profile~"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -56,7 +57,8 @@ def write_session(
     PosegenError
         If another session writes the dataset, or the disk is full or fails.
     """
-    own = path if create and isinstance(path, Path) else None
+    local = storage_of(path).local
+    own = local if create else None
     if own:
         require_local(own)
     missing = [folder for folder in (own, *own.parents) if not folder.exists()] if own else []
@@ -64,7 +66,7 @@ def write_session(
         try:
             if own:
                 try:
-                    own.mkdir(parents=True, exist_ok=True)
+                    storage_of(own).make_folder()
                 except (FileExistsError, NotADirectoryError) as error:
                     raise UsageError(f"{path}: is a file or lies in one. Choose a folder with --out") from error
             with locked(path, run, part=part, beside_parts=beside_parts):
@@ -72,7 +74,8 @@ def write_session(
                     yield check
                 finally:
                     # A worker of an ended session may outlive its parent for a moment: remove its files as well.
-                    remove_temporary_files(path, run)
+                    if local:
+                        remove_temporary_files(local, run)
         finally:
             for folder in missing:
                 with suppress(OSError):
@@ -98,11 +101,8 @@ def explain_disk_errors(path: AnyPath, *, create: bool = True) -> Iterator[None]
         if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
             fix = "Choose a writable folder with --out" if create else "Check its permissions"
             raise UsageError(f"{path}: {error.filename} cannot be written ({error.strerror}). {fix}") from error
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            msg = f"{path}: the disk is full. Complete shards are kept; free some space and run the same command again"
-        else:
-            msg = f"{path}: {error}. Complete shards are kept; check the disk, then run the same command again"
-        raise PosegenError(msg) from error
+        msg = f"{path}: {error}. Complete shards are kept; check the disk, then run the same command again"
+        raise PosegenError(describe_full_disk(error, str(path)) or msg) from error
 
 
 @contextmanager

@@ -14,22 +14,22 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from posegen.arrays import Array
 from posegen.config.identity import digest
-from posegen.dataset.bucket import AnyPath
 from posegen.dataset.faults import inject_sample_fault, inject_shard_fault
 from posegen.dataset.layout import Header, Layer
-from posegen.dataset.memory import pause_garbage_collection
-from posegen.dataset.receipts import Receipt
+from posegen.dataset.receipts import Receipt, complete_receipt
+from posegen.dataset.storage.address import AnyPath
 from posegen.errors import UsageError
 from posegen.fields.field import Sequences, compute_fields, fields_with_arrays
 from posegen.generation.header import bytes_per_sample
-from posegen.generation.workers import JobError
-from posegen.library.load import load_library
+from posegen.generation.jobs import JobError
+from posegen.library.load import Library, load_library, take_library
 from posegen.machine import lifetime_peak
 from posegen.progress import Progress, compilation_shown
 from posegen.stopwatch import Span, stage, timing
@@ -62,6 +62,8 @@ class ShardJob:
         Name of the session.
     layer : Layer, optional
         Layer to derive.
+    is_shared : bool, optional
+        Whether another run may make the shard meanwhile.
     """
 
     path: AnyPath
@@ -70,6 +72,7 @@ class ShardJob:
     shard: int
     run: str
     layer: Layer | None = None
+    is_shared: bool = False
 
     @property
     def start(self) -> int:
@@ -112,8 +115,14 @@ class ShardMeasures:
         return self.stopped - self.started
 
 
-def make_shard(job: ShardJob) -> tuple[Receipt, ShardMeasures]:
-    """Make the samples of a shard and commit it.
+def find_shard(job: ShardJob) -> tuple[Receipt, None] | None:
+    """Return the receipt of a shard that is complete, as :func:`make_shard` does without measures; None if it is not."""
+    receipt = complete_receipt(job.path, job.header, job.shard)
+    return None if receipt is None or receipt.count < job.stop - job.start else (receipt, None)
+
+
+def make_shard(job: ShardJob) -> tuple[Receipt, ShardMeasures | None]:
+    """Make the samples of a shard and commit it, unless another run has made it meanwhile: then there are no measures.
 
     Raises
     ------
@@ -121,13 +130,14 @@ def make_shard(job: ShardJob) -> tuple[Receipt, ShardMeasures]:
         If a sample cannot be made.
     """
     from posegen.dataset.write import commit_shard
-    from posegen.synthesis import rows_schema
 
+    if job.is_shared and (made := find_shard(job)):
+        return made
     started, first, count = time.monotonic(), job.start, job.stop - job.start
     arrays: dict[str, Array] = {}
-    rows: list[dict[str, Any]] = []
+    tables: list[pa.Table] = []
     inject_shard_fault()
-    with timing() as spans, pause_garbage_collection():
+    with timing() as spans:
         for start, stop in blocks(job.header, first, job.stop):
             batch = make_samples(job.config, start, stop)
             with stage("fields"):
@@ -139,11 +149,9 @@ def make_shard(job: ShardJob) -> tuple[Receipt, ShardMeasures]:
                     if name not in arrays:
                         arrays[name] = np.empty((count, *values.shape[1:]), values.dtype)
                     arrays[name][start - first : stop - first] = values
-            rows += batch.rows
-        schema, seconds = rows_schema(job.header.variants), time.monotonic() - started
-        receipt = commit_shard(job.path, job.header, job.shard, arrays, rows, schema, job.run, seconds)
-        # Else the first search for cycles after this passes over a million objects: 12 ms.
-        del batch, block, arrays, rows
+            tables.append(batch.sequences)
+        table, seconds = pa.concat_tables(tables).combine_chunks(), time.monotonic() - started
+        receipt = commit_shard(job.path, job.header, job.shard, arrays, table, job.run, seconds)
     measures = ShardMeasures(
         process=os.getpid(),
         samples=receipt.count,
@@ -227,6 +235,13 @@ def load_kernels(config: Config, sample: int = 0) -> None:
     # If a sample cannot be made, its own shard reports it.
     with suppress(Exception):
         synthesize(config, np.asarray([sample, max(sample - 1, 0)], np.int64))
+
+
+def prepare_worker(config: Config, sample: int, library: Library) -> None:
+    """Load what the first shard of a worker needs; without a cache of kernels, it compiles them as a part of that."""
+    take_library(config.story.library, library)
+    if _stamp(config).exists():
+        load_kernels(config, sample)
 
 
 def is_compiled() -> bool:

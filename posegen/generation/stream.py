@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +11,7 @@ import pyarrow as pa
 from posegen.arrays import Array
 from posegen.config.schema import Config
 from posegen.dataset.batches import CAPTIONS, ArrayShape, make_batches
-from posegen.dataset.tables import caption_texts, to_table
+from posegen.dataset.tables import caption_texts
 from posegen.errors import UsageError
 from posegen.generation.header import array_fields
 from posegen.generation.shard import compute_arrays
@@ -86,8 +85,11 @@ class Stream:
                     # The target has leading dimensions of size 1, because a whole array is one piece.
                     into[name][v].reshape(self.chunk, *chunk_values.shape[1:])[within] = chunk_values
             if columns:
-                tables.append(_columns(batch.rows, columns))
-        return pa.concat_tables(tables) if columns else None
+                tables.append(batch.sequences.select(columns))
+        table = pa.concat_tables(tables) if columns else None
+        if table is not None and CAPTIONS in columns:
+            table = table.set_column(columns.index(CAPTIONS), CAPTIONS, caption_texts(table.column(CAPTIONS)))
+        return table
 
 
 def stream(config: Config, *, samples: int) -> Stream:
@@ -118,11 +120,3 @@ def stream(config: Config, *, samples: int) -> Stream:
     if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 1:
         raise UsageError(f"samples must be a positive integer (got {shown(samples)})")
     return Stream(config, int(samples))
-
-
-def _columns(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> pa.Table:
-    schema = pa.schema([rows_schema().field(name) for name in columns])
-    table = to_table([{name: row[name] for name in columns} for row in rows], schema)
-    if CAPTIONS in columns:
-        table = table.set_column(columns.index(CAPTIONS), CAPTIONS, caption_texts(table.column(CAPTIONS)))
-    return table

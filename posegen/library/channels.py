@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Literal, get_args
 
 from posegen.skeleton import JOINT_LIMITS
@@ -64,6 +66,10 @@ body's path, rotating with the heading; or the fixed point between two partners 
 of the mean length of their arms."""
 
 _SIDES = ("near", "far", "both")
+BELOW, _BEYOND = 20.0, 5.0
+"""Degrees by which a pose may lie below and beyond a range: it is relative to standing, in which limbs are bent a little."""
+MOVED_BELOW = 45.0
+"""Degrees by which a movement may lie below a range: its terms are added as if all were lowest at once."""
 _WRITTEN = {*CENTRAL_CHANNELS, *(f"{side}_{c}" for side in _SIDES for c in (*SIDED_CHANNELS, *HAND_CHANNELS))}
 
 
@@ -156,6 +162,34 @@ def check_range(channel: str, least: float | None, most: float | None) -> None:
     low, high = JOINT_LIMITS[channel]
     if (least is not None and least >= low) or (most is not None and most <= high):
         raise ValueError(f"{channel} is not widened: its usual range is {low:g} to {high:g} degrees")
+
+
+def check_angles(pose: Mapping[str, float], ranges: Mapping[str, tuple[float, float]], below: float = BELOW) -> None:
+    """Check that no angle of a pose is far outside the range of its joint.
+
+    Parameters
+    ----------
+    pose : mapping of str to float
+        Values of channels as action files write them.
+    ranges : mapping of str to (float, float)
+        Degrees of the angles, without a side, whose range is not that of :data:`posegen.skeleton.JOINT_LIMITS`.
+    below : float
+        Degrees by which a value may lie below its range.
+
+    Raises
+    ------
+    ValueError
+        With the angle, its value and range, and how to state a wider one.
+    """
+    for name, value in pose.items():
+        angle = name.partition("_")[2] if name.startswith(_SIDES) else name
+        low, high = ranges.get(angle) or JOINT_LIMITS.get(angle, (-math.inf, math.inf))
+        if not low - below <= value <= high + _BEYOND:
+            end = f"min: {math.floor(value)}" if value < low else f"max: {math.ceil(value)}"
+            state = f"`ranges: {{{angle}: {{{end}, source: ...}}}}` with a publication that measured it"
+            raise ValueError(
+                f"{name} is {value:g} degrees, outside its range {low:g} to {high:g}: correct it, or state {state}"
+            )
 
 
 def widest(channel: str, least: float | None, most: float | None) -> tuple[float, float]:

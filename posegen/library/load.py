@@ -16,7 +16,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from posegen.errors import UsageError
+from posegen.errors import UsageError, require_known
 from posegen.library.schema import (
     NEUTRAL,
     Action,
@@ -30,6 +30,7 @@ from posegen.library.schema import (
 )
 from posegen.library.skeletons import SkeletonEntry, SkeletonFile, Skeletons
 from posegen.library.words import check_words
+from posegen.links import require_inside
 from posegen.validation import StrictModel, validated
 from posegen.wording import did_you_mean, shown
 from posegen.yaml_files import read_yaml
@@ -109,8 +110,7 @@ class Library:
         -------
         Action
         """
-        if name not in self.entries:
-            raise UsageError(f"unknown action {shown(name)}{did_you_mean(name, self.entries)}")
+        require_known("unknown action", name, self.entries)
         return self.entries[name]
 
     def index(self, name: str) -> int:
@@ -160,7 +160,15 @@ def load_library(folder: Path | None = None) -> Library:
     UsageError
         If a file is invalid.
     """
-    return _read_once(_OWN, _addition(folder))
+    addition = _addition(folder)
+    if addition not in _loaded:
+        _loaded[addition] = read_library(_OWN, addition)
+    return _loaded[addition]
+
+
+def take_library(folder: Path | None, library: Library) -> None:
+    """Let :func:`load_library` return a library that another process has read: workers then agree if files change."""
+    _loaded[_addition(folder)] = library
 
 
 def read_library(base: Path, addition: Path | None = None) -> Library:
@@ -209,9 +217,6 @@ def read_library(base: Path, addition: Path | None = None) -> Library:
     )
 
 
-_read_once = cache(read_library)
-
-
 def read_words(folder: Path | None = None) -> dict[str, Any]:
     """Return the words of the library that :func:`load_library` returns, without reading the rest of it."""
     return _read_words(_OWN, _addition(folder))[1]
@@ -238,7 +243,8 @@ def _read_actions(folder: Path) -> tuple[dict[str, Action], dict[str, str], dict
     """Read all actions of a folder; return them, the family of each, and licence and source of those made from clips."""
     if not os.path.isdir(folder):
         raise UsageError(f"{folder}: there is no such folder of action files; check the path")
-    _refuse_unread(folder)
+    if folder != _OWN / _ACTIONS:
+        _refuse_unread(folder)
     files = [file for file in sorted(folder.glob("*.yaml")) if file.name not in _NAMED]
     files += sorted((folder / _ACTIONS).glob("*.yaml"))
     if not files and not any(os.path.lexists(folder / name) for name in (*_NAMED, "words")):
@@ -262,12 +268,16 @@ def _read_actions(folder: Path) -> tuple[dict[str, Action], dict[str, str], dict
 
 
 _own_actions = cache(_read_actions)
+_loaded: dict[Path | None, Library] = {}
+"""Libraries that this process has read, by the user's folder."""
 
 
 def _refuse_unread(folder: Path) -> None:
-    """Raise UsageError if a file lies in a library folder where it would not be read."""
-    for file in sorted(file for where in (folder, folder / _ACTIONS, folder / "words") for file in where.glob("*.yml")):
-        raise UsageError(f"{file}: is not read; rename it to {file.stem}.yaml")
+    """Raise UsageError if a file lies in a user's library folder where it would not be read, or is a link out of the folder."""
+    for file in sorted(file for where in (folder, folder / _ACTIONS, folder / "words") for file in where.glob("*.y*ml")):
+        if file.suffix == ".yml":
+            raise UsageError(f"{file}: is not read; rename it to {file.stem}.yaml")
+        require_inside(folder, file)
     for name in _NAMED:
         if os.path.lexists(folder / _ACTIONS / name):
             raise UsageError(f"{folder / _ACTIONS / name}: is not read there; move it to {folder / name}")

@@ -6,21 +6,25 @@ Units in the files are degrees, seconds, metres per second and leg lengths. An a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from posegen.library.channels import (
+    MOVED_BELOW,
     SIDED_CHANNELS,
     Anchor,
+    check_angles,
     check_channels,
     check_hand,
     check_hand_of_layer,
     check_pose,
     check_range,
+    widest,
 )
 from posegen.library.stages import MOST_TRAVEL_KEYS, Key, Lift, Offsets, Share, Stance, Touch, Travel
 from posegen.validation import StrictModel
@@ -136,6 +140,11 @@ class Harmonics(StrictModel):
 
     cos: Coefficients = []
     sin: Coefficients = []
+
+    @property
+    def most(self) -> float:
+        """A value that the series exceeds in neither direction."""
+        return sum(math.hypot(*both) for both in zip_longest(self.cos, self.sin, fillvalue=0.0))
 
 
 class Anchors(StrictModel):
@@ -352,6 +361,13 @@ class Action(StrictModel):
         check_channels(list(self.harmonics))
         for channel, range_ in self.ranges.items():
             check_range(channel, range_.min, range_.max)
+        wider = {channel: widest(channel, range_.min, range_.max) for channel, range_ in self.ranges.items()}
+        still = dict.fromkeys(self.harmonics, 0.0) | self.pose
+        for pose in (still, *(key.pose for keys in self.keys.values() for key in keys)):
+            check_angles(pose, wider)
+            moved = {channel: (pose[channel], series.most) for channel, series in self.harmonics.items() if channel in pose}
+            check_angles({channel: middle + most for channel, (middle, most) in moved.items()}, wider)
+            check_angles({channel: middle - most for channel, (middle, most) in moved.items()}, wider, MOVED_BELOW)
         keys = any(self.keys.values())
         problems = {
             "a gait needs `gait` and `speed`": (self.support == "gait") != (self.gait is not None)

@@ -22,12 +22,12 @@ from posegen.wording import shown
 MEASURED = tuple(name for name in JOINTS[1:] if not name.startswith("right_"))
 """Joints of a skeleton file: those in the middle and on the left side."""
 MOST_SKELETONS = 64
-_SHORTEST, _LONGEST = 0.1, 0.4
-"""Lengths of limb bones that a body may have, as fractions of stature."""
-_LIMBS = ("left_knee", "left_ankle", "left_elbow", "left_wrist")
+SHORTEST, LONGEST, FARTHEST = 0.05, 0.4, 0.5
+"""Lengths of the bones of limbs, and the largest offset, as fractions of stature."""
+LIMBS = ("left_knee", "left_ankle", "left_elbow", "left_wrist")
 _STEP, _RING = 2_654_435_769, 2**32
 """Multiples of 2^32 over the golden ratio are spread evenly, whatever the number of persons."""
-_Offset = Annotated[float, Field(ge=-0.5, le=0.5)]
+_Offset = Annotated[float, Field(ge=-FARTHEST, le=FARTHEST)]
 
 
 class SkeletonEntry(StrictModel):
@@ -48,10 +48,10 @@ class SkeletonEntry(StrictModel):
         if sorted(self.offsets) != sorted(MEASURED):
             wrong = sorted(set(self.offsets) ^ set(MEASURED))
             raise ValueError(f"offsets must name each of {', '.join(MEASURED)} once (wrong or missing: {shown(wrong[0])})")
-        for name in _LIMBS:
+        for name in LIMBS:
             x, y, z = self.offsets[name]
-            if x or z or not -_LONGEST <= y <= -_SHORTEST:
-                msg = f"offsets.{name} must hang straight down, [0, y, 0] with y from -{_LONGEST} to -{_SHORTEST}"
+            if x or z or not -LONGEST <= y <= -SHORTEST:
+                msg = f"offsets.{name} must hang straight down, [0, y, 0] with y from -{LONGEST} to -{SHORTEST}"
                 raise ValueError(f"{msg} (got {shown([x, y, z])})")
         return self
 

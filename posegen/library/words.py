@@ -12,9 +12,16 @@ from pydantic import AfterValidator, Field, ValidationInfo
 from posegen.errors import UsageError
 from posegen.library.schema import Action, Style
 from posegen.validation import StrictModel, validated
-from posegen.wording import shown
+from posegen.wording import hidden_character, shown
 
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
+
+
+def _check_line(text: str) -> str:
+    """Refuse text that is not one line, as captions are."""
+    if hidden := hidden_character(text):
+        raise ValueError(f"{shown(text)} has the character {hidden}; write one line of plain text")
+    return text
 
 
 def _check_verb(verb: str, info: ValidationInfo) -> str:
@@ -45,6 +52,13 @@ def _check_template(template: str, info: ValidationInfo, *, most: int) -> str:
     return template
 
 
+def _check_continuation(text: str) -> str:
+    """Refuse a sentence of a story, after its first, without a place for the clause."""
+    if _PLACEHOLDER.findall(text) != ["again"]:
+        raise ValueError(f"{shown(text)} must have {{again}} once, and no other placeholder")
+    return text
+
+
 def _check_joiner(text: str, info: ValidationInfo, *, required: bool) -> str:
     """Refuse words between two clauses that have a placeholder elsewhere than at the end, or none where one is required."""
     forms, found = info.context or [], _PLACEHOLDER.findall(text)
@@ -53,13 +67,14 @@ def _check_joiner(text: str, info: ValidationInfo, *, required: bool) -> str:
     return text
 
 
-Text = Annotated[str, Field(max_length=500)]
+Text = Annotated[str, Field(max_length=500), AfterValidator(_check_line)]
 Verb = Annotated[Text, AfterValidator(_check_verb)]
 Template = Annotated[Text, AfterValidator(partial(_check_template, most=1))]
 LongTemplate = Annotated[Text, AfterValidator(partial(_check_template, most=2))]
 Joiner = Annotated[Text, AfterValidator(partial(_check_joiner, required=False))]
 VerbJoiner = Annotated[Text, AfterValidator(partial(_check_joiner, required=True))]
 _Some = Field(min_length=1, max_length=100)
+Continuations = Annotated[list[Annotated[Text, AfterValidator(_check_continuation)]], _Some]
 Phrases = Annotated[list[Text], _Some]
 Verbs = Annotated[list[Verb], _Some]
 Templates = Annotated[list[Template], _Some]
@@ -136,9 +151,9 @@ class _Tense(StrictModel):
 
     open: Templates
     placeless: Templates
-    next: Phrases
-    last: Phrases
-    again: _People[Phrases]
+    next: Continuations
+    last: Continuations
+    again: _People[Templates]
 
 
 class _Narrative(StrictModel):

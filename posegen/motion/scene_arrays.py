@@ -367,7 +367,7 @@ def _overlap_neighbours(records: Array, base: Array, together: Array, actions: A
 def performance_rows(scenes: Scenes, library: Library) -> Array:
     """Return the row of the action tables of the strategy of each segment, for the left side: int64 [n, actors, segments].
 
-    Most people have a usual strategy for an action; in some performances they take any. A person changes its idle posture from
+    A person usually uses one strategy for an action, and otherwise draws one at random. A person changes its idle posture from
     one time to the next, and takes one in which the arms hang below an action of the arms.
     """
     action, strategies = scenes.action.astype(np.int64), strategy_tables(library)

@@ -10,7 +10,6 @@ import json
 import os
 import re
 import time
-import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from pydantic import HttpUrl, TypeAdapter, ValidationError
 
 from posegen.errors import PosegenError, UsageError
 from posegen.plugins import require_extra
+from posegen.wording import hidden_character
 
 KEYS = ("POSEGEN_API_KEY", "OPENAI_API_KEY")
 """Environment variables that may hold the server's key; the first one that is set is used."""
@@ -308,6 +308,6 @@ def _plain_line(content: str) -> str:
     text = _THINKING.sub("", content[:MOST_BYTES]).strip()
     if len(text) > 1 and (text[0], text[-1]) in {('"', '"'), ("'", "'"), ("\u201c", "\u201d")}:
         text = text[1:-1].strip()
-    if not text or len(text) > MOST_LETTERS or any(unicodedata.category(letter)[0] == "C" for letter in text):
+    if not text or len(text) > MOST_LETTERS or hidden_character(text):
         return ""
     return text if any(letter.isalpha() for letter in text) else ""

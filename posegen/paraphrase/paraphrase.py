@@ -27,7 +27,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from posegen.dataset.bucket import AnyPath
 from posegen.dataset.documents import Document, seal
 from posegen.dataset.files import write_durably
 from posegen.dataset.lock import locked
@@ -40,6 +39,7 @@ from posegen.dataset.overlays import (
     overlay_folder,
 )
 from posegen.dataset.read import content_errors, open_dataset
+from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.dataset.tables import encode_table
 from posegen.errors import PosegenError, UsageError, require_positive
 from posegen.hashing import byte_hash
@@ -105,8 +105,8 @@ class Answers:
 
 def _answers_file(folder: AnyPath) -> Path:
     """Return the file of the answers to a folder of paraphrases: in it, or for one in a bucket in the user's cache."""
-    if isinstance(folder, Path):
-        return folder / ANSWERS
+    if local := storage_of(folder).local:
+        return local / ANSWERS
     parent = user_cache() / "paraphrases"
     parent.mkdir(parents=True, exist_ok=True)
     return parent / f"{byte_hash([str(folder).encode()])}-{ANSWERS}"

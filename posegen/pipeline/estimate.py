@@ -242,30 +242,29 @@ def _measure_embedding(request: Request) -> Callable[[int], Cost]:
     return cost
 
 
-@dataclass(frozen=True)
-class FeatureSeconds:
-    """Time of the features: once, in which libraries are loaded, and for each sample."""
+def feature_seconds(ends: Sequence[float], samples: Sequence[int]) -> tuple[float, float]:
+    """Return the time of the features: once, in which libraries are loaded, and for each sample.
 
-    once: float
-    sample: float
+    The second half of the shards gives the time of a sample: what happens once is over by then.
 
-    @classmethod
-    def measured(cls, ends: Sequence[float], samples: Sequence[int]) -> FeatureSeconds:
-        """Return the times that follow from the seconds after which each shard was complete, and its number of samples.
+    Parameters
+    ----------
+    ends : sequence of float
+        Seconds after which each shard was complete.
+    samples : sequence of int
+        Samples of each shard.
 
-        The second half of the shards gives the time of a sample: what happens once is over by then.
-
-        Examples
-        --------
-        >>> FeatureSeconds.measured([7.0, 9.0, 11.0, 12.0], [4, 4, 4, 2])
-        FeatureSeconds(once=5.0, sample=0.5)
-        """
-        if not ends:
-            return cls(0.0, 0.0)  # features that another task has computed
-        half = len(ends) // 2
-        begin = ends[half - 1] if half else 0.0
-        sample = (ends[-1] - begin) / sum(samples[half:])
-        return cls(max(0.0, ends[-1] - sample * sum(samples)), sample)
+    Examples
+    --------
+    >>> feature_seconds([7.0, 9.0, 11.0, 12.0], [4, 4, 4, 2])
+    (5.0, 0.5)
+    """
+    if not ends:
+        return 0.0, 0.0  # features that another task has computed
+    half = len(ends) // 2
+    begin = ends[half - 1] if half else 0.0
+    sample = (ends[-1] - begin) / sum(samples[half:])
+    return max(0.0, ends[-1] - sample * sum(samples)), sample
 
 
 @dataclass(frozen=True)
@@ -283,7 +282,8 @@ class TrainingMeasures:
         Samples of the measured run, and variants of a sample that it is tested on.
     loss_clips, tests : int
         Most clips of a validation loss, and splits that are evaluated behind the last step.
-    features : FeatureSeconds
+    features : (float, float)
+        See :func:`feature_seconds`.
     seconds : float
         Duration of the measured run, without the features.
     feature_bytes, run_bytes : int
@@ -297,7 +297,7 @@ class TrainingMeasures:
     variants: int
     loss_clips: int
     tests: int
-    features: FeatureSeconds
+    features: tuple[float, float]
     seconds: float
     feature_bytes: int
     run_bytes: int
@@ -315,7 +315,8 @@ class TrainingMeasures:
         )
         # What the estimate of a run leaves out: opening, writing, and the report.
         rest = max(0.0, self.seconds - self.estimate.seconds)
-        seconds = self.features.once + self.features.sample * samples + run.seconds + rest
+        once, each = self.features
+        seconds = once + each * samples + run.seconds + rest
         stored = self.feature_bytes * samples / self.samples + self.run_bytes
         return Cost.measured_once(f"train {self.task}", seconds, stored)
 
@@ -352,7 +353,7 @@ def _measure_training(request: Request, name: str) -> Callable[[int], Cost]:
         variants=1 if setup.task.first_variant_only else len(settings.data.variants or request.config.variants.names),
         loss_clips=most_loss_clips(setup.task, settings),
         tests=1 if setup.task.calibrate is None else 2,
-        features=FeatureSeconds.measured(ends, [header.count(shard) for shard in range(header.shards())]),
+        features=feature_seconds(ends, [header.count(shard) for shard in range(header.shards())]),
         seconds=seconds,
         feature_bytes=features,
         run_bytes=total_bytes(out) + (_CHECKPOINTS - kept) * largest,

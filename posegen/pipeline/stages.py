@@ -90,11 +90,6 @@ class Request:
         """Dataset folder."""
         return self.out / "dataset"
 
-    @property
-    def retrieval(self) -> Path | None:
-        """Run of the retrieval model, if one is trained."""
-        return self.out / "retrieval" if "retrieval" in self.tasks else None
-
     def preset_of(self, task: str) -> str:
         """Return the preset of a task."""
         return self.presets.get(task, self.preset)
@@ -221,7 +216,8 @@ def evaluate_once(request: Request, progress: Progress) -> StageResult:
     """Evaluate the dataset, unless the evaluation is complete: its document is undamaged, and its inputs are unchanged."""
     from posegen.evaluation.evaluate import evaluate
 
-    dataset, encoder, out = open_dataset(request.dataset), request.retrieval, request.out / "evaluation.json"
+    dataset, out = open_dataset(request.dataset), request.out / "evaluation.json"
+    encoder = request.out / "retrieval" if "retrieval" in request.tasks else None
     model = None if encoder is None else _model_hash(encoder)
     inputs = {"identity": dataset.header.identity, "samples": min(MOST_SAMPLES, len(dataset)), "model": model}
     document = _read(out, progress)

@@ -100,23 +100,14 @@ def neutral_parameters(names: Iterable[str] = ()) -> dict[str, float | bool]:
     return {name: value for variant in (*own, *others) for name, value in variant.neutral.items()}
 
 
-def parameter_rows(
-    variant: Variant, parameters: Parameters, names: Iterable[str], samples: int
-) -> list[dict[str, float | bool]]:
-    """Return the parameters of each sample of a variant as plain data; those of other variants in `names` are neutral.
-
-    Samples may share them, so they must not be changed.
-    """
-    neutral = neutral_parameters(names)
-    if not variant.neutral:
-        return [neutral] * samples
-    own = rows_of({key: parameters[key].tolist() for key in variant.neutral})
-    return [neutral | each for each in own]
-
-
-def rows_of(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Return columns of equal length as rows."""
-    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+def parameter_columns(variants: Sequence[Variant], parameters: Parameters, samples: int) -> dict[str, Array]:
+    """Return each parameter of all samples in all variants, [samples, variants]; those of other variants are neutral."""
+    neutral = neutral_parameters(variant.name for variant in variants)
+    columns = {name: np.full((samples, len(variants)), value) for name, value in neutral.items()}
+    for v, variant in enumerate(variants):
+        for name in variant.neutral:
+            columns[name][:, v] = parameters[name]
+    return columns
 
 
 def longest_time(config: Config) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from posegen.arrays import Array
-from posegen.dataset.bucket import AnyPath
+from posegen.dataset.storage.address import AnyPath
 from posegen.errors import UsageError
 from posegen.skeleton import CONTACTS, JOINTS, PARTS
 from posegen.wording import did_you_mean, shown
@@ -20,6 +20,8 @@ Label = TypeVar("Label")
 
 CONTACT_JOINTS = {"left_hand": "left_wrist", "right_hand": "right_wrist", "seat": "pelvis"}
 """Joints at which hand and seat contacts are drawn; other contacts are drawn where they are."""
+_LIMITS = {"range": "a joint leaves its range", "overlap": "a limb passes through the trunk, another limb or a person"}
+"""What an entry of the column `dropped` of each kind of limit states."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ class Clip:
     contacts : uint8 [actors, frames, 9] or None
         1 where the point of :data:`posegen.skeleton.CONTACTS` is in contact.
     seats : tuple of Seat
+    exceeded : tuple of str
+        Physical limits that the motion exceeds, such as ``a joint leaves its range``.
     """
 
     joints: Array
@@ -67,6 +71,7 @@ class Clip:
     tracks: Mapping[str, Sequence[str]] = field(default_factory=dict)
     contacts: Array | None = None
     seats: tuple[Seat, ...] = ()
+    exceeded: tuple[str, ...] = ()
 
     @property
     def frames(self) -> int:
@@ -158,7 +163,13 @@ def clip_of_sequence(
     """
     caption = "\n".join(caption["text"] for caption in row["captions"])
     title, heights = f"sample {row['sample']}, {row['variant']}", [actor["seat_height"] for actor in row["actors"]]
-    return make_clip(joints, caption, fps, title=title, action=action, names=names, contact=contact, seat_heights=heights)
+    clip = make_clip(joints, caption, fps, title=title, action=action, names=names, contact=contact, seat_heights=heights)
+    return replace(clip, exceeded=describe_exceeded(row.get("dropped", ())))
+
+
+def describe_exceeded(dropped: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Describe the physical limits among the entries of a row's column `dropped`, each once."""
+    return tuple(dict.fromkeys(_LIMITS[each["kind"]] for each in dropped if each["kind"] in _LIMITS))
 
 
 def seats_of(joints: Array, contact: Array, heights: Sequence[float]) -> list[Seat]:

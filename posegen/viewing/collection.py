@@ -15,7 +15,7 @@ import numpy as np
 
 from posegen.arrays import Array
 from posegen.config.schema import CONTENT_VERSION, MOST_SAMPLES, Config
-from posegen.dataset.bucket import AnyPath
+from posegen.dataset.storage.address import AnyPath
 from posegen.errors import UsageError
 from posegen.library.load import Library, load_library
 from posegen.skeleton import CONTACTS

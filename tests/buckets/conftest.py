@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from posegen.dataset.bucket import BucketPath
+from posegen.dataset.storage.bucket import BucketPath
 from tests.buckets.servers import Proxy, Server
 from tests.dataset.tiny import fill
 

@@ -1,20 +1,23 @@
 """Object storage on this machine: moto in a process of its own, and a proxy before it that can fail and count requests.
 
-``python -m tests.buckets.servers moto`` and ``... proxy PORT TARGET LOG FAULTS`` print the port that they listen on. FAULTS are
-those of :class:`Faults`, as JSON.
+``python -m tests.buckets.servers moto`` and ``... proxy PORT TARGET LOG FAULTS SEED`` print the port that they listen on.
+FAULTS are those of :class:`Faults`, as JSON.
 """
 
 from __future__ import annotations
 
 import http.client
+import io
 import json
 import os
 import random
 import re
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -31,6 +34,8 @@ KEY = os.environ.get("POSEGEN_TEST_S3_KEY", "AKIDTHEKEYOFTESTS")
 SECRET = os.environ.get("POSEGEN_TEST_S3_SECRET", "secret/of+tests0123456789")
 REGION = os.environ.get("POSEGEN_TEST_S3_REGION", "us-east-1" if ADDRESS else "eu-west-3")
 FAULTS = ("500", "503", "500 after", "closed after")
+DISORDERS = ("delayed", "repeated", "answer lost", "late")
+_LATE = "/-/late"
 _PIECE = 1 << 12
 _ROOT = Path(__file__).parents[2]
 
@@ -129,6 +134,13 @@ class Faults:
         Seconds before each request is passed on.
     rate : float
         Bytes per second of each body in either direction, which is passed on in small pieces; 0 for no limit.
+    repeated : str
+        Requests whose method and path match this regular expression are passed on once more after the next PUT that matches it:
+        a client or a network may repeat a request whose answer was lost, and late.
+    disorder : float
+        Share of the requests PUT and DELETE to each of which one of these happens: it is delayed, so that later ones overtake
+        it; it is passed on once more after later ones; its answer is lost, and it may be passed on once more; or it is answered
+        with 500 and passed on after later ones.
     """
 
     share: float = 0.0
@@ -136,6 +148,8 @@ class Faults:
     conditions: bool = True
     delay: float = 0.0
     rate: float = 0.0
+    repeated: str = ""
+    disorder: float = 0.0
 
 
 class Proxy:
@@ -148,10 +162,12 @@ class Proxy:
     log : Path
         File with the method, the path, the status and the bytes of each request.
     faults : Faults, optional
+    seed : int, optional
+        Of what is drawn about the faults.
     """
 
-    def __init__(self, target: str, log: Path, faults: Faults | None = None) -> None:
-        options = (target, str(log), json.dumps(asdict(faults or Faults())))
+    def __init__(self, target: str, log: Path, faults: Faults | None = None, seed: int = 1) -> None:
+        options = (target, str(log), json.dumps(asdict(faults or Faults())), str(seed))
         self._options, self._log, self._process, self.port = options, log, None, 0
         self.start()
 
@@ -161,6 +177,14 @@ class Proxy:
     def stop(self) -> None:
         if self._process is not None:
             _stop(self._process)
+
+    def pass_on_late(self) -> int:
+        """Pass on all requests that are still to be passed on late, and return the number of those so far."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection.request("GET", _LATE)
+        late = int(connection.getresponse().read())
+        connection.close()
+        return late
 
     @property
     def address(self) -> str:
@@ -208,8 +232,16 @@ class _Handler(BaseHTTPRequestHandler):
     faults: Faults
     faulty: ClassVar = count()
     draw: ClassVar = random.Random(1)
+    late: ClassVar[list[tuple[str, str, bytes, dict[str, str]]]] = []
+    due: ClassVar[list[tuple[int, tuple[str, str, bytes, dict[str, str]]]]] = []
+    changes: ClassVar = count(1)
+    passed_late: ClassVar = count(0)
 
     def do_GET(self) -> None:
+        if self.path == _LATE:
+            self._pass_on_due(sys.maxsize)
+            self._answer(200, [], str(next(self.passed_late)).encode(), 0)
+            return
         body = b"".join(self._in_pieces(int(self.headers.get("Content-Length") or 0), self.rfile.read))
         fault = ""
         if self.faults.refused and re.search(self.faults.refused, f"{self.command} {unquote(urlsplit(self.path).path)}"):
@@ -224,11 +256,28 @@ class _Handler(BaseHTTPRequestHandler):
         if fault in ("500", "503"):
             self._answer(int(fault), [], b"<Error><Code>SlowDown</Code></Error>", len(body))
             return
-        connection = http.client.HTTPConnection(urlsplit(self.target).netloc, timeout=60)
-        connection.request(self.command, self.path, body, dict(self.headers))
-        found = connection.getresponse()
-        data = found.read()
-        connection.close()
+        request = self.command, self.path, body, dict(self.headers)
+        disorder, change = "", 0
+        if self.command in ("PUT", "DELETE"):
+            change = next(self.changes)
+            disorder = self.draw.choice(DISORDERS) if self.draw.random() < self.faults.disorder else ""
+        if disorder == "delayed":
+            time.sleep(self.draw.uniform(0.02, 0.5))
+        if disorder == "late":
+            self._pass_on_later(change, request)
+            self._answer(500, [], b"<Error><Code>InternalError</Code></Error>", len(body))
+            return
+        found, data = self._pass_on(*request)
+        if disorder == "repeated" or (disorder == "answer lost" and self.draw.random() < 0.5):
+            self._pass_on_later(change, request)
+        if change:
+            self._pass_on_due(change)
+        if disorder == "answer lost":
+            fault = "closed after"
+        if self.faults.repeated and re.search(self.faults.repeated, f"{self.command} {unquote(urlsplit(self.path).path)}"):
+            while self.command == "PUT" and self.late:
+                self._pass_on(*self.late.pop())
+            self.late.append(request)
         if fault == "500 after":
             self._answer(500, [], b"<Error><Code>InternalError</Code></Error>", len(body))
         elif fault == "closed after":
@@ -238,6 +287,26 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(found.status, found.getheaders(), data, len(body))
 
     do_POST = do_PUT = do_HEAD = do_DELETE = do_GET  # noqa: N815
+
+    def _pass_on_later(self, change: int, request: tuple[str, str, bytes, dict[str, str]]) -> None:
+        self.due.append((change + self.draw.choice([1, 2, 3, 5, 8, 13, 21, 10**6]), request))
+
+    def _pass_on_due(self, change: int) -> None:
+        """Pass on what is to be passed on after a change."""
+        for each in [each for each in self.due if each[0] <= change]:
+            with suppress(ValueError):  # another thread has taken it
+                self.due.remove(each)
+                next(self.passed_late)
+                self._pass_on(*each[1])
+
+    def _pass_on(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> tuple[http.client.HTTPResponse, bytes]:
+        """Send a request to the server, and return its answer."""
+        connection = http.client.HTTPConnection(urlsplit(self.target).netloc, timeout=60)
+        connection.request(method, path, body, headers)
+        found = connection.getresponse()
+        data = found.read()
+        connection.close()
+        return found, data
 
     def _answer(self, status: int, headers: list[tuple[str, str]], data: bytes, sent: int) -> None:
         self._note(status, sent, len(data))
@@ -274,7 +343,8 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-def _run_proxy(port: str, target: str, log: str, faults: str) -> None:
+def _run_proxy(port: str, target: str, log: str, faults: str, seed: str) -> None:
+    _Handler.draw.seed(seed)
     _Handler.target, _Handler.log, _Handler.faults = target, Path(log), Faults(**json.loads(faults))
     _Handler.log.touch()
     ThreadingHTTPServer.request_queue_size = 100
@@ -287,16 +357,23 @@ def _run_proxy(port: str, target: str, log: str, faults: str) -> None:
 def _run_moto() -> None:
     import logging
 
-    from moto.server import ThreadedMotoServer
-    from werkzeug.serving import WSGIRequestHandler
+    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+    from werkzeug.serving import WSGIRequestHandler, make_server
 
     WSGIRequestHandler.disable_nagle_algorithm = True
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
-    server.start()
-    print(server.get_host_and_port()[1], flush=True)
-    while True:
-        time.sleep(60)
+    answer, lock = DomainDispatcherApplication(create_backend_app), threading.Lock()
+
+    def one_at_a_time(environ: dict[str, Any], start: Any) -> Any:
+        # moto looks whether there is an object, and then stores one: of two requests at the same time, both would find none.
+        if length := int(environ.get("CONTENT_LENGTH") or 0):
+            environ["wsgi.input"] = io.BytesIO(environ["wsgi.input"].read(length))
+        with lock:
+            return answer(environ, start)
+
+    server = make_server("127.0.0.1", 0, one_at_a_time, threaded=True)
+    print(server.server_port, flush=True)
+    server.serve_forever()
 
 
 if __name__ == "__main__":

@@ -11,8 +11,10 @@ from urllib.parse import quote
 
 import pytest
 
-from posegen.dataset import bucket as bucket_module
-from posegen.dataset.bucket import BucketPath, ConflictError, map_requests, to_path
+from posegen.dataset.storage import bucket as bucket_module
+from posegen.dataset.storage.address import to_path
+from posegen.dataset.storage.bucket import BucketPath, map_requests
+from posegen.dataset.storage.storage import ConflictError
 from posegen.errors import ServerError, UsageError
 from tests.buckets.servers import KEY, REGION, SECRET, Faults, Proxy, Server
 
@@ -39,11 +41,13 @@ def test_an_object_is_written_under_a_condition(bucket: BucketPath) -> None:
 def test_nothing_is_replaced_once_its_receipt_is_there(bucket: BucketPath) -> None:
     path, receipt = bucket / "file", bucket / "receipt"
     path.write(b"of a run that died")
-    path.write(b"one", receipt=receipt)
-    receipt.write(b"")
-    path.write(b"one", receipt=receipt)
+    assert path.write(b"one", claim=(receipt, b""))
+    receipt.write(b"of another run")
+    assert not path.write(b"one", claim=(receipt, b""))
     with pytest.raises(ConflictError):
-        path.write(b"two", receipt=receipt)
+        path.write(b"two", claim=(receipt, b""))
+    with pytest.raises(ConflictError):
+        path.remove(claim=(receipt, b""))
     assert path.read() == b"one"
 
 
@@ -171,7 +175,7 @@ def test_errors_do_not_state_keys(bucket: BucketPath, monkeypatch: pytest.Monkey
         BucketPath("s3://nowhere", "x").read()
     assert key not in str(refused.value)
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{key}:{quote(secret, safe='')}@127.0.0.1:9")
-    monkeypatch.setattr(bucket_module, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(bucket_module, "FIRST_PATIENCE_SECONDS", 0.0)
     with pytest.raises(ServerError) as caught:
         BucketPath("s3://elsewhere", "x").read()
     assert "s3://elsewhere/x: " in str(caught.value)
@@ -184,7 +188,7 @@ def test_keys_are_read_from_the_standard_files(proxy: Proxy, bucket: BucketPath,
     (tmp_path / ".aws/credentials").write_text(f"[mine]\naws_access_key_id = {KEY}\naws_secret_access_key = {SECRET}\n")
     (tmp_path / ".aws/config").write_text(f"[profile mine]\nregion = {REGION}\nendpoint_url = {proxy.address}\n")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-    code = f"from posegen.dataset.bucket import to_path; to_path({str(bucket)!r} + '/x').write(b'content')"
+    code = f"from posegen.dataset.storage.address import to_path; to_path({str(bucket)!r} + '/x').write(b'content')"
     run = [sys.executable, "-c", code]
     subprocess.run(run, check=True, env=environment | {"HOME": str(tmp_path), "AWS_PROFILE": "mine"})
     assert (bucket / "x").read() == b"content"

@@ -11,18 +11,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from posegen.dataset import manifest, read_cache
-from posegen.dataset.bucket import BucketPath
 from posegen.dataset.compare import compare
 from posegen.dataset.documents import seal
 from posegen.dataset.header import load_header
 from posegen.dataset.read import open_dataset
 from posegen.dataset.read_cache import ReadCache, open_cache
 from posegen.dataset.receipts import complete_shards, read_receipt, stored_file
+from posegen.dataset.storage.bucket import BucketPath
 from posegen.dataset.verify import verify
 from posegen.dataset.write import commit_shard, create, publish
 from posegen.errors import PosegenError, UsageError
 from tests.buckets.servers import Proxy
-from tests.dataset.tiny import SCHEMA, commit, files_of, fill, make_arrays, make_header, make_rows
+from tests.dataset.tiny import commit, files_of, fill, make_arrays, make_header, make_table
 
 
 def requests_of(proxy: Proxy, method: str, ending: str = "") -> list[tuple[str, str, int, int, int]]:
@@ -133,7 +133,7 @@ def test_a_shard_that_two_runs_store_is_stored_once(dataset: BucketPath) -> None
     arrays = make_arrays(6, 12)
     arrays["joints"] += 1
     with pytest.raises(PosegenError, match="shard 1: another run has stored other joints, so not all runs make the same"):
-        commit_shard(dataset, header, 1, arrays, make_rows(6, 12), SCHEMA, "another-run")
+        commit_shard(dataset, header, 1, arrays, make_table(6, 12), "another-run")
     assert verify(dataset) == []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -13,9 +14,15 @@ import pytest
 
 import posegen
 from posegen.cli.main import main
-from posegen.dataset.bucket import BucketPath
+from posegen.dataset.storage.bucket import BucketPath
+from posegen.dataset.storage.object_store import open_store
+from posegen.errors import PosegenError
+from posegen.exchange.bucket import Bucket
+from posegen.exchange.remote import PushedFile
 from tests.buckets.servers import KEY, SECRET, Faults, Proxy, Server
 from tests.faults.forks import SETTINGS
+from tests.faults.injection import needs_compiler
+from tests.faults.steps import die_at
 from tests.faults.truth import copy, files_of
 
 ROOT = Path(__file__).parents[2]
@@ -87,13 +94,14 @@ def test_another_export_and_other_objects_are_kept(
     out = bucket / "exported"
     posegen.export(dataset, "bvh", out, workers=1)
     assert main(["export", str(dataset), "--to=bvh", "-o", str(out), "--split=test"]) == 2
-    assert f"{out}: holds the export of other sequences, or in another format. Choose another" in capsys.readouterr().err
+    assert f"{out}: holds the export of other sequences, or in another format, or .posegen-export" in capsys.readouterr().err
     assert main(["export", str(dataset), "--to=bvh", "-o", str(bucket)]) == 2
     assert f"{bucket}: is not empty" in capsys.readouterr().err
     assert_same(out, dataset, "bvh", folder)
 
 
 @pytest.mark.slow
+@needs_compiler
 @pytest.mark.parametrize("form", ["bvh", "hf"])
 def test_an_export_survives_kills_and_requests_that_fail(
     form: str, dataset: Path, server: Server, bucket: BucketPath, folder: Path, tmp_path: Path
@@ -101,8 +109,8 @@ def test_an_export_survives_kills_and_requests_that_fail(
     out = bucket / "exported"
     proxy = Proxy(server.address, tmp_path / "log.txt", Faults(share=0.05))
     try:
-        for step in ("placing#1", "placing#3", "placing#2"):
-            run = start(dataset, form, out, AWS_ENDPOINT_URL=proxy.address, POSEGEN_CRASH_AT=step)
+        for step in ("document_written#1", "document_written#3", "document_placed#2"):
+            run = start(dataset, form, out, AWS_ENDPOINT_URL=proxy.address, **die_at(out, step))
             run.communicate()
             assert run.returncode == -signal.SIGKILL
         finish(start(dataset, form, out, AWS_ENDPOINT_URL=proxy.address))
@@ -120,3 +128,39 @@ def test_exports_at_the_same_time_make_one(form: str, dataset: Path, bucket: Buc
     finish(*[start(dataset, form, out) for _ in range(3)])
     posegen.export(dataset, form, out, workers=1)
     assert_same(out, dataset, form, folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["clips.jsonl", "csv"])
+def test_objects_of_an_export_that_were_changed_are_exported_again(
+    name: str, dataset: Path, bucket: BucketPath, folder: Path
+) -> None:
+    """Also if the other program has stored as many bytes."""
+    import obstore
+
+    out = bucket / "exported"
+    posegen.export(dataset, "csv", out, workers=1)
+    changed = next(out / each for each in sorted(out.list()) if each.endswith(name) and not each.startswith("."))
+    content = changed.read()
+    obstore.put(open_store(out.bucket), changed.key, content)  # the same content, but without its hash
+    assert posegen.export(dataset, "csv", out, workers=1).nothing_to_do
+    obstore.put(open_store(out.bucket), changed.key, bytes(len(content)))
+    assert not posegen.export(dataset, "csv", out, workers=1).nothing_to_do
+    assert changed.read() == content
+    assert_same(out, dataset, "csv", folder)
+
+
+def test_a_file_that_was_changed_since_it_was_hashed_is_not_pushed(bucket: BucketPath, tmp_path: Path) -> None:
+    file, secret = tmp_path / "a.tar", tmp_path / "secret"
+    secret.write_bytes(b"password")
+    file.write_bytes(b"content")
+    pushed = PushedFile("a.tar", file, 7, hashlib.sha256(b"content").hexdigest())
+    remote = Bucket(str(bucket))
+    file.write_bytes(b"another")
+    with pytest.raises(PosegenError, match=r"a\.tar: was changed while it was uploaded"):
+        remote.send(pushed, lambda sent: None)
+    file.unlink()
+    file.symlink_to(secret)
+    with pytest.raises(OSError, match="symbolic links"):
+        remote.send(pushed, lambda sent: None)
+    assert not bucket.list()

@@ -15,9 +15,10 @@ import pytest
 import posegen
 from posegen.cli.main import main
 from posegen.config.schema import Config
-from posegen.dataset.bucket import BucketPath, ConflictError
 from posegen.dataset.compare import compare
 from posegen.dataset.header import load_header
+from posegen.dataset.storage.bucket import BucketPath
+from posegen.dataset.storage.storage import ConflictError
 from posegen.dataset.verify import verify
 from posegen.embedding import open_embeddings
 from posegen.embedding.models import HASHING
@@ -305,7 +306,7 @@ def test_a_server_that_cannot_replace_on_a_condition(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     proxy, path = Proxy(server.address, tmp_path / "log.txt", Faults(conditions=False)), bucket / "replaced"
-    monkeypatch.setattr("posegen.dataset.bucket.PAUSE_TO_NOTICE", 0.3)  # requests take milliseconds here
+    monkeypatch.setattr("posegen.dataset.storage.bucket.PAUSE_TO_NOTICE", 0.3)  # requests take milliseconds here
     try:
         monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.address)
         posegen.generate(config, samples=10, workers=1, out=path)

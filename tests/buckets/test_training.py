@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from posegen.cli.main import main
-from posegen.dataset.bucket import BucketPath
+from posegen.dataset.storage.bucket import BucketPath
 from posegen.embedding.models import HASHING
 from tests.buckets.servers import Proxy
 from tests.faults.truth import copy

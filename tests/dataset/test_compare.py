@@ -9,7 +9,7 @@ from posegen.dataset.compare import Difference, compare, stored_content
 from posegen.dataset.header import load_header
 from posegen.dataset.read import open_dataset
 from posegen.dataset.write import commit_shard
-from tests.dataset.tiny import FIELDS, SCHEMA, fill, make_arrays, make_rows
+from tests.dataset.tiny import FIELDS, fill, make_arrays, make_rows, to_table
 
 
 def test_a_dataset_equals_itself_in_other_shards(dataset: Path, tmp_path: Path) -> None:
@@ -27,7 +27,7 @@ def change(dataset: Path, what: str) -> None:
         arrays["action"][2] = 6
     else:
         rows[4]["captions"][0]["text"] += "!"
-    commit_shard(dataset, load_header(dataset), 1, arrays, rows, SCHEMA, "run")
+    commit_shard(dataset, load_header(dataset), 1, arrays, to_table(rows), "run")
 
 
 @pytest.mark.parametrize(

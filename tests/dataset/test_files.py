@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -8,17 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from posegen.dataset.faults import CRASH_VARIABLE, FAIL_VARIABLE
-from posegen.dataset.files import (
-    read_file,
-    remove_durably,
-    remove_temporary_files,
-    temporary_run,
-    write_all_durably,
-    write_durably,
-)
+from posegen.dataset.files import read_file, remove_durably, write_all_durably, write_durably
 from posegen.dataset.lock import LOCK_FILE, locked
 from posegen.dataset.runs import current_run, has_ended
+from posegen.dataset.storage.folder import remove_temporary_files, temporary_run
 from posegen.errors import PosegenError
 
 
@@ -37,7 +31,7 @@ def leave_temporary(path: Path, run: str) -> Path:
     """Write a temporary file in a process that dies before it renames the file."""
     child = os.fork()
     if child == 0:
-        os.environ[CRASH_VARIABLE] = "document_written"
+        os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)
         write_durably(path, b"half", run)
         os._exit(1)
     assert os.waitpid(child, 0)[1] == signal.SIGKILL
@@ -56,7 +50,11 @@ def test_a_file_is_written_and_replaced(tmp_path: Path) -> None:
 def test_a_failed_write_keeps_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
     write_durably(path, b"old", "run")
-    monkeypatch.setenv(FAIL_VARIABLE, "ENOSPC:document_written")
+
+    def fill_up(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", fill_up)
     with pytest.raises(OSError, match="No space"):
         write_all_durably([(path, [b"ne", b"w"]), (tmp_path / "other", [b"new"])], "run")
     assert path.read_bytes() == b"old"
@@ -97,9 +95,20 @@ def test_a_run_has_ended_if_its_machine_restarted_or_its_process_is_gone(dead: s
     host, boot, process, start = current_run().split("_")
     assert not has_ended(current_run())
     assert has_ended(f"{host}_0ther-boot_{process}_{start}")
-    assert has_ended(f"{host}_{boot}_{process}_{int(start) - 100_000}")
-    assert not has_ended(f"other-{host}_{boot}_{process}_{int(start) - 100_000}")
+    assert has_ended(f"{host}_{boot}_{process}_{int(start) + 100_000}")
+    assert not has_ended(f"other-{host}_{boot}_{process}_{int(start) + 100_000}")
     assert not has_ended("anything else")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs namespaces")
+def test_a_run_in_another_namespace_may_be_running() -> None:
+    """Its process has another number here, or started at another time."""
+    host, boot, process, start = current_run().split("_")
+    machine, *namespaces = boot.split("-")
+    assert namespaces
+    for i, number in enumerate(namespaces):
+        elsewhere = "-".join([machine, *namespaces[:i], f"{number}0", *namespaces[i + 1 :]])
+        assert not has_ended(f"{host}_{elsewhere}_{process}_{int(start) + 100_000}")
 
 
 def test_a_zombie_has_ended() -> None:

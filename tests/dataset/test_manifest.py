@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shutil
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from posegen.dataset import manifest as manifests
 from posegen.dataset.documents import Origin, read_sealed, seal
 from posegen.dataset.header import load_header
-from posegen.dataset.layout import MANIFEST_FILE
+from posegen.dataset.layout import MANIFEST_FILE, receipt_path, rows_path
 from posegen.dataset.manifest import (
     covers_all,
     drop_manifest,
-    find_complete,
     load_manifest,
-    unchanged_manifest,
     write_manifest,
 )
 from posegen.dataset.read import Dataset, open_dataset
@@ -196,23 +197,46 @@ def test_a_small_dataset_has_none(large: Path, monkeypatch: pytest.MonkeyPatch) 
     assert repr(make_header()) == repr(header.with_samples(0))  # the fill value NaN equals nothing
 
 
-def test_only_receipts_that_were_changed_since_are_read(large: Path) -> None:
-    header, receipt = load_header(large), large / RECEIPT
-    content, written = receipt.read_bytes(), (large / MANIFEST_FILE).stat().st_mtime_ns
-    os.utime(large / MANIFEST_FILE, ns=(written + 10**7, written + 10**7))
-    written += 10**7
-    assert find_complete(large, header) == complete_shards(large, header) == {0: 6, 1: 6, 2: 2}
-    assert find_complete(large, header, lambda shard: shard > 0) == {1: 6, 2: 2}
-    receipt.write_bytes(b"no receipt")
-    os.utime(receipt, ns=(written - 10**6, written - 10**6))
-    assert find_complete(large, header) == {0: 6, 1: 6, 2: 2}
-    assert unchanged_manifest(large, header)
-    os.utime(receipt, ns=(written + 10**6, written + 10**6))
-    assert find_complete(large, header) == {0: 6, 2: 2}
-    receipt.write_bytes(content)
-    os.utime(receipt, ns=(written + 10**6, written + 10**6))
-    assert find_complete(large, header) == {0: 6, 1: 6, 2: 2}
-    assert unchanged_manifest(large, header) is None  # though it is the same receipt
+HARMS: dict[str, Callable[[Path, int], object]] = {
+    "none": lambda path, shard: None,
+    "no receipt": lambda path, shard: (path / receipt_path(shard)).unlink(),
+    "damaged receipt": lambda path, shard: (path / receipt_path(shard)).write_bytes(b"no receipt"),
+    "another document": lambda path, shard: shutil.copy(path / "dataset.json", path / receipt_path(shard)),
+    "no file": lambda path, shard: (path / rows_path(shard)).unlink(),
+    "another file": lambda path, shard: (path / rows_path(shard)).write_bytes(b"of another size"),
+}
+"""What may have happened to a shard."""
+
+
+@settings(max_examples=25)
+@given(st.lists(st.sampled_from(list(HARMS)), min_size=3, max_size=3), st.booleans())
+def test_the_same_shards_are_complete_with_any_manifest(
+    tmp_path_factory: pytest.TempPathFactory, harms: list[str], is_newer: bool
+) -> None:
+    """Without a manifest, with one of the shards as they are, and with one older than their harm, whatever times say."""
+    whole = tmp_path_factory.getbasetemp() / "whole"
+    if not whole.exists():
+        fill(whole, 14)
+        manifests.write_manifest(whole, load_header(whole), "a-run")
+    found = []
+    for kind in ("none", "present", "stale"):
+        path = tmp_path_factory.mktemp(kind) / "dataset"
+        shutil.copytree(whole, path)
+        header = load_header(path)
+        for shard, harm in enumerate(harms):
+            HARMS[harm](path, shard)
+        if kind == "none":
+            (path / MANIFEST_FILE).unlink()
+        elif kind == "present":
+            manifests.write_manifest(path, header, "a-run")
+        else:
+            seconds = time.time() + (60 if is_newer else -60)
+            os.utime(path / MANIFEST_FILE, (seconds, seconds))
+        complete, finished = complete_shards(path, header), finish(path)
+        found.append((complete, finished.missing, finished.samples, finished.complete))
+        assert verify(path) == [] or harms != ["none"] * 3
+    assert found[0][0] == {shard: (6, 6, 2)[shard] for shard, harm in enumerate(harms) if harm == "none"}
+    assert found[1:] == found[:1] * 2
 
 
 @pytest.mark.parametrize("name", [RECEIPT, "motion.zarr/joints/c.1.0.0.0", "sequences/part-00001.parquet"])
@@ -225,7 +249,7 @@ def test_damage_of_what_a_manifest_lists_is_found(name: str, damage: str, large:
         file.unlink()
         if damage == "a folder":
             file.mkdir()
-    assert find_complete(large, load_header(large)) == {0: 6, 2: 2}
+    assert complete_shards(large, load_header(large)) == {0: 6, 2: 2}
     assert finish(large).missing == [(1, 1)]
     assert load_manifest(large, load_header(large)) is None  # of one shard
 

@@ -19,6 +19,7 @@ from posegen.dataset.header import load_header, record_repair
 from posegen.dataset.layout import COPY_FILE, REPAIR_FILE, receipt_path
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.runs import current_run
+from posegen.dataset.verify import verify
 from posegen.dataset.write import publish
 from posegen.errors import PosegenError
 from tests.dataset.tiny import VARIANTS, files_of, fill, make_arrays, make_header, make_rows
@@ -54,7 +55,7 @@ def test_what_was_written_is_read(samples: int, shard: int, chunk: int, tmp_path
     for name, values in expected.items():
         np.testing.assert_array_equal(dataset.arrays(name), values)
         for start, stop in ((0, 1), (samples // 2, samples), (0, samples)):
-            np.testing.assert_array_equal(dataset.decode(name, start, stop), values[start:stop])
+            np.testing.assert_array_equal(dataset.arrays(name, slice(start, stop)), values[start:stop])
     assert_rows_equal(dataset.sequences.to_pylist(), make_rows(0, samples))
 
 
@@ -122,20 +123,15 @@ def test_other_programs_read_a_dataset(dataset: Path) -> None:
     assert duckdb.sql(query).fetchall() == [(i, variant, i % 3) for i in range(14) for variant in VARIANTS]
 
 
-def test_the_motion_group_is_checked_and_read_only(dataset: Path) -> None:
-    motion: Any = open_dataset(dataset).motion
-    assert sorted(motion.array_keys()) == ["action", "contact", "joints"]
-    np.testing.assert_array_equal(motion["joints"][3:5, 1], make_arrays(3, 5)["joints"][:, 1])
-    with pytest.raises(ValueError, match="read-only"):
-        motion["joints"][0] = 0
+def test_a_damaged_shard_is_refused_and_the_others_are_read(dataset: Path) -> None:
     file = dataset / "motion.zarr/joints/c.1.0.0.0"
     data = bytearray(file.read_bytes())
     data[5] ^= 1
     file.write_bytes(data)
-    motion = open_dataset(dataset).motion
-    np.testing.assert_array_equal(motion["joints"][:6], make_arrays(0, 6)["joints"])
+    opened = open_dataset(dataset)
+    np.testing.assert_array_equal(opened.arrays("joints", slice(6)), make_arrays(0, 6)["joints"])
     with pytest.raises(PosegenError, match=r"shard 1 is damaged: motion\.zarr/joints/c\.1.*--repair"):
-        motion["joints"][7]
+        opened.arrays("joints", [7])
 
 
 def flips(size: int) -> list[int]:
@@ -286,6 +282,16 @@ def test_a_dataset_whose_repair_has_not_finished_is_not_opened(dataset: Path) ->
     publish(dataset, header, 14)
     assert len(open_dataset(dataset)) == 14
     assert not (dataset / REPAIR_FILE).exists()
+
+
+def test_a_damaged_record_of_a_repair_does_not_count_as_absent(dataset: Path) -> None:
+    header, record = load_header(dataset), dataset / REPAIR_FILE
+    record_repair(dataset, 14, "run")
+    publish(dataset, header, 6)
+    record.write_bytes(record.read_bytes().replace(b"14", b"15"))
+    with pytest.raises(PosegenError, match=r"repair\.json: is damaged.*Delete it and run the same `posegen generate`"):
+        open_dataset(dataset)
+    assert ("repair.json", False) in [(problem.file, problem.repairable) for problem in verify(dataset)]
 
 
 def test_a_dataset_that_is_being_extended_opens_with_its_visible_samples(dataset: Path) -> None:

@@ -41,7 +41,7 @@ def test_they_are_those_of_all_values(path: Path, split: str | None, variants: l
 
 def test_mistakes_are_explained(path: Path) -> None:
     dataset = posegen.open(path)
-    with pytest.raises(UsageError, match="has no field 'action' of numbers"):
+    with pytest.raises(UsageError, match="has no field of numbers 'action'"):
         dataset.stats("action")
     with pytest.raises(UsageError, match="has no variant 'mirrored'; did you mean 'mirror'"):
         dataset.stats(variants="mirrored")

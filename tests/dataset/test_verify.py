@@ -20,7 +20,7 @@ from posegen.dataset.verify import Problem, expected_shards, find_problems, veri
 from posegen.dataset.write import commit_shard, publish
 from posegen.errors import PosegenError, UsageError
 from posegen.hashing import byte_hash
-from tests.dataset.tiny import SCHEMA, commit, files_of, fill, make_arrays, make_header, make_rows
+from tests.dataset.tiny import commit, files_of, fill, make_arrays, make_header, make_rows, to_table
 
 JOINTS = "motion.zarr/joints/c.1.0.0.0"
 ROWS = "sequences/part-00001.parquet"
@@ -140,7 +140,7 @@ def test_exchanged_shards_are_reported(with_receipts: bool, dataset: Path) -> No
 def test_exchanged_tables_are_reported_even_with_matching_receipts(dataset: Path) -> None:
     """All hashes match."""
     arrays, rows = make_arrays(0, 6), [row | {"sample": row["sample"] + 6} for row in make_rows(0, 6)]
-    commit_shard(dataset, load_header(dataset), 1, arrays, rows, SCHEMA, "run")
+    commit_shard(dataset, load_header(dataset), 1, arrays, to_table(rows), "run")
     assert verify(dataset, decode=True) == []  # only --deep detects this
     forge(dataset, ROWS, (dataset / "sequences/part-00000.parquet").read_bytes())
     assert (
@@ -176,7 +176,7 @@ def test_values_are_compared_with_their_hashes(dataset: Path, tmp_path: Path) ->
     for sample in (1, 2, 3, 5):
         arrays["joints"][sample, 1, 0, 0] += 1
     rows[4]["captions"] = []
-    commit_shard(other, load_header(other), 1, arrays, rows, SCHEMA, "run")
+    commit_shard(other, load_header(other), 1, arrays, to_table(rows), "run")
     for name in (JOINTS, ROWS):
         forge(dataset, name, (other / name).read_bytes())
     assert verify(dataset, decode=True) == [

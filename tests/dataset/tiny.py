@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from posegen.dataset.bucket import AnyPath, BucketPath
 from posegen.dataset.layout import FORMAT_VERSION, ArrayField, Header
+from posegen.dataset.storage.address import AnyPath
+from posegen.dataset.storage.bucket import BucketPath
 from posegen.dataset.write import commit_shard, create, publish
 
 VARIANTS = ("base", "mirror")
@@ -74,6 +75,14 @@ def make_rows(start: int, stop: int) -> list[dict[str, Any]]:
     ]
 
 
+def to_table(rows: list[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+def make_table(start: int, stop: int) -> pa.Table:
+    return to_table(make_rows(start, stop))
+
+
 def fill(path: AnyPath, samples: int, *, run: str = "a-run", **changes: Any) -> Header:
     """Create a dataset with `samples` samples."""
     header = make_header(**changes)
@@ -86,7 +95,7 @@ def fill(path: AnyPath, samples: int, *, run: str = "a-run", **changes: Any) -> 
 def commit(path: AnyPath, header: Header, shard: int, samples: int, run: str = "a-run") -> None:
     """Commit a shard of a dataset that will have `samples` samples."""
     start, stop = shard * header.shard, min((shard + 1) * header.shard, samples)
-    commit_shard(path, header, shard, make_arrays(start, stop), make_rows(start, stop), SCHEMA, run, 0.5)
+    commit_shard(path, header, shard, make_arrays(start, stop), make_table(start, stop), run, 0.5)
 
 
 def files_of(path: AnyPath) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 import posegen
 from posegen.config.load import load_config
 from posegen.config.schema import Config
-from posegen.dataset.bucket import AnyPath
+from posegen.dataset.storage.address import AnyPath
 from tests.faults.forks import SETTINGS, Forks
 
 MUCH = 2**30

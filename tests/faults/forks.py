@@ -1,7 +1,7 @@
 """Commands as real processes that start fast: each is forked from a process that has loaded and compiled everything.
 
 The forking process starts no threads, so that its children work. The environment of a child,
-including the step at which it dies, is set before it starts.
+including the call at which it dies, is set before it starts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from posegen.dataset.bucket import AnyPath
+from posegen.dataset.storage.address import AnyPath
+from tests.faults.injection import preloaded
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = (
@@ -50,7 +51,12 @@ class Forks:
     def __init__(self, folder: Path) -> None:
         self._printed = folder / "printed"
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.forks"], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-m", "tests.faults.forks"],
+            cwd=ROOT,
+            env=os.environ | preloaded(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
 
     def generate(self, out: AnyPath, *options: str, **environment: str) -> Finished:

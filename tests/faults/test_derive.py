@@ -14,20 +14,22 @@ import zarr
 import posegen
 from posegen.cli.main import main
 from posegen.config.schema import Config
-from posegen.dataset.bucket import AnyPath
 from posegen.dataset.documents import seal
 from posegen.dataset.files import read_file, remove_durably, write_durably
+from posegen.dataset.storage.address import AnyPath
 from posegen.dataset.verify import verify
 from posegen.errors import PosegenError
 from posegen.generation.repair import repair
 from tests.faults.forks import Forks
+from tests.faults.injection import needs_compiler
+from tests.faults.steps import die_at
 from tests.faults.truth import assert_same, content_of, copy, files_of
 
 pytestmark = pytest.mark.slow
 
 LAYER = "velocity"
 MUCH = 1 << 30
-STEPS = ["description_placed@10#2", "layer_described", "file_placed@1#1", "receipt_placed@1"]
+STEPS = ["description_placed@0#2", "descriptions_written@0", "file_placed@1#1", "receipt_placed@1"]
 """Steps of adding a layer and of the commit of one of its shards; test_crashes.py tests each step of a commit."""
 
 
@@ -39,12 +41,13 @@ def derived(undisturbed: dict[int, Path], tmp_path_factory: pytest.TempPathFacto
     return scratch
 
 
+@needs_compiler
 @pytest.mark.parametrize("step", STEPS)
 def test_deriving_can_die_at_any_step(
     step: str, place: AnyPath, forks: Forks, undisturbed: dict[int, Path], derived: Path
 ) -> None:
     path = copy(undisturbed[10], place)
-    died = forks.run("derive", str(path), "--add", LAYER, "--workers", "1", POSEGEN_CRASH_AT=step)
+    died = forks.run("derive", str(path), "--add", LAYER, "--workers", "1", **die_at(path, step))
     assert died.code == -signal.SIGKILL, died.printed
     seen = posegen.open(path)
     assert len(seen) == 10

@@ -18,9 +18,12 @@ import pytest
 
 import posegen
 from posegen.config.schema import Config
-from posegen.dataset.bucket import AnyPath, BucketPath
+from posegen.dataset.storage.address import AnyPath
+from posegen.dataset.storage.bucket import BucketPath
 from tests.buckets.servers import Faults, Proxy, Server
-from tests.faults.forks import Finished, Forks
+from tests.faults.forks import SETTINGS, Finished, Forks
+from tests.faults.injection import needs_compiler
+from tests.faults.steps import fail_at
 from tests.faults.truth import assert_same, content_of, copy, files_of
 
 pytestmark = pytest.mark.slow
@@ -28,6 +31,7 @@ pytestmark = pytest.mark.slow
 PART = "part-00001.parquet"
 
 
+@needs_compiler
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
@@ -45,7 +49,7 @@ def test_a_shard_that_may_not_be_on_the_disk_gets_no_receipt(
     fault: str, message: str, config: Config, undisturbed: dict[int, Path], forks: Forks, scratch: Path
 ) -> None:
     path = scratch / "dataset"
-    ended = forks.generate(path, "--samples", "10", POSEGEN_FAIL_AT=fault)
+    ended = forks.generate(path, "--samples", "10", **fail_at(fault))
     assert ended.code == 1
     assert message in ended.printed
     assert "run the same command again" in ended.printed
@@ -56,6 +60,7 @@ def test_a_shard_that_may_not_be_on_the_disk_gets_no_receipt(
     assert_same(path, undisturbed[10])
 
 
+@needs_compiler
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
@@ -71,7 +76,7 @@ def test_publishing_can_fail(
     fault: str, message: str, config: Config, undisturbed: dict[int, Path], forks: Forks, scratch: Path
 ) -> None:
     path = scratch / "dataset"
-    ended = forks.generate(path, "--samples", "10", POSEGEN_FAIL_AT=fault)
+    ended = forks.generate(path, "--samples", "10", **fail_at(fault))
     assert (ended.code, ended.printed.count("\n")) == (1, 1)
     assert message in ended.printed
     assert "run the same command again" in ended.printed
@@ -114,7 +119,7 @@ def test_a_full_disk_keeps_complete_shards(
     ended = forks.generate(path, "--samples", "18", POSEGEN_FAULT="sleep:seconds=0.1")
     thread.join()
     assert ended.code == 1
-    assert "No space left on device" in ended.printed
+    assert "the disk is full" in ended.printed or "No space left on device" in ended.printed
     assert "free or check the disk" in ended.printed or "free some space" in ended.printed.lower()
     assert not [name for name in files_of(path) if "temporary" in name or "lock" in name]
     complete = [path / name for name in files_of(path) if name.startswith("receipts")]
@@ -209,3 +214,38 @@ def test_keys_that_may_only_read_change_nothing(undisturbed: dict[int, Path], re
         assert "Check the bucket, its region and the keys in the environment" in ended.printed
     assert files_of(bucket) == [f"dataset/{name}" for name in files_of(undisturbed[10])]
     assert content_of(path) == content_of(undisturbed[10])
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [
+        ("embed {path} --encoder hashing-for-tests --no-cache --workers 1 --quiet", "embeddings.json"),
+        ("embed {path} --encoder hashing-for-tests --no-cache --workers 1 --quiet", "00000.json"),
+        ("report {path} --samples 2 --no-evaluation -o {folder}/report.html --quiet", "report.html"),
+        ("verify {path} --repair --quiet", "00001.json"),
+        ("verify {path} --repair --quiet", "zarr.json"),
+        ("derive {path} --add velocity --workers 1 --quiet", "00001.json"),
+        ("export {path} --to bvh -o {folder}/bvh --workers 1 --quiet", "complete"),
+        ("train {path} --task action --preset quick {settings} --out {folder}/run --quiet", "00000004.safetensors"),
+        ("train {path} --task action --preset quick {settings} --out {folder}/run --quiet", "result.json"),
+        ("mix {path} -o {folder}/mix.json --quiet", "mix.json"),
+    ],
+)
+def test_every_command_names_the_path_of_a_full_disk_and_resumes(
+    command: str, file: str, undisturbed: dict[int, Path], forks: Forks, scratch: Path
+) -> None:
+    path = copy(undisturbed[10], scratch / "dataset")
+    if "--repair" in command:
+        (path / "sequences/part-00001.parquet").write_bytes(b"damaged")
+    settings = " ".join(f"--set {setting}" for setting in ("steps=4", "batch=4", "log=[]", "checks.times=1", "data.stride=4"))
+    words = command.format(path=path, folder=scratch, settings=settings).split()
+    ended = forks.run(*words, **fail_at(f"ENOSPC:writing@{file}"))
+    assert ended.code == 1, ended.printed
+    assert "Traceback" not in ended.printed
+    *_, last = ended.printed.splitlines()
+    assert file in last or "shard 1 could not be stored (No space left on device)" in last
+    assert "are free. What is complete is kept; free some space" in last or "free or check the disk" in last
+    assert last.endswith("run the same command again")
+    assert forks.run(*words).code == 0
+    assert posegen.generate(posegen.load_config("smoke", SETTINGS), samples=10, workers=1, out=path).nothing_to_do

@@ -20,7 +20,9 @@ def test_a_worker_that_hangs_is_replaced(undisturbed: dict[int, Path], forks: Fo
     options = ("--samples", "10", "--workers", "2", "--shard-timeout", "10")
     ended = forks.generate(path, *options, POSEGEN_FAULT=f"hang:sample=6:once={scratch / 'hung'}")
     assert ended.code == 0, ended.printed
-    assert ended.printed == ""
+    # The process ends without its exit handlers, which remove joblib's empty folders; a helper process reports that it does so.
+    assert "posegen:" not in ended.printed
+    assert "Traceback" not in ended.printed
     assert (scratch / "hung").exists()
     assert_same(path, undisturbed[10])
 

@@ -22,18 +22,20 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import posegen
 from posegen.config.schema import Config
-from posegen.dataset.bucket import AnyPath, BucketPath
 from posegen.dataset.files import exists, read_file, remove_durably, write_durably
 from posegen.dataset.header import load_header
 from posegen.dataset.layout import Header, shard_of
+from posegen.dataset.storage.address import AnyPath
+from posegen.dataset.storage.bucket import BucketPath
 from posegen.dataset.verify import Problem, verify
 from posegen.errors import PosegenError
 from posegen.generation.repair import repair
 from tests.faults.forks import Forks
-from tests.faults.steps import STEPS
+from tests.faults.injection import needs_compiler
+from tests.faults.steps import STEPS, die_at
 from tests.faults.truth import Content, content_of, files_of
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, needs_compiler]
 
 ATTACKS = int(os.environ.get("POSEGEN_TEST_ATTACKS", "12"))
 MOST = 18
@@ -82,7 +84,7 @@ class Attack(RuleBasedStateMachine):
 
     @rule(samples=counts, step=steps, time=st.integers(1, 3))
     def run_that_dies(self, samples: int, step: str, time: int) -> None:
-        ended = self.forks.generate(self.path, "--samples", str(samples), POSEGEN_CRASH_AT=f"{step}#{time}")
+        ended = self.forks.generate(self.path, "--samples", str(samples), **die_at(self.path, f"{step}#{time}"))
         assert ended.code in (0, -signal.SIGKILL) or (ended.code == 1 and self.damaged), ended.printed
         if ended.code == 0:
             self.least = max(self.least, samples)

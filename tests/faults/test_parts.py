@@ -16,13 +16,16 @@ import posegen
 from posegen.cli.main import main
 from posegen.config.schema import Config
 from posegen.dataset.files import read_file
+from posegen.dataset.storage.address import AnyPath
 from posegen.embedding import open_embeddings
 from posegen.embedding.models import HASHING
 from posegen.generation.finish import finish
 from tests.faults.forks import Finished, Forks
+from tests.faults.injection import needs_compiler
+from tests.faults.steps import die_at
 from tests.faults.truth import assert_same, copy, files_of
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, needs_compiler]
 
 PARTS, SAMPLES, AT_ONCE = 16, 130, 4
 STEPS = ("encoded", "receipt_removed", "files_durable", "receipt_written", "receipt_placed")
@@ -39,6 +42,11 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Queue[Forks]]:
     yield free
     for server in started:
         server.close()
+
+
+def dying(path: AnyPath, step: str) -> dict[str, str]:
+    """Return the environment of a run that dies at a step, if any."""
+    return die_at(path, step) if step else {}
 
 
 Made = Callable[[Forks, str, str], Finished]
@@ -61,7 +69,7 @@ def make_parts(servers: Queue[Forks], make: Made, steps: Callable[[int], str]) -
 
     numbers = [*range(1, PARTS + 1)] * 3
     draw.shuffle(numbers)
-    jobs = [(number, "none" if number in numbers[:i] else steps(number)) for i, number in enumerate(numbers)]
+    jobs = [(number, "" if number in numbers[:i] else steps(number)) for i, number in enumerate(numbers)]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(run, jobs))
     # A later run of a part may begin and end before its first run gets to its step, which then does not happen.
@@ -77,7 +85,7 @@ def test_sixteen_parts_each_killed_once_and_made_twice_equal_one_run(
     shards = range(-(-SAMPLES // config.store.shard))
 
     def make(server: Forks, part: str, step: str) -> Finished:
-        return server.generate(path, "--samples", str(SAMPLES), "--part", part, POSEGEN_CRASH_AT=step)
+        return server.generate(path, "--samples", str(SAMPLES), "--part", part, **dying(path, step))
 
     make_parts(servers, make, lambda n: f"{draw.choice(STEPS)}@{draw.choice([s for s in shards if s % PARTS == n - 1])}")
     for number in finish(path).parts:  # a part whose last run was killed
@@ -96,9 +104,7 @@ def test_sixteen_parts_derive_what_one_run_derives(
     posegen.derive(whole, ["velocity"], workers=1)
 
     def make(server: Forks, part: str, step: str) -> Finished:
-        return server.run(
-            "derive", str(path), "--add=velocity", "--workers=1", "--quiet", "--part", part, POSEGEN_CRASH_AT=step
-        )
+        return server.run("derive", str(path), "--add=velocity", "--workers=1", "--quiet", "--part", part, **dying(path, step))
 
     make_parts(servers, make, lambda number: draw.choice(STEPS))
     posegen.derive(path, workers=1)
@@ -115,7 +121,7 @@ def test_sixteen_parts_embed_what_one_run_embeds(
     options = ["--encoder", HASHING, "--shard=12", "--no-cache", "--quiet", "--workers=1"]
 
     def make(server: Forks, part: str, step: str) -> Finished:
-        return server.run("embed", str(path), *options, "--part", part, POSEGEN_CRASH_AT=step)
+        return server.run("embed", str(path), *options, "--part", part, **dying(path, step))
 
     make_parts(servers, make, lambda number: draw.choice(STEPS[1:]))
     for folder in (path, whole):
@@ -138,9 +144,9 @@ def test_sixteen_parts_export_what_one_run_exports(
 
     def make(server: Forks, part: str, step: str) -> Finished:
         options = ["--to=bvh", "--workers=1", "--quiet", "-o", str(out)]
-        return server.run("export", str(path), *options, "--part", part, POSEGEN_CRASH_AT=step)
+        return server.run("export", str(path), *options, "--part", part, **dying(out, step))
 
-    steps = ("document_written", "document_placed") if place == "scratch" else [f"placing#{i}" for i in range(1, 10)]
+    steps = ("document_written", "document_placed") if place == "scratch" else [f"document_written#{i}" for i in range(1, 10)]
     make_parts(servers, make, lambda number: draw.choice(steps))
     posegen.export(path, "bvh", out, workers=1)
     assert files_of(out) == files_of(whole)

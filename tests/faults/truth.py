@@ -7,10 +7,11 @@ import shutil
 from pathlib import Path
 
 import posegen
-from posegen.dataset.bucket import AnyPath, BucketPath
 from posegen.dataset.compare import compare, stored_content
 from posegen.dataset.files import read_file, write_all_durably
 from posegen.dataset.receipts import DIGITS
+from posegen.dataset.storage.address import AnyPath
+from posegen.dataset.storage.bucket import BucketPath
 from posegen.dataset.verify import verify
 
 Content = list[dict[str, str]]

@@ -125,6 +125,9 @@ def wait_for() -> Callable[[subprocess.Popen[str], Path, int], None]:
 
 @pytest.fixture(scope="session")
 def workers_of() -> Callable[[int], list[psutil.Process]]:
-    """Return a function that finds the workers of a run, which are forked from a child of it, except on macOS."""
-    above = 1 if sys.platform == "linux" else 0
-    return lambda process: psutil.Process(process).children(recursive=True)[above:]
+    """Return a function that finds the workers of a run."""
+
+    def find(process: int) -> list[psutil.Process]:
+        return [each for each in psutil.Process(process).children() if "popen_loky" in " ".join(each.cmdline())]
+
+    return find

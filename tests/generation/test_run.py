@@ -20,7 +20,6 @@ from posegen.config.schema import Config
 from posegen.dataset.header import load_header
 from posegen.dataset.layout import Creation
 from posegen.errors import PosegenError, UsageError
-from posegen.generation import run
 from posegen.generation.run import default_path
 from posegen.progress import LineProgress, Progress
 
@@ -65,7 +64,7 @@ def test_two_workers_make_the_same_as_one(
     assert recorder.started == [("generate", 14, "samples")]
     samples, details = recorder.updates[-1]
     assert samples == 14
-    assert re.fullmatch(r"[\d,]+ sequences/s, .*B, CPU \d+%, .*B memory", details)
+    assert re.fullmatch(r"[\d,]+ sequences/s, .*B, .*B memory", details)
     assert recorder.stops == 1
 
 
@@ -208,14 +207,6 @@ def test_who_created_it_and_when_is_in_no_identity_and_no_comparison(
     now = load_header(tmp_path / "now").created
     assert now is not None
     assert abs(datetime.fromisoformat(now.date).timestamp() - time.time()) < 3600
-
-
-def test_the_share_of_the_processor_is_that_since_the_start() -> None:
-    usage, started = run._ResourceUsage(), time.process_time()
-    while time.process_time() - started < 0.3:
-        pass
-    percent = int(re.fullmatch(r"CPU (\d+)%, .*", usage.describe())[1])  # type: ignore[index]
-    assert 0 < percent <= 150  # one thread is busy; other processes may take its core
 
 
 def test_fields_that_an_existing_dataset_does_not_get_are_reported(tmp_path: Path) -> None:

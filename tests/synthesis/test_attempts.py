@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import posegen
-from posegen.captions.captions import Caption, write_captions
+from posegen.captions.captions import write_captions
 from posegen.captions.segments import Segments, find_segments
 from posegen.checks.segments import check_segments, mirror_segments, remove_false
 from posegen.checks.statements import check_statement, observe_actors, row_statements
@@ -88,7 +89,7 @@ def test_samples_that_are_resampled_are_described_once(
     config, batch = wrong_side
     described: Counter[int] = Counter()
 
-    def counted(scenes: Scenes, *others: Any) -> list[list[Caption]]:
+    def counted(scenes: Scenes, *others: Any) -> pa.ListArray:
         described.update(scenes.sample.tolist())
         return write_captions(scenes, *others)
 

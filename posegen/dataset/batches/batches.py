@@ -18,9 +18,9 @@ from posegen.dataset.batches.skeletons import vary_skeletons
 from posegen.dataset.batches.sources import MixedSource, SelectableSource, Selection, Source, SourceOwner
 from posegen.dataset.batches.windows import Windows
 from posegen.dataset.splits import in_split
-from posegen.errors import UsageError
+from posegen.errors import UsageError, require_known
 from posegen.skeleton import JOINTS
-from posegen.wording import did_you_mean, shown
+from posegen.wording import shown
 
 WINDOW = 1280
 """Default number of sequences that are shuffled together."""
@@ -341,9 +341,7 @@ def _select_variants(source: Source, variants: Sequence[str] | str | None) -> tu
     """Return the indices of variants by their names; UsageError for an unknown name."""
     names = _check_names("variants", source.variants if variants is None else variants)
     for name in names:
-        if name not in source.variants:
-            guess = did_you_mean(str(name), source.variants)
-            raise UsageError(f"{source.name} has no variant {shown(name)}{guess}. There are: {', '.join(source.variants)}")
+        require_known(f"{source.name} has no variant", name, source.variants)
     return tuple(i for i, name in enumerate(source.variants) if name in names)
 
 
@@ -354,8 +352,5 @@ def _select_fields(source: Source, fields: Sequence[str] | str | None, variants:
     others = [name for name in names if name not in arrays and name not in ("sample", "variant")]
     columns = source.columns() if others else ()
     for name in others:
-        if name not in columns:
-            known = [*arrays, *columns]
-            msg = f"{source.name} has no field {shown(name)}{did_you_mean(str(name), known)}. There are: {', '.join(known)}"
-            raise UsageError(msg)
+        require_known(f"{source.name} has no field", name, [*arrays, *columns])
     return Selection({name: arrays[name] for name in names if name in arrays}, tuple(others), variants)

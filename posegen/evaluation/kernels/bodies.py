@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from posegen.constants import DEGREES
 from posegen.kernels import Array, Scalar, kernel
 from posegen.skeleton import BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, HEEL_BEHIND_ANKLE, JOINTS, PROPORTIONS
 
@@ -34,31 +33,6 @@ _TOGETHER = 16
 
 
 @kernel
-def fill_frames_last(joints: Array, out: Array) -> None:
-    """Write joints [frame, 22, 3] as [22, 3, frame], some frames at a time, which stay in the processor's cache."""
-    for first in range(0, out.shape[2], _TOGETHER):
-        last = min(first + _TOGETHER, out.shape[2])
-        for j in range(out.shape[0]):
-            for axis in range(out.shape[1]):
-                for f in range(first, last):
-                    out[j, axis, f] = joints[f, j, axis]
-
-
-@kernel
-def fill_present(joints: Array, out: Array) -> bool:
-    """Write in which frames of [frame, joint, axis] all joints are finite: bool [frame], and return whether it is all."""
-    every = True
-    for f in range(len(out)):
-        finite = True
-        for j in range(joints.shape[1]):
-            for axis in range(joints.shape[2]):
-                finite &= np.isfinite(joints[f, j, axis])
-        out[f] = finite
-        every &= finite
-    return every
-
-
-@kernel
 def fill_filtered(series: Array, weights: Array, out: Array) -> None:
     """Write the sums of nine successive values, times their weights: float64 [row, frame - 8] of [row, frame]."""
     for row in range(out.shape[0]):
@@ -80,16 +54,6 @@ def fill_jerk(joints: Array, out: Array) -> None:
                 third = ((d - c) - (c - b)) - ((c - b) - (b - a))
                 total += third * third
             out[j, f] = total
-
-
-@kernel
-def fill_lengths(joints: Array, children: Array, parents: Array, out: Array) -> None:
-    """Write the distance of each of some joints from its parent: float64 [bone, frame]."""
-    for bone in range(len(children)):
-        child, parent = joints[children[bone]], joints[parents[bone]]
-        for f in range(out.shape[1]):
-            x, y, z = child[0, f] - parent[0, f], child[1, f] - parent[1, f], child[2, f] - parent[2, f]
-            out[bone, f] = np.sqrt(x * x + y * y + z * z)
 
 
 @kernel
@@ -237,58 +201,6 @@ def fill_angles(joints: Array, soles: Array, axes: Array, bones: Array, out: Arr
 
 
 @kernel
-def fill_degrees(radians: Array, rows: Array, signs: Array, bases: Array, rest: Array, out: Array) -> None:
-    """Write radians as degrees: the i-th row times `signs[i]`, plus `bases[i]`, minus `rest[i]`, into row `rows[i]`."""
-    for i in range(len(rows)):
-        row, sign, base, least = rows[i], signs[i], bases[i], rest[i]
-        for f in range(out.shape[1]):
-            out[row, f] = sign * (radians[i, f] * DEGREES) + base - least
-
-
-@kernel
-def fill_knee(bent: Array, least: Scalar, knee: Array) -> None:
-    """Negate the angle of a knee, float64 [frame], where it bends to the other side by more than `least`."""
-    for f in range(len(knee)):
-        knee[f] = -knee[f] if bent[f] < -least else knee[f]
-
-
-@kernel
-def fill_shoulder(outward: Array, most: Scalar, arm: Array) -> None:
-    """Let flexion behind the head be large, and NaN where the upper arm points outward; `arm` is float64 [frame]."""
-    for f in range(len(arm)):
-        # An arm behind the head is flexed far, not extended far.
-        flexion = arm[f] + 360 if arm[f] < -90 else arm[f]
-        arm[f] = flexion if abs(outward[f]) < most else np.nan
-
-
-@kernel
-def add_usual_excess(angles: Array, limits: Array, rows: Array, out: Array) -> None:
-    """Raise `out`, float64 [frame], to the degrees by which some angles are outside their limits; NaN are ignored.
-
-    Parameters
-    ----------
-    angles : float64 [angle, frame]
-    limits : float64 [2, angle]
-    rows : int64 [n]
-        The angles to take.
-    out : float64 [frame]
-    """
-    for row in rows:
-        low, high = limits[0, row], limits[1, row]
-        for f in range(len(out)):
-            excess = max(low - angles[row, f], angles[row, f] - high)
-            out[f] = excess if excess > out[f] else out[f]
-
-
-@kernel
-def add_own_excess(angle: Array, low: Array, high: Array, out: Array) -> None:
-    """Raise `out`, float64 [frame], to the degrees by which an angle is outside a range of its own in each frame."""
-    for f in range(len(out)):
-        excess = max(low[f] - angle[f], angle[f] - high[f])
-        out[f] = excess if excess > out[f] else out[f]
-
-
-@kernel
 def fill_rods(joints: Array, ends: Array, first: int, frames: int, rods: Array) -> None:
     """Copy four joints of some frames to the rows of a block, float64 [WORK], three for each joint."""
     for end in range(4):
@@ -371,24 +283,3 @@ def fill_overlap(joints: Array, ends: Array, radii: Array, statures: Array, rods
             for f in range(frames):
                 depth, deepest = radii[pair] * statures[first + f] - rods[GAPS + f], out[first + f]
                 out[first + f] = depth if (depth > deepest) | (depth != depth) else deepest
-
-
-@kernel
-def fill_hull_distances(points: Array, positions: Array, ways: Array, out: Array) -> None:
-    """Write the distance of positions from the convex hull of points, in the farthest of some directions.
-
-    Parameters
-    ----------
-    points, positions : float64 [point, 2, n], [2, n]
-    ways : float64 [direction, 2]
-    out : float64 [n]
-    """
-    for i in range(len(out)):
-        out[i] = -np.inf
-    for way in range(len(ways)):
-        x, y = ways[way, 0], ways[way, 1]
-        for i in range(len(out)):
-            reach = points[0, 0, i] * x + points[0, 1, i] * y
-            for point in range(1, len(points)):
-                reach = max(reach, points[point, 0, i] * x + points[point, 1, i] * y)
-            out[i] = max(out[i], positions[0, i] * x + positions[1, i] * y - reach)

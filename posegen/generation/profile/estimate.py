@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -366,11 +367,7 @@ def most_samples(fits: Callable[[int], bool], most: int) -> int:
     >>> most_samples(lambda samples: samples <= 1234, 10**9), most_samples(lambda samples: False, 10)
     (1234, 0)
     """
-    low, high = 0, most + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+    return bisect_left(range(1, most + 1), True, key=lambda samples: not fits(samples))
 
 
 @dataclass(frozen=True)

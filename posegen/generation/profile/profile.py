@@ -190,7 +190,15 @@ def profile(
             progress.log(f"measuring {made:,} samples in shards of {config.store.shard} with {count} worker{'s' * (count > 1)}")
             runs.append(measure_run(config, samples, count, folder))
         progress.log("measuring the start of the program")
-        costs = _measure_costs(config, runs, command_seconds(config, folder, repeats))
+        costs = Costs(
+            *command_seconds(config, folder, repeats),
+            rates=measure_rates(runs),
+            sample_bytes=sum(run.sample_bytes for run in runs) / len(runs),
+            fixed_bytes=runs[-1].fixed_bytes,
+            chunk=config.store.chunk,
+            memory=available_memory().free + process_memory(),
+            parent_bytes=process_memory(),
+        )
         disk_free = free_disk(folder)
     largest = [run for run in runs if run.workers == costs.rates[-1].workers]
     stages, limited_by = measure_stages(largest, fits_memory=costs.fits(costs.rates[-1]))
@@ -208,19 +216,6 @@ def profile(
         recommended=requested is None,
     )
     return replace(found, targets=tuple(map(found.estimate, targets)))
-
-
-def _measure_costs(config: Config, runs: Sequence[Run], commands: tuple[float, float]) -> Costs:
-    """Return the costs of a dataset by measured runs and the results of :func:`command_seconds`."""
-    return Costs(
-        *commands,
-        rates=measure_rates(runs),
-        sample_bytes=sum(run.sample_bytes for run in runs) / len(runs),
-        fixed_bytes=runs[-1].fixed_bytes,
-        chunk=config.store.chunk,
-        memory=available_memory().free + process_memory(),
-        parent_bytes=process_memory(),
-    )
 
 
 def schedule(most: int, repeats: int) -> tuple[int, ...]:

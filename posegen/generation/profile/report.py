@@ -13,7 +13,6 @@ from posegen.templates import fill_template
 
 WIDTH, LEFT, RIGHT, ROW, GAP = 1100, 80, 30, 18, 10
 LEAST_WIDTH = 0.3
-LETTER = 6.5
 _STAGES = tuple(STAGES)
 TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
 
@@ -49,12 +48,10 @@ def _flame_chart(run: Run) -> dict[str, Any]:
         width, seconds = (stop - start) * scale, stop - start
         if width < LEAST_WIDTH:
             return
-        letters = int((width - 4) / LETTER)
-        text = "" if letters < 3 else name if len(name) <= letters else f"{name[: letters - 1]}…"
         title = f"{name}: {seconds:.2f} s" if seconds >= 1 else f"{name}: {1000 * seconds:.1f} ms"
         colour = f"hsl({360 * _STAGES.index(stage) // len(_STAGES)}, 55%, 75%)" if stage in _STAGES else "#e0e0e0"
         left = LEFT + (start - run.called) * scale
-        blocks.append({"left": left, "top": top, "width": width, "colour": colour, "title": title, "text": text})
+        blocks.append({"left": left, "top": top, "width": width, "colour": colour, "title": title, "name": name})
 
     draw("start-up", run.called, run.ready, 0)
     labels, top = [("program", 0)], ROW + GAP

@@ -37,7 +37,7 @@ TILTED, SHOULDER, ELBOW = 2.5 / 360, 3.0 / 360, 6.0 / 360
 TURNING, NODDING = 0.25, 0.45
 """Standard deviations of the size of the swing of pelvis and trunk, and of the nodding of the trunk."""
 UNLIKE = 1.2 / 360, 2.0 / 360, 0.05
-"""Standard deviations of what a leg differs from the mean of both, chosen: the offset of the hip, the additional bend of a
+"""Standard deviation of each leg from the mean of both (chosen): the offset of the hip, the additional bend of a
 swinging knee, and the size of the curve of the ankle.
 """
 FIRST = int(Habit.GAIT)

@@ -6,6 +6,7 @@ Settings and keys are read from the environment, and from the standard files of 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from configparser import ConfigParser, Error
 from datetime import timedelta
@@ -16,9 +17,10 @@ from urllib.parse import urlsplit
 
 from posegen.errors import ServerError, UsageError, without_secrets
 
-LONGEST_REQUEST = timedelta(minutes=2)
-OWN_PATIENCE = 10.0
-"""Seconds for which obstore itself repeats a failing request. Python sees Ctrl-C only after them."""
+LONGEST_REQUEST = 120.0
+"""Seconds after which a request without an answer has failed."""
+OWN_PATIENCE = timedelta(seconds=1)
+"""Time for which obstore itself repeats a failing request. Python sees Ctrl-C only after them."""
 ROLE_SERVER = "169.254."
 """Address of the server that obstore asks for the keys of a machine's role if there are no others."""
 
@@ -30,7 +32,18 @@ _ENDPOINT_VARIABLES = {
 }
 
 
-def open_store(bucket: str, prefix: str = "", patience: float = OWN_PATIENCE) -> Any:
+_CAUSES = {
+    "dns error": "the name of the server is not known",
+    "kind: ConnectionRefused": "it refuses the connection",
+    "kind: Timeout|kind: TimedOut": "it does not answer",
+    "kind: (Host|Network)Unreachable": "there is no route to it",
+    "[cC]ertificate|InvalidContentType": "it has no valid TLS certificate",
+    "": "it closes the connection without an answer",
+}
+"""Why a server does not answer, by a pattern of what obstore states."""
+
+
+def open_store(bucket: str, prefix: str = "", longest: float = LONGEST_REQUEST) -> Any:
     """Return obstore's connection to a bucket such as ``s3://BUCKET``.
 
     Parameters
@@ -38,8 +51,8 @@ def open_store(bucket: str, prefix: str = "", patience: float = OWN_PATIENCE) ->
     bucket : str
     prefix : str, optional
         What the names of all objects begin with.
-    patience : float, optional
-        Seconds for which obstore itself repeats a failing request.
+    longest : float, optional
+        Seconds after which a request without an answer has failed.
 
     Raises
     ------
@@ -53,7 +66,7 @@ def open_store(bucket: str, prefix: str = "", patience: float = OWN_PATIENCE) ->
             f"{bucket}: cannot be read in a process that is a fork of one that has read a bucket. Start processes otherwise: "
             "DataLoader(..., multiprocessing_context='spawn')"
         )
-    return _open_store(bucket, prefix, patience)
+    return _open_store(bucket, prefix, longest)
 
 
 @cache
@@ -62,7 +75,7 @@ def _opening_process() -> int:
 
 
 @cache
-def _open_store(bucket: str, prefix: str, patience: float) -> Any:
+def _open_store(bucket: str, prefix: str, longest: float) -> Any:
     import obstore.store
     from obstore.exceptions import BaseError
 
@@ -72,8 +85,8 @@ def _open_store(bucket: str, prefix: str, patience: float) -> Any:
     endpoints = [settings.get("endpoint_url"), *map(os.environ.get, _ENDPOINT_VARIABLES[scheme])]
     for endpoint in filter(None, endpoints):
         _check_endpoint(endpoint)
-    client = {"timeout": LONGEST_REQUEST, "allow_http": any(str(each).startswith("http://") for each in endpoints)}
-    retry = {"max_retries": 100, "retry_timeout": timedelta(seconds=patience), "backoff": {"max_backoff": timedelta(seconds=5)}}
+    client = {"timeout": timedelta(seconds=longest), "allow_http": any(str(each).startswith("http://") for each in endpoints)}
+    retry = {"max_retries": 100, "retry_timeout": OWN_PATIENCE}
     options = {"prefix": prefix or None, "config": settings, "client_options": client, "retry_config": retry}
     try:
         return getattr(obstore.store, _STORES[scheme])(name, **options)
@@ -121,8 +134,17 @@ def _aws_settings(environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+def has_answered(error: Exception) -> bool:
+    """Return whether an error of obstore states the answer of a server, and not that there was none."""
+    return not re.search("HTTP error(?!: builder)", str(error))
+
+
 def reason_of(error: Exception) -> str:
     """Return what an error of obstore states, without what a server could repeat of a request."""
+    server = re.search(r"(https?://)(?:[^\s/@]*@)?([^\s/?]+)", str(error))
+    if server and not has_answered(error):
+        cause = next(cause for pattern, cause in _CAUSES.items() if re.search(pattern, str(error)))
+        return f"cannot reach {server[1]}{server[2]}: {cause}"
     return without_secrets(str(error)).partition("<")[0].rstrip(": .")
 
 
@@ -132,6 +154,12 @@ def server_error(where: str, error: Exception) -> ServerError:
         return ServerError(f"{where}: there is no such bucket. Create it, or name another one")
     if ROLE_SERVER in str(error):
         return ServerError(f"{where}: there are no keys in the environment or in ~/.aws. Set them: posegen docs object-storage")
+    if not has_answered(error):
+        variable = _ENDPOINT_VARIABLES[where.partition(":")[0]][0]
+        return ServerError(
+            f"{where}: {reason_of(error)}. Check {variable}, the network and the keys in the environment, then run "
+            "the same command again: what is complete is kept"
+        )
     return ServerError(
         f"{where}: {reason_of(error)}. Check the bucket, its region and the keys in the environment, then run the same command "
         "again: what is complete is kept"

@@ -1,4 +1,4 @@
-"""The pool loses no job when workers die, hang or run out of memory."""
+"""No job is lost when workers die, hang or run out of memory."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import psutil
 import pytest
 
-import posegen
-from posegen.generation.pool import ATTEMPTS, SHORT_OF_MEMORY, LostJob, TimeLimit, run_jobs
-from posegen.generation.shard import load_kernels
-from posegen.generation.workers import Starter, starter_of
+from posegen.errors import PosegenError
+from posegen.generation.jobs import DIED, SHORT_OF_MEMORY, LostJob, TimeLimit, run_jobs
+
+# A thread of loky may look for a job that the end of its workers has removed. Nothing depends on it then.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 
 THREADS = "OMP_NUM_THREADS"
 
@@ -47,6 +50,10 @@ print(kept, faults(20))
 def square(job: int) -> int:
     """Return the square."""
     return job * job
+
+
+IMPORT = partial(square, 0)
+"""Loads this module in a worker before its first job, whose time is limited."""
 
 
 def process(job: int) -> tuple[int, str | None]:
@@ -119,19 +126,14 @@ def test_workers_do_not_import_from_the_current_folder(first: str, tmp_path: Pat
     assert path == sys.path[1:]
 
 
-def children() -> list[psutil.Process]:
-    """Return the live processes of the pool that this process or one of them has started: the template first."""
+def live_workers() -> list[psutil.Process]:
+    """Return the live workers that this process has started."""
     found = []
     for child in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):  # it has just ended, or is a zombie
-            if "posegen.generation.workers" in " ".join(child.cmdline()):
+            if "popen_loky" in " ".join(child.cmdline()):
                 found.append(child)
     return found
-
-
-def workers_of_pool() -> list[psutil.Process]:
-    """Return the live workers."""
-    return children()[1:]
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -153,87 +155,28 @@ def test_several_workers_are_other_processes_with_one_thread_each(monkeypatch: p
     assert os.getpid() not in {pid for pid, _ in outcomes}
     assert {threads for _, threads in outcomes} == {"1"}
     assert os.environ[THREADS] == "7"
-    assert children() == []
-
-
-def parent(job: int) -> tuple[int, int]:
-    """Return the process of a job, and the one that has started it."""
-    time.sleep(0.02 * job)
-    return os.getpid(), os.getppid()
-
-
-def note(folder: Path) -> None:
-    """Note the process."""
-    (folder / str(os.getpid())).touch()
-
-
-def test_workers_are_forked_from_one_process_that_has_loaded_what_they_need(tmp_path: Path) -> None:
-    with Starter(parent) as starter:
-        starter.prepare(partial(note, tmp_path))
-        outcomes = list(run_jobs(parent, range(6), 2, starter=starter))
-        (template,) = children()  # workers end with their run
-        dead = template.children()
-        assert {above for _, above in outcomes} == {template.pid}
-        assert template.pid not in {pid for pid, _ in outcomes}
-        assert [path.name for path in tmp_path.iterdir()] == [str(template.pid)]
-        assert len(list(run_jobs(parent, range(6), 2, starter=starter))) == 6
-        dead += template.children()
-    assert children() == []
-    assert len(dead) > 2
-    assert not any(psutil.pid_exists(each.pid) for each in dead)  # not even as zombies
-    with starter_of(parent, 1) as none:
-        assert none is None
-
-
-@pytest.mark.slow
-def test_a_template_with_all_that_samples_need_has_one_thread() -> None:
-    """A fork has no copy of other threads, and may wait forever for what one of them held."""
-    with Starter(square) as starter:
-        starter.prepare(partial(load_kernels, posegen.load_config("smoke")))
-        assert list(run_jobs(square, [3], 1, TimeLimit(60.0), starter)) == [9]
-        (template,) = children()
-        assert template.num_threads() == 1
-        assert template.memory_info().rss > 1.2e8  # it has loaded them
-
-
-@pytest.mark.slow
-def test_the_template_is_started_again_once_it_has_died(tmp_path: Path) -> None:
-    with Starter(square) as starter:
-        starter.prepare(partial(note, tmp_path))
-        assert sorted(run_jobs(square, range(1, 5), 2, starter=starter)) == [1, 4, 9, 16]
-        (template,) = children()
-        template.kill()
-        template.wait()
-        assert sorted(run_jobs(square, range(1, 5), 2, starter=starter)) == [1, 4, 9, 16]
-    assert len(list(tmp_path.iterdir())) == 2
-    assert children() == []
-
-
-@pytest.mark.slow
-def test_a_template_that_dies_in_a_run_loses_no_job() -> None:
-    outcomes = run_jobs(slow_square, range(20), 2)
-    done = [next(outcomes)]
-    children()[0].kill()
-    done += outcomes
-    assert sorted(d for d in done if isinstance(d, int)) == [job * job for job in range(20)]
-    assert children() == []
+    assert live_workers() == []
 
 
 @pytest.mark.slow
 def test_workers_do_not_outlive_a_killed_program() -> None:
     program = (
-        "import tests.generation.test_pool as t, time; outcomes = t.run_jobs(t.process, range(10000), 2); "
+        "import tests.generation.test_jobs as t, time; outcomes = t.run_jobs(t.process, range(10000), 2); "
         "print(*[next(outcomes)[0] for _ in range(6)], flush=True); time.sleep(100)"
     )
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as run:
         assert run.stdout is not None
         numbers = set(map(int, run.stdout.readline().split()))
         family = psutil.Process(run.pid).children(recursive=True)
+        commands = [" ".join(each.cmdline()) for each in family]
+        shared = {path for path in Path("/dev/shm").glob("*") if str(run.pid) in path.name}
         run.kill()
-    assert len(numbers) == 2
-    assert len(family) == 3
+    assert numbers
+    assert sum("popen_loky" in line for line in commands) == 2
     _, alive = psutil.wait_procs(family, 10)
     assert alive == []
+    assert shared
+    assert not any(path.exists() for path in shared)
 
 
 def test_a_job_that_kills_its_worker_once_is_made_again(tmp_path: Path) -> None:
@@ -243,32 +186,32 @@ def test_a_job_that_kills_its_worker_once_is_made_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_job_that_always_kills_its_worker_is_lost_after_all_others(tmp_path: Path) -> None:
+def test_a_job_that_always_kills_its_worker_is_lost_and_the_others_are_done(tmp_path: Path) -> None:
     make = partial(square_or_die, notes=tmp_path, deadly=1, times=1000)
     outcomes = list(run_jobs(make, range(6), 2))
-    assert LostJob(1, ATTEMPTS) in outcomes
+    assert LostJob(1, True, DIED) in outcomes
     assert sorted(o for o in outcomes if isinstance(o, int)) == [0, 4, 9, 16, 25]
-    assert len((tmp_path / "tries").read_text()) == 1 + ATTEMPTS
-    assert children() == []
+    assert len((tmp_path / "tries").read_text()) == 3
+    assert live_workers() == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_job_that_hangs_once_is_made_again(workers: int, tmp_path: Path) -> None:
     make = partial(square_or_hang, notes=tmp_path, times=1, by="stop")
-    assert sorted(run_jobs(make, range(5), workers, TimeLimit(1.0))) == [0, 1, 4, 9, 16]
+    assert sorted(run_jobs(make, range(5), workers, TimeLimit(3.0), load=IMPORT)) == [0, 1, 4, 9, 16]
     assert len((tmp_path / "tries").read_text()) == 2
-    assert children() == []
+    assert live_workers() == []
 
 
 @pytest.mark.slow
-def test_a_job_that_always_hangs_is_lost_after_all_others(tmp_path: Path) -> None:
+def test_a_job_that_always_hangs_is_lost_and_the_others_are_done(tmp_path: Path) -> None:
     make = partial(square_or_hang, notes=tmp_path, times=1000, by="sleep")
-    outcomes = list(run_jobs(make, range(4), 2, TimeLimit(1.0)))
-    assert outcomes[-1] == LostJob(1, ATTEMPTS, "it took longer than 1s")
+    outcomes = list(run_jobs(make, range(4), 2, TimeLimit(3.0), load=IMPORT))
+    assert LostJob(1, True, "it took longer than 3s") in outcomes
     assert sorted(o for o in outcomes if isinstance(o, int)) == [0, 4, 9]
-    assert len((tmp_path / "tries").read_text()) == 1 + ATTEMPTS
-    assert children() == []
+    assert len((tmp_path / "tries").read_text()) == 3
+    assert live_workers() == []
 
 
 def test_with_a_limit_one_worker_is_another_process() -> None:
@@ -281,15 +224,37 @@ def test_a_job_out_of_memory_is_tried_again_alone(tmp_path: Path) -> None:
     make = partial(square_or_out_of_memory, notes=tmp_path, times=1)
     assert sorted(run_jobs(make, range(5), 2)) == [0, 1, 4, 9, 16]
     make = partial(square_or_out_of_memory, notes=tmp_path, times=1000)
-    assert set(run_jobs(make, range(3), 2)) == {0, 4, LostJob(1, ATTEMPTS, SHORT_OF_MEMORY)}
-    assert set(run_jobs(make, range(3), 1)) == {0, 4, LostJob(1, 0, SHORT_OF_MEMORY)}
+    assert set(run_jobs(make, range(3), 2)) == {0, 4, LostJob(1, True, SHORT_OF_MEMORY)}
+    assert set(run_jobs(make, range(3), 1)) == {0, 4, LostJob(1, False, SHORT_OF_MEMORY)}
+
+
+def at_the_same_time(job: int, *, notes: Path) -> int:
+    """Return the number of jobs that run now. The first one finds too little memory."""
+    own = notes / f"{job}-running"
+    own.touch()
+    time.sleep(0.1)
+    count = len(list(notes.glob("*-running")))
+    own.unlink()
+    if job == 0 and not (notes / "short").exists():
+        (notes / "short").touch()
+        raise MemoryError
+    return count
+
+
+@pytest.mark.slow
+def test_too_little_memory_halves_the_work_at_a_time(tmp_path: Path) -> None:
+    counts = list(run_jobs(partial(at_the_same_time, notes=tmp_path), range(24), 4, load=IMPORT))
+    assert len(counts) == 24
+    # Until the first one is received, a job for each of the others, and one that waited, have begun.
+    assert set(counts[-12:]) <= {1, 2}
+    assert counts[-1] == 1  # the one without memory, alone
 
 
 @pytest.mark.slow
 def test_a_killed_worker_loses_no_job() -> None:
     outcomes = run_jobs(slow_square, range(20), 2)
     done = [next(outcomes)]
-    threading.Thread(target=workers_of_pool()[0].kill).start()
+    threading.Thread(target=live_workers()[0].kill).start()
     done += outcomes
     assert sorted(d for d in done if isinstance(d, int)) == [job * job for job in range(20)]
 
@@ -297,15 +262,15 @@ def test_a_killed_worker_loses_no_job() -> None:
 def test_an_exception_of_a_job_is_raised() -> None:
     with pytest.raises(LookupError, match="job"):
         list(run_jobs(fail, range(4), 2))
-    assert children() == []
+    assert live_workers() == []
 
 
 def test_closing_stops_the_workers() -> None:
     outcomes = run_jobs(slow_square, range(100), 2)
     next(outcomes)
-    assert len(workers_of_pool()) == 2
+    assert len(live_workers()) == 2
     outcomes.close()
-    assert children() == []
+    assert live_workers() == []
 
 
 class UnsendableError(Exception):
@@ -321,9 +286,78 @@ def fail_unsendably(job: int) -> int:
 
 
 def test_an_exception_that_cannot_be_sent_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
-    assert list(run_jobs(fail_unsendably, [1], 2)) == [LostJob(1, ATTEMPTS)]
-    assert capfd.readouterr().err.count("UnsendableError: 1") >= 1
-    assert children() == []
+    assert list(run_jobs(fail_unsendably, [1], 2)) == [LostJob(1, True, DIED)]
+    assert "UnsendableError: 1" in capfd.readouterr().err
+    assert live_workers() == []
+
+
+def test_what_workers_cannot_import_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "only_here.py").write_text("def job(number): return number\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(PosegenError, match=r"a worker process cannot import what its jobs need .*named 'only_here'"):
+        list(run_jobs(import_module("only_here").job, range(4), 2))
+    assert live_workers() == []
+
+
+def exit_at_once() -> None:
+    """End the worker."""
+    os._exit(3)
+
+
+@pytest.mark.slow
+def test_workers_that_cannot_start_are_reported() -> None:
+    with pytest.raises(PosegenError, match="worker processes cannot start"):
+        list(run_jobs(square, range(4), 2, load=exit_at_once))
+    assert live_workers() == []
+
+
+def note(folder: Path) -> None:
+    """Note the process."""
+    (folder / str(os.getpid())).touch()
+
+
+def test_a_worker_loads_before_its_first_job_and_does_many(tmp_path: Path) -> None:
+    outcomes = list(run_jobs(process, range(8), 2, load=partial(note, tmp_path)))
+    assert {str(pid) for pid, _ in outcomes} == {path.name for path in tmp_path.iterdir()}
+
+
+def store_and_die(job: int, *, folder: Path) -> int:
+    """Store the result of job 2, and die before it is sent."""
+    (folder / f"{job}-{os.getpid()}").touch()
+    if job == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return job
+
+
+@pytest.mark.slow
+def test_a_job_whose_result_was_lost_is_not_done_again(tmp_path: Path) -> None:
+    def find(job: int) -> int | None:
+        return job if list(tmp_path.glob(f"{job}-*")) else None
+
+    assert sorted(run_jobs(partial(store_and_die, folder=tmp_path), range(5), 2, find=find)) == [0, 1, 2, 3, 4]
+    assert len(list(tmp_path.glob("2-*"))) == 1
+
+
+@pytest.mark.slow
+def test_a_job_that_hangs_while_others_are_done_is_noticed_before_their_end(tmp_path: Path) -> None:
+    make = partial(square_or_hang, notes=tmp_path, times=1, by="sleep")
+    jobs = iter(range(100_000))
+    outcomes = run_jobs(make, jobs, 2, TimeLimit(3.0), load=IMPORT)
+    assert 1 in outcomes
+    outcomes.close()
+    assert next(jobs) < 100_000
+    assert len((tmp_path / "tries").read_text()) == 2
+
+
+def test_an_error_of_the_jobs_themselves_is_raised() -> None:
+    def jobs() -> Iterator[int]:
+        yield from range(5)
+        raise LookupError("no more jobs")
+
+    with pytest.raises(LookupError, match="no more jobs"):
+        list(run_jobs(square, jobs(), 2))
+    assert live_workers() == []
 
 
 def write_soon(job: Path) -> None:
@@ -344,9 +378,9 @@ def test_no_job_is_done_after_the_end(tmp_path: Path) -> None:
 def test_a_stopped_idle_worker_does_not_block() -> None:
     outcomes = run_jobs(slow_square, range(4), 2)
     assert sorted(next(outcomes) for _ in range(4)) == [0, 1, 4, 9]
-    workers_of_pool()[0].suspend()
+    live_workers()[0].suspend()
     assert list(outcomes) == []
-    assert children() == []
+    assert live_workers() == []
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs the GNU C library")

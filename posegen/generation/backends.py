@@ -1,0 +1,235 @@
+"""Where jobs run: joblib's backends, the environment of their processes, and a Dask cluster of this machine.
+
+Not responsible for which jobs there are and what happens when one fails; see :mod:`posegen.generation.jobs`.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import resource_tracker
+from types import FrameType
+from typing import Any
+
+from posegen.dataset.memory import LARGEST_SETTING
+from posegen.errors import PosegenError, UsageError
+from posegen.import_path import safe_path
+from posegen.plugins import require_extra
+from posegen.wording import shown
+
+LOKY, DASK = "loky", "dask"
+
+WORKER_ENVIRONMENT = {
+    "MALLOC_MMAP_MAX_": "0",
+    "MALLOC_TRIM_THRESHOLD_": str(LARGEST_SETTING),
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+    "ZARR_THREADING__MAX_WORKERS": "1",
+    "PYTHONSAFEPATH": "1",
+}
+"""Environment of workers beside the limits of threads that joblib sets. The settings of malloc make the GNU C library keep
+freed memory; see :func:`posegen.dataset.memory.keep_freed_memory`. The third one is for pyarrow, which otherwise starts a
+thread when it is imported."""
+
+_THREADS = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR", "NUMBA")
+_SECONDS_BETWEEN_LOOKS = 0.5
+"""Seconds between looks at whether the parent, or the scheduler, is there."""
+_SECONDS_TO_CONNECT = 30
+_SECONDS_TO_GET_WORKERS = 120
+
+
+@dataclass(frozen=True)
+class Backend:
+    """Where jobs run.
+
+    Attributes
+    ----------
+    name : str
+        ``loky`` (processes of this machine), ``dask``, or another backend that is registered with joblib.
+    scheduler : str or None
+        Address of the scheduler of a Dask cluster, such as ``tcp://10.0.0.1:8786``; None starts a cluster on this machine. The
+        workers run code that this process sends, and it theirs.
+    """
+
+    name: str = LOKY
+    scheduler: str | None = None
+
+    def check(self) -> None:
+        """Raise UsageError if there is no such backend, a package is missing, or a scheduler is named without Dask."""
+        from joblib import parallel_config
+
+        if self.scheduler is not None and self.name != DASK:
+            raise UsageError(f"--scheduler is for --backend {DASK}. Add that, or leave it out")
+        if self.name == DASK:
+            require_extra(DASK)
+            return
+        try:
+            with parallel_config(backend=self.name):
+                pass
+        except (ValueError, KeyError) as error:
+            msg = f"backend must be {LOKY}, {DASK} or one that is registered with joblib, not {shown(self.name)}"
+            raise UsageError(msg) from error
+
+
+LOCAL = Backend()
+"""Processes of this machine."""
+
+
+@contextmanager
+def opened(backend: Backend, workers: int, load: Callable[[], object] | None) -> Iterator[dict[str, Any]]:
+    """Open a backend, and end its processes at the end.
+
+    Parameters
+    ----------
+    backend : Backend
+    workers : int
+        Number of processes. joblib does a single job after the other in this process, so at least two are started.
+    load : callable, optional
+        Called once in each worker of `loky` before its first job.
+
+    Yields
+    ------
+    dict of str to object
+        Arguments of :class:`joblib.parallel_config`.
+
+    Raises
+    ------
+    UsageError
+        If there is no scheduler at the address, or no shared memory for worker processes.
+    """
+    processes = max(2, workers)
+    if backend.name == LOKY:
+        try:
+            multiprocessing.Lock()
+        except OSError as error:  # joblib would use threads
+            msg = f"worker processes need shared memory, and /dev/shm cannot be used ({error.strerror}). Use --workers 1"
+            raise UsageError(msg) from error
+    with _environment():
+        if backend.name == DASK:
+            with _cluster(backend.scheduler, processes) as client:
+                yield {"backend": DASK, "n_jobs": -1, "client": client, "wait_for_workers_timeout": _SECONDS_TO_GET_WORKERS}
+        elif backend.name == LOKY:
+            try:
+                start = {"initializer": _start_worker, "initargs": (os.getpid(), load)}
+                yield {"backend": LOKY, "n_jobs": processes, "inner_max_num_threads": 1, **start}
+            finally:
+                _end_workers()
+        else:
+            yield {"backend": backend.name, "n_jobs": processes}
+
+
+@contextmanager
+def starting() -> Iterator[None]:
+    """Let processes that are started inside this context ignore Ctrl-C, and not import from the current folder.
+
+    A terminal sends Ctrl-C to the workers, too. It is handled by the parent; workers inherit that it is blocked.
+    """
+    resource_tracker.ensure_running()  # which would unblock it if a worker started it
+    before, path = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT]), sys.path[:]
+    sys.path[:] = safe_path()
+    try:
+        yield
+    finally:
+        sys.path[:] = path
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _environment() -> Iterator[None]:
+    """Set the variables that workers inherit, and restore them at the end."""
+    before = {name: os.environ.get(name) for name in WORKER_ENVIRONMENT}
+    os.environ.update(WORKER_ENVIRONMENT)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def _start_worker(parent: int, load: Callable[[], object] | None) -> None:
+    """Prepare a worker of `loky`, which would outlive a killed parent."""
+    threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
+    # A worker starts no process. By this, the lock of numcodecs leaves no name in the system when the worker is killed.
+    multiprocessing.set_start_method("fork", force=True)
+    if load is not None:
+        load()
+    gc.freeze()  # modules stay; searches for reference cycles pass over them
+
+
+def _exit_with_parent(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
+    os._exit(1)
+
+
+def _end_workers() -> None:
+    """Kill the workers of `loky`, which joblib keeps for a next call."""
+    from joblib.externals.loky import get_reusable_executor
+
+    get_reusable_executor(reuse=True).shutdown(kill_workers=True)
+
+
+@contextmanager
+def _cluster(scheduler: str | None, workers: int) -> Iterator[Any]:
+    """Connect to a scheduler, or start a cluster of this machine, which nobody else can use: it has a key of its own."""
+    # Imported here because it takes a second, and few runs use it.
+    import dask
+    from distributed import Client, LocalCluster, Security
+
+    if scheduler is not None:
+        try:
+            client = Client(scheduler, timeout=_SECONDS_TO_CONNECT)
+        except (OSError, ValueError, ImportError, MemoryError) as error:  # MemoryError: another service sent its own bytes
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            msg = f"--scheduler {shown(scheduler)}: cannot be reached ({reason}). Start it with `dask scheduler`"
+            raise UsageError(msg) from error
+        with client, _watched(client):
+            yield client
+        return
+    no_pages: dict[str, list[str]] = {f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker", "nanny")}
+    threads = dict.fromkeys((f"{name}_NUM_THREADS" for name in _THREADS), "1")
+    with dask.config.set(no_pages), starting():
+        cluster = LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            memory_limit=0,
+            host="127.0.0.1",
+            protocol="tls",
+            security=Security.temporary(),
+            dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"dashboard": False},
+            worker_dashboard_address="127.0.0.1:0",
+            env=WORKER_ENVIRONMENT | threads,
+            silence_logs=logging.CRITICAL,
+        )
+    with cluster, Client(cluster) as client, _watched(client):
+        yield client
+
+
+@contextmanager
+def _watched(client: Any) -> Iterator[None]:
+    """Raise PosegenError in the main thread once the connection to a scheduler is lost: joblib would wait for its results."""
+
+    def look(number: int, frame: FrameType | None) -> None:
+        if client.status != "running":
+            msg = "the connection to the scheduler was lost. Complete shards are kept: run the same command again"
+            raise PosegenError(msg)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, look)
+    signal.setitimer(signal.ITIMER_REAL, _SECONDS_BETWEEN_LOOKS, _SECONDS_BETWEEN_LOOKS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,154 @@
+"""Runs that replace or remove what another run has written meanwhile in a bucket, which has no locks."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from posegen.dataset.header import load_header
+from posegen.dataset.layout import HEADER_FILE
+from posegen.dataset.parts import PartsRecord, read_parts, record_parts
+from posegen.dataset.receipts import complete_shards, load_receipt
+from posegen.dataset.storage.bucket import BucketPath
+from posegen.dataset.storage.storage import ConflictError
+from posegen.dataset.verify import verify
+from posegen.dataset.write import commit_shard, create, publish
+from posegen.errors import PosegenError, UsageError
+from posegen.generation.finish import finish
+from posegen.progress import Progress
+from tests.buckets.servers import Faults, Proxy, Server
+from tests.dataset.tiny import commit, fill, make_arrays, make_header, make_table
+
+LAST, SHORTER, LONGER = 2, 14, 18
+"""The last shard of 14 samples has 2 of them; of 18, it has 6."""
+
+
+class LargerJob(Progress):
+    """Begins a job of more samples when `finish` has read how many there are to be."""
+
+    def __init__(self, path: BucketPath, samples: int) -> None:
+        self._path, self._samples = path, samples
+
+    def log(self, message: str) -> None:
+        assert "reading the receipts" in message
+        record_parts(self._path, self._samples, 3, "another-run")
+
+
+def test_the_record_of_a_larger_job_that_began_meanwhile_stays(dataset: BucketPath) -> None:
+    record_parts(dataset, SHORTER, 2, "a-run")
+    assert finish(dataset, LargerJob(dataset, LONGER)).missing == []
+    assert read_parts(dataset) == PartsRecord(LONGER, 3)
+    assert finish(dataset).target == LONGER
+    for samples in (LONGER, 15):
+        assert record_parts(dataset, samples, 2, "a-run") == LONGER
+
+
+def test_the_record_of_finished_parts_is_removed_and_written_again(dataset: BucketPath) -> None:
+    record_parts(dataset, SHORTER, 2, "a-run")
+    finish(dataset)
+    assert read_parts(dataset) is None
+    assert "parts.json" not in dataset.list()
+    assert record_parts(dataset, LONGER, 3, "a-run") == LONGER
+    assert read_parts(dataset) == PartsRecord(LONGER, 3)
+
+
+def test_a_damaged_record_is_not_removed(dataset: BucketPath) -> None:
+    (dataset / "parts.json").write(b"damaged")
+    with pytest.raises(PosegenError, match=r"parts\.json: is not a document"):
+        finish(dataset)
+    assert (dataset / "parts.json").read() == b"damaged"
+
+
+def test_of_jobs_that_begin_at_the_same_time_the_larger_number_counts(dataset: BucketPath) -> None:
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(lambda samples: record_parts(dataset, samples, 2, "a-run"), range(20, 26)))
+    assert read_parts(dataset) == PartsRecord(25, 2)
+
+
+def test_a_shorter_run_does_not_replace_a_longer_last_shard(dataset: BucketPath) -> None:
+    header, receipt = load_header(dataset), dataset / "receipts/00002.json"
+    old = receipt.read()
+    with dataset.writer(receipt=receipt) as shorter:
+        shorter.write(dataset / "motion.zarr/joints/c.2.0.0.0", [b"of the shorter run"])
+        commit(dataset, header, LAST, LONGER)
+        with pytest.raises(ConflictError, match="another run has written it meanwhile"):
+            shorter.commit(old)
+    publish(dataset, header, LONGER)
+    assert load_receipt(dataset, header, LAST).count == 6
+    assert verify(dataset) == []
+
+
+@pytest.mark.slow
+def test_a_longer_last_shard_stays_once_it_is_stored(dataset: BucketPath) -> None:
+    """Runs store it longer and shorter again and again; a run that has stored it longer finds it so."""
+    header = load_header(dataset)
+
+    def store(writer: int) -> int:
+        stop = LONGER if writer % 2 else SHORTER
+        commit_shard(dataset, header, LAST, make_arrays(12, stop), make_table(12, stop), f"run-{writer}", writer / 8)
+        return complete_shards(dataset, header).get(LAST, 0) if writer % 2 else 6
+
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(store, range(16))) == {6}
+    publish(dataset, header, LONGER)
+    assert verify(dataset) == []
+
+
+def test_a_request_that_removed_a_receipt_and_is_repeated_late_removes_no_other(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not server.replaces_on_condition:
+        pytest.skip("the server takes no If-Match, so that a late request replaces whatever is there")
+    proxy = Proxy(server.address, tmp_path / "log.txt", Faults(repeated="^(POST|DELETE) |PUT .*/receipts/00001"))
+    try:
+        for name, value in server.environment(proxy.address).items():
+            monkeypatch.setenv(name, value)
+        path = BucketPath(f"s3://{server.make_bucket()}", "of-tests")
+        header = fill(path, SHORTER)
+        (path / "sequences/part-00001.parquet").remove()
+        assert 1 not in complete_shards(path, header)
+        commit(path, header, 1, SHORTER, "another-run")
+        assert complete_shards(path, header)[1] == 6
+        assert {line[0] for line in proxy.take_log()} == {"GET", "HEAD", "PUT"}
+    finally:
+        proxy.stop()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("requests", [1, 5, 10, 15])
+def test_a_finish_that_is_terminated_ends_with_one_line(
+    dataset: BucketPath, server: Server, tmp_path: Path, requests: int
+) -> None:
+    record_parts(dataset, LONGER, 2, "a-run")
+    log = tmp_path / "slow.txt"
+    proxy = Proxy(server.address, log, Faults(delay=0.2))
+    command = [sys.executable, "-m", "posegen", "finish", str(dataset)]
+    environment = os.environ | server.environment(proxy.address)
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        try:
+            while len(log.read_text().splitlines()) < requests and run.poll() is None:
+                time.sleep(0.01)
+            assert run.poll() is None
+            run.send_signal(signal.SIGTERM)
+            messages = run.communicate(timeout=60)[1]
+        finally:
+            run.kill()
+            proxy.stop()
+    assert run.returncode == 130, messages
+    assert messages.endswith("posegen: interrupted\n")
+    assert "Traceback" not in messages
+    assert verify(dataset) == []
+
+
+def test_another_dataset_that_is_created_at_the_same_time_is_refused_with_a_way_on(bucket: BucketPath) -> None:
+    path = bucket / "made"
+    (path / HEADER_FILE).write(make_header(seed=8).to_bytes())
+    with pytest.raises(UsageError, match=r"another config or seed there at this moment\. Choose another address with --out"):
+        create(path, make_header())
