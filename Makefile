@@ -39,7 +39,7 @@ help:
 	@echo "make judge       all measurements at full size, or SECTION=generate; results go to benchmarks/results/"
 	@echo "make usefulness  the measurements of docs/usefulness.md (needs POSEGEN_REFERENCE)"
 	@echo "make wheel       a wheel with compiled kernels, for this version of Python, into dist/"
-	@echo "make docs        the documentation site, into site/"
+	@echo "make docs        the reference pages in docs/, and the documentation site, into site/"
 	@echo "make locks       hashes of the packages of constraints.txt, into locks/ (needs uv)"
 	@echo "make clean       remove $(VENV) and caches; datasets stay"
 
@@ -80,6 +80,7 @@ wheel: $(VENV)/ready-to-run
 	  --no-build-isolation . -w $(DIST)
 
 docs: $(VENV)/ready-to-test
+	$(BIN)/python docs/reference.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 
 # Needs uv. Run it after a change of constraints.txt or of a dependency.

@@ -1,4 +1,4 @@
-"""Write the reference of commands and of config keys from the code, when MkDocs builds the site (a hook of mkdocs.yml)."""
+"""Write the reference of commands and of config keys from the code: `python docs/reference.py`, which `make docs` runs."""
 
 from __future__ import annotations
 
@@ -75,6 +75,7 @@ def keys(model: type[BaseModel], prefix: str = "") -> Iterator[Key]:
 def config_page() -> str:
     """Return the page as Markdown."""
     from posegen.config.schema import Config
+    from posegen.tables.settings import TableSettings
     from posegen.training.settings import Settings
 
     text = _CONFIG
@@ -86,6 +87,7 @@ def config_page() -> str:
             Config,
         ),
         ("Training", "Keys of the YAML file in `posegen train --preset FILE`, and of `--set KEY=VALUE`.", Settings),
+        ("Training on a table", "The same keys of `posegen train TABLE --label COLUMN`.", TableSettings),
     ):
         rows = [f"| `{key.path}` | {key.value} | {key.default} | {key.meaning} |" for key in keys(model)]
         table = "\n".join(["| key | value | default | meaning |", "|---|---|---|---|", *rows])
@@ -111,11 +113,12 @@ def commands_page() -> str:
     for context in commands(posegen, click.Context(posegen, info_name="posegen", show_default=True)):
         command = context.command
         usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
-        text += f"## {context.command_path}\n\n{_paragraphs(command.help)}\n\n```sh\n{usage}\n```\n\n"
+        text += f"## {context.command_path}\n\n{_paragraphs(command.help)}\n\n```text\n{usage}\n```\n\n"
         options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
         records = [record for option in options if (record := option.get_help_record(context))]
         if records:
-            rows = [f"| `{names}` | {_cell(meaning)} |" for names, meaning in records]
+            # Not all readers of Markdown take a bar in code as text.
+            rows = [f"| `{names.replace('|', ' or ')}` | {_cell(meaning)} |" for names, meaning in records]
             text += "\n".join(["| option | meaning |", "|---|---|", *rows]) + "\n\n"
         if command.epilog:
             lines = [line.strip() for line in command.epilog.splitlines() if line.strip().startswith("posegen ")]
@@ -131,13 +134,9 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;")
 
 
-def on_files(files: Any, config: Any) -> Any:
-    """Add the generated pages to those of the site."""
-    from mkdocs.structure.files import File
-
-    for name, page in (("commands.md", commands_page), ("config.md", config_page)):
-        files.append(File.generated(config, name, content=page()))
-    return files
+def pages() -> dict[str, str]:
+    """Return the text of each generated page by its name."""
+    return {"commands.md": commands_page().rstrip() + "\n", "config.md": config_page()}
 
 
 def _model_in(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
@@ -185,3 +184,8 @@ def _as_yaml(value: Any) -> str:
     if isinstance(value, BaseModel):
         return ""
     return f"`{json.dumps(value, default=str)}`"
+
+
+if __name__ == "__main__":
+    for name, page in pages().items():
+        Path(__file__).with_name(name).write_text(page, encoding="utf-8")

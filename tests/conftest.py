@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from numpy.typing import NDArray
 
-from posegen.dataset.bucket import BucketPath
+from posegen.dataset.storage.bucket import BucketPath
 from tests.buckets.servers import Server
 from tests.running import Programs
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -304,7 +305,7 @@ def solve_elbow(upper: float, fore: float, shoulder: Array, elbow: Array, wrist:
 
 
 def segment_distance(a: Array, b: Array, c: Array, d: Array) -> Array:
-    """Shortest distance in each frame of the segments a-b and c-d, [frames, 3] each.
+    """Shortest distance of the segments a-b and c-d, [..., 3] each, whose ends may coincide.
 
     It is the smallest of the four distances of an end from the other segment and, where the shortest connection of the two
     lines meets both segments, of its length.
@@ -314,7 +315,7 @@ def segment_distance(a: Array, b: Array, c: Array, d: Array) -> Array:
         along = r - q
         squared = (along * along).sum(-1)
         share = np.clip(((p - q) * along).sum(-1) / np.where(squared > 0, squared, 1), 0, 1)
-        return np.asarray(np.linalg.norm(p - q - share[:, None] * along, axis=-1))
+        return np.asarray(np.linalg.norm(p - q - share[..., None] * along, axis=-1))
 
     u, v, w = b - a, d - c, a - c
     normal = np.cross(u, v)
@@ -465,30 +466,15 @@ def hull_distance(points: Array, position: Array) -> float:
     return max(float(position @ way - max(point @ way for point in points)) for way in directions)
 
 
-def arc_length(spectrum: Array, frequencies: Array, threshold: float) -> float:
-    """Negative length of the curve of a spectrum, from its first to its last strong frequency."""
-    scaled = (spectrum / spectrum.max())[: len(frequencies)]
-    strong = np.flatnonzero(scaled >= threshold)
+def arc_length(speed: Array, fps: float) -> float:
+    """Negative length of the curve of a speed's spectrum up to 10 Hz, from its first to its last strong frequency."""
+    length = 16 * 2 ** math.ceil(math.log2(len(speed)))
+    spectrum, frequencies = np.abs(np.fft.rfft(speed, length)), np.fft.rfftfreq(length, 1 / fps)
+    scaled = (spectrum / spectrum.max())[frequencies <= 10]
+    strong = np.flatnonzero(scaled >= 0.05)
     kept = slice(strong[0], strong[-1] + 1)
-    across = np.diff(frequencies[kept]) / (frequencies[kept][-1] - frequencies[kept][0])
+    across = np.diff(frequencies[kept]) / (frequencies[strong[-1]] - frequencies[strong[0]])
     return -float(np.hypot(across, np.diff(scaled[kept])).sum())
-
-
-def low_toe_speeds(toes: Array, fps: float, low: float) -> tuple[Array, Array]:
-    """Horizontal speeds of all steps of some toes, [frame, toe, 3], and which are of toes that are low before and after."""
-    is_low = toes[..., 1] < low
-    return np.linalg.norm(np.diff(toes[..., [0, 2]], axis=0), axis=-1) * fps, is_low[1:] & is_low[:-1]
-
-
-def contact_speeds(points: Array, touching: Array, fps: float) -> Array:
-    """Speeds of points, [frame, point, 3], from each frame to the next, in the order of the frames, if they touch in both."""
-    speeds = np.linalg.norm(np.diff(points, axis=0), axis=-1) * fps
-    return np.asarray(speeds[touching[1:] & touching[:-1]])
-
-
-def in_air(heights: Array, touching: Array, clearance: float) -> Array:
-    """Frames in which all points, [frame, point], are higher than a clearance, and nothing touches."""
-    return np.asarray((heights > clearance).all(1) & ~touching.any(1))
 
 
 def quiet_standing(centre: Array, soles: Array, fps: float, limits: tuple[float, float, float]) -> tuple[Array, Array]:
@@ -621,23 +607,13 @@ ORACLES: dict[str, Callable[..., Any]] = {
     "posegen.evaluation.kernels.bodies.fill_bend": body_angles,
     "posegen.evaluation.kernels.bodies.fill_knee_side": body_angles,
     "posegen.evaluation.kernels.bodies.fill_angles": body_angles,
-    "posegen.evaluation.kernels.bodies.fill_degrees": body_angles,
-    "posegen.evaluation.kernels.bodies.fill_knee": body_angles,
-    "posegen.evaluation.kernels.bodies.fill_shoulder": body_angles,
-    "posegen.evaluation.kernels.bodies.fill_present": np.isfinite,
     "posegen.evaluation.kernels.bodies.fill_rods": segment_distance,
     "posegen.evaluation.kernels.bodies.fill_gaps": segment_distance,
     "posegen.evaluation.kernels.bodies.clipped": segment_distance,
     "posegen.evaluation.kernels.bodies.fill_overlap": body_overlap,
-    "posegen.evaluation.kernels.bodies.fill_hull_distances": hull_distance,
-    "posegen.evaluation.kernels.feet.fill_toe_steps": low_toe_speeds,
-    "posegen.evaluation.kernels.feet.fill_contact_speeds": contact_speeds,
-    "posegen.evaluation.kernels.feet.lowest": np.nanmin,
-    "posegen.evaluation.kernels.feet.fill_in_air": in_air,
-    "posegen.evaluation.kernels.feet.rate": np.gradient,
-    "posegen.evaluation.kernels.feet.fill_standing": quiet_standing,
-    "posegen.evaluation.kernels.feet.fill_speeds": np.diff,
-    "posegen.evaluation.kernels.spectra.fill_arc_lengths": arc_length,
+    "posegen.evaluation.kernels.balance.fill_hull_distances": hull_distance,
+    "posegen.evaluation.kernels.balance.rate": np.gradient,
+    "posegen.evaluation.kernels.balance.fill_standing": quiet_standing,
     "posegen.canonical_floats.fill_canonical": canonical,
     "posegen.randomness._block": philox,
     "posegen.randomness._fill_blocks": philox,

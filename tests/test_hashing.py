@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from posegen.hashing import canonical, content_hashes, piecewise_content_hashes
+from posegen.hashing import canonical, content_hashes
 from tests import naive
 
 arrays = hnp.arrays(
@@ -43,20 +42,6 @@ def test_the_hash_is_that_of_little_endian_values_in_c_order() -> None:
     assert content_hashes(canonical(np.array([7, 8], ">u2"))) == "".join(
         xxhash.xxh3_128_hexdigest(bytes([value, 0])) for value in (7, 8)
     )
-
-
-@pytest.mark.parametrize("kind", ["u1", "<u2", "<f4"])
-def test_hashes_of_pieces_are_those_of_the_whole(kind: str) -> None:
-    array = np.arange(2 * 3 * 4 * 5).reshape(3, 4, 2, 5).astype(kind)
-    memory = np.empty((4, 2, 5), kind)  # longer than the samples, as the last chunk of a shard is
-
-    def pieces() -> Iterator[np.ndarray[Any, Any]]:
-        for number in range(4):
-            memory[:3] = array[:, number]
-            yield memory
-
-    assert piecewise_content_hashes(pieces(), 3) == content_hashes(array)
-    assert piecewise_content_hashes([array[:, 0, 0, 0].copy()], 3) == content_hashes(array[:, 0, 0, 0])
 
 
 @pytest.mark.parametrize("kind", ["float16", "float32", "float64"])

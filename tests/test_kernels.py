@@ -146,6 +146,34 @@ def test_plain_numba_gives_the_same(tmp_path: Path) -> None:
     assert plain[0] == linked[0]
 
 
+@pytest.mark.slow
+def test_an_untested_numba_compiles_plain_kernels_and_reports_it_once(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import numba\nnumba.__version__ = '0.1234.5'\n")
+    code = (
+        "import os, subprocess, sys\n"
+        "import numpy as np\n"
+        "from posegen.motion.feet.stances import standing_ankle_ahead\n"
+        "print(standing_ankle_ahead(np.linspace(0, 0.2, 32), 0.5, 0.375).hex(), 'posegen.kernel_linking' in sys.modules)\n"
+        "if len(sys.argv) > 1:\n"
+        "    os.environ['POSEGEN_KERNEL_CACHE'] = sys.argv.pop()\n"
+        "    subprocess.run([sys.executable, '-c', sys.argv.pop()], check=True)\n"
+    )
+
+    def run(command: list[str], folder: str, **environment: str) -> tuple[list[str], str]:
+        settings = os.environ | {"POSEGEN_KERNEL_CACHE": str(tmp_path / folder)} | environment
+        ran = subprocess.run([sys.executable, *command], env=settings, check=True, capture_output=True, text=True)
+        return ran.stdout.split(), ran.stderr
+
+    tested, silent = run(["-c", code], "tested")
+    assert (tested[1], silent) == ("True", "")
+    # A worker that compiles, too, does not repeat the line.
+    untested, reported = run(["-c", code, code, str(tmp_path / "worker")], "untested", PYTHONPATH=str(tmp_path))
+    assert untested == [tested[0], "False"] * 2
+    assert (reported.count("\n"), "posegen: numba 0.1234.5 was not tested" in reported) == (1, True)
+    assert run(["-c", code], "untested", PYTHONPATH=str(tmp_path))[1] == ""  # nothing is compiled
+    assert run(["-m", "posegen", "--help"], "help", PYTHONPATH=str(tmp_path))[1] == ""
+
+
 def test_a_kernel_that_allocates_is_refused() -> None:
     with pytest.raises(numba.core.errors.NumbaError, match="Only accept returning of array passed into the function"):
         _room(3)

@@ -26,7 +26,7 @@ V2 = "memory.max", "memory.current", "memory.stat", "inactive_file"
 
 def cgroup(folder: Path, version: tuple[str, str, str, str], limit: str, used: int, cache: int) -> Path:
     limit_file, used_file, statistics, name = version
-    (folder / limit_file).parent.mkdir(exist_ok=True)
+    (folder / limit_file).parent.mkdir(exist_ok=True, parents=True)
     (folder / limit_file).write_text(f"{limit}\n")
     (folder / used_file).write_text(f"{used}\n")
     (folder / statistics).write_text(f"anon 5\n{name} {cache}\n")
@@ -42,6 +42,20 @@ def test_memory_is_bounded_by_the_control_group(tmp_path: Path, version: tuple[s
     memory = available_memory(cgroup(tmp_path, version, "1000000", 400_000, 100_000))
     assert (memory.total, memory.free) == (1_000_000, 700_000)
     assert available_memory(cgroup(tmp_path, version, "1000000", 1_100_000, 0)).free == 0
+
+
+@pytest.mark.parametrize(("version", "line"), [(V1, "4:cpu,cpuacct:/\n5:memory:/user/job"), (V2, "0::/user/job")])
+def test_memory_is_bounded_by_the_groups_around_the_own_one(
+    tmp_path: Path, version: tuple[str, str, str, str], line: str
+) -> None:
+    own, root = tmp_path / "own", tmp_path / "cgroup"
+    own.write_text(f"{line}\n")
+    names = tuple(name.replace("memory/", "memory/user/", 1) if version is V1 else f"user/{name}" for name in version[:3])
+    (root / "memory" / "user").mkdir(parents=True)
+    cgroup(root, (*names, version[3]), "1000000", 400_000, 100_000)
+    memory = available_memory(root, own)
+    assert (memory.total, memory.free) == (1_000_000, 700_000)
+    assert available_memory(root, tmp_path / "absent").total == psutil.virtual_memory().total
 
 
 @pytest.mark.parametrize(("version", "limit"), [(V2, "max"), (V1, str(2**63 - 4096))])

@@ -33,11 +33,6 @@ WITHOUT_ORACLE = {
         PROPERTIES: "put along fill_axes fill_trunk fill_neck fill_leg fill_arm fill_angles "
         "outside leaves_range apply_wider_ranges leaves_ranges"
     },
-    "posegen.evaluation.kernels.bodies": {
-        TRIVIAL: "fill_frames_last fill_lengths",
-        TOGETHER: "add_usual_excess add_own_excess",
-    },
-    "posegen.evaluation.kernels.feet": {TRIVIAL: "fill_profiles"},
     "posegen.exchange.kernels.decimals": {TRIVIAL: "fill_decimals"},
     "posegen.exchange.kernels.features263": {
         TOGETHER: "set_lengths _bone_length face_ahead _half_angle fill_headings fill_columns _turn_steps _mark_still "

@@ -48,9 +48,44 @@ def test_rate_and_time_left_follow_from_this_session(clock: list[float]) -> None
     stream = io.StringIO()
     progress = LineProgress(stream)
     progress.start("train", 200, unit="steps", done=100)
-    clock[0] = 10.0
-    progress.update(150)
-    assert stream.getvalue().splitlines()[-1] == "train: 150 of 200 steps (75%), 5.0 steps/s, 10s left"
+    clock[0] = 8.0
+    progress.update(140)
+    assert stream.getvalue().splitlines()[-1] == "train: 140 of 200 steps (70%), 5.0 steps/s"
+    for clock[0], done in ((9.0, 145), (10.0, 150), (11.0, 155), (12.0, 160), (13.0, 165)):
+        progress.update(done)
+    assert stream.getvalue().splitlines()[-1] == "train: 165 of 200 steps (82%), 5.0 steps/s, 7s left"
+
+
+@pytest.mark.parametrize("workers", [1, 2, 8])
+@pytest.mark.parametrize("setup", [0.0, 57.0])
+def test_the_time_left_is_right_whatever_precedes_the_first_unit(clock: list[float], workers: int, setup: float) -> None:
+    """Shards of a second each, after a setup: no estimate is off by more than half, and one shard of each worker."""
+    stream, total = io.StringIO(), 640
+    progress = LineProgress(stream)
+    progress.start("generate", total, unit="shards")
+    stated = []
+    for done in range(1, total):
+        clock[0] = setup + (done + workers - 1) // workers + 0.01 * ((done - 1) % workers)
+        progress.update(done)
+        line = stream.getvalue().splitlines()[-1]
+        shown = re.search(r" (\d+) of .*, (?:(\d+)m )?(\d+)s left", line)
+        assert "0.0 shards" not in line
+        if shown and int(shown[1]) == done:
+            left = 60 * int(shown[2] or 0) + int(shown[3])
+            actual = setup + -(-total // workers) - clock[0]
+            assert abs(left - actual) <= 0.5 * actual + 2
+            stated.append(done)
+    assert stated
+
+
+@pytest.mark.parametrize(("done", "rate"), [(57 * 20, "20 shards/s"), (57, "1.0 shards/s"), (1, "1.1 shards/min")])
+def test_a_rate_is_the_count_by_the_time_since_the_start(clock: list[float], done: int, rate: str) -> None:
+    stream = io.StringIO()
+    progress = LineProgress(stream)
+    progress.start("verify", 5000, unit="shards")
+    clock[0] = 57.0
+    progress.update(done)
+    assert stream.getvalue().splitlines()[-1].endswith(f"%), {rate}")
 
 
 def test_before_the_first_unit_the_time_left_is_unknown(clock: list[float]) -> None:
@@ -112,6 +147,8 @@ def test_what_a_narrow_terminal_has_no_room_for_are_figures(
     stream = Terminal()
     progress = TerminalProgress(stream)
     progress.start("generate", 1000)
+    for clock[0] in (4.0, 6.0, 8.0):
+        progress.update(25 * int(clock[0]))
     clock[0] = 10.0
     progress.update(250, "195 sequences/s, 12.3 MB, CPU 183%, 484 MB memory")
     progress.stop()

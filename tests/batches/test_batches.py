@@ -225,7 +225,7 @@ def test_damaged_rows_are_reported(tmp_path: Path) -> None:
         ({"fields": []}, "fields must be a list of distinct names"),
         ({"fields": ["joints", "joints"]}, "'joints' twice"),
         ({"variants": ["mirrored"]}, "no variant 'mirrored'; did you mean 'mirror'"),
-        ({"variants": "speed"}, "There are: base, mirror"),
+        ({"variants": "speed"}, "there are base, mirror"),
         ({"size": 41, "drop_last": True}, "40 sequences, fewer than a batch of 41"),
     ],
 )

@@ -12,7 +12,7 @@ import pytest
 from posegen.dataset.layout import ArrayField
 from posegen.dataset.read import open_dataset
 from posegen.dataset.write import commit_shard, create, publish
-from tests.dataset.tiny import SCHEMA, make_header, make_rows
+from tests.dataset.tiny import make_header, make_table
 
 FRAMES, AXES = 256, 128
 ROOM = 3 << 20
@@ -27,7 +27,7 @@ def fill(path: Path, samples: int) -> None:
     values = np.arange(10, dtype=np.float32)[:, None, None, None] + np.zeros(shape, np.float32)
     for shard in range(samples // 10):
         arrays = {"joints": values + np.float32(10 * shard)}
-        commit_shard(path, header, shard, arrays, make_rows(10 * shard, 10 * shard + 10), SCHEMA, "a-run", 0.1)
+        commit_shard(path, header, shard, arrays, make_table(10 * shard, 10 * shard + 10), "a-run", 0.1)
     publish(path, header, samples, "a-run")
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
@@ -74,7 +76,9 @@ def planned(samples: int) -> tuple[list[str], list[frozenset[str]]]:
     config, library = posegen.load_config("default"), load_library()
     scenes = plan_scenes(config, library, np.arange(samples))
     facts = find_segments(scenes, library, config.fps)
-    captions = [" ".join(caption["text"] for caption in row) for row in write_captions(scenes, library, config, facts)]
+    captions = [
+        " ".join(caption["text"] for caption in row) for row in write_captions(scenes, library, config, facts).to_pylist()
+    ]
     bounds = zip(facts.bounds, facts.bounds[1:], strict=False)
     return captions, [frozenset(library.actions[action] for action in facts.action[first:last]) for first, last in bounds]
 
@@ -115,7 +119,8 @@ def test_a_false_statement_is_found_and_named(batch: Batch) -> None:
     ]
     changed = [{**other, "captions": captions} if other is row else other for other in batch.rows]
     found = Checked()
-    check_batch(Batch(batch.samples, batch.variants, batch.joints, batch.action, batch.contact, changed), library, 25.0, found)
+    table = pa.Table.from_pylist(changed, schema=batch.table.schema)
+    check_batch(replace(batch, table=table), library, 25.0, found)
     figures = {figure.name: figure for figure in false_figures("default", found)}
     assert found.stated["side", False] >= 1
     assert "left" in found.false[0] or "right" in found.false[0]

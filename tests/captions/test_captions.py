@@ -10,10 +10,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from posegen.captions.captions import KINDS, write_captions
+from posegen.captions.captions import KINDS, describe_segments, write_captions
 from posegen.captions.grammar import CHOICES, grammar_of, verb_forms
 from posegen.captions.phrases import without_order
-from posegen.captions.segments import BEGUN, Facts, find_segments, segment_facts, segment_rows
+from posegen.captions.segments import BEGUN, Facts, find_segments, segment_facts
 from posegen.config.schema import Config
 from posegen.constants import SHAPES
 from posegen.library.load import load_library
@@ -190,12 +190,15 @@ def scenes_of(name, variant):
 @cache
 def captions_of(name, variant):
     scenes, config = scenes_of(name, variant), config_of(name)
-    return write_captions(scenes, LIBRARY, config, find_segments(scenes, LIBRARY, config.fps))
+    return write_captions(scenes, LIBRARY, config, find_segments(scenes, LIBRARY, config.fps)).to_pylist()
 
 
 def segments_of(name, variant):
-    scenes = scenes_of(name, variant)
-    return segment_rows(scenes, LIBRARY, find_segments(scenes, LIBRARY, config_of(name).fps))
+    """Return the segments of each actor who is present."""
+    scenes, config = scenes_of(name, variant), config_of(name)
+    found = describe_segments(scenes, LIBRARY, config, find_segments(scenes, LIBRARY, config.fps)).to_pylist()
+    most = scenes.action.shape[1]
+    return [found[i * most : i * most + actors] for i, actors in enumerate(scenes.actors.tolist())]
 
 
 def everything(name):
@@ -204,9 +207,7 @@ def everything(name):
         for variant in config_of(name).variants.names
         for row, segments in zip(
             captions_of(name, variant),
-            segment_rows(
-                scenes_of(name, variant), LIBRARY, find_segments(scenes_of(name, variant), LIBRARY, config_of(name).fps)
-            ),
+            segments_of(name, variant),
             strict=True,
         )
         for caption in row
@@ -327,7 +328,7 @@ def test_position_changes_no_word_and_speed_some():
 def test_captions_do_not_depend_on_other_samples():
     config = config_of("default")
     scenes = plan_scenes(config, LIBRARY, [17, 5])
-    some = write_captions(scenes, LIBRARY, config, find_segments(scenes, LIBRARY, config.fps))
+    some = write_captions(scenes, LIBRARY, config, find_segments(scenes, LIBRARY, config.fps)).to_pylist()
     assert some == [captions_of("default", "base")[17], captions_of("default", "base")[5]]
 
 
@@ -447,9 +448,9 @@ def test_a_count_is_that_of_one_event(action):
     config = Config.model_validate({"story": {"actions": others, "themes": themes}})
     scenes = plan_scenes(config, LIBRARY, np.arange(60))
     segments = find_segments(scenes, LIBRARY, config.fps)
-    rows = segment_rows(scenes, LIBRARY, segments)
+    rows = describe_segments(scenes, LIBRARY, config, segments).to_pylist()
     followed = 0
-    for captions, (own,) in zip(write_captions(scenes, LIBRARY, config, segments), rows, strict=True):
+    for captions, own in zip(write_captions(scenes, LIBRARY, config, segments).to_pylist(), rows, strict=True):
         done = [k for k, row in enumerate(own) if row["action"] == action and row["repetitions"]]
         for caption in captions:
             claims = {(s["kind"], s["segment"]) for s in caption["statements"]}

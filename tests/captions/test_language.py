@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import posegen.library
-from posegen.captions.captions import label_segments, write_captions
+from posegen.captions.captions import describe_segments, write_captions
 from posegen.captions.parser import parse_caption
-from posegen.captions.segments import find_segments, segment_rows
+from posegen.captions.segments import find_segments
 from posegen.config.schema import Config
 from posegen.errors import UsageError
 from posegen.library.load import Library, read_library
@@ -94,7 +94,7 @@ def test_captions_in_it_are_parsed_completely(german: Library) -> None:
     config = Config.model_validate({"population": {"styles": {"neutral": 1}}})
     scenes = plan_scenes(config, german, np.arange(500))
     visible = find_segments(scenes, german, config.fps)
-    rows = write_captions(scenes, german, config, visible)
+    rows = write_captions(scenes, german, config, visible).to_pylist()
     words = set(re.findall(r"\w+", GERMAN.lower()))
     for row in rows:
         for caption in row:
@@ -103,9 +103,8 @@ def test_captions_in_it_are_parsed_completely(german: Library) -> None:
             assert same_statements(parsed.statements, caption["statements"]), caption["text"]
             assert parsed.unknown == []
     assert len({caption["text"] for row in rows for caption in row}) > 250
-    segments = segment_rows(scenes, german, visible)
-    label_segments(segments, scenes, german, config, visible)
-    texts = {segment["text"] for cast in segments for actor in cast for segment in actor}
+    segments = describe_segments(scenes, german, config, visible).to_pylist()
+    texts = {segment["text"] for actor in segments for segment in actor}
     assert "dreht sich nach links" in texts
     assert texts & {
         "geht schnell geradeaus",

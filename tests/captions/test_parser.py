@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import cProfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posegen.captions.captions import label_segments, write_captions
+from posegen.captions.captions import describe_segments, write_captions
 from posegen.captions.parser import explain_unknown, parse_caption
-from posegen.captions.segments import find_segments, segment_rows
+from posegen.captions.segments import find_segments
+from posegen.cli.main import main
 from posegen.config.schema import Config
 from posegen.library.load import load_library
 from posegen.planning.scenes import plan_scenes
@@ -41,7 +44,7 @@ def claims(text: str) -> set[tuple[object, ...]]:
 def test_captions_are_parsed_into_their_statements(story: dict[str, Any], samples: int) -> None:
     config = Config.model_validate({"story": story})
     scenes = plan_scenes(config, LIBRARY, np.arange(samples))
-    rows = write_captions(scenes, LIBRARY, config, find_segments(scenes, LIBRARY, config.fps))
+    rows = write_captions(scenes, LIBRARY, config, find_segments(scenes, LIBRARY, config.fps)).to_pylist()
     whole = 0
     for row in rows:
         for caption in row:
@@ -163,11 +166,10 @@ def test_segments_have_their_own_captions() -> None:
     config = Config()
     scenes = plan_scenes(config, LIBRARY, np.arange(200))
     visible = find_segments(scenes, LIBRARY, config.fps)
-    rows = segment_rows(scenes, LIBRARY, visible)
-    label_segments(rows, scenes, LIBRARY, config, visible)
-    full = write_captions(scenes, LIBRARY, config, visible)
+    rows = describe_segments(scenes, LIBRARY, config, visible).to_pylist()
+    full = write_captions(scenes, LIBRARY, config, visible).to_pylist()
     texts = set()
-    for (segments,), (_, caption, _) in zip(rows, full, strict=True):
+    for segments, (_, caption, _) in zip(rows, full, strict=True):
         for number, segment in enumerate(segments):
             assert all(claim["segment"] == number and claim["actor"] == 0 for claim in segment["statements"])
             parsed = parse_caption(segment["text"], LIBRARY)
@@ -179,3 +181,46 @@ def test_segments_have_their_own_captions() -> None:
             assert all(claim["kind"] in ("speed", "action") for claim in omitted) or not claimed
             texts.add(segment["text"])
     assert len(texts) > 200
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["frob{}x, walks, ", "a person walks slowly, then ", "slowly ", "walks and goes on, ", "waves while seated, ", "..."],
+)
+def test_parsing_takes_time_in_proportion_to_the_text(part: str) -> None:
+    """Calls of functions are counted, not seconds."""
+    library = load_library()
+    parse_caption("a person walks", library)
+
+    def calls(count: int) -> int:
+        text, profile = "".join(part.format(number) for number in range(count)), cProfile.Profile()
+        profile.runcall(lambda: explain_unknown(parse_caption(text, library), library))
+        return sum(entry.callcount for entry in profile.getstats())
+
+    few, many = calls(200), calls(1600)
+    assert many < 8 * 1.2 * few + 20_000
+
+
+def test_only_the_first_unknown_parts_are_explained() -> None:
+    text = "".join(f"frob{number}x, walks, " for number in range(500))
+    lines = explain_unknown(parse_caption(text, load_library()), load_library())
+    assert len(lines) == 21
+    assert lines[0].startswith("not understood: 'frob0x'; unknown word: frob0x")
+    assert lines[-1] == "not understood: 480 more parts"
+
+
+@pytest.mark.parametrize("command", ["compose", "compose --strict", "animate run", "search dataset"])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("walks " * 20_000, "the text has 120,000 characters; at most 10,000 are read: shorten it"),
+        ("a person walks\u202e", "'a person walks\\u202e': must be one line of UTF-8 text without control characters"),
+    ],
+)
+def test_a_text_that_is_too_long_or_hides_something_is_refused(
+    command: str, text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, *options = command.split()
+    out = [] if name == "search" else ["-o", str(tmp_path / "out.npz")]
+    assert main([name, *options, text, *out]) == 2
+    assert message in capsys.readouterr().err

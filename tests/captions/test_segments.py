@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from posegen.captions.segments import BEGUN, NO_CHANGE, STARTS, STOPS, find_segments, join_paths, segment_rows
+from posegen.captions.captions import describe_segments
+from posegen.captions.segments import BEGUN, NO_CHANGE, STARTS, STOPS, find_segments, join_paths
 from posegen.config.schema import Config
 from posegen.constants import DIRECTIONS, PATHS, SPEEDS
 from posegen.library.load import load_library
@@ -34,7 +35,7 @@ def one(length: float, *slots: dict) -> Scenes:
 
 
 def rows_of(scenes: Scenes) -> list[dict]:
-    return segment_rows(scenes, LIBRARY, find_segments(scenes, LIBRARY, 25))[0][0]
+    return describe_segments(scenes, LIBRARY, CONFIG, find_segments(scenes, LIBRARY, 25)).to_pylist()[0]
 
 
 def change_of(scenes: Scenes) -> int:
@@ -173,10 +174,12 @@ def test_a_moment_of_standing_is_not_visible():
 @pytest.mark.parametrize("variant", CONFIG.variants.names)
 def test_segments_are_within_the_clip_and_in_order(variant):
     scenes = apply_variant(SCENES, variant, PARAMETERS)
-    rows = segment_rows(scenes, LIBRARY, find_segments(scenes, LIBRARY, CONFIG.fps))
-    assert [len(row) for row in rows] == scenes.actors.tolist()
-    for row, length in zip(rows, scenes.length.tolist(), strict=True):
-        for segments in row:
+    rows = describe_segments(scenes, LIBRARY, CONFIG, find_segments(scenes, LIBRARY, CONFIG.fps)).to_pylist()
+    most = scenes.action.shape[1]
+    for i, (actors, length) in enumerate(zip(scenes.actors.tolist(), scenes.length.tolist(), strict=True)):
+        cast = rows[i * most : (i + 1) * most]
+        assert [bool(segments) for segments in cast] == [a < actors for a in range(most)]
+        for segments in cast:
             assert [s["start"] for s in segments] == sorted(s["start"] for s in segments)
             for segment in segments:
                 assert 0 <= segment["start"] < segment["end"] <= length

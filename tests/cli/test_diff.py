@@ -6,6 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import posegen
@@ -13,7 +14,7 @@ from posegen.cli.main import main
 from posegen.config.schema import Config
 from posegen.dataset.header import load_header
 from posegen.dataset.write import commit_shard
-from posegen.synthesis import rows_schema, synthesize
+from posegen.synthesis import synthesize
 
 
 def config(shard: int = 4, seed: int = 0) -> Config:
@@ -30,9 +31,11 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(folder / "a", folder / "changed")
     batch = synthesize(config(), [4, 5, 6, 7])
     batch.joints[1, 2, 0, 3, 4, 0] += 0.5
-    batch.rows[3 * 5 + 4]["theme"] = "changed"
+    themes = batch.sequences.column("theme").to_pylist()
+    themes[3 * 5 + 4] = "changed"
+    table = batch.sequences.set_column(2, "theme", pa.array(themes))
     arrays = {"joints": batch.joints, "action": batch.action, "contact": batch.contact}
-    commit_shard(folder / "changed", load_header(folder / "a"), 1, arrays, batch.rows, rows_schema(), "a-run")
+    commit_shard(folder / "changed", load_header(folder / "a"), 1, arrays, table, "a-run")
     return folder
 
 

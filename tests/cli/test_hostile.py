@@ -18,8 +18,11 @@ from posegen.dataset.compare import compare
 from posegen.dataset.documents import Origin, read_sealed, seal
 from posegen.dataset.header import load_header
 from posegen.dataset.receipts import Receipt
+from posegen.embedding.models import HASHING
 from tests.cli.conftest import SMALL
 from tests.dataset.hostile import forge_header
+from tests.faults.injection import needs_compiler
+from tests.faults.steps import die_at
 
 OPTIONS = [word for setting in SMALL for word in ("--set", setting)]
 
@@ -107,12 +110,13 @@ def test_a_run_of_another_config_does_not_touch_a_damaged_header(dataset: Path, 
     assert (dataset / "dataset.json").read_bytes() == b"?"
 
 
-def repair(dataset: Path, crash: str = "") -> int:
+def repair(dataset: Path, crash: str) -> int:
     command = [sys.executable, "-m", "posegen", "verify", str(dataset), "--repair", "--quiet"]
-    return subprocess.run(command, env=os.environ | {"POSEGEN_CRASH_AT": crash}, check=False, capture_output=True).returncode
+    return subprocess.run(command, env=os.environ | die_at(dataset, crash), check=False, capture_output=True).returncode
 
 
 @pytest.mark.slow
+@needs_compiler
 @pytest.mark.parametrize(
     ("crash", "damaged"),
     [
@@ -175,3 +179,19 @@ def test_a_folder_in_the_place_of_the_header_is_left_to_its_user(dataset: Path, 
     assert main(["verify", str(dataset), "--repair", "--quiet"]) == 1
     assert "Check what it is, and remove it" in capsys.readouterr().err
     assert (dataset / "dataset.json" / "mine").read_bytes() == b"mine"
+
+
+def test_folders_whose_names_are_not_utf8_are_listed_escaped(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = os.fsdecode(b"m\xff")
+    assert main(["embed", str(dataset), "--encoder", HASHING, "--no-cache", "--quiet", "--workers=1"]) == 0
+    shutil.move(dataset / "embeddings" / HASHING, dataset / "embeddings" / name)
+    (dataset / name).touch()
+    capsys.readouterr()
+    for command, code in (("status", 0), ("info", 0), ("verify", 1), ("finish", 0)):
+        for options in ([], ["--json"]):
+            assert main([command, str(dataset), *options]) == code
+            out, _ = capsys.readouterr()
+            out.encode()
+            assert command in ("finish", "info") or "udcff" in out

@@ -67,7 +67,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for variant in VARIANTS
     ]
     create(path, header)
-    commit_shard(path, header, 0, arrays, rows, SCHEMA, current_run())
+    commit_shard(path, header, 0, arrays, pa.Table.from_pylist(rows, schema=SCHEMA), current_run())
     publish(path, header, SAMPLES)
     return path
 

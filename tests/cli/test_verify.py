@@ -16,7 +16,8 @@ from posegen.dataset.header import load_header
 from posegen.dataset.receipts import complete_shards
 from posegen.dataset.runs import current_run
 from posegen.dataset.write import commit_shard
-from posegen.synthesis import rows_schema, synthesize
+from posegen.embedding.models import HASHING
+from posegen.synthesis import synthesize
 from tests.cli.conftest import SMALL
 
 
@@ -39,23 +40,51 @@ def put_other_samples(dataset: Path, shard: int) -> None:
     config = posegen.load_config("smoke", SMALL, seed=9)
     batch = synthesize(config, [4 * shard + i for i in range(4)])
     arrays = {"joints": batch.joints, "action": batch.action, "contact": batch.contact}
-    commit_shard(dataset, load_header(dataset), shard, arrays, batch.rows, rows_schema(), "a-run")
+    commit_shard(dataset, load_header(dataset), shard, arrays, batch.sequences, "a-run")
 
 
 def test_all_is_well(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", str(dataset)]) == 0
     out, error = capsys.readouterr()
-    assert out == f"{dataset}: no problem found: every byte is intact.\n"
+    assert out == f"{dataset}: no problem found: all files are intact.\n"
     assert [line.partition(",")[0] for line in error.splitlines()] == [
         "read: 0 of 3 shards (0%)",
         "read: 3 of 3 shards (100%)",
     ]
     assert main(["verify", str(dataset), "--deep"]) == 0
     out, error = capsys.readouterr()
-    assert out == f"{dataset}: no problem found: every byte and every sample is intact.\n"
+    assert out == f"{dataset}: no problem found: all files and samples are intact.\n"
     assert "synthesize and compare: 3 of 3 shards (100%)" in error
     assert main(["verify", str(dataset), "--quiet", "--repair"]) == 0
     assert capsys.readouterr() == ("", "")
+
+
+def test_files_beside_the_samples_are_checked_or_named(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["embed", str(dataset), "--encoder", HASHING, "--no-cache", "--quiet", "--workers=1", "--pairs", "--report"]
+    assert main(command) == 0
+    (dataset / "training").mkdir()
+    (dataset / "training" / "notes.txt").write_bytes(b"x")
+    capsys.readouterr()
+    assert main(["verify", str(dataset), "--json"]) == 0
+    unchecked = json.loads(capsys.readouterr().out)["unchecked"]
+    assert {Path(name).name for name in unchecked} == {"report.html", "zarr.json", "notes.txt"}
+    assert main(["verify", str(dataset)]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == f"{dataset}: no problem found: all files with a hash are intact."
+    assert second == f"Not checked, because they have no hash: {', '.join(unchecked)}."
+    stored = [path for path in (dataset / "embeddings").rglob("*") if path.is_file() and not path.name.startswith(".")]
+    checked = [path for path in stored if path.relative_to(dataset).as_posix() not in unchecked]
+    assert len(checked) > 10
+    for path in checked:
+        intact = path.read_bytes()
+        damage(path)
+        assert main(["verify", str(dataset), "--json", "--quiet"]) == 1, path
+        (problem,) = json.loads(capsys.readouterr().out)["problems"]
+        assert path.relative_to(dataset).as_posix() == problem["file"]
+        assert "Run the same `posegen embed" in problem["what"] or "run the same `posegen embed`" in problem["what"]
+        path.write_bytes(intact)
+    checked[0].unlink()
+    assert main(["verify", str(dataset)]) == 1 or checked[0].suffix == ".json"
 
 
 def test_damaged_shards_are_listed_with_the_fix(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -190,7 +219,7 @@ def test_parts_together_find_what_a_whole_check_finds(dataset: Path, capsys: pyt
     assert (codes, shards) == ([1, 1, 0], 3)
     assert sorted(map(str, found)) == sorted(map(str, whole["problems"]))
     assert main(["verify", str(dataset), "--deep", "--part", "3/3"]) == 0
-    assert "every byte and every sample of 1 shard is intact" in capsys.readouterr().out
+    assert "all files and samples of 1 shard are intact" in capsys.readouterr().out
     (dataset / "a file").unlink()
     assert main(["verify", str(dataset), "--part", "2/3", "--repair"]) == 0
     assert main(["verify", str(dataset), "--part", "2/3"]) == 0
@@ -199,7 +228,7 @@ def test_parts_together_find_what_a_whole_check_finds(dataset: Path, capsys: pyt
 
 def test_a_sample_of_the_shards_is_checked(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", str(dataset), "--sample", "1%"]) == 0
-    assert "every byte of 1 shard is intact" in capsys.readouterr().out
+    assert "all files of 1 shard are intact" in capsys.readouterr().out
     for shard in range(3):
         damage(joints(dataset, shard))
     assert main(["verify", str(dataset), "--sample", "60%", "--json"]) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
@@ -39,6 +40,26 @@ def test_every_key_has_a_meaning(reference: ModuleType, model: type[BaseModel]) 
     assert set(_paths(model.model_validate({}).model_dump())) <= set(keys)
     for key in keys:
         assert f"| `{key}` |" in reference.config_page()
+
+
+def test_generated_pages_are_up_to_date(reference: ModuleType) -> None:
+    for name, text in reference.pages().items():
+        page = ROOT / "docs" / name
+        assert page.read_text(encoding="utf-8") == text, f"docs/{name} is out of date; run: python docs/reference.py"
+
+
+@pytest.mark.parametrize("page", sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")]), ids=lambda page: page.stem)
+def test_links_between_pages_lead_to_files_of_the_repository(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_paths_of_the_maps_exist(name: str) -> None:
+    text = (ROOT / name).read_text("utf-8")
+    paths = re.findall(r"`((?:posegen|tests|docs|configs|benchmarks|examples|locks)/[\w./-]*)`", text)
+    assert len(paths) > 20
+    assert [path for path in paths if not (ROOT / path).exists()] == []
 
 
 def _paths(data: dict[str, object], prefix: str = "") -> list[str]:

@@ -47,8 +47,11 @@ def small(command: str) -> list[str]:
     name = command.split()[1]
     if name in ("generate", "run", "profile") and "--samples" not in command:
         command += f" --samples {SAMPLES}"
-    if name == "train" and "--estimate" not in command:
-        command += f" {_STEPS}"
+    is_table = re.search(r"\.(csv|tsv|parquet) ", command) and "--label" in command  # no steps
+    if name == "train" and "--estimate" not in command and not is_table:
+        own = [word for word in command.split() if word.startswith("machine.")]
+        kept = [setting for setting in _SETTINGS if not any(word.startswith(setting.partition("=")[0]) for word in own)]
+        command += "".join(f" --set {setting}" for setting in kept)
     if name == "profile":
         command += f" {_PROFILED}" if "--target" in command else f" {_PROFILED} --target 48"
     if name == "run" or "--through" in command:
@@ -76,11 +79,19 @@ def make_data(folder: Path) -> None:
     rows = [(f"a person walks {way}", f"a {way} walk", number, f"{number}.5", mood) for number in range(12)
             for way, mood in (("slowly", "calm"), ("fast", "hurried"))]  # fmt: skip
     names = ("text", "title", "weight", "price", "mood")
-    for file in ("texts.csv", "prices.csv", "new.csv"):
+    for file in ("texts.csv", "prices.csv", "new.csv", "newer.csv"):
         with (folder / file).open("w", newline="", encoding="utf-8") as opened:
             csv.writer(opened).writerows([names, *rows])
     table = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
     pq.write_table(pa.table(table), folder / "reviews.parquet")
+    foods = [[f"food {10 * (row % 3) + (row * row + i) % 9}" for i in range(4 + row % 3)] for row in range(60)]
+    recipes = {
+        "title": [f"dish {row} of {own[0]}" for row, own in enumerate(foods)],
+        "ingredients": list(map(", ".join, foods)),
+    }
+    pq.write_table(pa.table(recipes), folder / "recipes.parquet")
+    columns = ["--text", "title", "--text", "ingredients", "--overlap", "ingredients"]
+    assert main(["pairs", str(folder / "recipes.parquet"), *columns, "-o", str(folder / "pairs.parquet"), "--quiet"]) == 0
 
 
 def _make_clips(folder: Path) -> None:

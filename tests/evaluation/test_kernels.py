@@ -1,4 +1,4 @@
-"""Kernels of the measures against naive implementations, on random bodies and with gaps."""
+"""Kernels and other parts of the measures against naive implementations, on random bodies and with gaps."""
 
 from __future__ import annotations
 
@@ -13,19 +13,10 @@ from numpy.typing import NDArray
 from posegen.checks.capsules import PAIRS
 from posegen.checks.ranges import REST
 from posegen.evaluation.body import body_excess, frames_last, joint_angles, range_excess, soles_of_body
-from posegen.evaluation.kernels.bodies import fill_jerk, fill_lengths, fill_present
-from posegen.evaluation.kernels.feet import (
-    fill_contact_speeds,
-    fill_in_air,
-    fill_profiles,
-    fill_speeds,
-    fill_standing,
-    fill_toe_steps,
-    lowest,
-)
-from posegen.evaluation.kernels.spectra import fill_arc_lengths
-from posegen.evaluation.plausibility import body_overlap, hull_distance, log_dimensionless_jerk, low_pass, sparc
-from posegen.skeleton import CAPSULES, PARENTS, sole_points
+from posegen.evaluation.kernels.balance import fill_hull_distances, fill_standing
+from posegen.evaluation.kernels.bodies import fill_jerk
+from posegen.evaluation.plausibility import body_overlap, depth_of, log_dimensionless_jerk, low_pass, sparc
+from posegen.skeleton import CAPSULES, sole_points
 from tests import naive
 from tests.evaluation.figures import FPS, wandering
 
@@ -42,15 +33,11 @@ def contorted(seed: int) -> Array:
 
 @given(seed=SEEDS)
 @FEW
-def test_soles_and_lengths_are_those_of_the_joints(seed: int) -> None:
+def test_soles_are_those_of_the_joints(seed: int) -> None:
     joints = contorted(seed)
     body = frames_last(joints)
     assert np.array_equal(body, np.moveaxis(joints, 0, -1))
     assert np.moveaxis(soles_of_body(body), -1, 0) == pytest.approx(sole_points(joints))
-    children, parents = np.arange(1, 22), np.array(PARENTS)[1:]
-    lengths = np.empty((21, len(joints)))
-    fill_lengths(body, children, parents, lengths)
-    assert pytest.approx(np.linalg.norm(joints[:, children] - joints[:, parents], axis=-1)) == lengths.T
 
 
 @given(seed=SEEDS, skeleton=st.sampled_from(list(REST)))
@@ -108,18 +95,20 @@ def test_filter_and_jerk_are_those_of_numpy(seed: int) -> None:
 @FEW
 def test_distances_from_hulls_are_those_of_the_oracle(seed: int) -> None:
     draws = np.random.default_rng(seed)
-    points, positions = draws.normal(size=(3, 4, 5, 2)), draws.normal(size=(3, 4, 2))
-    expected = [[naive.hull_distance(*each) for each in zip(*row, strict=True)] for row in zip(points, positions, strict=True)]
-    assert hull_distance(points, positions) == pytest.approx(np.array(expected))
+    points, positions = draws.normal(size=(4, 2, 12)), draws.normal(size=(2, 12))
+    turns = np.arange(72) * 2 * np.pi / 72
+    found = np.empty(12)
+    fill_hull_distances(points, positions, np.stack([np.cos(turns), np.sin(turns)], axis=1), found)
+    assert found == pytest.approx([naive.hull_distance(points[..., i], positions[:, i]) for i in range(12)])
 
 
 @given(seed=SEEDS)
 @FEW
 def test_arc_lengths_are_those_of_the_oracle(seed: int) -> None:
-    spectra, frequencies = np.random.default_rng(seed).random((5, 40)) ** 4, np.arange(30) / 3
-    found = np.empty(5)
-    fill_arc_lengths(spectra.copy(), frequencies, 0.05, found)
-    assert found == pytest.approx([naive.arc_length(spectrum, frequencies, 0.05) for spectrum in spectra])
+    draws = np.random.default_rng(seed)
+    for frames in (7, 40):
+        speed = np.abs(np.cumsum(draws.normal(size=frames)))
+        assert sparc(speed[None], FPS) == pytest.approx(naive.arc_length(speed, FPS))
 
 
 def lowered(seed: int) -> Array:
@@ -133,42 +122,10 @@ def lowered(seed: int) -> Array:
 
 @given(seed=SEEDS)
 @FEW
-def test_steps_of_toes_and_contacts_are_those_of_the_oracles(seed: int) -> None:
+def test_depth_ignores_absent_frames(seed: int) -> None:
     joints = lowered(seed)
-    toes, body = [10, 11], frames_last(joints)
-    speeds, counts = np.empty(118), np.empty(2, np.int64)
-    number = fill_toe_steps(body[10], body[11], FPS, 0.05, 0.2, speeds, counts)
-    steps, low = naive.low_toe_speeds(joints[:, toes], FPS, 0.05)
-    assert 0 < number < 118
-    assert speeds[:number] == pytest.approx(steps[low])
-    assert counts.tolist() == [np.isfinite(steps).any(1).sum(), (low & (steps > 0.2)).any(1).sum()]
-    soles, touching = sole_points(joints), np.random.default_rng(seed).random((60, 9)) < 0.7
-    found = np.empty(4 * 59)
-    number = fill_contact_speeds(frames_last(soles), touching, FPS, found)
-    assert found[:number] == pytest.approx(naive.contact_speeds(soles, touching[:, :4], FPS), nan_ok=True)
-    for joint in (10, 20):
-        own = np.empty(50)
-        fill_speeds(body[joint], FPS, own)
-        assert own == pytest.approx(np.linalg.norm(np.diff(joints[:51, joint], axis=0), axis=-1) * FPS)
-
-
-@given(seed=SEEDS)
-@FEW
-def test_heights_and_presence_are_those_of_numpy(seed: int) -> None:
-    joints = lowered(seed)
-    body, soles = frames_last(joints), soles_of_body(frames_last(joints))
-    assert lowest(body) == np.nanmin(joints[..., 1])
-    assert np.isnan(lowest(np.full((2, 3, 4), np.nan)))
-    present, air = np.empty(60, bool), np.empty(60, bool)
-    assert not fill_present(joints, present)
-    assert np.array_equal(present, np.isfinite(joints).all((1, 2)))
-    assert fill_present(joints[:55], np.empty(55, bool))
-    touching = np.random.default_rng(seed).random((60, 9)) < 0.02
-    heights = np.concatenate([joints[..., 1], soles[:, 1].T], axis=1)
-    for clearance in (-0.1, 0.0, 9.0):
-        expected = naive.in_air(heights, touching, clearance)
-        assert fill_in_air(body, soles, touching, clearance, air) == expected.any()
-        assert np.array_equal(air, expected)
+    assert depth_of(frames_last(joints)) == max(-np.nanmin(joints[..., 1]), 0)
+    assert np.isnan(depth_of(np.full((2, 3, 4), np.nan)))
 
 
 @given(seed=SEEDS)
@@ -185,12 +142,6 @@ def test_quiet_standing_is_that_of_the_oracle(seed: int) -> None:
     assert pytest.approx(its_centre) == ahead[:, :number].T
 
 
-def test_profiles_are_finite_and_move() -> None:
-    found = np.empty(4, bool)
-    fill_profiles(np.array([[0.0, 1, 0], [0, 0, 0], [1, np.nan, 1], [np.inf, 1, 0]]), found)
-    assert found.tolist() == [True, False, False, False]
-
-
 def test_a_profile_that_does_not_move_or_is_too_short_has_no_smoothness() -> None:
-    for profile in ([0.0, 0, 0, 0], [1.0, np.nan, 1, 1], [1.0]):
-        assert np.isnan([sparc(profile, FPS), log_dimensionless_jerk(profile, FPS)]).all()
+    for profile in ([0.0, 0, 0, 0], [1.0, np.nan, 1, 1], [np.inf, 1, 0, 0], [1.0]):
+        assert np.isnan([measure(np.array([profile]), FPS) for measure in (sparc, log_dimensionless_jerk)]).all()

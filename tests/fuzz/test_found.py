@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from benchmarks.keep.guided import guided, is_possible
 from posegen.config.load import apply_overrides, load_config
 from posegen.dataset.documents import Origin, seal, unseal
 from posegen.errors import PosegenError, UsageError
+from posegen.library.load import load_library
+from posegen.library.words import check_words
 from posegen.yaml_files import LARGEST_FILE, parse_yaml, read_yaml
 
 
@@ -51,6 +54,24 @@ def test_a_file_that_cannot_be_read() -> None:
     with suppress(UsageError):
         said = read_yaml(file)
         assert said is None or str(said).startswith(("<", "{'<"))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "problem"),
+    [
+        ("next", ["Then he nods."], r"next\[0\].*must have \{again\} once"),
+        ("last", ["{again} and {again}."], r"last\[0\].*must have \{again\} once"),
+        ("again", {"man": ["he nods"]}, r"again\.man\[0\].*must have one of"),
+    ],
+)
+def test_a_sentence_of_a_story_without_its_clause(key: str, value: object, problem: str) -> None:
+    """Such words were accepted, and the first story that used them ended in a ValueError."""
+    library = load_library()
+    words = deepcopy({**library.words})
+    tense = words["narrative"]["tenses"][0]
+    tense[key] = {**tense[key], **value} if isinstance(value, dict) else value
+    with pytest.raises(UsageError, match=problem):
+        check_words(words, library.entries, library.styles, "words.yaml")
 
 
 def test_a_hundred_thousand_unknown_keys_are_reported_fast(tmp_path: Path) -> None:

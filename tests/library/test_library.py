@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import shutil
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 import posegen.library
 from posegen.errors import UsageError
-from posegen.library.load import Library, load_library, read_library, read_words
+from posegen.library.load import Library, load_library, read_library, read_words, take_library
 
 STANDING = """
 family: standing
@@ -507,3 +508,61 @@ def test_a_strategy_takes_no_stance_of_a_foot_that_it_lifts(base: Path, lift: st
 def test_a_stance_that_cannot_be_taken_is_refused(base: Path, given: str, reason: str) -> None:
     write(base / "actions/kicks.yaml", STANCE.replace("OUT", given))
     assert reason in message_of(base)
+
+
+@pytest.mark.parametrize(
+    ("where", "name"),
+    [("pose: {%s: %g}", "actions.wave"), ("cycle_keys: [{at: 0.5, pose: {%s: %g}}]", "actions.wave")],
+)
+@pytest.mark.parametrize(
+    ("channel", "value", "range_", "stated"),
+    [
+        ("near_elbow_flexion", 215, "0 to 150", "elbow_flexion: {max: 215"),
+        ("both_shoulder_abduction", -80, "-30 to 184", "shoulder_abduction: {min: -80"),
+        ("neck_rotation", 120.5, "-80 to 80", "neck_rotation: {max: 121"),
+    ],
+)
+def test_angles_outside_the_range_of_their_joint_are_refused(
+    base: Path, where: str, name: str, channel: str, value: float, range_: str, stated: str
+) -> None:
+    posed = where % (channel, value)
+    text = GESTURES.replace("pose: {near_elbow_flexion: 80}", posed)
+    write(base / "actions/gestures.yaml", text)
+    outside = f"{name}: {channel} is {value:g} degrees, outside its range {range_}"
+    assert f"{outside}: correct it, or state `ranges: {{{stated}" in message_of(base)
+    angle, end = stated.split(": {")
+    write(base / "actions/gestures.yaml", text.replace(posed, f"{posed}, ranges: {{{angle}: {{{end}, source: a book}}}}"))
+    assert "wave" in read_library(base).actions
+
+
+def test_movement_outside_the_range_of_a_joint_is_refused(base: Path) -> None:
+    text = GESTURES.replace("pose:", "harmonics: {near_elbow_flexion: {cos: [60], sin: [0, 30]}}, pose:")
+    write(base / "actions/gestures.yaml", text)
+    assert "near_elbow_flexion is 170 degrees, outside its range 0 to 150" in message_of(base)
+
+
+def test_key_poses_and_movement_together_stay_in_the_range_of_a_joint(base: Path) -> None:
+    moving = "harmonics: {near_elbow_flexion: {sin: [40]}}, cycle_keys: [{at: 0.5, pose: {near_elbow_flexion: 130}}]"
+    write(base / "actions/gestures.yaml", GESTURES.replace("pose: {near_elbow_flexion: 80}", moving))
+    assert "near_elbow_flexion is 170 degrees, outside its range 0 to 150" in message_of(base)
+
+
+@pytest.mark.parametrize("layered", ["", "layered: true, "])
+def test_what_an_action_adds_to_another_one_stays_in_the_range_of_a_joint(base: Path, layered: str) -> None:
+    swinging = GESTURES.replace("pose: {near_elbow_flexion: 80}", "harmonics: {near_elbow_flexion: {cos: [150]}}")
+    write(base / "actions/gestures.yaml", swinging.replace("layered: true, ", layered))
+    assert "near_elbow_flexion is -150 degrees, outside its range 0 to 150: correct it" in message_of(base)
+
+
+def test_a_strategy_outside_the_range_of_a_joint_is_refused(base: Path) -> None:
+    text = GESTURES.replace("pose:", "strategies: {far: {pose: {near_elbow_flexion: 215}}}, pose:")
+    write(base / "actions/gestures.yaml", text)
+    assert "near_elbow_flexion is 215 degrees, outside its range 0 to 150" in message_of(base)
+
+
+def test_a_library_of_another_process_is_not_read_again(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text("not: valid", encoding="utf-8")
+    library = pickle.loads(pickle.dumps(load_library()))
+    take_library(tmp_path, library)
+    assert load_library(tmp_path) is library
+    assert library.as_data() == load_library().as_data()

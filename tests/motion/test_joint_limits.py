@@ -15,14 +15,14 @@ from posegen.checks.ranges import TOLERANCE
 from posegen.config.load import load_config
 from posegen.config.schema import CONTENT_VERSION
 from posegen.constants import GRID
-from posegen.evaluation.body import frame_ranges, joint_angles, range_excess
-from posegen.evaluation.plausibility import body_overlap, floor_depth
+from posegen.evaluation.body import frame_ranges, frames_last, joint_angles, range_excess
+from posegen.evaluation.plausibility import body_overlap, depth_of
 from posegen.library.channels import CHANNELS
 from posegen.motion.engine import animate
 from posegen.motion.joint_ranges import BEYOND, SOFT, ease_range
 from posegen.motion.library_tables import LIMITED, library_tables
 from posegen.scene import LEFT, RIGHT
-from posegen.skeleton import JOINT_LIMITS, JOINTS, PARTS
+from posegen.skeleton import JOINT_LIMITS, JOINTS, PARTS, sole_points
 from posegen.synthesis import synthesize
 from posegen.viewing.gallery import demonstration
 from tests.motion.scripted import LIBRARY, set_shape
@@ -54,8 +54,9 @@ def beyond(angles: dict[str, Array], overlap: Array, joints: Array, labels: Arra
             yield f"{name} {excess.max():.0f} degrees beyond its range in {doing[int(excess.argmax())]}"
     if overlap.max() > DEEP:
         yield f"limbs {100 * overlap.max():.1f} cm in one another in {doing[int(overlap.argmax())]}"
-    if floor_depth(joints) > SUNK:
-        yield f"{100 * floor_depth(joints):.1f} cm under the floor in {', '.join(dict.fromkeys(doing))}"
+    depth = max(depth_of(frames_last(joints)), depth_of(frames_last(sole_points(joints))))
+    if depth > SUNK:
+        yield f"{100 * depth:.1f} cm under the floor in {', '.join(dict.fromkeys(doing))}"
 
 
 def test_channels_are_eased_into_their_ranges() -> None:

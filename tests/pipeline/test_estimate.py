@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posegen.cli.main import main
-from posegen.pipeline.estimate import UNCERTAINTY, Cost, FeatureSeconds, PipelineEstimate, TrainingMeasures, distinct_texts
+from posegen.pipeline.estimate import UNCERTAINTY, Cost, PipelineEstimate, TrainingMeasures, distinct_texts, feature_seconds
 
 torch = pytest.importorskip("torch")
 
@@ -40,7 +40,7 @@ def trained() -> TrainingMeasures:
         variants=5,
         loss_clips=40,
         tests=1,
-        features=FeatureSeconds(1.0, 0.2),
+        features=(1.0, 0.2),
         seconds=3 + 20 * 0.36 + 0.012 * (50 + 50) + 0.02 * 40,
         feature_bytes=4000,
         run_bytes=2150,
@@ -75,15 +75,15 @@ def test_what_features_take_once_is_not_counted_per_sample(threads: int, shards:
     """Threads that compute shards of one size in waves, after libraries were loaded."""
     waves, size = len(shards), shards[0]
     ends = [once + each * size * (wave + 1) for wave in range(waves) for _ in range(threads)]
-    found = FeatureSeconds.measured(ends, [size] * len(ends))
+    found_once, found_each = feature_seconds(ends, [size] * len(ends))
     if waves % 2 == 0:
-        assert found.sample == pytest.approx(each / threads)
-        assert found.once == pytest.approx(once, abs=1e-9 + 1e-6 * ends[-1])
-    assert found.once + found.sample * size * len(ends) == pytest.approx(ends[-1])
+        assert found_each == pytest.approx(each / threads)
+        assert found_once == pytest.approx(once, abs=1e-9 + 1e-6 * ends[-1])
+    assert found_once + found_each * size * len(ends) == pytest.approx(ends[-1])
 
 
 def test_features_that_another_task_has_computed_cost_nothing() -> None:
-    assert FeatureSeconds.measured([], [40, 40]) == FeatureSeconds(0.0, 0.0)
+    assert feature_seconds([], [40, 40]) == (0.0, 0.0)
 
 
 def test_errors_of_stages_are_independent() -> None:

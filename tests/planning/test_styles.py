@@ -168,7 +168,7 @@ def test_speeds_stay_within_what_gaits_allow():
 
 def stated_styles(config: Config) -> tuple[list, Scenes]:
     scenes = scenes_of(config)
-    return write_captions(scenes, LIBRARY, config, find_segments(scenes, LIBRARY, config.fps)), scenes
+    return write_captions(scenes, LIBRARY, config, find_segments(scenes, LIBRARY, config.fps)).to_pylist(), scenes
 
 
 @pytest.mark.parametrize("actors", [1, 2])

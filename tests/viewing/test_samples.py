@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import posegen
 from posegen.skeleton import CONTACTS, JOINTS
-from posegen.viewing.clip import seats_of, treads_of
+from posegen.viewing.clip import clip_of_sequence, seats_of, treads_of
 
 
 def test_a_seat_stands_under_the_pelvis_for_each_stretch_of_sitting() -> None:
@@ -35,3 +36,12 @@ def test_a_tread_lies_under_each_foot_that_is_set_down_above_the_floor() -> None
     treads = treads_of(joints, contact)
     assert [tread.top for tread in treads] == [pytest.approx((0.0, 0.17, 0.0)), pytest.approx((0.0, 0.17, 4.0))]
     assert all(tread.thickness is not None for tread in treads)
+
+
+def test_limits_that_a_sample_exceeds_are_described() -> None:
+    batch = posegen.synthesize(posegen.load_config("smoke"), [0])
+    row, failed = batch.rows[0], {"actor": 0, "segment": -1, "action": "", "value": ""}
+    assert clip_of_sequence(batch.joints[0, 0], row, 25.0).exceeded == ()
+    left = [failed | {"kind": kind} for kind in ("range", "range", "speed", "overlap")]
+    found = clip_of_sequence(batch.joints[0, 0], row | {"dropped": left}, 25.0).exceeded
+    assert found == ("a joint leaves its range", "a limb passes through the trunk, another limb or a person")
