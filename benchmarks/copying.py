@@ -15,7 +15,7 @@ import numpy as np
 
 import posegen
 from benchmarks.measure import compare, module, printed_by, use_one_core
-from posegen.synthesis import synthesize
+from posegen.synthesis.synthesize import synthesize
 
 NAMES = ("joints", "action", "contact")
 

@@ -27,7 +27,7 @@ from posegen.dataset.runs import current_run
 from posegen.dataset.write import commit_shard, create, publish
 from posegen.generation.header import new_header
 from posegen.library.load import load_library
-from posegen.synthesis import synthesize
+from posegen.synthesis.synthesize import synthesize
 
 
 @dataclass(frozen=True)

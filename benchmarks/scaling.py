@@ -17,7 +17,7 @@ import numpy as np
 
 import posegen
 from benchmarks.measure import compare, module, printed_by
-from posegen.synthesis import synthesize
+from posegen.synthesis.synthesize import synthesize
 
 SHARD = 200
 NUMBERS, TIMES = 8192, 150_000

@@ -22,7 +22,7 @@ import posegen
 from benchmarks.datasets import generate
 from benchmarks.guards import EXPORT, Guard
 from benchmarks.measure import compare
-from posegen.synthesis import synthesize
+from posegen.synthesis.synthesize import synthesize
 
 SAMPLES = 200
 PAIRS = 3

@@ -11,10 +11,10 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.guards import KERNEL_SPEEDUP, Guard
 from benchmarks.measure import compare
+from posegen.foundations.randomness import philox_kernel
 from posegen.motion.channels import fill_waves
 from posegen.motion.gait.curves import HARMONICS
 from posegen.motion.trunk import compose_rotations
-from posegen.randomness import philox_kernel
 from tests.naive import philox
 
 Work = Callable[[], NDArray[np.generic]]

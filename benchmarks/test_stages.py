@@ -16,12 +16,12 @@ from pytest_benchmark.fixture import BenchmarkFixture
 import posegen
 from benchmarks.guards import ENCODE, STAGES, Guard
 from benchmarks.measure import compare
-from posegen.arrays import Array
 from posegen.dataset.shard_codec import COMPRESSION, encode_shard
+from posegen.foundations.arrays import Array
+from posegen.foundations.stopwatch import seconds_by_stage, timing
 from posegen.generation.header import new_header
 from posegen.library.load import load_library
-from posegen.stopwatch import seconds_by_stage, timing
-from posegen.synthesis import Batch, synthesize
+from posegen.synthesis.synthesize import Batch, synthesize
 
 ROUNDS = 7
 SHORTCUTS = ("mirror", "position")

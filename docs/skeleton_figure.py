@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from posegen.bodies import body_offsets
-from posegen.scene import empty_scenes
-from posegen.skeleton import CONTACTS, JOINTS, PARENTS, sole_points
+from posegen.foundations.bodies import body_offsets
+from posegen.foundations.scene import empty_scenes
+from posegen.foundations.skeleton import CONTACTS, JOINTS, PARENTS, sole_points
 from posegen.viewing.canvas import COLOURS, Placement, draw_figures, draw_floor, view_from
 from posegen.viewing.pictures import INK, typeface
 
@@ -92,7 +92,7 @@ ANGLES = (
     Angle("pelvis tilt", "forward", "pelvis", "x", 1, "head", _SIDE, against=_HIPS),
     Angle("pelvis obliquity", "left side up", "pelvis", "z", 1, "left_hip", _FRONT, against=_HIPS),
 )
-"""The angles of the table in :mod:`posegen.skeleton`, by body part."""
+"""The angles of the table in :mod:`posegen.foundations.skeleton`, by body part."""
 
 
 def posed(turns: Mapping[str, Array] | None = None) -> Array:

@@ -13,7 +13,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from posegen import augment
     from posegen.config.load import load_config
     from posegen.dataset.mix import concat, open_mix
     from posegen.dataset.read import open_dataset as open
@@ -24,7 +23,8 @@ if TYPE_CHECKING:
     from posegen.generation.profile.profile import profile
     from posegen.generation.run import generate
     from posegen.generation.stream import stream
-    from posegen.synthesis import synthesize
+    from posegen.synthesis import augment
+    from posegen.synthesis.synthesize import synthesize
 
 __version__ = "0.1.0"
 """The version of the program; :data:`posegen.config.schema.CONTENT_VERSION` is the version of its samples."""
@@ -48,7 +48,7 @@ __all__ = [
 
 # Imported on first use, so that `posegen --help` does not import numba.
 _SOURCES = {
-    "augment": ("posegen.augment", None),
+    "augment": ("posegen.synthesis.augment", None),
     "concat": ("posegen.dataset.mix", "concat"),
     "export": ("posegen.exchange.export", "export"),
     "finish": ("posegen.generation.finish", "finish"),
@@ -60,7 +60,7 @@ _SOURCES = {
     "profile": ("posegen.generation.profile.profile", "profile"),
     "push": ("posegen.exchange.push", "push"),
     "stream": ("posegen.generation.stream", "stream"),
-    "synthesize": ("posegen.synthesis", "synthesize"),
+    "synthesize": ("posegen.synthesis.synthesize", "synthesize"),
 }
 
 

@@ -17,10 +17,10 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset as TorchDataset
 
-from posegen.arrays import Array
 from posegen.dataset.batches import make_batches
 from posegen.dataset.read import Dataset as StoredDataset
 from posegen.dataset.read import open_dataset
+from posegen.foundations.arrays import Array
 
 _CACHED_CHUNKS = 64
 

@@ -16,7 +16,7 @@ def compile_kernels() -> None:
     """Compile the kernels unless that has been done for these sources."""
     os.environ.setdefault("POSEGEN_KERNEL_CACHE", str(FOLDER))
     from posegen import load_config, synthesize
-    from posegen.kernels import cache_folder
+    from posegen.foundations.kernels import cache_folder
 
     stamp = cache_folder() / "compiled"
     if not stamp.exists():

@@ -17,10 +17,10 @@ import xxhash
 from posegen.config.load import load_config
 from posegen.config.schema import CONTENT_VERSION
 from posegen.fields.field import Sequences, compute_fields
-from posegen.hashing import canonical
+from posegen.foundations.hashing import canonical
+from posegen.foundations.plugins import FIELDS
 from posegen.library.load import load_library
-from posegen.plugins import FIELDS
-from posegen.synthesis import Batch, synthesize
+from posegen.synthesis.synthesize import Batch, synthesize
 from tests.masking import machine_arithmetic
 
 GOLDEN = Path(__file__).with_name("golden.json")

@@ -14,7 +14,7 @@ import numpy as np
 import xxhash
 from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
 
-from posegen.kernels import cache_folder
+from posegen.foundations.kernels import cache_folder
 
 __all__ = ["machine_arithmetic", "masked_environment"]
 

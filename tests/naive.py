@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from posegen.checks import paths
 from posegen.checks.capsules import PARTS
-from posegen.constants import DEGREES, SHAPES
+from posegen.foundations.constants import DEGREES, SHAPES
+from posegen.foundations.scene import LEFT
+from posegen.foundations.skeleton import JOINTS, PARENTS, PROPORTIONS, sole_points
 from posegen.library.channels import CHANNELS
 from posegen.motion.library_tables import CYCLE, FLOOR, SEAT
-from posegen.scene import LEFT
-from posegen.skeleton import JOINTS, PARENTS, PROPORTIONS, sole_points
 
 Array = NDArray[Any]
 
@@ -614,9 +614,9 @@ ORACLES: dict[str, Callable[..., Any]] = {
     "posegen.evaluation.kernels.balance.fill_hull_distances": hull_distance,
     "posegen.evaluation.kernels.balance.rate": np.gradient,
     "posegen.evaluation.kernels.balance.fill_standing": quiet_standing,
-    "posegen.canonical_floats.fill_canonical": canonical,
-    "posegen.randomness._block": philox,
-    "posegen.randomness._fill_blocks": philox,
-    "posegen.randomness._fill_choices": choose_fitting,
+    "posegen.foundations.canonical_floats.fill_canonical": canonical,
+    "posegen.foundations.randomness._block": philox,
+    "posegen.foundations.randomness._fill_blocks": philox,
+    "posegen.foundations.randomness._fill_choices": choose_fitting,
 }
 """Oracle of each kernel that has one; parts of a kernel share its oracle."""

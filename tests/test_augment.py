@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from posegen import augment
-from posegen.constants import GRID
-from posegen.skeleton import CONTACTS, JOINTS, PARTS
+from posegen.foundations.constants import GRID
+from posegen.foundations.skeleton import CONTACTS, JOINTS, PARTS
 
 shapes = st.tuples(st.integers(1, 2), st.integers(1, 6)).map(lambda head: (*head, 22, 3))
 on_grid = shapes.flatmap(

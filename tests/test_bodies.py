@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 import posegen
-from posegen.arrays import Array
-from posegen.bodies import body_offsets, hip_height, leg_height
 from posegen.config.load import load_config
 from posegen.config.schema import Config, Population
 from posegen.evaluation.body import joint_angles
 from posegen.fields.field import Sequences
 from posegen.fields.rotation import bone_offsets
+from posegen.foundations.arrays import Array
+from posegen.foundations.bodies import body_offsets, hip_height, leg_height
+from posegen.foundations.skeleton import AVERAGE_STATURE, JOINTS, MIRROR_JOINTS, PARENTS, SKELETONS, T_POSE, rest_offsets
 from posegen.library.load import load_library
 from posegen.planning.population import persons
 from posegen.planning.scenes import plan_scenes
-from posegen.skeleton import AVERAGE_STATURE, JOINTS, MIRROR_JOINTS, PARENTS, SKELETONS, T_POSE, rest_offsets
 
 PEOPLE = np.arange(2000)
 LIBRARY = load_library()

@@ -74,7 +74,7 @@ def test_samples_do_not_depend_on_torch_in_the_process() -> None:
 
 @pytest.mark.slow
 def test_samples_do_not_depend_on_linking_of_kernels_and_stay_in_bounds() -> None:
-    """Plain numba, as with a version that posegen/kernel_linking.py was not tested with, gives the same samples.
+    """Plain numba, as with a version that posegen/foundations/kernel_linking.py was not tested with, gives the same samples.
 
     It checks the bounds of arrays here, which compiled code does not by default. `.ci/run` uses these kernels in more tests.
     """

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from posegen.hashing import canonical, content_hashes
+from posegen.foundations.hashing import canonical, content_hashes
 from tests import naive
 
 arrays = hnp.arrays(

@@ -14,7 +14,7 @@ import yaml
 
 from posegen import __version__
 from posegen.cli.main import COMMANDS
-from posegen.plugins import EXTRAS
+from posegen.foundations.plugins import EXTRAS
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "install.md").read_text("utf-8")

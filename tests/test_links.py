@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from posegen.cli.main import main
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
+from posegen.foundations.links import require_inside
+from posegen.foundations.skeleton import JOINTS
 from posegen.library.load import load_library
-from posegen.links import require_inside
 from posegen.mocap.labels import texts_beside
-from posegen.skeleton import JOINTS
 from posegen.training.data.own_clips import labels_of_clips, read_own_clips
 
 SECRET = "ssh-rsa AAAA: secret\n"

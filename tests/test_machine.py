@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from posegen.errors import PosegenError
-from posegen.machine import (
+from posegen.foundations.errors import PosegenError
+from posegen.foundations.machine import (
     available_cores,
     available_memory,
     free_disk,
@@ -78,7 +78,7 @@ def test_memory_that_is_held_for_a_moment_counts_as_the_peak() -> None:
     # In a process of its own: one that has freed much memory takes it from what it still holds.
     script = """
 import psutil
-from posegen.machine import PeakMemory, lifetime_peak, process_memory
+from posegen.foundations.machine import PeakMemory, lifetime_peak, process_memory
 size = lifetime_peak() - psutil.Process().memory_info().rss + 100_000_000
 with PeakMemory() as memory:
     before = process_memory()

@@ -17,7 +17,7 @@ PUBLISHED = "its tests compare it with published values"
 TOGETHER = "an oracle beside its tests computes what these kernels compute together"
 
 WITHOUT_ORACLE = {
-    "posegen.canonical_floats": {TRIVIAL: "count_noncanonical"},
+    "posegen.foundations.canonical_floats": {TRIVIAL: "count_noncanonical"},
     "posegen.checks.capsules": {
         TRIVIAL: "stature_of_legs rod_length",
         PROPERTIES: "fill_aside apart_sideways apart_by_length fill_gaps come_near pass_through limbs_cross",
@@ -111,7 +111,7 @@ WITHOUT_ORACLE = {
         CALLER: "pelvis_rotation place_hips spine_rotation",
     },
     "posegen.motion.workspace": {TRIVIAL: "between fill_row copy_row leg_length to_grid"},
-    "posegen.randomness": {CALLER: "_fill"},
+    "posegen.foundations.randomness": {CALLER: "_fill"},
     "posegen.variants.copies": {TRIVIAL: "copy_joints copy_labels"},
 }
 """For each module: reason, and the kernels it applies to."""

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from posegen.randomness import Stream, permuted
+from posegen.foundations.randomness import Stream, permuted
 from tests.naive import philox
 
 

@@ -14,7 +14,7 @@ import pytest
 from llvmlite import binding as llvm
 
 import posegen
-from posegen.portable_kernels import VARIABLE, choose_processor
+from posegen.foundations.portable_kernels import VARIABLE, choose_processor
 
 ROOT = Path(__file__).parents[1]
 CODE = """

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from posegen.progress import LineProgress, Progress, TerminalProgress, make_progress
-from posegen.quantities import human_bytes, human_time
+from posegen.foundations.progress import LineProgress, Progress, TerminalProgress, make_progress
+from posegen.foundations.quantities import human_bytes, human_time
 
 
 class Terminal(io.StringIO):
@@ -27,7 +27,7 @@ def _terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """A clock whose seconds a test sets."""
     now = [0.0]
-    monkeypatch.setattr("posegen.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("posegen.foundations.progress.time.monotonic", lambda: now[0])
     return now
 
 
@@ -175,7 +175,7 @@ def test_the_rate_of_a_run_with_two_counts_is_that_of_the_whole_run(
 
 
 def test_a_terminal_shows_what_is_waited_for_until_there_is_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("posegen.progress.SECONDS_UNTIL_WAITING", 0.0)
+    monkeypatch.setattr("posegen.foundations.progress.SECONDS_UNTIL_WAITING", 0.0)
     stream = Terminal()
     progress = TerminalProgress(stream)
     progress.wait("load the encoder")
@@ -214,7 +214,7 @@ def test_a_task_that_starts_again_soon_is_one_line(clock: list[float]) -> None:
 
 
 def test_work_that_is_not_counted_is_shown_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("posegen.progress.SECONDS_BETWEEN_SIGNS", 0.01)
+    monkeypatch.setattr("posegen.foundations.progress.SECONDS_BETWEEN_SIGNS", 0.01)
     stream, quiet = io.StringIO(), Progress()
     with LineProgress(stream).working("measure trial steps"), quiet.working("nothing"):
         deadline = time.monotonic() + 30

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posegen.quantities import human_bytes, human_time, parse_bytes, parse_duration
+from posegen.foundations.quantities import human_bytes, human_time, parse_bytes, parse_duration
 
 
 @pytest.mark.parametrize(

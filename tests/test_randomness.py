@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posegen.randomness import Stream, choose, choose_fitting, integers, normal, philox_kernel, uniform
+from posegen.foundations.randomness import Stream, choose, choose_fitting, integers, normal, philox_kernel, uniform
 from tests import naive
 from tests.naive import philox
 

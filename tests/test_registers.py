@@ -1,7 +1,7 @@
 """Kernels of motion are vectorised: their machine code computes in the widest registers of the processor.
 
 Cached machine code cannot be inspected, so a few kernels are compiled again, with the options of
-:func:`posegen.kernels.kernel`.
+:func:`posegen.foundations.kernels.kernel`.
 """
 
 from __future__ import annotations

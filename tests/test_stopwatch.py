@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posegen.stopwatch import Span, seconds_by_stage, stage, timing
+from posegen.foundations.stopwatch import Span, seconds_by_stage, stage, timing
 
 
 @stage("outer")

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from posegen.cli.main import main
 from posegen.dataset.table_files import read_table
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
+from posegen.foundations.wording import hidden_character, table
+from posegen.foundations.yaml_files import parse_yaml
 from posegen.library.load import load_library
 from posegen.training.data.own_clips import read_own_clips
-from posegen.wording import hidden_character, table
-from posegen.yaml_files import parse_yaml
 
 WIDTHS = (60, 80)
 HIDDEN = ["\x1b", "\x07", "\x00", "\x7f", "\x85", "\u202e", "\u2066", "\u200f", "\u2028", "\u2029", "\ufeff", "\U000e0041"]

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from posegen.errors import UsageError
-from posegen.wording import hidden_character
-from posegen.yaml_files import LARGEST_FILE, dump_yaml, parse_yaml, read_yaml
+from posegen.foundations.errors import UsageError
+from posegen.foundations.wording import hidden_character
+from posegen.foundations.yaml_files import LARGEST_FILE, dump_yaml, parse_yaml, read_yaml
 
 VISIBLE = st.text(max_size=8).filter(lambda text: not hidden_character(text, "\n\t"))
 PLAIN = st.recursive(

@@ -11,11 +11,11 @@ import numpy as np
 
 from benchmarks.datasets import generate, slabs
 from benchmarks.figures import Figure
-from posegen.arrays import Array
-from posegen.constants import GRID
 from posegen.evaluation.body import frames_last
 from posegen.evaluation.plausibility import contact_speeds, depth_of
-from posegen.skeleton import PARENTS, sole_points
+from posegen.foundations.arrays import Array
+from posegen.foundations.constants import GRID
+from posegen.foundations.skeleton import PARENTS, sole_points
 
 # Both ends of a bone are rounded by up to half a grid cell along three axes, in every frame.
 BONE = 1e-5 + 2 * math.sqrt(3) * GRID

@@ -27,7 +27,7 @@ from benchmarks.figures import Figure
 from benchmarks.measure import ROOT
 from benchmarks.measure import posegen as command
 from posegen.dataset.verify import Problem, verify
-from posegen.errors import PosegenError
+from posegen.foundations.errors import PosegenError
 
 SCALE = float(os.environ.get("POSEGEN_JUDGE_SCALE", "1"))
 DAMAGES = max(40, round(1000 * SCALE))

@@ -25,7 +25,7 @@ RESULT = "tally.json"
 START = """
 import sys, atheris
 from pathlib import Path
-from posegen import kernels
+from posegen.foundations import kernels
 package = Path(kernels.__file__).parent
 files = [file.relative_to(package) for file in package.rglob("*.py") if "kernel" in file.read_text()]
 compiled = [".".join(["posegen", *file.with_suffix("").parts]) for file in files]

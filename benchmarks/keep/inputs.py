@@ -25,7 +25,7 @@ from posegen.dataset.verify import find_problems
 from posegen.library.load import Library, read_library
 from posegen.motion.library_tables import library_tables
 from posegen.planning.scenes import plan_scenes
-from posegen.synthesis import synthesize
+from posegen.synthesis.synthesize import synthesize
 
 __all__ = ["kinds"]
 

@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any
 
 from benchmarks.keep.mutations import written_json, written_yaml
-from posegen.errors import PosegenError, UsageError
+from posegen.foundations.errors import PosegenError, UsageError
 
 __all__ = ["SECONDS", "Kind", "Tally", "read", "time_limit", "written"]
 

@@ -15,7 +15,7 @@ from benchmarks.kinematics.own import own
 from benchmarks.kinematics.peers import mujoco_kinematics, numpy_matrices, torch_matrices, torch_rows
 from benchmarks.kinematics.poses import FRAMES, Poses, Work, drawn
 from benchmarks.measure import use_one_core
-from posegen.skeleton import JOINTS
+from posegen.foundations.skeleton import JOINTS
 
 IMPLEMENTATIONS: dict[str, tuple[str, Callable[[Poses], Work]]] = {
     "posegen": ("numba", own),

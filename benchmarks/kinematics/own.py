@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.kinematics.poses import FRAMES, Array, Poses, Work, computation_order
-from posegen.kernels import aligned_zeros, kernel
+from posegen.foundations.kernels import aligned_zeros, kernel
+from posegen.foundations.skeleton import JOINTS
 from posegen.motion.trunk import compose_rotations, place_child
-from posegen.skeleton import JOINTS
 
 ROW = 256
 """Frames of a row: a whole number of vectors, as in synthesis (320 in the default config)."""

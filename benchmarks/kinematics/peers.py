@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.kinematics.poses import INNER, Array, Poses, Work, computation_order, levels
-from posegen.skeleton import JOINTS, PARENTS
+from posegen.foundations.skeleton import JOINTS, PARENTS
 
 
 def numpy_matrices(poses: Poses) -> Work:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.exchange.joint_rotations import of_quaternions
-from posegen.skeleton import JOINTS, PARENTS
+from posegen.foundations.skeleton import JOINTS, PARENTS
 
 Array: TypeAlias = NDArray[Any]
 Work: TypeAlias = Callable[[], Array]

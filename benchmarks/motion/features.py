@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from posegen.evaluation.body import joint_angles, point, unit
 from posegen.evaluation.plausibility import REACH, low_pass
-from posegen.skeleton import JOINTS, MIRROR_JOINTS
+from posegen.foundations.skeleton import JOINTS, MIRROR_JOINTS
 
 __all__ = ["FEATURES", "SETS", "SHORTEST", "mirrored", "pieces", "roughened"]
 

@@ -11,11 +11,11 @@ import numpy as np
 from benchmarks.figures import Figure
 from benchmarks.motion.clips import scaled
 from benchmarks.motion.scripted import animated, people, shown
-from posegen.constants import GRAVITY
 from posegen.evaluation.body import centre_of_mass, frames_last, soles_of_body
 from posegen.evaluation.gait import Run, foot_contacts, measure_run
 from posegen.evaluation.plausibility import flights
 from posegen.evaluation.recording import Recording
+from posegen.foundations.constants import GRAVITY
 from posegen.library.load import Library, load_library
 from posegen.planning.repertoire import RUN, repertoire
 

@@ -7,14 +7,14 @@ from numpy.typing import NDArray
 
 from benchmarks.motion.clips import NEUTRAL, OLDEST
 from posegen import load_config
-from posegen.bodies import seat_height
-from posegen.constants import STANDING
 from posegen.evaluation.recording import Recording
+from posegen.foundations.bodies import seat_height
+from posegen.foundations.constants import STANDING
+from posegen.foundations.scene import BOTH, LEFT, RIGHT, Persons, Scenes, empty_scenes
 from posegen.library.load import Library, load_library
 from posegen.motion.engine import animate
 from posegen.planning.population import persons
 from posegen.planning.repertoire import repertoire
-from posegen.scene import BOTH, LEFT, RIGHT, Persons, Scenes, empty_scenes
 
 __all__ = ["animated", "people", "shown"]
 

@@ -13,8 +13,8 @@ from benchmarks.motion.clips import is_neutral_adult, made, scaled
 from benchmarks.motion.scripted import animated, people
 from posegen.evaluation.gait import ANGLES, WALKING, Curve, GaitTally, Walk, mass_excursion, measure_walk, steady_stretches
 from posegen.evaluation.recording import Recording
+from posegen.foundations.skeleton import sole_points
 from posegen.library.load import load_library
-from posegen.skeleton import sole_points
 
 SAMPLES = 2600
 FAVOURED = "story.actions={walk: 60}"

@@ -18,7 +18,7 @@ from benchmarks.datasets import generate
 from benchmarks.figures import Figure
 from benchmarks.measure import ROOT, posegen
 from benchmarks.speed.targets import EXPORTED_CLIPS_PER_SECOND
-from posegen.machine import available_cores
+from posegen.foundations.machine import available_cores
 
 SAMPLES, ROUNDS = 10_000, 3
 SHARE = 5

@@ -24,7 +24,7 @@ from posegen.dataset.write import create
 from posegen.generation.header import new_header
 from posegen.generation.shard import ShardJob, make_shard
 from posegen.library.load import load_library
-from posegen.synthesis import synthesize
+from posegen.synthesis.synthesize import synthesize
 
 SHARDS = 10
 KERNELS = {
@@ -33,8 +33,8 @@ KERNELS = {
     "copy_labels": "posegen.variants.copies",
     "fill_limits": "posegen.checks.limits",
     "fill_evidence": "posegen.checks.evidence",
-    "_fill": "posegen.randomness",
-    "count_noncanonical": "posegen.canonical_floats",
+    "_fill": "posegen.foundations.randomness",
+    "count_noncanonical": "posegen.foundations.canonical_floats",
 }
 """The kernels that make a shard, and the modules that call them."""
 

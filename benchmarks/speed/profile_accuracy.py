@@ -17,7 +17,7 @@ import psutil
 from benchmarks.figures import Figure
 from benchmarks.measure import ROOT, posegen
 from benchmarks.speed.targets import COVERED, QUIET, WIDEST
-from posegen.machine import available_cores
+from posegen.foundations.machine import available_cores
 
 TIMES = 20
 SAMPLES, ROUNDS = 1000, 3

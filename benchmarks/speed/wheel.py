@@ -16,7 +16,7 @@ from benchmarks.figures import Figure
 from benchmarks.measure import ROOT, compare
 from benchmarks.speed.startup import command_seconds
 from benchmarks.speed.targets import COLD_SECONDS, START_SAMPLES
-from posegen.portable_kernels import VARIABLE
+from posegen.foundations.portable_kernels import VARIABLE
 
 STARTS, PAIRS = 3, 100
 SAMPLES, SEQUENCES = 200, 1000
@@ -24,7 +24,7 @@ SAMPLES, SEQUENCES = 200, 1000
 PROGRAM = f"""
 import sys
 from posegen import load_config
-from posegen.synthesis import synthesize
+from posegen.synthesis.synthesize import synthesize
 
 config = load_config("default")
 for _ in sys.stdin:

@@ -21,7 +21,7 @@ from benchmarks.speed.targets import (
     SYNTHESIZE_GOAL,
     TWO_WORKERS_BY_ONE,
 )
-from posegen.machine import available_cores
+from posegen.foundations.machine import available_cores
 
 SAMPLES, PAIRS = 30_000, 3
 """Of the comparison of one worker with two, by commands whose start counts: at 10,000 samples it was a sixth of the time."""

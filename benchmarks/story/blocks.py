@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from posegen import load_config, synthesize
-from posegen.synthesis import Batch
+from posegen.synthesis.synthesize import Batch
 
 __all__ = ["AT_ONCE", "ONLY_BASE", "blocks"]
 

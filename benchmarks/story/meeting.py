@@ -19,9 +19,9 @@ from benchmarks.figures import Figure
 from benchmarks.motion.clips import scaled
 from benchmarks.story.blocks import blocks
 from benchmarks.story.encounters import overlap_of_two, palms
-from posegen.errors import UsageError
-from posegen.skeleton import JOINTS
-from posegen.synthesis import Batch
+from posegen.foundations.errors import UsageError
+from posegen.foundations.skeleton import JOINTS
+from posegen.synthesis.synthesize import Batch
 from tests.naive import segment_distance
 
 Array = NDArray[Any]

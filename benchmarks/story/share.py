@@ -31,7 +31,7 @@ from posegen.library.load import load_library
 SHARDS = 10
 _MOTION = ("posegen.motion", "posegen.variants.copies")
 """Packages whose time counts as motion; copies of stored motion do, too."""
-_CALLERS = ("posegen.synthesis", "posegen.planning", "posegen.captions", "posegen.variants", "posegen.checks")
+_CALLERS = ("posegen.synthesis.synthesize", "posegen.planning", "posegen.captions", "posegen.variants", "posegen.checks")
 
 
 @dataclass
@@ -110,7 +110,7 @@ def _timing(synthesis: Clock, motion: Clock) -> Iterator[None]:
         for name, value in vars(module).items()
         if isinstance(value, FunctionType) and value.__module__.startswith(_MOTION)
     ]
-    places.append((sys.modules["posegen.synthesis"], "synthesize", synthesis))
+    places.append((sys.modules["posegen.synthesis.synthesize"], "synthesize", synthesis))
     kept = [getattr(module, name) for module, name, _ in places]
     try:
         for (module, name, clock), function in zip(places, kept, strict=True):
@@ -125,5 +125,5 @@ def _modules() -> list[tuple[str, Any]]:
     for package in ("posegen.planning", "posegen.captions", "posegen.variants", "posegen.checks"):
         for module in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):
             importlib.import_module(module.name)
-    importlib.import_module("posegen.synthesis")
+    importlib.import_module("posegen.synthesis.synthesize")
     return [(name, module) for name, module in sys.modules.items() if name.startswith("posegen.")]

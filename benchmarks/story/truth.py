@@ -17,9 +17,9 @@ from benchmarks.story.blocks import blocks
 from benchmarks.story.negated import negations
 from posegen import load_config
 from posegen.checks.statements import check_statement, observe_actors
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
 from posegen.library.load import Library, load_library
-from posegen.synthesis import Batch
+from posegen.synthesis.synthesize import Batch
 
 SAMPLES = 10_000
 REFUSED = 0.99

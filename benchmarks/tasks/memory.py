@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks.datasets import generate
 from benchmarks.figures import Figure
 from benchmarks.measure import ROOT, posegen
-from posegen.quantities import human_bytes
+from posegen.foundations.quantities import human_bytes
 
 SAMPLES = 1000
 STEPS = {"quick": 8, "fast": 8, "balanced": 5, "best": 3}
@@ -35,7 +35,7 @@ TASKS = {
 
 _OWN_PEAK = """
 from posegen.cli.main import main
-from posegen.machine import lifetime_peak
+from posegen.foundations.machine import lifetime_peak
 import sys
 assert main(sys.argv[1:]) == 0
 print(lifetime_peak())

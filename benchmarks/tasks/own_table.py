@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.figures import Figure
-from posegen.progress import Progress
+from posegen.foundations.progress import Progress
 from posegen.tables.run import TableRequest, TableResult, open_table, train_table
 from posegen.tables.settings import load_table_settings
 from posegen.training.measures import smape

@@ -15,7 +15,7 @@ from benchmarks.motion.clips import scaled
 from benchmarks.story.meeting import nearest
 from benchmarks.train.running import trained
 from posegen.dataset.read import open_dataset
-from posegen.skeleton import JOINTS
+from posegen.foundations.skeleton import JOINTS
 from posegen.training.animation.animate import animate, load_text_encoder
 from posegen.training.animation.measures import measure_animation
 from posegen.training.trained_models import load_model

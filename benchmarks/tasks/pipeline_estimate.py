@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.figures import Figure
 from benchmarks.measure import folder_bytes, posegen, printed_by
 from benchmarks.motion.clips import scaled
-from posegen.quantities import human_bytes, human_time
+from posegen.foundations.quantities import human_bytes, human_time
 
 SAMPLES, LARGE = 10_000, "BAAI/bge-large-en-v1.5"
 CONFIG, STEPS = "default", {"retrieval": 600, "motion": 1000}

@@ -15,7 +15,7 @@ import torch
 
 from benchmarks.datasets import generate
 from benchmarks.figures import Figure
-from posegen.machine import lifetime_peak
+from posegen.foundations.machine import lifetime_peak
 from posegen.training.data.feed import batches_of, to_clips
 from posegen.training.data.tokens import numbers_of
 from posegen.training.hardware import Choices

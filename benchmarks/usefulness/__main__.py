@@ -21,7 +21,7 @@ from benchmarks.usefulness.definitions import AMPLIFIED_REPETITIONS, BODIES, IMP
 from benchmarks.usefulness.results import AMPLIFICATION, PRETRAINING, Result, have, read, write
 from benchmarks.usefulness.trials import Trial, amplified_trials, longer, trials
 from posegen.config.schema import CONTENT_VERSION
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
 
 
 def main() -> int:

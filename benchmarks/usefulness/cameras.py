@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.exchange.camera import project
-from posegen.skeleton import JOINTS
+from posegen.foundations.skeleton import JOINTS
 
 __all__ = ["Poses", "camera_at", "joined", "lens", "look_at", "seen"]
 

@@ -13,7 +13,7 @@ from benchmarks.motion.clips import captured
 from benchmarks.motion.shared_families import fit
 from benchmarks.usefulness.definitions import FOLDS
 from benchmarks.usefulness.people import drawn, parts_of
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
 
 __all__ = ["Clips", "balanced", "shared_clips"]
 

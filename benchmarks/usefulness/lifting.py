@@ -36,7 +36,7 @@ from benchmarks.usefulness.results import Result
 from benchmarks.usefulness.trials import TRAINING, Trial
 from posegen.dataset.read import open_dataset
 from posegen.dataset.splits import in_split
-from posegen.skeleton import JOINTS
+from posegen.foundations.skeleton import JOINTS
 from posegen.training.settings import Settings
 
 __all__ = ["TASK", "Lifter", "aligned", "answer", "distances", "judge", "learn", "measure", "pretrained", "views_of"]

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from posegen.arrays import Array
 from posegen.captions.grammar import CHOICES, FINITE, Grammar, grammar_of
 from posegen.captions.inputs import Actor, collect_inputs
 from posegen.captions.meetings import caption_of_both
@@ -47,9 +46,10 @@ from posegen.captions.segments import (
     statement_lists,
 )
 from posegen.config.schema import Config
+from posegen.foundations.arrays import Array
+from posegen.foundations.randomness import Stream, uniform
+from posegen.foundations.scene import Scenes
 from posegen.library.load import Library
-from posegen.randomness import Stream, uniform
-from posegen.scene import Scenes
 
 KINDS = ("short", "full", "narrative")
 """Kinds of captions. A caption has a text, its kind and statements.

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.captions.segments import (
     BEGUN,
     MOST_SEGMENTS,
@@ -28,7 +27,8 @@ from posegen.captions.segments import (
     Statement,
     make_statement,
 )
-from posegen.constants import DIRECTIONS, PATHS, SHAPES, SPEEDS
+from posegen.foundations.arrays import Array
+from posegen.foundations.constants import DIRECTIONS, PATHS, SHAPES, SPEEDS
 from posegen.library.load import Library
 
 CHOICES = 1 << 20

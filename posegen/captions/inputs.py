@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.captions.segments import SegmentFacts, Segments, segment_facts, segment_keys
+from posegen.foundations.arrays import Array
+from posegen.foundations.scene import Persons, Scenes
 from posegen.library.load import Library
 from posegen.planning.repertoire import NO_GAIT, repertoire
-from posegen.scene import Persons, Scenes
 
 _GROWN, _OLDER = 16.0, 60.0
 KINDS_OF_PEOPLE = ("girl", "boy", "woman", "man", "older_woman", "older_man")

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from posegen.captions.grammar import joint_verbs, pair_name, verb_forms
 from posegen.captions.segments import Statement, make_statement
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
+from posegen.foundations.wording import nearest, printable, shown
 from posegen.library.load import Library
-from posegen.wording import nearest, printable, shown
 
 ANY = "*"
 """Any action, as :attr:`Meaning.action` of a detail."""

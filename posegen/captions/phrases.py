@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.captions.grammar import Clause, Frame, Grammar
 from posegen.captions.inputs import Actor, CaptionInputs
 from posegen.captions.segments import MOST_SEGMENTS, Statement, order_statement, with_style
+from posegen.foundations.arrays import Array
 
 DETAILS = {"short": "none", "full": "all", "narrative": "some"}
 """How much clauses state in each kind of caption."""

@@ -17,15 +17,15 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from posegen.arrays import Array
-from posegen.bodies import hip_height
-from posegen.constants import AROUND, AVERAGE_LEG, DEGREES, FRAME_SLACK, SPEED_BOUNDS
+from posegen.foundations.arrays import Array
+from posegen.foundations.bodies import hip_height
+from posegen.foundations.constants import AROUND, AVERAGE_LEG, DEGREES, FRAME_SLACK, SPEED_BOUNDS
+from posegen.foundations.scene import BOTH, CONTINUED, LEFT, NOTHING, RIGHT, UNUSED, Scenes
 from posegen.library.load import Library
 from posegen.planning.repertoire import NO_GAIT, RUN, STEP, WALK, Repertoire, parts_of, repertoire
-from posegen.scene import BOTH, CONTINUED, LEFT, NOTHING, RIGHT, UNUSED, Scenes
 
 SIDES = ("left", "right", "")
-"""Words for :attr:`Segments.side`, LEFT, RIGHT and BOTH; for speed, path and direction see :mod:`posegen.constants`."""
+"""Words for :attr:`Segments.side`, LEFT, RIGHT and BOTH; for speed, path and direction see :mod:`foundations.constants`."""
 _SPEED_BOUNDS = {WALK: SPEED_BOUNDS["walk"], RUN: SPEED_BOUNDS["run"]}
 _CURVE = 35.0
 _MIN_GAIT_SECONDS, _MIN_GAIT_LEGS, _WALKING_SPEED = 1.0, 1.3, 0.7
@@ -65,7 +65,7 @@ class Segments:
     speed, turn : metres per second, degrees (visible part, left positive)
     repetitions : number of completed repetitions
     pace, path, direction : index into SPEEDS, PATHS, DIRECTIONS; 0 for none
-    degrees : angle of a turn on the spot, one of :data:`posegen.constants.ANGLES`; 0 for none. Measured, not planned
+    degrees : angle of a turn on the spot, one of :data:`foundations.constants.ANGLES`; 0 for none. Measured, not planned
     exact : whether `repetitions` is all that is visible, with no further one begun
     finished : whether the planned segment ends within the clip
     covered : whether a layered segment overlays it

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.checks.columns import BLOCK, X, Y, Z, joint_column
-from posegen.kernels import Scalar, kernel
-from posegen.skeleton import CAPSULES, JOINTS, PROPORTIONS
+from posegen.foundations.arrays import Array
+from posegen.foundations.kernels import Scalar, kernel
+from posegen.foundations.skeleton import CAPSULES, JOINTS, PROPORTIONS
 
 DEEPEST = 0.02
 """Metres by which capsules may overlap: flesh yields."""

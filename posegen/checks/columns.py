@@ -6,9 +6,9 @@ another, each over all frames of the block; so do those of any other vector.
 
 from __future__ import annotations
 
-from posegen.arrays import Array
-from posegen.kernels import inline_kernel, kernel
-from posegen.skeleton import JOINTS
+from posegen.foundations.arrays import Array
+from posegen.foundations.kernels import inline_kernel, kernel
+from posegen.foundations.skeleton import JOINTS
 
 BLOCK = 64
 """Frames."""

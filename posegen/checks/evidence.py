@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.checks.paths import path_shapes
-from posegen.constants import AVERAGE_LEG, DEGREES, SHAPES
-from posegen.kernels import Scalar, kernel
+from posegen.foundations.arrays import Array
+from posegen.foundations.constants import AVERAGE_LEG, DEGREES, SHAPES
+from posegen.foundations.kernels import Scalar, kernel
+from posegen.foundations.scene import BOTH, LEFT, RIGHT
+from posegen.foundations.skeleton import JOINTS
 from posegen.library.load import Library
 from posegen.library.schema import SIGNALS
-from posegen.scene import BOTH, LEFT, RIGHT
-from posegen.skeleton import JOINTS
 
 UNKNOWN = -1
 """Count of an action that has no signal for it."""
@@ -205,7 +205,7 @@ class Evidence(NamedTuple):
     slower, faster : float64 [n, k]
         Share of the time in which the pelvis is slower, or faster, than the k-th speed bound.
     shapes : bool [n, len(SHAPES)]
-        Which shapes of :data:`posegen.constants.SHAPES` the path has.
+        Which shapes of :data:`posegen.foundations.constants.SHAPES` the path has.
 
     Turn, slower, faster and shapes are 0 for actions without a gait.
     """

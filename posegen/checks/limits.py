@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.checks.capsules import ASIDE, GAPS, fill_aside, limbs_cross, overlapping, stature_of_legs
 from posegen.checks.columns import BLOCK, COLUMNS, fill_columns
 from posegen.checks.ranges import AXES, DIRECTIONS, PASSING_SECONDS, Ranges, fill_angles, leaves_ranges, ranges_of
-from posegen.kernels import aligned_zeros, kernel
+from posegen.foundations.arrays import Array
+from posegen.foundations.kernels import aligned_zeros, kernel
+from posegen.foundations.skeleton import DEFAULT_SKELETON, LIBRARY_SKELETON
 from posegen.library.load import Library
-from posegen.skeleton import DEFAULT_SKELETON, LIBRARY_SKELETON
 
 LEAVES, CROSSES = 1, 2
 """A joint leaves its range; a limb crosses the trunk or another limb."""
@@ -133,7 +133,7 @@ def check_limits(
     fps : float
         Frames per second.
     skeleton : str
-        One of :data:`posegen.skeleton.SKELETONS`, or those of the library.
+        One of :data:`posegen.foundations.skeleton.SKELETONS`, or those of the library.
     persons : int64 [n, actors], optional
         Numbers of the actors, which decide who has which skeleton of the library.
 

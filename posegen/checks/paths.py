@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from posegen.arrays import Array
-from posegen.constants import DEGREES, SHAPES
-from posegen.kernels import Scalar, kernel
+from posegen.foundations.arrays import Array
+from posegen.foundations.constants import DEGREES, SHAPES
+from posegen.foundations.kernels import Scalar, kernel
 
 SHORTEST = 2.0
 """Seconds of the shortest interval in which a path is searched."""
@@ -46,7 +46,7 @@ def path_shapes(hips: Array, pelvis: Array, fps: float) -> Array:
     Returns
     -------
     bool [len(SHAPES)]
-        In the order of :data:`posegen.constants.SHAPES`.
+        In the order of :data:`posegen.foundations.constants.SHAPES`.
     """
     shapes = np.zeros(len(SHAPES), bool)
     if len(hips) >= SHORTEST * fps:

@@ -14,12 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.checks.columns import BLOCK, X, Y, Z, joint_column
-from posegen.kernels import Scalar, kernel
-from posegen.library.channels import widest
-from posegen.library.load import Library
-from posegen.skeleton import (
+from posegen.foundations.arrays import Array
+from posegen.foundations.kernels import Scalar, kernel
+from posegen.foundations.skeleton import (
     BALL_BEFORE_ANKLE,
     BALL_JOINT_HEIGHT,
     DEFAULT_SKELETON,
@@ -29,6 +27,8 @@ from posegen.skeleton import (
     PARTS,
     PROPORTIONS,
 )
+from posegen.library.channels import widest
+from posegen.library.load import Library
 
 _LEG = ("hip_flexion", "hip_abduction", "knee_flexion", "ankle_dorsiflexion")
 _ARM = ("shoulder_flexion", "elbow_flexion")
@@ -99,7 +99,7 @@ ASIDE = np.float32(0.753)
 _DROP = PROPORTIONS["ankle_height"] - BALL_JOINT_HEIGHT
 _FOOT = float(np.sqrt(BALL_BEFORE_ANKLE * BALL_BEFORE_ANKLE + _DROP * _DROP))
 SOLE_COSINE, SOLE_SINE = np.float32(BALL_BEFORE_ANKLE / _FOOT), np.float32(_DROP / _FOOT)
-"""Cosine and sine of the angle between the sole and the line from ankle to ball; see :func:`posegen.skeleton.sole_points`."""
+"""Cosine and sine of the angle between the sole and the line from ankle to ball; see `skeleton.sole_points`."""
 
 
 @kernel

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.captions.segments import BEGUN, SIDES, Segments, make_statement
 from posegen.checks.evidence import PELVIS, STRIDE_SECONDS, Evidence, Intervals, find_partners, measure_evidence
 from posegen.checks.statements import BOUNDS, KINDS, false_statements, has_path, shown_angles, shown_directions, shown_speeds
-from posegen.constants import DIRECTIONS, PATHS, SHAPES, SPEEDS
+from posegen.foundations.arrays import Array
+from posegen.foundations.constants import DIRECTIONS, PATHS, SHAPES, SPEEDS
+from posegen.foundations.scene import BOTH, LEFT, NOTHING, RIGHT
+from posegen.foundations.skeleton import mirror_name, mirror_order
 from posegen.library.load import Library
 from posegen.planning.quotas import Allotment
-from posegen.scene import BOTH, LEFT, NOTHING, RIGHT
-from posegen.skeleton import mirror_name, mirror_order
 
 Row = dict[str, Any]
 

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.captions.segments import BEGUN, SIDES, Segments
 from posegen.checks.evidence import UNKNOWN, Evidence, Intervals, find_partners, measure_evidence, signs_of
-from posegen.constants import ANGLES, AROUND, DIRECTIONS, PATHS, SHAPES, SPEED_BOUNDS, SPEEDS
+from posegen.foundations.arrays import Array
+from posegen.foundations.constants import ANGLES, AROUND, DIRECTIONS, PATHS, SHAPES, SPEED_BOUNDS, SPEEDS
+from posegen.foundations.scene import BOTH
 from posegen.library.load import Library
 from posegen.planning.repertoire import NO_GAIT, RUN, STEP, WALK, repertoire
-from posegen.scene import BOTH
 
 CURVE = 20.0
 """Degrees from which a path is curved."""
@@ -73,13 +73,13 @@ def _bound(action: Array, library: Library) -> Array:
 
 
 def shown_directions(turn: Array) -> Array:
-    """Return the direction of turns in degrees, as index into :data:`posegen.constants.DIRECTIONS`."""
+    """Return the direction of turns in degrees, as index into :data:`posegen.foundations.constants.DIRECTIONS`."""
     aside = np.where(turn > FACING, _TO_LEFT, np.where(turn < -FACING, _TO_RIGHT, 0))
     return np.where(np.abs(turn) > AROUND, _AROUND, aside)
 
 
 def shown_angles(action: Array, turn: Array, library: Library, within: float = NEAR_ANGLE) -> Array:
-    """Return which of :data:`posegen.constants.ANGLES` a turn on the spot, in degrees, has within a margin; 0 for none."""
+    """Return which of :data:`foundations.constants.ANGLES` a turn on the spot, in degrees, has within a margin; 0 for none."""
     size, found = np.abs(turn), np.zeros(np.shape(turn), np.int64)
     for angle in ANGLES:
         found = np.where(np.abs(size - angle) < within, angle, found)
@@ -87,18 +87,18 @@ def shown_angles(action: Array, turn: Array, library: Library, within: float = N
 
 
 def shown_paths(turn: Array) -> Array:
-    """Return whether a path is straight or curved by the turn in degrees, as index into :data:`posegen.constants.PATHS`."""
+    """Return whether a path is straight or curved by the turn in degrees, as index into :data:`foundations.constants.PATHS`."""
     return np.where(turn > CURVE, _LEFT, np.where(turn < -CURVE, _RIGHT, _STRAIGHT))
 
 
 def has_path(path: Array, evidence: Evidence) -> Array:
-    """Return whether each interval shows a path, given as index into :data:`posegen.constants.PATHS`, by turn or shape."""
+    """Return whether each interval shows a path, given as index into :data:`foundations.constants.PATHS`, by turn or shape."""
     shape = np.take_along_axis(evidence.shapes, np.maximum(path - _FIRST_SHAPE, 0)[:, None], axis=1)[:, 0]
     return np.where(path >= _FIRST_SHAPE, shape, shown_paths(evidence.turn) == path)
 
 
 def shown_speeds(action: Array, evidence: Evidence, library: Library, share: float = MOST) -> Array:
-    """Return the speed kept for more than a share of the time, as index into :data:`posegen.constants.SPEEDS`; 0 for none.
+    """Return the speed kept for more than a share of the time, as index into :data:`foundations.constants.SPEEDS`; 0 for none.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from posegen.cli.options import PATH, Number, Output, command, motion_file_option, write_motion
-from posegen.constants import MAX_SEED
+from posegen.foundations.constants import MAX_SEED
 
 
 @command(
@@ -44,9 +44,9 @@ def animate(
     import numpy as np
 
     from posegen.captions.parser import require_readable, unknown_words
+    from posegen.foundations.skeleton import CONTACTS
     from posegen.library.load import load_library
     from posegen.pipeline.stages import draw_animation
-    from posegen.skeleton import CONTACTS
     from posegen.training.animation.animate import GUIDANCE, load_text_encoder
     from posegen.training.animation.animate import animate as make
     from posegen.training.trained_models import load_model

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from posegen.cli.options import Number, Output, command, motion_file_option, write_motion
-from posegen.constants import MAX_SEED
-from posegen.errors import UsageError
+from posegen.foundations.constants import MAX_SEED
+from posegen.foundations.errors import UsageError
 
 
 @command(
@@ -31,8 +31,8 @@ from posegen.errors import UsageError
 def compose(text: str, out: Path, seed: int, seconds: float | None, strict: bool, output: Output) -> None:
     """Generate the motion described by TEXT, which uses the words of captions, and report words that were not understood."""
     from posegen.captions.parser import explain_unknown, parse_caption, require_readable
+    from posegen.foundations.skeleton import CONTACTS, PARTS
     from posegen.library.load import load_library
-    from posegen.skeleton import CONTACTS, PARTS
 
     require_readable(text)
     if strict:
@@ -40,7 +40,7 @@ def compose(text: str, out: Path, seed: int, seconds: float | None, strict: bool
         if unclear:
             raise UsageError("\n".join(unclear))
     # Imported after the checks, because kernels take a moment to load.
-    from posegen.composition import compose as make
+    from posegen.synthesis.composition import compose as make
     from posegen.viewing.clip import clip_of_sequence
     from posegen.viewing.render import render_all
 

@@ -21,8 +21,8 @@ def config() -> None:
 def show(source: str, overrides: Sequence[str], output: Output) -> None:
     """Print a resolved config and the identity of its datasets."""
     from posegen.config.load import load_config
+    from posegen.foundations.yaml_files import dump_yaml
     from posegen.library.load import load_library
-    from posegen.yaml_files import dump_yaml
 
     loaded = load_config(source, overrides)
     identity = loaded.identity(load_library(loaded.story.library))

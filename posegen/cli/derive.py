@@ -8,7 +8,7 @@ import click
 
 from posegen.cli.options import DATASET, Output, choose_part, command, part_option, quoted, workers_option
 from posegen.dataset.storage.address import AnyPath
-from posegen.plugins import FIELDS
+from posegen.foundations.plugins import FIELDS
 
 
 @command("posegen derive data/default-0 --add velocity", "posegen derive data/default-0")
@@ -24,8 +24,8 @@ def derive(dataset: AnyPath, names: Sequence[str], workers: int | None, part: st
     The same command resumes an interrupted run, and covers samples that were added since. Without --add, it updates all
     fields that were added before. `posegen docs fields` describes them.
     """
+    from posegen.foundations.quantities import human_bytes, human_time
     from posegen.generation.derive import derive as compute
-    from posegen.quantities import human_bytes, human_time
 
     with output.resumable(dataset):
         result = compute(dataset, names, workers=workers, part=choose_part(part, output), progress=output.progress())

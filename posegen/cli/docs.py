@@ -8,8 +8,8 @@ import click
 
 import posegen
 from posegen.cli.options import Output, command
-from posegen.errors import PosegenError, UsageError
-from posegen.wording import did_you_mean, shown
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.wording import did_you_mean, shown
 
 
 @command("posegen docs", "posegen docs reading")

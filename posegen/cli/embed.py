@@ -11,7 +11,7 @@ import click
 
 from posegen.cli.options import DATASET, WHOLE, Output, choose_part, command, file_option, part_option, quoted
 from posegen.dataset.storage.address import AnyPath, storage_of
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
 
 if TYPE_CHECKING:
     from posegen.embedding.stage import EmbeddingResult

@@ -10,7 +10,7 @@ import click
 
 from posegen.cli.options import DATASET, PATH, WHOLE, Number, Output, command
 from posegen.dataset.storage.address import AnyPath, storage_of
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
 
 _REFUSED_SHOWN = 20
 

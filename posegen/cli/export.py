@@ -8,7 +8,7 @@ import click
 
 from posegen.cli.options import DATASET, Output, choose_part, command, part_option, selection_options, workers_option
 from posegen.dataset.storage.address import AnyPath
-from posegen.plugins import EXPORTS
+from posegen.foundations.plugins import EXPORTS
 
 
 @command(
@@ -40,7 +40,7 @@ def export(
     The same command resumes an interrupted export. `posegen docs exchange` describes the formats.
     """
     from posegen.exchange.export import export as write
-    from posegen.quantities import human_time
+    from posegen.foundations.quantities import human_time
 
     with output.resumable(out):
         result = write(

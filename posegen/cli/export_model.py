@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from posegen.cli.options import PATH, Output, command, file_option
-from posegen.plugins import MODEL_FORMATS
+from posegen.foundations.plugins import MODEL_FORMATS
 
 
 @command("posegen export-model runs/action-default-0-quick --format onnx", name="export-model")

@@ -60,9 +60,9 @@ def generate(
     given.
     """
     from posegen.config.load import load_config
+    from posegen.foundations.quantities import human_bytes, human_time
     from posegen.generation.run import default_path
     from posegen.generation.run import generate as make
-    from posegen.quantities import human_bytes, human_time
 
     loaded = load_config(config, overrides, samples=samples, workers=workers, seed=seed)
     path = default_path(loaded) if out is None else out

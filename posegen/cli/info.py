@@ -25,8 +25,8 @@ def info(dataset: AnyPath, sample: int | None, output: Output) -> None:
     if sample is not None:
         _describe_sample(dataset, sample, output)
         return
+    from posegen.foundations.quantities import human_bytes
     from posegen.generation.describe import describe, reading_lines
-    from posegen.quantities import human_bytes
 
     found = describe(dataset)
     header, reading = found.header, reading_lines(found)

@@ -21,9 +21,9 @@ import click
 
 from posegen import __version__
 from posegen.cli.options import example
-from posegen.errors import PosegenError, ServerError, UsageError
-from posegen.import_path import protect_imports
-from posegen.wording import did_you_mean, hidden_character, printable, shown
+from posegen.foundations.errors import PosegenError, ServerError, UsageError
+from posegen.foundations.import_path import protect_imports
+from posegen.foundations.wording import did_you_mean, hidden_character, printable, shown
 
 SUCCESS, FAILURE, USAGE, INTERRUPTED = 0, 1, 2, 130
 """Exit codes."""
@@ -196,7 +196,7 @@ def run(command: click.Command, arguments: Sequence[str]) -> int:
         # Disk, network or permissions: not a fault of the program, so no traceback.
         if error.errno in _UNUSABLE_PATH and error.filename:
             return _report(f"{error.filename}: cannot be used ({error.strerror}); choose another path", USAGE)
-        from posegen.machine import describe_full_disk
+        from posegen.foundations.machine import describe_full_disk
 
         return _report(describe_full_disk(error, os.getcwd()) or str(error), FAILURE)
     except MemoryError as error:
@@ -206,7 +206,7 @@ def run(command: click.Command, arguments: Sequence[str]) -> int:
             raise
         return _report(f"{error}: raise the limit of memory or processes (ulimit -v, ulimit -u), then run it again", FAILURE)
     except ModuleNotFoundError as error:
-        from posegen.plugins import install_hint
+        from posegen.foundations.plugins import install_hint
 
         hint = install_hint(error)
         if hint is None:

@@ -25,7 +25,7 @@ def mix(datasets: Sequence[AnyPath], ratio: str | None, where: str, out: Path, o
     No motion is copied. `posegen docs reading` describes the order of batches.
     """
     from posegen.dataset.mix import concat, write_mix
-    from posegen.errors import UsageError
+    from posegen.foundations.errors import UsageError
 
     try:
         weights = None if ratio is None else [float(share) for share in ratio.split(":")]

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from posegen.errors import UsageError, require_local
-from posegen.progress import Progress, compilation_shown, make_progress
-from posegen.quantities import parse_duration
-from posegen.wording import printable, shown
+from posegen.foundations.errors import UsageError, require_local
+from posegen.foundations.progress import Progress, compilation_shown, make_progress
+from posegen.foundations.quantities import parse_duration
+from posegen.foundations.wording import printable, shown
 
 if TYPE_CHECKING:
     from posegen.dataset.parts import Part
@@ -204,7 +204,7 @@ def write_motion(out: Path, arrays: Mapping[str, Any], draw: Callable[[Path], ob
         return
     import numpy as np
 
-    from posegen.skeleton import JOINTS
+    from posegen.foundations.skeleton import JOINTS
 
     with out.open("wb") as file:  # NumPy would add .npz to a name such as out.NPZ
         np.savez_compressed(file, joint_names=np.array(JOINTS), **arrays)

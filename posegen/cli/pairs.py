@@ -43,7 +43,7 @@ def pairs(
     """
     from posegen.embedding.models import DEFAULT
     from posegen.embedding.own_pairs import mine_table
-    from posegen.quantities import human_time
+    from posegen.foundations.quantities import human_time
 
     progress = output.progress()
     try:

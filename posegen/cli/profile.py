@@ -26,9 +26,9 @@ from posegen.cli.options import (
     workers_option,
 )
 from posegen.cli.run import make_request
-from posegen.errors import UsageError
-from posegen.quantities import human_bytes, human_time
-from posegen.wording import shown, table
+from posegen.foundations.errors import UsageError
+from posegen.foundations.quantities import human_bytes, human_time
+from posegen.foundations.wording import shown, table
 
 if TYPE_CHECKING:
     from posegen.generation.profile.estimate import Target

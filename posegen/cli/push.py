@@ -29,7 +29,7 @@ def push(dataset: AnyPath, target: str, output: Output, **options: Any) -> None:
     S3, set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION.
     """
     from posegen.exchange.push import push as upload
-    from posegen.quantities import human_bytes, human_time
+    from posegen.foundations.quantities import human_bytes, human_time
 
     result = upload(dataset, target, progress=output.progress(), **options)
     text = (

@@ -9,7 +9,7 @@ import click
 
 from posegen.cli.options import DATASET, WHOLE, Output, command, file_option
 from posegen.dataset.storage.address import AnyPath
-from posegen.errors import UsageError, require_positive
+from posegen.foundations.errors import UsageError, require_positive
 
 if TYPE_CHECKING:
     from posegen.evaluation.evaluate import Evaluation
@@ -29,7 +29,7 @@ def report(dataset: AnyPath, samples: int, no_evaluation: bool, out: Path, outpu
     samples, the evaluation, and where the dataset comes from.
     """
     from posegen.evaluation.evaluate import evaluate
-    from posegen.quantities import human_bytes
+    from posegen.foundations.quantities import human_bytes
     from posegen.viewing.collection import collection_of_dataset
     from posegen.viewing.report import write_report
 

@@ -56,8 +56,8 @@ def run(config: str, texts: tuple[str, ...], budget: float | None, samples: int 
     Complete stages are skipped. The same command resumes an interrupted run. --set changes a key of the config, and --set
     TASK:KEY=VALUE a setting of a training.
     """
+    from posegen.foundations.quantities import human_time
     from posegen.pipeline.stages import run_pipeline
-    from posegen.quantities import human_time
 
     deadline = None if budget is None else time.monotonic() + budget
     request = replace(make_request(config, samples, **options), texts=texts, deadline=deadline)

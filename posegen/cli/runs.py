@@ -8,14 +8,14 @@ from typing import Any
 import click
 
 from posegen.cli.options import PATH, Output, command
-from posegen.wording import table
+from posegen.foundations.wording import table
 
 
 @command("posegen runs", "posegen runs experiments --json")
 @click.argument("folder", type=PATH, default=Path("runs"))
 def runs(folder: Path, output: Output) -> None:
     """List the training runs in FOLDER (default: runs), the best first, with the settings in which they differ."""
-    from posegen.errors import UsageError
+    from posegen.foundations.errors import UsageError
     from posegen.training.run_folder import find_runs
 
     if not folder.is_dir():
@@ -70,7 +70,7 @@ def _table_row(path: Path, record: dict[str, Any], result: dict[str, Any] | None
 
 
 def _table(runs: list[dict[str, Any]]) -> str:
-    from posegen.quantities import human_time
+    from posegen.foundations.quantities import human_time
 
     rows = []
     for run in runs:

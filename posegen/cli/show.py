@@ -9,7 +9,7 @@ import click
 
 from posegen.cli.options import DATASET, WHOLE, Output, command, file_option, seed_option, set_option
 from posegen.dataset.storage.address import AnyPath
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
 
 
 @command(

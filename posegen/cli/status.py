@@ -20,8 +20,8 @@ def status(dataset: AnyPath, output: Output) -> None:
 
     It reads the names and times of receipts, whatever else is missing. `posegen verify` reads the files.
     """
+    from posegen.foundations.quantities import human_time
     from posegen.generation.status import find_status
-    from posegen.quantities import human_time
 
     found = find_status(dataset)
     lines = [

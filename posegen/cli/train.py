@@ -12,7 +12,7 @@ import click
 
 from posegen.cli.options import PATH, WHOLE, Output, budget_option, command, folder_option, quoted, settings_option
 from posegen.dataset.storage.address import storage_of, to_path
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
 
 if TYPE_CHECKING:
     from posegen.training.train import Result
@@ -105,7 +105,7 @@ def train(
         if value is not None:
             raise UsageError(f"{option} is for --pairs. Remove it")
     from posegen.dataset.table_files import TABLES
-    from posegen.plugins import require_extra
+    from posegen.foundations.plugins import require_extra
     from posegen.training.settings import load_settings
 
     require_extra("train")
@@ -145,7 +145,7 @@ def _train_table(
     output: Output,
 ) -> None:
     """Train a model of a table, and print the result."""
-    from posegen.quantities import human_time
+    from posegen.foundations.quantities import human_time
     from posegen.tables.settings import load_table_settings
     from posegen.training.run_folder import format_measure
 
@@ -185,7 +185,7 @@ def _with_init(init: Path | None, lora: int | None, overrides: Sequence[str]) ->
 
 
 def _summary(result: Result, *, only_estimate: bool) -> str:
-    from posegen.quantities import human_time
+    from posegen.foundations.quantities import human_time
 
     if only_estimate and result.estimate is not None:
         needed = f"{human_time(result.estimate.seconds)} and {result.estimate.memory()} of memory"

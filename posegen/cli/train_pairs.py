@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from posegen.cli.options import Output, quoted
-from posegen.errors import UsageError, require_known
+from posegen.foundations.errors import UsageError, require_known
 
 if TYPE_CHECKING:
     from posegen.training.train import Result
@@ -41,7 +41,7 @@ def train_on_pairs(
     output: Output,
 ) -> None:
     """Fine-tune an encoder on the pairs of a table, and print the measures; UsageError for options that have no effect."""
-    from posegen.plugins import require_extra
+    from posegen.foundations.plugins import require_extra
     from posegen.training.settings import PAIR_PRESETS, PAIR_SETTINGS, load_settings, training_presets
 
     for option, value in given.items():
@@ -67,9 +67,9 @@ def train_on_pairs(
 
 
 def _summary(result: Result, source: str, *, only_estimate: bool) -> str:
-    from posegen.quantities import human_time
+    from posegen.foundations.quantities import human_time
+    from posegen.foundations.wording import table
     from posegen.training.run_folder import RESULT, format_measure, read_document
-    from posegen.wording import table
 
     if only_estimate and result.estimate is not None:
         needed = f"{human_time(result.estimate.seconds)} and {result.estimate.memory()} of memory"

@@ -10,8 +10,8 @@ import click
 
 from posegen.cli.options import DATASET, Output, choose_part, command, part_option, quoted
 from posegen.dataset.storage.address import AnyPath
-from posegen.errors import UsageError
-from posegen.wording import shown
+from posegen.foundations.errors import UsageError
+from posegen.foundations.wording import shown
 
 if TYPE_CHECKING:
     from posegen.dataset.verify import Problem
@@ -85,7 +85,7 @@ def _find(dataset: AnyPath, shards: Sequence[int] | None, *, deep: bool, orphans
     from posegen.dataset.header import load_header
     from posegen.dataset.layout import check_folders
     from posegen.dataset.receipts import complete_shards
-    from posegen.errors import PosegenError
+    from posegen.foundations.errors import PosegenError
     from posegen.generation.header import stored_config
     from posegen.generation.repair import find_content_problems
 

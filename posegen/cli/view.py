@@ -13,7 +13,7 @@ import click
 
 from posegen.cli.options import DATASET, PATH, Number, Output, command, seed_option, set_option
 from posegen.dataset.storage.address import AnyPath, storage_of, to_path
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
 
 if TYPE_CHECKING:
     from posegen.viewing.collection import Collection

@@ -10,12 +10,12 @@ from typing import Any
 
 from posegen.config.quotas import action_weight, quota_problems
 from posegen.config.schema import Config, Story
-from posegen.errors import PosegenError, UsageError
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.skeleton import LIBRARY_SKELETON
+from posegen.foundations.validation import Problem, Where, dotted, refuse, validated
+from posegen.foundations.wording import did_you_mean, shown
+from posegen.foundations.yaml_files import parse_yaml, read_yaml
 from posegen.library.load import Library, load_library
-from posegen.skeleton import LIBRARY_SKELETON
-from posegen.validation import Problem, Where, dotted, refuse, validated
-from posegen.wording import did_you_mean, shown
-from posegen.yaml_files import parse_yaml, read_yaml
 
 _ENDINGS = (".yaml", ".yml")
 _DEEPEST = 32

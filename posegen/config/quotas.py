@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from posegen.config.schema import Population, Quota, Quotas, Story
-from posegen.constants import STANDING
+from posegen.foundations.constants import STANDING
+from posegen.foundations.validation import Problem
+from posegen.foundations.wording import did_you_mean
 from posegen.library.load import Library
 from posegen.library.schema import Interaction
-from posegen.validation import Problem
-from posegen.wording import did_you_mean
 
 APPROACH_ACTIONS = (STANDING, "walk", "turn", "wave")
 """Actions of two actors before and after their interaction."""

@@ -24,11 +24,11 @@ from pydantic import (
 )
 
 from posegen.config.identity import canonical, text_digest
-from posegen.constants import MAX_SEED
-from posegen.plugins import FIELDS, STORED_ARRAYS, VARIANTS
-from posegen.skeleton import DEFAULT_SKELETON
-from posegen.validation import StrictModel
-from posegen.wording import shown
+from posegen.foundations.constants import MAX_SEED
+from posegen.foundations.plugins import FIELDS, STORED_ARRAYS, VARIANTS
+from posegen.foundations.skeleton import DEFAULT_SKELETON
+from posegen.foundations.validation import StrictModel
+from posegen.foundations.wording import shown
 
 if TYPE_CHECKING:
     from posegen.library.load import Library

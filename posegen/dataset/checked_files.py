@@ -27,7 +27,7 @@ from posegen.dataset.receipts import Receipt, StoredFile
 from posegen.dataset.shard_codec import check_shard
 from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.dataset.storage.folder import open_plain
-from posegen.errors import PosegenError
+from posegen.foundations.errors import PosegenError
 
 
 class DamagedFileError(PosegenError):

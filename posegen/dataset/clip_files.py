@@ -29,10 +29,10 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import ArrayLike
 
-from posegen.arrays import Array
-from posegen.errors import UsageError
-from posegen.links import require_inside
-from posegen.skeleton import JOINTS
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError
+from posegen.foundations.links import require_inside
+from posegen.foundations.skeleton import JOINTS
 
 MOST_BYTES = 2 * 2**30
 """Largest size of all joints, unpacked."""

@@ -14,7 +14,7 @@ from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.receipts import split_hashes
 from posegen.dataset.storage.address import AnyPath
 from posegen.dataset.tables import hash_rows
-from posegen.hashing import canonical, content_hashes
+from posegen.foundations.hashing import canonical, content_hashes
 
 
 class Difference(NamedTuple):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from posegen.errors import UsageError
-from posegen.plugins import require_extra
-from posegen.wording import shown
+from posegen.foundations.errors import UsageError
+from posegen.foundations.plugins import require_extra
+from posegen.foundations.wording import shown
 
 QUALITY = "quality"
 """Derived field that a condition may name like a column: the lowest of the actors of a sequence."""

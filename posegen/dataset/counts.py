@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from posegen.arrays import Array
 from posegen.dataset.documents import Count, Document
 from posegen.dataset.layout import ArrayField, Header
-from posegen.skeleton import PARTS
+from posegen.foundations.arrays import Array
+from posegen.foundations.skeleton import PARTS
 
 _DIMS = ("variant", "actor", "frame", "part")
 

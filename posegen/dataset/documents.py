@@ -22,7 +22,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 import xxhash
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from posegen.errors import PosegenError
+from posegen.foundations.errors import PosegenError
 
 MAX_BYTES = 64 * 2**20
 """Largest document that is read, in bytes."""

@@ -30,7 +30,6 @@ import xxhash
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from posegen.arrays import Array, grouped
 from posegen.dataset.documents import Document, Origin
 from posegen.dataset.files import exists
 from posegen.dataset.header import encode_array_metadata, encode_group_metadata, load_header
@@ -50,9 +49,10 @@ from posegen.dataset.read_cache import ReadCache
 from posegen.dataset.shard_codec import decode_shard, reader_of
 from posegen.dataset.storage.address import AnyPath, storage_of, to_path
 from posegen.dataset.tables import column_numbers
-from posegen.errors import PosegenError, UsageError
-from posegen.hashing import byte_hash
-from posegen.wording import did_you_mean, shown
+from posegen.foundations.arrays import Array, grouped
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.hashing import byte_hash
+from posegen.foundations.wording import did_you_mean, shown
 
 FOLDER = "embeddings"
 HEADER_FILE = "embeddings.json"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from posegen.dataset.storage.address import AnyPath, storage_of
-from posegen.errors import PosegenError
+from posegen.foundations.errors import PosegenError
 
 
 def write_durably(path: AnyPath, data: bytes, run: str | None = None, expected: bytes | None = None) -> None:

@@ -37,8 +37,8 @@ from posegen.dataset.layout import (
 from posegen.dataset.receipts import complete_prefix, complete_shards
 from posegen.dataset.shard_codec import COMPRESSION
 from posegen.dataset.storage.address import AnyPath, storage_of
-from posegen.errors import PosegenError, UsageError, require_local
-from posegen.validation import validated
+from posegen.foundations.errors import PosegenError, UsageError, require_local
+from posegen.foundations.validation import validated
 
 if TYPE_CHECKING:
     from posegen.config.schema import Config

@@ -19,10 +19,10 @@ import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer
 from pydantic.dataclasses import dataclass
 
-from posegen.constants import MAX_SEED
 from posegen.dataset.documents import STRICT, Count, Origin, check_version, parse, plain_data, seal
 from posegen.dataset.files import check_real_folders
 from posegen.dataset.storage.address import AnyPath
+from posegen.foundations.constants import MAX_SEED
 
 FORMAT_VERSION = 1
 """Version of this format; a reader refuses a later one."""

@@ -19,7 +19,7 @@ from posegen.dataset.files import read_file
 from posegen.dataset.runs import current_run, has_ended
 from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.dataset.storage.folder import remove_temporary_files
-from posegen.errors import PosegenError
+from posegen.foundations.errors import PosegenError
 
 LOCK_FILE = ".lock"
 SECONDS_TO_WAIT = 60.0

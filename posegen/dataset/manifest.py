@@ -21,15 +21,15 @@ from typing import Any
 import numpy as np
 import xxhash
 
-from posegen.arrays import Array
 from posegen.dataset.counts import Counts, add_counts, count_of_actions, no_counts
 from posegen.dataset.documents import Count, Document, Origin, read_sealed, seal, seal_quickly
 from posegen.dataset.files import read_file, remove_durably, write_durably
 from posegen.dataset.layout import MANIFEST_FILE, ROWS, Header, Layer, rows_path, shard_of, shard_path
 from posegen.dataset.receipts import Receipt, StoredFile, complete_receipt
 from posegen.dataset.storage.address import AnyPath, storage_of
-from posegen.errors import PosegenError
-from posegen.hashing import byte_hash
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import PosegenError
+from posegen.foundations.hashing import byte_hash
 
 LEAST_SHARDS = 256
 """Full shards of the smallest dataset with a manifest. The receipts of a smaller one are read in a fraction of a second."""

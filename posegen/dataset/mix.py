@@ -18,14 +18,14 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from posegen.arrays import Array
 from posegen.dataset.batches import ArrayShape, Source, make_batches
 from posegen.dataset.documents import Count, Document, Origin, read_sealed, seal
 from posegen.dataset.files import write_durably
 from posegen.dataset.read import Dataset, Sample, StoredSource, open_dataset
 from posegen.dataset.storage.address import AnyPath, storage_of
-from posegen.errors import PosegenError, UsageError
-from posegen.wording import shown
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.wording import shown
 
 _VERSION = 1
 _MOST_CHUNKS = 10_000_000

@@ -24,8 +24,8 @@ from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.dataset.storage.bucket import ATTEMPTS_TO_COMMIT
 from posegen.dataset.storage.storage import ConflictError
 from posegen.dataset.tables import UNDECODABLE, decode_table
-from posegen.errors import PosegenError
-from posegen.wording import shown
+from posegen.foundations.errors import PosegenError
+from posegen.foundations.wording import shown
 
 KINDS = {
     "rows": ("rows", "captions", "distinct"),

@@ -16,8 +16,8 @@ from posegen.dataset.files import read_file, remove_durably, write_durably
 from posegen.dataset.layout import PARTS_FILE
 from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.dataset.storage.storage import ConflictError
-from posegen.errors import PosegenError, UsageError
-from posegen.wording import shown
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.wording import shown
 
 MOST_PARTS = 1_000_000
 EVERYTHING = "all"

@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from posegen.arrays import Array, grouped
 from posegen.dataset.batches import make_batches
 from posegen.dataset.batches.sources import CAPTIONS, ArrayShape
 from posegen.dataset.checked_files import CheckedFiles, open_files
@@ -32,8 +31,9 @@ from posegen.dataset.shard_codec import as_slice, chunk_ranges, decode_chunk, de
 from posegen.dataset.statistics import compute_stats
 from posegen.dataset.storage.address import AnyPath, to_path
 from posegen.dataset.tables import CAPTION_TEXTS, UNDECODABLE, caption_texts, decode_table, find_rows_fault, hash_rows
-from posegen.errors import PosegenError
-from posegen.hashing import canonical, content_hashes
+from posegen.foundations.arrays import Array, grouped
+from posegen.foundations.errors import PosegenError
+from posegen.foundations.hashing import canonical, content_hashes
 
 if TYPE_CHECKING:
     from posegen.config.schema import Config

@@ -13,9 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 
-from posegen.errors import PosegenError, UsageError
-from posegen.machine import user_cache
-from posegen.quantities import parse_bytes
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.machine import user_cache
+from posegen.foundations.quantities import parse_bytes
 
 FOLDER_VARIABLE = "POSEGEN_READ_CACHE"
 """Environment variable with the folder of the cache; ``posegen/objects`` in the user's cache by default."""

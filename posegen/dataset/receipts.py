@@ -34,8 +34,8 @@ from posegen.dataset.layout import (
 )
 from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.dataset.tables import max_table_bytes
-from posegen.errors import PosegenError
-from posegen.hashing import byte_hash
+from posegen.foundations.errors import PosegenError
+from posegen.foundations.hashing import byte_hash
 
 DIGITS = 32
 """Hexadecimal digits of a content hash."""

@@ -19,8 +19,8 @@ import google_crc32c
 import numpy as np
 from numcodecs.blosc import Blosc
 
-from posegen.arrays import Array, grouped
 from posegen.dataset.layout import ArrayField
+from posegen.foundations.arrays import Array, grouped
 
 # For motion on its grid, byte shuffling is as small as bit shuffling and a fifth faster. By default, Blosc chooses tiny blocks
 # for small lz4 chunks and then barely compresses.

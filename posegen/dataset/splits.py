@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from posegen.errors import require_known
+from posegen.foundations.errors import require_known
 
 SPLITS = {"test": (0.0, 0.1), "validation": (0.1, 0.2), "training": (0.2, 1.0)}
 """Interval of the random number of a sample in each split."""
@@ -53,7 +53,7 @@ def in_split(seed: int, indices: ArrayLike, split: str, *, identities: bool = Fa
     >>> in_split(0, range(60), "test", identities=True).tolist()
     [33, 47, 50, 59]
     """
-    from posegen.randomness import Stream, uniform  # with numba, which reading does not need
+    from posegen.foundations.randomness import Stream, uniform  # with numba, which reading does not need
 
     require_known("there is no split", split, SPLITS)
     low, high = SPLITS[split]
@@ -89,7 +89,7 @@ def split_groups(groups: NDArray[Any], seed: int, categories: NDArray[Any] | Non
 
 
 def _split_groups(groups: NDArray[Any], seed: int) -> dict[str, NDArray[Any]]:
-    from posegen.randomness import Stream, uniform
+    from posegen.foundations.randomness import Stream, uniform
 
     numbers = np.unique(groups)
     splits = {split: np.flatnonzero(np.isin(groups, in_split(seed, numbers, split))) for split in SPLITS}
@@ -109,7 +109,7 @@ def _spread_categories(
     splits: dict[str, NDArray[Any]], groups: NDArray[Any], categories: NDArray[Any], seed: int
 ) -> dict[str, NDArray[Any]]:
     """Return splits of which none lacks a category of three groups or more: as few groups as possible are moved."""
-    from posegen.randomness import Stream, uniform
+    from posegen.foundations.randomness import Stream, uniform
 
     numbers, group = np.unique(groups, return_inverse=True)
     names, category = np.unique(categories, return_inverse=True)

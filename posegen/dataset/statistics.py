@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.dataset.splits import in_split
-from posegen.errors import UsageError, require_known
-from posegen.wording import shown
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError, require_known
+from posegen.foundations.wording import shown
 
 if TYPE_CHECKING:
     from posegen.dataset.read import Dataset

@@ -18,8 +18,8 @@ import pyarrow.compute as compute
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 
-from posegen.errors import UsageError
-from posegen.wording import hidden_character, shown
+from posegen.foundations.errors import UsageError
+from posegen.foundations.wording import hidden_character, shown
 
 TABLES = (".csv", ".tsv", ".parquet")
 """Endings of the names of tables."""

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 import numpy as np
 import pyarrow as pa
 
-from posegen.arrays import Array
-from posegen.wording import hidden_character
+from posegen.foundations.arrays import Array
+from posegen.foundations.wording import hidden_character
 
 MOST = 1e15
 """Numbers of a larger size are taken for mistakes."""

@@ -19,9 +19,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import xxhash
 
-from posegen.arrays import Array
 from posegen.dataset.layout import Header
-from posegen.hashing import canonical
+from posegen.foundations.arrays import Array
+from posegen.foundations.hashing import canonical
 
 CAPTION_TEXTS = "captions.list.element.text"
 """Parquet path of the texts of captions."""

@@ -47,8 +47,8 @@ from posegen.dataset.runs import has_ended
 from posegen.dataset.storage.address import AnyPath, storage_of, to_path
 from posegen.dataset.storage.folder import open_plain, temporary_run
 from posegen.dataset.tables import UNDECODABLE
-from posegen.errors import PosegenError, UsageError
-from posegen.machine import available_cores
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.machine import available_cores
 
 Progress = Callable[[int, int], None]
 _MAX_NAMED = 3

@@ -14,7 +14,6 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from posegen.arrays import Array
 from posegen.dataset import layout
 from posegen.dataset.counts import count_content, labels_field
 from posegen.dataset.documents import seal
@@ -39,9 +38,10 @@ from posegen.dataset.storage.bucket import ATTEMPTS_TO_COMMIT
 from posegen.dataset.storage.folder import sync_folder, temporary_run
 from posegen.dataset.storage.storage import ConflictError, Writer
 from posegen.dataset.tables import encode_table, find_rows_fault, hash_rows
-from posegen.errors import PosegenError, UsageError
-from posegen.hashing import canonical, content_hashes
-from posegen.stopwatch import stage
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.hashing import canonical, content_hashes
+from posegen.foundations.stopwatch import stage
 
 
 def create(path: AnyPath, header: Header, run: str | None = None) -> Header:

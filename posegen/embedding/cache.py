@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 import xxhash
 
-from posegen.arrays import Array
 from posegen.embedding.encoder import Encoder
-from posegen.machine import user_cache
+from posegen.foundations.arrays import Array
+from posegen.foundations.machine import user_cache
 
 VARIABLE = "POSEGEN_EMBEDDING_CACHE"
 """Environment variable that names the folder; ``off`` disables the cache."""

@@ -20,10 +20,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from posegen.arrays import Array
 from posegen.checks.statements import CURVE, FACING
-from posegen.constants import AROUND
 from posegen.dataset.tables import field_of, owners
+from posegen.foundations.arrays import Array
+from posegen.foundations.constants import AROUND
 
 KINDS = ("action", "side", "direction", "path", "count", "order")
 """Kinds of claims that can be known to be false, the most obvious first."""

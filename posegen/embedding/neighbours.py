@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from posegen.arrays import Array
-from posegen.machine import available_cores
-from posegen.plugins import require_extra
+from posegen.foundations.arrays import Array
+from posegen.foundations.machine import available_cores
+from posegen.foundations.plugins import require_extra
 
 EXACT = 20_000
 """Number of vectors up to which the search is exact; it takes half a minute of a core at most."""

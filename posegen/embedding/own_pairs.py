@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from posegen.arrays import Array
 from posegen.dataset.files import write_durably
 from posegen.dataset.table_files import is_text, read_table, text_columns
 from posegen.dataset.tables import encode_table
@@ -25,10 +24,11 @@ from posegen.embedding.encoder import unit_length
 from posegen.embedding.models import DEFAULT
 from posegen.embedding.neighbours import find_neighbours, neighbour_index
 from posegen.embedding.own_texts import VECTOR, vectors_of_texts
-from posegen.errors import UsageError, require_known, require_positive
-from posegen.plugins import require_extra
-from posegen.progress import Progress
-from posegen.randomness import Stream, permuted
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError, require_known, require_positive
+from posegen.foundations.plugins import require_extra
+from posegen.foundations.progress import Progress
+from posegen.foundations.randomness import Stream, permuted
 
 POSITIVE, NEGATIVE = 0.4, 0.2
 """Least Jaccard index of the sets of a positive, and what that of a hard negative stays below."""

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from posegen.arrays import Array
 from posegen.dataset.files import write_durably
 from posegen.dataset.table_files import TABLES, read_table, text_columns
 from posegen.dataset.tables import encode_table
@@ -22,8 +21,9 @@ from posegen.embedding.cache import vector_cache
 from posegen.embedding.encoder import Runner, batch_budget, resolve_workers
 from posegen.embedding.models import DEFAULT, find_encoder
 from posegen.embedding.query_encoder import load_query_encoder
-from posegen.errors import UsageError, require_known
-from posegen.progress import Progress
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError, require_known
+from posegen.foundations.progress import Progress
 
 ENDINGS = (*TABLES, ".txt")
 """Endings of the names of files with texts."""

@@ -26,7 +26,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from posegen.arrays import Array
 from posegen.dataset.documents import Count, Document, Origin, seal
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.files import write_changed
@@ -38,9 +37,10 @@ from posegen.dataset.storage.address import AnyPath
 from posegen.dataset.tables import encode_table
 from posegen.embedding.claims import KINDS, ClaimCollector, Claims
 from posegen.embedding.neighbours import EXACT, find_neighbours, neighbour_index
-from posegen.errors import PosegenError, UsageError, require_positive
-from posegen.hashing import byte_hash
-from posegen.progress import Progress
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import PosegenError, UsageError, require_positive
+from posegen.foundations.hashing import byte_hash
+from posegen.foundations.progress import Progress
 
 PAIRS = "pairs"
 HEADER_FILE = "pairs/pairs.json"

@@ -16,15 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.dataset.files import write_durably
 from posegen.embedding.cache import cache_folder
 from posegen.embedding.encoder import Encoded, Encoder, Prepared, unit_length
 from posegen.embedding.models import find_encoder, load_fingerprinted
 from posegen.embedding.transformer import TransformerBackend, export_vectors, open_session
-from posegen.errors import PosegenError
-from posegen.hashing import byte_hash
-from posegen.machine import available_cores, private_folder
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import PosegenError
+from posegen.foundations.hashing import byte_hash
+from posegen.foundations.machine import available_cores, private_folder
 
 TOLERANCE = 1e-5
 """Largest difference of a number of a vector of unit length from the one that torch computes."""

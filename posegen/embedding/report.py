@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.files import write_durably
 from posegen.dataset.read import Dataset, open_dataset
@@ -21,8 +20,9 @@ from posegen.dataset.storage.address import AnyPath
 from posegen.embedding.claims import extract_labels, parse_claims
 from posegen.embedding.neighbours import find_neighbours, neighbour_index
 from posegen.embedding.pairs import count_pairs
-from posegen.errors import PosegenError
-from posegen.templates import fill_template
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import PosegenError
+from posegen.foundations.templates import fill_template
 
 FILE = "report.html"
 EXAMPLES, NEAREST = 12, 4

@@ -20,7 +20,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from posegen.arrays import Array
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.lock import locked
 from posegen.dataset.overlays import commit_part, read_overlay_receipt, read_part, read_part_table
@@ -31,9 +30,10 @@ from posegen.embedding.cache import vector_cache
 from posegen.embedding.encoder import Encoder
 from posegen.embedding.neighbours import DIGITS
 from posegen.embedding.query_encoder import load_query_encoder
-from posegen.errors import PosegenError, UsageError
-from posegen.hashing import byte_hash
-from posegen.yaml_files import read_yaml
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.hashing import byte_hash
+from posegen.foundations.yaml_files import read_yaml
 
 SEARCH = "search"
 VERSION = 5

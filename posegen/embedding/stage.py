@@ -19,7 +19,6 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from posegen.arrays import Array
 from posegen.dataset.documents import seal
 from posegen.dataset.embeddings import (
     HEADER_FILE,
@@ -56,8 +55,9 @@ from posegen.embedding.cache import VectorCache, vector_cache
 from posegen.embedding.encoder import Encoder, Prepared, Runner, batch_budget, resolve_workers
 from posegen.embedding.models import DEFAULT, find_encoder
 from posegen.embedding.transformer import SAMPLE, check_agreement
-from posegen.errors import UsageError
-from posegen.progress import Progress
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError
+from posegen.foundations.progress import Progress
 
 SHARD, CHUNK = 2048, 256
 """Texts in a shard and in a chunk."""

@@ -31,9 +31,9 @@ from posegen.dataset.documents import Origin, seal, unseal
 from posegen.dataset.files import write_durably
 from posegen.embedding.models import FoundEncoder
 from posegen.embedding.transformer import is_transformer, load_model, model_prompts
-from posegen.errors import PosegenError, UsageError
-from posegen.machine import PeakMemory
-from posegen.progress import Progress
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.machine import PeakMemory
+from posegen.foundations.progress import Progress
 
 CHECK = "eval_check"
 _WEIGHTS, _RECEIPT, _STATE = "weights.safetensors", "receipt.json", "trainer_state.json"

@@ -25,9 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.embedding.encoder import Encoded, Encoder, Prepared, threads_per_batch, unit_length
-from posegen.errors import PosegenError, UsageError
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import PosegenError, UsageError
 
 _LIMIT = 512
 """Token limit of models that declare none."""

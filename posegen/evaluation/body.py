@@ -16,9 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from posegen.arrays import Array
 from posegen.checks.ranges import ANGLES, BENT, PASSING_SECONDS, REST, angles_of
-from posegen.constants import DEGREES
 from posegen.evaluation.kernels.bodies import (
     AXES,
     COSINES,
@@ -29,9 +27,11 @@ from posegen.evaluation.kernels.bodies import (
     fill_angles,
     fill_soles,
 )
+from posegen.foundations.arrays import Array
+from posegen.foundations.constants import DEGREES
+from posegen.foundations.skeleton import DEFAULT_SKELETON, JOINT_LIMITS, JOINTS, PROPORTIONS
 from posegen.library.channels import widest
 from posegen.library.load import Library, load_library
-from posegen.skeleton import DEFAULT_SKELETON, JOINT_LIMITS, JOINTS, PROPORTIONS
 
 # Part: joints at its near and far end, share of the mass, where between them its centre lies (Winter 2009, table 4.1).
 # The trunk's ends are the middles of shoulders and hips. A hand lies at the wrist, a foot between ankle and ball.
@@ -150,13 +150,13 @@ def joint_angles(joints: ArrayLike, skeleton: str | Mapping[str, float] = DEFAUL
     joints : float [..., 22, 3]
         Metres.
     skeleton : str or mapping of str to float
-        One of :data:`posegen.skeleton.SKELETONS`, whose rest pose has the angles 0; or the degrees in the rest pose, as in
+        One of :data:`foundations.skeleton.SKELETONS`, whose rest pose has the angles 0; or the degrees in the rest pose, as in
         :data:`posegen.checks.ranges.REST`.
 
     Returns
     -------
     dict of str to float64 [...]
-        Degrees, with the signs of :mod:`posegen.skeleton`, by ``side_joint_angle``. Shoulder flexion is NaN where the upper
+        Degrees, with the signs of :mod:`foundations.skeleton`, by ``side_joint_angle``. Shoulder flexion is NaN where the upper
         arm is lifted sideways by 60 degrees or more.
     """
     positions = np.asarray(joints, np.float64)
@@ -171,7 +171,7 @@ def frames_last(joints: Array) -> Array:
 
 
 def soles_of_body(body: Array) -> Array:
-    """Return :func:`posegen.skeleton.sole_points` of joints [22, 3, frame]: float64 [4, 3, frame]."""
+    """Return :func:`posegen.foundations.skeleton.sole_points` of joints [22, 3, frame]: float64 [4, 3, frame]."""
     soles = np.empty((4, 3, body.shape[-1]))
     fill_soles(body, soles)
     return soles
@@ -215,7 +215,7 @@ def range_excess(angles: Mapping[str, Array], ranges: Mapping[str, Array] | None
     angles : mapping of str to float [...]
         Degrees.
     ranges : mapping of str to float [2, ...], optional
-        Least and greatest value of the angles whose range is not that of :data:`posegen.skeleton.JOINT_LIMITS`.
+        Least and greatest value of the angles whose range is not that of :data:`posegen.foundations.skeleton.JOINT_LIMITS`.
     """
     excess = {}
     for name, values in angles.items():

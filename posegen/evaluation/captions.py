@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import xxhash
 
-from posegen.arrays import Array
 from posegen.checks.statements import check_statement, observe_actors, row_statements
 from posegen.config.schema import CONTENT_VERSION
 from posegen.dataset.read import Dataset
+from posegen.foundations.arrays import Array
 from posegen.library.load import Library, load_library
 
 Row = Mapping[str, Any]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.evaluation.body import point, unit
-from posegen.skeleton import mirror_order
+from posegen.foundations.arrays import Array
+from posegen.foundations.skeleton import mirror_order
 
 _UPRIGHT = {
     "hips": (0.0, 0.0), "shoulders": (0.0, 0.476), "head": (0.0, 0.646), "hip": (0.082, 0.0), "knee": (0.082, -0.416),
     "ankle": (0.082, -0.835), "shoulder": (0.187, 0.476), "elbow": (0.187, 0.160), "wrist": (0.187, -0.088),
 }  # fmt: skip
-"""x of the left side and y in upright standing: 1.70 m tall in the proportions of :mod:`posegen.skeleton`."""
+"""x of the left side and y in upright standing: 1.70 m tall in the proportions of :mod:`posegen.foundations.skeleton`."""
 _BONES = (
     ("hips", "shoulders"), ("shoulders", "head"), ("hips", "hip"), ("hip", "knee"), ("knee", "ankle"),
     ("shoulders", "shoulder"), ("shoulder", "elbow"), ("elbow", "wrist"),

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.evaluation.common_body import mirrored
 from posegen.evaluation.performances import Performance, mean
-from posegen.randomness import Stream, uniform
+from posegen.foundations.arrays import Array
+from posegen.foundations.randomness import Stream, uniform
 
 NEAREST = 5
 SPLITS = 6

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from posegen.arrays import Array
+from posegen.foundations.arrays import Array
 
 _MIN_FOR_HALVES = 4
 

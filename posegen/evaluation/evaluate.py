@@ -11,7 +11,6 @@ from pathlib import Path
 from posegen.dataset.clip_files import resample
 from posegen.dataset.read import Dataset, content_errors, open_dataset
 from posegen.dataset.storage.address import AnyPath
-from posegen.errors import PosegenError, UsageError
 from posegen.evaluation.captions import StatementCounts, StatementTally, Variety, VarietyTally, library_of_dataset
 from posegen.evaluation.gait import Curve, GaitTally, Run, Walk
 from posegen.evaluation.people import People, PeopleTally
@@ -29,10 +28,11 @@ from posegen.evaluation.recording import SAMPLES_PER_BLOCK, Recording, block_rec
 from posegen.evaluation.spread import Spread, SpreadTally
 from posegen.evaluation.uncaptioned import Uncaptioned, UncaptionedTally
 from posegen.evaluation.variety import Evenly, Motion, MotionTally, describe_motion
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.machine import available_cores
+from posegen.foundations.progress import Progress
 from posegen.generation.jobs import LostJob, run_jobs
 from posegen.library.load import Library
-from posegen.machine import available_cores
-from posegen.progress import Progress
 
 MAX_COMPARED_SAMPLES = 2000
 """Most samples whose base variant is compared with the reference; it bounds memory."""

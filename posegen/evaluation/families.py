@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from posegen.yaml_files import read_yaml
+from posegen.foundations.yaml_files import read_yaml
 
 _FAMILIES = read_yaml(Path(__file__).with_name("families.yaml"))
 ACTIONS: Mapping[str, Sequence[str]] = _FAMILIES["actions"]

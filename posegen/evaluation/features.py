@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from posegen.arrays import Array
 from posegen.evaluation.body import point, unit
-from posegen.skeleton import JOINTS
-from posegen.yaml_files import read_yaml
+from posegen.foundations.arrays import Array
+from posegen.foundations.skeleton import JOINTS
+from posegen.foundations.yaml_files import read_yaml
 
 _KINETIC_WINDOW = 5
 """Frames over which velocities and accelerations are averaged, as in AIST++."""

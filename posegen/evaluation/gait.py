@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from posegen.arrays import Array
-from posegen.constants import AVERAGE_LEG, GRAVITY
 from posegen.evaluation.body import centre_of_mass, joint_angles, point, stature
 from posegen.evaluation.recording import Recording
-from posegen.skeleton import PROPORTIONS, sole_points
-from posegen.yaml_files import read_yaml
+from posegen.foundations.arrays import Array
+from posegen.foundations.constants import AVERAGE_LEG, GRAVITY
+from posegen.foundations.skeleton import PROPORTIONS, sole_points
+from posegen.foundations.yaml_files import read_yaml
 
 _LEG: Mapping[str, Any] = read_yaml(Path(__file__).with_name("published_gait.yaml"))
 SPREAD: Mapping[str, float] = {angle: published["spread"] for angle, published in _LEG.items()}

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.checks.capsules import DEEPEST, people_overlap
 from posegen.checks.evidence import LEAST_CONTACT, wrist_gaps
+from posegen.foundations.arrays import Array
 from posegen.library.load import Library
 
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.dataset.clip_files import resample
 from posegen.evaluation.body import point
 from posegen.evaluation.common_body import JOINTS, distance, mirrored
 from posegen.evaluation.families import family_of, family_of_action
 from posegen.evaluation.plausibility import low_pass
 from posegen.evaluation.recording import LEGS, Recording
+from posegen.foundations.arrays import Array
+from posegen.foundations.skeleton import PARTS
 from posegen.library.load import Library
-from posegen.skeleton import PARTS
 
 RATE = 10
 """Poses per second that are kept."""

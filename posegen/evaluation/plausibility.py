@@ -12,10 +12,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from posegen.arrays import Array
 from posegen.checks.capsules import DEEPEST, PAIRS
 from posegen.checks.ranges import TOLERANCE
-from posegen.constants import GRAVITY
 from posegen.evaluation.body import (
     angles_of_body,
     body_excess,
@@ -27,7 +25,9 @@ from posegen.evaluation.body import (
 from posegen.evaluation.kernels.balance import fill_hull_distances, fill_standing
 from posegen.evaluation.kernels.bodies import WORK, fill_filtered, fill_jerk, fill_overlap
 from posegen.evaluation.recording import Recording
-from posegen.skeleton import CAPSULES, JOINTS, PARENTS
+from posegen.foundations.arrays import Array
+from posegen.foundations.constants import GRAVITY
+from posegen.foundations.skeleton import CAPSULES, JOINTS, PARENTS
 
 CUT_OFF = 5.0
 """Hertz at which half of the power is left."""

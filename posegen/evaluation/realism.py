@@ -11,9 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.dataset.storage.address import AnyPath
-from posegen.errors import UsageError
 from posegen.evaluation.body import centre_of_mass, joint_angles, point, unit
 from posegen.evaluation.distances import band, frechet_distance, npss, share_inside
 from posegen.evaluation.features import geometric_features, kinetic_features
@@ -29,7 +27,9 @@ from posegen.evaluation.plausibility import (
 from posegen.evaluation.recording import Recording
 from posegen.evaluation.spread import Spread, SpreadTally
 from posegen.evaluation.variety import MotionTally, Variety, compare_variety, describe_motion
-from posegen.randomness import Stream, normal
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError
+from posegen.foundations.randomness import Stream, normal
 
 SECONDS = 1.6
 """Length of a window."""

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.checks.ranges import rests_of
 from posegen.dataset.clip_files import read_clip_archive
 from posegen.dataset.read import Dataset, content_errors, open_dataset
 from posegen.dataset.storage.address import AnyPath, storage_of
-from posegen.errors import UsageError
 from posegen.evaluation.body import frame_ranges, frames_last, library_of_config, longest_present
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError
+from posegen.foundations.skeleton import DEFAULT_SKELETON, LIBRARY_SKELETON, PARTS
 from posegen.library.load import Library
-from posegen.skeleton import DEFAULT_SKELETON, LIBRARY_SKELETON, PARTS
 
 SAMPLES_PER_BLOCK = 20
 LEGS = PARTS.index("legs")

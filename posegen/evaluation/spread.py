@@ -8,7 +8,7 @@ from heapq import heappush, heappushpop
 
 import numpy as np
 
-from posegen.arrays import Array
+from posegen.foundations.arrays import Array
 
 MAX_KEPT = 50_000
 """Most clips whose values are kept. When it is reached, every second one is dropped, evenly over the dataset."""

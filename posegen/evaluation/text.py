@@ -15,7 +15,7 @@ from posegen.evaluation.plausibility import MEASURES
 from posegen.evaluation.realism import Realism
 from posegen.evaluation.variety import Variety as MotionVariety
 from posegen.evaluation.verdict import LAWFUL_SPEEDS, judge
-from posegen.wording import table
+from posegen.foundations.wording import table
 
 _WORST_SHOWN = 3
 _PUBLISHED = ("", "mean", "published")

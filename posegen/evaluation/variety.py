@@ -9,7 +9,6 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.dataset.clip_files import resample
 from posegen.evaluation.common_body import JOINTS, STANDING, asymmetry, common_body, distance
 from posegen.evaluation.coverage import Coverage, compare_coverage, gather_windows
@@ -24,6 +23,7 @@ from posegen.evaluation.performances import (
     person_distances,
 )
 from posegen.evaluation.recording import Recording
+from posegen.foundations.arrays import Array
 
 Item = TypeVar("Item")
 

@@ -4,7 +4,7 @@ z is up. The body is the neutral one with all `betas` 0, which has bones of its 
 the path is scaled by the length of the legs, and the lowest point is as high as that of the clip. Both names of the frame rate
 are written, since readers differ.
 
-No body model is needed: ``REST`` are the offsets of :data:`posegen.skeleton.T_POSE`, metres [22, 3].
+No body model is needed: ``REST`` are the offsets of :data:`posegen.foundations.skeleton.T_POSE`, metres [22, 3].
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.exchange.clip import Clip
 from posegen.exchange.export_format import one_file_each
 from posegen.exchange.joint_rotations import in_parent, in_world, joint_positions, local_rotations, rotation_vectors, shortest
-from posegen.skeleton import JOINTS, PARENTS, T_POSE, rest_offsets, sole_points
+from posegen.foundations.arrays import Array
+from posegen.foundations.skeleton import JOINTS, PARENTS, T_POSE, rest_offsets, sole_points
 
 PELVIS = np.array([-0.0018, -0.2233, 0.0282])
 """The pelvis in the axes of the model, to which `trans` is added."""

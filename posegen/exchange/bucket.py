@@ -13,8 +13,8 @@ import xxhash
 from posegen.dataset.storage.address import to_path
 from posegen.dataset.storage.bucket import BucketPath, map_requests
 from posegen.dataset.storage.folder import open_plain
-from posegen.errors import PosegenError
 from posegen.exchange.remote import PushedFile
+from posegen.foundations.errors import PosegenError
 
 _LARGE_BYTES = 16 << 20
 """Files from this size on are held in memory one at a time."""

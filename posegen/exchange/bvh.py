@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from posegen.arrays import Array
-from posegen.errors import UsageError
 from posegen.exchange.rig import Tree, figure, find_rig, read_names
-from posegen.wording import shown
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError
+from posegen.foundations.wording import shown
 
 MOST_BYTES = 128 * 2**20
 MOST_JOINTS, DEEPEST, MOST_FRAMES = 500, 100, 500_000

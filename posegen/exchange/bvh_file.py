@@ -1,7 +1,7 @@
 """BVH: the skeleton of each person, and rotations of its joints, for Blender, Unity, GMR and other programs.
 
 Joints have the names of LAFAN1; lengths are centimetres, y is up, and all joints turn in the order z, y, x. In the rest pose
-the arms hang down (:mod:`posegen.skeleton`).
+the arms hang down (:mod:`posegen.foundations.skeleton`).
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from functools import cache
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.exchange.clip import Clip
 from posegen.exchange.export_format import one_file_each
 from posegen.exchange.kernels.decimals import decimal_text
-from posegen.skeleton import JOINTS, PARENTS
+from posegen.foundations.arrays import Array
+from posegen.foundations.skeleton import JOINTS, PARENTS
 
 NAMES = {
     "pelvis": "Hips", "spine1": "Spine", "spine2": "Spine1", "spine3": "Spine2", "neck": "Neck", "head": "Head",

@@ -13,10 +13,10 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from posegen.arrays import Array
-from posegen.errors import UsageError
 from posegen.exchange.bvh import map_points
-from posegen.plugins import require_extra
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError
+from posegen.foundations.plugins import require_extra
 
 MOST_BYTES = 512 * 2**20
 MOST_POINTS, MOST_FRAMES = 1000, 500_000

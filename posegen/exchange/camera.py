@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from posegen.arrays import Array
+from posegen.foundations.arrays import Array
 
 
 def project(points: ArrayLike, extrinsics: ArrayLike, intrinsics: ArrayLike) -> tuple[Array, Array]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from posegen.arrays import Array
+from posegen.foundations.arrays import Array
 from posegen.library.load import Library
 
 
@@ -28,9 +28,9 @@ class Clip:
     joints : float32 [frame, 22, 3]
         Metres; the frames in which the actor is present.
     offsets : float64 [22, 3]
-        Offset of each joint from its parent in the rest pose of :mod:`posegen.skeleton`, metres.
+        Offset of each joint from its parent in the rest pose of :mod:`posegen.foundations.skeleton`, metres.
     contact : uint8 [frame, point]
-        1 while a point of :data:`posegen.skeleton.CONTACTS` touches something.
+        1 while a point of :data:`posegen.foundations.skeleton.CONTACTS` touches something.
     action : uint16 [frame, part]
         Index of the action of each body part.
     library : Library
@@ -44,7 +44,7 @@ class Clip:
     fields : dict of str to ndarray [frame, ...]
         Arrays of derived fields that the format asks for.
     row : mapping
-        The sequence's row; see :func:`posegen.synthesis.rows_schema`.
+        The sequence's row; see :func:`posegen.synthesis.synthesize.rows_schema`.
     """
 
     name: str

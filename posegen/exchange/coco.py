@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.exchange.clip import Clip
 from posegen.exchange.export_format import PARTS, ExportFormat, Shard
 from posegen.exchange.layouts import LAYOUTS
@@ -21,6 +20,7 @@ from posegen.exchange.skeleton_actions import for_coco, persons_by_sequence
 from posegen.exchange.text_motion import LISTS
 from posegen.fields.camera import SIZE
 from posegen.fields.keypoints import NOBODY
+from posegen.foundations.arrays import Array
 
 _LAYOUT = LAYOUTS["coco17"]
 _BODY_IN_BOX = 0.53

@@ -7,7 +7,7 @@ import numpy as np
 from posegen.exchange.clip import Clip
 from posegen.exchange.export_format import one_file_each
 from posegen.exchange.kernels.decimals import decimal_text
-from posegen.skeleton import JOINTS
+from posegen.foundations.skeleton import JOINTS
 
 _HEADER = ",".join(("time", *(f"{joint}_{axis}" for joint in JOINTS for axis in "xyz"))).encode() + b"\n"
 

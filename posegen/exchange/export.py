@@ -22,7 +22,6 @@ from pathlib import Path
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.config.schema import Config
 from posegen.dataset.files import check_real_folders, exists, read_file, remove_durably, write_durably
 from posegen.dataset.layout import Header
@@ -34,7 +33,6 @@ from posegen.dataset.runs import current_run, has_ended
 from posegen.dataset.splits import SPLITS
 from posegen.dataset.storage.address import AnyPath, storage_of, to_path
 from posegen.dataset.storage.folder import place_files
-from posegen.errors import PosegenError, UsageError
 from posegen.exchange.bucket import download_folder, upload_folder
 from posegen.exchange.clip import Clip, clip_name
 from posegen.exchange.export_format import PARTS, RECORDS, ExportFormat, Shard, find_format
@@ -49,18 +47,20 @@ from posegen.exchange.export_record import (
 from posegen.exchange.selection import Selection, choose, estimate_bytes, scale_frames, select_sequences, why_unfit
 from posegen.fields.field import Sequences, compute_fields, fields_with_arrays
 from posegen.fields.rotation import bone_offsets
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.machine import available_cores
+from posegen.foundations.plugins import STORED_ARRAYS
+from posegen.foundations.progress import Progress
+from posegen.foundations.quantities import human_bytes
+from posegen.foundations.validation import validated
 from posegen.generation.header import bytes_per_sample, stored_config
 from posegen.generation.jobs import JobError, LostJob, run_jobs
 from posegen.generation.plan import MARGIN
 from posegen.generation.session import write_session
 from posegen.generation.shard import BLOCK_BYTES, prepare_worker
 from posegen.library.load import Library, load_library
-from posegen.machine import available_cores
-from posegen.plugins import STORED_ARRAYS
-from posegen.progress import Progress
-from posegen.quantities import human_bytes
-from posegen.synthesis import synthesize
-from posegen.validation import validated
+from posegen.synthesis.synthesize import synthesize
 
 _SELECTION = "selection.json"
 _UNPLACED = "posegen-writing~"
@@ -129,7 +129,7 @@ def export(
     path : str, Path or BucketPath
         Dataset folder, or its address in a bucket.
     to : str
-        Name of the format; see :data:`posegen.plugins.EXPORTS`.
+        Name of the format; see :data:`posegen.foundations.plugins.EXPORTS`.
     out : str, Path or BucketPath
         Folder to write, or its address in a bucket. The same call resumes an interrupted export.
     splits : sequence of str

@@ -10,12 +10,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from posegen.errors import UsageError
 from posegen.exchange.clip import Clip
 from posegen.exchange.npy import write_bytes
+from posegen.foundations.errors import UsageError
+from posegen.foundations.plugins import EXPORTS, install_hint
+from posegen.foundations.wording import did_you_mean
 from posegen.library.load import Library
-from posegen.plugins import EXPORTS, install_hint
-from posegen.wording import did_you_mean
 
 RECORDS = ".posegen-export"
 """Folder of the records within the export."""

@@ -18,9 +18,9 @@ from posegen.dataset.documents import Count, Document, Origin, parse, plain_data
 from posegen.dataset.files import check_real_folders, read_file, write_durably
 from posegen.dataset.receipts import StoredFile, find_size_fault
 from posegen.dataset.storage.address import AnyPath, storage_of
-from posegen.errors import PosegenError
 from posegen.exchange.export_format import PARTS, RECORDS
-from posegen.hashing import byte_hash
+from posegen.foundations.errors import PosegenError
+from posegen.foundations.hashing import byte_hash
 
 COMPLETE = "complete"
 """Name of the last record."""

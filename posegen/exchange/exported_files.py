@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.dataset.clip_files import body_joints, check_joints, read_array, read_array_file
-from posegen.errors import UsageError
 from posegen.exchange import features263, hml272
 from posegen.exchange.export_format import CLIPS
 from posegen.exchange.joint_rotations import joint_positions, of_quaternions
-from posegen.skeleton import JOINTS
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError
+from posegen.foundations.skeleton import JOINTS
 
 MOST_BYTES = 128 * 2**20
 """Largest file that is read as a whole, member of an archive, and column of a row group."""
@@ -116,7 +116,7 @@ def read_array_of_joints(path: Path, fps: float = features263.FPS) -> ExportedCl
 
 
 def read_glb(path: Path) -> ExportedClip:
-    """Read an animated skeleton whose nodes have the names of :data:`posegen.skeleton.JOINTS`."""
+    """Read an animated skeleton whose nodes have the names of :data:`posegen.foundations.skeleton.JOINTS`."""
     data = _bytes(path)
     magic, version, _, size, kind = struct.unpack_from("<4sIII4s", data)
     if (magic, version, kind) != (b"glTF", 2, b"JSON"):

@@ -25,12 +25,12 @@ from functools import cache
 
 import numpy as np
 
-from posegen.arrays import Array
-from posegen.bodies import body_offsets
-from posegen.errors import UsageError
 from posegen.exchange.kernels.features263 import fill_clip
-from posegen.scene import empty_scenes
-from posegen.skeleton import JOINTS, PARENTS
+from posegen.foundations.arrays import Array
+from posegen.foundations.bodies import body_offsets
+from posegen.foundations.errors import UsageError
+from posegen.foundations.scene import empty_scenes
+from posegen.foundations.skeleton import JOINTS, PARENTS
 
 FPS = 20
 WIDTH = 263

@@ -1,6 +1,6 @@
 """GLB: an animated skeleton for three.js, Blender, Unity, Godot and other programs that read glTF 2.0.
 
-Each joint is a node with the names of :data:`posegen.skeleton.JOINTS`; the animation turns the joints and moves the pelvis.
+Each joint is a node with the names of :data:`foundations.skeleton.JOINTS`; the animation turns the joints and moves the pelvis.
 Bones are drawn as octahedra, so that viewers show something. Metres, y up.
 """
 
@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.exchange.clip import Clip
 from posegen.exchange.export_format import one_file_each
 from posegen.exchange.joint_rotations import local_rotations, quaternions, shortest
-from posegen.skeleton import JOINTS, PARENTS
+from posegen.foundations.arrays import Array
+from posegen.foundations.skeleton import JOINTS, PARENTS
 
 _JSON, _BINARY = 0x4E4F534A, 0x004E4942
 _FLOAT, _SHORT = 5126, 5123

@@ -23,13 +23,13 @@ from typing import Any
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.exchange.amass import smpl_rotations
 from posegen.exchange.clip import Clip
 from posegen.exchange.export_format import ExportFormat
 from posegen.exchange.joint_rotations import in_parent
 from posegen.exchange.text_motion import write_lists, write_mean, write_texts
-from posegen.skeleton import JOINTS
+from posegen.foundations.arrays import Array
+from posegen.foundations.skeleton import JOINTS
 
 FPS, WIDTH = 30, 272
 _FEATURES = "motion_data"

@@ -15,8 +15,8 @@ from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
 from huggingface_hub.hf_api import RepoFile
 from huggingface_hub.utils import disable_progress_bars
 
-from posegen.errors import PosegenError, without_secrets
 from posegen.exchange.remote import PushedFile
+from posegen.foundations.errors import PosegenError, without_secrets
 
 _TYPE = "dataset"
 _NO_ACCESS = (401, 403)

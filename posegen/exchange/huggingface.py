@@ -18,8 +18,8 @@ from xxhash import xxh3_64_intdigest
 
 from posegen.exchange.clip import Clip
 from posegen.exchange.export_format import PARTS, ExportFormat, Shard
-from posegen.skeleton import JOINTS
-from posegen.templates import fill_template
+from posegen.foundations.skeleton import JOINTS
+from posegen.foundations.templates import fill_template
 
 SPLITS = {"training": "train", "validation": "validation", "test": "test"}
 """Names of the splits on the Hub."""

@@ -11,11 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from posegen.arrays import Array
 from posegen.exchange.clip import Clip
 from posegen.exchange.export_format import Shard
 from posegen.exchange.features263 import GROUPS, WIDTH, Workspace263, features_of, standard_skeleton
 from posegen.exchange.text_motion import features_format, write_lists, write_mean, write_texts
+from posegen.foundations.arrays import Array
 
 _FEATURES = "new_joint_vecs"
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.exchange.clip import Clip
-from posegen.skeleton import PARENTS
+from posegen.foundations.arrays import Array
+from posegen.foundations.skeleton import PARENTS
 
 
 def local_rotations(clip: Clip) -> Array:
     """Return rotations relative to the parent of each joint, those of the pelvis in the world: float64 [22, frame, 3, 3].
 
-    In the rest pose of :mod:`posegen.skeleton` they are the identity. The clip has the field ``rotation``.
+    In the rest pose of :mod:`posegen.foundations.skeleton` they are the identity. The clip has the field ``rotation``.
     """
     columns = np.moveaxis(clip.fields["rotation"], 1, 0).astype(np.float64)
     x, y = columns[..., :3], columns[..., 3:]

@@ -13,7 +13,7 @@ from posegen.exchange.joint_rotations import in_parent
 
 FPS = 30
 _FEET = 4
-"""The first points of :data:`posegen.skeleton.CONTACTS`: heel and toe, left and right."""
+"""The first points of :data:`posegen.foundations.skeleton.CONTACTS`: heel and toe, left and right."""
 
 
 def encode(clip: Clip) -> bytes:

@@ -30,9 +30,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import TypeAdapter
 
-from posegen.arrays import Array
-from posegen.skeleton import CONTACTS, JOINTS, sole_points
-from posegen.yaml_files import read_yaml
+from posegen.foundations.arrays import Array
+from posegen.foundations.skeleton import CONTACTS, JOINTS, sole_points
+from posegen.foundations.yaml_files import read_yaml
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.exchange.kernels.features263 import add_moments
+from posegen.foundations.arrays import Array
 
 
 @dataclass

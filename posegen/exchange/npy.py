@@ -11,7 +11,7 @@ from io import BytesIO
 
 import numpy as np
 
-from posegen.arrays import Array
+from posegen.foundations.arrays import Array
 
 
 def write_npy(path: str, values: Array) -> None:

@@ -19,14 +19,14 @@ from posegen.dataset.splits import SPLITS
 from posegen.dataset.storage.address import AnyPath, storage_of, to_path
 from posegen.dataset.storage.bucket import SCHEMES
 from posegen.dataset.storage.folder import open_plain
-from posegen.errors import PosegenError, UsageError
 from posegen.exchange.export import export, exported_files
 from posegen.exchange.export_format import RECORDS
 from posegen.exchange.remote import CARD, PushedFile, Remote, is_pushed
-from posegen.plugins import require_extra
-from posegen.progress import Progress
-from posegen.quantities import human_bytes
-from posegen.wording import shown
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.plugins import require_extra
+from posegen.foundations.progress import Progress
+from posegen.foundations.quantities import human_bytes
+from posegen.foundations.wording import shown
 
 HF = "hf"
 _REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
@@ -85,7 +85,7 @@ def push(
         ``USER/NAME`` for a dataset repository of the Hub, which is created; ``s3://BUCKET/PATH`` (also gs, az) for a folder of
         a bucket, which exists.
     to : str, optional
-        Name of the format; see :data:`posegen.plugins.EXPORTS`. Repositories of the Hub contain `hf`.
+        Name of the format; see :data:`posegen.foundations.plugins.EXPORTS`. Repositories of the Hub contain `hf`.
     splits, variants, where, workers, progress
         As for :func:`posegen.exchange.export.export`.
     private : bool, optional

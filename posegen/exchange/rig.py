@@ -19,11 +19,11 @@ from pathlib import Path
 
 import numpy as np
 
-from posegen.arrays import Array
-from posegen.errors import UsageError
-from posegen.skeleton import JOINTS
-from posegen.wording import shown
-from posegen.yaml_files import read_yaml
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError
+from posegen.foundations.skeleton import JOINTS
+from posegen.foundations.wording import shown
+from posegen.foundations.yaml_files import read_yaml
 
 SIDES = ("left", "right")
 CENTRE, LIMBS = ("pelvis", "neck", "head"), ("hip", "knee", "ankle", "foot", "collar", "shoulder", "elbow", "wrist")

@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from posegen.dataset.read import Dataset
 from posegen.dataset.splits import SPLITS, in_split
-from posegen.errors import PosegenError, UsageError
 from posegen.exchange.export_format import ExportFormat
-from posegen.wording import did_you_mean, shown
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.wording import did_you_mean, shown
 
 _ESTIMATED = ("sample", "variant", "length", "actors.list.element.person")
 """Columns that an estimate reads."""

@@ -13,12 +13,12 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.exchange.clip import Clip
 from posegen.exchange.export_format import PARTS, ExportFormat, Shard
 from posegen.exchange.layouts import LAYOUTS, convert
 from posegen.fields.camera import SIZE
-from posegen.skeleton import JOINTS
+from posegen.foundations.arrays import Array
+from posegen.foundations.skeleton import JOINTS
 
 MOST_PERSONS = 2
 _SPLITS = {"training": "train", "validation": "val", "test": "test"}

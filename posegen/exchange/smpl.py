@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.dataset.clip_files import read_arrays
-from posegen.errors import UsageError
 from posegen.exchange.amass import PELVIS, REST
 from posegen.exchange.joint_rotations import about_axes, joint_positions
-from posegen.skeleton import JOINTS
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError
+from posegen.foundations.skeleton import JOINTS
 
 _RATES = ("mocap_framerate", "mocap_frame_rate", "fps")
 _WHOLE = ("poses", "smpl_poses")

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.exchange.clip import Clip
 from posegen.exchange.export_format import ExportFormat, Shard
 from posegen.exchange.features263 import FPS
 from posegen.exchange.moments import Moments, mean_and_deviation
 from posegen.exchange.npy import write_bytes, write_npy
 from posegen.exchange.word_classes import library_tagger
+from posegen.foundations.arrays import Array
 
 LISTS = {"training": "train", "validation": "val", "test": "test"}
 """Names of the lists of the clips of each split."""

@@ -14,8 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from posegen.foundations.yaml_files import read_yaml
 from posegen.library.load import Library
-from posegen.yaml_files import read_yaml
 
 _DATA: dict[str, Any] = read_yaml(Path(__file__).with_name("word_classes.yaml"))
 _LEMMAS: dict[str, str] = _DATA["lemmas"]

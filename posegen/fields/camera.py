@@ -22,10 +22,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.fields.field import DerivedField, FieldArray, Sequences, minimum_jerk, weighted_neighbours
 from posegen.fields.vectors import Vector, cosine, cross, dot, sine, stacked, unit
-from posegen.randomness import Stream, uniform
+from posegen.foundations.arrays import Array
+from posegen.foundations.randomness import Stream, uniform
 
 KINDS = ("static", "pan", "zoom", "track", "dolly", "crane", "orbit")
 SIZE = 1000

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.fields.field import DerivedField, FieldArray, Sequences, minimum_jerk, weighted_neighbours
 from posegen.fields.vectors import cosine
-from posegen.randomness import Stream, uniform
-from posegen.skeleton import PARTS
+from posegen.foundations.arrays import Array
+from posegen.foundations.randomness import Stream, uniform
+from posegen.foundations.skeleton import PARTS
 
 EXPRESSIONS = ("neutral", "happy", "sad", "angry", "surprised", "strained", "attentive")
 COMPONENTS = (

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.config.schema import Config
-from posegen.errors import UsageError
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError
+from posegen.foundations.plugins import FIELDS
+from posegen.foundations.wording import did_you_mean
 from posegen.library.load import Library
-from posegen.plugins import FIELDS
-from posegen.wording import did_you_mean
 
 ABSENT = float("nan")
 AXES = ("x", "y", "z")
@@ -40,7 +40,7 @@ class Sequences:
     action : uint16 [n, variant, actor, frame, part]
     contact : uint8 [n, variant, actor, frame, point]
     rows : sequence of mappings, n * variants
-        See :func:`posegen.synthesis.rows_schema`. A number may have more digits than are stored: round it to float32.
+        See :func:`synthesis.synthesize.rows_schema`. A number may have more digits than are stored: round it to float32.
     """
 
     config: Config

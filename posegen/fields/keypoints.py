@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.fields.camera import SIZE, Views, views
 from posegen.fields.field import DerivedField, FieldArray, Sequences
 from posegen.fields.vectors import Vector, dot, length, vector
-from posegen.randomness import Stream, uniform
-from posegen.skeleton import JOINTS, PROPORTIONS
+from posegen.foundations.arrays import Array
+from posegen.foundations.randomness import Stream, uniform
+from posegen.foundations.skeleton import JOINTS, PROPORTIONS
 
 OUTSIDE, HIDDEN, SEEN, NOBODY = 0, 1, 2, 255
 

@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.fields.field import AXES, DerivedField, FieldArray, Sequences
 from posegen.fields.rotation import actor_identities
 from posegen.fields.vectors import Vector, cross, length, stacked, unit, vector
 from posegen.fields.velocity import differences
-from posegen.skeleton import JOINTS
+from posegen.foundations.arrays import Array
+from posegen.foundations.skeleton import JOINTS
 
 BODY_MASS_INDEX = 21.7
 """Kilograms per square metre."""

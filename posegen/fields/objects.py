@@ -26,13 +26,13 @@ from typing import Any
 
 import numpy as np
 
-from posegen.arrays import Array
-from posegen.constants import GRAVITY
 from posegen.fields.field import AXES, DerivedField, FieldArray, Sequences
 from posegen.fields.vectors import length, vector
 from posegen.fields.velocity import differences
+from posegen.foundations.arrays import Array
+from posegen.foundations.constants import GRAVITY
+from posegen.foundations.skeleton import JOINTS, mirror_name
 from posegen.library.schema import OBJECTS, Object
-from posegen.skeleton import JOINTS, mirror_name
 
 LYING, HELD, FLYING, NOTHING = 0, 1, 2, 255
 RADIUS = {"ball": 0.06, "bag": 0.1, "box": 0.15}

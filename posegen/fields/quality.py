@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.fields.field import DerivedField, FieldArray, Sequences
 from posegen.fields.vectors import length, vector
-from posegen.skeleton import PARENTS, sole_points
+from posegen.foundations.arrays import Array
+from posegen.foundations.skeleton import PARENTS, sole_points
 
 SCALES = {"slide": 0.1, "depth": 0.02, "jerk": 1500.0, "stretch": 0.02}
 """Value of each measure that halves the score."""

@@ -1,6 +1,6 @@
 """The field `rotation`: rotations of the joints, recovered from joint positions, and the transform of the root.
 
-The rotation of a joint is relative to the axes of its parent; in the rest pose of :mod:`posegen.skeleton` all rotations are the
+The rotation of a joint is relative to the axes of its parent; in the rest pose of `skeleton` all rotations are the
 identity. It is stored as the first two columns of its matrix (6D: Zhou et al., On the Continuity of Rotation Representations in
 Neural Networks, CVPR 2019), the root's in world axes. Forward kinematics from the pelvis with the person's bone offsets returns
 the joints: each bone is aimed at its joint from the position that forward kinematics gives its parent, so that the rounding of
@@ -21,14 +21,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from posegen.arrays import Array
-from posegen.bodies import body_offsets
 from posegen.fields.field import DerivedField, FieldArray, Sequences
 from posegen.fields.kernels.rotation import STATE, WORK, fill_rotations
 from posegen.fields.vectors import angle
+from posegen.foundations.arrays import Array
+from posegen.foundations.bodies import body_offsets
+from posegen.foundations.scene import Persons
+from posegen.foundations.skeleton import JOINTS, PARENTS
 from posegen.planning.population import persons
-from posegen.scene import Persons
-from posegen.skeleton import JOINTS, PARENTS
 
 
 def bone_offsets(sequences: Sequences) -> Array:

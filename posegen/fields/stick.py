@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.fields.field import AXES, DerivedField, FieldArray, Sequences
-from posegen.skeleton import JOINTS
+from posegen.foundations.arrays import Array
+from posegen.foundations.skeleton import JOINTS
 
 _LINES = ("trunk", "left_arm", "right_arm", "left_leg", "right_leg")
 

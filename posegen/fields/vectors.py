@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from posegen.arrays import Array
+from posegen.foundations.arrays import Array
 
 Vector = Array
 """An array [3, ...]."""

@@ -21,10 +21,10 @@ from types import FrameType
 from typing import Any
 
 from posegen.dataset.memory import LARGEST_SETTING
-from posegen.errors import PosegenError, UsageError
-from posegen.import_path import safe_path
-from posegen.plugins import require_extra
-from posegen.wording import shown
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.import_path import safe_path
+from posegen.foundations.plugins import require_extra
+from posegen.foundations.wording import shown
 
 LOKY, DASK = "loky", "dask"
 

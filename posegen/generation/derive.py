@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.config.schema import Config
 from posegen.dataset.faults import inject_sample_fault, inject_shard_fault
 from posegen.dataset.header import load_header
@@ -26,18 +25,19 @@ from posegen.dataset.receipts import Receipt, list_layer_receipts, load_receipt
 from posegen.dataset.runs import current_run
 from posegen.dataset.storage.address import AnyPath, to_path
 from posegen.dataset.write import add_layer, commit_layer
-from posegen.errors import PosegenError, UsageError
 from posegen.fields.field import DerivedField, Sequences, compute_fields, fields_with_arrays, select_fields
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.machine import available_cores
+from posegen.foundations.plugins import FIELDS, STORED_ARRAYS
+from posegen.foundations.progress import Progress
+from posegen.foundations.quantities import human_bytes
 from posegen.generation.header import field_layer, stored_config
 from posegen.generation.jobs import JobError, LostJob, TimeLimit, run_jobs
 from posegen.generation.run import check_lost
 from posegen.generation.session import write_session
 from posegen.generation.shard import ShardJob, blocks
 from posegen.library.load import load_library
-from posegen.machine import available_cores
-from posegen.plugins import FIELDS, STORED_ARRAYS
-from posegen.progress import Progress
-from posegen.quantities import human_bytes
 
 LEAST_SHARD_SECONDS = 600.0
 
@@ -93,7 +93,7 @@ def derive(
     path : str, Path or BucketPath
         Dataset folder.
     add : iterable of str
-        Names of fields, see :data:`posegen.plugins.FIELDS`. By default, the fields that were derived before are
+        Names of fields, see :data:`posegen.foundations.plugins.FIELDS`. By default, the fields that were derived before are
         completed.
     workers : int, optional
         Number of processes; one for each core by default.

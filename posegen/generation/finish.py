@@ -14,10 +14,10 @@ from posegen.dataset.receipts import complete_prefix, complete_shards
 from posegen.dataset.runs import current_run
 from posegen.dataset.storage.address import AnyPath, to_path
 from posegen.dataset.write import publish
+from posegen.foundations.progress import Progress
 from posegen.generation.plan import make_plan
 from posegen.generation.run import incomplete_layers
 from posegen.generation.session import write_session
-from posegen.progress import Progress
 
 
 @dataclass(frozen=True)

@@ -13,15 +13,15 @@ from typing import Any
 from posegen import __version__
 from posegen.config.identity import differences
 from posegen.config.schema import CONTENT_VERSION, Config, decides_content
-from posegen.constants import ABSENT_ACTION, ABSENT_CONTACT
 from posegen.dataset.header import read_config
 from posegen.dataset.layout import FORMAT_VERSION, ArrayField, Creation, Header, Layer
 from posegen.dataset.storage.address import AnyPath
-from posegen.errors import PosegenError, UsageError
 from posegen.fields.field import ABSENT, AXES, DerivedField, FieldArray, select_fields
+from posegen.foundations.constants import ABSENT_ACTION, ABSENT_CONTACT
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.plugins import STORED_ARRAYS
+from posegen.foundations.skeleton import CONTACTS, JOINTS, PARENTS, PARTS
 from posegen.library.load import Library, load_library
-from posegen.plugins import STORED_ARRAYS
-from posegen.skeleton import CONTACTS, JOINTS, PARENTS, PARTS
 
 LICENCE = "CC0-1.0"
 """Licence of data without imported clips: public domain."""

@@ -20,9 +20,9 @@ from multiprocessing import TimeoutError as NothingDoneError
 from typing import Any, Generic, TypeVar
 
 from posegen.dataset.memory import keep_freed_memory
-from posegen.errors import PosegenError
+from posegen.foundations.errors import PosegenError
+from posegen.foundations.quantities import human_time
 from posegen.generation.backends import LOCAL, LOKY, Backend, opened, starting
-from posegen.quantities import human_time
 
 Job = TypeVar("Job")
 Outcome = TypeVar("Outcome")

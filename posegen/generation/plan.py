@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from posegen.dataset.layout import HEADER_FILE, Header
 from posegen.dataset.receipts import load_receipt
 from posegen.dataset.storage.address import AnyPath, storage_of
-from posegen.errors import PosegenError
+from posegen.foundations.errors import PosegenError
+from posegen.foundations.quantities import human_bytes
 from posegen.generation.header import bytes_per_sample
-from posegen.quantities import human_bytes
 
 TYPICAL_COMPRESSION = 0.6
 """Compressed bytes divided by uncompressed ones, for an estimate before any shard exists. Measured: .45."""

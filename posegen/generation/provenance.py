@@ -16,7 +16,7 @@ from posegen.dataset.layout import Header
 from posegen.dataset.read import open_dataset
 from posegen.dataset.receipts import split_hashes
 from posegen.dataset.storage.address import AnyPath
-from posegen.errors import PosegenError, UsageError
+from posegen.foundations.errors import PosegenError, UsageError
 from posegen.generation.header import stored_config
 
 _SEQUENCE = ("variant", "length", "theme", "attempt", "parameters", "dropped")

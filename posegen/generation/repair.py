@@ -35,16 +35,16 @@ from posegen.dataset.storage.address import AnyPath
 from posegen.dataset.tables import hash_rows
 from posegen.dataset.verify import Problem, expected_shards, find_problems, format_samples
 from posegen.dataset.write import publish
-from posegen.errors import PosegenError
+from posegen.foundations.errors import PosegenError
+from posegen.foundations.hashing import canonical, content_hashes
+from posegen.foundations.machine import available_cores
+from posegen.foundations.progress import Progress
 from posegen.generation.derive import derive
 from posegen.generation.header import stored_config
 from posegen.generation.jobs import LostJob, run_jobs
 from posegen.generation.plan import check_free_space
 from posegen.generation.run import generate
 from posegen.generation.shard import ShardJob, blocks, compute_arrays, make_samples
-from posegen.hashing import canonical, content_hashes
-from posegen.machine import available_cores
-from posegen.progress import Progress
 
 SHARDS_PER_WORKER = 4
 """Starting a worker takes about as long as making this many small shards."""

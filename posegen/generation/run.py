@@ -31,7 +31,10 @@ from posegen.dataset.receipts import (
 from posegen.dataset.runs import current_run
 from posegen.dataset.storage.address import AnyPath, storage_of, to_path
 from posegen.dataset.write import create, publish, unfinished_files
-from posegen.errors import PosegenError, ServerError, UsageError
+from posegen.foundations.errors import PosegenError, ServerError, UsageError
+from posegen.foundations.machine import available_cores, most_workers, process_memory
+from posegen.foundations.progress import Progress
+from posegen.foundations.quantities import human_bytes
 from posegen.generation.backends import LOKY, Backend
 from posegen.generation.header import (
     bytes_per_sample,
@@ -46,9 +49,6 @@ from posegen.generation.plan import Plan, check_free_space, check_space, make_pl
 from posegen.generation.session import write_session
 from posegen.generation.shard import ShardJob, ShardMeasures, find_shard, make_shard, prepare_worker, warm_up
 from posegen.library.load import load_library
-from posegen.machine import available_cores, most_workers, process_memory
-from posegen.progress import Progress
-from posegen.quantities import human_bytes
 
 LEAST_SHARD_SECONDS = 300.0
 SLOWEST_BYTES_PER_SECOND = 1e6
@@ -137,7 +137,7 @@ def generate(
         Number of samples; by default that of the config. Existing samples are never removed.
     workers : int, optional
         Number of processes; by default that of the config, or one for each core. With 1 and no `shard_timeout`, this process
-        does the work. For a folder on this machine, at most :func:`posegen.machine.most_workers` are used.
+        does the work. For a folder on this machine, at most :func:`posegen.foundations.machine.most_workers` are used.
     out : str, Path or BucketPath, optional
         Dataset folder, or its address in a bucket, such as ``s3://BUCKET/PATH``; ``data/<config>-<seed>`` by default.
     part : Part or str, optional
@@ -151,7 +151,7 @@ def generate(
         Address of the scheduler of a Dask cluster whose workers share the folder, such as ``tcp://10.0.0.1:8786``. By default,
         Dask starts `workers` processes on this machine.
     progress : Progress, optional
-        Nothing is shown by default. See :func:`posegen.progress.make_progress`.
+        Nothing is shown by default. See :func:`posegen.foundations.progress.make_progress`.
     shard_timeout : float, optional
         Seconds that a shard may take. If one takes longer, all workers are killed; the shards that they were making are tried
         again, a shard that is late twice alone at the end, and then it is lost. By default the limit is the longest of 5
@@ -445,7 +445,7 @@ def _open_part(path: AnyPath, expected: Header, samples: int, name: str, progres
 
 
 def _limit_processes(processes: int, progress: Progress) -> int:
-    """Return the number of processes, at most :func:`posegen.machine.most_workers`, and say so if that is less."""
+    """Return the number of processes, at most :func:`posegen.foundations.machine.most_workers`, and say so if that is less."""
     most, cores = most_workers(), available_cores()
     if processes > most:
         on_cores = "1 core" if cores == 1 else f"{cores} cores"

@@ -19,8 +19,8 @@ from posegen.dataset.lock import locked
 from posegen.dataset.runs import current_run, has_ended
 from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.dataset.storage.folder import remove_temporary_files
-from posegen.errors import PosegenError, UsageError, require_local
-from posegen.machine import describe_full_disk
+from posegen.foundations.errors import PosegenError, UsageError, require_local
+from posegen.foundations.machine import describe_full_disk
 
 _PREFIX = ".posegen-profile~"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)

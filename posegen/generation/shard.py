@@ -19,24 +19,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from posegen.arrays import Array
 from posegen.config.identity import digest
 from posegen.dataset.faults import inject_sample_fault, inject_shard_fault
 from posegen.dataset.layout import Header, Layer
 from posegen.dataset.receipts import Receipt, complete_receipt
 from posegen.dataset.storage.address import AnyPath
-from posegen.errors import UsageError
 from posegen.fields.field import Sequences, compute_fields, fields_with_arrays
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError
+from posegen.foundations.machine import lifetime_peak
+from posegen.foundations.progress import Progress, compilation_shown
+from posegen.foundations.stopwatch import Span, stage, timing
 from posegen.generation.header import bytes_per_sample
 from posegen.generation.jobs import JobError
 from posegen.library.load import Library, load_library, take_library
-from posegen.machine import lifetime_peak
-from posegen.progress import Progress, compilation_shown
-from posegen.stopwatch import Span, stage, timing
 
 if TYPE_CHECKING:
     from posegen.config.schema import Config
-    from posegen.synthesis import Batch
+    from posegen.synthesis.synthesize import Batch
 
 
 BLOCK_BYTES = 96 << 20
@@ -98,7 +98,7 @@ class ShardMeasures:
         Seconds of the system's monotonic clock, which all processes share.
     peak_bytes : int
         Largest memory that the process ever held.
-    spans : tuple of posegen.stopwatch.Span
+    spans : tuple of posegen.foundations.stopwatch.Span
         Its stages.
     """
 
@@ -188,7 +188,7 @@ def make_samples(config: Config, start: int, stop: int) -> Batch:
     JobError
         If a sample cannot be made. The message names the sample.
     """
-    from posegen.synthesis import synthesize
+    from posegen.synthesis.synthesize import synthesize
 
     try:
         inject_sample_fault(start, stop)
@@ -230,7 +230,7 @@ def warm_up(config: Config, sample: int, progress: Progress, *, here: bool = Tru
 
 def load_kernels(config: Config, sample: int = 0) -> None:
     """Make two samples and discard them, so that kernels and the library are loaded."""
-    from posegen.synthesis import synthesize
+    from posegen.synthesis.synthesize import synthesize
 
     # If a sample cannot be made, its own shard reports it.
     with suppress(Exception):
@@ -251,7 +251,7 @@ def is_compiled() -> bool:
 
 def _stamp(config: Config | None = None) -> Path:
     """Return the file that exists once kernels are cached: those that every config calls, or all of this one."""
-    from posegen.kernels import cache_folder, processor
+    from posegen.foundations.kernels import cache_folder, processor
 
     keys = {} if config is None else {key: value for key, value in config.as_data().items() if key not in _NOT_KERNELS}
     # numba keeps machine code by the version of Python and by the path of the sources, too.

@@ -15,7 +15,7 @@ from posegen.dataset.lock import LOCK_FILE, is_held, part_locks
 from posegen.dataset.parts import read_parts
 from posegen.dataset.receipts import list_receipts
 from posegen.dataset.storage.address import AnyPath, storage_of, to_path
-from posegen.wording import printable
+from posegen.foundations.wording import printable
 
 RECENT_SECONDS = 600.0
 """Time before now over which the rate of a dataset in progress is measured."""

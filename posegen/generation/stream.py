@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from posegen.arrays import Array
 from posegen.config.schema import Config
 from posegen.dataset.batches import CAPTIONS, ArrayShape, make_batches
 from posegen.dataset.tables import caption_texts
-from posegen.errors import UsageError
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError
+from posegen.foundations.hashing import canonical
+from posegen.foundations.wording import shown
 from posegen.generation.header import array_fields
 from posegen.generation.shard import compute_arrays
-from posegen.hashing import canonical
 from posegen.library.load import load_library
-from posegen.synthesis import rows_schema, synthesize
-from posegen.wording import shown
+from posegen.synthesis.synthesize import rows_schema, synthesize
 
 _BLOCK = 100
 """Largest number of samples that are made at once."""

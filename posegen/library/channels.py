@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Literal, get_args
 
-from posegen.skeleton import JOINT_LIMITS
-from posegen.wording import did_you_mean, shown
+from posegen.foundations.skeleton import JOINT_LIMITS
+from posegen.foundations.wording import did_you_mean, shown
 
 SIDED_CHANNELS = (
     "hip_flexion",
@@ -145,7 +145,7 @@ def check_range(channel: str, least: float | None, most: float | None) -> None:
     Parameters
     ----------
     channel : str
-        An angle of :data:`posegen.skeleton.JOINT_LIMITS`, without a side.
+        An angle of :data:`posegen.foundations.skeleton.JOINT_LIMITS`, without a side.
     least, most : float, optional
         Degrees; None keeps that end.
 
@@ -172,7 +172,7 @@ def check_angles(pose: Mapping[str, float], ranges: Mapping[str, tuple[float, fl
     pose : mapping of str to float
         Values of channels as action files write them.
     ranges : mapping of str to (float, float)
-        Degrees of the angles, without a side, whose range is not that of :data:`posegen.skeleton.JOINT_LIMITS`.
+        Degrees of the angles, without a side, whose range is not that of :data:`posegen.foundations.skeleton.JOINT_LIMITS`.
     below : float
         Degrees by which a value may lie below its range.
 

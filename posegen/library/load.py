@@ -16,7 +16,11 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from posegen.errors import UsageError, require_known
+from posegen.foundations.errors import UsageError, require_known
+from posegen.foundations.links import require_inside
+from posegen.foundations.validation import StrictModel, validated
+from posegen.foundations.wording import did_you_mean, shown
+from posegen.foundations.yaml_files import read_yaml
 from posegen.library.schema import (
     NEUTRAL,
     Action,
@@ -30,10 +34,6 @@ from posegen.library.schema import (
 )
 from posegen.library.skeletons import SkeletonEntry, SkeletonFile, Skeletons
 from posegen.library.words import check_words
-from posegen.links import require_inside
-from posegen.validation import StrictModel, validated
-from posegen.wording import did_you_mean, shown
-from posegen.yaml_files import read_yaml
 
 _OWN = Path(__file__).parent
 _ACTIONS = "actions"

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
+from posegen.foundations.validation import StrictModel
 from posegen.library.channels import (
     MOVED_BELOW,
     SIDED_CHANNELS,
@@ -27,7 +28,6 @@ from posegen.library.channels import (
     widest,
 )
 from posegen.library.stages import MOST_TRAVEL_KEYS, Key, Lift, Offsets, Share, Stance, Touch, Travel
-from posegen.validation import StrictModel
 
 Pair = TypeVar("Pair", tuple[float, float], tuple[int, int])
 
@@ -250,7 +250,7 @@ class Action(StrictModel):
     travel : how fast the body travels and turns during the cycle, without a gait; root and feet are then relative to that path,
         and the amplitude scales none of them
     signs : signals in the joints that show its side and its repetitions
-    ranges : wider ranges of motion by angle; see :data:`posegen.skeleton.JOINT_LIMITS`
+    ranges : wider ranges of motion by angle; see :data:`posegen.foundations.skeleton.JOINT_LIMITS`
     object : object that it uses, whose positions the field `objects` contains
     weight : relative frequency in its themes
     strategies : other ways to perform it, by name

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field, model_validator
 
-from posegen.arrays import Array
-from posegen.errors import UsageError
-from posegen.skeleton import JOINTS, rest_offsets
-from posegen.validation import StrictModel
-from posegen.wording import shown
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError
+from posegen.foundations.skeleton import JOINTS, rest_offsets
+from posegen.foundations.validation import StrictModel
+from posegen.foundations.wording import shown
 
 MEASURED = tuple(name for name in JOINTS[1:] if not name.startswith("right_"))
 """Joints of a skeleton file: those in the middle and on the left side."""

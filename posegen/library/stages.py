@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from posegen.foundations.validation import StrictModel
 from posegen.library.channels import check_pose
-from posegen.validation import StrictModel
 
 MOST_TRAVEL_KEYS = 40
 Share = Annotated[float, Field(ge=0, le=1)]

@@ -9,10 +9,10 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationInfo
 
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
+from posegen.foundations.validation import StrictModel, validated
+from posegen.foundations.wording import hidden_character, shown
 from posegen.library.schema import Action, Style
-from posegen.validation import StrictModel, validated
-from posegen.wording import hidden_character, shown
 
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
 

@@ -9,11 +9,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from posegen.arrays import Array
-from posegen.constants import GRAVITY
 from posegen.dataset.clip_files import resample
-from posegen.errors import UsageError
 from posegen.evaluation.body import point
+from posegen.foundations.arrays import Array
+from posegen.foundations.constants import GRAVITY
+from posegen.foundations.errors import UsageError
+from posegen.foundations.skeleton import JOINT_LIMITS
 from posegen.library.stages import MOST_TRAVEL_KEYS
 from posegen.mocap.clip_entry import FPS, SIDES, ClipAction, Repetition, assemble_action, blend_seconds, most_repetitions
 from posegen.mocap.pose_channels import Ground, body_channels, facing, leg_length, on_ground, standing_angles
@@ -24,7 +25,6 @@ from posegen.mocap.support import lying, supported
 from posegen.mocap.travel import Course, fit_rates, follow, rate_keys, rates_of, smooth_course, stage_seconds
 from posegen.motion.channels import MOST_TURNED, SHOULDER_LEAD, SHOULDERS_TURN
 from posegen.motion.scene_arrays import NEUTRAL
-from posegen.skeleton import JOINT_LIMITS
 
 SMOOTH_SECONDS = 0.022
 """Standard deviation of the window that removes noise above 6 Hz."""

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.evaluation.body import point, true_intervals, unit
 from posegen.exchange.joint_rotations import about_axes
 from posegen.fields.field import minimum_jerk
+from posegen.foundations.arrays import Array
+from posegen.foundations.skeleton import JOINT_LIMITS
 from posegen.mocap.rest_pose import from_girdle, seen_from
-from posegen.skeleton import JOINT_LIMITS
 
 MOST_COLLAR = 30.0
 BENDING = np.array([-0.3, 0.2, 1.0])

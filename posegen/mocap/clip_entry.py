@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.evaluation.body import joint_angles, true_intervals
+from posegen.foundations.arrays import Array
+from posegen.foundations.skeleton import JOINT_LIMITS, PARTS
 from posegen.mocap.key_poses import thinned
 from posegen.mocap.pose_channels import Ground, standing_height
 from posegen.mocap.repetitions import Cycle
 from posegen.mocap.stage_steps import SAME_PLACE, stage_steps
 from posegen.mocap.steps import FootTrack
 from posegen.mocap.travel import Course, as_entries, follow
-from posegen.skeleton import JOINT_LIMITS, PARTS
 
 FPS = 30.0
 """Frames per second at which clips are examined."""

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from posegen.arrays import Array
+from posegen.foundations.arrays import Array
+from posegen.foundations.skeleton import JOINT_LIMITS
 from posegen.library.stages import MOST_OFFSETS
 from posegen.mocap.key_poses import curve_through
 from posegen.motion.scene_arrays import NEUTRAL
-from posegen.skeleton import JOINT_LIMITS
 
 POINTS = 41
 """Moments of the cycle at which clips are compared."""

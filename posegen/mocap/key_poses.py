@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from posegen.arrays import Array
+from posegen.foundations.arrays import Array
 
 
 def curve_through(at: Array, values: Array, where: Array) -> Array:

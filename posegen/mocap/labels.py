@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from posegen.errors import UsageError
-from posegen.links import require_inside
+from posegen.foundations.errors import UsageError
+from posegen.foundations.links import require_inside
+from posegen.foundations.wording import hidden_character, shown
 from posegen.mocap.words import label_words, verb_of_sentence
-from posegen.wording import hidden_character, shown
 
 MOST_BYTES = 64 * 2**20
 MOST_TEXTS = 40

@@ -17,14 +17,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from posegen.arrays import Array
 from posegen.dataset.files import write_all_durably
 from posegen.dataset.storage.folder import sync_folder
-from posegen.errors import UsageError
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError
+from posegen.foundations.machine import free_disk
+from posegen.foundations.progress import Progress
+from posegen.foundations.validation import validated
+from posegen.foundations.wording import shown
+from posegen.foundations.yaml_files import LARGEST_FILE
 from posegen.library.load import load_library, read_library
 from posegen.library.schema import MOST_STRATEGIES, Action
 from posegen.library.skeletons import SkeletonEntry
-from posegen.machine import free_disk
 from posegen.mocap.clip_entry import ClipAction
 from posegen.mocap.directions import add_offsets
 from posegen.mocap.labels import Label, label_of, table_for_files
@@ -35,10 +39,6 @@ from posegen.mocap.skeletons import Skeleton, distinct_skeletons, standing_skele
 from posegen.mocap.sources import SourceClip, clip_files, read_source
 from posegen.mocap.trial import LIMBS_CROSS, failures
 from posegen.mocap.words import action_words
-from posegen.progress import Progress
-from posegen.validation import validated
-from posegen.wording import shown
-from posegen.yaml_files import LARGEST_FILE
 
 UNKNOWN = "unknown"
 SIMILAR = 1.5

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.dataset.clip_files import resample
-from posegen.errors import UsageError
 from posegen.evaluation.body import point
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError
 from posegen.mocap.actions import LONGEST, SeveralActionsError, clip_action
 from posegen.mocap.clip_entry import FPS, ClipAction
 from posegen.mocap.steps import contacts

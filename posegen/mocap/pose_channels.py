@@ -12,15 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.checks.ranges import REST
 from posegen.evaluation.body import point, unit
 from posegen.exchange.joint_rotations import about_axes
+from posegen.foundations.arrays import Array
+from posegen.foundations.skeleton import DEFAULT_SKELETON, JOINT_LIMITS, PROPORTIONS
 from posegen.library.channels import CHANNELS
 from posegen.mocap.arms import CLEAR, arm_angles, steady
 from posegen.mocap.rest_pose import LEG, Spine, rest_offsets, seen_from, spine_rotations
 from posegen.motion.scene_arrays import NEUTRAL, hanging_arms
-from posegen.skeleton import DEFAULT_SKELETON, JOINT_LIMITS, PROPORTIONS
 
 ZERO = REST[DEFAULT_SKELETON]
 CHEST_LEAN = ZERO["shoulder_flexion"]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from posegen.dataset.clip_files import resample
 from posegen.dataset.storage.address import AnyPath, storage_of
-from posegen.errors import UsageError
 from posegen.evaluation.realism import Reference
 from posegen.evaluation.recording import Recording, read_reference
+from posegen.foundations.errors import UsageError
 from posegen.mocap.sources import SourceClip, clip_files, read_source
 
 HIGHEST_FPS = 30.0

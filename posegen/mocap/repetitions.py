@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posegen.arrays import Array
+from posegen.foundations.arrays import Array
 
 SHORTEST, LONGEST = 0.4, 6.0
 """Seconds of a period."""

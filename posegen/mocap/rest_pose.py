@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.evaluation.body import point
 from posegen.exchange.joint_rotations import about_axes
-from posegen.skeleton import ANATOMICAL, JOINTS, PARENTS, PROPORTIONS
+from posegen.foundations.arrays import Array
+from posegen.foundations.skeleton import ANATOMICAL, JOINTS, PARENTS, PROPORTIONS
 
 LEG = PROPORTIONS["thigh"] + PROPORTIONS["shank"]
 """Share of stature; the stature of a clip is that of a body with such legs."""

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.checks.evidence import fill_signal
+from posegen.foundations.arrays import Array
+from posegen.foundations.scene import BOTH, LEFT, RIGHT
 from posegen.library.schema import SIGNALS, Signal
 from posegen.mocap.clip_entry import ClipAction
-from posegen.scene import BOTH, LEFT, RIGHT
 
 SIDE_SIGNALS: tuple[Signal, ...] = ("hand_height", "foot_height", "hand_ahead", "foot_ahead", "hand_reach")
 COUNT_SIGNALS: tuple[Signal, ...] = (

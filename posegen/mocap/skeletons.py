@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posegen.arrays import Array
+from posegen.foundations.arrays import Array
+from posegen.foundations.skeleton import JOINTS, PARENTS
 from posegen.library.skeletons import FARTHEST, LIMBS, LONGEST, MEASURED, MOST_SKELETONS, SHORTEST, SkeletonEntry
 from posegen.mocap.pose_channels import leg_length, standing_angles
-from posegen.skeleton import JOINTS, PARENTS
 
 NEAREST = 5
 """Clips of the most similar skeletons from which the angles of another clip are taken."""

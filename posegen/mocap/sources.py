@@ -10,10 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.dataset.clip_files import FOLDER_FPS, HIGHEST_FPS, LOWEST_FPS
 from posegen.dataset.layout import HEADER_FILE
-from posegen.errors import PosegenError, UsageError
 from posegen.evaluation.body import longest_present, point
 from posegen.exchange import features263
 from posegen.exchange.exported_files import (
@@ -26,8 +24,10 @@ from posegen.exchange.exported_files import (
     read_tar,
 )
 from posegen.exchange.kimodo import FPS as KIMODO_FPS
-from posegen.links import require_inside
-from posegen.skeleton import JOINTS, sole_points
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.links import require_inside
+from posegen.foundations.skeleton import JOINTS, sole_points
 
 SUFFIXES = (".bvh", ".npz", ".npy", ".c3d", ".csv", ".glb", ".parquet", ".tar")
 _NO_CLIPS = {"texts", "Mean.npy", "Std.npy"}

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from posegen.arrays import Array
+from posegen.foundations.arrays import Array
 from posegen.mocap.steps import STANCE_HALF_WIDTH, STEP_UP, FootTrack
 from posegen.mocap.travel import Course
 

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.evaluation.body import point, true_intervals
 from posegen.fields.field import minimum_jerk
+from posegen.foundations.arrays import Array
+from posegen.foundations.skeleton import BALL_BEFORE_ANKLE, HEEL_BEHIND_ANKLE, PROPORTIONS, sole_points
 from posegen.mocap.pose_channels import TOES_OUT, Ground, on_ground
 from posegen.mocap.rest_pose import LEG
 from posegen.motion.feet.stances import FREE_PITCH, PIVOT
-from posegen.skeleton import BALL_BEFORE_ANKLE, HEEL_BEHIND_ANKLE, PROPORTIONS, sole_points
 
 LOW, STILL = 0.045, 0.45
 """Metres above its lowest position, and metres per second, below which a heel or ball is in contact."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from posegen.arrays import Array
-from posegen.constants import GRAVITY
-from posegen.errors import UsageError
 from posegen.evaluation.body import centre_of_mass, point, true_intervals
+from posegen.foundations.arrays import Array
+from posegen.foundations.constants import GRAVITY
+from posegen.foundations.errors import UsageError
 
 LYING_HEIGHT, LYING_SLOPE = 0.4, 0.5
 """Leg lengths of the pelvis above the floor, and sine of the slope of the trunk, below which a body lies."""

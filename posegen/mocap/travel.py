@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.evaluation.body import point
+from posegen.foundations.arrays import Array
 from posegen.mocap.key_poses import curve_through, thinned
 from posegen.mocap.pose_channels import facing
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.checks.limits import CROSSES, LEAVES, check_limits
-from posegen.constants import STANDING
 from posegen.evaluation.body import frame_ranges, joint_angles, range_excess
 from posegen.evaluation.plausibility import body_overlap, foot_skate
+from posegen.foundations.arrays import Array
+from posegen.foundations.constants import STANDING
+from posegen.foundations.scene import BOTH, LEFT, Scenes, empty_scenes
 from posegen.library.load import Library
 from posegen.motion.engine import animate
-from posegen.scene import BOTH, LEFT, Scenes, empty_scenes
 
 STATURES = (1.5, 1.6, 1.7, 1.8, 1.9)
 """Metres of the bodies that perform each action."""

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posegen.kernels import Array, Scalar, inline_kernel, kernel
+from posegen.foundations.kernels import Array, Scalar, inline_kernel, kernel
+from posegen.foundations.skeleton import ANATOMICAL, CONTACTS, PROPORTIONS
 from posegen.library.channels import ANCHORS, HAND_CHANNELS
 from posegen.motion import rows
 from posegen.motion.channels import add_cycle_harmonics, fill_layer_weight
@@ -28,7 +29,6 @@ from posegen.motion.key_poses import (
 from posegen.motion.library_tables import SUPPORTS, ActionTables
 from posegen.motion.trigonometry import ease_towards
 from posegen.motion.workspace import Clock, Person, Role, Segment, Workspace, between, copy_row, fill_row
-from posegen.skeleton import ANATOMICAL, CONTACTS, PROPORTIONS
 
 SHOULDER_HEIGHT = PROPORTIONS["shoulder_height"]
 ALONE_AHEAD = 0.72

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from posegen.constants import GRAVITY
-from posegen.kernels import Array, Scalar, kernel
+from posegen.foundations.constants import GRAVITY
+from posegen.foundations.kernels import Array, Scalar, kernel
+from posegen.foundations.scene import Habit
 from posegen.library.channels import CHANNELS, channels_named
 from posegen.motion import key_poses, rows
 from posegen.motion.gait import steps
@@ -23,7 +24,6 @@ from posegen.motion.library_tables import FLIGHT, FLOOR, SEAT, ActionTables
 from posegen.motion.rests import rest_anew
 from posegen.motion.trigonometry import cos_turns, ease_towards, sin_turns, smooth_step
 from posegen.motion.workspace import Clock, Person, Role, Segment, Workspace, between, fill_row, frame_window, leg_length
-from posegen.scene import Habit
 
 FIRST_ARM = CHANNELS.index("left_collar_elevation") - CHANNELS.index("left_hip_flexion")
 TRUNK_FLEXION, TRUNK_LATERAL = CHANNELS.index("trunk_flexion"), CHANNELS.index("trunk_lateral")

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from posegen.kernels import Array, Scalar, kernel
+from posegen.foundations.kernels import Array, Scalar, kernel
+from posegen.foundations.skeleton import CAPSULES, JOINTS, PROPORTIONS
 from posegen.motion import rows
 from posegen.motion.arms import Arm, arm_of, forearm_gap, solve_elbow
 from posegen.motion.trigonometry import ease_towards
 from posegen.motion.workspace import Clock, Person, Workspace, between, leg_length
-from posegen.skeleton import CAPSULES, JOINTS, PROPORTIONS
 
 OBSTACLES = ("left_thigh", "right_thigh", "trunk", "head")
 THIGHS = 2

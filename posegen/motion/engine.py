@@ -1,6 +1,6 @@
 """Motion of planned scenes: the public functions, and the kernels that run over samples and actors.
 
-Each kernel called here is defined in the module of its body part. Planning decides the scenes; see :mod:`posegen.scene`.
+Each kernel called here is defined in the module of its body part. Planning decides the scenes; see :mod:`foundations.scene`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posegen.constants import ABSENT_ACTION, ABSENT_CONTACT, FRAME_SLACK, GRAVITY
-from posegen.kernels import Array, Scalar, kernel
+from posegen.foundations.constants import ABSENT_ACTION, ABSENT_CONTACT, FRAME_SLACK, GRAVITY
+from posegen.foundations.kernels import Array, Scalar, kernel
+from posegen.foundations.scene import Scenes
+from posegen.foundations.skeleton import CONTACTS, JOINTS, PARTS
 from posegen.library.load import Library
 from posegen.motion import rows, trunk
 from posegen.motion.arms import clear_thighs, place_hand, raise_wrists
@@ -37,8 +39,6 @@ from posegen.motion.workspace import (
     leg_length,
     to_grid,
 )
-from posegen.scene import Scenes
-from posegen.skeleton import CONTACTS, JOINTS, PARTS
 
 SWAY_OUT = 0.025
 """Lateral distance of the pelvis towards the stance leg in walking, as a fraction of the leg."""

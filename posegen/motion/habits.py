@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from posegen.kernels import Array, Scalar, kernel
+from posegen.foundations.kernels import Array, Scalar, kernel
+from posegen.foundations.scene import RIGHT
 from posegen.library.channels import CENTRAL_CHANNELS, CHANNELS, HAND_CHANNELS, SIDED_CHANNELS
 from posegen.motion.library_tables import FLOOR, channel_row
 from posegen.motion.trigonometry import sin_turns
 from posegen.motion.workspace import Segment
-from posegen.scene import RIGHT
 
 OFFSETS = channel_row(
     {

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from posegen.kernels import Array, Scalar, kernel
+from posegen.foundations.kernels import Array, Scalar, kernel
+from posegen.foundations.skeleton import JOINT_LIMITS
 from posegen.motion import rows
 from posegen.motion.library_tables import LIMITED, ActionTables
 from posegen.motion.trigonometry import atan_turns, cos_turns, ease_towards, sin_turns
 from posegen.motion.workspace import Clock, Person, Role, Workspace, between
-from posegen.skeleton import JOINT_LIMITS
 
 SOFT = 0.86
 """Share of a limit from which a joint gives way."""

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posegen.constants import GRAVITY
-from posegen.kernels import Array, Scalar, inline_kernel, kernel
+from posegen.foundations.constants import GRAVITY
+from posegen.foundations.kernels import Array, Scalar, inline_kernel, kernel
 from posegen.library.channels import CHANNELS, HAND_CHANNELS
 from posegen.motion.habits import OFFSETS, drawn_offset, habit_offset, habit_size, hanging_offset, most_lag
 from posegen.motion.library_tables import CYCLE, ENTER, EXIT, FLOOR, SEAT, TURNING_BACK, ActionTables

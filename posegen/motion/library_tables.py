@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from posegen.kernels import Array
+from posegen.foundations.kernels import Array
+from posegen.foundations.skeleton import CONTACTS, JOINT_LIMITS, PARTS
 from posegen.library.channels import ANCHORS, CHANNELS, FOOT_PLACE, HAND_CHANNELS, SIDED_CHANNELS, channels_named, widest
 from posegen.library.load import Library
 from posegen.library.schema import MOST_PERFORMANCES, Action
@@ -22,7 +23,6 @@ from posegen.library.stages import Key, Offsets
 from posegen.motion.gait.curves import half_cycle_later
 from posegen.motion.gait.steps import GAITS, Gaits, gait_tables, stride_parameters
 from posegen.motion.workspace import ACTION
-from posegen.skeleton import CONTACTS, JOINT_LIMITS, PARTS
 
 PLANTED, GAIT, FLIGHT, SEAT, FLOOR = range(5)
 SUPPORTS = {"planted": PLANTED, "gait": GAIT, "flight": FLIGHT, "seat": SEAT, "floor": FLOOR}

@@ -9,8 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from posegen.constants import GRID
-from posegen.kernels import Array, Scalar, kernel
+from posegen.foundations.constants import GRID
+from posegen.foundations.kernels import Array, Scalar, kernel
+from posegen.foundations.scene import Scenes
+from posegen.foundations.skeleton import CAPSULES, PROPORTIONS
 from posegen.library.load import Library
 from posegen.motion import rows
 from posegen.motion.arms import SHOULDER_HEIGHT
@@ -19,8 +21,6 @@ from posegen.motion.scene_arrays import Roles, person_arrays, person_at, role_ar
 from posegen.motion.timeline import fill_timeline
 from posegen.motion.trigonometry import cos_turns, sin_turns
 from posegen.motion.workspace import MARGIN_SECONDS, Clock, Person, Role, Workspace, empty_workspace, leg_length, to_grid
-from posegen.scene import Scenes
-from posegen.skeleton import CAPSULES, PROPORTIONS
 
 FOREARM_RADIUS = CAPSULES["left_forearm"][2]
 COMPRESSION, NEAREST, FARTHEST = 0.0185, 0.040, 0.0495

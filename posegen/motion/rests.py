@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from posegen.kernels import Array, Scalar, kernel
+from posegen.foundations.kernels import Array, Scalar, kernel
+from posegen.foundations.scene import DRAWS, Persons
 from posegen.library.channels import CENTRAL_CHANNELS, CHANNELS, SIDED_CHANNELS, channels_named
 from posegen.motion import rows
 from posegen.motion.gait import steps
@@ -16,7 +17,6 @@ from posegen.motion.key_poses import stage_bounds
 from posegen.motion.library_tables import FLIGHT, FLOOR, SEAT, ActionTables
 from posegen.motion.trigonometry import smooth_step
 from posegen.motion.workspace import Clock, Person, Role, Workspace, between, fill_row, frame_window
-from posegen.scene import DRAWS, Persons
 
 RESTS = 8
 """Number of resting postures of an actor; then the first one returns."""

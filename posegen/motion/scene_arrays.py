@@ -1,6 +1,6 @@
 """Flat arrays of planned scenes, as kernels read them: what each actor does, and the body and posture of each actor.
 
-Planning decides the scenes; see :mod:`posegen.scene`.
+Planning decides the scenes; see :mod:`posegen.foundations.scene`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from posegen.bodies import body_offsets
-from posegen.kernels import Array, kernel
+from posegen.foundations.bodies import body_offsets
+from posegen.foundations.kernels import Array, kernel
+from posegen.foundations.scene import BOTH, DRAWS, HABITS, LEFT, RIGHT, Habit, Persons, Scenes
+from posegen.foundations.skeleton import (
+    ANATOMICAL,
+    BALL_BEFORE_ANKLE,
+    BALL_JOINT_HEIGHT,
+    HEEL_BEHIND_ANKLE,
+    JOINTS,
+    PARTS,
+    PROPORTIONS,
+)
 from posegen.library.channels import CENTRAL_CHANNELS, CHANNELS, channels_named
 from posegen.library.load import Library
 from posegen.motion import rows
@@ -27,8 +37,6 @@ from posegen.motion.library_tables import (
 )
 from posegen.motion.rests import resting_postures
 from posegen.motion.workspace import SEGMENT, Person, Role
-from posegen.scene import BOTH, DRAWS, HABITS, LEFT, RIGHT, Habit, Persons, Scenes
-from posegen.skeleton import ANATOMICAL, BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, HEEL_BEHIND_ANKLE, JOINTS, PARTS, PROPORTIONS
 
 NEUTRAL = {
     "pelvis_tilt": 9.0,

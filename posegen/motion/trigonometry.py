@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from posegen.kernels import Scalar, kernel
+from posegen.foundations.kernels import Scalar, kernel
 
 # Adding and subtracting 1.5 * 2^23 rounds a float32 below 2^22 to the nearest whole number, in any vector width.
 _ROUND = np.float32(12582912.0)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from posegen.constants import GRAVITY
-from posegen.kernels import Array, Scalar, kernel
+from posegen.foundations.constants import GRAVITY
+from posegen.foundations.kernels import Array, Scalar, kernel
 from posegen.library.channels import CHANNELS
 from posegen.motion import rows
 from posegen.motion.channels import TILT

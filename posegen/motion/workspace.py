@@ -10,12 +10,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from posegen.kernels import Array, Scalar, aligned_zeros, kernel
+from posegen.foundations.kernels import Array, Scalar, aligned_zeros, kernel
+from posegen.foundations.scene import DRAWS
 from posegen.library.channels import CHANNELS
 from posegen.motion import rows
 from posegen.motion.gait.curves import HARMONICS
 from posegen.motion.gait.steps import STRIDE_PARAMETERS
-from posegen.scene import DRAWS
 
 NO_POINT, NO_DRAWS = np.zeros(rows.POINT_SIZE), np.full(DRAWS, 0.5)
 """Meeting point and draws of an actor without a partner."""
@@ -44,7 +44,7 @@ SEGMENT = np.dtype(
         *ACTION.descr,
     ]
 )
-"""One segment: its row of the action tables, its numbers as in :class:`posegen.scene.Scenes`, and those of its action.
+"""One segment: its row of the action tables, its numbers as in :class:`foundations.scene.Scenes`, and those of its action.
 
 `second` is the row that every second repetition takes, `warp` the unevenness of the pace of its repetitions, `personal` the
 weight of the habits of the person. It is shown, and labelled, from `shown_start` to `shown_end`; its movement may begin earlier

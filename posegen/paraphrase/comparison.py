@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from posegen.captions.parser import ParsedCaption, parse_caption
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
+from posegen.foundations.yaml_files import read_yaml
 from posegen.library.load import Library
-from posegen.yaml_files import read_yaml
 
 SAME = "same words"
 

@@ -20,9 +20,9 @@ from typing import Any
 
 from pydantic import HttpUrl, TypeAdapter, ValidationError
 
-from posegen.errors import PosegenError, UsageError
-from posegen.plugins import require_extra
-from posegen.wording import hidden_character
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.plugins import require_extra
+from posegen.foundations.wording import hidden_character
 
 KEYS = ("POSEGEN_API_KEY", "OPENAI_API_KEY")
 """Environment variables that may hold the server's key; the first one that is set is used."""

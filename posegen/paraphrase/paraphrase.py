@@ -41,13 +41,13 @@ from posegen.dataset.overlays import (
 from posegen.dataset.read import content_errors, open_dataset
 from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.dataset.tables import encode_table
-from posegen.errors import PosegenError, UsageError, require_positive
-from posegen.hashing import byte_hash
+from posegen.foundations.errors import PosegenError, UsageError, require_positive
+from posegen.foundations.hashing import byte_hash
+from posegen.foundations.machine import user_cache
+from posegen.foundations.progress import Progress
 from posegen.library.load import Library, load_library
-from posegen.machine import user_cache
 from posegen.paraphrase.comparison import paraphrase_difference
 from posegen.paraphrase.endpoint import PROMPT, Client, Server, connect
-from posegen.progress import Progress
 
 HEADER = "paraphrases.json"
 ANSWERS = "answers.sqlite"

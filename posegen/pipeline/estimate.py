@@ -16,13 +16,13 @@ from posegen.dataset.files import total_bytes
 from posegen.dataset.read import open_dataset
 from posegen.embedding.models import DEFAULT, find_encoder, relative_cost
 from posegen.embedding.stage import embed
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
+from posegen.foundations.machine import free_disk
+from posegen.foundations.progress import Progress
 from posegen.generation.profile.profile import Profile
 from posegen.generation.run import generate
 from posegen.generation.session import disk_folder, explain_disk_errors, interruptible, temporary_folder
-from posegen.machine import free_disk
 from posegen.pipeline.stages import MOST_SAMPLES, Request, animate_once, evaluate_once, list_stages
-from posegen.progress import Progress
 
 if TYPE_CHECKING:
     from posegen.config.schema import Store

@@ -31,9 +31,9 @@ from posegen.dataset.files import write_durably
 from posegen.dataset.read import open_dataset
 from posegen.embedding.models import DEFAULT, find_encoder
 from posegen.embedding.stage import embed
-from posegen.errors import PosegenError, UsageError
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.progress import Progress
 from posegen.generation.run import generate
-from posegen.progress import Progress
 
 if TYPE_CHECKING:
     from posegen.training.animation.animate import Animation
@@ -135,7 +135,7 @@ def list_stages(request: Request) -> dict[str, Stage]:
     UsageError
         If a task or the preset is unknown, or a task is repeated.
     """
-    from posegen.plugins import require_extra
+    from posegen.foundations.plugins import require_extra
 
     require_extra("train")
     from posegen.training.task import find_task
@@ -265,7 +265,7 @@ def animate_once(request: Request, progress: Progress) -> StageResult:
 
 def draw_animation(animation: Animation, out: Path) -> None:
     """Draw an animation as a .gif or .mp4, or its poses over time as a .png, with its texts below."""
-    from posegen.skeleton import CONTACTS
+    from posegen.foundations.skeleton import CONTACTS
     from posegen.viewing.clip import make_clip
     from posegen.viewing.render import render_all
 

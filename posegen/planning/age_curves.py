@@ -20,7 +20,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from posegen.arrays import Array
+from posegen.foundations.arrays import Array
 
 __all__ = ["JUMP", "RANGE", "RUNNING", "TEMPO", "TOP_SPEED", "WALKING", "of_age"]
 

@@ -12,18 +12,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from posegen.arrays import Array
-from posegen.bodies import leg_height
 from posegen.config.schema import Config
-from posegen.constants import RADIANS
+from posegen.foundations.arrays import Array
+from posegen.foundations.bodies import leg_height
+from posegen.foundations.constants import RADIANS
+from posegen.foundations.randomness import Stream, choose, uniform
+from posegen.foundations.scene import BOTH, DRAWS, LEFT, NOTHING, RIGHT, UNUSED, Scenes
+from posegen.foundations.skeleton import CAPSULES
 from posegen.library.load import Library
 from posegen.library.schema import Beat, Interaction
 from posegen.planning.age_curves import WALKING, of_age
 from posegen.planning.repertoire import Repertoire
 from posegen.planning.track import Columns, needed_seconds, speed_of
-from posegen.randomness import Stream, choose, uniform
-from posegen.scene import BOTH, DRAWS, LEFT, NOTHING, RIGHT, UNUSED, Scenes
-from posegen.skeleton import CAPSULES
 from posegen.variants.variant import largest_bodies
 
 WALK, TURN, WAVE = "walk", "turn", "wave"
@@ -284,7 +284,7 @@ class Course:
         layered : (float, float), optional
             Seconds without the action at either end of the span. The action is then a layer and does not advance the time.
         **more
-            Columns of the segment, as :class:`posegen.scene.Scenes` names them.
+            Columns of the segment, as :class:`posegen.foundations.scene.Scenes` names them.
         """
         used = span > 1e-6
         before, after = layered or (0.0, 0.0)

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posegen.arrays import Array
-from posegen.constants import PATHS, RADIANS
+from posegen.foundations.arrays import Array
+from posegen.foundations.constants import PATHS, RADIANS
+from posegen.foundations.randomness import choose
+from posegen.foundations.scene import CONTINUED, NOTHING, UNUSED
 from posegen.planning.repertoire import Repertoire
-from posegen.randomness import choose
-from posegen.scene import CONTINUED, NOTHING, UNUSED
 
 SHARE = 0.6
 """Share of the walks and runs that are a path, if there is time for each path."""
@@ -72,7 +72,7 @@ def path_of(known: Repertoire, action: Array, room: Array, remaining: Array, dra
     Returns
     -------
     int [n], float [n]
-        Index into :data:`posegen.constants.PATHS`, and seconds; 0 for a segment without one.
+        Index into :data:`posegen.foundations.constants.PATHS`, and seconds; 0 for a segment without one.
     """
     available = np.where(remaining > 0, np.minimum(room, remaining), 0.0)[:, None]
     lasting = np.minimum(_LONGEST, np.maximum(_SHORTEST, 0.8 * available))
@@ -86,7 +86,7 @@ def path_of(known: Repertoire, action: Array, room: Array, remaining: Array, dra
 
 
 def path_seconds(path: int) -> float:
-    """Return the shortest seconds of a path, an index into :data:`posegen.constants.PATHS`; 0 for none of several segments."""
+    """Return the shortest seconds of a path, an index into `constants.PATHS`; 0 for none of several segments."""
     return _SHAPES[PATHS[path]].shortest if PATHS[path] in _SHAPES else 0.0
 
 
@@ -110,7 +110,7 @@ def split_paths(segments: dict[str, Array], mirrored: Array) -> dict[str, Array]
     Parameters
     ----------
     segments : dict of arrays [n, segments]
-        Base segments, by the names of :class:`posegen.scene.Scenes`.
+        Base segments, by the names of :class:`posegen.foundations.scene.Scenes`.
     mirrored : bool [n, segments]
         Whether a path that may begin to either side begins to the right.
 

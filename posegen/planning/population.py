@@ -10,13 +10,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from posegen.arrays import Array
 from posegen.config.schema import Config
+from posegen.foundations.arrays import Array
+from posegen.foundations.randomness import Stream, choose, integers, normal, uniform
+from posegen.foundations.scene import HABITS, Persons
+from posegen.foundations.skeleton import AVERAGE_STATURE, JOINTS, LIBRARY_SKELETON, SHAPE, SKELETONS
 from posegen.library.load import Library
 from posegen.planning.repertoire import check_names
-from posegen.randomness import Stream, choose, integers, normal, uniform
-from posegen.scene import HABITS, Persons
-from posegen.skeleton import AVERAGE_STATURE, JOINTS, LIBRARY_SKELETON, SHAPE, SKELETONS
 
 Candidates = list[tuple[Array, Array, Array]]
 """Rows of samples, and the numbers of the persons who may be the first actor, and any actor, in ascending order."""
@@ -44,7 +44,7 @@ _VARIATION = {
     "shoulders": (0.042, 0.027, (0.137, -0.118, 0.178, 0.029, 0.159, 0.954)),
     "hips": (0.042, -0.034, (0.19, -0.203, 0.31, 0.045, -0.125, 0.111, 0.893)),
 }
-"""Of each length of :data:`posegen.skeleton.SHAPE`: the standard deviation between people of one stature and sex, by how much
+"""Of each length of `skeleton.SHAPE`: the standard deviation between people of one stature and sex, by how much
 men are above the mean of both sexes, as shares of the length, and a row of the Cholesky factor of the correlations.
 
 From the public measurements of ANSUR II (Gordon et al. 2014; 4,082 men and 1,986 women, both sexes weighted alike) as shares of

@@ -14,17 +14,17 @@ from functools import lru_cache
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.config.quotas import actions_around
 from posegen.config.schema import Cap, Config, Quota, Quotas
-from posegen.errors import UsageError
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError
+from posegen.foundations.randomness import Stream, permuted
+from posegen.foundations.scene import BOTH, LEFT, NOTHING, RIGHT, Persons
 from posegen.library.load import Library
 from posegen.planning.interactions import bodies_fit, longest_least
 from posegen.planning.population import Candidates, persons
 from posegen.planning.repertoire import NO_GAIT, repertoire
 from posegen.planning.track import speed_limits
-from posegen.randomness import Stream, permuted
-from posegen.scene import BOTH, LEFT, NOTHING, RIGHT, Persons
 
 SEARCHED_PERSONS = 100_000
 """Number of persons among which the persons of a quota are searched, to bound the time."""

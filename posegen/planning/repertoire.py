@@ -8,15 +8,15 @@ from functools import lru_cache
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.config.schema import Config
-from posegen.constants import SHAPES, STANDING
-from posegen.errors import UsageError
+from posegen.foundations.arrays import Array
+from posegen.foundations.constants import SHAPES, STANDING
+from posegen.foundations.errors import UsageError
+from posegen.foundations.scene import BOTH, LEFT, NOTHING, RIGHT
+from posegen.foundations.skeleton import PARTS
+from posegen.foundations.wording import did_you_mean
 from posegen.library.load import Library
 from posegen.library.schema import Action
-from posegen.scene import BOTH, LEFT, NOTHING, RIGHT
-from posegen.skeleton import PARTS
-from posegen.wording import did_you_mean
 
 """The idle action, over which arm actions are performed."""
 
@@ -120,7 +120,7 @@ def seconds_of(action: Action) -> tuple[float, float]:
 
 
 def parts_of(action: Action, side: int) -> tuple[str, ...]:
-    """Return the body parts that an action with `side` moves, in the order of :data:`posegen.skeleton.PARTS`."""
+    """Return the body parts that an action with `side` moves, in the order of :data:`posegen.foundations.skeleton.PARTS`."""
     near, far = {LEFT: (["left"], ["right"]), RIGHT: (["right"], ["left"]), BOTH: (["left", "right"],) * 2}[side]
     moved: set[str] = set()
     for part in action.parts:

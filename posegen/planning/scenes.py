@@ -12,10 +12,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from posegen.arrays import Array
-from posegen.bodies import seat_height
 from posegen.config.schema import Config
-from posegen.errors import UsageError
+from posegen.foundations.arrays import Array
+from posegen.foundations.bodies import seat_height
+from posegen.foundations.errors import UsageError
+from posegen.foundations.randomness import Stream, choose, integers, uniform
+from posegen.foundations.scene import DRAWS, NOTHING, Persons, Scenes, empty_scenes, on_grid
 from posegen.library.load import Library
 from posegen.planning.age_curves import TEMPO, of_age
 from posegen.planning.interactions import add_interactions
@@ -23,8 +25,6 @@ from posegen.planning.population import cast, persons
 from posegen.planning.quotas import Allotment, allot
 from posegen.planning.repertoire import Repertoire, action_weights, repertoire, theme_weights
 from posegen.planning.track import Actor, Columns, Requirement, needed_seconds, plan_track
-from posegen.randomness import Stream, choose, integers, uniform
-from posegen.scene import DRAWS, NOTHING, Persons, Scenes, empty_scenes, on_grid
 
 _POSITION_DRAWS = 4
 _PHASE_STEPS = 1 << 16
@@ -187,7 +187,7 @@ def start_positions(actors: Array, draws: Array) -> tuple[Array, Array]:
     Returns
     -------
     float32 [n, most actors, 2], float32 [n, most actors]
-        Position on the grid of :func:`posegen.scene.on_grid`; heading in radians.
+        Position on the grid of :func:`posegen.foundations.scene.on_grid`; heading in radians.
     """
     n, most = draws.shape[:2]
     side = np.ones(n, np.int64)

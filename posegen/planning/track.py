@@ -12,19 +12,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posegen.arrays import Array
-from posegen.bodies import leg_height
 from posegen.config.schema import Config
-from posegen.constants import AVERAGE_LEG, RADIANS
+from posegen.foundations.arrays import Array
+from posegen.foundations.bodies import leg_height
+from posegen.foundations.constants import AVERAGE_LEG, RADIANS
+from posegen.foundations.randomness import Stream, choose_fitting, integers, uniform
+from posegen.foundations.scene import BOTH, LEFT, NOTHING, RIGHT, UNUSED, Persons
 from posegen.planning.age_curves import JUMP, RANGE, RUNNING, TOP_SPEED, WALKING, of_age
 from posegen.planning.paths import SPEED_OF_ROOM, path_of, path_speeds, seconds_of_ends, split_paths
 from posegen.planning.repertoire import NO_GAIT, RUN, STEP, WALK, Repertoire
-from posegen.randomness import Stream, choose_fitting, integers, uniform
-from posegen.scene import BOTH, LEFT, NOTHING, RIGHT, UNUSED, Persons
 from posegen.variants.variant import longest_time
 
 Columns = dict[str, Array]
-"""Segments: arrays of equal shape, by the names of :class:`posegen.scene.Scenes`."""
+"""Segments: arrays of equal shape, by the names of :class:`posegen.foundations.scene.Scenes`."""
 
 _DOMINANT = 0.8
 _STRAIGHT = 0.38

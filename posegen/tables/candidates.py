@@ -16,8 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.multiclass import OneVsRestClassifier
 
-from posegen.arrays import Array
-from posegen.randomness import Stream, uniform
+from posegen.foundations.arrays import Array
+from posegen.foundations.randomness import Stream, uniform
 from posegen.tables.columns import Columns, Rows
 from posegen.tables.features import Recipe, features, fit_features
 

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from posegen.arrays import Array
 from posegen.dataset.table_files import is_text
 from posegen.dataset.table_values import (
     MOST,
@@ -23,7 +22,8 @@ from posegen.dataset.table_values import (
     parse_numbers,
     unusable_number,
 )
-from posegen.errors import UsageError, require_known
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError, require_known
 from posegen.tables.settings import Table
 from posegen.training.data.labels import label_notes
 

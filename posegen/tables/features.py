@@ -17,7 +17,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
-from posegen.arrays import Array
+from posegen.foundations.arrays import Array
 from posegen.tables.columns import Columns, Rows
 
 _WORD = r"(?u)\d+|[^\W\d_]+"

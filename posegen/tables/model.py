@@ -15,15 +15,15 @@ import pyarrow as pa
 import xxhash
 from pydantic import TypeAdapter
 
-from posegen.arrays import Array
 from posegen.dataset.files import write_durably
 from posegen.dataset.table_files import read_table
 from posegen.dataset.tables import encode_table
 from posegen.embedding.encoder import Encoder, Runner, batch_budget, resolve_workers
 from posegen.embedding.models import load_fingerprinted
 from posegen.embedding.own_texts import embed_distinct
-from posegen.errors import PosegenError, UsageError
-from posegen.progress import Progress
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.progress import Progress
 from posegen.tables.candidates import CANDIDATES, Fitted, Found, decode, heated
 from posegen.tables.columns import Columns, Notify, Rows, read_rows
 from posegen.training.run_folder import MODEL, TABLE_TASK, read_document, write_document

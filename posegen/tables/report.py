@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from posegen.arrays import Array
 from posegen.dataset.files import write_durably
-from posegen.quantities import human_bytes, human_time
-from posegen.randomness import Stream, uniform
+from posegen.foundations.arrays import Array
+from posegen.foundations.quantities import human_bytes, human_time
+from posegen.foundations.randomness import Stream, uniform
+from posegen.foundations.templates import fill_template
 from posegen.tables.candidates import BASELINE, CANDIDATES, CONSTANT, decode, errors
 from posegen.tables.columns import Columns
-from posegen.templates import fill_template
 from posegen.training.measures import balanced_accuracy, errors_of, macro_f1, mean_error
 from posegen.training.report import confusion_chart
 from posegen.training.run_folder import flatten_settings, format_measure

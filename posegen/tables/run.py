@@ -26,19 +26,19 @@ import xxhash
 from pydantic import TypeAdapter
 from threadpoolctl import threadpool_limits
 
-from posegen.arrays import Array
 from posegen.config.identity import differences, digest
 from posegen.dataset.lock import locked
 from posegen.dataset.splits import split_groups
 from posegen.dataset.table_files import read_table
 from posegen.embedding.encoder import Encoder
 from posegen.embedding.models import find_encoder
-from posegen.errors import UsageError
-from posegen.machine import PeakMemory, available_memory, free_disk, process_memory
-from posegen.plugins import require_extra
-from posegen.progress import Progress
-from posegen.quantities import human_bytes, human_time, parse_bytes
-from posegen.randomness import Stream, uniform
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError
+from posegen.foundations.machine import PeakMemory, available_memory, free_disk, process_memory
+from posegen.foundations.plugins import require_extra
+from posegen.foundations.progress import Progress
+from posegen.foundations.quantities import human_bytes, human_time, parse_bytes
+from posegen.foundations.randomness import Stream, uniform
 from posegen.tables.candidates import (
     BASELINE,
     CANDIDATES,

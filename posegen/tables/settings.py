@@ -11,11 +11,11 @@ from pydantic import Field
 from posegen.config.load import apply_overrides, find_config, origin_of_keys
 from posegen.config.schema import Flag, Integer
 from posegen.embedding.models import DEFAULT
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
+from posegen.foundations.validation import StrictModel, validated
+from posegen.foundations.yaml_files import read_yaml
 from posegen.training.run_folder import flatten_settings
 from posegen.training.settings import Memory
-from posegen.validation import StrictModel, validated
-from posegen.yaml_files import read_yaml
 
 PRESET = "quick"
 

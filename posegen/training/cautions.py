@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from posegen.arrays import Array
+from posegen.foundations.arrays import Array
 from posegen.training.task import Task
 
 _ENOUGH_SAMPLES = 100

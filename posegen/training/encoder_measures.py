@@ -9,11 +9,11 @@ from typing import Any
 from posegen.dataset.read import open_dataset
 from posegen.dataset.storage.address import AnyPath
 from posegen.evaluation.distances import EncodedSpread, encoded_spread
+from posegen.foundations.progress import Progress
+from posegen.foundations.wording import table
 from posegen.mocap.recordings import open_reference
-from posegen.progress import Progress
 from posegen.training.measures import Ranking
 from posegen.training.trained_models import encode_clips, encode_dataset
-from posegen.wording import table
 
 _RANKS = (1, 2, 3)
 _WAYS = {"text_to_motion": "caption to motion", "motion_to_text": "motion to caption"}

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from posegen.errors import UsageError
-from posegen.quantities import human_bytes, human_time
+from posegen.foundations.errors import UsageError
+from posegen.foundations.quantities import human_bytes, human_time
 
 
 @dataclass(frozen=True)

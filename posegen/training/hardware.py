@@ -22,9 +22,9 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from posegen.dataset.batches import WINDOW, make_batches
-from posegen.errors import PosegenError, UsageError
-from posegen.machine import available_cores, available_memory, process_memory
-from posegen.quantities import human_bytes, parse_bytes
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.machine import available_cores, available_memory, process_memory
+from posegen.foundations.quantities import human_bytes, parse_bytes
 from posegen.training.cluster import local_processes, member
 from posegen.training.data.feed import batches_of, to_clips
 from posegen.training.data.sources import ClipSource

@@ -19,8 +19,8 @@ from math import comb
 import numpy as np
 from numpy.typing import ArrayLike
 
-from posegen.arrays import Array
-from posegen.randomness import Stream, permuted
+from posegen.foundations.arrays import Array
+from posegen.foundations.randomness import Stream, permuted
 
 RECALLS = (1, 2, 3, 5, 10)
 FEWEST = 3

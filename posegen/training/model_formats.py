@@ -20,10 +20,10 @@ import numpy as np
 import torch
 from safetensors.torch import load, save
 
-from posegen.arrays import Array
 from posegen.dataset.files import write_durably
-from posegen.errors import PosegenError, UsageError
-from posegen.plugins import MODEL_FORMATS, require_extra
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.plugins import MODEL_FORMATS, require_extra
 from posegen.training.run_folder import WEIGHTS
 from posegen.training.task import Network
 from posegen.training.trained_models import TrainedModel, build_model, load_model
@@ -56,7 +56,7 @@ def export_model(run: Path, format: str, out: Path) -> float:
     ----------
     run : Path
     format : str
-        A name in :data:`posegen.plugins.MODEL_FORMATS`. docs/training.md lists the inputs and the output of each task. The
+        A name in :data:`foundations.plugins.MODEL_FORMATS`. docs/training.md lists the inputs and the output of each task. The
         file's metadata holds task, inputs, output, actions and frame rate under ``posegen``.
     out : Path
 

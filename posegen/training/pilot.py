@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from posegen.machine import PeakMemory
-from posegen.progress import Progress
+from posegen.foundations.machine import PeakMemory
+from posegen.foundations.progress import Progress
 from posegen.training.cluster import local_processes
 from posegen.training.data.feed import batches_of
 from posegen.training.estimate import Estimate

@@ -16,15 +16,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
-from posegen.arrays import Array
 from posegen.dataset.clip_files import resample
 from posegen.dataset.layout import ROWS
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.storage.address import AnyPath
 from posegen.dataset.storage.folder import sync_folder
 from posegen.dataset.table_files import read_texts
-from posegen.errors import UsageError
-from posegen.progress import Progress
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError
+from posegen.foundations.progress import Progress
 from posegen.training.data.feature_cache import read_field
 from posegen.training.data.sources import ClipSource, dataset_origin
 from posegen.training.trained_models import SHORTEST, TrainedModel, load_model, model_outputs, view_for

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from posegen.dataset.files import write_durably
-from posegen.quantities import human_bytes, human_time
-from posegen.templates import fill_template
+from posegen.foundations.quantities import human_bytes, human_time
+from posegen.foundations.templates import fill_template
 from posegen.training.run_folder import flatten_settings, format_measure
 from posegen.training.settings import Settings, learning_rate
 

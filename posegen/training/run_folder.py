@@ -32,7 +32,7 @@ from torch import Tensor
 
 from posegen.dataset.documents import STRICT, Origin, read_sealed, seal, unseal
 from posegen.dataset.files import remove_durably, write_durably
-from posegen.errors import PosegenError
+from posegen.foundations.errors import PosegenError
 
 _LISTED = {"task", "form", "source", "settings", "rounds"}
 RUN, RESULT, MODEL, WEIGHTS = "run.json", "result.json", "model.json", "model.safetensors"

@@ -15,9 +15,9 @@ from pydantic import AfterValidator, Field
 
 from posegen.config.load import apply_overrides, find_config, origin_of_keys, presets
 from posegen.config.schema import Flag, Integer
-from posegen.quantities import parse_bytes
-from posegen.validation import StrictModel, validated
-from posegen.yaml_files import read_yaml
+from posegen.foundations.quantities import parse_bytes
+from posegen.foundations.validation import StrictModel, validated
+from posegen.foundations.yaml_files import read_yaml
 
 NOT_CONTENT = {"log", "saving", "machine", "memory"}
 """Groups of settings that do not change the result of a run, and so may change when it is resumed."""

@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from posegen.arrays import Array
 from posegen.config.identity import digest
 from posegen.config.load import load_config, require_source
 from posegen.dataset.clip_files import FOLDER_FPS
@@ -24,10 +23,11 @@ from posegen.dataset.splits import SPLITS, in_split, split_groups
 from posegen.dataset.storage.address import AnyPath, storage_of, to_path
 from posegen.dataset.table_files import TABLES
 from posegen.embedding.models import DEFAULT, find_encoder
-from posegen.errors import UsageError
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError
+from posegen.foundations.quantities import human_bytes
 from posegen.library.load import load_library
 from posegen.mocap.sources import holds_clips
-from posegen.quantities import human_bytes
 from posegen.training.data.captions import Captions, CaptionSampler, FreshCaptions, encoder_of, open_captions
 from posegen.training.data.feature_cache import fill_cache
 from posegen.training.data.features import Recipe, View

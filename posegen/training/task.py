@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 from torch import Tensor, nn
 
-from posegen.arrays import Array
-from posegen.errors import require_known
-from posegen.plugins import TASKS
-from posegen.randomness import Stream, normal
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import require_known
+from posegen.foundations.plugins import TASKS
+from posegen.foundations.randomness import Stream, normal
 from posegen.training.data.captions import CaptionSampler
 from posegen.training.data.features import FEATURES, Recipe, View, by_actor
 from posegen.training.data.feed import Draws

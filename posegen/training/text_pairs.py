@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from posegen.arrays import Array
 from posegen.config.identity import differences, digest
 from posegen.dataset.lock import locked
 from posegen.dataset.splits import split_groups
@@ -34,10 +33,11 @@ from posegen.embedding.trainer import (
     trained_weights,
     try_steps,
 )
-from posegen.errors import UsageError, require_known
-from posegen.machine import PeakMemory
-from posegen.plugins import require_extra
-from posegen.progress import Progress
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError, require_known
+from posegen.foundations.machine import PeakMemory
+from posegen.foundations.plugins import require_extra
+from posegen.foundations.progress import Progress
 from posegen.training.estimate import Estimate, check_budget
 from posegen.training.hardware import Reason
 from posegen.training.measures import ranks_of, true_accept_rate, verify_pairs

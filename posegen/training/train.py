@@ -22,10 +22,10 @@ from posegen.config.schema import CONTENT_VERSION
 from posegen.dataset.lock import locked
 from posegen.dataset.splits import split_groups
 from posegen.dataset.storage.address import storage_of, to_path
-from posegen.errors import UsageError
-from posegen.machine import PeakMemory
-from posegen.plugins import require_extra
-from posegen.progress import Progress
+from posegen.foundations.errors import UsageError
+from posegen.foundations.machine import PeakMemory
+from posegen.foundations.plugins import require_extra
+from posegen.foundations.progress import Progress
 from posegen.training.cautions import category_warning, chance_warning, validation_warning
 from posegen.training.cluster import member
 from posegen.training.data.captions import Captions

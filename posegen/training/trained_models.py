@@ -18,11 +18,11 @@ import torch
 from pydantic import TypeAdapter
 from torch import Tensor, nn
 
-from posegen.arrays import Array
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.storage.address import AnyPath
-from posegen.errors import PosegenError, UsageError
-from posegen.progress import Progress
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.progress import Progress
 from posegen.training.data.captions import open_captions
 from posegen.training.data.features import View
 from posegen.training.data.feed import batches_of, to_clips

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from pydantic import TypeAdapter
 
-from posegen.arrays import Array
-from posegen.errors import UsageError
-from posegen.randomness import Stream, uniform
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError
+from posegen.foundations.randomness import Stream, uniform
 from posegen.training.predictions import NamedClip, motion_inputs
 from posegen.training.run_folder import RESULT, read_document
 from posegen.training.trained_models import SHORTEST, TrainedModel, load_model

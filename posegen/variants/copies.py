@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from posegen.arrays import Array
-from posegen.kernels import kernel
+from posegen.foundations.arrays import Array
+from posegen.foundations.kernels import kernel
 from posegen.motion.engine import Motion
 from posegen.motion.workspace import between
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from posegen.arrays import Array
-from posegen.constants import PATHS
+from posegen.foundations.arrays import Array
+from posegen.foundations.constants import PATHS
+from posegen.foundations.scene import LEFT, RIGHT, Scenes
+from posegen.foundations.skeleton import MIRROR_CONTACTS, MIRROR_JOINTS, MIRROR_PARTS, mirror_order
 from posegen.motion.engine import Motion
-from posegen.scene import LEFT, RIGHT, Scenes
-from posegen.skeleton import MIRROR_CONTACTS, MIRROR_JOINTS, MIRROR_PARTS, mirror_order
 from posegen.variants.copies import copy_motion
 from posegen.variants.variant import Parameters, Variant
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.config.schema import Shift
+from posegen.foundations.arrays import Array
+from posegen.foundations.scene import Scenes, on_grid
+from posegen.foundations.skeleton import CONTACTS, JOINTS, PARTS
 from posegen.motion.engine import Motion
-from posegen.scene import Scenes, on_grid
-from posegen.skeleton import CONTACTS, JOINTS, PARTS
 from posegen.variants.copies import copy_motion
 from posegen.variants.variant import Parameters, Variant
 

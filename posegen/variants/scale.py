@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.config.schema import ScaleRange
-from posegen.scene import Scenes
+from posegen.foundations.arrays import Array
+from posegen.foundations.scene import Scenes
 from posegen.variants.variant import Parameters, Variant, factor_between
 
 _GAP = 0.03
 _STEP_HEIGHT = 5
-"""Column of :attr:`posegen.scene.Scenes.steps`."""
+"""Column of :attr:`posegen.foundations.scene.Scenes.steps`."""
 
 
 def _draw(limits: ScaleRange, draws: Array) -> dict[str, Array]:

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.config.schema import SpeedRange
-from posegen.scene import Scenes
+from posegen.foundations.arrays import Array
+from posegen.foundations.scene import Scenes
 from posegen.variants.variant import Parameters, Variant, factor_between
 
 _GAP = 0.05

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from posegen.arrays import Array
 from posegen.config.schema import Config
+from posegen.foundations.arrays import Array
+from posegen.foundations.plugins import VARIANTS
+from posegen.foundations.randomness import Stream, uniform
+from posegen.foundations.scene import Scenes
 from posegen.motion.engine import Motion
-from posegen.plugins import VARIANTS
-from posegen.randomness import Stream, uniform
-from posegen.scene import Scenes
 
 Parameters = Mapping[str, Array]
 """Drawn parameters by name, each an array [n]."""

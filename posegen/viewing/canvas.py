@@ -13,8 +13,8 @@ from math import cos, radians, sin
 import numpy as np
 from PIL import Image, ImageDraw
 
-from posegen.arrays import Array
-from posegen.skeleton import CONTACTS, JOINTS, PARENTS, sole_points
+from posegen.foundations.arrays import Array
+from posegen.foundations.skeleton import CONTACTS, JOINTS, PARENTS, sole_points
 from posegen.viewing.clip import CONTACT_JOINTS, Clip, Seat
 
 
@@ -222,7 +222,7 @@ def draw_figures(
 
 
 def contact_points(figure: Array) -> Array:
-    """Return where the points of :data:`posegen.skeleton.CONTACTS` are drawn [9, 3] on a figure [22, 3]."""
+    """Return where the points of :data:`posegen.foundations.skeleton.CONTACTS` are drawn [9, 3] on a figure [22, 3]."""
     others = [figure[JOINTS.index(CONTACT_JOINTS.get(name, name))] for name in CONTACTS[4:]]
     return np.concatenate([sole_points(figure), np.stack(others)])
 

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.dataset.storage.address import AnyPath
-from posegen.errors import UsageError
-from posegen.skeleton import CONTACTS, JOINTS, PARTS
-from posegen.wording import did_you_mean, shown
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError
+from posegen.foundations.skeleton import CONTACTS, JOINTS, PARTS
+from posegen.foundations.wording import did_you_mean, shown
 
 Label = TypeVar("Label")
 
@@ -58,7 +58,7 @@ class Clip:
     tracks : mapping of str to sequence of str
         Per-frame labels by track, such as ``legs``.
     contacts : uint8 [actors, frames, 9] or None
-        1 where the point of :data:`posegen.skeleton.CONTACTS` is in contact.
+        1 where the point of :data:`posegen.foundations.skeleton.CONTACTS` is in contact.
     seats : tuple of Seat
     exceeded : tuple of str
         Physical limits that the motion exceeds, such as ``a joint leaves its range``.
@@ -287,7 +287,7 @@ def clips_of_config(
     if min(samples) < 0:
         raise UsageError(f"sample {min(samples)} does not exist; samples are numbered from 0")
     # Imported after the checks, because kernels take a moment to load.
-    from posegen.synthesis import synthesize
+    from posegen.synthesis.synthesize import synthesize
 
     batch = synthesize(loaded, list(samples))
     names = load_library(loaded.story.library).actions

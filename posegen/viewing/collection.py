@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.config.schema import CONTENT_VERSION, MOST_SAMPLES, Config
 from posegen.dataset.storage.address import AnyPath
-from posegen.errors import UsageError
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError
+from posegen.foundations.skeleton import CONTACTS
 from posegen.library.load import Library, load_library
-from posegen.skeleton import CONTACTS
 from posegen.viewing.clip import clip_of_sequence, make_clip
 from posegen.viewing.overview import summarize
 from posegen.viewing.sequence import BONES, CONTACT_POINTS, MIRROR_POINTS, POINTS, Camera, Sequence3D, encode_sample
@@ -158,7 +158,7 @@ def collection_of_dataset(path: AnyPath) -> Collection:
 
 def collection_of_config(config: Config) -> Collection:
     """Return the samples of a config, which are synthesized when they are looked at, a page at a time."""
-    from posegen.synthesis import Batch, synthesize
+    from posegen.synthesis.synthesize import Batch, synthesize
 
     library = load_library(config.story.library)
 

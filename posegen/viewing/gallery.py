@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from posegen.captions.grammar import FINITE, grammar_of, verb_forms
+from posegen.foundations.scene import BOTH, RIGHT, Scenes, empty_scenes
+from posegen.foundations.templates import fill_template
 from posegen.library.load import Library
 from posegen.motion.engine import animate
 from posegen.planning.repertoire import NO_GAIT, STEP, Repertoire, repertoire
-from posegen.scene import BOTH, RIGHT, Scenes, empty_scenes
-from posegen.templates import fill_template
 from posegen.viewing.clip import Clip, make_clip
 from posegen.viewing.pictures import sheet_of_clip
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from posegen.arrays import Array
+from posegen.foundations.arrays import Array
 
 _SPEED_STEP, _LENGTH_BINS = 0.25, 20
 _LONGEST_SPEED = 10.0

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from posegen.arrays import Array
-from posegen.skeleton import CONTACTS, JOINTS, sole_points
+from posegen.foundations.arrays import Array
+from posegen.foundations.skeleton import CONTACTS, JOINTS, sole_points
 from posegen.viewing.canvas import COLOURS, FINER, PAPER, Placement, draw_frame, facing, middle, view_from
 from posegen.viewing.clip import Clip, label_intervals
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from posegen.arrays import Array
+from posegen.foundations.arrays import Array
 
 GRID = 1024
 """Steps per metre: positions are shown within half a millimetre."""

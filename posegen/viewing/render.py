@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from posegen.errors import UsageError
-from posegen.plugins import require_extra
+from posegen.foundations.errors import UsageError
+from posegen.foundations.plugins import require_extra
 from posegen.viewing.clip import Clip
 
 SUFFIXES = (".gif", ".mp4", ".png")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from posegen.dataset.files import write_durably
-from posegen.progress import Progress
+from posegen.foundations.progress import Progress
 from posegen.viewing.collection import Collection
 from posegen.viewing.page import complete_page
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from posegen.arrays import Array
+from posegen.foundations.arrays import Array
+from posegen.foundations.skeleton import CONTACTS, JOINTS, PARENTS, mirror_order, sole_points
 from posegen.library.load import Library
 from posegen.library.schema import OBJECTS
-from posegen.skeleton import CONTACTS, JOINTS, PARENTS, mirror_order, sole_points
 from posegen.viewing.clip import CONTACT_JOINTS, Clip, Seat, label_intervals, tracks_of
 from posegen.viewing.highlights import pieces_of
 from posegen.viewing.points import PointBlocks

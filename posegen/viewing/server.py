@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock
 from typing import Any
 
-from posegen.errors import PosegenError
+from posegen.foundations.errors import PosegenError
 from posegen.viewing.collection import Collection
 from posegen.viewing.page import MODULES, STYLE, read_asset, served_page
 

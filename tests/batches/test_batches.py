@@ -18,8 +18,8 @@ from posegen.dataset.batches.skeletons import vary_skeletons
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.splits import SPLITS, in_split
 from posegen.dataset.write import publish
-from posegen.errors import PosegenError, UsageError
-from posegen.skeleton import JOINTS, MIRROR_JOINTS, PARENTS
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.skeleton import JOINTS, MIRROR_JOINTS, PARENTS
 from tests.dataset.tiny import commit, fill, make_arrays, make_rows
 from tests.evaluation.figures import posed, turn
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from posegen.dataset.batches import Order
 from posegen.dataset.splits import in_split
-from posegen.randomness import Stream
+from posegen.foundations.randomness import Stream
 from tests.naive import philox
 
 orders = st.builds(

@@ -12,7 +12,7 @@ import pytest
 
 from posegen.dataset.batches import Batches
 from posegen.dataset.read import open_dataset
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
 from tests.dataset.tiny import fill
 
 torch = pytest.importorskip("torch")

@@ -12,7 +12,7 @@ import pytest
 
 import posegen
 from posegen.dataset.splits import in_split
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
 from tests.once import made_once
 
 torch = pytest.importorskip("torch")

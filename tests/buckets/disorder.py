@@ -14,8 +14,8 @@ from posegen.dataset.embeddings import open_embeddings
 from posegen.dataset.storage.bucket import BucketPath
 from posegen.dataset.verify import verify
 from posegen.embedding.models import HASHING
-from posegen.errors import PosegenError
-from posegen.hashing import byte_hash
+from posegen.foundations.errors import PosegenError
+from posegen.foundations.hashing import byte_hash
 from tests.buckets.servers import Faults, Proxy, Server
 from tests.faults.forks import COMMAND, SETTINGS, Finished, Forks
 from tests.faults.truth import content_of, copy, files_of

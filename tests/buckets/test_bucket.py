@@ -15,7 +15,7 @@ from posegen.dataset.storage import bucket as bucket_module
 from posegen.dataset.storage.address import to_path
 from posegen.dataset.storage.bucket import BucketPath, map_requests
 from posegen.dataset.storage.storage import ConflictError
-from posegen.errors import ServerError, UsageError
+from posegen.foundations.errors import ServerError, UsageError
 from tests.buckets.servers import KEY, REGION, SECRET, Faults, Proxy, Server
 
 

@@ -20,9 +20,9 @@ from posegen.dataset.storage.bucket import BucketPath
 from posegen.dataset.storage.storage import ConflictError
 from posegen.dataset.verify import verify
 from posegen.dataset.write import commit_shard, create, publish
-from posegen.errors import PosegenError, UsageError
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.progress import Progress
 from posegen.generation.finish import finish
-from posegen.progress import Progress
 from tests.buckets.servers import Faults, Proxy, Server
 from tests.dataset.tiny import commit, fill, make_arrays, make_header, make_table
 

@@ -20,7 +20,7 @@ from posegen.dataset.receipts import complete_shards, read_receipt, stored_file
 from posegen.dataset.storage.bucket import BucketPath
 from posegen.dataset.verify import verify
 from posegen.dataset.write import commit_shard, create, publish
-from posegen.errors import PosegenError, UsageError
+from posegen.foundations.errors import PosegenError, UsageError
 from tests.buckets.servers import Proxy
 from tests.dataset.tiny import commit, files_of, fill, make_arrays, make_header, make_table
 

@@ -16,9 +16,9 @@ import posegen
 from posegen.cli.main import main
 from posegen.dataset.storage.bucket import BucketPath
 from posegen.dataset.storage.object_store import open_store
-from posegen.errors import PosegenError
 from posegen.exchange.bucket import Bucket
 from posegen.exchange.remote import PushedFile
+from posegen.foundations.errors import PosegenError
 from tests.buckets.servers import KEY, SECRET, Faults, Proxy, Server
 from tests.faults.forks import SETTINGS
 from tests.faults.injection import needs_compiler

@@ -13,7 +13,7 @@ import pytest
 import posegen
 from posegen.cli.main import main
 from posegen.dataset.storage import bucket as bucket_module
-from posegen.errors import ServerError
+from posegen.foundations.errors import ServerError
 from tests.buckets.servers import Proxy, Server
 from tests.faults.forks import SETTINGS
 

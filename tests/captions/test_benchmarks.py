@@ -22,10 +22,10 @@ from benchmarks.story.sheets import sheets
 from benchmarks.story.truth import Checked, check_batch, false_figures, refused
 from posegen.captions.captions import write_captions
 from posegen.captions.segments import find_segments
+from posegen.foundations.skeleton import JOINTS
 from posegen.library.load import load_library
 from posegen.planning.scenes import plan_scenes
-from posegen.skeleton import JOINTS
-from posegen.synthesis import Batch
+from posegen.synthesis.synthesize import Batch
 from tests.evaluation.figures import standing
 
 Array = NDArray[Any]

@@ -15,11 +15,11 @@ from posegen.captions.grammar import CHOICES, grammar_of, verb_forms
 from posegen.captions.phrases import without_order
 from posegen.captions.segments import BEGUN, Facts, find_segments, segment_facts
 from posegen.config.schema import Config
-from posegen.constants import SHAPES
+from posegen.foundations.constants import SHAPES
+from posegen.foundations.scene import BOTH
+from posegen.foundations.skeleton import mirror_name
 from posegen.library.load import load_library
 from posegen.planning.scenes import plan_scenes
-from posegen.scene import BOTH
-from posegen.skeleton import mirror_name
 from posegen.variants.variant import draw_parameters
 from tests.variants.applied import apply_variant
 

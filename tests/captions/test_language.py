@@ -14,7 +14,7 @@ from posegen.captions.captions import describe_segments, write_captions
 from posegen.captions.parser import parse_caption
 from posegen.captions.segments import find_segments
 from posegen.config.schema import Config
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
 from posegen.library.load import Library, read_library
 from posegen.planning.scenes import plan_scenes
 from tests.renumbering import same_statements

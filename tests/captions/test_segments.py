@@ -10,11 +10,11 @@ import pytest
 from posegen.captions.captions import describe_segments
 from posegen.captions.segments import BEGUN, NO_CHANGE, STARTS, STOPS, find_segments, join_paths
 from posegen.config.schema import Config
-from posegen.constants import DIRECTIONS, PATHS, SPEEDS
+from posegen.foundations.constants import DIRECTIONS, PATHS, SPEEDS
+from posegen.foundations.scene import CONTINUED, LEFT, NOTHING, RIGHT, Scenes, empty_scenes
 from posegen.library.load import load_library
 from posegen.planning.repertoire import RUN, WALK, repertoire
 from posegen.planning.scenes import plan_scenes
-from posegen.scene import CONTINUED, LEFT, NOTHING, RIGHT, Scenes, empty_scenes
 from posegen.variants.variant import draw_parameters
 from tests.variants.applied import apply_variant
 

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from posegen.checks.capsules import DEEPEST, PARTS, overlapping, people_overlap
-from posegen.skeleton import JOINTS
+from posegen.foundations.skeleton import JOINTS
 from tests import naive
 from tests.evaluation.figures import standing
 

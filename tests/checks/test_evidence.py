@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from posegen.checks.evidence import count_peaks, fill_signal
 from posegen.checks.paths import path_shapes
-from posegen.constants import SHAPES
+from posegen.foundations.constants import SHAPES
+from posegen.foundations.scene import BOTH, LEFT, RIGHT
+from posegen.foundations.skeleton import JOINTS, MIRROR_JOINTS
 from posegen.library.schema import SIGNALS, Signal
-from posegen.scene import BOTH, LEFT, RIGHT
-from posegen.skeleton import JOINTS, MIRROR_JOINTS
 from tests import naive
 
 Array = NDArray[Any]

@@ -24,9 +24,9 @@ from posegen.checks.statements import (
     shown_segments,
     shown_speeds,
 )
-from posegen.constants import ANGLES, AROUND, DIRECTIONS, PATHS, SHAPES, SPEED_BOUNDS, SPEEDS
+from posegen.foundations.constants import ANGLES, AROUND, DIRECTIONS, PATHS, SHAPES, SPEED_BOUNDS, SPEEDS
+from posegen.foundations.scene import BOTH, LEFT, RIGHT
 from posegen.library.load import load_library
-from posegen.scene import BOTH, LEFT, RIGHT
 
 LIBRARY = load_library()
 ROWS = 40

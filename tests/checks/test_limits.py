@@ -13,12 +13,12 @@ from posegen.checks.capsules import DEEPEST, PAIR_RADII, PAIRS, PASSING, stature
 from posegen.checks.columns import BLOCK, COLUMNS, fill_columns
 from posegen.checks.limits import CROSSES, LEAVES, check_limits
 from posegen.checks.ranges import ANGLES, AXES, DIRECTIONS, REST, STRICTER, TOLERANCE, fill_angles, ranges_of
-from posegen.constants import GRID
 from posegen.evaluation.body import frame_ranges, joint_angles, range_excess
 from posegen.evaluation.plausibility import body_overlap
+from posegen.foundations.constants import GRID
+from posegen.foundations.skeleton import DEFAULT_SKELETON, JOINT_LIMITS, JOINTS, PARTS
 from posegen.library.load import Library, load_library
 from posegen.library.schema import Range
-from posegen.skeleton import DEFAULT_SKELETON, JOINT_LIMITS, JOINTS, PARTS
 from tests.evaluation.figures import posed, standing, turn
 
 Array = NDArray[Any]

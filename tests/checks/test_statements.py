@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 import posegen
 from posegen.checks.evidence import Intervals, measure_evidence
 from posegen.checks.statements import KINDS, check_statement, observe_actors, row_statements
+from posegen.foundations.scene import BOTH, LEFT
+from posegen.foundations.skeleton import JOINTS
 from posegen.library.load import load_library
-from posegen.scene import BOTH, LEFT
-from posegen.skeleton import JOINTS
-from posegen.synthesis import Batch
+from posegen.synthesis.synthesize import Batch
 
 Array = NDArray[Any]
 Statement = dict[str, Any]

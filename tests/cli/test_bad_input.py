@@ -17,7 +17,7 @@ import pytest
 
 from posegen import generate, load_config
 from posegen.cli.main import main
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
 
 Refused = Callable[..., str]
 

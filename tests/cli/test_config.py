@@ -10,8 +10,8 @@ import pytest
 
 from posegen.cli.main import main
 from posegen.config.load import load_config
+from posegen.foundations.yaml_files import parse_yaml
 from posegen.library.load import load_library
-from posegen.yaml_files import parse_yaml
 
 
 def printed_by(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

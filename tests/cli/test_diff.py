@@ -14,7 +14,7 @@ from posegen.cli.main import main
 from posegen.config.schema import Config
 from posegen.dataset.header import load_header
 from posegen.dataset.write import commit_shard
-from posegen.synthesis import synthesize
+from posegen.synthesis.synthesize import synthesize
 
 
 def config(shard: int = 4, seed: int = 0) -> Config:

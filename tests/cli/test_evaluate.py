@@ -24,7 +24,7 @@ from posegen.evaluation.evaluate import SAMPLES_PER_JOB
 from posegen.evaluation.realism import Reference
 from posegen.evaluation.recording import read_reference
 from posegen.evaluation.verdict import judge
-from posegen.progress import Progress
+from posegen.foundations.progress import Progress
 from tests.evaluation.figures import wandering
 from tests.exchange.bvh_files import bvh_text
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from posegen.errors import UsageError
-from posegen.plugins import EXTRAS, install_hint, require_extra
+from posegen.foundations.errors import UsageError
+from posegen.foundations.plugins import EXTRAS, install_hint, require_extra
 
 ROOT = Path(__file__).parents[2]
 OPTIONAL = {"nvidia-ml-py"}
@@ -114,7 +114,7 @@ def test_the_command_names_the_wheel_that_posegen_was_installed_from(
     if source is not None:
         (folder / "direct_url.json").write_text(source)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr("posegen.plugins.__file__", str(tmp_path / "posegen" / "plugins.py"))
+    monkeypatch.setattr("posegen.foundations.plugins.__file__", str(tmp_path / "posegen" / "foundations" / "plugins.py"))
     hint = install_hint(ModuleNotFoundError(name="lightning"))
     assert hint == f"lightning is not installed. Run: {sys.executable} -m pip install {expected}"
 

@@ -10,7 +10,7 @@ import pytest
 
 from posegen import __version__
 from posegen.cli.main import COMMANDS, main, run
-from posegen.errors import PosegenError, UsageError
+from posegen.foundations.errors import PosegenError, UsageError
 
 HEAVY = {"numpy", "numba", "pydantic", "pyarrow", "zarr", "torch", "yaml", "joblib", "rich", "matplotlib", "psutil", "xxhash"}
 

@@ -16,7 +16,7 @@ from posegen.cli.main import main
 from posegen.dataset.layout import FORMAT_VERSION, ArrayField, Header
 from posegen.dataset.runs import current_run
 from posegen.dataset.write import commit_shard, create, publish
-from posegen.skeleton import CONTACTS, JOINTS, PARTS
+from posegen.foundations.skeleton import CONTACTS, JOINTS, PARTS
 from posegen.viewing.canvas import COLOURS
 
 FRAMES, SAMPLES = 6, 3

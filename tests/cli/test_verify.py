@@ -17,7 +17,7 @@ from posegen.dataset.receipts import complete_shards
 from posegen.dataset.runs import current_run
 from posegen.dataset.write import commit_shard
 from posegen.embedding.models import HASHING
-from posegen.synthesis import synthesize
+from posegen.synthesis.synthesize import synthesize
 from tests.cli.conftest import SMALL
 
 

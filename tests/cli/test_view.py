@@ -19,7 +19,7 @@ from docs.skeleton_figure import posed
 from posegen.cli.main import main
 from posegen.config.load import load_config
 from posegen.dataset.splits import in_split
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
 from tests.signals import hear_interrupts
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from posegen import generate, load_config
-from posegen.import_path import safe_path
+from posegen.foundations.import_path import safe_path
 
 PATIENCE = 900
 COMMAND = Path(sys.executable).with_name("posegen")

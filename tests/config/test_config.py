@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from posegen.config.identity import digest
 from posegen.config.load import load_config, preset_description, presets
 from posegen.config.schema import CONTENT_VERSION, NOT_IDENTITY, Config
-from posegen.errors import PosegenError, UsageError
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.validation import keys_of
 from posegen.library.load import Library, load_library
-from posegen.validation import keys_of
 
 NOTHING = Library(entries={}, families={}, themes={}, words={})
 

@@ -12,7 +12,7 @@ from posegen.dataset.documents import Origin, read_sealed, seal
 from posegen.dataset.header import header_metadata
 from posegen.dataset.layout import Header
 from posegen.dataset.receipts import Receipt, StoredFile
-from posegen.hashing import byte_hash
+from posegen.foundations.hashing import byte_hash
 
 EXTRA_BYTES = 1 << 30
 """Address space that reading may take besides that of the interpreter and its libraries."""
@@ -47,7 +47,7 @@ import resource, sys
 import numpy, numba, psutil, pyarrow.parquet, zarr
 from pathlib import Path
 import posegen
-from posegen.errors import PosegenError
+from posegen.foundations.errors import PosegenError
 from posegen.dataset.compare import compare
 from posegen.dataset.read import open_dataset
 from posegen.dataset.verify import verify

@@ -17,7 +17,7 @@ from numpy.lib import format as npy
 
 from posegen.dataset import clip_files
 from posegen.dataset.clip_files import read_clip_archive, read_clip_folder
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
 from tests.dataset.clip_archives import FRAMES, archive_of
 
 MUCH = 50e6

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import posegen
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
 from tests.once import made_once
 
 SAMPLES = 20

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posegen.dataset.documents import Document, Origin, parse, read_sealed, seal, seal_quickly, unseal
-from posegen.errors import PosegenError
+from posegen.foundations.errors import PosegenError
 
 SOURCE = Origin("a.json", "Repair it.")
 keys = st.sampled_from(["a", "é", "", "hashes", '\n\\"'])

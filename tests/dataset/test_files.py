@@ -13,7 +13,7 @@ from posegen.dataset.files import read_file, remove_durably, write_all_durably, 
 from posegen.dataset.lock import LOCK_FILE, locked
 from posegen.dataset.runs import current_run, has_ended
 from posegen.dataset.storage.folder import remove_temporary_files, temporary_run
-from posegen.errors import PosegenError
+from posegen.foundations.errors import PosegenError
 
 
 def ended_process_run() -> str:

@@ -22,7 +22,7 @@ from posegen.dataset.read import open_dataset
 from posegen.dataset.receipts import StoredFile
 from posegen.dataset.tables import UNDECODABLE, decode_table
 from posegen.dataset.verify import verify
-from posegen.errors import PosegenError
+from posegen.foundations.errors import PosegenError
 from tests.dataset.hostile import forge_file, forge_header, forge_receipt, run_in_little_memory
 from tests.dataset.tiny import FIELDS, SCHEMA
 

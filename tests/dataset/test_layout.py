@@ -17,7 +17,7 @@ from posegen.dataset.layout import ArrayField, Header, receipt_path, rows_path, 
 from posegen.dataset.read import open_dataset
 from posegen.dataset.receipts import Receipt, StoredFile
 from posegen.dataset.verify import verify
-from posegen.errors import PosegenError
+from posegen.foundations.errors import PosegenError
 from tests.dataset.tiny import FIELDS, fill, make_header
 
 SOURCE = Origin("dataset.json", "Repair it.")

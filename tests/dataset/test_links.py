@@ -15,7 +15,7 @@ from posegen.dataset.layout import Header
 from posegen.dataset.read import open_dataset
 from posegen.dataset.receipts import StoredFile, complete_shards
 from posegen.dataset.verify import verify
-from posegen.errors import PosegenError
+from posegen.foundations.errors import PosegenError
 from tests.dataset.hostile import forge_receipt
 from tests.dataset.tiny import fill
 

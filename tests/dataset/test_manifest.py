@@ -29,9 +29,9 @@ from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.receipts import Receipt, complete_shards, load_receipt
 from posegen.dataset.verify import verify
 from posegen.dataset.write import publish
-from posegen.errors import PosegenError
+from posegen.foundations.errors import PosegenError
+from posegen.foundations.hashing import byte_hash
 from posegen.generation.finish import finish
-from posegen.hashing import byte_hash
 from tests.dataset.tiny import commit, fill, make_header
 
 RECEIPT = "receipts/00001.json"

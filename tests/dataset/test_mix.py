@@ -15,7 +15,7 @@ import pytest
 import posegen
 from posegen.cli.main import main
 from posegen.dataset.splits import in_split
-from posegen.errors import PosegenError, UsageError
+from posegen.foundations.errors import PosegenError, UsageError
 from tests.once import made_once
 
 COUNTS = (37, 12)

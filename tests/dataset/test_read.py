@@ -21,7 +21,7 @@ from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.runs import current_run
 from posegen.dataset.verify import verify
 from posegen.dataset.write import publish
-from posegen.errors import PosegenError
+from posegen.foundations.errors import PosegenError
 from tests.dataset.tiny import VARIANTS, files_of, fill, make_arrays, make_header, make_rows
 
 FLIPS_IN_A_FILE = 12

@@ -12,7 +12,7 @@ from posegen.dataset.header import inspect_header, load_header, repair_header
 from posegen.dataset.read import open_dataset
 from posegen.dataset.verify import verify
 from posegen.dataset.write import publish
-from posegen.errors import PosegenError
+from posegen.foundations.errors import PosegenError
 from tests.dataset.tiny import commit, make_header
 
 HEADER = "dataset.json"

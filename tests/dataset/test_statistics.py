@@ -9,7 +9,7 @@ import pytest
 
 import posegen
 from posegen.dataset.splits import in_split
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
 from tests.once import made_once
 
 SAMPLES = 33

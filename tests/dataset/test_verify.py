@@ -18,8 +18,8 @@ from posegen.dataset.receipts import Receipt, StoredFile
 from posegen.dataset.runs import current_run
 from posegen.dataset.verify import Problem, expected_shards, find_problems, verify
 from posegen.dataset.write import commit_shard, publish
-from posegen.errors import PosegenError, UsageError
-from posegen.hashing import byte_hash
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.hashing import byte_hash
 from tests.dataset.tiny import commit, files_of, fill, make_arrays, make_header, make_rows, to_table
 
 JOINTS = "motion.zarr/joints/c.1.0.0.0"

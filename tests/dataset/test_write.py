@@ -19,7 +19,7 @@ from posegen.dataset.read import open_dataset
 from posegen.dataset.receipts import complete_prefix, complete_shards
 from posegen.dataset.storage.folder import remove_temporary_files, temporary_run
 from posegen.dataset.write import commit_shard, create, publish
-from posegen.errors import PosegenError, UsageError
+from posegen.foundations.errors import PosegenError, UsageError
 from tests.dataset.tiny import FIELDS, commit, files_of, fill, make_arrays, make_header, make_rows, make_table, to_table
 from tests.faults.injection import needs_compiler, preloaded
 from tests.faults.steps import STEPS, die_at
@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[2]
 OPERATIONS = """
 import json, os, sys
 from pathlib import Path
-from posegen.hashing import canonical
+from posegen.foundations.hashing import canonical
 from posegen.dataset.header import load_header
 from posegen.dataset.runs import current_run
 from posegen.dataset.write import create, publish

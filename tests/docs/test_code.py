@@ -21,8 +21,8 @@ import pytest
 
 from posegen.cli.main import posegen as program
 from posegen.config.load import load_config
-from posegen.errors import UsageError
-from posegen.yaml_files import read_yaml
+from posegen.foundations.errors import UsageError
+from posegen.foundations.yaml_files import read_yaml
 from tests.docs.pages import PAGES, Step, commands, steps
 from tests.docs.world import make_data, make_models, run
 from tests.exchange import servers as buckets

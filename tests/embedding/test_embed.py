@@ -25,7 +25,7 @@ from posegen.dataset.lock import locked
 from posegen.dataset.storage.folder import remove_temporary_files
 from posegen.embedding import EmbeddingResult, embed, load_encoder, open_embeddings
 from posegen.embedding.models import HASHING, WORDLLAMA
-from posegen.errors import PosegenError, UsageError
+from posegen.foundations.errors import PosegenError, UsageError
 from posegen.generation.status import find_status
 from tests.embedding.captioned import captioned, plain
 from tests.faults.injection import Call, inject, needs_compiler

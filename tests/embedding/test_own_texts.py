@@ -14,7 +14,7 @@ import pytest
 from posegen.cli.main import main
 from posegen.embedding import load_encoder
 from posegen.embedding.own_texts import embed_texts, search_texts
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
 
 TEXTS = ["a person waves", "someone walks", "a person waves", "a dog barks"]
 ENCODER = "hashing-for-tests"

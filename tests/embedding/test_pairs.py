@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from posegen.constants import SHAPES
 from posegen.dataset.read import open_dataset
 from posegen.embedding import open_embeddings
 from posegen.embedding.pairs import PairTable, mine_pairs, open_pairs
-from posegen.errors import PosegenError, UsageError
+from posegen.foundations.constants import SHAPES
+from posegen.foundations.errors import PosegenError, UsageError
 
 pytest.importorskip("faiss")
 
@@ -132,7 +132,7 @@ def parts(path: Path) -> dict[str, bytes]:
 KILLED = """
 import os, signal, sys
 from posegen.embedding import pairs
-from posegen.progress import Progress
+from posegen.foundations.progress import Progress
 class Killer(Progress):
     def start(self, task, total, *, unit="samples", done=0):
         self.task = task

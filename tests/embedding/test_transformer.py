@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from posegen.embedding import embed, load_encoder, models, open_embeddings
 from posegen.embedding.encoder import MAX_CPU_BUDGET, MIN_BUDGET, Encoded, Encoder, Prepared, batch_budget, plan_batches
 from posegen.embedding.models import DEFAULT, HASHING, WORDLLAMA, find_encoder
-from posegen.errors import PosegenError, UsageError
+from posegen.foundations.errors import PosegenError, UsageError
 from tests.embedding import tiny_encoder
 from tests.embedding.captioned import captioned, plain
 

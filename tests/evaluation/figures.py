@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.bodies import body_offsets
-from posegen.scene import empty_scenes
-from posegen.skeleton import JOINTS, PARENTS, sole_points
+from posegen.foundations.bodies import body_offsets
+from posegen.foundations.scene import empty_scenes
+from posegen.foundations.skeleton import JOINTS, PARENTS, sole_points
 
 FPS = 25.0
 

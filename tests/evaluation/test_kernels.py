@@ -16,7 +16,7 @@ from posegen.evaluation.body import body_excess, frames_last, joint_angles, rang
 from posegen.evaluation.kernels.balance import fill_hull_distances, fill_standing
 from posegen.evaluation.kernels.bodies import fill_jerk
 from posegen.evaluation.plausibility import body_overlap, depth_of, log_dimensionless_jerk, low_pass, sparc
-from posegen.skeleton import CAPSULES, sole_points
+from posegen.foundations.skeleton import CAPSULES, sole_points
 from tests import naive
 from tests.evaluation.figures import FPS, wandering
 

@@ -35,9 +35,9 @@ from posegen.evaluation.plausibility import (
     low_pass,
     sparc,
 )
+from posegen.foundations.skeleton import JOINTS, PARTS
 from posegen.library.load import load_library
 from posegen.library.schema import Range
-from posegen.skeleton import JOINTS, PARTS
 from tests import naive
 from tests.evaluation.figures import FPS, posed, standing, turn, wandering
 

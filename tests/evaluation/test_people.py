@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from benchmarks.story.encounters import overlap_of_two
 from posegen.evaluation.people import PeopleTally
+from posegen.foundations.skeleton import JOINTS
 from posegen.library.load import load_library
-from posegen.skeleton import JOINTS
 from tests.evaluation.figures import standing
 
 Array = NDArray[Any]

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from benchmarks.generate.realism import bone_length_error, frozen_frames, sole_speeds
 from posegen.evaluation.body import frames_last
 from posegen.evaluation.plausibility import depth_of
-from posegen.skeleton import JOINTS, sole_points
+from posegen.foundations.skeleton import JOINTS, sole_points
 from tests.evaluation import figures
 from tests.evaluation.figures import FPS
 

@@ -15,8 +15,8 @@ from posegen.evaluation.performances import PROGRESS, RATE, Performance, perform
 from posegen.evaluation.recording import Recording
 from posegen.evaluation.uncaptioned import UncaptionedTally
 from posegen.evaluation.variety import MAX_PERFORMANCES, Evenly, MotionTally, compare_variety, describe_motion
+from posegen.foundations.skeleton import MIRROR_JOINTS, PARTS
 from posegen.library.load import load_library
-from posegen.skeleton import MIRROR_JOINTS, PARTS
 from tests.evaluation.figures import FPS, posed, standing, turn, wandering
 
 Floats = NDArray[Any]

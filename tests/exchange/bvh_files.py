@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from posegen.bodies import body_offsets
-from posegen.scene import empty_scenes
-from posegen.skeleton import JOINTS, PARENTS
+from posegen.foundations.bodies import body_offsets
+from posegen.foundations.scene import empty_scenes
+from posegen.foundations.skeleton import JOINTS, PARENTS
 
 __all__ = ["MIXAMO", "bvh_text"]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from posegen.errors import UsageError
 from posegen.exchange.bvh import read_bvh, read_bvh_figure
+from posegen.foundations.errors import UsageError
+from posegen.foundations.skeleton import JOINTS
 from posegen.mocap.sources import read_source
-from posegen.skeleton import JOINTS
 from tests.evaluation.figures import posed, turn
 from tests.exchange.bvh_files import MIXAMO, bvh_text
 

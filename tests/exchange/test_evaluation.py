@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from posegen.cli.main import main
-from posegen.plugins import EXPORTS
+from posegen.foundations.plugins import EXPORTS
 from tests.exchange.datasets import short_clips
 
 UNREADABLE = ("pyskl", "ctrgcn", "coco")

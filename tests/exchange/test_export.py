@@ -29,7 +29,6 @@ import posegen
 from posegen.dataset.documents import plain_data
 from posegen.dataset.receipts import stored_file
 from posegen.dataset.splits import SPLITS, in_split
-from posegen.errors import PosegenError, UsageError
 from posegen.exchange.amass import PELVIS, REST
 from posegen.exchange.bvh import joint_positions, read_bvh
 from posegen.exchange.bvh_file import bvh_name
@@ -39,10 +38,11 @@ from posegen.exchange.export_record import read_record
 from posegen.exchange.features263 import joints_of
 from posegen.exchange.huggingface import caption_overlap
 from posegen.exchange.selection import estimate_bytes, select_sequences
-from posegen.hashing import byte_hash
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.hashing import byte_hash
+from posegen.foundations.plugins import EXPORTS
+from posegen.foundations.skeleton import JOINTS, PARENTS
 from posegen.library.load import load_library
-from posegen.plugins import EXPORTS
-from posegen.skeleton import JOINTS, PARENTS
 from tests.exchange.features263_oracle import matrix
 from tests.once import made_once
 

@@ -7,10 +7,10 @@ import pytest
 from numpy.typing import NDArray
 
 from posegen.config.load import load_config
-from posegen.errors import UsageError
 from posegen.exchange.features263 import Workspace263, features_of, joints_of, skeleton_of, standard_skeleton
-from posegen.skeleton import PARENTS
-from posegen.synthesis import synthesize
+from posegen.foundations.errors import UsageError
+from posegen.foundations.skeleton import PARENTS
+from posegen.synthesis.synthesize import synthesize
 from tests.exchange.checkouts import checkout
 from tests.exchange.features263_oracle import features
 

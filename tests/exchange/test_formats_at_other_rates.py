@@ -14,7 +14,7 @@ import posegen
 from posegen.exchange.amass import REST
 from posegen.exchange.export import export
 from posegen.exchange.features263 import joints_of
-from posegen.skeleton import JOINTS, PARENTS
+from posegen.foundations.skeleton import JOINTS, PARENTS
 from tests.once import made_once
 
 SAMPLES = 12

@@ -5,7 +5,7 @@ import pytest
 
 from docs.skeleton_figure import posed
 from posegen.exchange.layouts import LAYOUTS, convert
-from posegen.skeleton import JOINTS, sole_points
+from posegen.foundations.skeleton import JOINTS, sole_points
 
 REST = posed()
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from posegen.exchange.bvh_file import bvh_name
 from posegen.exchange.export import export
-from posegen.skeleton import JOINTS
+from posegen.foundations.skeleton import JOINTS
 from tests.exchange.checkouts import checkout, definitions
 from tests.exchange.datasets import short_clips
 

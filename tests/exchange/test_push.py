@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import posegen
-from posegen.errors import UsageError, without_secrets
 from posegen.exchange.push import find_remote
+from posegen.foundations.errors import UsageError, without_secrets
 from tests.exchange.servers import KEY, SECRET, TOKEN, serving
 from tests.once import made_once
 

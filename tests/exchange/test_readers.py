@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from posegen.exchange.bvh_file import bvh_name
 from posegen.exchange.export import export
-from posegen.skeleton import JOINTS
+from posegen.foundations.skeleton import JOINTS
 from tests.exchange.datasets import short_clips
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:::(?!posegen)")]

@@ -7,7 +7,7 @@ import pytest
 from posegen.config.load import load_config
 from posegen.exchange.word_classes import library_tagger
 from posegen.library.load import load_library
-from posegen.synthesis import synthesize
+from posegen.synthesis.synthesize import synthesize
 
 TAGGER = library_tagger(load_library(None))
 

@@ -19,8 +19,8 @@ from posegen.config.load import load_config
 from posegen.dataset.embeddings import open_embeddings
 from posegen.dataset.verify import verify
 from posegen.embedding.models import HASHING
-from posegen.errors import PosegenError
-from posegen.hashing import byte_hash
+from posegen.foundations.errors import PosegenError
+from posegen.foundations.hashing import byte_hash
 from posegen.library.load import load_library
 from tests.faults.forks import COMMAND, SETTINGS, Finished, Forks
 from tests.faults.power import Disk

@@ -15,7 +15,7 @@ from posegen.config.schema import Config
 from posegen.dataset.lock import locked
 from posegen.dataset.storage.address import AnyPath
 from posegen.dataset.verify import verify
-from posegen.errors import PosegenError
+from posegen.foundations.errors import PosegenError
 from posegen.generation.repair import repair
 from posegen.generation.status import find_status
 from tests.faults.forks import Forks

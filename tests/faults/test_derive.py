@@ -18,7 +18,7 @@ from posegen.dataset.documents import seal
 from posegen.dataset.files import read_file, remove_durably, write_durably
 from posegen.dataset.storage.address import AnyPath
 from posegen.dataset.verify import verify
-from posegen.errors import PosegenError
+from posegen.foundations.errors import PosegenError
 from posegen.generation.repair import repair
 from tests.faults.forks import Forks
 from tests.faults.injection import needs_compiler

@@ -28,7 +28,7 @@ from posegen.dataset.layout import Header, shard_of
 from posegen.dataset.storage.address import AnyPath
 from posegen.dataset.storage.bucket import BucketPath
 from posegen.dataset.verify import Problem, verify
-from posegen.errors import PosegenError
+from posegen.foundations.errors import PosegenError
 from posegen.generation.repair import repair
 from tests.faults.forks import Forks
 from tests.faults.injection import needs_compiler

@@ -15,7 +15,7 @@ from posegen.dataset.layout import MANIFEST_FILE
 from posegen.dataset.storage.address import AnyPath
 from posegen.dataset.storage.bucket import BucketPath
 from posegen.dataset.verify import verify
-from posegen.errors import PosegenError
+from posegen.foundations.errors import PosegenError
 from posegen.generation.repair import repair
 from tests.faults.forks import COMMAND, Forks
 from tests.faults.injection import needs_compiler

@@ -7,8 +7,8 @@ import posegen
 from posegen.config.load import load_config
 from posegen.config.schema import Config
 from posegen.fields.field import Sequences, compute_fields
+from posegen.foundations.plugins import FIELDS
 from posegen.library.load import load_library
-from posegen.plugins import FIELDS
 
 
 @pytest.fixture(scope="session")

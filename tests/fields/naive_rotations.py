@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from posegen.skeleton import JOINTS, PARENTS
+from posegen.foundations.skeleton import JOINTS, PARENTS
 
 AIMED_AT = {
     "hip": "knee", "knee": "ankle", "ankle": "foot", "collar": "shoulder", "shoulder": "elbow", "elbow": "wrist",

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from posegen.config.load import load_config
-from posegen.constants import GRAVITY
 from posegen.exchange.camera import project
 from posegen.fields.camera import KINDS, SIZE
 from posegen.fields.face import EXPRESSIONS, SPEECH
 from posegen.fields.field import Sequences
 from posegen.fields.keypoints import HIDDEN, OUTSIDE, SEEN
 from posegen.fields.objects import FLYING, HELD, LYING, RADIUS
+from posegen.foundations.constants import GRAVITY
+from posegen.foundations.skeleton import JOINTS, MIRROR_JOINTS, PARTS
 from posegen.library.schema import OBJECTS
-from posegen.skeleton import JOINTS, MIRROR_JOINTS, PARTS
 from tests.fields.conftest import computed, made
 
 

@@ -12,9 +12,9 @@ from posegen.cli.main import main
 from posegen.config.load import load_config
 from posegen.dataset.compare import compare
 from posegen.dataset.verify import verify
-from posegen.errors import PosegenError, UsageError
 from posegen.fields.field import DerivedField, Sequences, compute_fields, select_fields
-from posegen.plugins import FIELDS, STORED_ARRAYS, Registry
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.plugins import FIELDS, STORED_ARRAYS, Registry
 from tests.fields.conftest import computed
 from tests.installing import install
 
@@ -103,7 +103,7 @@ def test_a_plugin_adds_a_field(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.syspath_prepend(str(tmp_path / "package"))
     # The plug-ins that a registry has found are kept: look again, and again after the test.
     fresh: Registry[DerivedField] = Registry(FIELDS.group, FIELDS.built_in)
-    for module in ("posegen.config.schema", "posegen.fields.field", "posegen.plugins"):
+    for module in ("posegen.config.schema", "posegen.fields.field", "posegen.foundations.plugins"):
         monkeypatch.setattr(f"{module}.FIELDS", fresh)
     posegen.generate(load_config("smoke", SMALL), samples=2, workers=1, out=tmp_path / "derived")
     posegen.derive(tmp_path / "derived", ["height"], workers=1)

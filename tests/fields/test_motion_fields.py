@@ -13,7 +13,7 @@ from posegen.fields.kernels.rotation import BLOCK
 from posegen.fields.momentum import BODY_MASS_INDEX, SEGMENTS
 from posegen.fields.quality import SCALES
 from posegen.fields.rotation import bone_offsets, joint_rotations
-from posegen.skeleton import JOINTS, PARENTS
+from posegen.foundations.skeleton import JOINTS, PARENTS
 from tests.fields.conftest import computed, made
 from tests.fields.naive_rotations import joint_rotations as naive_rotations
 

@@ -12,10 +12,10 @@ import xxhash
 from benchmarks.keep.guided import guided, is_possible
 from posegen.config.load import apply_overrides, load_config
 from posegen.dataset.documents import Origin, seal, unseal
-from posegen.errors import PosegenError, UsageError
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.yaml_files import LARGEST_FILE, parse_yaml, read_yaml
 from posegen.library.load import load_library
 from posegen.library.words import check_words
-from posegen.yaml_files import LARGEST_FILE, parse_yaml, read_yaml
 
 
 @pytest.mark.parametrize("half", [b"\\ud800", b"\xed\xa0\x80"])
@@ -81,7 +81,7 @@ def test_a_hundred_thousand_unknown_keys_are_reported_fast(tmp_path: Path) -> No
     file.write_text("\n".join(f"k{number}: 1" for number in range(50_000)))
     assert file.stat().st_size < LARGEST_FILE
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("posegen.validation.did_you_mean", lambda name, _: guesses.append(name) or "")
+        patch.setattr("posegen.foundations.validation.did_you_mean", lambda name, _: guesses.append(name) or "")
         with pytest.raises(UsageError, match="and 49,990 more problems"):
             load_config(file)
     assert len(guesses) == 10

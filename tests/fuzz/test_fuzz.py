@@ -11,7 +11,7 @@ from benchmarks.keep.fuzz import fuzz
 from benchmarks.keep.inputs import kinds
 from benchmarks.keep.mutations import changed_bytes
 from benchmarks.keep.tally import Kind, Tally, read, written
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
 
 SEED = 11
 INPUTS = 5

@@ -19,7 +19,7 @@ import pytest
 
 import posegen
 from posegen.config.schema import Config
-from posegen.errors import PosegenError
+from posegen.foundations.errors import PosegenError
 
 pytestmark = pytest.mark.slow
 

@@ -22,7 +22,7 @@ import posegen
 from posegen.cli.main import main
 from posegen.config.schema import Config
 from posegen.dataset.verify import verify
-from posegen.errors import PosegenError, UsageError
+from posegen.foundations.errors import PosegenError, UsageError
 from posegen.generation.backends import Backend
 from posegen.generation.jobs import LostJob, TimeLimit, run_jobs
 from posegen.generation.run import GenerationError

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from posegen.dataset.counts import count_actions
-from posegen.skeleton import PARTS
+from posegen.foundations.skeleton import PARTS
 
 ABSENT = 65535
 LEGS = PARTS.index("legs")

@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from posegen.errors import PosegenError
+from posegen.foundations.errors import PosegenError
 from posegen.generation.jobs import DIED, SHORT_OF_MEMORY, LostJob, TimeLimit, run_jobs
 
 # A thread of loky may look for a job that the end of its workers has removed. Nothing depends on it then.

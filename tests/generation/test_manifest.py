@@ -17,7 +17,7 @@ from posegen.dataset.header import load_header
 from posegen.dataset.layout import MANIFEST_FILE
 from posegen.dataset.manifest import Manifest, load_manifest
 from posegen.dataset.verify import verify
-from posegen.errors import PosegenError
+from posegen.foundations.errors import PosegenError
 from posegen.generation.finish import finish
 
 JOINTS = "motion.zarr/joints/c.{}.0.0.0.0.0"

@@ -14,7 +14,7 @@ from posegen.config.schema import Config
 from posegen.dataset.lock import locked
 from posegen.dataset.parts import Part, parse_part, part_of_job
 from posegen.dataset.verify import verify
-from posegen.errors import PosegenError, UsageError
+from posegen.foundations.errors import PosegenError, UsageError
 from posegen.generation.finish import finish
 from posegen.generation.status import find_status
 

@@ -15,7 +15,7 @@ from posegen.config.load import load_config
 from posegen.config.schema import CONTENT_VERSION, Config
 from posegen.dataset.layout import ArrayField, Header
 from posegen.dataset.receipts import complete_prefix
-from posegen.errors import PosegenError, UsageError
+from posegen.foundations.errors import PosegenError, UsageError
 from posegen.generation.header import bytes_per_sample, check_same_dataset, new_header
 from posegen.generation.plan import MARGIN, Plan, check_space, make_plan
 from posegen.generation.shard import ShardJob

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from posegen.foundations.stopwatch import Span
 from posegen.generation.profile.estimate import (
     Costs,
     Rate,
@@ -25,7 +26,6 @@ from posegen.generation.profile.estimate import (
 )
 from posegen.generation.profile.profile import DEFAULT_REPEATS, LEAST_SHARDS, schedule
 from posegen.generation.shard import ShardMeasures
-from posegen.stopwatch import Span
 
 SHARD, PROGRAM, KERNELS, SPAWN, FIRST, GAP, FINISH = 20, 2.0, 0.7, 1.0, 3.0, 0.01, 0.1
 TRIALS, COVERED = 200, 0.9

@@ -19,9 +19,9 @@ from posegen.config.load import load_config
 from posegen.config.schema import Config
 from posegen.dataset.header import load_header
 from posegen.dataset.layout import Creation
-from posegen.errors import PosegenError, UsageError
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.progress import LineProgress, Progress
 from posegen.generation.run import default_path
-from posegen.progress import LineProgress, Progress
 
 SameContent = Callable[[Path, Path], None]
 

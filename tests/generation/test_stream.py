@@ -9,7 +9,7 @@ import pytest
 
 import posegen
 from posegen.config.schema import Config
-from posegen.errors import PosegenError, UsageError
+from posegen.foundations.errors import PosegenError, UsageError
 from tests.batches.test_batches import assert_same
 
 SAMPLES = 7

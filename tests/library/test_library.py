@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import posegen.library
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
 from posegen.library.load import Library, load_library, read_library, read_words, take_library
 
 STANDING = """

@@ -10,13 +10,13 @@ import pytest
 from posegen.checks.limits import LEAVES, check_limits
 from posegen.checks.ranges import REST, rest_angles
 from posegen.config.load import load_config
-from posegen.errors import UsageError
 from posegen.evaluation.body import joint_angles
+from posegen.foundations.errors import UsageError
+from posegen.foundations.skeleton import JOINTS, MIRROR_JOINTS, PARENTS, PARTS, SKELETONS
 from posegen.library.load import load_library
 from posegen.library.skeletons import MEASURED, SkeletonEntry, Skeletons
 from posegen.mocap.skeletons import distinct_skeletons
 from posegen.planning.population import persons
-from posegen.skeleton import JOINTS, MIRROR_JOINTS, PARENTS, PARTS, SKELETONS
 
 PEOPLE = np.arange(2000)
 

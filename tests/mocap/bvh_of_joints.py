@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from posegen.skeleton import JOINTS, PARENTS
+from posegen.foundations.skeleton import JOINTS, PARENTS
 
 __all__ = ["write_bvh"]
 

@@ -19,10 +19,11 @@ import posegen
 from benchmarks.motion.scripted import animated, shown
 from posegen.cli.main import main
 from posegen.cli.main import posegen as commands
-from posegen.errors import UsageError
 from posegen.evaluation.body import point
 from posegen.exchange.bvh import read_bvh_figure
 from posegen.exchange.huggingface import finish
+from posegen.foundations.errors import UsageError
+from posegen.foundations.skeleton import JOINTS
 from posegen.generation.header import LICENCE, data_licence
 from posegen.library.load import load_library
 from posegen.mocap.actions import clip_action
@@ -30,7 +31,6 @@ from posegen.mocap.labels import action_name, label_of, read_label_table, rows_w
 from posegen.mocap.library import Import, find_fault, import_clips
 from posegen.mocap.sources import is_mirrored, read_source
 from posegen.mocap.words import verb_of_label, verb_of_sentence
-from posegen.skeleton import JOINTS
 from tests.conftest import Clip
 from tests.mocap.bvh_of_joints import write_bvh
 from tests.once import made_once

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
 from posegen.mocap.library import import_clips
 from posegen.mocap.pieces import clip_actions
 from tests.mocap.bvh_of_joints import write_bvh

@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 
 import posegen
 from posegen.cli.main import main
-from posegen.errors import UsageError
 from posegen.exchange.export import export
+from posegen.foundations.errors import UsageError
+from posegen.foundations.plugins import EXPORTS
 from posegen.mocap.sources import read_source
-from posegen.plugins import EXPORTS
 from tests.mocap.bvh_of_joints import write_bvh
 from tests.once import made_once
 

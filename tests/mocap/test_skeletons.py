@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 
 from benchmarks.motion.scripted import animated, shown
 from posegen.evaluation.body import true_intervals
+from posegen.foundations.skeleton import JOINTS, SKELETONS
 from posegen.library.load import load_library
 from posegen.mocap.actions import clip_action
 from posegen.mocap.pose_channels import Ground, body_channels, facing, leg_length, rest_of_clip, standing_angles
 from posegen.mocap.rest_pose import spine_rotations
 from posegen.mocap.skeletons import Skeleton, standing_skeleton, usual_standing
-from posegen.skeleton import JOINTS, SKELETONS
 
 FPS = 25
 PELVIS, ANKLES = JOINTS.index("pelvis"), [JOINTS.index("left_ankle"), JOINTS.index("right_ankle")]

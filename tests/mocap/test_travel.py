@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks.motion.own_clips import shown_once
 from posegen.evaluation.body import stature
+from posegen.foundations.skeleton import JOINTS
 from posegen.library.load import Library, load_library
 from posegen.mocap.actions import clip_action
 from posegen.mocap.clip_entry import ClipAction
@@ -17,7 +18,6 @@ from posegen.mocap.steps import FootTrack
 from posegen.mocap.travel import Course
 from posegen.motion.library_tables import library_tables
 from posegen.planning.repertoire import repertoire
-from posegen.skeleton import JOINTS
 from tests.mocap.test_import import FPS, PELVIS, clips_of
 
 HEAD = JOINTS.index("head")

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from posegen.evaluation.body import joint_angles
+from posegen.foundations.skeleton import JOINTS
 from posegen.library.load import load_library
 from posegen.mocap.actions import clip_action
 from posegen.mocap.library import import_clips
@@ -17,7 +18,6 @@ from posegen.mocap.pose_channels import Ground
 from posegen.mocap.steps import BALL, STANCE_HALF_WIDTH, FootTrack, flat_ankle_height, foot_track, foot_yaw
 from posegen.mocap.travel import Course, fit_rates, follow, rate_keys
 from posegen.mocap.trial import failures
-from posegen.skeleton import JOINTS
 from tests.mocap.test_import import FPS, clips_of
 
 Clip = NDArray[np.float64]

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from benchmarks.motion.scripted import animated, shown
 from posegen.cli.main import main
 from posegen.cli.main import posegen as commands
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
+from posegen.foundations.skeleton import JOINTS
 from posegen.library.load import load_library
 from posegen.mocap.pieces import clip_actions
 from posegen.mocap.recordings import read_recordings
 from posegen.mocap.sources import fill_gaps, read_clips, read_source
-from posegen.skeleton import JOINTS
 
 FPS = 25
 HEAD, WRIST = JOINTS.index("head"), JOINTS.index("left_wrist")

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.foundations.scene import Scenes
+from posegen.foundations.skeleton import JOINTS
 from posegen.library.channels import CHANNELS
 from posegen.library.load import Library
 from posegen.motion.engine import animate_actor
 from posegen.motion.library_tables import library_tables
 from posegen.motion.scene_arrays import segment_records
 from posegen.motion.workspace import Clock, Person, Role, Workspace, empty_workspace
-from posegen.scene import Scenes
-from posegen.skeleton import JOINTS
 from tests.naive import central_rotation
 
 __all__ = ["MARGIN", "acted", "rotations_of", "shown"]

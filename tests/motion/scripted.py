@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from posegen.foundations.scene import BOTH, Persons, Scenes, empty_scenes
+from posegen.foundations.skeleton import AVERAGE, JOINTS, SHAPE
 from posegen.library.load import Library, load_library
 from posegen.motion.engine import Motion, animate
 from posegen.motion.library_tables import ActionTables, library_tables, style_tables
 from posegen.motion.scene_arrays import person_arrays
 from posegen.motion.workspace import SEGMENT, Person, Segment
-from posegen.scene import BOTH, Persons, Scenes, empty_scenes
-from posegen.skeleton import AVERAGE, JOINTS, SHAPE
 
 __all__ = [
     "ARM",
@@ -76,7 +76,7 @@ def leg_length(stature: float) -> float:
 
 
 def set_shape(persons: Persons, **factors: float) -> None:
-    """Set lengths of :data:`posegen.skeleton.SHAPE`; `legs` and `arms` set both of their bones."""
+    """Set lengths of :data:`posegen.foundations.skeleton.SHAPE`; `legs` and `arms` set both of their bones."""
     bones = {"legs": ("thigh", "shank"), "arms": ("upper_arm", "forearm")}
     for name, factor in factors.items():
         for bone in bones.get(name, (name,)):

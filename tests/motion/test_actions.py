@@ -9,9 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from posegen.evaluation.body import centre_of_mass
+from posegen.foundations.scene import BOTH, LEFT, RIGHT, Scenes
+from posegen.foundations.skeleton import CONTACTS, JOINTS, PROPORTIONS
 from posegen.motion.engine import Motion
-from posegen.scene import BOTH, LEFT, RIGHT, Scenes
-from posegen.skeleton import CONTACTS, JOINTS, PROPORTIONS
 from tests.motion.scripted import LIBRARY, SegmentSpec, animated, leg_length, scripted
 
 Array = NDArray[Any]

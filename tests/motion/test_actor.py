@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from posegen.foundations.scene import Scenes
+from posegen.foundations.skeleton import PARENTS
 from posegen.library.channels import CHANNELS
 from posegen.motion.channels import add_sway, lean_into_curves, lean_with_acceleration, look_ahead, turn_shoulders, wander
 from posegen.motion.engine import LEG_JOINTS
 from posegen.motion.key_poses import flight_begin, flight_seconds, mark_airborne
 from posegen.motion.rows import ACCELERATION, GAIT_WEIGHT, HEADING, ODOMETER, ROOT_ROWS, SPEED, TURNING
 from posegen.motion.workspace import Clock, Workspace
-from posegen.scene import Scenes
-from posegen.skeleton import PARENTS
 from tests.motion.acted import MARGIN, acted
 from tests.motion.scripted import LIBRARY, SegmentSpec, person, scripted, segment
 

@@ -9,9 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from posegen.evaluation.body import centre_of_mass
+from posegen.foundations.scene import RIGHT
+from posegen.foundations.skeleton import CONTACTS, JOINTS
 from posegen.motion.scene_arrays import OVERLAP_SECONDS
-from posegen.scene import RIGHT
-from posegen.skeleton import CONTACTS, JOINTS
 from tests.motion.scripted import LIBRARY, SegmentSpec, animated, scripted
 
 Array = NDArray[Any]

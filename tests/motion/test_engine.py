@@ -10,15 +10,15 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks.generate.realism import bone_length_error, frozen_frames, sole_speeds
-from posegen.bodies import body_offsets
 from posegen.config.schema import Config
-from posegen.constants import ABSENT_ACTION, ABSENT_CONTACT, GRID
 from posegen.evaluation.body import frames_last
 from posegen.evaluation.plausibility import depth_of
+from posegen.foundations.bodies import body_offsets
+from posegen.foundations.constants import ABSENT_ACTION, ABSENT_CONTACT, GRID
+from posegen.foundations.scene import Scenes
+from posegen.foundations.skeleton import JOINTS, sole_points
 from posegen.motion.engine import Motion
 from posegen.planning.scenes import plan_scenes
-from posegen.scene import Scenes
-from posegen.skeleton import JOINTS, sole_points
 from posegen.variants.variant import draw_parameters
 from tests.motion.scripted import LIBRARY, animated, pick
 from tests.variants.applied import apply_variant

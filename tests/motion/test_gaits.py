@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from posegen.evaluation.body import centre_of_mass, joint_angles
+from posegen.foundations.scene import LEFT, RIGHT
+from posegen.foundations.skeleton import CONTACTS, DEFAULT_SKELETON, JOINTS, SKELETONS, sole_points
 from posegen.motion.engine import Motion
-from posegen.scene import LEFT, RIGHT
-from posegen.skeleton import CONTACTS, DEFAULT_SKELETON, JOINTS, SKELETONS, sole_points
 from tests.motion.scripted import SegmentSpec, animated, scripted
 
 Array = NDArray[Any]

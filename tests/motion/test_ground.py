@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from posegen.foundations.skeleton import PARENTS, sole_points
 from posegen.motion.feet.footsteps import fill_ground, stair_levels, surface_height
-from posegen.skeleton import PARENTS, sole_points
 from tests.motion.scripted import SegmentSpec, animated, scripted
 from tests.variants.applied import apply_variant
 

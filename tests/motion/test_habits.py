@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from posegen.foundations.scene import DRAWS, HABITS
 from posegen.library.channels import CENTRAL_CHANNELS, CHANNELS
 from posegen.motion.habits import OFFSETS, habit, habit_lag, habit_offset, habit_size, hanging_offset, near_channel
 from posegen.motion.key_poses import (
@@ -24,7 +25,6 @@ from posegen.motion.key_poses import (
 )
 from posegen.motion.library_tables import CYCLE, ENTER, EXIT, FLOOR, library_tables
 from posegen.motion.workspace import empty_workspace
-from posegen.scene import DRAWS, HABITS
 from tests import naive
 from tests.motion.scripted import LIBRARY, leg_length, segment, segment_of_kind
 

@@ -11,13 +11,13 @@ import pytest
 from numpy.typing import NDArray
 
 from posegen.evaluation.plausibility import body_overlap
+from posegen.foundations.scene import LEFT, RIGHT, Scenes
+from posegen.foundations.skeleton import AVERAGE, CONTACTS, JOINTS
 from posegen.library.schema import Action
 from posegen.motion.arms import HEAD_ABOVE
 from posegen.motion.library_tables import style_tables
 from posegen.motion.scene_arrays import person_arrays
 from posegen.motion.workspace import Person
-from posegen.scene import LEFT, RIGHT, Scenes
-from posegen.skeleton import AVERAGE, CONTACTS, JOINTS
 from tests.motion.acted import acted, rotations_of, shown
 from tests.motion.scripted import ARM, LIBRARY, SegmentSpec, animated, scripted, set_shape
 

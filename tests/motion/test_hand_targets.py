@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from posegen.foundations.scene import LEFT, RIGHT
+from posegen.foundations.skeleton import ANATOMICAL, AVERAGE, JOINTS
 from posegen.library.channels import CHANNELS
 from posegen.library.load import Library
 from posegen.library.schema import Action
 from posegen.motion.trunk import place_upper_body
 from posegen.motion.workspace import Workspace
-from posegen.scene import LEFT, RIGHT
-from posegen.skeleton import ANATOMICAL, AVERAGE, JOINTS
 from tests.motion.acted import MARGIN, acted, rotations_of, shown
 from tests.motion.scripted import ARM, LIBRARY, SegmentSpec, person, scripted
 from tests.naive import about_y

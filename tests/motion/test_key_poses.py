@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
 
+from posegen.foundations.scene import DRAWS
 from posegen.library.channels import CHANNELS
 from posegen.motion.key_poses import (
     fill_times,
@@ -27,7 +28,6 @@ from posegen.motion.key_poses import (
 )
 from posegen.motion.library_tables import TURNING_BACK, library_tables
 from posegen.motion.workspace import KNOTS, Clock, empty_workspace
-from posegen.scene import DRAWS
 from tests.motion.scripted import LIBRARY, leg_length, person, segment
 
 Array = NDArray[Any]

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from posegen.foundations.skeleton import PARTS
 from posegen.library.channels import ANCHORS, CHANNELS
 from posegen.library.load import Library
 from posegen.library.schema import Action
 from posegen.motion.library_tables import CYCLE, ENTER, EXIT, PLANTED, SUPPORTS, ActionTables, library_tables, strategy_tables
-from posegen.skeleton import PARTS
 from tests.motion.scripted import LIBRARY
 
 Array = NDArray[Any]

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from posegen.bodies import body_offsets
-from posegen.constants import GRAVITY
+from posegen.foundations.bodies import body_offsets
+from posegen.foundations.constants import GRAVITY
+from posegen.foundations.scene import empty_scenes
 from posegen.library.channels import CHANNELS
 from posegen.motion.gait.curves import run_rise
 from posegen.motion.rows import (
@@ -42,7 +43,6 @@ from posegen.motion.rows import (
     SPEED,
 )
 from posegen.motion.trunk import fill_pelvis_height, pelvis_path, pelvis_rotation, place_hips, soften_steps
-from posegen.scene import empty_scenes
 from tests.naive import about_x, about_y, about_z
 
 Array = NDArray[Any]

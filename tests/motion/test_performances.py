@@ -11,12 +11,12 @@ import pytest
 from numpy.typing import NDArray
 
 from posegen.config.schema import Config
+from posegen.foundations.scene import BOTH, LEFT, Scenes
+from posegen.foundations.skeleton import JOINTS
 from posegen.library.load import Library
 from posegen.motion import scene_arrays
 from posegen.motion.library_tables import strategy_tables
 from posegen.planning.population import persons
-from posegen.scene import BOTH, LEFT, Scenes
-from posegen.skeleton import JOINTS
 from tests.motion.scripted import LIBRARY, SegmentSpec, animated, pick, scripted
 
 Array = NDArray[Any]

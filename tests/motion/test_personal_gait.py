@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from posegen.foundations.scene import HABITS
 from posegen.library.channels import CHANNELS
 from posegen.motion.gait.curves import HARMONICS
 from posegen.motion.gait.personal import vary_series
 from posegen.motion.gait.steps import RUN, WALK
-from posegen.scene import HABITS
 from tests import naive
 
 Array = NDArray[Any]

@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from posegen.foundations.scene import LEFT, RIGHT
+from posegen.foundations.skeleton import CONTACTS, JOINTS, MIRROR_JOINTS
 from posegen.motion.feet.footsteps import guide_swings
 from posegen.motion.feet.stances import guide_footprints, guided_from, moved_foot
 from posegen.motion.key_poses import mark_intervals, repetition_span, stage_bounds, time_in_stage
@@ -33,8 +35,6 @@ from posegen.motion.rows import (
 from posegen.motion.scene_arrays import segment_records
 from posegen.motion.timeline import glide
 from posegen.motion.workspace import Clock
-from posegen.scene import LEFT, RIGHT
-from posegen.skeleton import CONTACTS, JOINTS, MIRROR_JOINTS
 from tests.motion.scripted import LIBRARY, SegmentSpec, animated, person, scripted, segment
 
 Array = NDArray[Any]

@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from posegen.config.schema import Config
+from posegen.foundations.scene import BOTH, LEFT, RIGHT, Persons, Scenes
 from posegen.library.channels import CENTRAL_CHANNELS, CHANNELS
 from posegen.motion.gait.steps import STEP
 from posegen.motion.library_tables import library_tables, strategy_tables, style_tables
@@ -25,7 +26,6 @@ from posegen.motion.scene_arrays import (
 )
 from posegen.planning.population import persons
 from posegen.planning.scenes import plan_scenes
-from posegen.scene import BOTH, LEFT, RIGHT, Persons, Scenes
 from posegen.variants.variant import draw_parameters
 from tests import naive
 from tests.motion.scripted import LIBRARY, SegmentSpec, pick, scripted

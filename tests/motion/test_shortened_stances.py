@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from posegen.foundations.skeleton import BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, HEEL_BEHIND_ANKLE, PROPORTIONS
 from posegen.motion.feet.stances import FARTHEST_BEHIND, SHORTEST_STANCE, drop_brief_contacts, shorten_stances
 from posegen.motion.rows import GAIT_WEIGHT, LEG_ROWS, ROOT_ROWS, ROOT_X, ROOT_Z
-from posegen.skeleton import BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, HEEL_BEHIND_ANKLE, PROPORTIONS
 
 FOOT = 1.7 * np.array([HEEL_BEHIND_ANKLE, BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, PROPORTIONS["ankle_height"]])
 FRAMES, LEG = 30, 0.9

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from posegen.evaluation.gait import Walk, measure_walk
 from posegen.evaluation.recording import Recording
+from posegen.foundations.scene import LEFT, RIGHT, Scenes
+from posegen.foundations.skeleton import JOINTS, MIRROR_JOINTS, sole_points
 from posegen.library.channels import CHANNELS
 from posegen.motion.channels import HANGING, LEAN_ASIDE, LEAN_BACK, counter_lean, remove_style_posture
 from posegen.motion.engine import animate
@@ -31,8 +33,6 @@ from posegen.motion.library_tables import library_tables, style_tables
 from posegen.motion.rows import WORK2
 from posegen.motion.scene_arrays import person_arrays
 from posegen.motion.workspace import Clock, Person, Segment, empty_workspace
-from posegen.scene import LEFT, RIGHT, Scenes
-from posegen.skeleton import JOINTS, MIRROR_JOINTS, sole_points
 from tests.motion.acted import acted, rotations_of
 from tests.motion.scripted import LIBRARY, SegmentSpec, scripted, segment
 

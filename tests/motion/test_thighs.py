@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from posegen.bodies import body_offsets
 from posegen.checks.capsules import DEEPEST, STRICTER
+from posegen.foundations.bodies import body_offsets
+from posegen.foundations.skeleton import CAPSULES, JOINTS
 from posegen.motion.arms import WRIST_EASE, clear_thighs, forearm_gap, is_near_thigh, push_wrist_out
 from posegen.motion.clearance import EASE, HARD, clear_body, clear_forearms
 from posegen.motion.rows import HEADING_COS, HEADING_SIN, HIP_X, KNEE_X, ROOT_ROWS
 from posegen.motion.workspace import Clock, Person, Workspace, empty_workspace
-from posegen.skeleton import CAPSULES, JOINTS
 from tests.motion.scripted import SegmentSpec, scripted
 from tests.naive import segment_distance
 

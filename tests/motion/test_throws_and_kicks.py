@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from posegen.scene import RIGHT
-from posegen.skeleton import JOINTS
+from posegen.foundations.scene import RIGHT
+from posegen.foundations.skeleton import JOINTS
 from tests.motion.scripted import LIBRARY, SegmentSpec, animated, scripted
 
 Array = NDArray[Any]

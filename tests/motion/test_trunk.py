@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from posegen.foundations.skeleton import ANATOMICAL, JOINTS, PARENTS, SKELETONS
 from posegen.library.channels import CHANNELS
 from posegen.motion.trunk import compose_rotations, hold_arms_out, limb_rotation, place_child, place_upper_body, trunk_rotation
-from posegen.skeleton import ANATOMICAL, JOINTS, PARENTS, SKELETONS
 from tests import naive
 from tests.naive import about_x, about_y, about_z
 

@@ -8,7 +8,7 @@ import pytest
 
 import posegen
 from posegen.captions.parser import parse_caption
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
 from posegen.library.load import load_library
 from posegen.paraphrase.comparison import SAME, load_meanings, paraphrase_difference, word_claims, word_difference
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from posegen.errors import PosegenError, UsageError
+from posegen.foundations.errors import PosegenError, UsageError
 from posegen.paraphrase.endpoint import MOST_BYTES, PROMPT, Client, api_key, connect, parse_endpoint
 from tests.paraphrase.servers import Answering, Bad, completion, serving
 

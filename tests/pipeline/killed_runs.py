@@ -17,8 +17,8 @@ from typing import Any
 import posegen
 from posegen.embedding.stage import embed
 from posegen.evaluation.evaluate import evaluate
+from posegen.foundations.progress import Progress
 from posegen.pipeline.stages import Request, run_pipeline
-from posegen.progress import Progress
 from posegen.training.train import train
 from posegen.viewing.render import render_all
 from tests import preloading

@@ -10,11 +10,11 @@ import pytest
 import posegen
 from posegen.cli.options import split_by_task
 from posegen.embedding.models import DEFAULT, relative_cost
-from posegen.errors import PosegenError, UsageError
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.progress import Progress
 from posegen.generation.profile.estimate import most_samples
 from posegen.pipeline.estimate import Cost, PipelineEstimate, missing_encoder
 from posegen.pipeline.stages import Request, list_stages, run_pipeline
-from posegen.progress import Progress
 
 pytest.importorskip("torch")
 

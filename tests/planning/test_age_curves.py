@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from posegen.bodies import leg_height
 from posegen.config.schema import Config
-from posegen.constants import AVERAGE_LEG
+from posegen.foundations.bodies import leg_height
+from posegen.foundations.constants import AVERAGE_LEG
 from posegen.library.load import load_library
 from posegen.planning.age_curves import JUMP, RANGE, RUNNING, TEMPO, TOP_SPEED, WALKING, of_age
 from posegen.planning.repertoire import RUN, WALK, repertoire

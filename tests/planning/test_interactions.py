@@ -16,12 +16,12 @@ from posegen.checks.capsules import DEEPEST, overlapping, people_overlap
 from posegen.checks.evidence import CONTACT, LEAST_CONTACT, partners_by_criterion
 from posegen.checks.statements import check_statement, observe_actors
 from posegen.config.schema import Config
+from posegen.foundations.scene import NOTHING, Scenes
+from posegen.foundations.skeleton import JOINTS
 from posegen.library.load import load_library
 from posegen.motion.engine import animate
 from posegen.planning.scenes import plan_scenes
-from posegen.scene import NOTHING, Scenes
-from posegen.skeleton import JOINTS
-from posegen.synthesis import Batch, concatenate_scenes
+from posegen.synthesis.synthesize import Batch, concatenate_scenes
 from posegen.variants.variant import draw_parameters
 from tests.motion.scripted import pick
 from tests.variants.applied import apply_variant

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from posegen.bodies import leg_height
 from posegen.captions.segments import BEGUN, find_segments, join_paths
 from posegen.config.schema import Config
-from posegen.constants import GRID, PATHS
-from posegen.errors import UsageError
+from posegen.foundations.bodies import leg_height
+from posegen.foundations.constants import GRID, PATHS
+from posegen.foundations.errors import UsageError
+from posegen.foundations.scene import BOTH, CONTINUED, LEFT, NOTHING, Persons, Scenes
 from posegen.library.load import load_library
 from posegen.planning.age_curves import JUMP, RANGE, TEMPO, WALKING, of_age
 from posegen.planning.repertoire import parts_of, repertoire
 from posegen.planning.scenes import plan_scenes
-from posegen.scene import BOTH, CONTINUED, LEFT, NOTHING, Persons, Scenes
 
 LIBRARY = load_library()
 KNOWN = repertoire(LIBRARY)

@@ -8,12 +8,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from posegen.bodies import body_offsets, leg_height, seat_height
 from posegen.config.schema import Config
+from posegen.foundations.bodies import body_offsets, leg_height, seat_height
+from posegen.foundations.scene import Persons
+from posegen.foundations.skeleton import JOINTS, SHAPE
 from posegen.library.load import load_library
 from posegen.planning.population import persons
-from posegen.scene import Persons
-from posegen.skeleton import JOINTS, SHAPE
 
 CONFIG = Config()
 LIBRARY = load_library()

@@ -12,12 +12,12 @@ import pytest
 import posegen
 from posegen.cli.main import main
 from posegen.config.schema import Config
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
+from posegen.foundations.scene import NOTHING
 from posegen.library.load import load_library
 from posegen.planning.quotas import allot, check_quotas
 from posegen.planning.scenes import plan_scenes
-from posegen.scene import NOTHING
-from posegen.synthesis import MAX_RESAMPLES
+from posegen.synthesis.synthesize import MAX_RESAMPLES
 
 LIBRARY = load_library()
 GREETINGS = ("wave", "point", "kick")

@@ -9,18 +9,18 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from posegen.bodies import hip_height, leg_height
 from posegen.captions.captions import write_captions
 from posegen.captions.segments import BEGUN, find_segments
 from posegen.config.schema import Config
-from posegen.constants import SPEEDS
-from posegen.errors import UsageError
+from posegen.foundations.bodies import hip_height, leg_height
+from posegen.foundations.constants import SPEEDS
+from posegen.foundations.errors import UsageError
+from posegen.foundations.scene import NOTHING, Persons, Scenes
 from posegen.library.load import load_library
 from posegen.planning.age_curves import JUMP, RANGE, RUNNING, of_age
 from posegen.planning.population import persons
 from posegen.planning.repertoire import NO_GAIT, RUN, WALK, repertoire
 from posegen.planning.scenes import plan_scenes
-from posegen.scene import NOTHING, Persons, Scenes
 from posegen.variants.variant import draw_parameters
 from tests.variants.applied import apply_variant
 

@@ -17,11 +17,11 @@ from posegen.captions.segments import Segments, find_segments
 from posegen.checks.segments import check_segments, mirror_segments, remove_false
 from posegen.checks.statements import check_statement, observe_actors, row_statements
 from posegen.config.schema import SHORTEST, Config
+from posegen.foundations.scene import Scenes
 from posegen.library.load import load_library
 from posegen.motion.engine import Motion, animate_into, empty_motion
 from posegen.planning.scenes import plan_scenes
-from posegen.scene import Scenes
-from posegen.synthesis import MAX_RESAMPLES, Batch
+from posegen.synthesis.synthesize import MAX_RESAMPLES, Batch
 from posegen.variants import mirror, position
 from posegen.variants.variant import draw_parameters
 from tests.synthesis.own_library import library_folder
@@ -93,7 +93,7 @@ def test_samples_that_are_resampled_are_described_once(
         described.update(scenes.sample.tolist())
         return write_captions(scenes, *others)
 
-    monkeypatch.setattr("posegen.synthesis.write_captions", counted)
+    monkeypatch.setattr("posegen.synthesis.synthesize.write_captions", counted)
     assert posegen.synthesize(config, list(range(8))).rows == batch.rows
     assert sorted(described) == list(range(8))
     assert max(described.values()) <= len(batch.variants)

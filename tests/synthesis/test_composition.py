@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from posegen.checks.statements import check_statement, observe_actors
-from posegen.composition import compose
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
+from posegen.foundations.skeleton import JOINTS
 from posegen.library.load import load_library
-from posegen.skeleton import JOINTS
+from posegen.synthesis.composition import compose
 
 LIBRARY = load_library()
 TEXTS = [

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import posegen
+from posegen.foundations.skeleton import PARTS
 from posegen.library.load import load_library
-from posegen.skeleton import PARTS
 
 NAMES = list(load_library().actions)
 

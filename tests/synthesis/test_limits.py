@@ -16,7 +16,7 @@ from posegen.config.schema import Config
 from posegen.evaluation.body import frame_ranges, joint_angles, range_excess
 from posegen.evaluation.plausibility import body_overlap
 from posegen.library.load import load_library
-from posegen.synthesis import MAX_RESAMPLES, Batch
+from posegen.synthesis.synthesize import MAX_RESAMPLES, Batch
 from tests.synthesis.own_library import library_folder
 
 FOLDED, SOMETIMES = 1.0, 0.6

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import posegen
-from posegen.synthesis import Batch, rows_schema
+from posegen.synthesis.synthesize import Batch, rows_schema
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ import pytest
 from posegen.dataset import table_files
 from posegen.dataset.table_files import read_table
 from posegen.dataset.table_values import decimal_of, parse_numbers
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
 from posegen.tables.columns import choose_columns, read_rows
 from posegen.tables.settings import Table
 

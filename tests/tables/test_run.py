@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from posegen.cli.main import main
-from posegen.errors import PosegenError, UsageError
+from posegen.foundations.errors import PosegenError, UsageError
 from posegen.tables.model import predict_table
 from posegen.tables.run import TableRequest, TableResult, train_table
 from posegen.tables.settings import load_table_settings

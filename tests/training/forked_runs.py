@@ -22,7 +22,7 @@ import psutil
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from posegen.errors import PosegenError
+from posegen.foundations.errors import PosegenError
 from posegen.training.loop.session import Logs
 from posegen.training.run_folder import RUN, read_document, write_document
 from posegen.training.setup import Request

@@ -38,7 +38,7 @@ def main(folder: Path) -> dict[str, Any]:
 
 def _made(folder: Path) -> dict[str, Any]:
     """Return what the trained model generates, its evaluation, and the error messages."""
-    from posegen.errors import UsageError
+    from posegen.foundations.errors import UsageError
     from posegen.training.animation import generated_set
     from posegen.training.animation.animate import animate, load_text_encoder
     from posegen.training.animation.measures import measure_animation

@@ -52,7 +52,7 @@ def _said(folder: Path) -> dict[str, Any]:
     from pydantic_core import to_jsonable_python
 
     import posegen
-    from posegen.progress import Progress
+    from posegen.foundations.progress import Progress
     from posegen.training.encoder_measures import measure_by_encoder
     from posegen.training.predictions import predict
     from posegen.training.trained_models import encode_clips, encode_dataset

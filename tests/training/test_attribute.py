@@ -12,8 +12,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import posegen  # noqa: E402
-from posegen.constants import SPEEDS  # noqa: E402
 from posegen.dataset.read import open_dataset  # noqa: E402
+from posegen.foundations.constants import SPEEDS  # noqa: E402
 from posegen.training.data.captions import SPELLED, spell  # noqa: E402
 from posegen.training.data.feature_cache import cached_array, features_folder, fill_cache  # noqa: E402
 from posegen.training.data.features import View  # noqa: E402
@@ -244,7 +244,7 @@ def test_measures_are_separated_by_statements() -> None:
 
 def test_the_command_line_names_all_tasks() -> None:
     from posegen.cli.train import train
-    from posegen.plugins import TASKS
+    from posegen.foundations.plugins import TASKS
 
     reported = next(str(parameter.help) for parameter in train.params if parameter.name == "task")  # type: ignore[attr-defined]
     assert [name for name in TASKS.names() if name not in reported] == []

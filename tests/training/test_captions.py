@@ -11,7 +11,7 @@ import pytest
 import posegen
 from posegen.embedding import embed, open_embeddings
 from posegen.embedding.pairs import mine_pairs, open_pairs
-from posegen.errors import PosegenError, UsageError
+from posegen.foundations.errors import PosegenError, UsageError
 from posegen.training.data.captions import Captions, FreshCaptions, open_captions
 from tests.training import tiny
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from posegen.errors import PosegenError
+from posegen.foundations.errors import PosegenError
 from posegen.training.run_folder import (
     RunProgress,
     State,

@@ -15,7 +15,7 @@ import torch
 from posegen.cli.main import main
 from posegen.dataset.read import open_dataset
 from posegen.dataset.table_files import read_texts
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
 from posegen.training.animation.animate import generate_poses
 from posegen.training.data.features import MOTION, View
 from posegen.training.model_formats import export_model

@@ -13,7 +13,7 @@ from posegen.dataset.layout import receipt_path
 from posegen.dataset.lock import locked
 from posegen.dataset.read import open_dataset
 from posegen.dataset.verify import unchecked_files, verify
-from posegen.errors import PosegenError
+from posegen.foundations.errors import PosegenError
 from posegen.training.data.feature_cache import features_folder, fill_cache
 from posegen.training.data.features import ACTION, LENGTH
 from posegen.training.data.sources import view_of

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from posegen import load_config, synthesize
-from posegen.skeleton import JOINTS, PARTS
+from posegen.foundations.skeleton import JOINTS, PARTS
 from posegen.training.data.features import ACTION, FEATURES, LENGTH, View, features_of, to_half, to_single
 
 FPS = 12.5

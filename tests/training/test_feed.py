@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from posegen.arrays import Array
+from posegen.foundations.arrays import Array
 from posegen.training.data.feature_cache import FOLDER
 from posegen.training.data.feed import Feed, Loader, batches_of
 from posegen.training.settings import Data, Skeleton
@@ -79,8 +79,8 @@ def test_crops_lie_within_the_clip(material: TrainingData) -> None:
 
 def test_a_config_gives_the_same_steps_as_its_dataset(material: TrainingData, dataset: Path) -> None:
     from posegen.config.schema import Config
+    from posegen.foundations.validation import validated
     from posegen.training.data.sources import ClipSource, config_origin
-    from posegen.validation import validated
 
     assert material.dataset is not None
     config = validated(Config, material.dataset.header.config, lambda key: key)

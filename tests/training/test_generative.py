@@ -11,13 +11,13 @@ import torch
 from numpy.typing import NDArray
 
 from posegen import load_config, synthesize
-from posegen.bodies import body_offsets
 from posegen.cli.animate import animate
 from posegen.evaluation.body import frames_last, true_intervals
 from posegen.evaluation.plausibility import depth_of, foot_skate
+from posegen.foundations.bodies import body_offsets
+from posegen.foundations.skeleton import BALL_JOINT_HEIGHT, JOINTS, PARENTS, sole_points
 from posegen.planning.population import persons
-from posegen.skeleton import BALL_JOINT_HEIGHT, JOINTS, PARENTS, sole_points
-from posegen.synthesis import Batch
+from posegen.synthesis.synthesize import Batch
 from posegen.training.animation.animate import GUIDANCE, generate_sequence, interpolate
 from posegen.training.animation.feet import lock_feet
 from posegen.training.data.features import View

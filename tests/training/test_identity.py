@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 from posegen.dataset.batches import make_batches  # noqa: E402
 from posegen.dataset.read import open_dataset  # noqa: E402
 from posegen.dataset.splits import SPLITS, in_split  # noqa: E402
-from posegen.errors import UsageError  # noqa: E402
+from posegen.foundations.errors import UsageError  # noqa: E402
 from posegen.training.data.features import View  # noqa: E402
 from posegen.training.data.feed import batches_of, to_clips  # noqa: E402
 from posegen.training.data.identities import ALIKE, OTHER, SAME, SIZES, look_alikes, partners_of  # noqa: E402

@@ -13,8 +13,8 @@ import psutil
 import pytest
 import torch
 
-from posegen.errors import PosegenError
-from posegen.machine import available_cores
+from posegen.foundations.errors import PosegenError
+from posegen.foundations.machine import available_cores
 from posegen.training.data.feature_cache import FOLDER
 from posegen.training.data.feed import Feed, Loader, batches_of
 from posegen.training.settings import Data

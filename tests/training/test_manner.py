@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 
 from posegen import load_config, synthesize
-from posegen.augment import scale
-from posegen.skeleton import PARENTS
+from posegen.foundations.skeleton import PARENTS
+from posegen.synthesis.augment import scale
 from posegen.training.data.features import features_of
 from posegen.training.models.poses import (
     AVERAGE_BODY,

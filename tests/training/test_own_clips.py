@@ -13,7 +13,7 @@ import torch
 import posegen
 from posegen.cli.main import main
 from posegen.dataset.read import open_dataset
-from posegen.errors import PosegenError, UsageError
+from posegen.foundations.errors import PosegenError, UsageError
 from posegen.training.data.features import FEATURES
 from posegen.training.data.own_clips import read_own_clips
 from posegen.training.data.sources import view_of

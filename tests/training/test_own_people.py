@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from posegen.cli.main import main
 from posegen.dataset.read import open_dataset
 from posegen.dataset.splits import SPLITS
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
 from posegen.training.data.identities import SIZES, identities_of_clips
 from posegen.training.data.own_clips import labels_of_clips, read_own_clips
 from posegen.training.model_formats import export_model

@@ -17,8 +17,8 @@ from posegen import synthesize
 from posegen.cli.main import main
 from posegen.dataset.read import open_dataset
 from posegen.embedding import embed
-from posegen.errors import UsageError
-from posegen.synthesis import Batch
+from posegen.foundations.errors import UsageError
+from posegen.synthesis.synthesize import Batch
 from posegen.training.animation.animate import to_scene
 from posegen.training.animation.clauses import people_in
 from posegen.training.data.features import (

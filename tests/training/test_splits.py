@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posegen.dataset.splits import SPLITS, in_split
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
 
 
 @given(seed=st.integers(0, 2**63 - 1), samples=st.integers(1, 300), more=st.integers(0, 300))

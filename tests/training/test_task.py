@@ -8,8 +8,8 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from posegen import plugins
-from posegen.errors import UsageError
+from posegen.foundations import plugins
+from posegen.foundations.errors import UsageError
 from posegen.training.task import find_task
 from posegen.training.tasks.action import TASK
 

@@ -19,7 +19,7 @@ from posegen.dataset.read import Dataset, open_dataset  # noqa: E402
 from posegen.embedding import load_encoder  # noqa: E402
 from posegen.embedding.models import find_encoder  # noqa: E402
 from posegen.embedding.transformer import load_model as load_transformer  # noqa: E402
-from posegen.errors import UsageError  # noqa: E402
+from posegen.foundations.errors import UsageError  # noqa: E402
 from posegen.library.load import load_library  # noqa: E402
 from posegen.training.data.captions import (  # noqa: E402  # noqa: E402
     CHANGES,

@@ -17,7 +17,7 @@ pytest.importorskip("sentence_transformers")
 
 from posegen.cli.main import main  # noqa: E402
 from posegen.embedding import load_encoder  # noqa: E402
-from posegen.errors import UsageError  # noqa: E402
+from posegen.foundations.errors import UsageError  # noqa: E402
 from posegen.training.text_pairs import read_pairs  # noqa: E402
 from tests.embedding import tiny_encoder  # noqa: E402
 from tests.once import own_copy  # noqa: E402

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file
 
 from posegen.cli.main import main
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
 from posegen.training.estimate import Estimate, check_budget
 from posegen.training.hardware import check_devices, choose_device, clearly_faster, loading_workers, split_batch
 from posegen.training.settings import load_settings, training_presets

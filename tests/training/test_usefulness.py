@@ -38,7 +38,7 @@ from benchmarks.usefulness.people import drawn, parts_of
 from benchmarks.usefulness.results import AMPLIFICATION, PRETRAINING, Result, have, write
 from benchmarks.usefulness.trials import AMPLIFIED, Trial, amplified_trials, longer, trials
 from posegen.evaluation.families import family_of
-from posegen.skeleton import JOINTS
+from posegen.foundations.skeleton import JOINTS
 from posegen.training.data.features import View
 from posegen.training.settings import Model
 from posegen.training.task import find_task

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from posegen.plugins import VARIANTS
-from posegen.scene import Scenes
+from posegen.foundations.plugins import VARIANTS
+from posegen.foundations.scene import Scenes
 from posegen.variants.variant import Parameters
 
 __all__ = ["apply_variant"]

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posegen.constants import ABSENT_ACTION, ABSENT_CONTACT, GRID
+from posegen.foundations.constants import ABSENT_ACTION, ABSENT_CONTACT, GRID
+from posegen.foundations.skeleton import CONTACTS, JOINTS, MIRROR_CONTACTS, MIRROR_JOINTS, MIRROR_PARTS, PARTS
 from posegen.motion.engine import Motion
-from posegen.skeleton import CONTACTS, JOINTS, MIRROR_CONTACTS, MIRROR_JOINTS, MIRROR_PARTS, PARTS
 from tests.variants.copied import mirrored, translated
 
 SEEDS = st.integers(0, 2**32 - 1)

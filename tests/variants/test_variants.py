@@ -7,10 +7,10 @@ from dataclasses import fields
 import numpy as np
 
 from posegen.config.schema import Config
-from posegen.constants import GRID
+from posegen.foundations.constants import GRID
+from posegen.foundations.scene import BOTH, NOTHING, Persons, Scenes
 from posegen.library.load import load_library
 from posegen.planning.scenes import plan_scenes
-from posegen.scene import BOTH, NOTHING, Persons, Scenes
 from posegen.variants.variant import draw_parameters
 from tests.variants.applied import apply_variant
 

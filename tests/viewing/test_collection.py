@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 import posegen
 from posegen.config.load import load_config
 from posegen.dataset.read import Dataset, open_dataset
-from posegen.errors import PosegenError, UsageError
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.skeleton import CONTACTS, JOINTS, sole_points
 from posegen.library.load import load_library
-from posegen.skeleton import CONTACTS, JOINTS, sole_points
 from posegen.viewing.collection import Collection, NamedClip, collection_of_clips, collection_of_config, collection_of_dataset
 from posegen.viewing.highlights import pieces_of
 from posegen.viewing.sequence import BONES, MIRROR_POINTS, POINTS

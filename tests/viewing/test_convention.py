@@ -8,7 +8,7 @@ from PIL import Image
 
 from docs.skeleton_figure import convention_figure
 from posegen.exchange.layouts import LAYOUTS
-from posegen.skeleton import CONTACTS, JOINT_LIMITS, JOINTS, MIRROR_JOINTS, PARENTS, PARTS
+from posegen.foundations.skeleton import CONTACTS, JOINT_LIMITS, JOINTS, MIRROR_JOINTS, PARENTS, PARTS
 
 DOCS = Path(__file__).parents[2] / "docs"
 

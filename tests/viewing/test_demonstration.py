@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
+from posegen.foundations.scene import BOTH, RIGHT
 from posegen.library.load import load_library
-from posegen.scene import BOTH, RIGHT
 from posegen.viewing.gallery import demonstrate, demonstration
 
 LIBRARY = load_library()

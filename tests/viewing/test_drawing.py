@@ -5,7 +5,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from docs.skeleton_figure import ANGLES, posed, rotation
-from posegen.skeleton import CONTACTS, JOINTS, MIRROR_JOINTS
+from posegen.foundations.skeleton import CONTACTS, JOINTS, MIRROR_JOINTS
 from posegen.viewing.canvas import COLOURS, Placement, draw_figures, draw_floor, draw_seats, facing, middle, view_from
 from posegen.viewing.clip import Seat
 

@@ -15,7 +15,7 @@ from PIL import Image
 
 from docs.skeleton_figure import posed
 from posegen.config.load import load_config
-from posegen.progress import Progress
+from posegen.foundations.progress import Progress
 from posegen.viewing.collection import Collection, NamedClip, collection_of_clips, collection_of_config
 from posegen.viewing.report import write_report
 from posegen.viewing.server import Server

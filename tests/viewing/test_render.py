@@ -9,8 +9,8 @@ import pytest
 from PIL import Image, ImageColor, ImageDraw
 
 from docs.skeleton_figure import posed
-from posegen.errors import UsageError
-from posegen.skeleton import CONTACTS
+from posegen.foundations.errors import UsageError
+from posegen.foundations.skeleton import CONTACTS
 from posegen.viewing.canvas import COLOURS
 from posegen.viewing.clip import clip_of_sequence, label_intervals, make_clip, tracks_of
 from posegen.viewing.pictures import (
@@ -230,7 +230,7 @@ class TestMistakes:
 import sys
 sys.modules["PIL"] = None
 import numpy as np
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
 from posegen.viewing.clip import make_clip
 from posegen.viewing.render import render_all
 try:

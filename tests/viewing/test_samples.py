@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import posegen
-from posegen.skeleton import CONTACTS, JOINTS
+from posegen.foundations.skeleton import CONTACTS, JOINTS
 from posegen.viewing.clip import clip_of_sequence, seats_of, treads_of
 
 

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 from docs.skeleton_figure import posed
-from posegen.errors import PosegenError
-from posegen.progress import Progress
+from posegen.foundations.errors import PosegenError
+from posegen.foundations.progress import Progress
 from posegen.viewing.collection import Collection, NamedClip, collection_of_clips
 from posegen.viewing.page import MODULES
 from posegen.viewing.report import write_report

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.dataset.batches.order import Order, Piece
 from posegen.dataset.batches.skeletons import vary_skeletons
 from posegen.dataset.batches.sources import MixedSource, SelectableSource, Selection, Source, SourceOwner
 from posegen.dataset.batches.windows import Windows
 from posegen.dataset.splits import in_split
-from posegen.errors import UsageError, require_known
-from posegen.skeleton import JOINTS
-from posegen.wording import shown
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError, require_known
+from posegen.foundations.skeleton import JOINTS
+from posegen.foundations.wording import shown
 
 WINDOW = 1280
 """Default number of sequences that are shuffled together."""

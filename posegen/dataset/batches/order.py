@@ -2,7 +2,7 @@
 
 An epoch has every sequence once. The chunks of samples, which are stored and decoded at once, are shuffled in each epoch;
 consecutive chunks that fill the shuffle window form a window, and the sequences of a window are shuffled in turn. The order is
-that of numbers from the counter-based generator of :mod:`posegen.randomness`. All variants of a sample are in the same window,
+that of numbers from the counter-based generator of `randomness`. All variants of a sample are in the same window,
 so that a sample that is made on demand is made once per epoch.
 
 Not responsible for reading; see :mod:`posegen.dataset.batches.windows`.
@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.dataset.splits import in_split
+from posegen.foundations.arrays import Array
 
 _WORD = 2**32 - 1
 _NO_WINDOW = _WORD
@@ -267,7 +267,7 @@ def _window_order(order: Order, epoch: int, window: int) -> Window:
 
 def _shuffled(seed: int, epoch: int, window: int, size: int) -> Array:
     """Return 0 to `size` - 1 in the order of random numbers drawn for them."""
-    from posegen.randomness import Stream, philox_kernel  # with numba, which reading does not need
+    from posegen.foundations.randomness import Stream, philox_kernel  # with numba, which reading does not need
 
     counter = np.empty((size, 4), np.uint32)
     counter[:, 0], counter[:, 1] = np.arange(size), window

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from posegen.arrays import Array
-from posegen.skeleton import JOINTS, MIRROR_JOINTS, PARENTS
+from posegen.foundations.arrays import Array
+from posegen.foundations.skeleton import JOINTS, MIRROR_JOINTS, PARENTS
 
 _FARTHEST = 2.0
 """Largest displacement in standard deviations."""
@@ -77,7 +77,7 @@ def vary_skeletons(joints: Array, noise: float, *, seed: int, epoch: int, sample
 
 def _displacements(shape: tuple[int, ...], seed: int, epoch: int, sample: Array, variant: Array) -> Array:
     """Return symmetric displacements in standard deviations: float32 [n, actors, 1, 22, 3]."""
-    from posegen.randomness import Stream, normal  # with numba, which reading does not need
+    from posegen.foundations.randomness import Stream, normal  # with numba, which reading does not need
 
     drawn = np.empty((*shape, 1, len(JOINTS), 3), np.float32)
     for index in np.unique(variant):

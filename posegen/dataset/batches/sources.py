@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from posegen.arrays import Array
+from posegen.foundations.arrays import Array
 
 CAPTIONS = "captions"
 """Name of the column of captions, which are lists of texts in batches."""

@@ -16,8 +16,8 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from posegen.dataset.batches.batches import Batches, SequenceBatch
-from posegen.errors import UsageError
-from posegen.wording import shown
+from posegen.foundations.errors import UsageError
+from posegen.foundations.wording import shown
 
 Tensors = dict[str, Any]
 

@@ -11,9 +11,9 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from posegen.arrays import Array
 from posegen.dataset.batches.order import Order, Piece
 from posegen.dataset.batches.sources import Selection, Source
+from posegen.foundations.arrays import Array
 
 Key = tuple[int, int]
 """Epoch and window."""

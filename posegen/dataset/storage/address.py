@@ -9,9 +9,9 @@ from typing import TypeAlias
 from posegen.dataset.storage.bucket import ADDRESS, SCHEMES, BucketPath
 from posegen.dataset.storage.folder import Folder
 from posegen.dataset.storage.storage import Storage
-from posegen.errors import UsageError, require_local
-from posegen.plugins import require_extra
-from posegen.wording import shown
+from posegen.foundations.errors import UsageError, require_local
+from posegen.foundations.plugins import require_extra
+from posegen.foundations.wording import shown
 
 AnyPath: TypeAlias = Path | BucketPath
 """Where a dataset is: a folder of this machine, or one of a bucket."""

@@ -30,9 +30,9 @@ from typing import Any, Self
 
 from posegen.dataset.storage.object_store import ROLE_SERVER, has_answered, open_store, reason_of, server_error
 from posegen.dataset.storage.storage import ConflictError, Entry, Item, Result
-from posegen.errors import PosegenError, ServerError
-from posegen.hashing import byte_hash
-from posegen.stopwatch import stage
+from posegen.foundations.errors import PosegenError, ServerError
+from posegen.foundations.hashing import byte_hash
+from posegen.foundations.stopwatch import stage
 
 SCHEMES = ("s3://", "gs://", "az://")
 """Beginnings of the addresses of buckets."""

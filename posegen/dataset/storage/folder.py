@@ -23,9 +23,9 @@ from typing import Self
 
 from posegen.dataset.runs import current_run, has_ended
 from posegen.dataset.storage.storage import Entry, Item, Result
-from posegen.hashing import byte_hash
-from posegen.machine import free_disk
-from posegen.stopwatch import stage
+from posegen.foundations.hashing import byte_hash
+from posegen.foundations.machine import free_disk
+from posegen.foundations.stopwatch import stage
 
 _TEMPORARY = re.compile(r"\.(?P<name>.+)~(?P<run>[A-Za-z0-9_.-]+)~[0-9]+\.temporary")
 _BLOCK = 1 << 20

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from posegen.errors import ServerError, UsageError, without_secrets
+from posegen.foundations.errors import ServerError, UsageError, without_secrets
 
 LONGEST_REQUEST = 120.0
 """Seconds after which a request without an answer has failed."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
-from posegen.errors import PosegenError
+from posegen.foundations.errors import PosegenError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

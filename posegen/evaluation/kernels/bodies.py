@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from posegen.kernels import Array, Scalar, kernel
-from posegen.skeleton import BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, HEEL_BEHIND_ANKLE, JOINTS, PROPORTIONS
+from posegen.foundations.kernels import Array, Scalar, kernel
+from posegen.foundations.skeleton import BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, HEEL_BEHIND_ANKLE, JOINTS, PROPORTIONS
 
 _HIPS, _KNEES, _ANKLES, _BALLS, _COLLARS, _SHOULDERS, _ELBOWS, _WRISTS = (
     (JOINTS.index(f"left_{name}"), JOINTS.index(f"right_{name}"))
@@ -58,7 +58,7 @@ def fill_jerk(joints: Array, out: Array) -> None:
 
 @kernel
 def fill_soles(joints: Array, out: Array) -> None:
-    """Write :func:`posegen.skeleton.sole_points`: float64 [4, 3, frame]."""
+    """Write :func:`posegen.foundations.skeleton.sole_points`: float64 [4, 3, frame]."""
     for side in range(2):
         knee, ankle, ball = joints[_KNEES[side]], joints[_ANKLES[side]], joints[_BALLS[side]]
         heel, toe = out[2 * side], out[2 * side + 1]

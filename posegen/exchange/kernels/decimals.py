@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from posegen.kernels import Array, Scalar, kernel
+from posegen.foundations.kernels import Array, Scalar, kernel
 
 LARGEST = 1e9
 """Numbers are smaller than this."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from posegen.kernels import Array, Scalar, kernel
-from posegen.skeleton import PARENTS
+from posegen.foundations.kernels import Array, Scalar, kernel
+from posegen.foundations.skeleton import PARENTS
 
 _TINY = np.float32(1e-12)
 _OPPOSITE = np.float32(1e-9)

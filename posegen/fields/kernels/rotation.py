@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from posegen.kernels import Array, Scalar, kernel
-from posegen.skeleton import JOINTS, PARENTS
+from posegen.foundations.kernels import Array, Scalar, kernel
+from posegen.foundations.skeleton import JOINTS, PARENTS
 
 Vector = tuple[Scalar, Scalar, Scalar]
 Rotation = tuple[Vector, Vector, Vector]

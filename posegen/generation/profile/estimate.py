@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from posegen.foundations.stopwatch import seconds_by_stage
 from posegen.generation.plan import MARGIN
 from posegen.generation.shard import ShardMeasures
-from posegen.stopwatch import seconds_by_stage
 
 STAGES = {
     "plan": "scenes: actors, actions, times",

@@ -19,14 +19,14 @@ from typing import Any
 from posegen import __version__
 from posegen.config.schema import MOST_SAMPLES, Config
 from posegen.dataset.layout import RECEIPTS
-from posegen.errors import PosegenError, UsageError
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.machine import available_cores, available_memory, free_disk, most_workers, process_memory
+from posegen.foundations.progress import Progress
+from posegen.foundations.stopwatch import timing
 from posegen.generation.profile.estimate import Costs, Run, StageTime, Target, estimate_target, measure_rates, measure_stages
 from posegen.generation.run import default_path, generate
 from posegen.generation.session import disk_folder, explain_disk_errors, interruptible, temporary_folder
 from posegen.generation.shard import ShardMeasures, is_compiled, warm_up
-from posegen.machine import available_cores, available_memory, free_disk, most_workers, process_memory
-from posegen.progress import Progress
-from posegen.stopwatch import timing
 
 DEFAULT_SAMPLES, DEFAULT_REPEATS = 1000, 5
 MOST_REPEATS, MOST_WORKERS = 100, 1024

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from posegen.foundations.quantities import human_bytes, human_time
+from posegen.foundations.stopwatch import nested
+from posegen.foundations.templates import fill_template
 from posegen.generation.profile.estimate import STAGES, Run
 from posegen.generation.profile.profile import Profile
-from posegen.quantities import human_bytes, human_time
-from posegen.stopwatch import nested
-from posegen.templates import fill_template
 
 WIDTH, LEFT, RIGHT, ROW, GAP = 1100, 80, 30, 18, 10
 LEAST_WIDTH = 0.3

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from posegen.kernels import Array, Scalar, kernel
+from posegen.foundations.kernels import Array, Scalar, kernel
 from posegen.library.channels import channels_named
 from posegen.motion import rows
 from posegen.motion.feet import legs
@@ -38,7 +38,7 @@ HIP_ROTATION = tuple(channels_named("hip_rotation"))
 """Channels by which the knee points further out than the foot: hip and shank turn together about the planted foot."""
 LIFTED_FEET = (LIFTED["left"], LIFTED["right"])
 STEP_X, STEP_Z, STEP_HEADING, STEP_HALF_WIDTH, STEP_HALF_DEPTH, STEP_HEIGHT = range(6)
-"""Columns of :attr:`posegen.scene.Scenes.steps`; the heading is in turns here."""
+"""Columns of :attr:`posegen.foundations.scene.Scenes.steps`; the heading is in turns here."""
 LEAST_TREAD = 0.1
 """Distance in metres along the path from which two footprints lie on different steps."""
 RUN_HASTE = 0.5

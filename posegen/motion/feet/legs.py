@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from posegen.kernels import Array, Scalar, inline_kernel, kernel
+from posegen.foundations.kernels import Array, Scalar, inline_kernel, kernel
 from posegen.motion import rows
 from posegen.motion.feet.stances import fade_pitch, roll_forward, rolled_height
 from posegen.motion.trigonometry import atan_turns, cos_turns, ease_towards, sin_turns, smooth_step

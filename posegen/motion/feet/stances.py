@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from posegen.kernels import Array, Scalar, kernel
+from posegen.foundations.kernels import Array, Scalar, kernel
 from posegen.library.channels import CHANNELS
 from posegen.motion import rows
 from posegen.motion.library_tables import PLACED

@@ -6,11 +6,11 @@ for trunk and arms). Both legs of a person differ a little.
 
 from __future__ import annotations
 
-from posegen.kernels import Array, Scalar, kernel
+from posegen.foundations.kernels import Array, Scalar, kernel
+from posegen.foundations.scene import Habit
 from posegen.library.channels import CHANNELS, channels_named
 from posegen.motion.gait import steps
 from posegen.motion.gait.curves import HARMONICS
-from posegen.scene import Habit
 
 TRUNK_FLEXION, TILT = CHANNELS.index("trunk_flexion"), CHANNELS.index("pelvis_tilt")
 TURNED = (CHANNELS.index("pelvis_rotation"), CHANNELS.index("pelvis_obliquity"), CHANNELS.index("trunk_rotation"))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posegen.kernels import Array, Scalar, kernel
+from posegen.foundations.kernels import Array, Scalar, kernel
 from posegen.library.channels import CHANNELS
 from posegen.library.schema import Action, GaitOptions
 from posegen.motion.gait.curves import WALK_SPEEDS, run_contact_seconds, run_table, walk_table

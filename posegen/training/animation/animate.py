@@ -15,11 +15,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from posegen.arrays import Array
 from posegen.embedding import Encoder, load_encoder
-from posegen.errors import UsageError
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError
+from posegen.foundations.randomness import Stream, uniform
+from posegen.foundations.wording import shown
 from posegen.library.load import load_library
-from posegen.randomness import Stream, uniform
 from posegen.training.animation.clauses import people_in, split_clauses
 from posegen.training.animation.feet import lock_feet
 from posegen.training.data.features import Draw
@@ -35,7 +36,6 @@ from posegen.training.models.poses import (
 )
 from posegen.training.tasks.motion import guided, integrate, noise_from
 from posegen.training.trained_models import TrainedModel, people
-from posegen.wording import shown
 
 GUIDANCE, STEPS = 4.0, 10
 """Default scale of classifier-free guidance, and default number of integration steps."""

@@ -12,9 +12,16 @@ from itertools import pairwise
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.evaluation.body import true_intervals
-from posegen.skeleton import BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, HEEL_BEHIND_ANKLE, JOINTS, PROPORTIONS, sole_points
+from posegen.foundations.arrays import Array
+from posegen.foundations.skeleton import (
+    BALL_BEFORE_ANKLE,
+    BALL_JOINT_HEIGHT,
+    HEEL_BEHIND_ANKLE,
+    JOINTS,
+    PROPORTIONS,
+    sole_points,
+)
 
 SHORTEST = 0.1
 """Seconds: shorter contacts and shorter gaps are ignored."""

@@ -16,11 +16,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from posegen.arrays import Array
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.splits import in_split
 from posegen.dataset.storage.address import AnyPath
-from posegen.errors import UsageError
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError
 from posegen.training.animation.animate import GUIDANCE, STEPS, MotionClip, generate_poses, numbers_of, to_scene
 from posegen.training.data.captions import open_captions
 from posegen.training.models.poses import AVERAGE_BODY, body_of

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from posegen.arrays import Array
 from posegen.dataset.storage.address import AnyPath
 from posegen.evaluation.distances import diversity, encoded_spread
 from posegen.evaluation.plausibility import MEASURES, measure_clip
 from posegen.evaluation.recording import Recording
+from posegen.foundations.arrays import Array
+from posegen.foundations.wording import table
 from posegen.training.animation.animate import MotionClip
 from posegen.training.animation.generated_set import generate_for_test_captions
 from posegen.training.measures import chance_of, pools, ranks_of
 from posegen.training.trained_models import PRECISION_POOL
-from posegen.wording import table
 
 _PRECISE = 3
 _ACTIONS = ("no action", "one action", "two actions", "three actions", "four actions or more")

@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 import xxhash
 
-from posegen.arrays import Array
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.layout import ROWS
 from posegen.dataset.storage.address import AnyPath
 from posegen.embedding import Encoder, load_encoder
 from posegen.embedding.pairs import PairTable, open_pairs
-from posegen.errors import PosegenError, UsageError
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.randomness import integers
 from posegen.library.load import load_library
-from posegen.randomness import integers
 from posegen.training.data.features import Draw, Recipe, View, clip_draws
 from posegen.training.data.negatives import CHANGED, Alternative, alternatives_of
 

@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 import xxhash
 
-from posegen.arrays import Array
 from posegen.config.identity import digest
 from posegen.dataset.documents import Origin as DocumentOrigin
 from posegen.dataset.documents import seal, unseal
@@ -33,8 +32,9 @@ from posegen.dataset.lock import LOCK_FILE, SECONDS_TO_WAIT, is_held, locked
 from posegen.dataset.read import Dataset
 from posegen.dataset.storage.address import storage_of
 from posegen.dataset.storage.bucket import REQUESTS
-from posegen.errors import PosegenError
-from posegen.machine import available_cores, user_cache
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import PosegenError
+from posegen.foundations.machine import available_cores, user_cache
 from posegen.training.data.features import Recipe, View
 
 FOLDER = "training"

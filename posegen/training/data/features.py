@@ -20,10 +20,10 @@ from functools import partial
 import numpy as np
 import torch
 
-from posegen.arrays import Array
-from posegen.constants import ABSENT_ACTION
-from posegen.randomness import Stream, uniform
-from posegen.skeleton import JOINTS, PARTS
+from posegen.foundations.arrays import Array
+from posegen.foundations.constants import ABSENT_ACTION
+from posegen.foundations.randomness import Stream, uniform
+from posegen.foundations.skeleton import JOINTS, PARTS
 from posegen.training.data.labels import Label
 
 ABSENT = -1

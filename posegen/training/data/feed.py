@@ -16,11 +16,11 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from posegen.arrays import Array
 from posegen.dataset.batches import CAPTIONS, WINDOW, Batches, SequenceBatch, make_batches
 from posegen.dataset.batches.torch import TorchBatches
-from posegen.errors import PosegenError, UsageError
-from posegen.skeleton import JOINTS
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.skeleton import JOINTS
 from posegen.training.data.captions import FreshCaptions
 from posegen.training.data.features import ABSENT, Draw, clip_draws, to_single
 from posegen.training.data.sources import ClipSource

@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 import xxhash
 
-from posegen.arrays import Array
 from posegen.dataset.layout import ROWS
 from posegen.dataset.read import Dataset
 from posegen.dataset.splits import SPLITS, in_split
-from posegen.errors import UsageError
-from posegen.randomness import Stream, uniform
-from posegen.skeleton import JOINTS
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError
+from posegen.foundations.randomness import Stream, uniform
+from posegen.foundations.skeleton import JOINTS
 from posegen.training.data.feature_cache import cached_array, features_folder
 from posegen.training.data.features import Draw, Recipe, View
 from posegen.training.data.sources import SampleArrays

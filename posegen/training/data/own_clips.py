@@ -11,16 +11,16 @@ from typing import NamedTuple
 import numpy as np
 import xxhash
 
-from posegen.arrays import Array
-from posegen.constants import ABSENT_ACTION
 from posegen.dataset.clip_files import MOST_BYTES, read_clip_archive, read_clip_folder, resample
 from posegen.dataset.table_files import read_table
-from posegen.errors import UsageError
-from posegen.links import require_inside
+from posegen.foundations.arrays import Array
+from posegen.foundations.constants import ABSENT_ACTION
+from posegen.foundations.errors import UsageError
+from posegen.foundations.links import require_inside
+from posegen.foundations.skeleton import JOINTS, PARTS
+from posegen.foundations.wording import hidden_character, shown
 from posegen.mocap.sources import clip_files, read_clips
-from posegen.skeleton import JOINTS, PARTS
 from posegen.training.data.sources import Origin, Query
-from posegen.wording import hidden_character, shown
 
 _SHORTEST, _LONGEST = 4, 100_000
 """Least and largest number of frames of a clip."""

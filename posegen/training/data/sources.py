@@ -16,12 +16,12 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from posegen.arrays import Array
 from posegen.config.schema import Config
 from posegen.dataset.batches import CAPTIONS, ArrayShape
 from posegen.dataset.layout import ROWS
 from posegen.dataset.read import Dataset
 from posegen.dataset.tables import caption_texts
+from posegen.foundations.arrays import Array
 from posegen.training.data.captions import Captions, CaptionSampler, FreshCaptions
 from posegen.training.data.feature_cache import cached_array, features_folder, read_field
 from posegen.training.data.features import Recipe, View
@@ -129,7 +129,7 @@ def _load_stored(dataset: Dataset, query: Query) -> None:
 
 
 def _load_synthesised(config: Config, query: Query) -> pa.Table | None:
-    from posegen.synthesis import synthesize
+    from posegen.synthesis.synthesize import synthesize
 
     captions = []
     names = {name for recipe in query.recipes for name in recipe.fields}

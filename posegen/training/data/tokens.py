@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import xxhash
 
-from posegen.arrays import Array
 from posegen.dataset.layout import ROWS
 from posegen.embedding.models import FoundEncoder
 from posegen.embedding.transformer import load_model, model_prompts
+from posegen.foundations.arrays import Array
 from posegen.training.data.captions import MOST_ALTERNATIVES, PAIRED_CAPTIONS, alternatives_in
 from posegen.training.data.features import Recipe, View
 

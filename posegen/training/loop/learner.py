@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, distributed, nn
 from torch.utils.checkpoint import checkpoint
 
-from posegen.machine import private_folder, user_cache
+from posegen.foundations.machine import private_folder, user_cache
 from posegen.training.cluster import local_processes, member
 from posegen.training.data.feed import Feed, Loader, batches_of, statistics
 from posegen.training.hardware import Choices, matrix_attention, split_batch, use_tf32

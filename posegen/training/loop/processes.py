@@ -24,7 +24,7 @@ from lightning.fabric.plugins.environments.lightning import find_free_network_po
 from torch import distributed
 from torch.multiprocessing.spawn import ProcessContext, ProcessException, start_processes
 
-from posegen.errors import PosegenError
+from posegen.foundations.errors import PosegenError
 from posegen.training.cluster import member
 from posegen.training.hardware import Choices, is_out_of_memory
 from posegen.training.loop.learner import Session, StepCallback, make_learner, run_steps

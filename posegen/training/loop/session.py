@@ -22,11 +22,11 @@ import lightning.pytorch as lightning
 import torch
 from torch import Tensor
 
-from posegen.errors import PosegenError
-from posegen.machine import PeakMemory, available_cores, process_memory
-from posegen.plugins import require_extra
-from posegen.progress import Progress
-from posegen.quantities import human_bytes, parse_bytes
+from posegen.foundations.errors import PosegenError
+from posegen.foundations.machine import PeakMemory, available_cores, process_memory
+from posegen.foundations.plugins import require_extra
+from posegen.foundations.progress import Progress
+from posegen.foundations.quantities import human_bytes, parse_bytes
 from posegen.training.cluster import local_processes, member
 from posegen.training.data.feed import batches_of, to_clips
 from posegen.training.hardware import (

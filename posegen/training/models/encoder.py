@@ -18,7 +18,7 @@ from torch.nn import functional
 from torch.nn.utils import parametrize
 from torch.utils.checkpoint import checkpoint
 
-from posegen.arrays import Array
+from posegen.foundations.arrays import Array
 from posegen.training.data.features import FEATURES
 
 _SIZES = {"small": (96, 5), "medium": (192, 10), "large": (384, 15)}

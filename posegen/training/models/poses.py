@@ -27,11 +27,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from posegen.arrays import Array
-from posegen.bodies import body_offsets
 from posegen.fields.rotation import joint_rotations
-from posegen.scene import HABITS, Persons
-from posegen.skeleton import AVERAGE, JOINTS, PARENTS, PROPORTIONS, SHAPE
+from posegen.foundations.arrays import Array
+from posegen.foundations.bodies import body_offsets
+from posegen.foundations.scene import HABITS, Persons
+from posegen.foundations.skeleton import AVERAGE, JOINTS, PARENTS, PROPORTIONS, SHAPE
 from posegen.training.data.features import (
     ACTOR,
     FEATURES,
@@ -47,7 +47,7 @@ from posegen.training.data.features import (
 )
 
 BODY_MEASURES = ("stature", *SHAPE)
-"""Measures of a body: metres, then factors relative to the average of that stature; see :class:`posegen.scene.Persons`."""
+"""Measures of a body: metres, then factors relative to the average of that stature; see :class:`foundations.scene.Persons`."""
 
 AVERAGE_BODY = (1.69, *(1.0 for _ in SHAPE))
 """The default body: between the average man and the average woman."""

@@ -17,12 +17,12 @@ import pyarrow as pa
 import torch
 from torch import Tensor, nn
 
-from posegen.arrays import Array
-from posegen.constants import SPEEDS
 from posegen.dataset.layout import ROWS
-from posegen.errors import PosegenError, UsageError
-from posegen.randomness import Stream, integers, normal, uniform
-from posegen.skeleton import JOINTS
+from posegen.foundations.arrays import Array
+from posegen.foundations.constants import SPEEDS
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.randomness import Stream, integers, normal, uniform
+from posegen.foundations.skeleton import JOINTS
 from posegen.training.data.captions import MOST_CAPTIONS, SPELLED, VOCABULARY, spell, word_hash
 from posegen.training.data.features import LENGTH, MOTION, Recipe, View
 from posegen.training.measures import best_constant, entropy_floor, errors_of, smape

@@ -16,8 +16,8 @@ import numpy as np
 from torch import Tensor, nn
 from torch.nn import functional
 
-from posegen.arrays import Array
-from posegen.errors import PosegenError
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import PosegenError
 from posegen.training.data.features import LENGTH, MOTION, View
 from posegen.training.data.identities import ALIKE, OTHER, SAME
 from posegen.training.measures import true_accept_rate, verify_pairs

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from posegen.arrays import Array
+from posegen.foundations.arrays import Array
 from posegen.training.data.features import LENGTH, MOTION, Recipe, View
 from posegen.training.data.labels import Label, decode_label
 from posegen.training.measures import balanced_accuracy, best_constant, errors_of, macro_f1, mean_error, smape

@@ -30,8 +30,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from posegen.arrays import Array
-from posegen.randomness import Stream, normal
+from posegen.foundations.arrays import Array
+from posegen.foundations.randomness import Stream, normal
 from posegen.training.data.features import LENGTH, Draw, View, clip_draws
 from posegen.training.models.encoder import LEAST_SPREAD, NormalisedEncoder, frame_mask
 from posegen.training.models.poses import CONTACTS, POSE, POSE_NUMBERS, ROTATIONS, SCENE_NUMBERS, SCENE_POSE

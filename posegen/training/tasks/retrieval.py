@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from posegen.arrays import Array
+from posegen.foundations.arrays import Array
 from posegen.training.data.features import FEATURES, LENGTH, MOTION, RELATION, SCENE_MOTION, View
 from posegen.training.measures import Ranking, rank_pairs, verify_pairs
 from posegen.training.models.encoder import ANY_SKELETON_SPREAD, MotionEncoder, frame_mask, pooled, projection

@@ -22,13 +22,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils import parametrize
 
-from posegen.arrays import Array
 from posegen.dataset.files import write_durably
 from posegen.embedding.models import find_encoder
 from posegen.embedding.transformer import is_transformer, model_prompts, pad_tokens
 from posegen.embedding.transformer import load_model as load_transformer
-from posegen.errors import PosegenError, UsageError
-from posegen.randomness import Stream, integers, uniform
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.randomness import Stream, integers, uniform
 from posegen.training.data.captions import FAMILY_RECIPES, PAIR_RECIPES, CaptionSampler, family_names
 from posegen.training.data.features import Recipe, View
 from posegen.training.data.negatives import CHANGED

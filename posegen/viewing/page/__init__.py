@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from posegen.templates import fill_template
+from posegen.foundations.templates import fill_template
 
 MODULES = {
     "three": "three.module.min.js",

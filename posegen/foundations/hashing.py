@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import xxhash
 
-from posegen.arrays import Array
+from posegen.foundations.arrays import Array
 
 
 def byte_hash(pieces: Iterable[bytes | memoryview]) -> str:
@@ -45,7 +45,10 @@ def canonical(array: Array) -> Array:
     contiguous = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(array.shape)
     if contiguous.dtype.kind != "f" or contiguous.size == 0:
         return contiguous
-    from posegen.canonical_floats import count_noncanonical, fill_canonical  # with numba, which reading does not need
+    from posegen.foundations.canonical_floats import (  # with numba, which reading does not need
+        count_noncanonical,
+        fill_canonical,
+    )
 
     bits = contiguous.reshape(-1).view(f"<u{contiguous.dtype.itemsize}")
     patterns = _patterns(contiguous.dtype)

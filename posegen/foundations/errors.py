@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from posegen.wording import did_you_mean, shown
+from posegen.foundations.wording import did_you_mean, shown
 
 _SECRETS = re.compile(r"TOKEN|SECRET|PASSWORD|ACCESS_KEY")
 _SHORTEST_SECRET = 4
@@ -44,7 +44,7 @@ def require_known(what: str, name: str, known: Collection[str]) -> None:
     --------
     >>> require_known("there is no split", "tset", ["test", "training"])
     Traceback (most recent call last):
-    posegen.errors.UsageError: there is no split 'tset'; did you mean 'test'?
+    posegen.foundations.errors.UsageError: there is no split 'tset'; did you mean 'test'?
     """
     if name not in known:
         raise UsageError(f"{what} {shown(name)}{did_you_mean(str(name), known)}")

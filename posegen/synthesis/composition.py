@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from posegen.arrays import Array
-from posegen.bodies import leg_height, seat_height
 from posegen.captions.captions import describe_segments, write_captions
 from posegen.captions.inputs import KINDS_OF_PEOPLE, kinds_of_people
 from posegen.captions.parser import ParsedCaption, explain_unknown, parse_caption, require_readable
@@ -21,8 +19,13 @@ from posegen.captions.segments import find_segments
 from posegen.checks.segments import check_segments, remove_false
 from posegen.checks.statements import check_statement, observe_actors
 from posegen.config.schema import Config
-from posegen.constants import AROUND, AVERAGE_LEG, PATHS, SHAPES, SPEED_BOUNDS, STANDING
-from posegen.errors import UsageError
+from posegen.foundations.arrays import Array
+from posegen.foundations.bodies import leg_height, seat_height
+from posegen.foundations.constants import AROUND, AVERAGE_LEG, PATHS, SHAPES, SPEED_BOUNDS, STANDING
+from posegen.foundations.errors import UsageError
+from posegen.foundations.randomness import Stream, uniform
+from posegen.foundations.scene import BOTH, DRAWS, LEFT, RIGHT, Persons, Scenes, empty_scenes
+from posegen.foundations.wording import shown
 from posegen.library.load import Library, load_library
 from posegen.library.schema import Style
 from posegen.motion.engine import animate
@@ -31,10 +34,7 @@ from posegen.planning.population import persons
 from posegen.planning.repertoire import repertoire, seconds_of
 from posegen.planning.scenes import plan_scenes
 from posegen.planning.track import AFTER, BEFORE
-from posegen.randomness import Stream, uniform
-from posegen.scene import BOTH, DRAWS, LEFT, RIGHT, Persons, Scenes, empty_scenes
-from posegen.synthesis import Batch, synthesize
-from posegen.wording import shown
+from posegen.synthesis.synthesize import Batch, synthesize
 
 _SCENES_PLANNED, _MOST_SCENES = 200, 2000
 """Scenes planned at a time, and in all, to find two people as described."""
@@ -350,7 +350,7 @@ def _with_bases(parts: list[Part], library: Library) -> tuple[Part, ...]:
 
 @dataclass(frozen=True)
 class _Segment:
-    """One action over a time interval, in the terms of :class:`posegen.scene.Scenes`; `number` as in :class:`Part`."""
+    """One action over a time interval, in the terms of `scene.Scenes`; `number` as in :class:`Part`."""
 
     action: int
     number: int

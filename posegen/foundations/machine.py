@@ -18,8 +18,8 @@ from threading import Event, Lock, Thread
 
 import psutil
 
-from posegen.errors import PosegenError
-from posegen.quantities import human_bytes
+from posegen.foundations.errors import PosegenError
+from posegen.foundations.quantities import human_bytes
 
 _CGROUP, _OWN_CGROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 _UNLIMITED = 1 << 60

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from posegen.wording import shown
+from posegen.foundations.wording import shown
 
 _NUMBER = r"[0-9]{1,12}(?:\.[0-9]{1,9})?"
 _SIZE = re.compile(rf"({_NUMBER})\s*([KMGT]?)B?", re.IGNORECASE)

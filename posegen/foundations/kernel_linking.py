@@ -6,7 +6,7 @@ kernel links all of them and is compiled once. Measured on 2 cores: a cold start
 the same bits, because no option allows arithmetic to change.
 
 This is the only file that uses numba's internals. It is imported only for the versions that it was tested with; see
-:func:`posegen.kernels.is_linked`.
+:func:`posegen.foundations.kernels.is_linked`.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ from typing import Final
 
 import numpy as np
 
-from posegen.arrays import Array
+from posegen.foundations.arrays import Array
 
 JOINTS = (
     "pelvis",

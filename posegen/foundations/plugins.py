@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
 
 Record = TypeVar("Record")
 
@@ -172,7 +172,7 @@ def _message(modules: list[str], extra: str) -> str:
 
 def _installed_from() -> tuple[str, str]:
     """Return options of pip and what it installs posegen from: a clone, a wheel, or the name where an index had it."""
-    clone = Path(__file__).parents[1]
+    clone = Path(__file__).parents[2]
     if (clone / "pyproject.toml").is_file():
         return "-e ", str(clone)
     try:

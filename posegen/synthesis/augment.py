@@ -27,9 +27,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from posegen.arrays import Array
-from posegen.constants import GRID
-from posegen.skeleton import MIRROR_CONTACTS, MIRROR_JOINTS, MIRROR_PARTS
+from posegen.foundations.arrays import Array
+from posegen.foundations.constants import GRID
+from posegen.foundations.skeleton import MIRROR_CONTACTS, MIRROR_JOINTS, MIRROR_PARTS
 
 _QUARTER_TURN = 1.5707963267948966
 
@@ -89,7 +89,7 @@ def position(joints: ArrayLike, offset: Sequence[float]) -> Array:
     ----------
     joints : float [..., frames, joints, 3]
     offset : two floats
-        Metres along x and z, rounded to the grid of stored positions (:data:`posegen.constants.GRID`), so that the opposite
+        Metres along x and z, rounded to the grid of stored positions (`constants.GRID`), so that the opposite
         offset restores the clip exactly.
 
     Returns
@@ -185,7 +185,7 @@ def joint_noise(joints: ArrayLike, sigma: float, seed: int, sample: int = 0) -> 
     -------
     float [..., frames, joints, 3]
     """
-    from posegen.randomness import Stream, normal
+    from posegen.foundations.randomness import Stream, normal
 
     array = _checked(joints)
     if not (np.isfinite(sigma) and sigma >= 0):
@@ -220,7 +220,7 @@ def frame_dropout(
     lost : bool [..., frames]
         Which frames were lost.
     """
-    from posegen.randomness import Stream, uniform
+    from posegen.foundations.randomness import Stream, uniform
 
     array = _checked(joints)
     if not 0 <= share < 1:

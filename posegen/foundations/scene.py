@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from posegen.arrays import Array
-from posegen.constants import GRID
-from posegen.skeleton import AVERAGE, SHAPE
+from posegen.foundations.arrays import Array
+from posegen.foundations.constants import GRID
+from posegen.foundations.skeleton import AVERAGE, SHAPE
 
 LEFT, RIGHT, BOTH = 0, 1, 2
 """Values of :attr:`Scenes.side`."""
@@ -145,7 +145,7 @@ class Scenes:
     turn : float32 [n, actors, segments]
         Turn of the heading in radians; positive is to the left.
     path : int8 [n, actors, segments]
-        Index into :data:`posegen.constants.PATHS` in the first segment of a path of several segments, such as a zigzag;
+        Index into :data:`foundations.constants.PATHS` in the first segment of a path of several segments, such as a zigzag;
         CONTINUED in those behind it; otherwise 0.
     tempo : float32 [n, actors, segments]
         Factor on the pace of all actions except locomotion.
@@ -209,7 +209,7 @@ UNUSED = {array.name: array.metadata["empty"] for array in fields(Scenes) if arr
 
 
 def on_grid(values: ArrayLike) -> Array:
-    """Round positions in metres to multiples of :data:`posegen.constants.GRID`; return float32."""
+    """Round positions in metres to multiples of :data:`posegen.foundations.constants.GRID`; return float32."""
     return (np.rint(np.asarray(values, np.float64) / GRID) * GRID).astype(np.float32)
 
 

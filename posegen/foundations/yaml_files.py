@@ -17,8 +17,8 @@ from typing import Any
 import yaml
 from yaml.constructor import ConstructorError
 
-from posegen.errors import UsageError
-from posegen.wording import hidden_character, shown
+from posegen.foundations.errors import UsageError
+from posegen.foundations.wording import hidden_character, shown
 
 LARGEST_FILE = 1_000_000
 """Bytes."""

@@ -19,7 +19,7 @@ from llvmlite import binding as llvm  # type: ignore[import-untyped]
 
 VARIABLE = "POSEGEN_PORTABLE_KERNELS"
 """Environment variable: if set, kernels are compiled for x86-64-v3."""
-FOLDER = Path(__file__).parent / "compiled"
+FOLDER = Path(__file__).parents[1] / "compiled"
 """The kernels that a wheel brings: ``NAME/PACKAGE/FILE``, with the name of the cache folder and the package of a kernel."""
 
 _PROCESSOR = "x86-64-v3"

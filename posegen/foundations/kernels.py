@@ -25,10 +25,10 @@ from llvmlite import binding as llvm  # type: ignore[import-untyped]
 from numba.core import event
 from numpy.typing import DTypeLike, NDArray
 
-from posegen.errors import PosegenError
-from posegen.machine import private_folder, user_cache
-from posegen.portable_kernels import add_compiled, choose_processor
-from posegen.progress import compilation_display
+from posegen.foundations.errors import PosegenError
+from posegen.foundations.machine import private_folder, user_cache
+from posegen.foundations.portable_kernels import add_compiled, choose_processor
+from posegen.foundations.progress import compilation_display
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -43,7 +43,7 @@ LINE_BYTES = 64
 CACHE_VARIABLE = "POSEGEN_KERNEL_CACHE"
 """Environment variable that names the folder of compiled kernels."""
 TESTED_NUMBA = ("0.68",)
-"""Versions of numba that kernels are linked with: posegen/kernel_linking.py was tested with their internals."""
+"""Versions of numba that kernels are linked with: posegen/foundations/kernel_linking.py was tested with their internals."""
 PLAIN_VARIABLE = "POSEGEN_PLAIN_KERNELS"
 """Environment variable: if set, kernels are compiled by plain :func:`numba.njit`, as with any other version of numba."""
 _REPORTED = "POSEGEN_UNTESTED_NUMBA_REPORTED"
@@ -51,7 +51,16 @@ COMPILING = "compile kernels, once per version"
 """What the progress display shows while kernels are compiled."""
 _RARELY = (100_000, 20, 20)
 """Thresholds of Python's garbage collector during compilation, which takes a tenth less time and 10 % more memory."""
-KERNEL_PACKAGES = ("checks", "evaluation/kernels", "exchange/kernels", "fields/kernels", "library", "motion", "variants")
+KERNEL_PACKAGES = [
+    "checks",
+    "evaluation/kernels",
+    "exchange/kernels",
+    "fields/kernels",
+    "foundations",
+    "library",
+    "motion",
+    "variants",
+]
 """The only packages that kernels import from (a test checks that), so that editing others does not recompile kernels."""
 _PROCESSOR = choose_processor()  # before numba makes the first kernel, which fixes it
 
@@ -79,7 +88,7 @@ def kernel(function: Callable[Parameters, Result]) -> Callable[Parameters, Resul
     compiled = _njit(function)
     _compilation.declared.add(_name(function))
     if is_linked():
-        from posegen.kernel_linking import link_into_callers
+        from posegen.foundations.kernel_linking import link_into_callers
 
         link_into_callers(compiled, lambda **options: _njit(function, **options))
     # Without this check numba would fall back to another folder, whose name does not depend on the sources.
@@ -203,10 +212,9 @@ def cache_folder() -> Path:
     ``POSEGEN_KERNEL_CACHE`` replaces the parent folder, ``posegen/kernels`` in the user's cache. numba unpickles and runs what
     is in the folder: if other users can change it, this process and its workers use a temporary folder instead.
     """
-    package = Path(__file__).parent
+    package = Path(__file__).parents[1]
     digest = hashlib.sha256(f"{numba.__version__} {is_linked()} {_PROCESSOR}".encode())
-    sources = [*package.glob("*.py"), *(source for name in KERNEL_PACKAGES for source in (package / name).rglob("*.py"))]
-    for source in sorted(sources):
+    for source in sorted(source for name in KERNEL_PACKAGES for source in (package / name).rglob("*.py")):
         digest.update(source.relative_to(package).as_posix().encode())
         digest.update(source.read_bytes())
     name, parent = digest.hexdigest()[:16], os.environ.get(CACHE_VARIABLE)

@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from posegen.arrays import Array
 from posegen.captions.captions import describe_segments, struct_array, write_captions
 from posegen.captions.segments import STATEMENT, find_segments, statement_lists
 from posegen.checks.limits import check_limits
@@ -30,15 +29,16 @@ from posegen.checks.segments import (
     unmet_quotas,
 )
 from posegen.config.schema import Config
-from posegen.errors import UsageError
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError
+from posegen.foundations.scene import UNUSED, Persons, Scenes
+from posegen.foundations.stopwatch import stage
 from posegen.library.load import Library, load_library
 from posegen.motion.engine import Motion, animate_into, empty_motion
 from posegen.motion.placement import separate_actors
 from posegen.motion.scene_arrays import SceneArrays
 from posegen.planning.quotas import allot
 from posegen.planning.scenes import plan_scenes
-from posegen.scene import UNUSED, Persons, Scenes
-from posegen.stopwatch import stage
 from posegen.variants.variant import (
     Parameters,
     Variant,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from posegen.errors import UsageError
+from posegen.foundations.errors import UsageError
 
 
 def require_inside(folder: Path, file: Path) -> None:

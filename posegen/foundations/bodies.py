@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from posegen.arrays import Array
-from posegen.scene import Persons
-from posegen.skeleton import JOINTS, PROPORTIONS, SHAPE
+from posegen.foundations.arrays import Array
+from posegen.foundations.scene import Persons
+from posegen.foundations.skeleton import JOINTS, PROPORTIONS, SHAPE
 
 _KNEE, _ANKLE = JOINTS.index("left_knee"), JOINTS.index("left_ankle")
 _LENGTH, _BREADTH, _HEIGHT = slice(None), slice(0, 1), slice(1, 3)

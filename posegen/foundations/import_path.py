@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-_HOME = str(Path(__file__).resolve().parents[1])
+_HOME = str(Path(__file__).resolve().parents[2])
 
 
 def protect_imports() -> None:

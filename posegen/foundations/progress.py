@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TextIO
 
-from posegen.quantities import human_rate, human_time
-from posegen.wording import printable
+from posegen.foundations.quantities import human_rate, human_time
+from posegen.foundations.wording import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -9,8 +9,8 @@ from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from posegen.errors import UsageError
-from posegen.wording import did_you_mean, nearest, shown
+from posegen.foundations.errors import UsageError
+from posegen.foundations.wording import did_you_mean, nearest, shown
 
 _MOST_PROBLEMS = 10
 _KINDS = {

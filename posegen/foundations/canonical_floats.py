@@ -1,14 +1,14 @@
 """Kernels that give equal floating-point numbers equal bits: 0 for -0, and one NaN for all NaNs.
 
-They are apart from :mod:`posegen.hashing`, which readers of datasets import, because numba takes a third of a second to import.
+They are apart from `hashing`, which readers of datasets import, because numba takes a third of a second to import.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from posegen.arrays import Array
-from posegen.kernels import kernel
+from posegen.foundations.arrays import Array
+from posegen.foundations.kernels import kernel
 
 
 @kernel

@@ -1,0 +1,1 @@
+"""Batches of samples in memory: planned, animated, checked and captioned."""
