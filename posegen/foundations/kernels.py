@@ -51,16 +51,8 @@ COMPILING = "compile kernels, once per version"
 """What the progress display shows while kernels are compiled."""
 _RARELY = (100_000, 20, 20)
 """Thresholds of Python's garbage collector during compilation, which takes a tenth less time and 10 % more memory."""
-KERNEL_PACKAGES = [
-    "checks",
-    "evaluation/kernels",
-    "exchange/kernels",
-    "fields/kernels",
-    "foundations",
-    "library",
-    "motion",
-    "variants",
-]
+_PACKAGES = "checks evaluation/kernels exchange/kernels fields/kernels foundations library motion variants"
+KERNEL_PACKAGES = tuple(_PACKAGES.split())
 """The only packages that kernels import from (a test checks that), so that editing others does not recompile kernels."""
 _PROCESSOR = choose_processor()  # before numba makes the first kernel, which fixes it
 
