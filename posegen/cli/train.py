@@ -44,7 +44,7 @@ def _existing(context: click.Context, parameter: click.Parameter, source: str) -
 @click.option("--label", metavar="COLUMN", help="Column that is predicted, of TABLE or of a table beside CLIPS.")
 @click.option("--pairs", metavar="A,B[,NEGATIVE]", help="Columns of texts of TABLE: fine-tune an encoder on these pairs.")
 @click.option("--score", metavar="COLUMN", help="Similarity of the --pairs: numbers, or labels such as 1 and 0.")
-@click.option("--encoder", metavar="NAME|PATH", help="Encoder that --pairs fine-tunes.  [default: one that needs no download]")
+@click.option("--encoder", metavar="NAME|PATH", help="Encoder of the texts of TABLE.  [default: one that needs no download]")
 @click.option("--preset", default="quick", metavar="NAME|PATH", help="Training preset, or the path of a YAML file.")
 @folder_option("Folder of the run.  [default: runs/TASK-NAME-PRESET]")
 @settings_option("Change a setting, such as steps=200")
@@ -89,7 +89,8 @@ def train(
     from the model of another run.
 
     TABLE.csv, .tsv or .parquet with --label predicts one column from the others: texts, numbers, categories and vectors. Linear
-    models and boosted trees are compared by cross-validation, with a constant and a linear baseline beside them. If the table
+    models and boosted trees are compared by cross-validation, with a constant and a linear baseline beside them; the presets
+    balanced and best fine-tune the encoder as well, where that is better. If the table
     has grown since, the same command trains on all rows. --init takes the model and its settings from another run on a table.
 
     --pairs fine-tunes a text encoder on pairs of texts in two columns of TABLE, or triplets in three: `posegen docs embedding`
@@ -101,17 +102,20 @@ def train(
         given = {"--task": task, "--label": label, "--init": init}
         train_on_pairs(source, pairs, score, encoder, preset, out, overrides, lora, budget, only_estimate, given, output)
         return
-    for option, value in (("--score", score), ("--encoder", encoder)):
-        if value is not None:
-            raise UsageError(f"{option} is for --pairs. Remove it")
     from posegen.dataset.table_files import TABLES
     from posegen.foundations.plugins import require_extra
     from posegen.training.settings import load_settings
 
     require_extra("train")
     named = [] if label is None else [f"table.label={json.dumps(label)}"]
-    if Path(source).suffix.lower() in TABLES:
-        _train_table(Path(source), task, preset, [*overrides, *named], lora, (out, budget, only_estimate, init), output)
+    is_table = Path(source).suffix.lower() in TABLES
+    for option, value in (("--score", score), ("--encoder", None if is_table else encoder)):
+        if value is not None:
+            raise UsageError(f"{option} is for --pairs{' or a TABLE' if option == '--encoder' else ''}. Remove it")
+    if is_table:
+        named += [] if encoder is None else [f"table.encoder={json.dumps(encoder)}"]
+        named += [] if lora is None else [f"tuning.rank={lora}"]
+        _train_table(Path(source), task, preset, [*overrides, *named], (out, budget, only_estimate, init, preset), output)
         return
     if task is None:
         names = "action, retrieval, motion, identity, attribute, text or a plug-in's"
@@ -140,8 +144,7 @@ def _train_table(
     task: str | None,
     preset: str,
     overrides: Sequence[str],
-    lora: int | None,
-    options: tuple[Path | None, float | None, bool, Path | None],
+    options: tuple[Path | None, float | None, bool, Path | None, str],
     output: Output,
 ) -> None:
     """Train a model of a table, and print the result."""
@@ -151,8 +154,6 @@ def _train_table(
 
     if task not in (None, "text", "attribute"):
         raise UsageError(f"{source}: a table is no source of the task {task}. Remove --task")
-    if lora is not None:
-        raise UsageError("--lora has no effect on a table. Remove it")
     settings = load_table_settings(preset, overrides)
     if settings.table.label is None:
         raise UsageError(f"{source}: a table needs the column that is predicted. Name it with --label COLUMN")

@@ -341,7 +341,7 @@ def try_steps(
 def fine_tune(
     loss: Any,
     texts: Mapping[str, Sequence[Any]],
-    measure: Callable[[], float],
+    measure: Callable[[], float] | None,
     settings: FineTuning,
     folder: Path,
     *,
@@ -358,8 +358,8 @@ def fine_tune(
         A loss of sentence-transformers, with its model.
     texts : mapping of str to sequence
         Columns of texts in the order that the loss takes, and optionally the column ``label``.
-    measure : callable
-        Measures the model on a validation split; higher is better.
+    measure : callable or None
+        Measures the model on a validation split; higher is better. None: the last step is the best.
     settings : FineTuning
     folder : Path
         For checkpoints.

@@ -216,7 +216,7 @@ def cross_validate(
                     every[own] = _scores(head, matrix[own], columns)
     found = []
     for strength, every in scores.items():
-        temperature = _temperature(every, label) if columns.categories else None
+        temperature = temperature_of(every, label) if columns.categories else None
         calibrated = heated(every, temperature)
         found.append((Found(float(errors(calibrated, label, columns).mean()), strength, temperature), calibrated))
     return min(found, key=lambda each: each[0].error)
@@ -243,7 +243,7 @@ def heated(probabilities: Array, temperature: float | None) -> Array:
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
-def _temperature(probabilities: Array, label: Array) -> float:
+def temperature_of(probabilities: Array, label: Array) -> float:
     """Return the temperature with the least log loss."""
     true = np.arange(len(label)), label.astype(np.int64)
     return float(min(_TEMPERATURES, key=lambda each: -np.log(heated(probabilities, each)[true]).mean()))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,14 +19,18 @@ from posegen.dataset.files import write_durably
 from posegen.dataset.table_files import read_table
 from posegen.dataset.tables import encode_table
 from posegen.embedding.encoder import Encoder, Runner, batch_budget, resolve_workers
-from posegen.embedding.models import load_fingerprinted
+from posegen.embedding.models import find_encoder, load_fingerprinted
 from posegen.embedding.own_texts import embed_distinct
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.plugins import require_extra
 from posegen.foundations.progress import Progress
 from posegen.tables.candidates import CANDIDATES, Fitted, Found, decode, heated
-from posegen.tables.columns import Columns, Notify, Rows, read_rows
+from posegen.tables.columns import Columns, Rows, read_rows
 from posegen.training.run_folder import MODEL, TABLE_TASK, read_document, write_document
+
+if TYPE_CHECKING:
+    from posegen.tables.tuning import Tuned
 
 OBJECTS = "model.skops"
 TRUSTED = ("numpy.dtype", "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor")
@@ -46,20 +50,22 @@ class TableModel:
     encoder : str or None
         Fingerprint of the encoder that it reads vectors of.
     fitted : Fitted
+    tuned : Tuned or None
+        Fine-tuned encoders, whose scores are averaged with those of `fitted`.
     """
 
     columns: Columns
     found: Found
     encoder: str | None
     fitted: Fitted
+    tuned: Tuned | None = None
 
     def scores(self, rows: Rows) -> Array:
-        """Return calibrated probabilities [row, category], or numbers [row, 1] as they are trained."""
+        """Return calibrated probabilities [row, category], or numbers [row, 1] as they are trained, without `tuned`."""
         return heated(self.fitted.scores(rows, self.columns), self.found.temperature)
 
-    def predict(self, rows: Rows) -> dict[str, Array]:
-        """Return the predicted label of rows by name; of categories also the calibrated ``probability``."""
-        scores = self.scores(rows)
+    def predict(self, scores: Array) -> dict[str, Array]:
+        """Return the predicted label of rows with scores by name; of categories also the calibrated ``probability``."""
         if not self.columns.categories:
             return {self.columns.label: decode(scores, self.columns)}
         names = np.array(self.columns.categories, object)[scores.argmax(axis=1)]
@@ -75,6 +81,7 @@ def save_model(run: Path, model: TableModel) -> None:
     document = {
         "task": TABLE_TASK, "columns": asdict(model.columns), "found": asdict(model.found), "encoder": model.encoder,
         "candidate": model.fitted.candidate.name, "xxh3": xxhash.xxh3_128_hexdigest(data),
+        "tuned": None if model.tuned is None else TypeAdapter(type(model.tuned)).dump_python(model.tuned, mode="json"),
     }  # fmt: skip
     write_document(run, MODEL, document)
 
@@ -119,7 +126,12 @@ def load_model(run: Path) -> TableModel:
         TypeAdapter(Found).validate_python(document["found"]),
     )
     candidate = next(each for each in CANDIDATES if each.name == document["candidate"])
-    return TableModel(columns, found, document["encoder"], Fitted(candidate, objects["parts"], objects["head"]))
+    tuned = None
+    if document["tuned"] is not None:
+        from posegen.tables.tuning import Tuned
+
+        tuned = TypeAdapter(Tuned).validate_python(document["tuned"])
+    return TableModel(columns, found, document["encoder"], Fitted(candidate, objects["parts"], objects["head"]), tuned)
 
 
 def with_vectors(rows: Rows, encoder: Encoder, progress: Progress) -> Rows:
@@ -163,7 +175,7 @@ def predict_table(run: Path, path: Path, out: Path, progress: Progress | None = 
     progress = progress or Progress()
     model = load_model(run)
     table = read_table(path, progress.log)
-    predicted = predict_rows(model, table, str(path), progress.log, progress)
+    predicted = predict_rows(model, run, table, str(path), progress)
     kept = (*model.columns.texts, *model.columns.numbers, *model.columns.small)
     own = {name: table[name] for name in kept if name not in predicted}
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -171,18 +183,31 @@ def predict_table(run: Path, path: Path, out: Path, progress: Progress | None = 
     return len(table)
 
 
-def predict_rows(model: TableModel, table: pa.Table, name: str, notify: Notify, progress: Progress) -> Mapping[str, Array]:
-    """Return the columns that a model predicts for a table; see :meth:`TableModel.predict`."""
-    rows = read_rows(table, model.columns, name, notify)
+def predict_rows(model: TableModel, run: Path, table: pa.Table, name: str, progress: Progress) -> Mapping[str, Array]:
+    """Return the columns that the model of a run predicts for a table; see :meth:`TableModel.predict`."""
+    rows = read_rows(table, model.columns, name, progress.log)
     if model.encoder is not None:
-        encoder = load_fingerprinted(name, str(model.columns.encoder), model.encoder, None, notify)
+        encoder = load_fingerprinted(name, str(model.columns.encoder), model.encoder, None, progress.log)
         rows = with_vectors(rows, encoder, progress)
     parts = []
     progress.start("predict", len(rows), unit="rows")
     try:
         for block in np.split(np.arange(len(rows)), range(_AT_ONCE, len(rows), _AT_ONCE)):
-            parts.append(model.predict(rows.take(block)))
+            parts.append(model.scores(rows.take(block)))
             progress.update(int(block[-1]) + 1)
     finally:
         progress.stop()
-    return {column: np.concatenate([part[column] for part in parts]) for column in parts[0]}
+    scores = np.concatenate(parts)
+    if model.tuned is not None:
+        with progress.working("predict with the fine-tuned encoders"):
+            scores = with_tuned(scores, model.tuned, run, rows, model.columns, progress)
+    return model.predict(scores)
+
+
+def with_tuned(scores: Array, tuned: Tuned, run: Path, rows: Rows, columns: Columns, progress: Progress) -> Array:
+    """Return scores of rows averaged with those of the fine-tuned encoders of a run."""
+    require_extra("train")
+    from posegen.tables.tuning import FOLDER, mixed, tuned_scores
+
+    found = find_encoder(str(columns.encoder), notify=progress.log)
+    return mixed(scores, tuned_scores(tuned, found, run / FOLDER, rows, columns), columns)

@@ -15,7 +15,7 @@ from posegen.foundations.arrays import Array
 from posegen.foundations.quantities import human_bytes, human_time
 from posegen.foundations.randomness import Stream, uniform
 from posegen.foundations.templates import fill_template
-from posegen.tables.candidates import BASELINE, CANDIDATES, CONSTANT, decode, errors
+from posegen.tables.candidates import BASELINE, CONSTANT, decode, errors
 from posegen.tables.columns import Columns
 from posegen.training.measures import balanced_accuracy, errors_of, macro_f1, mean_error
 from posegen.training.report import confusion_chart
@@ -30,7 +30,7 @@ _SIZE = 320
 
 
 def measure(
-    scored: Mapping[str, Array], chosen: str, label: Array, columns: Columns, held_out: tuple[Array, Array]
+    scored: Mapping[str, Array], chosen: str, title: str, label: Array, columns: Columns, held_out: tuple[Array, Array]
 ) -> tuple[dict[str, float], dict[str, Any]]:
     """Return the measures of the chosen model, the main one first, and what else the report shows, as plain data.
 
@@ -39,6 +39,8 @@ def measure(
     scored : mapping of str to ndarray
         Scores of the test rows by the name of a candidate: of the constant, the baseline and the chosen one.
     chosen : str
+    title : str
+        Of the chosen one.
     label : float64 [row]
         As it is trained.
     columns : Columns
@@ -50,8 +52,7 @@ def measure(
     intervals = {name: _interval(values) for name, values in by_row.items()}
     own = {name: float(value) for name, value in _measures(scored[chosen], label, columns).items()}
     others = {f"{main}_{name}": float(by_row[name].mean()) for name in (CONSTANT.name, BASELINE.name)}
-    titles = {each.name: each.title for each in CANDIDATES}
-    roles = {CONSTANT.name: "constant", BASELINE.name: "linear baseline"} | {chosen: f"chosen: {titles[chosen]}"}
+    roles = {CONSTANT.name: "constant", BASELINE.name: "linear baseline"} | {chosen: f"chosen: {title}"}
     models = [[roles[name], float(by_row[name].mean()), *intervals[name]] for name in scored]
     measures = {main: own.pop(main), **others, **own, "rows": float(len(label))}
     return measures, {"measure": main, "models": models} | _shown(scored[chosen], label, columns, held_out)

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xxhash
@@ -31,7 +31,7 @@ from posegen.dataset.lock import locked
 from posegen.dataset.splits import split_groups
 from posegen.dataset.table_files import read_table
 from posegen.embedding.encoder import Encoder
-from posegen.embedding.models import find_encoder
+from posegen.embedding.models import FoundEncoder, find_encoder
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import UsageError
 from posegen.foundations.machine import PeakMemory, available_memory, free_disk, process_memory
@@ -57,11 +57,16 @@ from posegen.tables.candidates import (
 )
 from posegen.tables.columns import Columns, Rows, choose_columns, read_rows
 from posegen.tables.features import text_groups
-from posegen.tables.model import TableModel, load_description, save_model, with_vectors
+from posegen.tables.model import TableModel, load_description, save_model, with_tuned, with_vectors
 from posegen.tables.report import measure, write_report
-from posegen.tables.settings import PRESET, TableSettings
+from posegen.tables.settings import TableSettings, Tuning
 from posegen.training.run_folder import RESULT, RUN, TABLE_TASK, read_document, write_document
 
+if TYPE_CHECKING:
+    from posegen.tables.tuning import Tuned
+
+TUNED = "tuned"
+"""Name of the average with fine-tuned encoders."""
 _PILOT_ROWS = 300
 _MOST_ENCODED = 5000
 """Most different texts that are encoded without a budget: about half a minute."""
@@ -79,12 +84,14 @@ class TableRequest:
     source : Path
     settings : TableSettings
     out : Path or None
-        Folder of the run; None for ``runs/table-NAME-quick``.
+        Folder of the run; None for ``runs/table-NAME-PRESET``.
     budget : float or None
         Seconds that the run may take.
     only_estimate : bool
     init : Path or None
         Run whose candidate and settings are used, without comparing others.
+    preset : str
+        For the name of the folder.
     """
 
     source: Path
@@ -93,11 +100,12 @@ class TableRequest:
     budget: float | None = None
     only_estimate: bool = False
     init: Path | None = None
+    preset: str = "quick"
 
     @property
     def run(self) -> Path:
         """Folder of the run."""
-        return Path("runs") / f"{TABLE_TASK}-{self.source.stem}-{PRESET}" if self.out is None else self.out
+        return Path("runs") / f"{TABLE_TASK}-{self.source.stem}-{Path(self.preset).stem}" if self.out is None else self.out
 
 
 @dataclass(frozen=True)
@@ -234,16 +242,20 @@ def train_table(request: TableRequest, progress: Progress | None = None) -> Tabl
         threads = settings.machine.threads or 1
         with threadpool_limits(threads), PeakMemory() as memory:
             planned, strengths = _planned(request, data, progress)
+            tunable = _tunable(data, settings, progress)
             with progress.working("measure trial fits"):
-                estimate = _estimate(data, planned, strengths)
+                estimate = _estimate(data, planned, strengths, tunable, settings.tuning)
             progress.log(f"{len(data.label):,} rows, {int(data.test.sum()):,} of these test the model: {estimate.summary()}")
             _check_memory(estimate, settings)
             if request.only_estimate:
                 return TableResult(run, estimate=estimate)
             with _folder(run), locked(run):
                 planned = _within(planned, estimate, request.budget, progress)
+                if tunable is not None and request.budget is not None and estimate.seconds > request.budget:
+                    progress.log("left out, over the budget: fine-tuned encoders")
+                    tunable = None
                 deadline = None if request.budget is None else begun + request.budget
-                return _train(request, data, planned, strengths, estimate, deadline, memory, progress)
+                return _train(request, data, planned, strengths, tunable, estimate, deadline, memory, progress)
     finally:
         progress.stop()
 
@@ -299,8 +311,22 @@ def _log_changes(before: Mapping[str, Any] | None, columns: Columns, data: Table
                 progress.log(f"{verb} {name}: {', '.join(sorted(changed))}")
 
 
-def _estimate(data: TableData, planned: tuple[Candidate, ...], strengths: tuple[float, ...]) -> TableEstimate:
-    """Estimate time and memory from fits on a few rows."""
+def _tunable(data: TableData, settings: TableSettings, progress: Progress) -> FoundEncoder | None:
+    """Return the encoder that is fine-tuned, if any."""
+    if not settings.tuning.members:
+        return None
+    if data.columns.pair or not data.columns.texts:
+        progress.log("no encoder is fine-tuned: the columns are a pair, or none has texts")
+        return None
+    if data.columns.encoder is None:
+        raise UsageError("table.encoder is null, and --preset balanced and best fine-tune one. Use --preset quick")
+    return find_encoder(data.columns.encoder, notify=progress.log)
+
+
+def _estimate(
+    data: TableData, planned: tuple[Candidate, ...], strengths: tuple[float, ...], tunable: FoundEncoder | None, tuning: Tuning
+) -> TableEstimate:
+    """Estimate time and memory from fits on a few rows, and a few steps of an encoder that is fine-tuned."""
     rows = data.training[:: max(1, len(data.training) // _PILOT_ROWS)]
     share, sample = len(data.training) / len(rows), data.rows.take(rows)
     # The first fit of a process loads and compiles more than the others.
@@ -316,7 +342,14 @@ def _estimate(data: TableData, planned: tuple[Candidate, ...], strengths: tuple[
         first = next(candidate.name for candidate in planned if candidate.recipe.encoded)
         seconds[first] += encoding
     grown = max(0, process_memory() - held) * share
-    return TableEstimate(sum(seconds.values()), int(process_memory() + grown + is_encoded * _ENCODER_BYTES), seconds)
+    memory = int(process_memory() + grown + is_encoded * _ENCODER_BYTES)
+    if tunable is not None:
+        from posegen.tables.tuning import estimate_tuning
+
+        training = data.training
+        seconds[TUNED], peak = estimate_tuning(tunable, tuning, data.columns, data.rows.take(training), data.label[training])
+        memory = max(memory, peak)
+    return TableEstimate(sum(seconds.values()), memory, seconds)
 
 
 def _check_memory(estimate: TableEstimate, settings: TableSettings) -> None:
@@ -353,6 +386,7 @@ def _train(
     data: TableData,
     planned: tuple[Candidate, ...],
     strengths: tuple[float, ...],
+    tunable: FoundEncoder | None,
     estimate: TableEstimate,
     deadline: float | None,
     memory: PeakMemory,
@@ -374,6 +408,13 @@ def _train(
     results = _results(run, number, data, planned, strengths, request.settings, deadline, progress)
     chosen = _chosen(results)
     by_name = {each.name: each for each in CANDIDATES}
+    title, known = by_name[chosen].title, (np.array(results[chosen]["positive"]), data.label[data.training])
+    tuned = None
+    if tunable is not None:
+        tuned, own, held = _tuned(run, number, tunable, data, by_name[chosen], results, request.settings, deadline, progress)
+        if tuned is not None:
+            title = f"{title}, averaged with fine-tuned encoders: {len(tuned.files)}"
+            known = (own[:, 1] if len(data.columns.categories) == 2 else np.zeros(0)), data.label[data.training][held]
     training, test = data.training, np.flatnonzero(data.test)
     found = {
         name: TypeAdapter(Found).validate_python(results[name]["found"]) for name in (CONSTANT.name, BASELINE.name, chosen)
@@ -382,13 +423,16 @@ def _train(
     def fitted(name: str, rows: Array) -> TableModel:
         own = fit(by_name[name], found[name].strength, data.rows.take(rows), data.label[rows], data.columns)
         fingerprint = encoder.fingerprint if encoder is not None and own.candidate.recipe.encoded else None
-        return TableModel(data.columns, found[name], fingerprint, own)
+        return TableModel(data.columns, found[name], fingerprint, own, tuned if name == chosen else None)
 
     with progress.working("fit the model"):
         tested = data.rows.take(test)
-        scored = {name: fitted(name, training).scores(tested) for name in found}
-        held_out = np.array(results[chosen]["positive"]), data.label[training]
-        measures, table = measure(scored, chosen, data.label[test], data.columns, held_out)
+        scored, name = {each: fitted(each, training).scores(tested) for each in found}, chosen
+        if tuned is not None:
+            scored[name := TUNED] = with_tuned(scored[chosen], tuned, run, tested, data.columns, progress)
+            if chosen not in (CONSTANT.name, BASELINE.name):
+                del scored[chosen]
+        measures, table = measure(scored, name, title, data.label[test], data.columns, known)
         # Once it is measured, the model that predicts is fitted on the test rows as well.
         save_model(run, fitted(chosen, np.arange(len(data.label))))
     warnings = _warnings(data, measures, results)
@@ -396,9 +440,9 @@ def _train(
         progress.log(warning)
     if before is not None:
         changed = (f"{key} {before['measures'].get(key)!s:.5} before, {measures[key]:.3f} now" for key in list(measures)[:1])
-        progress.log(f"{before['chosen']} before, {by_name[chosen].title} now; {', '.join(changed)} (other test rows)")
+        progress.log(f"{before['chosen']} before, {title} now; {', '.join(changed)} (other test rows)")
     result: dict[str, Any] = {
-        "task": TABLE_TASK, "rounds": number, "chosen": by_name[chosen].title, "monitor": next(iter(measures)),
+        "task": TABLE_TASK, "rounds": number, "chosen": title, "monitor": next(iter(measures)),
         "seconds": time.monotonic() - begun, "memory": {"peak": memory.peak}, "warnings": warnings,
         "measures": {name: None if np.isnan(value) else value for name, value in measures.items()},
         "candidates": {by_name[name].title: each["found"] | {"seconds": each["seconds"]} for name, each in results.items()},
@@ -468,12 +512,8 @@ def _results(
     progress: Progress,
 ) -> dict[str, dict[str, Any]]:
     """Return the result of each candidate by name; those of an earlier session are read."""
-    training, results = data.training, {}
-    rows, label = data.rows.take(training), data.label[training]
-    # New texts have new words: what is chosen on folds that share texts knows these, but not others like them.
-    is_text = data.columns.categories and data.columns.texts and not data.columns.pair and settings.table.group is None
-    groups = text_groups(rows, data.groups[training]) if is_text else data.groups[training]
-    folds = folds_of(groups, label, data.columns, settings.seed)
+    results = {}
+    rows, label, folds = data.rows.take(data.training), data.label[data.training], _folds(data, settings)
     for candidate in planned:
         name = f"candidates/{number}-{candidate.name}.json"
         known = read_document(run, name)
@@ -491,6 +531,39 @@ def _results(
             progress.log(f"{candidate.title}: error {found.error:.4f} in cross-validation, {human_time(known['seconds'])}")
         results[candidate.name] = known
     return results
+
+
+def _folds(data: TableData, settings: TableSettings) -> Array:
+    """Return the fold of each training row, int64 [row]."""
+    training = data.training
+    # New texts have new words: what is chosen on folds that share texts knows these, but not others like them.
+    is_text = data.columns.categories and data.columns.texts and not data.columns.pair and settings.table.group is None
+    groups = text_groups(data.rows.take(training), data.groups[training]) if is_text else data.groups[training]
+    return folds_of(groups, data.label[training], data.columns, settings.seed)
+
+
+def _tuned(
+    run: Path,
+    number: int,
+    found: FoundEncoder,
+    data: TableData,
+    chosen: Candidate,
+    results: Mapping[str, Mapping[str, Any]],
+    settings: TableSettings,
+    deadline: float | None,
+    progress: Progress,
+) -> tuple[Tuned | None, Array, Array]:
+    """Return fine-tuned encoders if they are better beside the chosen candidate; their scores of one fold, and its rows."""
+    from posegen.tables.tuning import FOLDER, tune
+
+    rows, label, folds = data.rows.take(data.training), data.label[data.training], _folds(data, settings)
+    with progress.working(f"cross-validate: {chosen.title}"):
+        _, scores = cross_validate(chosen, rows, label, folds, data.columns, (results[chosen.name]["found"]["strength"],))
+    held = folds == 0
+    tuned, own = tune(
+        found, settings.tuning, data.columns, rows, label, held, scores, run / FOLDER, str(number), progress, deadline
+    )
+    return tuned, own, held
 
 
 def _chosen(results: Mapping[str, Mapping[str, Any]]) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from posegen.config.load import apply_overrides, find_config, origin_of_keys
-from posegen.config.schema import Flag, Integer
+from posegen.config.load import apply_overrides, find_config, origin_of_keys, presets
+from posegen.config.schema import Flag, Integer, Number
 from posegen.embedding.models import DEFAULT
 from posegen.foundations.errors import UsageError
 from posegen.foundations.validation import StrictModel, validated
@@ -63,6 +63,43 @@ class TableMachine(StrictModel):
     threads: Annotated[Integer, Field(ge=1, le=1024)] | None = None
 
 
+class Tuning(StrictModel):
+    """Fine-tuning of the encoder on the label, in the presets balanced and best.
+
+    Attributes
+    ----------
+    members : encoders whose predictions are averaged; 0: none is fine-tuned
+    rank : rank of low-rank adapters that are trained instead of all weights (--lora); null: all weights
+    epochs : largest number of passes over the rows
+    steps : largest number of steps
+    batch : rows per step
+    accumulated : parts of a batch whose gradients are accumulated
+    rate : highest learning rate; null: 2e-3 for adapters, 1e-4 for all weights
+    checks : number of checks on the rows that are left out
+    patience : end after this number of checks without improvement; null: never
+    tokens : most tokens of a row
+    checkpointing : recompute activations instead of storing them
+    precision : 32-true, bf16-mixed or 16-mixed; null: the best of the device
+    device : cpu or cuda; null: a GPU if there is one
+    workers : processes that tokenise
+    """
+
+    members: Annotated[Integer, Field(ge=0, le=20)] = 0
+    rank: Annotated[Integer, Field(ge=1, le=256)] | None = 32
+    epochs: Annotated[Integer, Field(ge=1)] = 16
+    steps: Annotated[Integer, Field(ge=1)] = 1500
+    batch: Annotated[Integer, Field(ge=1)] = 32
+    accumulated: Annotated[Integer, Field(ge=1)] = 1
+    rate: Annotated[Number, Field(gt=0)] | None = None
+    checks: Annotated[Integer, Field(ge=1)] = 4
+    patience: Annotated[Integer, Field(ge=1)] | None = None
+    tokens: Annotated[Integer, Field(ge=8)] = 128
+    checkpointing: Flag = False
+    precision: Literal["32-true", "bf16-mixed", "16-mixed"] | None = None
+    device: Literal["cpu", "cuda"] | None = None
+    workers: Annotated[Integer, Field(ge=0, le=256)] = 0
+
+
 class TableSettings(StrictModel):
     """Settings of a model of a table.
 
@@ -76,6 +113,7 @@ class TableSettings(StrictModel):
     data: TableData = TableData()
     machine: TableMachine = TableMachine()
     memory: Memory = Memory()
+    tuning: Tuning = Tuning()
 
 
 def load_table_settings(preset: str = PRESET, overrides: Sequence[str] = ()) -> TableSettings:
@@ -84,7 +122,7 @@ def load_table_settings(preset: str = PRESET, overrides: Sequence[str] = ()) -> 
     Parameters
     ----------
     preset : str
-        ``quick``, or the path of a YAML file.
+        ``quick``, ``balanced``, ``best``, or the path of a YAML file.
     overrides : sequence of str
         Each ``KEY=VALUE``.
 
@@ -98,16 +136,18 @@ def load_table_settings(preset: str = PRESET, overrides: Sequence[str] = ()) -> 
     >>> load_table_settings("quick", ["table.label=price"]).table.label
     'price'
     """
-    values: Any = {}
-    if preset != PRESET:
-        if not preset.endswith((".yaml", ".yml")):
-            raise UsageError(f"--preset {preset}: a table is trained with {PRESET}, or with the path of a YAML file")
-        values = read_yaml(find_config(preset, {})) or {}
-    data, origins = apply_overrides(values, overrides)
-    known = [key for key, _ in flatten_settings(TableSettings().model_dump())]
+    known = {path.stem: path for path in sorted((presets()["default"].parent / "train" / "table").glob("*.yaml"))}
+    if preset not in known and not preset.endswith((".yaml", ".yml")):
+        raise UsageError(f"--preset {preset}: a table is trained with {', '.join(known)}, or with the path of a YAML file")
+    data, origins = apply_overrides(read_yaml(find_config(preset, known)) or {}, overrides)
+    keys = [key for key, _ in flatten_settings(TableSettings().model_dump())]
     for key, _ in flatten_settings(data):
-        if key not in known and not any(name.startswith(f"{key}.") for name in known):
+        if key not in keys and not any(name.startswith(f"{key}.") for name in keys):
             raise UsageError(
-                f"{origins.get(key, f'{preset}: ')}{key} has no effect on a table. Remove it; a table has {', '.join(known)}"
+                f"{origins.get(key, f'{preset}: ')}{key} has no effect on a table. Remove it; a table has {', '.join(keys)}"
             )
-    return validated(TableSettings, data, origin_of_keys(Path(preset), origins))
+    settings = validated(TableSettings, data, origin_of_keys(Path(preset), origins))
+    idle = [key for key, _ in flatten_settings(data.get("tuning") or {}) if key != "members" and not settings.tuning.members]
+    if idle:
+        raise UsageError(f"tuning.{idle[0]} has no effect, as no encoder is fine-tuned. Remove it, or use --preset balanced")
+    return settings

@@ -137,6 +137,9 @@ def test_shares_together_are_all_batches(tiny: Dataset, of: int, lanes: int) -> 
     for one, other in zip(batches, together, strict=True):
         assert_same(one, other)
     assert [len(batches.share(rank, of)) for rank in range(of)] == [len(share) for share in shares]
+    equal = [[batch.number for batch in batches.share(rank, of, equal=True)] for rank in range(of)]
+    assert {len(share) for share in equal} == {min(map(len, shares))}
+    assert sorted(number for share in equal for number in share) == [each.number for each in batches][: of * len(equal[0])]
 
 
 def test_threads_end_with_the_iteration(tiny: Dataset) -> None:

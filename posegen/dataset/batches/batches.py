@@ -136,11 +136,17 @@ class Batches:
         """Return the batch with this index, without reading other batches."""
         return next(iter(replace(self.at(number, number + 1), threads=0)))
 
-    def share(self, rank: int, of: int) -> Batches:
+    def share(self, rank: int, of: int, *, equal: bool = False) -> Batches:
         """Return every `of`-th batch, beginning with the one at position `rank`: the share of one of `of` processes.
 
         Each batch is in exactly one share and keeps its index. If the number of batches is not a multiple of `of`, the first
-        shares have one batch more.
+        shares have one batch more, which a process that waits for the others at each step would never get past.
+
+        Parameters
+        ----------
+        rank, of : int
+        equal : bool
+            Leave out the last batches, fewer than `of`, so that all shares have the same number.
 
         Raises
         ------
@@ -150,7 +156,10 @@ class Batches:
         of, rank = _check_integer("of", of, least=1), _check_integer("rank", rank)
         if rank >= of:
             raise UsageError(f"rank is {rank}; with {of} shares it must be between 0 and {of - 1}")
-        return replace(self, start=self.start + rank * self.every, every=self.every * of)
+        stop = self.stop
+        if equal and stop is not None:
+            stop = self.start + self.every * (len(self) - len(self) % of)
+        return replace(self, start=self.start + rank * self.every, stop=stop, every=self.every * of)
 
     def _plan(self, planned: deque[tuple[int, list[Piece]]], numbers: Iterator[int], windows: Windows) -> bool:
         """Plan the next batches and begin to load their windows. Return whether there is a next batch."""

@@ -1,0 +1,279 @@
+"""Fine-tuning of a table's encoder on the label: encoders with a head on their vectors, averaged with the model of columns.
+
+A first encoder is trained without one fold, which decides the number of steps, and whether the encoders are averaged with the
+other model. The files are ``RUN/tuning/ROUND-NUMBER.safetensors``: the trained weights only.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import xxhash
+from safetensors.torch import load, save
+from torch.nn import functional
+
+from posegen.dataset.files import write_durably
+from posegen.embedding.models import FoundEncoder
+from posegen.embedding.trainer import FineTuning, chosen_device, fine_tune, load_trainable, trained_weights, try_steps
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import PosegenError
+from posegen.foundations.progress import Progress
+from posegen.tables.candidates import errors, heated, temperature_of
+from posegen.tables.columns import Columns, Rows
+from posegen.tables.settings import Tuning
+
+FOLDER = "tuning"
+_SCALE = 20.0
+"""Of cosines, so that probabilities can become small."""
+_ADAPTER_RATE, _FULL_RATE = 2e-3, 1e-4
+_AT_ONCE = 64
+
+
+class Labelling(torch.nn.Module):
+    """The loss: cross-entropy of categories, or the smooth absolute error of a standardised number."""
+
+    def __init__(self, model: Any, columns: Columns, seed: int) -> None:
+        super().__init__()
+        torch.manual_seed(seed)
+        self.model, self.is_category = model, bool(columns.categories)
+        self.head = torch.nn.Linear(model.get_embedding_dimension(), max(1, len(columns.categories)))
+        self.to(model.device)
+
+    def outputs(self, features: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        """Return logits [text, category], or standardised numbers [text, 1]."""
+        vectors = functional.normalize(self.model(dict(features))["sentence_embedding"], dim=1)
+        return self.head(_SCALE * vectors)  # type: ignore[no-any-return]
+
+    def forward(self, sentence_features: Sequence[Mapping[str, torch.Tensor]], labels: torch.Tensor) -> torch.Tensor:
+        """Return the loss of a batch."""
+        outputs = self.outputs(sentence_features[0])
+        if self.is_category:
+            return functional.cross_entropy(outputs, labels.long())
+        return functional.smooth_l1_loss(outputs[:, 0], labels.float())
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """Fine-tuned encoders of a model.
+
+    Attributes
+    ----------
+    temperature : float or None
+        Of their probabilities; see :func:`posegen.tables.candidates.heated`.
+    steps : int
+    center, spread : float
+        Mean and standard deviation of a number that is predicted.
+    encoder : str
+        Fingerprint of the encoder that was fine-tuned.
+    settings : Tuning
+    files : dict of str to str
+        Hashes of the files by name.
+    """
+
+    temperature: float | None
+    steps: int
+    center: float
+    spread: float
+    encoder: str
+    settings: Tuning
+    files: dict[str, str]
+
+
+def sentences(rows: Rows, columns: Columns) -> list[str]:
+    """Return each row as one text: its texts, then the names and values of its numbers and categories.
+
+    Vectors have no words and are left to the other model.
+    """
+    found = []
+    for row in range(len(rows)):
+        numbers = [
+            f"{name} {value:g}" for name, value in zip(columns.numbers, rows.numbers[row], strict=True) if value == value
+        ]
+        small = [f"{name} {value}" for name, value in zip(columns.small, rows.small[row], strict=True) if value]
+        found.append(". ".join([*(texts[row] for texts in rows.texts.values() if texts[row]), *numbers, *small]))
+    return found
+
+
+def mixed(scores: Array, tuned: Array, columns: Columns) -> Array:
+    """Return the mean of the scores of two models, of categories in logarithms.
+
+    >>> columns = Columns("y", ("a", "b"), False, (), (), (), {}, (), {}, None)
+    >>> mixed(np.array([[0.9, 0.1]]), np.array([[0.1, 0.9]]), columns).tolist()
+    [[0.5, 0.5]]
+    """
+    if not columns.categories:
+        return (scores + tuned) / 2
+    logs = (np.log(np.maximum(scores, 1e-6)) + np.log(np.maximum(tuned, 1e-6))) / 2
+    powers = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+
+def steps_of(settings: Tuning, rows: int) -> int:
+    """Return the number of steps of an encoder on a number of rows."""
+    return min(settings.steps, settings.epochs * -(-rows // settings.batch))
+
+
+def estimate_tuning(found: FoundEncoder, settings: Tuning, columns: Columns, rows: Rows, label: Array) -> tuple[float, int]:
+    """Return the seconds that fine-tuning on rows takes, by a few steps, and the bytes of memory of the process."""
+    loss = _loss(found, settings, columns, 0)
+    sample, steps = rows.take(np.arange(0, len(rows), max(1, len(rows) // (8 * settings.batch)))), steps_of(settings, len(rows))
+    known = label[:: max(1, len(rows) // (8 * settings.batch))][: len(sample)]
+    texts = {"text": sentences(sample, columns), "label": _targets(known, columns, *_standard(label)).tolist()}
+    pilot, _ = try_steps(loss, texts, lambda: float(len(_predicted(loss, texts["text"]))), _steps(settings, steps, 0))
+    fold = len(rows) / 5
+    checks = settings.checks * pilot.check_seconds * fold / max(1, len(sample))
+    return (1 + settings.members) * steps * pilot.step_seconds + checks, pilot.memory
+
+
+def tune(
+    found: FoundEncoder, settings: Tuning, columns: Columns, rows: Rows, label: Array, out: Array, scores: Array, folder: Path,
+    name: str, progress: Progress, deadline: float | None,
+) -> tuple[Tuned | None, Array]:  # fmt: skip
+    """Fine-tune encoders on rows.
+
+    Parameters
+    ----------
+    found : FoundEncoder
+    settings : Tuning
+    columns : Columns
+    rows : Rows
+    label : float64 [row]
+        As it is trained.
+    out : bool [row]
+        The fold that the first encoder is not trained on.
+    scores : float64 [row, category or 1]
+        Calibrated scores of the other model, in cross-validation.
+    folder : Path
+        For the files and checkpoints.
+    name : str
+        First part of the names of the files.
+    progress : Progress
+    deadline : float or None
+        End then, by ``time.monotonic``.
+
+    Returns
+    -------
+    Tuned or None
+        None if the average is not better on the fold, or if there was no time.
+    scores : float64 [row of the fold, category or 1]
+        Of the average, for rows that it was not trained on; empty without.
+    """
+    texts, (center, spread) = sentences(rows, columns), _standard(label)
+    targets = _targets(label, columns, center, spread)
+    held, known = np.flatnonzero(out), np.flatnonzero(~out)
+    loss = _loss(found, settings, columns, 0)
+    tested = [texts[i] for i in held]
+
+    def average() -> tuple[Array, float | None]:
+        own = _scores(_predicted(loss, tested), columns, center, spread)
+        temperature = temperature_of(own, label[held]) if columns.categories else None
+        return mixed(scores[held], heated(own, temperature), columns), temperature
+
+    def error_of(scored: Array) -> float:
+        return float(errors(scored, label[held], columns).mean())
+
+    progress.log(f"fine-tune the encoder without {len(held):,} rows, which decide whether it is used")
+    trial = fine_tune(
+        loss, {"text": [texts[i] for i in known], "label": targets[known].tolist()}, lambda: -error_of(average()[0]),
+        _steps(settings, steps_of(settings, len(known)), 0), folder / f"{name}-trial", progress=progress, deadline=deadline,
+    )  # fmt: skip
+    if trial.stopped:
+        return None, np.zeros((0, scores.shape[1]))
+    own, temperature = average()
+    progress.log(f"error on these rows: {error_of(scores[held]):.4f} without it, {error_of(own):.4f} averaged with it")
+    if error_of(own) >= error_of(scores[held]):
+        return None, np.zeros((0, scores.shape[1]))
+    # All rows have more batches in an epoch. Without early stopping, the schedule is the same.
+    share = 1.0 if settings.patience is None else trial.best_step / steps_of(settings, len(known))
+    steps = max(1, round(share * steps_of(settings, len(rows))))
+    files: dict[str, str] = {}
+    for number in range(settings.members):
+        path = folder / f"{name}-{number}.safetensors"
+        if not path.is_file():
+            progress.log(f"fine-tune encoder {number + 1} of {settings.members} on all training rows, {steps:,} steps")
+            loss = _loss(found, settings, columns, number)
+            one = fine_tune(
+                loss, {"text": texts, "label": targets.tolist()}, None,
+                _steps(settings, steps, number), folder / f"{name}-{number}",
+                progress=progress, deadline=deadline,
+            )  # fmt: skip
+            if one.stopped:
+                break
+            write_durably(path, save(trained_weights(loss)))
+        files[path.name] = xxhash.xxh3_128_hexdigest(path.read_bytes())
+    for done in folder.glob(f"{name}-*/"):
+        shutil.rmtree(done)
+    tuned = Tuned(temperature, steps, center, spread, found.fingerprint, settings, files)
+    return (tuned, own) if files else (None, np.zeros((0, scores.shape[1])))
+
+
+def tuned_scores(tuned: Tuned, found: FoundEncoder, folder: Path, rows: Rows, columns: Columns) -> Array:
+    """Return the mean of the probabilities [row, category] or numbers [row, 1] of fine-tuned encoders.
+
+    Raises
+    ------
+    PosegenError
+        If a file is damaged or absent, or the encoder has changed.
+    """
+    if found.fingerprint != tuned.encoder:
+        raise PosegenError(f"{found.name}: is another encoder than the one that was fine-tuned. Restore it, or train again")
+    texts, scores = sentences(rows, columns), []
+    for path, expected in ((folder / name, expected) for name, expected in tuned.files.items()):
+        data = path.read_bytes() if path.is_file() else b""
+        if xxhash.xxh3_128_hexdigest(data) != expected:
+            raise PosegenError(f"{path}: checksum mismatch. Remove it and result.json, and run the training command again")
+        loss = _loss(found, tuned.settings, columns, 0)
+        loss.load_state_dict(load(data), strict=False)
+        scores.append(_scores(_predicted(loss, texts), columns, tuned.center, tuned.spread))
+    return heated(np.mean(scores, axis=0), tuned.temperature)
+
+
+def _loss(found: FoundEncoder, settings: Tuning, columns: Columns, seed: int) -> Labelling:
+    device = chosen_device(settings.device)
+    return Labelling(load_trainable(found, settings.rank, settings.tokens, device, seed), columns, seed)
+
+
+def _steps(settings: Tuning, steps: int, seed: int) -> FineTuning:
+    rate = settings.rate or (_FULL_RATE if settings.rank is None else _ADAPTER_RATE)
+    return FineTuning(
+        steps, settings.batch, settings.accumulated, rate, checks=settings.checks, patience=settings.patience,
+        precision=settings.precision, device=settings.device, checkpointing=settings.checkpointing, workers=settings.workers,
+        seed=seed,
+    )  # fmt: skip
+
+
+def _standard(label: Array) -> tuple[float, float]:
+    return float(label.mean()), float(label.std()) or 1.0
+
+
+def _targets(label: Array, columns: Columns, center: float, spread: float) -> Array:
+    return label.astype(np.int64) if columns.categories else (label - center) / spread
+
+
+def _predicted(loss: Labelling, texts: Sequence[str]) -> Array:
+    """Return the outputs of an encoder for texts, float64 [text, output]; those of about equal length are in a batch."""
+    order = np.argsort([len(text) for text in texts], kind="stable")
+    outputs = np.empty((len(texts), loss.head.out_features))
+    was_training = loss.training
+    loss.eval()
+    with torch.inference_mode():
+        for begin in range(0, len(texts), _AT_ONCE):
+            chosen = order[begin : begin + _AT_ONCE]
+            features = loss.model.preprocess([texts[i] for i in chosen])
+            moved = {key: value.to(loss.model.device) for key, value in features.items() if isinstance(value, torch.Tensor)}
+            outputs[chosen] = loss.outputs(moved).float().cpu().numpy()
+    loss.train(was_training)
+    return outputs
+
+
+def _scores(outputs: Array, columns: Columns, center: float, spread: float) -> Array:
+    if not columns.categories:
+        return outputs * spread + center
+    powers = np.exp(outputs - outputs.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
