@@ -146,6 +146,12 @@ def pair_features(rows: Rows, columns: Columns, *, encoded: bool) -> Array:
     return np.concatenate(parts, axis=1).astype(np.float64)
 
 
+def pair_similarity(rows: Rows, columns: Columns) -> Array:
+    """Return how similar the two values of a pair are, float64 [row]: the cosine of vectors, or common words."""
+    is_vector = columns.pair[0] in rows.vectors
+    return np.asarray(pair_features(rows, columns, encoded=False)[:, -2 if is_vector else 0])
+
+
 def _vector_features(one: Array, other: Array) -> Array:
     difference, product = np.abs(one - other), one * other
     lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)

@@ -27,10 +27,18 @@ _RESAMPLINGS = 1000
 _INTERVAL = (0.025, 0.975)
 _POINTS = 500
 _SIZE = 320
+_TWINS = 0.2
+"""Share of the wrong pairs that are hard: the most similar ones."""
 
 
 def measure(
-    scored: Mapping[str, Array], chosen: str, title: str, label: Array, columns: Columns, held_out: tuple[Array, Array]
+    scored: Mapping[str, Array],
+    chosen: str,
+    title: str,
+    label: Array,
+    columns: Columns,
+    held_out: tuple[Array, Array],
+    similar: Array | None = None,
 ) -> tuple[dict[str, float], dict[str, Any]]:
     """Return the measures of the chosen model, the main one first, and what else the report shows, as plain data.
 
@@ -46,16 +54,25 @@ def measure(
     columns : Columns
     held_out : (float64 [n], float64 [n])
         Of two categories: probabilities of the second one in cross-validation, from which thresholds follow, and the labels.
+    similar : float64 [row], optional
+        Similarity of the two values of a pair. The most similar wrong pairs are measured apart, as ``hard_auc``.
     """
+    hard = np.zeros(len(label), bool)
+    if similar is not None and len(columns.categories) == 2:
+        others = np.flatnonzero(label == 0)
+        hard[others[np.argsort(-similar[others], kind="stable")[: math.ceil(_TWINS * len(others))]]] = True
     main = "accuracy" if columns.categories else "smape" if columns.is_ratio else "mae"
     by_row = {name: _by_row(scores, label, columns) for name, scores in scored.items()}
     intervals = {name: _interval(values) for name, values in by_row.items()}
     own = {name: float(value) for name, value in _measures(scored[chosen], label, columns).items()}
+    if hard.any():
+        counted = np.flatnonzero(hard | (label == 1))
+        own["hard_auc"] = _auc(label[counted], scored[chosen][counted])
     others = {f"{main}_{name}": float(by_row[name].mean()) for name in (CONSTANT.name, BASELINE.name)}
     roles = {CONSTANT.name: "constant", BASELINE.name: "linear baseline"} | {chosen: f"chosen: {title}"}
     models = [[roles[name], float(by_row[name].mean()), *intervals[name]] for name in scored]
     measures = {main: own.pop(main), **others, **own, "rows": float(len(label))}
-    return measures, {"measure": main, "models": models} | _shown(scored[chosen], label, columns, held_out)
+    return measures, {"measure": main, "models": models} | _shown(scored[chosen], label, columns, held_out, hard)
 
 
 def _by_row(scores: Array, label: Array, columns: Columns) -> Array:
@@ -82,8 +99,12 @@ def _measures(scores: Array, label: Array, columns: Columns) -> dict[str, float]
         "macro_f1": macro_f1(confusion), "log_loss": errors(scores, label, columns).mean(),
     }  # fmt: skip
     if len(columns.categories) == 2:
-        found["auc"] = roc_auc_score(label, scores[:, 1]) if len(np.unique(label)) == 2 else math.nan
+        found["auc"] = _auc(label, scores)
     return found
+
+
+def _auc(label: Array, scores: Array) -> float:
+    return float(roc_auc_score(label, scores[:, 1])) if len(np.unique(label)) == 2 else math.nan
 
 
 def _confusion(scores: Array, label: Array) -> Array:
@@ -92,7 +113,7 @@ def _confusion(scores: Array, label: Array) -> Array:
     return confusion
 
 
-def _shown(scores: Array, label: Array, columns: Columns, held_out: tuple[Array, Array]) -> dict[str, Any]:
+def _shown(scores: Array, label: Array, columns: Columns, held_out: tuple[Array, Array], hard: Array) -> dict[str, Any]:
     """Return the confusion of categories, the thresholds of two, or points of true and predicted numbers."""
     if not columns.categories:
         rows = np.linspace(0, len(label) - 1, min(len(label), _POINTS)).astype(np.int64)
@@ -107,7 +128,8 @@ def _shown(scores: Array, label: Array, columns: Columns, held_out: tuple[Array,
         if far * len(others) >= 1:
             limit = threshold(others, np.ones(len(others)), far)
             accepted = scores[:, 1] > limit
-            rates.append([far, limit, float(accepted[label == 0].mean()), float(accepted[label == 1].mean())])
+            of_hard = float(accepted[hard].mean()) if hard.any() else None
+            rates.append([far, limit, float(accepted[label == 0].mean()), float(accepted[label == 1].mean()), of_hard])
     return shown | {"rates": rates, "accepted": columns.categories[1]}
 
 

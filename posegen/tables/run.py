@@ -56,7 +56,7 @@ from posegen.tables.candidates import (
     trial_seconds,
 )
 from posegen.tables.columns import Columns, Rows, choose_columns, read_rows
-from posegen.tables.features import text_groups
+from posegen.tables.features import pair_similarity, text_groups
 from posegen.tables.model import TableModel, load_description, save_model, with_tuned, with_vectors
 from posegen.tables.report import measure, write_report
 from posegen.tables.settings import TableSettings, Tuning
@@ -428,11 +428,12 @@ def _train(
     with progress.working("fit the model"):
         tested = data.rows.take(test)
         scored, name = {each: fitted(each, training).scores(tested) for each in found}, chosen
+        similar = pair_similarity(tested, data.columns) if data.columns.pair else None
         if tuned is not None:
             scored[name := TUNED] = with_tuned(scored[chosen], tuned, run, tested, data.columns, progress)
             if chosen not in (CONSTANT.name, BASELINE.name):
                 del scored[chosen]
-        measures, table = measure(scored, name, title, data.label[test], data.columns, known)
+        measures, table = measure(scored, name, title, data.label[test], data.columns, known, similar)
         # Once it is measured, the model that predicts is fitted on the test rows as well.
         save_model(run, fitted(chosen, np.arange(len(data.label))))
     warnings = _warnings(data, measures, results)

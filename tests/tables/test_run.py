@@ -103,6 +103,10 @@ def test_pairs_of_vectors_train_and_have_thresholds(tmp_path: Path) -> None:
     assert result.measures["auc"] > 0.9
     rates = json.loads((tmp_path / "run" / "result.json").read_text())["table"]["rates"]
     assert [rate[0] for rate in rates] == [0.01]
+    # The most similar wrong pairs are accepted more often than the others.
+    assert rates[0][4] >= rates[0][2]
+    assert 0.5 < result.measures["hard_auc"] < result.measures["auc"]
+    assert "false accepts of hard pairs" in (tmp_path / "run" / "report.html").read_text()
 
 
 def test_numbers_alone_and_noise_train(tmp_path: Path) -> None:
@@ -164,10 +168,10 @@ def test_a_changed_model_is_refused(prices: Path, tmp_path: Path) -> None:
     [
         ([], "a table needs the column that is predicted. Name it with --label COLUMN"),
         (["--task", "motion", "--label", "price"], "a table is no source of the task motion"),
-        (["--label", "price", "--lora", "4"], "--lora has no effect on a table"),
+        (["--label", "price", "--lora", "4"], "tuning.rank has no effect, as no encoder is fine-tuned"),
         (["--label", "price", "--set", "steps=10"], "--set steps has no effect on a table"),
         (["--label", "price", "--set", "text.encoder=x"], "--set text.encoder has no effect on a table"),
-        (["--label", "price", "--preset", "gpu"], "a table is trained with quick"),
+        (["--label", "price", "--preset", "gpu"], "a table is trained with balanced, best, quick"),
     ],
 )
 def test_the_command_reports_what_does_not_fit(
