@@ -59,15 +59,15 @@ def measure(
     """
     hard = np.zeros(len(label), bool)
     if similar is not None and len(columns.categories) == 2:
-        others = np.flatnonzero(label == 0)
-        hard[others[np.argsort(-similar[others], kind="stable")[: math.ceil(_TWINS * len(others))]]] = True
+        wrong = np.flatnonzero(label == 0)
+        hard[wrong[np.argsort(-similar[wrong], kind="stable")[: math.ceil(_TWINS * len(wrong))]]] = True
     main = "accuracy" if columns.categories else "smape" if columns.is_ratio else "mae"
     by_row = {name: _by_row(scores, label, columns) for name, scores in scored.items()}
     intervals = {name: _interval(values) for name, values in by_row.items()}
     own = {name: float(value) for name, value in _measures(scored[chosen], label, columns).items()}
     if hard.any():
-        counted = np.flatnonzero(hard | (label == 1))
-        own["hard_auc"] = _auc(label[counted], scored[chosen][counted])
+        kept = np.flatnonzero(hard | (label == 1))
+        own["hard_auc"] = _auc(label[kept], scored[chosen][kept])
     others = {f"{main}_{name}": float(by_row[name].mean()) for name in (CONSTANT.name, BASELINE.name)}
     roles = {CONSTANT.name: "constant", BASELINE.name: "linear baseline"} | {chosen: f"chosen: {title}"}
     models = [[roles[name], float(by_row[name].mean()), *intervals[name]] for name in scored]
