@@ -8,19 +8,18 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from posegen.captions.parser import WORD, Lexicon, Meaning, lexicon_of
 from posegen.foundations.arrays import Array
 from posegen.foundations.skeleton import CONTACTS, JOINTS, PARENTS, mirror_order, sole_points
 from posegen.library.load import Library
 from posegen.library.schema import OBJECTS
 from posegen.viewing.clip import CONTACT_JOINTS, Clip, Seat, label_intervals, tracks_of
-from posegen.viewing.highlights import pieces_of
-from posegen.viewing.points import PointBlocks
 
 POINTS = (*JOINTS, *CONTACTS[:4])
 """Points of an actor: the joints, and heels and toes of the soles."""
@@ -99,7 +98,7 @@ def encode_sample(sample: int, sequences: Sequence[Sequence3D], library: Library
     -------
     bytes
         zlib of: length of the description (4 bytes, little-endian), the description as JSON, and the points of
-        :meth:`posegen.viewing.points.PointBlocks.encode`.
+        :meth:`PointBlocks.encode`.
     """
     blocks = PointBlocks()
     variants = [_variant(sequence, blocks, library) for sequence in sequences]
@@ -195,3 +194,172 @@ def _box(seat: Seat) -> tuple[float, ...]:
     """Return the centre of the top of a box, its size and its thickness, all in metres."""
     x, y, z = seat.top
     return x, y, z, seat.size, y if seat.thickness is None else seat.thickness
+
+
+GRID = 1024
+"""Steps per metre: positions are shown within half a millimetre."""
+_LARGEST = 32_767
+_SAME = 1e-4
+"""Metres by which positions of copies may differ: less than the grid can show."""
+_FLIPPED = np.array([-1.0, 1.0, 1.0])
+
+
+class PointBlocks:
+    """Blocks of points of one sample, as integers on a grid, small after compression; the page decodes them.
+
+    A block holds points that move together, such as the joints of an actor. A block that is an earlier one moved or mirrored,
+    as in the variants `position` and `mirror`, is stored as such.
+
+    Attributes
+    ----------
+    blocks : list of dict
+        ``frames`` and ``points`` of a stored block; ``copy`` (number of an earlier block), ``shift`` and ``mirrored`` of
+        another.
+    """
+
+    def __init__(self) -> None:
+        self.blocks: list[dict[str, Any]] = []
+        self._stored: dict[int, Array] = {}
+
+    def add(self, points: Array, mirror: Sequence[int] | None = None) -> int:
+        """Add a block and return its number.
+
+        Parameters
+        ----------
+        points : float [frame, point, 3]
+            Metres. Absent points (NaN) take the position of the frame before, or of the next one.
+        mirror : sequence of int, optional
+            The point that replaces each point in a mirror; a copy of a block is then also searched in the mirror.
+        """
+        points = _filled(np.asarray(points, np.float64))
+        copy = self._find_copy(points, mirror)
+        if copy is None:
+            self._stored[len(self.blocks)] = points
+            copy = {"frames": points.shape[0], "points": points.shape[1]}
+        self.blocks.append(copy)
+        return len(self.blocks) - 1
+
+    def encode(self) -> tuple[float, bytes]:
+        """Return the steps per metre, and the stored blocks as bytes.
+
+        Each coordinate of each point is a run of 16-bit numbers: second differences over the frames, zigzag-coded, all modulo
+        2^16. The low bytes of all numbers come first, then the high bytes.
+        """
+        largest = max((float(np.abs(points).max()) for points in self._stored.values() if points.size), default=0.0)
+        grid = float(GRID)
+        while largest * grid > _LARGEST:
+            grid /= 2
+        runs = []
+        for points in self._stored.values():
+            steps = np.round(points * grid).astype(np.int16)
+            for _ in range(2):
+                steps = np.diff(steps, axis=0, prepend=np.zeros_like(steps[:1]))
+            runs.append(np.moveaxis((steps << 1) ^ (steps >> 15), 0, -1).ravel())
+        numbers = np.concatenate(runs) if runs else np.zeros(0, np.int16)
+        return grid, numbers.astype("<i2").view(np.uint8).reshape(-1, 2).T.tobytes()
+
+    def _find_copy(self, points: Array, mirror: Sequence[int] | None) -> dict[str, Any] | None:
+        for number, other in self._stored.items():
+            if other.shape != points.shape or not other.size:
+                continue
+            for mirrored in (False, True) if mirror else (False,):
+                source = other[:, list(mirror)] * _FLIPPED if mirrored and mirror else other
+                away = points - source
+                shift = away[0, 0]
+                if np.abs(away - shift).max() <= _SAME:
+                    return {"copy": number, "shift": shift.tolist(), "mirrored": mirrored}
+        return None
+
+
+def _filled(points: Array) -> Array:
+    """Replace absent points by their position in the frame before, or in the next one in which they are present."""
+    present = np.isfinite(points).all(-1)
+    if present.all():
+        return points
+    frames = np.arange(len(points))[:, None]
+    before = np.maximum.accumulate(np.where(present, frames, -1))
+    source = np.where(before >= 0, before, np.argmax(present, axis=0))
+    filled = np.take_along_axis(points, source[..., None], axis=0)
+    return np.where(np.isfinite(filled), filled, 0.0)
+
+
+Piece = tuple[str, list[tuple[int, int]]]
+"""Text, and the segments that it describes: number of the actor, and of the actor's segment."""
+
+_ENDS = frozenset({"then", "while", "list", "after", "both", "person", "again", "during"})
+"""Kinds of phrases that end a clause."""
+_STOPS = frozenset(".;!?,")
+
+
+def pieces_of(text: str, statements: Sequence[Mapping[str, Any]], library: Library) -> list[Piece]:
+    """Divide a caption into pieces, each of which describes some segments, or none.
+
+    Parameters
+    ----------
+    text : str
+    statements : sequence of mappings
+        Those of the caption.
+    library : Library
+        Its language has the words of the actions.
+
+    Returns
+    -------
+    list of (str, list of (int, int))
+        The texts, joined, are the caption.
+
+    Examples
+    --------
+    >>> from posegen.library.load import load_library
+    >>> def statement(segment, action):
+    ...     return {"actor": 0, "kind": "action", "segment": segment, "action": action, "value": ""}
+    >>> pieces_of("A man walks, then waves.", [statement(0, "walk"), statement(1, "wave")], load_library())
+    [('A man ', []), ('walks', [(0, 0)]), (', then ', []), ('waves', [(0, 1)]), ('.', [])]
+    """
+    stated = [statement for statement in statements if statement["kind"] == "action"]
+    pieces: list[Piece] = []
+    done, begin, shown = 0, 0, list[tuple[int, int]]()
+    end = 0
+    for first, last, meanings in [*_phrases(text, lexicon_of(library)), (len(text), len(text), None)]:
+        described = _described(meanings or [], stated, lexicon_of(library))
+        if shown and (described or meanings is None or _ends_clause(text[first:last], meanings)):
+            pieces += [(text[done:begin], []), (text[begin:end], shown)]
+            done, shown = end, []
+        if described:
+            begin, shown = first, described
+        end = last
+    return [piece for piece in [*pieces, (text[done:], [])] if piece[0]]
+
+
+def _phrases(text: str, lexicon: Lexicon) -> Iterator[tuple[int, int, list[Meaning]]]:
+    """Yield the start and end of the longest known phrase at each word, and what it may mean."""
+    found = [(match.group().lower(), *match.span()) for match in WORD.finditer(text)]
+    words = [word for word, _, _ in found]
+    at = 0
+    while at < len(words):
+        length = lexicon.longest(words, at)
+        yield found[at][1], found[at + max(length, 1) - 1][2], lexicon.phrases[tuple(words[at : at + length])] if length else []
+        at += max(length, 1)
+
+
+def _ends_clause(phrase: str, meanings: Sequence[Meaning]) -> bool:
+    return phrase[0] in _STOPS or any(meaning.kind in _ENDS for meaning in meanings)
+
+
+def _described(meanings: Sequence[Meaning], stated: list[Mapping[str, Any]], lexicon: Lexicon) -> list[tuple[int, int]]:
+    """Return the segments that a phrase describes, and remove their statements from those that are still to be found."""
+    for meaning in meanings:
+        if meaning.kind == "verb":
+            required: list[tuple[int | None, str]] = [(None, meaning.action)]
+        elif meaning.kind == "joint":
+            required = [(actor, name) for actor, names in enumerate(lexicon.interactions[meaning.action]) for name in names]
+        else:
+            continue
+        found = []
+        for actor, action in required:
+            match = next((s for s in stated if s["action"] == action and actor in (None, s["actor"])), None)
+            if match is not None:
+                stated.remove(match)
+                found.append((int(match["actor"]), int(match["segment"])))
+        if found:
+            return found
+    return []

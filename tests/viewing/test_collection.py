@@ -20,8 +20,7 @@ from posegen.foundations.errors import PosegenError, UsageError
 from posegen.foundations.skeleton import CONTACTS, JOINTS, sole_points
 from posegen.library.load import load_library
 from posegen.viewing.collection import Collection, NamedClip, collection_of_clips, collection_of_config, collection_of_dataset
-from posegen.viewing.highlights import pieces_of
-from posegen.viewing.sequence import BONES, MIRROR_POINTS, POINTS
+from posegen.viewing.sequence import BONES, MIRROR_POINTS, POINTS, pieces_of
 
 SAMPLES = 4
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.typing import NDArray
 
-from posegen.viewing.points import GRID, PointBlocks
+from posegen.viewing.sequence import GRID, PointBlocks
 
 
 def decoded(blocks: PointBlocks) -> list[NDArray[np.float64]]:
