@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike
 from posegen.dataset.batches import make_batches
 from posegen.dataset.batches.sources import CAPTIONS, ArrayShape
 from posegen.dataset.checked_files import CheckedFiles, open_files
-from posegen.dataset.conditions import QUALITY, matching_rows
 from posegen.dataset.counts import Counts, add_counts, count_content, labels_field, no_counts
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.header import read_config
@@ -30,7 +29,16 @@ from posegen.dataset.receipts import Receipt, list_receipts, load_receipt, read_
 from posegen.dataset.shard_codec import as_slice, chunk_ranges, decode_chunk, decode_shard, read_index
 from posegen.dataset.statistics import compute_stats
 from posegen.dataset.storage.address import AnyPath, to_path
-from posegen.dataset.tables import CAPTION_TEXTS, UNDECODABLE, caption_texts, decode_table, find_rows_fault, hash_rows
+from posegen.dataset.tables import (
+    CAPTION_TEXTS,
+    QUALITY,
+    UNDECODABLE,
+    caption_texts,
+    decode_table,
+    find_rows_fault,
+    hash_rows,
+    matching_rows,
+)
 from posegen.foundations.arrays import Array, grouped
 from posegen.foundations.errors import PosegenError
 from posegen.foundations.hashing import canonical, content_hashes

@@ -1,4 +1,4 @@
-"""The table of sequences: encode and decode Parquet files, and hash the rows of each sample.
+"""The table of sequences: encode and decode Parquet files, hash the rows of each sample, filter rows.
 
 A sample's rows are hashed by columns, as Arrow stores them: for each node of the schema, depth first, the validity of its
 values, the lengths of its lists and texts, and its values, little-endian with -0 as 0. Therefore a hash does not depend on how
@@ -21,7 +21,10 @@ import xxhash
 
 from posegen.dataset.layout import Header
 from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError
 from posegen.foundations.hashing import canonical
+from posegen.foundations.plugins import require_extra
+from posegen.foundations.wording import shown
 
 CAPTION_TEXTS = "captions.list.element.text"
 """Parquet path of the texts of captions."""
@@ -249,3 +252,38 @@ def _leaf(name: str, values: Array, bounds: Array) -> tuple[str, bytes, list[int
     plain = np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
     # Slices of bytes are made in a tenth of the time of those of a memoryview.
     return name, plain.tobytes(), (bounds * plain.itemsize).tolist()
+
+
+QUALITY = "quality"
+"""Derived field that a condition may name like a column: the lowest of the actors of a sequence."""
+
+
+def matching_rows(table: pa.Table, where: str) -> pa.Table:
+    """Return the rows of a table for which an SQL condition holds.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    where : str
+        Expression on the columns, such as ``duration > 4 AND theme = 'gym'``.
+
+    Raises
+    ------
+    UsageError
+        If DuckDB is not installed, or does not accept the condition.
+    """
+    require_extra("filter")
+    import duckdb
+
+    # A condition may come from elsewhere: it reads the table and nothing else.
+    with duckdb.connect(config={"enable_external_access": "false"}) as connection:
+        connection.register("sequences", table)
+        try:
+            # Only an expression is accepted here; in the text of a query, a condition could end the query and begin another.
+            return connection.view("sequences").filter(where).to_arrow_table()
+        except duckdb.Error as error:
+            reason, columns = str(error).splitlines()[0].rstrip("!."), ", ".join(table.column_names)
+            hint = ""
+            if QUALITY in where and QUALITY not in table.column_names:
+                hint = f", and {QUALITY} after posegen derive DATASET --add {QUALITY}"
+            raise UsageError(f"the condition {shown(where)} cannot be used: {reason}. Columns: {columns}{hint}") from error
