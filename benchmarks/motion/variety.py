@@ -15,9 +15,9 @@ from benchmarks.datasets import generate
 from benchmarks.figures import Figure
 from benchmarks.motion.clips import JOINTS_OF_MOCAP, ONE_VARIANT, SEED, scaled
 from posegen.dataset.read import open_dataset
+from posegen.evaluation.captions import SECONDS, UncaptionedTally
 from posegen.evaluation.families import ACTIONS
 from posegen.evaluation.recording import Recording, dataset_recordings, read_reference
-from posegen.evaluation.uncaptioned import SECONDS, UncaptionedTally
 from posegen.evaluation.variety import FamilyVariety, MotionTally, SetVariety, compare_variety, describe_motion
 from posegen.library.load import load_library
 

@@ -1,4 +1,4 @@
-"""Measure captions: whether their statements are true of the joints, and how varied captions and scenes are."""
+"""Measure captions: whether their statements are true, what they cannot mention, and how varied captions and scenes are."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ import xxhash
 from posegen.checks.statements import check_statement, observe_actors, row_statements
 from posegen.config.schema import CONTENT_VERSION
 from posegen.dataset.read import Dataset
+from posegen.evaluation.performances import STANDING
+from posegen.evaluation.recording import LEGS, Recording
 from posegen.foundations.arrays import Array
 from posegen.library.load import Library, load_library
 
@@ -300,3 +302,57 @@ class DistinctCount:
         if self._pending:
             self._kept = np.unique(np.concatenate([self._kept, np.array(self._pending, np.uint64)]))[: self._most]
             self._pending = []
+
+
+SECONDS = 0.4
+"""Shortest time for which an action that no segment covers counts: no caption can mention it."""
+
+
+@dataclass(frozen=True)
+class Uncaptioned:
+    """Clips that show an action which no segment covers for :data:`SECONDS` or longer.
+
+    Attributes
+    ----------
+    clips : int
+        Number of all clips.
+    legs, any_part : float
+        Share of them with such an action of the legs, and of any body part.
+    """
+
+    clips: int
+    legs: float
+    any_part: float
+
+
+class UncaptionedTally:
+    """Count clips with uncaptioned actions."""
+
+    def __init__(self) -> None:
+        self._clips = self._legs = self._any_part = 0
+
+    def add(self, recording: Recording) -> None:
+        """Count a clip, if it has labels and segments."""
+        if recording.labels is None or not recording.segments:
+            return
+        uncovered = (recording.labels != recording.number(STANDING)) & (recording.labels < len(recording.actions))
+        for segment in recording.segments:
+            shown = slice(int(segment["start"]), int(segment["end"]))
+            uncovered[shown] &= recording.labels[shown] != recording.number(segment["action"])
+        self._clips += 1
+        if not uncovered.any():
+            return
+        self._legs += bool(uncovered[:, LEGS].sum() >= SECONDS * recording.fps)
+        self._any_part += bool(uncovered.any(1).sum() >= SECONDS * recording.fps)
+
+    def add_tally(self, later: UncaptionedTally) -> None:
+        """Add the counts of later clips."""
+        self._clips += later._clips
+        self._legs += later._legs
+        self._any_part += later._any_part
+
+    def uncaptioned(self) -> Uncaptioned | None:
+        """Return the shares; None without a clip that has labels."""
+        if not self._clips:
+            return None
+        return Uncaptioned(self._clips, self._legs / self._clips, self._any_part / self._clips)

@@ -11,7 +11,15 @@ from pathlib import Path
 from posegen.dataset.clip_files import resample
 from posegen.dataset.read import Dataset, content_errors, open_dataset
 from posegen.dataset.storage.address import AnyPath
-from posegen.evaluation.captions import StatementCounts, StatementTally, Variety, VarietyTally, library_of_dataset
+from posegen.evaluation.captions import (
+    StatementCounts,
+    StatementTally,
+    Uncaptioned,
+    UncaptionedTally,
+    Variety,
+    VarietyTally,
+    library_of_dataset,
+)
 from posegen.evaluation.gait import Curve, GaitTally, Run, Walk
 from posegen.evaluation.people import People, PeopleTally
 from posegen.evaluation.plausibility import LOWER_IS_WORSE, MEASURES, measure_clip
@@ -26,7 +34,6 @@ from posegen.evaluation.realism import (
 )
 from posegen.evaluation.recording import SAMPLES_PER_BLOCK, Recording, block_recordings, read_blocks
 from posegen.evaluation.spread import Spread, SpreadTally
-from posegen.evaluation.uncaptioned import Uncaptioned, UncaptionedTally
 from posegen.evaluation.variety import Evenly, Motion, MotionTally, describe_motion
 from posegen.foundations.errors import PosegenError, UsageError
 from posegen.foundations.machine import available_cores

@@ -169,8 +169,6 @@ LONGEST_FLIGHT = 1.0
 """Seconds. A body that is off the ground for longer hangs, swims or climbs."""
 
 TOUCHING = 1
-SOLE_CONTACTS = 4
-"""Number of contact labels, from the first, that belong to the soles."""
 
 TOES = (JOINTS.index("left_foot"), JOINTS.index("right_foot"))
 LOW = 0.05

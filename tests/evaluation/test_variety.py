@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from posegen.evaluation.captions import UncaptionedTally
 from posegen.evaluation.common_body import JOINTS, STANDING, asymmetry, common_body, mirrored
 from posegen.evaluation.coverage import NEAREST, Coverage, Windows, compare_coverage, measure_coverage
 from posegen.evaluation.performances import PROGRESS, RATE, Performance, performances, person_distances
 from posegen.evaluation.recording import Recording
-from posegen.evaluation.uncaptioned import UncaptionedTally
 from posegen.evaluation.variety import MAX_PERFORMANCES, Evenly, MotionTally, compare_variety, describe_motion
 from posegen.foundations.skeleton import MIRROR_JOINTS, PARTS
 from posegen.library.load import load_library
