@@ -1,6 +1,6 @@
 """Compare sets of clips by their features: Fréchet distance, spectra, diversity and percentile bands.
 
-The features themselves are computed in :mod:`posegen.evaluation.features`, or by a trained encoder.
+The features themselves are computed in :mod:`posegen.evaluation.realism`, or by a trained encoder.
 """
 
 from __future__ import annotations

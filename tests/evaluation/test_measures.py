@@ -23,7 +23,6 @@ from posegen.evaluation.body import (
     range_excess,
     soles_of_body,
 )
-from posegen.evaluation.features import geometric_features, kinetic_features
 from posegen.evaluation.plausibility import (
     CUT_OFF,
     balance_margin,
@@ -35,6 +34,7 @@ from posegen.evaluation.plausibility import (
     low_pass,
     sparc,
 )
+from posegen.evaluation.realism import geometric_features, kinetic_features
 from posegen.foundations.skeleton import JOINTS, PARTS
 from posegen.library.load import load_library
 from posegen.library.schema import Range
