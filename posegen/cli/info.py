@@ -78,7 +78,7 @@ def _creation_lines(header: Header) -> list[str]:
 
 def _describe_sample(dataset: AnyPath, sample: int, output: Output) -> None:
     """Print what makes a sample."""
-    from posegen.generation.provenance import trace_sample
+    from posegen.generation.describe import trace_sample
 
     found = trace_sample(dataset, sample)
     header = found.header
