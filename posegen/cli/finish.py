@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import click
 
 from posegen.cli.options import DATASET, Output, command
-
-if TYPE_CHECKING:
-    from posegen.dataset.storage.address import AnyPath
+from posegen.dataset.storage.address import AnyPath
 
 INCOMPLETE = 1
 _GAPS_SHOWN = 10

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import click
 
 from posegen.cli.options import DATASET, Output, command
-
-if TYPE_CHECKING:
-    from posegen.dataset.storage.address import AnyPath
+from posegen.dataset.storage.address import AnyPath
 
 
 @command("posegen status data/default-0")
