@@ -31,7 +31,7 @@ def report(dataset: AnyPath, samples: int, no_evaluation: bool, out: Path, outpu
     from posegen.evaluation.evaluate import evaluate
     from posegen.foundations.quantities import human_bytes
     from posegen.viewing.collection import collection_of_dataset
-    from posegen.viewing.report import write_report
+    from posegen.viewing.page import write_report
 
     require_positive("--samples", samples)
     if samples > _MOST_SAMPLES:

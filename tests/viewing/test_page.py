@@ -17,7 +17,7 @@ from docs.skeleton_figure import posed
 from posegen.config.load import load_config
 from posegen.foundations.progress import Progress
 from posegen.viewing.collection import Collection, NamedClip, collection_of_clips, collection_of_config
-from posegen.viewing.report import write_report
+from posegen.viewing.page import write_report
 from posegen.viewing.server import Server
 from tests.viewing.browser import axe_faults, chromium
 

@@ -21,8 +21,7 @@ from docs.skeleton_figure import posed
 from posegen.foundations.errors import PosegenError
 from posegen.foundations.progress import Progress
 from posegen.viewing.collection import Collection, NamedClip, collection_of_clips
-from posegen.viewing.page import MODULES
-from posegen.viewing.report import write_report
+from posegen.viewing.page import MODULES, write_report
 from posegen.viewing.server import Server
 
 
