@@ -19,8 +19,8 @@ from posegen.foundations.machine import lifetime_peak
 from posegen.training.data.feed import batches_of, to_clips
 from posegen.training.data.tokens import numbers_of
 from posegen.training.hardware import Choices
-from posegen.training.loop.learner import Session, make_learner, run_steps
-from posegen.training.loop.session import TimedCallback
+from posegen.training.loop.learner import Step, TrainingSession, make_learner, run_steps
+from posegen.training.loop.timing import StepTimer
 from posegen.training.models.encoder import trainable_weights
 from posegen.training.settings import load_settings
 from posegen.training.setup import Request, Setup, open_setup
@@ -82,17 +82,17 @@ def steps_in_process(dataset: Path, batch: int, checkpointing: bool) -> Steps:
 
 
 def _steps(dataset: Path, batch: int, checkpointing: bool) -> Steps:
-    (request, setup), losses = _opened(dataset, batch), []
+    (request, setup), losses = _opened(dataset, batch), list[float]()
 
-    class Losses(TimedCallback):
-        def after_micro_batch(self, outputs: Any) -> None:
-            losses.append(float(outputs["loss"]))
+    def after_step(step: Step) -> bool:
+        losses.append(step.loss)
+        return False
 
     choices = Choices("cpu", "32-true", 1, batch, 0, compile=False, checkpointing=checkpointing)
     torch.set_num_threads(1)
-    session = Session(dataset, request, setup, 0, STEPS, choices)
+    session = TrainingSession(dataset, request, setup, 0, STEPS, choices)
     learner = make_learner(session, None)
-    run_steps(session, learner, Losses(), 0, print)
+    run_steps(session, learner, StepTimer(), print, after_step)
     every = sum(value.nbytes for values in (learner.model.state_dict(), learner.average) for value in values.values())
     moments = sum(value.nbytes for value in learner.state().tensors["optimiser"].values())
     gradients = sum(weights.nbytes for weights in trainable_weights(learner.model).values())

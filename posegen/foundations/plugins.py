@@ -103,8 +103,7 @@ EXPORTS: Registry[Any] = Registry("posegen.exports", {name: f"posegen.exchange.{
 EXTRAS = {
     "view": ("imageio_ffmpeg", "matplotlib", "PIL"),
     "train": (
-        "torch", "accelerate", "datasets", "lightning", "peft", "pytorch_lightning", "safetensors", "sklearn", "skops",
-        "tensorboard", "threadpoolctl",
+        "torch", "accelerate", "datasets", "peft", "safetensors", "sklearn", "skops", "tensorboard", "threadpoolctl",
     ),
     "export": ("onnx", "onnxruntime", "onnxscript"),
     "embed": (
@@ -153,8 +152,8 @@ def install_hint(error: ModuleNotFoundError) -> str | None:
 
     Examples
     --------
-    >>> install_hint(ModuleNotFoundError(name="lightning.fabric"))
-    "lightning is not installed. Run: ...python... -m pip install ...[train]'"
+    >>> install_hint(ModuleNotFoundError(name="peft.tuners"))
+    "peft is not installed. Run: ...python... -m pip install ...[train]'"
     """
     module = (error.name or "").partition(".")[0]
     extra = next((extra for extra, modules in EXTRAS.items() if module in modules), None)

@@ -33,7 +33,7 @@ from posegen.training.setup import Setup
 from posegen.training.trained_models import EVALUATION_BATCH
 
 _GB = 10**9
-_DTYPES = {"bf16-mixed": torch.bfloat16, "16-mixed": torch.float16}
+AUTOCAST = {"bf16-mixed": torch.bfloat16, "16-mixed": torch.float16}
 _STANDARD, _QUICK = (2, 4, 8), (4, 8, 16)
 _QUICK_STEPS = 1000
 _GAIN = 1.05
@@ -398,7 +398,7 @@ class _Trials:
         for _ in range(repeats):
             begin = time.perf_counter()
             with matrix_attention(self._device.type):
-                with torch.autocast(self._device.type, _DTYPES.get(self.precision), enabled=self.precision in _DTYPES):
+                with torch.autocast(self._device.type, AUTOCAST.get(self.precision), enabled=self.precision in AUTOCAST):
                     loss = self._task.loss(self._task.apply(self._model, clips), clips)
                 used = self._used() - before
                 loss.backward()  # type: ignore[no-untyped-call]

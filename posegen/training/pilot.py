@@ -21,8 +21,9 @@ from posegen.training.cluster import local_processes
 from posegen.training.data.feed import batches_of
 from posegen.training.estimate import Estimate
 from posegen.training.hardware import Choices, evaluation_batch, gpu_peak, is_out_of_memory, release_memory
-from posegen.training.loop.learner import Learner, Session, make_learner, run_steps
-from posegen.training.loop.session import Logs, TimedCallback, most_loss_clips, validation_loss
+from posegen.training.loop.learner import Learner, TrainingSession, make_learner, run_steps
+from posegen.training.loop.session import Logs, most_loss_clips, validation_loss
+from posegen.training.loop.timing import StepTimer
 from posegen.training.models.encoder import trainable_weights
 from posegen.training.run_folder import read_checkpoint, write_checkpoint
 from posegen.training.setup import Setup
@@ -44,13 +45,13 @@ class _Measures:
 
 
 def estimate_run(
-    session: Session, memory: PeakMemory, choosing: float, most_tested: int, progress: Progress
+    session: TrainingSession, memory: PeakMemory, choosing: float, most_tested: int, progress: Progress
 ) -> tuple[Choices, Estimate]:
     """Estimate a run by a pilot run on one device.
 
     Parameters
     ----------
-    session : Session
+    session : TrainingSession
         The run, from its first step.
     memory : PeakMemory
         Measures the memory of this process since the run was opened.
@@ -79,7 +80,6 @@ def estimate_run(
                 raise
             choices = choices.halve_micro_batch(error)
             release_memory()
-    # A learner and its trainer refer to each other, so they would be kept during the run.
     release_memory()
     choices, estimate = replace(choices, devices=devices), setup.settings
     sources = {split: setup.data.source(setup.task.recipes, split) for split in ("training", "validation", "test")}
@@ -110,7 +110,7 @@ def estimate_run(
     )
 
 
-def _mapped_bytes(setup: Setup, pilot: Session, tested: float) -> int:
+def _mapped_bytes(setup: Setup, pilot: TrainingSession, tested: float) -> int:
     """Return the bytes of the cached features that a run reads, and the pilot run did not.
 
     `tested` is the share of the test split that it reads. Features are mapped, and count as memory of the process as soon as
@@ -132,24 +132,24 @@ def _mapped_bytes(setup: Setup, pilot: Session, tested: float) -> int:
     return int(len(dataset) * len(header.variants) * each * rest)
 
 
-def _measure(session: Session, progress: Progress) -> _Measures:
+def _measure(session: TrainingSession, progress: Progress) -> _Measures:
     """Train some steps, write and read a checkpoint, and evaluate a batch."""
     begin = time.perf_counter()
-    learner, callback = make_learner(session, None), TimedCallback()
+    learner, timer = make_learner(session, None), StepTimer()
     gpu_peak(session.choices.device, reset=True)
     with tempfile.TemporaryDirectory(prefix="posegen-") as folder:
         with Logs(Path(folder), session.setup.settings, 0):
-            run_steps(session, learner, callback, 0, progress.log)
+            run_steps(session, learner, timer, progress.log)
             write_checkpoint(Path(folder), learner.state())
         total = time.perf_counter() - begin
         read_checkpoint(Path(folder), learner.progress.step)
-    times, done = callback.timer.times(), max(1, learner.progress.step)
+    times, done = timer.times(), max(1, learner.progress.step)
     step = total / done if times is None else times.seconds
     clip, loss = _evaluation_seconds(session, learner)
     return _Measures(step, max(0.0, total - done * step), clip, loss, gpu_peak(session.choices.device))
 
 
-def _evaluation_seconds(session: Session, learner: Learner) -> tuple[float, float]:
+def _evaluation_seconds(session: TrainingSession, learner: Learner) -> tuple[float, float]:
     """Return the seconds of a clip that is evaluated, and those of its part of a validation loss."""
     setup, choices = session.setup, session.choices
     validation = setup.data.source(setup.task.recipes, "validation")

@@ -1,7 +1,7 @@
 """Train a model: the third stage of the pipeline. The same command resumes a run that was stopped.
 
 This module opens the run's folder, decides what is left to do, and writes the result. The steps are trained in
-:mod:`posegen.training.loop`, which imports Lightning and is therefore imported only when there is something to train.
+:mod:`posegen.training.loop`, which is imported only when there is something to train.
 """
 
 from __future__ import annotations
@@ -249,14 +249,14 @@ def _train_round(
     deadline: float | None,
 ) -> Result:
     """Train the latest round of a run, from its last checkpoint."""
-    from posegen.training.loop.learner import Session
-    from posegen.training.loop.session import train_session
+    from posegen.training.loop.learner import TrainingSession
+    from posegen.training.loop.session import early_stop_reason, train_session
 
     latest, settings = record.rounds[-1], request.settings
     # A dataset that grew since the round began is trained on in the next round.
     setup = replace(setup, data=replace(setup.data, samples=latest.samples))
     record.choices = replace(record.choices, **given_choices(settings))
-    session = Session(run, request, setup, latest.first, latest.first + settings.steps, record.choices)
+    session = TrainingSession(run, request, setup, latest.first, latest.first + settings.steps, record.choices)
 
     def store_choices(choices: Choices) -> None:
         record.choices = choices
@@ -268,7 +268,7 @@ def _train_round(
     if stopped:
         return Result(run, setup.task.name, done.step, stopped, seconds=done.seconds, reasons=record.reasons)
     if done.step < session.last:
-        progress.log(f"stopped early: {learner.early_stop_reason()}")
+        progress.log(f"stopped early: {early_stop_reason(done, settings)}")
     # What follows reads its checkpoint; weights, gradients and moments need not be in memory twice.
     del learner
     release_memory()
@@ -392,7 +392,7 @@ def _choose(
     request: Request, run: Path, setup: Setup, memory: PeakMemory, progress: Progress
 ) -> tuple[Choices, list[Reason], Estimate]:
     """Choose for the machine, estimate the run, and log both."""
-    from posegen.training.loop.learner import Session
+    from posegen.training.loop.learner import TrainingSession
     from posegen.training.pilot import estimate_run
 
     begin = time.perf_counter()
@@ -400,7 +400,7 @@ def _choose(
         progress.log(warning)
     with progress.working("measure trial steps"):
         choices, reasons = choose_for_run(setup)
-        session = Session(run, request, setup, 0, setup.settings.steps, choices)
+        session = TrainingSession(run, request, setup, 0, setup.settings.steps, choices)
         choices, estimate = estimate_run(session, memory, time.perf_counter() - begin, _MOST_TESTED, progress)
     reasons.append(Reason("measured in", f"{estimate.choosing_seconds:.1f} s", "before the first step"))
     _log_table(reasons, progress)

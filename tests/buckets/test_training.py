@@ -32,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_weights_equal_those_of_a_folder(
     task: str, folder: Path, proxy: Proxy, bucket: BucketPath, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("lightning")
+    pytest.importorskip("peft")
     path, local = copy(folder, bucket / "dataset"), copy(folder, tmp_path / "dataset")
     runs = [tmp_path / name for name in ("of-bucket", "of-folder", "again")]
     for source, run in zip((path, local, path), runs, strict=True):

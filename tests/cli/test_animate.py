@@ -12,7 +12,7 @@ from PIL import Image
 
 from posegen.cli.main import main
 
-if not all(find_spec(name) for name in ("torch", "lightning", "safetensors")):
+if not all(find_spec(name) for name in ("torch", "peft", "safetensors")):
     pytest.skip("the group train is not installed", allow_module_level=True)
 
 TEXTS = ("a person walks", "a person waves")

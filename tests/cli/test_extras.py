@@ -67,9 +67,9 @@ def test_the_table_holds_every_package_of_every_extra() -> None:
 @pytest.mark.parametrize(
     ("hidden", "commands"),
     [
-        (["torch", "lightning", "safetensors", "PIL", "huggingface_hub", "obstore"], COMMANDS),
-        # torch comes with the extra "embed", so that only Lightning is missing.
-        (["lightning"], {words: extra for words, extra in COMMANDS.items() if words.startswith(("train", "run", "profile"))}),
+        (["torch", "peft", "safetensors", "PIL", "huggingface_hub", "obstore"], COMMANDS),
+        # torch comes with the extra "embed", so that only packages of training are missing.
+        (["peft"], {words: extra for words, extra in COMMANDS.items() if words.startswith(("train", "run", "profile"))}),
     ],
     ids=["no extra", "embed"],
 )
@@ -115,8 +115,8 @@ def test_the_command_names_the_wheel_that_posegen_was_installed_from(
         (folder / "direct_url.json").write_text(source)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr("posegen.foundations.plugins.__file__", str(tmp_path / "posegen" / "foundations" / "plugins.py"))
-    hint = install_hint(ModuleNotFoundError(name="lightning"))
-    assert hint == f"lightning is not installed. Run: {sys.executable} -m pip install {expected}"
+    hint = install_hint(ModuleNotFoundError(name="peft"))
+    assert hint == f"peft is not installed. Run: {sys.executable} -m pip install {expected}"
 
 
 def test_the_build_of_torch_for_cpus_is_named_where_there_is_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from posegen.foundations.import_path import safe_path
 PATIENCE = 900
 COMMAND = Path(sys.executable).with_name("posegen")
 SETTINGS = ("--config=smoke", *(f"--set={setting}" for setting in ("frames=40", "store.shard=4", "store.chunk=2")))
-OTHERS = ("numpy", "numba", "pyarrow", "zarr", "click", "psutil", "joblib", "loky", "torch", "lightning", "sklearn", "faiss")
+OTHERS = ("numpy", "numba", "pyarrow", "zarr", "click", "psutil", "joblib", "loky", "torch", "peft", "sklearn", "faiss")
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_profile(folder: Path) -> None:
 @pytest.mark.slow
 def test_embedding_and_training_with_loading_processes_and_several_devices(folder: Path) -> None:
     pytest.importorskip("torch")
-    pytest.importorskip("lightning")
+    pytest.importorskip("peft")
     config = load_config("smoke", [setting.removeprefix("--set=") for setting in SETTINGS[1:]])
     generate(config, samples=60, workers=1, out=folder / "made")
     run(folder, COMMAND, "embed", "made", "--encoder=hashing-for-tests", "--quiet")

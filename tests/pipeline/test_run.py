@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-if not all(find_spec(name) for name in ("torch", "lightning", "safetensors", "sentence_transformers")):
+if not all(find_spec(name) for name in ("torch", "peft", "safetensors", "sentence_transformers")):
     pytest.skip("the groups embed and train are not installed", allow_module_level=True)
 
 from posegen.cli.main import main

@@ -9,8 +9,8 @@ import pytest
 
 from tests.training import tiny
 
-# Not imported here, since Lightning alone takes seconds.
-if not all(find_spec(name) for name in ("torch", "lightning", "safetensors")):
+# Not imported here, since torch takes seconds.
+if not all(find_spec(name) for name in ("torch", "peft", "safetensors")):
     pytest.skip("the extra train is not installed", allow_module_level=True)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -32,9 +33,8 @@ def start(folder: Path, rank: int, port: int, *overrides: str) -> subprocess.Pop
 
 
 def free_port() -> int:
-    from lightning.fabric.plugins.environments.lightning import find_free_network_port
-
-    return find_free_network_port()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
 
 
 def test_the_place_of_a_process_is_that_of_torchrun() -> None:

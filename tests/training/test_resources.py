@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from posegen.training.hardware import SwapMonitor, describe_gpu_use, is_out_of_memory, matrix_attention
-from posegen.training.loop.session import StepTimer
+from posegen.training.loop.timing import StepTimer
 from posegen.training.train import restored_torch_settings
 
 MB = 2**20

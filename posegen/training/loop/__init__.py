@@ -1,1 +1,1 @@
-"""The steps of a training run, on one device or several; Lightning runs the loop."""
+"""The steps of a training run, on one device or several."""

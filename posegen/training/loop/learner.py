@@ -1,31 +1,27 @@
-"""Define one training step and run the steps of a session with Lightning, on one device or in a process for each device.
+"""The training loop, on one device or in a process for each device, and the state that it changes.
 
 Everything that a step depends on follows from its number: clips, learning rate and random numbers. So a resumed run continues
-exactly as if it had never stopped. Checks, checkpoints and logs are the matter of :mod:`posegen.training.loop.session`.
-
-Lightning's data-parallel strategy (DDP) connects the processes, which :mod:`posegen.training.loop.processes` starts, and
-averages their gradients.
+exactly as if it had never stopped. Checks, checkpoints and logs are the matter of :mod:`posegen.training.loop.session`, and
+:mod:`posegen.training.loop.processes` starts and connects the processes.
 """
 
 from __future__ import annotations
 
-import logging
 import os
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
-import lightning.pytorch as lightning
 import torch
 from torch import Tensor, distributed, nn
 from torch.utils.checkpoint import checkpoint
 
 from posegen.foundations.machine import private_folder, user_cache
-from posegen.training.cluster import local_processes, member
 from posegen.training.data.feed import Feed, Loader, batches_of, statistics
-from posegen.training.hardware import Choices, matrix_attention, split_batch, use_tf32
+from posegen.training.hardware import AUTOCAST, Choices, matrix_attention, split_batch, use_tf32
+from posegen.training.loop.timing import StepTimer
 from posegen.training.models.encoder import set_checkpointing
 from posegen.training.run_folder import RunProgress, State
 from posegen.training.settings import learning_rate
@@ -37,7 +33,7 @@ _DTYPES = {int: torch.int64, float: torch.float64}
 
 
 @dataclass(frozen=True)
-class Session:
+class TrainingSession:
     """Work of one process that trains: the steps of a round, or what is left of them.
 
     Attributes
@@ -58,189 +54,183 @@ class Session:
     choices: Choices
 
 
-class Learner(lightning.LightningModule):
-    """A model that learns a task, with its optimiser and the average of its weights.
-
-    Parameters
-    ----------
-    session : Session
-    model : Module
-    state : State or None
-        Checkpoint to resume from.
+@dataclass
+class Learner:
+    """What training changes.
 
     Attributes
     ----------
+    model : Module
+    optimiser : Optimizer
+    scaler : GradScaler
+        Scales the gradients of 16-mixed; does nothing in other precisions.
+    average : dict of str to Tensor
+        Moving average of the weights.
     progress : RunProgress
-    micro_batch : int
-        Clips per forward pass.
-    scaler : dict of str to int or float
-        State of the gradient scaler of 16-mixed in the checkpoint.
     inside_step : bool
         Whether the optimiser is changing the weights. If an error occurs then, the weights belong to no step.
     """
 
-    def __init__(self, session: Session, model: nn.Module, state: State | None) -> None:
-        super().__init__()
-        self.task, self.settings, self.first = session.setup.task, session.setup.settings, session.first
-        self.model = model
-        self.progress = RunProgress() if state is None else state.progress
-        self.micro_batch = self.settings.batch
-        self.inside_step = False
-        self.average = {name: value.detach().clone() for name, value in model.state_dict().items()}
-        self._optimiser: dict[str, Tensor] = {}
-        self.scaler: dict[str, int | float] = {}
-        if state is not None:
-            model.load_state_dict(dict(state.tensors["weights"]))
-            self.average = {name: value.clone() for name, value in state.tensors["average"].items()}
-            self._optimiser = dict(state.tensors.get("optimiser", {}))
-            self.scaler = {name: value.item() for name, value in state.tensors.get("scaler", {}).items()}
-
-    def configure_optimizers(self) -> torch.optim.Optimizer:
-        """Return the optimiser, in the state of the checkpoint."""
-        trained = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
-        optimiser = torch.optim.AdamW(trained, lr=self.settings.optimiser.rate, weight_decay=self.settings.optimiser.decay)
-        state: dict[int, dict[str, Tensor]] = {}
-        for name, value in self._optimiser.items():
-            index, _, key = name.partition(".")
-            state.setdefault(int(index), {})[key] = value.clone()
-        if state:
-            optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
-        return optimiser
-
-    def training_step(self, batch: dict[str, Any], index: int) -> dict[str, Tensor]:
-        """Return the loss of a micro-batch, and its accuracy if the task has one."""
-        del index
-        # Random numbers depend on the number of the micro-batch only.
-        torch.manual_seed((self.settings.seed * 1_000_003 + batch["number"] * 1009 + batch["part"]) % _LARGEST_SEED)
-        if not self.task.needs_whole_batch:
-            return self._scored(apply_in_micro_batches(self.task, self.model, batch, self.micro_batch), batch)
-        processes = self.trainer.world_size
-        share = _share(batch, self.global_rank, processes)
-        outputs = apply_in_micro_batches(self.task, self.model, share, self.micro_batch)
-        if processes > 1:
-            # The backward pass adds up the gradients of all processes for each share. Lightning then takes the mean over the
-            # processes, which compute the same loss, so the result is the gradient of a single process.
-            gathered: Any = self.all_gather(outputs, sync_grads=True)
-            outputs = gathered.flatten(0, 1)
-        return self._scored(outputs, batch)
-
-    def _scored(self, outputs: Tensor, batch: Clips) -> dict[str, Tensor]:
-        scored = {"loss": self.task.loss(outputs, batch)}
-        if self.task.accuracy is not None:
-            scored["accuracy"] = self.task.accuracy(outputs.detach(), batch)
-        return scored
-
-    def early_stop_reason(self) -> str | None:
-        """Return why training ends before its last step; None if it does not."""
-        patience, progress = self.settings.checks.patience, self.progress
-        if patience is None or progress.best_step is None:
-            return None
-        since = sum(check["step"] > progress.best_step for check in progress.checks)
-        return f"no improvement in {since} checks since step {progress.best_step:,}" if since >= patience else None
+    model: nn.Module
+    optimiser: torch.optim.Optimizer
+    scaler: torch.amp.GradScaler
+    average: dict[str, Tensor]
+    progress: RunProgress
+    inside_step: bool = False
 
     def state(self) -> State:
         """Return the state after the last step, for a checkpoint."""
-        optimiser: Any = self.optimizers(use_pl_optimizer=False)
-        moments = optimiser.state_dict()["state"] if optimiser else {}
-        flat = {f"{index}.{key}": value for index, values in moments.items() for key, value in values.items()}
-        scaler: Any = getattr(self.trainer.precision_plugin, "scaler", None) if self._trainer else None
-        scale = self.scaler if scaler is None else scaler.state_dict()
+        moments = self.optimiser.state_dict()["state"]
         tensors = {
             "weights": self.model.state_dict(),
             "average": self.average,
-            "optimiser": flat or self._optimiser,
+            "optimiser": {f"{index}.{key}": value for index, values in moments.items() for key, value in values.items()},
             # A scaler refuses counts that are not whole numbers.
-            "scaler": {name: torch.tensor(value, dtype=_DTYPES[type(value)]) for name, value in scale.items()},
+            "scaler": {
+                name: torch.tensor(value, dtype=_DTYPES[type(value)]) for name, value in self.scaler.state_dict().items()
+            },
         }
         return State(tensors, self.progress)
 
-
-class StepCallback(lightning.Callback):
-    """Set the learning rate before each step and count the steps."""
-
-    def on_train_batch_start(self, trainer: lightning.Trainer, pl_module: Any, batch: Any, batch_idx: int) -> None:
-        """Set the learning rate."""
-        for group in trainer.optimizers[0].param_groups:
-            group["lr"] = learning_rate(pl_module.progress.step - pl_module.first, pl_module.settings)
-
-    def on_train_batch_end(self, trainer: lightning.Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
-        """Count a step after its last micro-batch."""
-        if (batch_idx + 1) % trainer.accumulate_grad_batches == 0:
-            pl_module.progress = replace(pl_module.progress, step=pl_module.progress.step + 1)
-            self.after_step(trainer, pl_module)
-            if trainer.world_size > 1 and member():  # the first process decides when all of them end
-                stop = torch.tensor(int(trainer.should_stop))
-                distributed.broadcast(stop, 0)
-                trainer.should_stop = bool(stop)
-
-    def after_step(self, trainer: lightning.Trainer, learner: Learner) -> None:
-        """Hook called after each optimiser step."""
+    def update_average(self, most: float) -> None:
+        """Move the average towards the weights; faster in the first steps, so that the initial weights are soon forgotten."""
+        step = self.progress.step + 1
+        share = 1 - min(most, step / (step + 10))
+        current = self.model.state_dict()
+        with torch.no_grad():
+            for name, average in self.average.items():
+                if average.is_floating_point():
+                    average.lerp_(current[name], share)
+                else:
+                    average.copy_(current[name])
 
 
-def make_learner(session: Session, state: State | None) -> Learner:
+def make_learner(session: TrainingSession, state: State | None) -> Learner:
     """Return the learner in the state of a checkpoint, or initialised if there is none."""
-    setup = session.setup
+    setup, device = session.setup, session.choices.device
     model = setup.make_model()
-    if state is None and setup.weights is None and setup.task.takes_motion:
+    if state is not None:
+        model.load_state_dict(dict(state.tensors["weights"]))
+    elif setup.weights is None and setup.task.takes_motion:
         source = setup.data.source(setup.task.recipes, "training")
         mean_and_spread = statistics(source, setup.settings.data.variants, setup.task.normalised_array)
         model.encoder.normalise_by(*mean_and_spread)
-    return Learner(session, model, state)
+    model.to(device)
+    rates = setup.settings.optimiser
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    optimiser = torch.optim.AdamW(trained, lr=rates.rate, weight_decay=rates.decay)
+    scaler = torch.amp.GradScaler(device, enabled=session.choices.precision == "16-mixed")
+    average = model.state_dict()
+    if state is not None:
+        average = state.tensors["average"]
+        moments: dict[int, dict[str, Tensor]] = {}
+        for name, value in state.tensors.get("optimiser", {}).items():
+            index, _, key = name.partition(".")
+            moments.setdefault(int(index), {})[key] = value.clone()
+        optimiser.load_state_dict({**optimiser.state_dict(), "state": moments})
+        if scales := state.tensors.get("scaler"):
+            scaler.load_state_dict({name: value.item() for name, value in scales.items()})
+    average = {name: value.detach().to(device, copy=True) for name, value in average.items()}
+    return Learner(model, optimiser, scaler, average, RunProgress() if state is None else state.progress)
 
 
-def run_steps(session: Session, learner: Learner, callback: StepCallback, rank: int, log: Callable[[str], None]) -> None:
-    """Train from the state of the learner to the last step, or until the callback stops the trainer.
+@dataclass(frozen=True)
+class Step:
+    """What a step reports: its loss, its learning rate, and its accuracy if the task has one."""
+
+    loss: float
+    rate: float
+    accuracy: float | None
+
+
+def run_steps(
+    session: TrainingSession,
+    learner: Learner,
+    timer: StepTimer,
+    log: Callable[[str], None],
+    after_step: Callable[[Step], bool] = lambda step: False,
+) -> None:
+    """Train from the state of the learner to the last step.
 
     Parameters
     ----------
-    session : Session
+    session : TrainingSession
     learner : Learner
-    callback : StepCallback
-    rank : int
-        Number of this process among those of the session.
+    timer : StepTimer
     log : callable
         Called with a message if processes that load data fail.
+    after_step : callable
+        Checks, saves and logs; returns whether training ends. Of several processes, the first one decides.
     """
-    setup, choices = session.setup, session.choices
-    feed = _feed(session, learner.progress.step, rank)
-    learner.model.train()
-    learner.micro_batch, learner.inside_step = choices.micro_batch, False
-    set_checkpointing(learner.model, on=choices.checkpointing)
-    on_gpu = choices.device == "cuda"
+    settings, choices = session.setup.settings, session.choices
+    model, optimiser, scaler = learner.model, learner.optimiser, learner.scaler
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    feed = _feed(session, learner.progress.step)
+    _prepare_model(model, choices)
+    timer.start(choices.device)
+    step_loss, accuracies = 0.0, list[float]()
+    with matrix_attention(choices.device):
+        for index, clips in enumerate(Loader(feed, choices.workers, pinned=choices.device == "cuda", log=log), start=1):
+            clips = _to_device(clips, choices.device)
+            timer.end_phase("data")
+            with torch.autocast(choices.device, AUTOCAST.get(choices.precision), enabled=choices.precision in AUTOCAST):
+                loss, accuracy = _score(session, model, clips)
+            loss = loss / feed.parts
+            timer.end_phase("forward")
+            scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+            step_loss += loss.item()
+            accuracies += [] if accuracy is None else [accuracy.item()]
+            timer.end_phase("backward")
+            if index % feed.parts:
+                continue  # gradients of micro-batches add up
+            if choices.devices > 1:
+                _add_gradients(trained, 1 if feed.whole else choices.devices)
+            scaler.unscale_(optimiser)
+            if settings.optimiser.clip:
+                nn.utils.clip_grad_norm_(trained, settings.optimiser.clip)
+            rate = learning_rate(learner.progress.step - session.first, settings)
+            for group in optimiser.param_groups:
+                group["lr"] = rate
+            learner.inside_step = True
+            scaler.step(optimiser)
+            scaler.update()
+            optimiser.zero_grad()
+            learner.update_average(settings.optimiser.average)
+            learner.progress = replace(learner.progress, step=learner.progress.step + 1)
+            learner.inside_step = False
+            timer.end_phase("optimiser")
+            timer.end_step()
+            is_over = after_step(Step(step_loss, rate, fmean(accuracies) if accuracies else None))
+            is_over = is_over or learner.progress.step >= session.last
+            if choices.devices > 1:
+                is_over = _decision_of_first(is_over)
+            if is_over:
+                break
+            step_loss, accuracies = 0.0, []
+            timer.end_phase(None)
+
+
+def _prepare_model(model: nn.Module, choices: Choices) -> None:
+    """Set a model to training, equal in all processes, in the way that the choices name."""
+    model.train()
+    set_checkpointing(model, on=choices.checkpointing)
     use_tf32(choices.device)
+    if choices.devices > 1:
+        for value in model.state_dict().values():
+            distributed.broadcast(value, 0)
     if choices.compile:
         # torch loads code from this folder; its own choice is a folder in /tmp whose name others can guess.
         os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(private_folder(user_cache() / "inductor", own=2)))
-        learner.model.compile()
-    for name in ("lightning.pytorch", "lightning.fabric"):
-        logging.getLogger(name).setLevel(logging.WARNING)
-    with matrix_attention(choices.device), warnings.catch_warnings():
-        # Lightning advises on loading processes and the logging interval, which posegen chooses and reports.
-        warnings.filterwarnings("ignore", module="lightning")
-        trainer = lightning.Trainer(
-            accelerator="gpu" if on_gpu else choices.device,
-            devices=local_processes(choices.devices), num_nodes=choices.devices // local_processes(choices.devices),
-            strategy="ddp" if choices.devices > 1 else "auto",
-            precision=choices.precision,  # type: ignore[arg-type]
-            max_epochs=-1, max_steps=session.last - learner.progress.step, callbacks=[callback],
-            accumulate_grad_batches=feed.parts, gradient_clip_val=setup.settings.optimiser.clip or None,
-            logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
-            limit_val_batches=0, num_sanity_val_steps=0, use_distributed_sampler=False,
-        )  # fmt: skip
-        scaler: Any = getattr(trainer.precision_plugin, "scaler", None)
-        if scaler is not None and learner.scaler:
-            scaler.load_state_dict(learner.scaler)
-        try:
-            trainer.fit(learner, Loader(feed, choices.workers, pinned=on_gpu, log=log))
-        except SystemExit:
-            # Lightning exits after Ctrl-C.
-            if trainer.interrupted:
-                raise KeyboardInterrupt from None
-            raise
+        model.compile()
 
 
-def _feed(session: Session, start: int, rank: int) -> Feed:
-    """Return the batches from a step on, as a process sees them."""
+def process_rank(devices: int) -> int:
+    """Return the number of this process among those that train on some devices together."""
+    return distributed.get_rank() if devices > 1 else 0
+
+
+def _feed(session: TrainingSession, start: int) -> Feed:
+    """Return the batches from a step on, as this process sees them."""
     settings, task, choices = session.setup.settings, session.setup.task, session.choices
     data, source = settings.data, session.setup.data.source(task.recipes, "training")
     return Feed(
@@ -250,7 +240,7 @@ def _feed(session: Session, start: int, rank: int) -> Feed:
         frames=None if data.frames is None else max(1, data.frames // data.stride),
         parts=1 if task.needs_whole_batch else split_batch(settings.batch, choices.devices, choices.micro_batch),
         shuffled=task.labels if data.shuffle_labels else (),
-        rank=rank,
+        rank=process_rank(choices.devices),
         processes=choices.devices,
         whole=task.needs_whole_batch,
         skeleton=data.skeleton if task.vary_skeleton else None,
@@ -258,11 +248,52 @@ def _feed(session: Session, start: int, rank: int) -> Feed:
     )
 
 
+def _to_device(clips: dict[str, Any], device: str) -> dict[str, Any]:
+    return {name: value.to(device, non_blocking=True) if isinstance(value, Tensor) else value for name, value in clips.items()}
+
+
+def _score(session: TrainingSession, model: nn.Module, clips: dict[str, Any]) -> tuple[Tensor, Tensor | None]:
+    """Return the loss of a micro-batch, and its accuracy if the task has one."""
+    task, choices = session.setup.task, session.choices
+    # Random numbers depend on the number of the micro-batch only.
+    torch.manual_seed((session.setup.settings.seed * 1_000_003 + clips["number"] * 1009 + clips["part"]) % _LARGEST_SEED)
+    if task.needs_whole_batch and choices.devices > 1:
+        own = _share(clips, process_rank(choices.devices), choices.devices)
+        outputs = _gather(apply_in_micro_batches(task, model, own, choices.micro_batch))
+    else:
+        outputs = apply_in_micro_batches(task, model, clips, choices.micro_batch)
+    return task.loss(outputs, clips), None if task.accuracy is None else task.accuracy(outputs.detach(), clips)
+
+
 def _share(batch: dict[str, Any], rank: int, processes: int) -> dict[str, Any]:
     """Return the clips of a batch that a process applies its model to."""
     size = len(batch["length"])
     share = slice(size * rank // processes, size * (rank + 1) // processes)
     return {name: values[share] if isinstance(values, Tensor) else values for name, values in batch.items()}
+
+
+def _gather(outputs: Tensor) -> Tensor:
+    """Return the outputs of all processes; gradients reach those of this process only, so those of all must be added."""
+    gathered = [torch.empty_like(outputs) for _ in range(distributed.get_world_size())]
+    distributed.all_gather(gathered, outputs.detach().contiguous())
+    gathered[distributed.get_rank()] = outputs
+    return torch.cat(gathered)
+
+
+def _add_gradients(parameters: Sequence[nn.Parameter], divisor: int) -> None:
+    """Add up the gradients of all processes, in place, and divide them."""
+    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+    total = torch.cat([gradient.flatten() for gradient in gradients]) / divisor
+    distributed.all_reduce(total)
+    for gradient, values in zip(gradients, torch.split(total, [each.numel() for each in gradients]), strict=True):
+        gradient.copy_(values.view_as(gradient))
+
+
+def _decision_of_first(decision: bool) -> bool:
+    """Return the decision of the first process."""
+    decided = torch.tensor(int(decision))
+    distributed.broadcast(decided, 0)
+    return bool(decided)
 
 
 def apply_in_micro_batches(task: Task, model: nn.Module, clips: Clips, size: int) -> Tensor:

@@ -1,9 +1,8 @@
 """The processes of a session, one for each device: started here, or by torchrun on several machines.
 
-Lightning's own launchers either run the caller's whole command again in each process, or move the first process, which holds
-the lock of the run and reports its progress, into a child. So ``machine.devices=2`` starts the others by
-``torch.multiprocessing``. With torchrun, all processes run the command: the first one does what a single process would do, and
-hands each round of steps to the others, which read only the data and write nothing.
+``machine.devices=2`` starts the others by ``torch.multiprocessing``; this process holds the lock of the run and reports its
+progress. With torchrun, all processes run the command: the first one does what a single process would do, and hands each round
+of steps to the others, which read only the data and write nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -20,24 +19,26 @@ from multiprocessing.synchronize import Semaphore
 from typing import Any
 
 import torch
-from lightning.fabric.plugins.environments.lightning import find_free_network_port
 from torch import distributed
+from torch.distributed import TCPStore  # type: ignore[attr-defined]
 from torch.multiprocessing.spawn import ProcessContext, ProcessException, start_processes
 
 from posegen.foundations.errors import PosegenError
 from posegen.training.cluster import member
-from posegen.training.hardware import Choices, is_out_of_memory
-from posegen.training.loop.learner import Session, StepCallback, make_learner, run_steps
+from posegen.training.hardware import is_out_of_memory
+from posegen.training.loop.learner import TrainingSession, make_learner, run_steps
+from posegen.training.loop.timing import StepTimer
 from posegen.training.run_folder import State, read_checkpoint
 from posegen.training.setup import Setup, open_setup
 
-_THREADS = "OMP_NUM_THREADS"
-"""Without this variable, Lightning sets the number of threads of a process by the number of cores."""
 _POLL_SECONDS = 0.1
 _FAILURE_SECONDS = 2.0
 """Time in which a process that has failed is expected to end."""
 _PATIENCE = timedelta(days=1)
 """Time for which processes wait for the first one, which checks and evaluates alone. If one fails, torchrun ends all."""
+_HERE = "127.0.0.1"
+_LOCAL_PATIENCE = timedelta(minutes=30)
+"""The same for processes that this module starts."""
 
 
 @contextmanager
@@ -49,7 +50,8 @@ def connected() -> Iterator[int]:
     PosegenError
         If another process ends early.
     """
-    distributed.init_process_group("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo", timeout=_PATIENCE)
+    _use_gpu(int(os.environ["LOCAL_RANK"]))
+    distributed.init_process_group(_backend(), timeout=_PATIENCE)
     rank = distributed.get_rank()
     try:
         yield rank
@@ -60,6 +62,17 @@ def connected() -> Iterator[int]:
         raise PosegenError(f"{msg}; the same command resumes from the last checkpoint") from error
     finally:
         distributed.destroy_process_group()
+
+
+def _backend() -> str:
+    """Return the libraries that connect processes, by the device of the tensors."""
+    return "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+
+
+def _use_gpu(number: int) -> None:
+    """Compute on a GPU of this machine, if it has any."""
+    if torch.cuda.is_available():
+        torch.cuda.set_device(number)
 
 
 def finish_together(result: Any) -> None:
@@ -74,12 +87,11 @@ def follow(setup: Setup) -> Any:
         if not isinstance(message, tuple):
             return message
         handed, samples, state = message
-        session: Session = replace(handed, setup=replace(setup, data=replace(setup.data, samples=samples)))
+        session: TrainingSession = replace(handed, setup=replace(setup, data=replace(setup.data, samples=samples)))
         torch.set_num_threads(session.choices.threads)
         # The features are there if the machines share a disk.
         session.setup.data.prepare(setup.task.recipes, lambda done, total: None)
-        with _variables({_THREADS: str(session.choices.threads)}):
-            _train(session, state, distributed.get_rank())
+        _train(session, state)
 
 
 def _shared(message: Any) -> Any:
@@ -90,7 +102,7 @@ def _shared(message: Any) -> Any:
 
 
 @contextmanager
-def other_processes(session: Session, step: int) -> Iterator[None]:
+def other_processes(session: TrainingSession, step: int) -> Iterator[None]:
     """Run the other processes of a session inside the context; do nothing for a single device.
 
     The processes end with the context, and with this process even if it is killed. Those of torchrun wait for the next round.
@@ -115,15 +127,14 @@ def other_processes(session: Session, step: int) -> Iterator[None]:
     if member():
         state = read_checkpoint(session.run, step) if step else None
         _shared((replace(session, setup=None), session.setup.data.samples, state))  # type: ignore[arg-type]
-        with _variables({_THREADS: str(choices.threads)}):
-            yield
+        yield
         return
-    port = find_free_network_port()
+    store = TCPStore(_HERE, 0, is_master=True, wait_for_workers=False)
     ready = multiprocessing.get_context("spawn").Semaphore(0)
     context: ProcessContext = start_processes(  # type: ignore[no-untyped-call]
         _train_spawned,
         # Each process opens the setup itself.
-        (replace(session, setup=None), session.setup.data.samples, step, port, ready),  # type: ignore[arg-type]
+        (replace(session, setup=None), session.setup.data.samples, step, store.port, ready),  # type: ignore[arg-type]
         choices.devices - 1,
         join=False,
         start_method="spawn",
@@ -132,8 +143,8 @@ def other_processes(session: Session, step: int) -> Iterator[None]:
         for _ in context.processes:
             while not ready.acquire(timeout=_POLL_SECONDS):
                 _raise_failure(context, 0.0)
-        with _variables(_environment(0, port, choices)):
-            yield
+        _connect(store, 0, choices.devices)
+        yield
     except RuntimeError as error:
         # When another process ends, the collective operations of this one fail.
         if not is_out_of_memory(error):
@@ -147,24 +158,9 @@ def other_processes(session: Session, step: int) -> Iterator[None]:
             distributed.destroy_process_group()
 
 
-@contextmanager
-def _variables(values: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables inside the context."""
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name, None)
-            if value is not None:
-                os.environ[name] = value
-
-
-def _environment(rank: int, port: int, choices: Choices) -> dict[str, str]:
-    """Return the variables by which Lightning recognises a process that it need not start."""
-    own = {_THREADS: str(choices.threads)}
-    return {"LOCAL_RANK": str(rank), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), **own}
+def _connect(store: TCPStore, rank: int, processes: int) -> None:
+    """Connect a process with the others that this module started."""
+    distributed.init_process_group(_backend(), store=store, rank=rank, world_size=processes, timeout=_LOCAL_PATIENCE)
 
 
 def _raise_failure(context: ProcessContext, seconds: float) -> None:
@@ -180,19 +176,19 @@ def _raise_failure(context: ProcessContext, seconds: float) -> None:
         raise PosegenError(msg) from failure
 
 
-def _train_spawned(index: int, session: Session, samples: int, step: int, port: int, ready: Semaphore) -> None:
+def _train_spawned(index: int, session: TrainingSession, samples: int, step: int, port: int, ready: Semaphore) -> None:
     """Train in a process that this module started; the first of these processes has index 0 and rank 1."""
     rank = index + 1
-    os.environ.update(_environment(rank, port, session.choices))
+    _use_gpu(rank)
     torch.set_num_threads(session.choices.threads)
     setup = open_setup(session.request)
     session = replace(session, setup=replace(setup, data=replace(setup.data, samples=samples)))
-    _train(session, read_checkpoint(session.run, step) if step else None, rank, ready)
+    state = read_checkpoint(session.run, step) if step else None
+    ready.release()
+    _connect(TCPStore(_HERE, port, is_master=False), rank, session.choices.devices)
+    _train(session, state)
 
 
-def _train(session: Session, state: State | None, rank: int, ready: Semaphore | None = None) -> None:
+def _train(session: TrainingSession, state: State | None) -> None:
     """Train as one of the other processes of a session."""
-    learner = make_learner(session, state)
-    if ready:
-        ready.release()
-    run_steps(session, learner, StepCallback(), rank, partial(print, file=sys.stderr, flush=True))
+    run_steps(session, make_learner(session, state), StepTimer(), partial(print, file=sys.stderr, flush=True))

@@ -10,17 +10,14 @@ import copy
 import math
 import os
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean
 from typing import Any
 
-import lightning.pytorch as lightning
 import torch
-from torch import Tensor
 
 from posegen.foundations.errors import PosegenError
 from posegen.foundations.machine import PeakMemory, available_cores, process_memory
@@ -42,24 +39,22 @@ from posegen.training.hardware import (
 )
 from posegen.training.loop.learner import (
     Learner,
-    Session,
-    StepCallback,
+    Step,
+    TrainingSession,
     apply_in_micro_batches,
     make_learner,
     run_steps,
 )
 from posegen.training.loop.processes import other_processes
+from posegen.training.loop.timing import StepTimer, StepTimes
 from posegen.training.run_folder import RunProgress, format_measure, latest_checkpoint, remove_old_checkpoints, write_checkpoint
-from posegen.training.settings import Settings, learning_rate
+from posegen.training.settings import Settings
 from posegen.training.task import Task
 from posegen.training.trained_models import evaluate_model
 
 _MOST_POINTS = 1000
 """Points of a curve."""
 
-PHASES = ("data", "forward", "backward", "optimiser")
-_RECENT = 200
-_WARMUP = 3
 _MOST_WAITING = 0.05
 _CHECK_MEMORY_EVERY = 10
 """Steps between two checks of memory use and swapping."""
@@ -68,79 +63,8 @@ _LOSS_POINTS = 200
 """Points of the curve of the training loss in the report."""
 _LOSS_BATCHES = 4
 """Batches of the validation loss: a check of 600 steps with ten checks takes some two per cent longer."""
-_SPLIT_EVERY = 20
-"""Of so many steps on a GPU, one is split into phases."""
 _RECENT_SHARE = 0.05
 """Weight of the last step in the accuracy that the progress line shows."""
-
-
-@dataclass(frozen=True)
-class StepTimes:
-    """Median seconds of recent steps, mean seconds of all, and the share of each phase in all steps."""
-
-    seconds: float
-    mean: float
-    shares: dict[str, float]
-
-
-class StepTimer:
-    """Add up the time of each phase; to be called at the end of each phase.
-
-    Attributes
-    ----------
-    wait : callable, optional
-        Returns when the device has computed what it was given. A GPU computes beside the program, so the ends of phases
-        wait for it, in one of some steps: in all, it would be idle while the program prepares the next phase.
-    """
-
-    def __init__(self) -> None:
-        self.wait: Callable[[], object] | None = None
-        self._last = time.perf_counter()
-        self._now = dict.fromkeys(PHASES, 0.0)
-        self._steps: deque[float] = deque(maxlen=_RECENT)
-        self._total = 0.0
-        self._split = dict.fromkeys(PHASES, 0.0)
-        self._count = self._count_split = 0
-
-    def end_phase(self, phase: str | None) -> None:
-        """Add the time since the last call to a phase; None for time outside steps."""
-        if self.wait is not None and self._is_split():
-            self.wait()
-        now = time.perf_counter()
-        if phase is not None:
-            self._now[phase] += now - self._last
-        self._last = now
-
-    def _is_split(self) -> bool:
-        return self.wait is None or self._count % _SPLIT_EVERY == _WARMUP
-
-    def end_step(self) -> None:
-        """Complete a step. The first ones are not counted, since caches and lazy initialisation slow them down."""
-        split = self._is_split()
-        self._count += 1
-        if self._count > _WARMUP:
-            seconds = sum(self._now.values())
-            self._steps.append(seconds)
-            self._total += seconds
-            if split:
-                self._split = {phase: seconds + self._now[phase] for phase, seconds in self._split.items()}
-                self._count_split += 1
-        self._now = dict.fromkeys(PHASES, 0.0)
-
-    def times(self) -> StepTimes | None:
-        """Return the times of the steps so far; None before the first counted step.
-
-        Data comes in bursts, a window at a time, so a few split steps do not show how long all of them wait: what a mean step
-        takes beyond the computing of the split ones is waiting.
-        """
-        if not any(self._split.values()):
-            return None
-        mean = self._total / (self._count - _WARMUP)
-        used = {phase: seconds / self._count_split for phase, seconds in self._split.items()}
-        computing = sum(used.values()) - used["data"]
-        used["data"] = max(mean - computing, 0.0)
-        total = sum(used.values())
-        return StepTimes(median(self._steps), mean, {phase: seconds / total for phase, seconds in used.items()})
 
 
 class Logs(ExitStack):
@@ -196,7 +120,7 @@ def _start_wandb(run: Path, settings: Settings) -> Any:
 
 
 def train_session(
-    session: Session,
+    session: TrainingSession,
     progress: Progress,
     memory: PeakMemory,
     deadline: float | None,
@@ -228,11 +152,11 @@ def train_session(
     learner = _resume(session, progress)
     progress.start("train", session.last, unit="steps", done=learner.progress.step)
     with Logs(session.run, session.setup.settings, learner.progress.step) as logs:
-        while learner.progress.step < session.last and learner.early_stop_reason() is None:
-            callback = _SessionCallback(session, progress, memory, logs, deadline)
+        while learner.progress.step < session.last and early_stop_reason(learner.progress, session.setup.settings) is None:
+            monitor = _Monitor(session, learner, progress, memory, logs, deadline)
             try:
                 with other_processes(session, learner.progress.step):
-                    run_steps(session, learner, callback, 0, progress.log)
+                    run_steps(session, learner, monitor.timer, progress.log, monitor.after_step)
             except (MemoryError, RuntimeError) as error:
                 if not is_out_of_memory(error):
                     raise
@@ -247,18 +171,19 @@ def train_session(
                 store_choices(choices)
                 if not learner.inside_step and choices.devices == 1:
                     write_checkpoint(session.run, learner.state())
+                del monitor  # it keeps the learner
                 learner = _resume(session, progress)
                 release_memory()
                 continue
-            times = callback.timer.times()
+            times = monitor.timer.times()
             if times is not None and times.shares["data"] > _MOST_WAITING:
                 _warn_of_waiting(times, session, progress)
-            if callback.stopped:
-                return learner, callback.stopped, times
+            if monitor.stopped:
+                return learner, monitor.stopped, times
     return learner, None, times
 
 
-def _warn_of_waiting(times: StepTimes, session: Session, progress: Progress) -> None:
+def _warn_of_waiting(times: StepTimes, session: TrainingSession, progress: Progress) -> None:
     """Warn that steps wait for data, with a hint."""
     cores = available_cores() // local_processes(session.choices.devices)
     hint = waiting_hint(session.choices.workers, session.setup.settings.data.lanes, cores)
@@ -267,7 +192,7 @@ def _warn_of_waiting(times: StepTimes, session: Session, progress: Progress) -> 
     progress.log(f"warning: {100 * times.shares['data']:.0f} % of the time was spent waiting for data. {hint}")
 
 
-def _resume(session: Session, progress: Progress) -> Learner:
+def _resume(session: TrainingSession, progress: Progress) -> Learner:
     """Return the learner in the state of the last intact checkpoint."""
     state = latest_checkpoint(session.run, progress.log)
     if state is not None:
@@ -278,111 +203,71 @@ def _resume(session: Session, progress: Progress) -> Learner:
     return make_learner(session, state)
 
 
-class TimedCallback(StepCallback):
-    """Average the weights after each step, and measure the time of its phases."""
-
-    def __init__(self) -> None:
-        self.timer = StepTimer()
-
-    def on_train_start(self, trainer: lightning.Trainer, pl_module: Any) -> None:
-        """Begin to measure time."""
-        pl_module.average = {name: value.to(pl_module.device) for name, value in pl_module.average.items()}
-        self.timer.wait = torch.cuda.synchronize if pl_module.device.type == "cuda" else None
-        self.timer.end_phase(None)
-
-    def on_train_batch_start(self, trainer: lightning.Trainer, pl_module: Any, batch: Any, batch_idx: int) -> None:
-        """End the phase of loading."""
-        self.timer.end_phase("data")
-        super().on_train_batch_start(trainer, pl_module, batch, batch_idx)
-
-    def on_before_backward(self, trainer: lightning.Trainer, pl_module: Any, loss: Tensor) -> None:
-        """End the forward pass."""
-        self.timer.end_phase("forward")
-
-    def on_after_backward(self, trainer: lightning.Trainer, pl_module: Any) -> None:
-        """End the backward pass."""
-        self.timer.end_phase("backward")
-
-    def on_train_batch_end(self, trainer: lightning.Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
-        """Complete a micro-batch, and a step after its last micro-batch."""
-        self.after_micro_batch(outputs)
-        if (batch_idx + 1) % trainer.accumulate_grad_batches:
-            self.timer.end_phase("optimiser")
-            return
-        _update_average(pl_module)
-        self.timer.end_phase("optimiser")
-        self.timer.end_step()
-        pl_module.inside_step = False
-        super().on_train_batch_end(trainer, pl_module, outputs, batch, batch_idx)
-        self.timer.end_phase(None)
-
-    def after_micro_batch(self, outputs: Any) -> None:
-        """Hook called with the loss of each micro-batch."""
+def early_stop_reason(progress: RunProgress, settings: Settings) -> str | None:
+    """Return why training ends before its last step; None if it does not."""
+    patience = settings.checks.patience
+    if patience is None or progress.best_step is None:
+        return None
+    since = sum(check["step"] > progress.best_step for check in progress.checks)
+    return f"no improvement in {since} checks since step {progress.best_step:,}" if since >= patience else None
 
 
-class _SessionCallback(TimedCallback):
+class _Monitor:
     """Check, save, log and report between the steps."""
 
-    def __init__(self, session: Session, progress: Progress, memory: PeakMemory, logs: Logs, deadline: float | None) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        session: TrainingSession,
+        learner: Learner,
+        progress: Progress,
+        memory: PeakMemory,
+        logs: Logs,
+        deadline: float | None,
+    ) -> None:
         self.stopped: str | None = None
-        self._session, self._progress, self._memory, self._logs = session, progress, memory, logs
-        self._deadline, self._swap = deadline, SwapMonitor()
+        self.timer = StepTimer()
+        self._session, self._learner, self._progress, self._memory = session, learner, progress, memory
+        self._logs, self._deadline, self._swap = logs, deadline, SwapMonitor()
         self._saved = self._begun = time.monotonic()
-        self._loss = self._seconds_before = 0.0
+        self._seconds_before = learner.progress.seconds
         self._accuracy: float | None = None
         self._losses: list[float] = []
         self._utilisations: list[float] = []
 
-    def on_train_start(self, trainer: lightning.Trainer, pl_module: Any) -> None:
-        """Begin to measure time."""
-        super().on_train_start(trainer, pl_module)
-        self._seconds_before = pl_module.progress.seconds
-
-    def on_before_optimizer_step(self, trainer: lightning.Trainer, pl_module: Any, optimizer: Any) -> None:
-        """Mark that the weights are about to change."""
-        pl_module.inside_step = True
-
-    def after_micro_batch(self, outputs: Any) -> None:
-        """Add up the loss of a step, and average the accuracy of recent ones."""
-        self._loss += float(outputs["loss"])  # Lightning has divided it by the number of micro-batches
-        if "accuracy" in outputs:
-            latest = float(outputs["accuracy"])
-            before = latest if self._accuracy is None else self._accuracy
-            self._accuracy = before + _RECENT_SHARE * (latest - before)
-
-    def after_step(self, trainer: lightning.Trainer, learner: Learner) -> None:
-        """Show, log, check and save."""
-        settings, step = learner.settings, learner.progress.step
-        in_round = step - learner.first
-        times = self.timer.times()
-        _check_loss(self._loss, step, learning_rate(in_round - 1, settings))
-        self._record(learner, in_round)
-        self._progress.update(step, _details(self._loss, self._accuracy, times, learner.progress))
+    def after_step(self, done: Step) -> bool:
+        """Show, log, check and save; return whether training ends."""
+        learner, settings = self._learner, self._session.setup.settings
+        step, times = learner.progress.step, self.timer.times()
+        in_round = step - self._session.first
+        _check_loss(done.loss, step, done.rate)
+        self._record(done.loss, in_round)
+        if done.accuracy is not None:
+            before = done.accuracy if self._accuracy is None else self._accuracy
+            self._accuracy = before + _RECENT_SHARE * (done.accuracy - before)
+        self._progress.update(step, _details(done.loss, self._accuracy, times, learner.progress))
         shown = {} if self._accuracy is None else {"accuracy": self._accuracy}
-        self._logs.step(step, self._loss, times, rate=learning_rate(in_round - 1, settings), **shown)
-        self._loss = 0.0
+        self._logs.step(step, done.loss, times, rate=done.rate, **shown)
         last = in_round == settings.steps
         if last or in_round % max(1, settings.steps // settings.checks.times) == 0:
-            self._check(learner)
+            self._check()
         self._check_memory(step)
         if self._deadline is not None and time.monotonic() > self._deadline:
             self.stopped = "the budget is used up; the same command resumes from here"
-        over = last or learner.early_stop_reason() is not None
+        over = last or early_stop_reason(learner.progress, settings) is not None
         if over or self.stopped or self._is_time_to_save(step) or learner.progress.best_step == step:
             write_checkpoint(self._session.run, learner.state())
             remove_old_checkpoints(self._session.run)
             self._saved = time.monotonic()
-        trainer.should_stop = over or bool(self.stopped)
+        return over or bool(self.stopped)
 
-    def _record(self, learner: Learner, in_round: int) -> None:
+    def _record(self, loss: float, in_round: int) -> None:
         """Add time, loss and memory to the progress of the run."""
-        done, settings = learner.progress, learner.settings
-        self._losses.append(self._loss)
+        done, settings = self._learner.progress, self._session.setup.settings
+        self._losses.append(loss)
         if in_round % -(-settings.steps // _LOSS_POINTS) == 0 or in_round == settings.steps:
             done = replace(done, losses=[*done.losses, (done.step, fmean(self._losses))])
             self._losses = []
-        learner.progress = replace(
+        self._learner.progress = replace(
             done,
             seconds=self._seconds_before + time.monotonic() - self._begun,
             memory=max(done.memory or 0, self._memory.peak),
@@ -396,10 +281,10 @@ class _SessionCallback(TimedCallback):
             return step % saving.steps == 0
         return time.monotonic() - self._saved >= saving.seconds
 
-    def _check(self, learner: Learner) -> None:
+    def _check(self) -> None:
         """Evaluate the averaged weights on the validation split, and record the measures."""
-        settings, setup, step = learner.settings, self._session.setup, learner.progress.step
-        choices = self._session.choices
+        learner, setup, choices = self._learner, self._session.setup, self._session.choices
+        settings, step = setup.settings, learner.progress.step
         # Before the evaluation, so that only training is measured.
         busy = fmean(self._utilisations) if self._utilisations else None
         use = gpu_use(busy, settings.batch) if choices.device == "cuda" else None
@@ -467,7 +352,7 @@ def most_loss_clips(task: Task, settings: Settings) -> int:
     return 0 if task.by_identity else _LOSS_BATCHES * settings.batch
 
 
-def validation_loss(session: Session, model: torch.nn.Module) -> float | None:
+def validation_loss(session: TrainingSession, model: torch.nn.Module) -> float | None:
     """Return the loss of a model on some batches of the validation split, the same ones in each check.
 
     They have captions and noise as in training, but no dropout and no variation of skeletons. None for a task that compares
@@ -511,16 +396,3 @@ def _details(loss: float, accuracy: float | None, times: StepTimes | None, done:
         shares = ", ".join(f"{phase} {100 * share:.0f}%" for phase, share in times.shares.items())
         shown.append(f"{1000 * times.mean:.0f} ms/step ({shares})")
     return ", ".join(shown)
-
-
-def _update_average(learner: Learner) -> None:
-    """Move the average towards the weights; faster in the first steps, so that the initial weights are soon forgotten."""
-    step = learner.progress.step + 1
-    share = 1 - min(learner.settings.optimiser.average, step / (step + 10))
-    current = learner.model.state_dict()
-    with torch.no_grad():
-        for name, average in learner.average.items():
-            if average.is_floating_point():
-                average.lerp_(current[name], share)
-            else:
-                average.copy_(current[name])
