@@ -55,8 +55,8 @@ def _frames(seer: TrainedModel, joints: NDArray[np.float32]) -> list[str]:
     length = torch.tensor([len(motion)])
     with torch.inference_mode():
         said = seer.model(torch.from_numpy(motion)[None], length)
-    assert seer.task.describe is not None, "the model predicts actions"
-    return list(seer.task.describe(said, {"length": length}, seer.view)["frames"][0])
+    assert seer.task.abilities.describe is not None, "the model predicts actions"
+    return list(seer.task.abilities.describe(said, {"length": length}, seer.view)["frames"][0])
 
 
 def _when(frames: list[str], action: str, fps: float) -> float:

@@ -123,7 +123,7 @@ def _used(use: Use, preset: Path, folder: Path) -> Figure:
         rows = pq.read_metadata(run / "out.parquet").num_rows
         predicted, good = f"{rows:,} predictions", rows > 0
     _run("export-model", str(run), "--format", "onnx", "-o", str(run / "model.onnx"))
-    network = trained.task.network(trained.model, trained.view)
+    network = trained.task.abilities.network(trained.model, trained.view)
     inputs = network.example(2, network.length)
     with torch.inference_mode():
         expected = network.module(**{name: torch.from_numpy(values) for name, values in inputs.items()}).numpy()

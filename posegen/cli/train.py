@@ -214,9 +214,9 @@ def _next_command(result: Result) -> str:
     from posegen.training.task import find_task
 
     task, run = find_task(result.task), quoted(result.run)
-    if task.generates_motion:
+    if task.abilities.generates_motion:
         return f"animate {run} 'a person walks forward' -o out.gif"
-    return f"predict {run} DATASET -o predictions.parquet" if task.takes_motion else f"embed DATASET --encoder {run}"
+    return f"predict {run} DATASET -o predictions.parquet" if task.abilities.takes_motion else f"embed DATASET --encoder {run}"
 
 
 def _measures(measures: Mapping[str, float]) -> str:

@@ -144,7 +144,7 @@ def measure_pipeline(
     """
     from posegen.training.task import find_task
 
-    by_identity = any(find_task(name).by_identity for name in request.tasks)
+    by_identity = any(find_task(name).reading.by_identity for name in request.tasks)
     fewest = max(_PILOT_SAMPLES, _SAMPLES_PER_IDENTITY * request.config.population.persons if by_identity else 0)
     with interruptible(), explain_disk_errors(disk_folder(request.out)), temporary_folder(request.out) as folder:
         disk_free = free_disk(folder)
@@ -350,9 +350,9 @@ def _measure_training(request: Request, name: str) -> Callable[[int], Cost]:
         settings=settings,
         estimate=estimate if times is None else replace(estimate, step_seconds=times["seconds"]),
         samples=setup.data.samples,
-        variants=1 if setup.task.first_variant_only else len(settings.data.variants or request.config.variants.names),
+        variants=1 if setup.task.reading.first_variant_only else len(settings.data.variants or request.config.variants.names),
         loss_clips=most_loss_clips(setup.task, settings),
-        tests=1 if setup.task.calibrate is None else 2,
+        tests=1 if setup.task.abilities.calibrate is None else 2,
         features=feature_seconds(ends, [header.count(shard) for shard in range(header.shards())]),
         seconds=seconds,
         feature_bytes=features,

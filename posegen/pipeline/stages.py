@@ -104,7 +104,7 @@ class Request:
         """Return the setting by which a task reads the embeddings of the encoder, of which a dataset may have several."""
         from posegen.training.task import find_task
 
-        if self.encoder is None or not find_task(task).takes_captions:
+        if self.encoder is None or not find_task(task).reading.takes_captions:
             return ()
         return (f"contrast.encoder={json.dumps(find_encoder(self.encoder).name)}",)
 
@@ -150,7 +150,7 @@ def list_stages(request: Request) -> dict[str, Stage]:
     for name in request.tasks:
         request.settings_of(name)
     stages: dict[str, Stage] = {"generate": partial(_generate, request)}
-    if any(task.takes_captions for task in tasks):
+    if any(task.reading.takes_captions for task in tasks):
         require_extra("embed")  # before the samples are generated
         stages["embed"] = partial(_embed, request)
     stages |= {f"train {name}": partial(_train, request, name) for name in request.tasks}

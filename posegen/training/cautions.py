@@ -68,7 +68,7 @@ def chance_warning(task: Task, measures: Mapping[str, float], samples: int) -> s
     value, hint = measures[task.monitor], "Train longer, --preset balanced, or on more samples"
     if value > chance + margin:
         return None
-    if task.generates_motion:
+    if task.abilities.generates_motion:
         return (
             f"warning: generated motion hardly follows its text: {task.monitor} is {value:.3f} with the own caption of a clip "
             f"and {chance:.3f} with that of another clip. {hint}"

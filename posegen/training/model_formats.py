@@ -101,7 +101,7 @@ def export_model(run: Path, format: str, out: Path) -> float:
 
 
 def _network(trained: TrainedModel) -> Network:
-    return trained.task.network(trained.model, trained.view)
+    return trained.task.abilities.network(trained.model, trained.view)
 
 
 def _output(network: Network, inputs: Mapping[str, Array]) -> Array:
@@ -117,7 +117,7 @@ def _to_safetensors(trained: TrainedModel, metadata: str) -> bytes:
 def _run_safetensors(trained: TrainedModel, data: bytes, inputs: Mapping[str, Array]) -> Array:
     model = build_model(trained.task, trained.view, trained.settings, 1).eval()
     model.load_state_dict(load(data))
-    return _output(trained.task.network(model, trained.view), inputs)
+    return _output(trained.task.abilities.network(model, trained.view), inputs)
 
 
 def _to_onnx(trained: TrainedModel, metadata: str) -> bytes:

@@ -84,12 +84,12 @@ def estimate_run(
     choices, estimate = replace(choices, devices=devices), setup.settings
     sources = {split: setup.data.source(setup.task.recipes, split) for split in ("training", "validation", "test")}
     variants = len(estimate.data.variants or sources["training"].variants)
-    evaluated = 1 if setup.task.first_variant_only else variants
+    evaluated = 1 if setup.task.reading.first_variant_only else variants
     checked, tested = (
         min(most, sources[split].samples * evaluated)
         for split, most in (("validation", estimate.checks.clips), ("test", most_tested))
     )
-    calibrated = 0 if setup.task.calibrate is None else min(most_tested, sources["validation"].samples * evaluated)
+    calibrated = 0 if setup.task.abilities.calibrate is None else min(most_tested, sources["validation"].samples * evaluated)
     return choices, Estimate(
         choosing_seconds=choosing + time.perf_counter() - begin,
         start_seconds=measured.start,
@@ -166,5 +166,5 @@ def _evaluation_seconds(session: TrainingSession, learner: Learner) -> tuple[flo
     if choices.device == "cuda":
         torch.cuda.synchronize()
     seconds = time.perf_counter() - begin
-    shown = validation.samples * (1 if setup.task.first_variant_only else len(variants or validation.variants))
+    shown = validation.samples * (1 if setup.task.reading.first_variant_only else len(variants or validation.variants))
     return best, seconds / max(1, min(most_loss_clips(setup.task, setup.settings), shown))

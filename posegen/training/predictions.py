@@ -79,10 +79,14 @@ def predict(run: Path, source: AnyPath, out: Path, progress: Progress | None = N
         If the frame rate differs from that of the training, or `out` does not end in .parquet.
     """
     trained, dataset = load_model(run), open_dataset(source)
-    if trained.task.describe_texts is not None:
+    if trained.task.abilities.describe_texts is not None:
         return _write(_caption_tables(trained, dataset), out, None, progress)
     load_model(run, "describe")
-    rows = len(dataset) * len(dataset.header.variants) * (view_for(trained, dataset)[1].actors if trained.task.by_actor else 1)
+    rows = (
+        len(dataset)
+        * len(dataset.header.variants)
+        * (view_for(trained, dataset)[1].actors if trained.task.reading.by_actor else 1)
+    )
     return _write(_sequence_tables(trained, dataset), out, rows, progress)
 
 
@@ -194,10 +198,10 @@ def _chunks(dataset: Dataset) -> list[Array]:
 
 def _sequence_tables(trained: TrainedModel, dataset: Dataset) -> Iterator[pa.Table]:
     """Yield the predictions for the clips of each chunk, in order of sample and variant."""
-    describe, variants = trained.task.describe, dataset.header.variants
+    describe, variants = trained.task.abilities.describe, dataset.header.variants
     assert describe is not None, "checked by predict"
     task, view = view_for(trained, dataset)
-    task = replace(task, first_variant_only=False)
+    task = replace(task, reading=replace(task.reading, first_variant_only=False))
     for numbers in _chunks(dataset):
         source = ClipSource(dataset_origin(dataset), task.recipes[:_INPUTS], view, numbers)
         for outputs, clips in model_outputs(task, trained.model, source, None, size=len(numbers) * len(variants)):
@@ -241,7 +245,7 @@ def _text_tables(trained: TrainedModel, table: pa.Table) -> Iterator[pa.Table]:
 
 def _described(trained: TrainedModel, table: pa.Table, kept: list[str]) -> pa.Table:
     """Return some columns of a table of texts, with the predictions for them."""
-    describe = trained.task.describe_texts
+    describe = trained.task.abilities.describe_texts
     assert describe is not None, "checked by the callers"
     with torch.inference_mode():
         columns = describe(trained.model, table, trained.view)
@@ -272,7 +276,7 @@ def motion_inputs(trained: TrainedModel, clip: NamedClip) -> Iterator[tuple[floa
 
 
 def _clip_tables(trained: TrainedModel, clips: Iterable[NamedClip], progress: Progress) -> Iterator[pa.Table]:
-    describe = trained.task.describe
+    describe = trained.task.abilities.describe
     assert describe is not None, "checked by predict_clips"
     for clip in clips:
         stretches = list(motion_inputs(trained, clip))

@@ -337,25 +337,25 @@ def open_setup(request: Request) -> Setup:
     if local is not None and local.suffix.lower() in TABLES:
         raise UsageError(f"{request.source}: a table is trained by posegen.tables.run.train_table, not by this function")
     task = find_task(request.task).configured(settings)
-    is_labelled = settings.table.label is not None and task.labelled is not None and task.takes_motion
-    data = _open_data(request, by_subject=task.by_identity, by_label=is_labelled)
+    is_labelled = settings.table.label is not None and task.forms.labelled is not None and task.abilities.takes_motion
+    data = _open_data(request, by_subject=task.reading.by_identity, by_label=is_labelled)
     if data.groups is None and settings.table.label is not None:
         raise UsageError(f"{request.source}: --label names a column of your own table or clips. Remove it")
-    if is_labelled and task.labelled is not None:
-        task = task.labelled(data.view)
-    if data.groups is not None and (task.takes_captions or any(ROWS in recipe.fields for recipe in task.recipes)):
+    if is_labelled and task.forms.labelled is not None:
+        task = task.forms.labelled(data.view)
+    if data.groups is not None and (task.reading.takes_captions or any(ROWS in recipe.fields for recipe in task.recipes)):
         hint = "Import the clips as actions, posegen import, and train on a dataset that is generated from them"
-        if task.takes_motion and task.labelled is not None:
+        if task.abilities.takes_motion and task.forms.labelled is not None:
             hint = "Name a column of a table beside the clips with --label"
         raise UsageError(f"{request.source}: the task {task.name} needs annotations that these clips do not have. {hint}")
-    if not task.by_actor and not task.scene_recipes:
+    if not task.reading.by_actor and not task.reading.scene_recipes:
         data = replace(data, view=replace(data.view, actors=1))
     task = task.reading_actors(data.view.actors)
-    if task.by_identity:
+    if task.reading.by_identity:
         data = data.with_identities(settings)
-    if task.takes_captions:
+    if task.reading.takes_captions:
         data = data.with_captions(settings.contrast)
-    if task.caption_sampler is not None:
+    if task.reading.caption_sampler is not None:
         task, data = _with_tokens(task, data, settings)
     setup = Setup(task, data, settings, _initial_weights(task, settings, request.init))
     return setup if data.groups is None else _fit_to_few(setup)
@@ -365,7 +365,7 @@ def _fit_to_few(setup: Setup) -> Setup:
     """Return the setup with batches that a user's clips fill, and with warnings if they are few."""
     data, settings = setup.data, setup.settings
     assert data.groups is not None, "checked by open_setup"
-    if not setup.task.by_identity:
+    if not setup.task.reading.by_identity:
         splits = split_groups(data.groups, data.seed, data.categories)
         notes = _small_data_notes(data.name, splits, data.groups, settings.batch, "clips")
         most = len(splits["training"])
@@ -428,20 +428,20 @@ def _with_tokens(task: Task, data: TrainingData, settings: Settings) -> tuple[Ta
         raise UsageError(f"text.encoder={settings.text.encoder}: has no weights that could be trained here. {hint}")
     # An absolute path, since the run may be resumed in another folder.
     name = str(Path(encoder.source).resolve()) if Path(encoder.source).is_dir() else encoder.source
-    view = replace(data.view, text_encoder=name, answers=task.class_names)
+    view = replace(data.view, text_encoder=name, answers=task.abilities.class_names)
     # A run with another initial encoder must not be resumed.
     identity = digest({"data": data.identity, "encoder": encoder.fingerprint})
-    data = replace(data, caption_sampler=task.caption_sampler, view=view, identity=identity)
+    data = replace(data, caption_sampler=task.reading.caption_sampler, view=view, identity=identity)
     return replace(task, recipes=(caption_tokens(encoder, settings.text.max_tokens), *task.recipes)), data
 
 
 def _initial_weights(task: Task, settings: Settings, init: Path | None) -> dict[str, Tensor] | None:
     """Return the weights of the run that initialises the model, after checking that they fit the settings; None without one."""
     if init is None:
-        if settings.adapter.rank is not None and task.caption_sampler is None:
+        if settings.adapter.rank is not None and task.reading.caption_sampler is None:
             raise UsageError("adapters need a trained model: name its run with --init")
         return None
-    if task.caption_sampler is not None:
+    if task.reading.caption_sampler is not None:
         raise UsageError(f"the task {task.name} starts from a sentence encoder, not from --init. Use --set text.encoder={init}")
     trained = load_model(init)
     size, stride = trained.settings.size, trained.view.stride

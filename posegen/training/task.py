@@ -112,8 +112,101 @@ class CollectedOutputs(Tally):
 
 
 @dataclass(frozen=True)
+class Reading:
+    """How a task reads the samples of a split.
+
+    Attributes
+    ----------
+    scene_recipes : tuple of Recipe
+        The recipes where samples have several actors and the model takes all of them at once; empty: it takes the first one.
+    normalised_array : str
+        Name of the array whose mean and standard deviation normalise the encoder's input.
+    first_variant_only : bool
+        Whether validation and test use only the first variant of each sample.
+    vary_skeleton : bool
+        Whether the task does not depend on the skeleton, so that training varies it from clip to clip.
+    by_actor : bool
+        Whether each actor of a sample is a clip of its own.
+    by_identity : bool
+        Whether the task compares identities: splits then separate identities, and a batch holds several clips of each.
+    takes_captions : bool
+        Whether clips come with text embeddings of their captions.
+    caption_sampler : CaptionSampler or None
+        Selects the captions of a training batch, for a task that trains a text encoder; None for all other tasks.
+    """
+
+    scene_recipes: tuple[Recipe, ...] = ()
+    normalised_array: str = "motion"
+    first_variant_only: bool = False
+    vary_skeleton: bool = False
+    by_actor: bool = False
+    by_identity: bool = False
+    takes_captions: bool = False
+    caption_sampler: CaptionSampler | None = None
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """What a trained model of a task can do.
+
+    Attributes
+    ----------
+    takes_motion : bool
+        Whether the model takes motion, and so has an encoder.
+    generates_motion : bool
+        Whether the model generates motion from captions.
+    embeds_captions : bool
+        Whether the model puts motions and captions into one vector space.
+    describe : callable or None
+        Returns the predictions for each clip as columns of a table. None: the model predicts nothing about clips.
+    describe_texts : callable or None
+        Returns the predictions for each row of a table with a column ``text``, as columns. None: the model reads no texts.
+    calibrate : callable or None
+        Returns the error rates of decisions by the model from the tallies of validation and test. None: it decides nothing.
+    class_names : tuple of str
+        Names of the classes that the model predicts, where these are not actions.
+    network : callable
+        Returns the model as it is exported.
+    save_extras : callable or None
+        Writes further files into the folder of a finished run.
+    """
+
+    takes_motion: bool = True
+    generates_motion: bool = False
+    embeds_captions: bool = False
+    describe: Callable[[Tensor, Clips, View], dict[str, list[Any]]] | None = None
+    describe_texts: Callable[[nn.Module, pa.Table, View], dict[str, list[Any]]] | None = None
+    calibrate: Callable[[Any, Any], dict[str, Any]] | None = None
+    class_names: tuple[str, ...] = ()
+    network: Callable[[nn.Module, View], Network] = motion_network
+    save_extras: Callable[[nn.Module, Path], None] | None = None
+
+
+@dataclass(frozen=True)
+class Forms:
+    """The forms of a task, each with a model of its own.
+
+    Attributes
+    ----------
+    form : str
+        The form of this task. A run is resumed, and a model loaded, only with the form it was trained with.
+    configure : callable or None
+        Returns the task for given settings. None: the task has no settings.
+    restore : callable or None
+        Returns the task for a form. None: the task has one form.
+    labelled : callable or None
+        Returns the task for the label of a user's clips, as a view describes it. None: the task takes no such label.
+    """
+
+    form: str = ""
+    configure: Callable[[Settings], Task] | None = None
+    restore: Callable[[str], Task] | None = None
+    labelled: Callable[[View], Task] | None = None
+
+
+@dataclass(frozen=True)
 class Task:
-    """A training task.
+    """A training task: its model, its loss and its measures, and records of how it reads, what it can do, and its forms.
 
     Attributes
     ----------
@@ -138,57 +231,18 @@ class Task:
     accuracy : callable or None
         Returns the share of a training batch that the outputs have right, for the progress line. None: the task has no right
         and wrong.
-    describe : callable or None
-        Returns the predictions for each clip as columns of a table. None: the model predicts nothing about clips.
-    describe_texts : callable or None
-        Returns the predictions for each row of a table with a column ``text``, as columns. None: the model reads no texts.
-    network : callable
-        Returns the model as it is exported.
-    calibrate : callable or None
-        Returns the error rates of decisions by the model from the tallies of validation and test. None: it decides nothing.
-    takes_captions : bool
-        Whether clips come with text embeddings of their captions.
     needs_whole_batch : bool
         Whether the loss compares clips with each other and so needs all clips of a batch at once. They still pass through the
         model one micro-batch at a time; activations are recomputed in the backward pass.
-    normalised_array : str
-        Name of the array whose mean and standard deviation normalise the encoder's input.
-    first_variant_only : bool
-        Whether validation and test use only the first variant of each sample.
-    vary_skeleton : bool
-        Whether the task does not depend on the skeleton, so that training varies it from clip to clip.
-    by_actor : bool
-        Whether each actor of a sample is a clip of its own.
-    scene_recipes : tuple of Recipe
-        The recipes where samples have several actors and the model takes all of them at once; empty: it takes the first one.
-    by_identity : bool
-        Whether the task compares identities: splits then separate identities, and a batch holds several clips of each.
-    takes_motion : bool
-        Whether the model takes motion, and so has an encoder.
-    generates_motion : bool
-        Whether the model generates motion from captions.
-    embeds_captions : bool
-        Whether the model puts motions and captions into one vector space.
-    class_names : tuple of str
-        Names of the classes that the model predicts, where these are not actions.
     draw : callable or None
         Returns random numbers for the clips of a training batch as further arrays, from the clips, the seed and the number of
         the batch. Processes that load call it, so that a GPU does not wait; without such processes, `apply` must draw the same
         numbers. None: the task draws none.
-    caption_sampler : CaptionSampler or None
-        Selects the captions of a training batch, for a task that trains a text encoder; None for all other tasks.
     adapter_gain : float
         Factor on low-rank adapters. Adapters start at zero and need larger steps than weights that are already trained.
-    save_extras : callable or None
-        Writes further files into the folder of a finished run.
-    configure : callable or None
-        Returns the task for given settings. None: the task has no settings.
-    form : str
-        Names one of several models of the task. A run is resumed, and a model loaded, only with the form it was trained with.
-    restore : callable or None
-        Returns the task for a form. None: the task has one form.
-    labelled : callable or None
-        Returns the task for the label of a user's clips, as a view describes it. None: the task takes no such label.
+    reading : Reading
+    abilities : Abilities
+    forms : Forms
     """
 
     name: str
@@ -201,44 +255,27 @@ class Task:
     monitor: str
     chance: str | float | None = None
     accuracy: Callable[[Tensor, Clips], Tensor] | None = None
-    describe: Callable[[Tensor, Clips, View], dict[str, list[Any]]] | None = None
-    describe_texts: Callable[[nn.Module, pa.Table, View], dict[str, list[Any]]] | None = None
-    network: Callable[[nn.Module, View], Network] = motion_network
-    calibrate: Callable[[Any, Any], dict[str, Any]] | None = None
-    takes_captions: bool = False
     needs_whole_batch: bool = False
-    normalised_array: str = "motion"
-    first_variant_only: bool = False
-    vary_skeleton: bool = False
-    by_actor: bool = False
-    scene_recipes: tuple[Recipe, ...] = ()
-    by_identity: bool = False
-    takes_motion: bool = True
-    generates_motion: bool = False
-    embeds_captions: bool = False
-    class_names: tuple[str, ...] = ()
     draw: Draws | None = None
-    caption_sampler: CaptionSampler | None = None
     adapter_gain: float = 1.0
-    save_extras: Callable[[nn.Module, Path], None] | None = None
-    configure: Callable[[Settings], Task] | None = None
-    form: str = ""
-    restore: Callable[[str], Task] | None = None
-    labelled: Callable[[View], Task] | None = None
+    reading: Reading = Reading()
+    abilities: Abilities = Abilities()
+    forms: Forms = Forms()
 
     def configured(self, settings: Settings) -> Task:
         """Return the task for given settings."""
-        return self if self.configure is None else self.configure(settings)
+        return self if self.forms.configure is None else self.forms.configure(settings)
 
     def reading_actors(self, actors: int) -> Task:
         """Return the task for samples with a number of actors."""
-        if actors > 1 and self.by_actor:
+        if actors > 1 and self.reading.by_actor:
             return replace(self, recipes=tuple(map(by_actor, self.recipes)))
-        return self if actors == 1 or not self.scene_recipes else replace(self, recipes=self.scene_recipes)
+        scene_recipes = self.reading.scene_recipes
+        return self if actors == 1 or not scene_recipes else replace(self, recipes=scene_recipes)
 
     def restored(self, form: str) -> Task:
         """Return the task of a trained model."""
-        return self if self.restore is None else self.restore(form)
+        return self if self.forms.restore is None else self.forms.restore(form)
 
 
 def find_task(name: str) -> Task:

@@ -287,7 +287,7 @@ def _start_run(request: Request, run: Path, setup: Setup, memory: PeakMemory, pr
     check_budget(estimate, request.budget)
     record = _Record(
         task=setup.task.name,
-        form=setup.task.form,
+        form=setup.task.forms.form,
         source=request.source,
         init=None if request.init is None else str(request.init),
         data=_TrainingData(name=data.name, identity=data.identity, content_version=CONTENT_VERSION),
@@ -317,12 +317,12 @@ def _finish(
 
     tally = tally_of("test")
     measures = tally.measures()
-    calibrated = {} if task.calibrate is None else task.calibrate(tally_of("validation"), tally)
+    calibrated = {} if task.abilities.calibrate is None else task.abilities.calibrate(tally_of("validation"), tally)
     if data.people is not None:
         calibrated["known_persons"] = data.people.tests_known_persons
     save_model(run, task, data.view, settings.model, model.state_dict())
-    if task.save_extras is not None:
-        task.save_extras(model, run)
+    if task.abilities.save_extras is not None:
+        task.abilities.save_extras(model, run)
     tested = min(data.source(task.recipes, "test").samples, _MOST_TESTED)
     chance = chance_warning(task, measures, _answered(tested, measures))
     warnings = [*_split_warnings(setup, progress.checks[-1] if progress.checks else {}), *([] if chance is None else [chance])]
@@ -368,7 +368,7 @@ def _split_warnings(setup: Setup, measures: Mapping[str, float]) -> list[str]:
     if data.groups is None:
         samples = data.source(setup.task.recipes, "validation").samples
         checked = _answered(min(samples, setup.settings.checks.clips), measures)
-        warning = validation_warning(checked, "clips" if setup.task.by_identity else "samples")
+        warning = validation_warning(checked, "clips" if setup.task.reading.by_identity else "samples")
     elif data.categories is not None:
         warning = category_warning(data.categories, split_groups(data.groups, data.seed, data.categories))
     else:
@@ -428,7 +428,7 @@ def _check_same_run(run: Path, record: _Record, request: Request, setup: Setup) 
     """Raise UsageError if the folder holds a run with other data or settings."""
     init = None if request.init is None else str(request.init)
     before = {"task": record.task, "form": record.form, "init": record.init, "data": record.data.identity}
-    now = {"task": request.task, "form": setup.task.form, "init": init, "data": setup.data.identity}
+    now = {"task": request.task, "form": setup.task.forms.form, "init": init, "data": setup.data.identity}
     of_settings = (settings.model_dump(mode="json", exclude=NOT_CONTENT) for settings in (record.settings, request.settings))
     changed = [*differences(before, now), *differences(*of_settings)]
     if changed:

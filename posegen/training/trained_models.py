@@ -57,7 +57,7 @@ ABILITIES = {
     "generates_motion": "generates no motion. Train one with --task motion",
     "embeds_captions": "does not compare motion with captions. Train one with --task retrieval",
 }
-"""For each attribute of a task that a caller may require, what a task without it does or does not do, and a hint."""
+"""For each of the abilities that a caller may require, what a task without it does or does not do, and a hint."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def build_model(task: Task, view: View, settings: Model, seed: int) -> nn.Module
 def save_model(run: Path, task: Task, view: View, settings: Model, weights: Mapping[str, Tensor]) -> None:
     """Write a model durably into the folder of its run."""
     checksum = write_tensors(run / WEIGHTS, weights)
-    document = {"task": task.name, "form": task.form, "view": asdict(view), "model": settings.model_dump(mode="json")}
+    document = {"task": task.name, "form": task.forms.form, "view": asdict(view), "model": settings.model_dump(mode="json")}
     write_document(run, MODEL, document | {"xxh3": checksum})
 
 
@@ -109,9 +109,9 @@ def load_model(run: Path, *abilities: str) -> TrainedModel:
     view = TypeAdapter(View).validate_python(document["view"])
     task = find_task(document["task"]).restored(document["form"])
     # A model of single actors takes each of them, however many a clip has.
-    task = task if task.by_actor else task.reading_actors(view.actors)
+    task = task if task.reading.by_actor else task.reading_actors(view.actors)
     for ability in abilities:
-        if not getattr(task, ability):
+        if not getattr(task.abilities, ability):
             raise UsageError(f"{run}: is a model of the task {task.name}, which {ABILITIES[ability]}")
     settings = Model(**document["model"])
     model = build_model(task, view, settings, 0)
@@ -149,7 +149,7 @@ def model_outputs(
     size : int, optional
         Clips per batch.
     """
-    if task.first_variant_only:
+    if task.reading.first_variant_only:
         variants = (variants or source.variants)[:1]
     batches = batches_of(source, size, 0, variants, epochs=1)
     count = len(batches) if most is None else min(len(batches), -(-most // size))
@@ -287,8 +287,8 @@ def view_for(trained: TrainedModel, dataset: Dataset) -> tuple[Task, View]:
     """
     check_rate(trained, dataset.header.fps, str(dataset.path))
     view, task = view_of(dataset, trained.view.stride), trained.task
-    if task.by_actor or not task.scene_recipes:
-        return task.reading_actors(view.actors if task.by_actor else 1), view
+    if task.reading.by_actor or not task.reading.scene_recipes:
+        return task.reading_actors(view.actors if task.reading.by_actor else 1), view
     if view.actors > trained.view.actors:
         problem = f"has clips of up to {view.actors} people; the model was trained on clips of {people(trained.view.actors)}"
         hint = f"Train one on such clips: posegen train {dataset.path} --task {task.name}"

@@ -120,7 +120,7 @@ def _of_clip(row: Any) -> tuple[torch.Tensor, torch.Tensor]:
 def test_models_of_texts(goal: str, tmp_path: Path) -> None:
     encoder = tiny_encoder.make(tmp_path, " ".join(TEXTS).replace(",", " ,").split())
     task = find_task("text").configured(tiny.settings(f"text.goal={goal}"))
-    run = run_of(tmp_path / "run", task, text_encoder=str(encoder), answers=task.class_names)
+    run = run_of(tmp_path / "run", task, text_encoder=str(encoder), answers=task.abilities.class_names)
     session = onnx_session(run)
     table = tmp_path / "texts.csv"
     table.write_text("text\n" + "\n".join(f'"{text}"' for text in TEXTS))
@@ -132,8 +132,10 @@ def test_models_of_texts(goal: str, tmp_path: Path) -> None:
         if goal == "pairs":
             assert row["vector"] == pytest.approx(own.tolist(), abs=1e-5)
         else:
-            assert [row[name] for name in task.class_names] == pytest.approx((1 / (1 + np.exp(-own))).tolist(), abs=1e-5)
-            assert row["families"] == [name for name in task.class_names if row[name] > 0.5]
+            assert [row[name] for name in task.abilities.class_names] == pytest.approx(
+                (1 / (1 + np.exp(-own))).tolist(), abs=1e-5
+            )
+            assert row["families"] == [name for name in task.abilities.class_names if row[name] > 0.5]
 
 
 @pytest.mark.slow

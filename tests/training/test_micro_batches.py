@@ -89,6 +89,6 @@ def test_hard_negatives_and_the_kind_of_loss_change_the_loss() -> None:
     missing = {**batch, "row": torch.where(torch.arange(2) == 1, -1, batch["row"])}
     assert float(plain.loss(outputs, missing)) == pytest.approx(float(plain.loss(plain.apply(model, without), without)))
     assert float(plain.loss(outputs, batch)) > float(plain.loss(outputs, missing))
-    assert plain.configure is not None
-    other = plain.configure(Settings(contrast=Contrast(loss="triplet", margin=0.5)))
+    assert plain.forms.configure is not None
+    other = plain.forms.configure(Settings(contrast=Contrast(loss="triplet", margin=0.5)))
     assert float(other.loss(outputs, batch)) != pytest.approx(float(plain.loss(outputs, batch)))

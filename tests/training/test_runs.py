@@ -21,7 +21,7 @@ def test_each_run_is_listed_with_the_measure_of_its_own_goal(
     for goal, measure in (("pairs", "r1"), ("families", "macro_f1")):
         settings = tiny.settings(f"text.goal={goal}")
         run, rounds = tmp_path / goal, [{"samples": tiny.SAMPLES, "first": 0}]
-        form = TASK.configured(settings).form
+        form = TASK.configured(settings).forms.form
         record = {
             "task": "text",
             "form": form,

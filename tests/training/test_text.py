@@ -281,9 +281,9 @@ def test_the_loss_compares_both_captions_with_false_captions() -> None:
 def test_the_form_restores_the_goal() -> None:
     families = TASK.configured(load_settings("quick", ["text.goal=families"], "text"))
     for task in (TASK, families):
-        restored = TASK.restored(task.form)
-        assert (restored.form, restored.class_names) == (task.form, task.class_names)
-    assert families.class_names != TASK.class_names
+        restored = TASK.restored(task.forms.form)
+        assert (restored.forms.form, restored.abilities.class_names) == (task.forms.form, task.abilities.class_names)
+    assert families.abilities.class_names != TASK.abilities.class_names
 
 
 def test_embeddings_do_not_depend_on_the_batch(folder: Path) -> None:

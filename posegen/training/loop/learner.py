@@ -111,9 +111,9 @@ def make_learner(session: TrainingSession, state: State | None) -> Learner:
     model = setup.make_model()
     if state is not None:
         model.load_state_dict(dict(state.tensors["weights"]))
-    elif setup.weights is None and setup.task.takes_motion:
+    elif setup.weights is None and setup.task.abilities.takes_motion:
         source = setup.data.source(setup.task.recipes, "training")
-        mean_and_spread = statistics(source, setup.settings.data.variants, setup.task.normalised_array)
+        mean_and_spread = statistics(source, setup.settings.data.variants, setup.task.reading.normalised_array)
         model.encoder.normalise_by(*mean_and_spread)
     model.to(device)
     rates = setup.settings.optimiser
@@ -243,7 +243,7 @@ def _feed(session: TrainingSession, start: int) -> Feed:
         rank=process_rank(choices.devices),
         processes=choices.devices,
         whole=task.needs_whole_batch,
-        skeleton=data.skeleton if task.vary_skeleton else None,
+        skeleton=data.skeleton if task.reading.vary_skeleton else None,
         draw=task.draw if choices.workers else None,
     )
 

@@ -349,7 +349,7 @@ def is_better_check(check: Mapping[str, float], best: Mapping[str, float] | None
 
 def most_loss_clips(task: Task, settings: Settings) -> int:
     """Return the largest number of clips of :func:`validation_loss`; 0 where there is none."""
-    return 0 if task.by_identity else _LOSS_BATCHES * settings.batch
+    return 0 if task.reading.by_identity else _LOSS_BATCHES * settings.batch
 
 
 def validation_loss(session: TrainingSession, model: torch.nn.Module) -> float | None:
@@ -360,10 +360,10 @@ def validation_loss(session: TrainingSession, model: torch.nn.Module) -> float |
     """
     setup, choices = session.setup, session.choices
     task, settings = setup.task, setup.settings
-    if task.by_identity:
+    if task.reading.by_identity:
         return None
     source = setup.data.source(task.recipes, "validation")
-    variants = (settings.data.variants or source.variants)[: 1 if task.first_variant_only else None]
+    variants = (settings.data.variants or source.variants)[: 1 if task.reading.first_variant_only else None]
     batches = batches_of(source, settings.batch, settings.seed, variants, epochs=1)
     device, size = next(model.parameters()).device, evaluation_batch(choices.device, choices.micro_batch)
     total, count, training = 0.0, 0, model.training

@@ -18,7 +18,7 @@ from posegen.training.data.features import ABSENT, ACTION, LENGTH, MOTION, View
 from posegen.training.measures import balanced_accuracy, macro_f1
 from posegen.training.models.encoder import ANY_SKELETON_SPREAD, MotionEncoder
 from posegen.training.settings import Model
-from posegen.training.task import Clips, Network, Tally, Task, apply_to_motion, motion_network
+from posegen.training.task import Abilities, Clips, Network, Reading, Tally, Task, apply_to_motion, motion_network
 
 
 class ActionModel(nn.Module):
@@ -133,8 +133,12 @@ TASK = Task(
     monitor="clip_top1",
     chance="commonest",
     accuracy=_accuracy,
-    describe=_describe,
-    network=_network,
-    vary_skeleton=True,
-    by_actor=True,
+    reading=Reading(
+        vary_skeleton=True,
+        by_actor=True,
+    ),
+    abilities=Abilities(
+        describe=_describe,
+        network=_network,
+    ),
 )

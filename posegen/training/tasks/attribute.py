@@ -29,7 +29,17 @@ from posegen.training.measures import best_constant, entropy_floor, errors_of, s
 from posegen.training.models.encoder import ANY_SKELETON_SPREAD, MotionEncoder, frame_mask, pooled, projection
 from posegen.training.models.words import WordReader
 from posegen.training.settings import Model, Settings
-from posegen.training.task import Clips, CollectedOutputs, Network, Task, apply_to_motion, motion_network
+from posegen.training.task import (
+    Abilities,
+    Clips,
+    CollectedOutputs,
+    Forms,
+    Network,
+    Reading,
+    Task,
+    apply_to_motion,
+    motion_network,
+)
 from posegen.training.tasks.labels import LABEL_FORMS, label_task, task_of_label
 
 MEASURES = ("speed", "cadence", "energy", "duration")
@@ -388,15 +398,21 @@ def _task(given: str) -> Task:
         tally=partial(_Errors, given),
         monitor="agreement",
         chance="agreement_constant",
-        describe=_describe if by_motion else None,
-        describe_texts=None if by_motion else _describe_texts,
-        network=_network,
-        takes_motion=by_motion,
-        first_variant_only=True,
-        form="" if by_motion else "words",
-        configure=_configured,
-        restore=_restored,
-        labelled=partial(task_of_label, "attribute"),
+        reading=Reading(
+            first_variant_only=True,
+        ),
+        abilities=Abilities(
+            describe=_describe if by_motion else None,
+            describe_texts=None if by_motion else _describe_texts,
+            network=_network,
+            takes_motion=by_motion,
+        ),
+        forms=Forms(
+            form="" if by_motion else "words",
+            configure=_configured,
+            restore=_restored,
+            labelled=partial(task_of_label, "attribute"),
+        ),
     )
 
 

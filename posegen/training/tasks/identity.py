@@ -25,7 +25,7 @@ from posegen.training.models.encoder import MotionEncoder, frame_mask, pooled, p
 from posegen.training.models.losses import supervised
 from posegen.training.models.poses import STYLE_MOTION
 from posegen.training.settings import Identity, Model
-from posegen.training.task import Clips, CollectedOutputs, Task, apply_to_motion, motion_network
+from posegen.training.task import Abilities, Clips, CollectedOutputs, Forms, Reading, Task, apply_to_motion, motion_network
 from posegen.training.verification import ScoredPairs, calibrated_rates
 
 _DIMENSION = 128
@@ -137,21 +137,29 @@ def _task(settings: Identity) -> Task:
         labels=(),
         build=IdentityModel,
         apply=partial(apply_to_motion, array=motion.name),
-        normalised_array=motion.name,
         loss=partial(_loss, settings),
         tally=_Pairs,
         monitor="auc",
         chance=0.5,
         accuracy=_accuracy,
-        describe=_describe,
-        network=partial(motion_network, output="embeddings of unit length; the cosine of two is the similarity of the persons"),
-        calibrate=_calibrate,
         needs_whole_batch=True,
-        first_variant_only=True,
-        by_identity=True,
-        form="" if settings.by == "body" else settings.by,
-        restore=lambda form: _task(Identity(by="style" if form else "body")),
-        configure=lambda chosen: _task(chosen.identity),
+        reading=Reading(
+            normalised_array=motion.name,
+            first_variant_only=True,
+            by_identity=True,
+        ),
+        abilities=Abilities(
+            describe=_describe,
+            network=partial(
+                motion_network, output="embeddings of unit length; the cosine of two is the similarity of the persons"
+            ),
+            calibrate=_calibrate,
+        ),
+        forms=Forms(
+            form="" if settings.by == "body" else settings.by,
+            restore=lambda form: _task(Identity(by="style" if form else "body")),
+            configure=lambda chosen: _task(chosen.identity),
+        ),
     )
 
 

@@ -23,7 +23,17 @@ from posegen.training.data.labels import Label, decode_label
 from posegen.training.measures import balanced_accuracy, best_constant, errors_of, macro_f1, mean_error, smape
 from posegen.training.models.encoder import ANY_SKELETON_SPREAD, MotionEncoder, frame_mask, pooled, projection
 from posegen.training.settings import Model
-from posegen.training.task import Clips, CollectedOutputs, Network, Task, apply_to_motion, motion_network
+from posegen.training.task import (
+    Abilities,
+    Clips,
+    CollectedOutputs,
+    Forms,
+    Network,
+    Reading,
+    Task,
+    apply_to_motion,
+    motion_network,
+)
 
 RATIO, NUMBER, CATEGORY = "motion, label: positive number", "motion, label: number", "motion, label: category"
 LABEL_FORMS = (RATIO, NUMBER, CATEGORY)
@@ -191,13 +201,19 @@ def label_task(name: str, form: str) -> Task:
         monitor="balanced_accuracy" if is_category else "skill",
         chance="chance" if is_category else 0.0,
         accuracy=_category_accuracy if is_category else None,
-        describe=_describe,
-        network=_network,
-        first_variant_only=True,
-        form=form,
+        reading=Reading(
+            first_variant_only=True,
+        ),
+        abilities=Abilities(
+            describe=_describe,
+            network=_network,
+        ),
+        forms=Forms(
+            form=form,
+        ),
     )
 
 
 def task_of_label(name: str, view: View) -> Task:
-    """Return the task of a name for the label of a view; see :attr:`posegen.training.task.Task.labelled`."""
+    """Return the task of a name for the label of a view; see :attr:`posegen.training.task.Forms.labelled`."""
     return label_task(name, CATEGORY if view.answers else RATIO if _label(view).is_ratio else NUMBER)

@@ -36,7 +36,7 @@ from posegen.training.data.features import LENGTH, Draw, View, clip_draws
 from posegen.training.models.encoder import LEAST_SPREAD, NormalisedEncoder, frame_mask
 from posegen.training.models.poses import CONTACTS, POSE, POSE_NUMBERS, ROTATIONS, SCENE_NUMBERS, SCENE_POSE
 from posegen.training.settings import Model
-from posegen.training.task import Clips, CollectedOutputs, Network, Task
+from posegen.training.task import Abilities, Clips, CollectedOutputs, Forms, Network, Reading, Task
 
 Predict = Callable[[Tensor, float], Tensor]
 """Predicts the motion from a noisy motion and its time."""
@@ -422,7 +422,6 @@ def _task(seed: int, dropped: float) -> Task:
     return Task(
         name="motion",
         recipes=(POSE, LENGTH),
-        scene_recipes=(SCENE_POSE, LENGTH),
         labels=("text", "row"),
         build=MotionModel,
         apply=partial(_apply, seed, dropped),
@@ -430,13 +429,20 @@ def _task(seed: int, dropped: float) -> Task:
         tally=_Explained,
         monitor="explained",
         chance="explained_by_others",
-        network=_network,
-        takes_captions=True,
-        generates_motion=True,
-        normalised_array=POSE.name,
-        first_variant_only=True,
         draw=partial(_draw, dropped),
-        configure=lambda settings: _task(settings.seed, settings.motion.caption_dropout),
+        reading=Reading(
+            scene_recipes=(SCENE_POSE, LENGTH),
+            takes_captions=True,
+            normalised_array=POSE.name,
+            first_variant_only=True,
+        ),
+        abilities=Abilities(
+            network=_network,
+            generates_motion=True,
+        ),
+        forms=Forms(
+            configure=lambda settings: _task(settings.seed, settings.motion.caption_dropout),
+        ),
     )
 
 

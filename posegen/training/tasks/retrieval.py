@@ -23,7 +23,7 @@ from posegen.training.measures import Ranking, rank_pairs, verify_pairs
 from posegen.training.models.encoder import ANY_SKELETON_SPREAD, MotionEncoder, frame_mask, pooled, projection
 from posegen.training.models.losses import info_nce, triplet, valid_pairs
 from posegen.training.settings import Contrast, Model
-from posegen.training.task import Clips, CollectedOutputs, Task, apply_to_motion, motion_network
+from posegen.training.task import Abilities, Clips, CollectedOutputs, Forms, Reading, Task, apply_to_motion, motion_network
 
 DIMENSION = 256
 """Dimension of the shared vector space."""
@@ -161,7 +161,6 @@ def _task(contrast: Contrast) -> Task:
     return Task(
         name="retrieval",
         recipes=(MOTION, LENGTH),
-        scene_recipes=(SCENE_MOTION, LENGTH),
         labels=("text", "row"),
         build=RetrievalModel,
         apply=_apply,
@@ -170,14 +169,21 @@ def _task(contrast: Contrast) -> Task:
         monitor="r3",
         chance="chance_r3",
         accuracy=_accuracy,
-        describe=_describe,
-        network=partial(motion_network, output="embeddings of unit length, near those of captions that describe the clip"),
-        takes_captions=True,
-        embeds_captions=True,
         needs_whole_batch=True,
-        first_variant_only=True,
-        vary_skeleton=True,
-        configure=lambda settings: _task(settings.contrast),
+        reading=Reading(
+            scene_recipes=(SCENE_MOTION, LENGTH),
+            takes_captions=True,
+            first_variant_only=True,
+            vary_skeleton=True,
+        ),
+        abilities=Abilities(
+            describe=_describe,
+            network=partial(motion_network, output="embeddings of unit length, near those of captions that describe the clip"),
+            embeds_captions=True,
+        ),
+        forms=Forms(
+            configure=lambda settings: _task(settings.contrast),
+        ),
     )
 
 

@@ -36,7 +36,7 @@ from posegen.training.data.tokens import Tokeniser, numbers_of
 from posegen.training.measures import pools, ranking_of, ranks_of
 from posegen.training.models.losses import info_nce
 from posegen.training.settings import Model, Settings, Text
-from posegen.training.task import Clips, CollectedOutputs, Network, Task
+from posegen.training.task import Abilities, Clips, CollectedOutputs, Forms, Network, Reading, Task
 from posegen.training.trained_models import load_model
 
 _POOL = 256
@@ -446,20 +446,22 @@ def predict_families(run: Path, texts: Sequence[str]) -> list[dict[str, float]]:
     return [dict(zip(trained.view.answers, row, strict=True)) for row in probabilities.tolist()]
 
 
-def _task(recipes: tuple[Recipe, ...], **own: Any) -> Task:
+def _task(recipes: tuple[Recipe, ...], sampler: CaptionSampler, form: str, classes: tuple[str, ...], **own: Any) -> Task:
     """Return the task with what both goals share."""
     return Task(
         name="text",
         recipes=recipes,
         build=lambda view, settings: TextModel(view.text_encoder, len(view.answers), settings),
-        first_variant_only=True,
-        takes_motion=False,
-        describe_texts=_describe_texts,
-        network=_network,
-        configure=_configured,
-        restore=_restored,
         adapter_gain=_ADAPTER_GAIN,
-        save_extras=_save_encoder,
+        reading=Reading(first_variant_only=True, caption_sampler=sampler),
+        abilities=Abilities(
+            takes_motion=False,
+            describe_texts=_describe_texts,
+            class_names=classes,
+            network=_network,
+            save_extras=_save_encoder,
+        ),
+        forms=Forms(form=form, configure=_configured, restore=_restored),
         **own,
     )
 
@@ -467,6 +469,9 @@ def _task(recipes: tuple[Recipe, ...], **own: Any) -> Task:
 def _pairs(settings: Text) -> Task:
     return _task(
         PAIR_RECIPES,
+        CaptionSampler(settings.pairs, settings.hard),
+        "both ways",
+        (),
         labels=("other", "second_actions"),
         apply=_apply_pairs,
         loss=partial(_pair_loss, settings),
@@ -475,23 +480,21 @@ def _pairs(settings: Text) -> Task:
         chance="chance_r1",
         accuracy=_pair_accuracy,
         needs_whole_batch=True,
-        caption_sampler=CaptionSampler(settings.pairs, settings.hard),
-        form="both ways",
     )
 
 
 def _families(settings: Text) -> Task:
     return _task(
         FAMILY_RECIPES,
+        CaptionSampler(settings.pairs, 0),
+        _FAMILIES,
+        family_names(),
         labels=("families",),
         apply=_apply_families,
         loss=_family_loss,
         tally=_Families,
         monitor="macro_f1",
         accuracy=_family_accuracy,
-        class_names=family_names(),
-        caption_sampler=CaptionSampler(settings.pairs, 0),
-        form=_FAMILIES,
     )
 
 
