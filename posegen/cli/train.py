@@ -178,9 +178,9 @@ def _with_init(init: Path | None, lora: int | None, overrides: Sequence[str]) ->
     """Return the overrides with the model size of the run that initialises the model, and the rank of --lora."""
     given = list(overrides)
     if init is not None:
-        from posegen.training.trained_models import load_model
+        from posegen.training.trained_models import read_description
 
-        trained = load_model(init)
+        trained = read_description(init)
         given = [f"model.size={trained.settings.size}", f"data.stride={trained.view.stride}", *given]
     return given if lora is None else [*given, f"adapter.rank={lora}"]
 

@@ -27,7 +27,7 @@ from posegen.foundations.errors import UsageError
 from posegen.foundations.progress import Progress
 from posegen.training.data.feature_cache import read_field
 from posegen.training.data.sources import ClipSource, dataset_origin
-from posegen.training.trained_models import SHORTEST, TrainedModel, load_model, model_outputs, view_for
+from posegen.training.trained_models import SHORTEST, TrainedModel, load_model, model_outputs, require_abilities, view_for
 
 _INPUTS = 2
 """Number of a task's recipes that are model inputs; the rest are labels, which predictions do not need."""
@@ -81,7 +81,7 @@ def predict(run: Path, source: AnyPath, out: Path, progress: Progress | None = N
     trained, dataset = load_model(run), open_dataset(source)
     if trained.task.abilities.describe_texts is not None:
         return _write(_caption_tables(trained, dataset), out, None, progress)
-    load_model(run, "describe")
+    require_abilities(run, trained.task, "describe")
     rows = (
         len(dataset)
         * len(dataset.header.variants)
@@ -131,8 +131,8 @@ def predict_table(run: Path, path: Path, out: Path, progress: Progress | None = 
     UsageError
         If the model does not read texts, or the file lacks a column that it reads.
     """
-    load_model(run, "describe_texts")
-    return predict_texts(run, read_texts(path), out, progress)
+    trained, table = load_model(run, "describe_texts"), read_texts(path)
+    return _write(_text_tables(trained, table), out, len(table), progress)
 
 
 def predict_texts(run: Path, table: pa.Table, out: Path, progress: Progress | None = None) -> int:

@@ -47,7 +47,7 @@ from posegen.training.models.encoder import add_adapters, merge_adapters, traina
 from posegen.training.run_folder import write_tensors
 from posegen.training.settings import Contrast, Data, Settings, Table
 from posegen.training.task import Task, find_task
-from posegen.training.trained_models import build_model, load_model
+from posegen.training.trained_models import TrainedModel, build_model, load_model
 
 _ENOUGH_EVALUATED = 50
 _EVALUATED_SAMPLES = 5000
@@ -338,7 +338,9 @@ def open_setup(request: Request) -> Setup:
         raise UsageError(f"{request.source}: a table is trained by posegen.tables.run.train_table, not by this function")
     task = find_task(request.task).configured(settings)
     is_labelled = settings.table.label is not None and task.forms.labelled is not None and task.abilities.takes_motion
-    data = _open_data(request, by_subject=task.reading.by_identity, by_label=is_labelled)
+    initial = _initial_model(task, settings, request.init)
+    view = None if initial is None else initial.view
+    data = _open_data(request, view, by_subject=task.reading.by_identity, by_label=is_labelled)
     if data.groups is None and settings.table.label is not None:
         raise UsageError(f"{request.source}: --label names a column of your own table or clips. Remove it")
     if is_labelled and task.forms.labelled is not None:
@@ -357,7 +359,7 @@ def open_setup(request: Request) -> Setup:
         data = data.with_captions(settings.contrast)
     if task.reading.caption_sampler is not None:
         task, data = _with_tokens(task, data, settings)
-    setup = Setup(task, data, settings, _initial_weights(task, settings, request.init))
+    setup = Setup(task, data, settings, None if initial is None else initial.model.state_dict())
     return setup if data.groups is None else _fit_to_few(setup)
 
 
@@ -378,14 +380,14 @@ def _fit_to_few(setup: Setup) -> Setup:
     return replace(setup, settings=fitted, data=replace(data, notes=(*data.notes, *notes)))
 
 
-def _open_data(request: Request, *, by_subject: bool, by_label: bool) -> TrainingData:
-    """Open the training data; a trained model, if there is one, defines how a user's clips are seen."""
+def _open_data(request: Request, model_view: View | None, *, by_subject: bool, by_label: bool) -> TrainingData:
+    """Open the training data; the view of the initial model, if there is one, defines how a user's clips are seen."""
     path, settings = storage_of(to_path(request.source)).local, request.settings
     is_own = path is not None and (path.suffix == ".npz" or holds_clips(path))
-    if path is None or (not is_own and (request.init is None or (path / HEADER_FILE).exists() or not path.is_dir())):
+    if path is None or (not is_own and (model_view is None or (path / HEADER_FILE).exists() or not path.is_dir())):
         return open_training_data(request.source, settings.data, settings.steps * settings.batch)
     stride = settings.data.stride
-    model_view = View(0, FOLDER_FPS / stride, stride, ()) if request.init is None else load_model(request.init).view
+    model_view = model_view or View(0, FOLDER_FPS / stride, stride, ())
     label = settings.table.label
     clips = read_own_clips(path, model_view.fps * model_view.stride, by_subject=by_subject, label=label)
     frames = -(-max(len(clip) for clip in clips.joints) // model_view.stride)
@@ -435,8 +437,8 @@ def _with_tokens(task: Task, data: TrainingData, settings: Settings) -> tuple[Ta
     return replace(task, recipes=(caption_tokens(encoder, settings.text.max_tokens), *task.recipes)), data
 
 
-def _initial_weights(task: Task, settings: Settings, init: Path | None) -> dict[str, Tensor] | None:
-    """Return the weights of the run that initialises the model, after checking that they fit the settings; None without one."""
+def _initial_model(task: Task, settings: Settings, init: Path | None) -> TrainedModel | None:
+    """Return the model of the run that initialises the new one, after checking that it fits the settings; None without one."""
     if init is None:
         if settings.adapter.rank is not None and task.reading.caption_sampler is None:
             raise UsageError("adapters need a trained model: name its run with --init")
@@ -449,4 +451,4 @@ def _initial_weights(task: Task, settings: Settings, init: Path | None) -> dict[
         hint = f"--set model.size={size} --set data.stride={stride}"
         msg = f"{init}: the model has size {size} and a stride of {stride} frames, other than the settings. Use {hint}"
         raise UsageError(msg)
-    return trained.model.state_dict()
+    return trained

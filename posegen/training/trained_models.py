@@ -83,6 +83,45 @@ def save_model(run: Path, task: Task, view: View, settings: Model, weights: Mapp
     write_document(run, MODEL, document | {"xxh3": checksum})
 
 
+@dataclass(frozen=True)
+class ModelDescription:
+    """What a model is built from: its task, its view of motion and its size; and the checksum of its weights."""
+
+    task: Task
+    view: View
+    settings: Model
+    xxh3: str
+
+
+def read_description(run: Path) -> ModelDescription:
+    """Read the description of the model of a run, without its weights.
+
+    Raises
+    ------
+    UsageError
+        If there is no model.
+    PosegenError
+        If it is damaged.
+    """
+    document = read_document(run, MODEL)
+    if document is None:
+        raise UsageError(f"{run}: no trained model. Name the folder of a complete run; `posegen runs` lists them")
+    if document.get("task") == TABLE_TASK:
+        raise UsageError(f"{run}: is a model of a table. Run: posegen predict {run} TABLE -o FILE.parquet")
+    view = TypeAdapter(View).validate_python(document["view"])
+    task = find_task(document["task"]).restored(document["form"])
+    # A model of single actors takes each of them, however many a clip has.
+    task = task if task.reading.by_actor else task.reading_actors(view.actors)
+    return ModelDescription(task, view, Model(**document["model"]), document["xxh3"])
+
+
+def require_abilities(run: Path, task: Task, *abilities: str) -> None:
+    """Raise UsageError if the model of a run cannot do what is required: keys of :data:`ABILITIES`."""
+    for ability in abilities:
+        if not getattr(task.abilities, ability):
+            raise UsageError(f"{run}: is a model of the task {task.name}, which {ABILITIES[ability]}")
+
+
 def load_model(run: Path, *abilities: str) -> TrainedModel:
     """Load the model of a run.
 
@@ -99,22 +138,11 @@ def load_model(run: Path, *abilities: str) -> TrainedModel:
     PosegenError
         If it is damaged.
     """
-    document = read_document(run, MODEL)
-    if document is None:
-        raise UsageError(f"{run}: no trained model. Name the folder of a complete run; `posegen runs` lists them")
-    if document.get("task") == TABLE_TASK:
-        raise UsageError(f"{run}: is a model of a table. Run: posegen predict {run} TABLE -o FILE.parquet")
-    path = run / WEIGHTS
-    weights = read_tensors(path, document["xxh3"], f"Remove {run / RESULT} and run the training command again to write it anew")
-    view = TypeAdapter(View).validate_python(document["view"])
-    task = find_task(document["task"]).restored(document["form"])
-    # A model of single actors takes each of them, however many a clip has.
-    task = task if task.reading.by_actor else task.reading_actors(view.actors)
-    for ability in abilities:
-        if not getattr(task.abilities, ability):
-            raise UsageError(f"{run}: is a model of the task {task.name}, which {ABILITIES[ability]}")
-    settings = Model(**document["model"])
-    model = build_model(task, view, settings, 0)
+    known, path = read_description(run), run / WEIGHTS
+    task = known.task
+    require_abilities(run, task, *abilities)
+    weights = read_tensors(path, known.xxh3, f"Remove {run / RESULT} and run the training command again to write it anew")
+    model = build_model(task, known.view, known.settings, 0)
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:
@@ -123,7 +151,7 @@ def load_model(run: Path, *abilities: str) -> TrainedModel:
             f"another model for the task {task.name}. Train again: posegen train DATASET --task {task.name}"
         )
         raise PosegenError(msg) from error
-    return TrainedModel(task, view, settings, model.eval())
+    return TrainedModel(task, known.view, known.settings, model.eval())
 
 
 def model_outputs(
