@@ -11,7 +11,7 @@ import multiprocessing
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -28,8 +28,8 @@ from posegen.training.cluster import member
 from posegen.training.hardware import is_out_of_memory
 from posegen.training.loop.learner import TrainingSession, make_learner, run_steps
 from posegen.training.loop.timing import StepTimer
-from posegen.training.run_folder import State, read_checkpoint
-from posegen.training.setup import Setup, open_setup
+from posegen.training.run_folder import read_checkpoint
+from posegen.training.setup import Request, Setup, open_setup
 
 _POLL_SECONDS = 0.1
 _FAILURE_SECONDS = 2.0
@@ -91,7 +91,7 @@ def follow(setup: Setup) -> Any:
         torch.set_num_threads(session.choices.threads)
         # The features are there if the machines share a disk.
         session.setup.data.prepare(setup.task.recipes, lambda done, total: None)
-        _train(session, state)
+        run_steps(session, make_learner(session, state), StepTimer(), partial(print, file=sys.stderr, flush=True))
 
 
 def _shared(message: Any) -> Any:
@@ -109,7 +109,7 @@ def other_processes(session: TrainingSession, step: int) -> Iterator[None]:
 
     Parameters
     ----------
-    session : Session
+    session : TrainingSession
     step : int
         Step of the checkpoint that all processes resume from; 0 for none.
 
@@ -120,30 +120,29 @@ def other_processes(session: TrainingSession, step: int) -> Iterator[None]:
     PosegenError
         If a process fails for another reason.
     """
-    choices = session.choices
-    if choices.devices == 1:
+    if session.choices.devices == 1:
         yield
         return
-    if member():
+    with nullcontext() if member() else _started(session.request, session.choices.devices):
         state = read_checkpoint(session.run, step) if step else None
+        # Each process has opened the setup itself.
         _shared((replace(session, setup=None), session.setup.data.samples, state))  # type: ignore[arg-type]
         yield
-        return
+
+
+@contextmanager
+def _started(request: Request, processes: int) -> Iterator[None]:
+    """Start the other processes on this machine and connect them inside the context."""
     store = TCPStore(_HERE, 0, is_master=True, wait_for_workers=False)
     ready = multiprocessing.get_context("spawn").Semaphore(0)
     context: ProcessContext = start_processes(  # type: ignore[no-untyped-call]
-        _train_spawned,
-        # Each process opens the setup itself.
-        (replace(session, setup=None), session.setup.data.samples, step, store.port, ready),  # type: ignore[arg-type]
-        choices.devices - 1,
-        join=False,
-        start_method="spawn",
+        _follow_here, (request, processes, store.port, ready), processes - 1, join=False, start_method="spawn"
     )
     try:
         for _ in context.processes:
             while not ready.acquire(timeout=_POLL_SECONDS):
                 _raise_failure(context, 0.0)
-        _connect(store, 0, choices.devices)
+        _connect(store, 0, processes)
         yield
     except RuntimeError as error:
         # When another process ends, the collective operations of this one fail.
@@ -156,6 +155,15 @@ def other_processes(session: TrainingSession, step: int) -> Iterator[None]:
             process.join()
         if distributed.is_initialized():
             distributed.destroy_process_group()
+
+
+def _follow_here(index: int, request: Request, processes: int, port: int, ready: Semaphore) -> None:
+    """Follow the first process, which has started this one; the first of these processes has index 0 and rank 1."""
+    _use_gpu(index + 1)
+    setup = open_setup(request)
+    ready.release()
+    _connect(TCPStore(_HERE, port, is_master=False), index + 1, processes)
+    follow(setup)
 
 
 def _connect(store: TCPStore, rank: int, processes: int) -> None:
@@ -174,21 +182,3 @@ def _raise_failure(context: ProcessContext, seconds: float) -> None:
         reason = str(failure).strip().splitlines()[-1]
         msg = f"training process {number} failed ({reason}). The same command resumes from the last checkpoint"
         raise PosegenError(msg) from failure
-
-
-def _train_spawned(index: int, session: TrainingSession, samples: int, step: int, port: int, ready: Semaphore) -> None:
-    """Train in a process that this module started; the first of these processes has index 0 and rank 1."""
-    rank = index + 1
-    _use_gpu(rank)
-    torch.set_num_threads(session.choices.threads)
-    setup = open_setup(session.request)
-    session = replace(session, setup=replace(setup, data=replace(setup.data, samples=samples)))
-    state = read_checkpoint(session.run, step) if step else None
-    ready.release()
-    _connect(TCPStore(_HERE, port, is_master=False), rank, session.choices.devices)
-    _train(session, state)
-
-
-def _train(session: TrainingSession, state: State | None) -> None:
-    """Train as one of the other processes of a session."""
-    run_steps(session, make_learner(session, state), StepTimer(), partial(print, file=sys.stderr, flush=True))

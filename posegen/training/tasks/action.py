@@ -133,12 +133,6 @@ TASK = Task(
     monitor="clip_top1",
     chance="commonest",
     accuracy=_accuracy,
-    reading=Reading(
-        vary_skeleton=True,
-        by_actor=True,
-    ),
-    abilities=Abilities(
-        describe=_describe,
-        network=_network,
-    ),
+    reading=Reading(vary_skeleton=True, by_actor=True),
+    abilities=Abilities(describe=_describe, network=_network),
 )

@@ -398,9 +398,7 @@ def _task(given: str) -> Task:
         tally=partial(_Errors, given),
         monitor="agreement",
         chance="agreement_constant",
-        reading=Reading(
-            first_variant_only=True,
-        ),
+        reading=Reading(first_variant_only=True),
         abilities=Abilities(
             describe=_describe if by_motion else None,
             describe_texts=None if by_motion else _describe_texts,

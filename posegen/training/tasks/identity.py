@@ -143,11 +143,7 @@ def _task(settings: Identity) -> Task:
         chance=0.5,
         accuracy=_accuracy,
         needs_whole_batch=True,
-        reading=Reading(
-            normalised_array=motion.name,
-            first_variant_only=True,
-            by_identity=True,
-        ),
+        reading=Reading(normalised_array=motion.name, first_variant_only=True, by_identity=True),
         abilities=Abilities(
             describe=_describe,
             network=partial(

@@ -201,16 +201,9 @@ def label_task(name: str, form: str) -> Task:
         monitor="balanced_accuracy" if is_category else "skill",
         chance="chance" if is_category else 0.0,
         accuracy=_category_accuracy if is_category else None,
-        reading=Reading(
-            first_variant_only=True,
-        ),
-        abilities=Abilities(
-            describe=_describe,
-            network=_network,
-        ),
-        forms=Forms(
-            form=form,
-        ),
+        reading=Reading(first_variant_only=True),
+        abilities=Abilities(describe=_describe, network=_network),
+        forms=Forms(form=form),
     )
 
 

@@ -431,18 +431,10 @@ def _task(seed: int, dropped: float) -> Task:
         chance="explained_by_others",
         draw=partial(_draw, dropped),
         reading=Reading(
-            scene_recipes=(SCENE_POSE, LENGTH),
-            takes_captions=True,
-            normalised_array=POSE.name,
-            first_variant_only=True,
+            scene_recipes=(SCENE_POSE, LENGTH), takes_captions=True, normalised_array=POSE.name, first_variant_only=True
         ),
-        abilities=Abilities(
-            network=_network,
-            generates_motion=True,
-        ),
-        forms=Forms(
-            configure=lambda settings: _task(settings.seed, settings.motion.caption_dropout),
-        ),
+        abilities=Abilities(network=_network, generates_motion=True),
+        forms=Forms(configure=lambda settings: _task(settings.seed, settings.motion.caption_dropout)),
     )
 
 

@@ -170,20 +170,13 @@ def _task(contrast: Contrast) -> Task:
         chance="chance_r3",
         accuracy=_accuracy,
         needs_whole_batch=True,
-        reading=Reading(
-            scene_recipes=(SCENE_MOTION, LENGTH),
-            takes_captions=True,
-            first_variant_only=True,
-            vary_skeleton=True,
-        ),
+        reading=Reading(scene_recipes=(SCENE_MOTION, LENGTH), takes_captions=True, first_variant_only=True, vary_skeleton=True),
         abilities=Abilities(
             describe=_describe,
             network=partial(motion_network, output="embeddings of unit length, near those of captions that describe the clip"),
             embeds_captions=True,
         ),
-        forms=Forms(
-            configure=lambda settings: _task(settings.contrast),
-        ),
+        forms=Forms(configure=lambda settings: _task(settings.contrast)),
     )
 
 

@@ -455,11 +455,7 @@ def _task(recipes: tuple[Recipe, ...], sampler: CaptionSampler, form: str, class
         adapter_gain=_ADAPTER_GAIN,
         reading=Reading(first_variant_only=True, caption_sampler=sampler),
         abilities=Abilities(
-            takes_motion=False,
-            describe_texts=_describe_texts,
-            class_names=classes,
-            network=_network,
-            save_extras=_save_encoder,
+            takes_motion=False, describe_texts=_describe_texts, class_names=classes, network=_network, save_extras=_save_encoder
         ),
         forms=Forms(form=form, configure=_configured, restore=_restored),
         **own,
