@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from posegen.cli.options import PATH, Number, Output, command
+from posegen.cli.options import PATH, Number, Output, clip_options, command
 
 
 @command(
@@ -19,7 +19,7 @@ from posegen.cli.options import PATH, Number, Output, command
 @click.argument("paths", type=PATH, nargs=-1, required=True)
 @click.option("-o", "--out", type=PATH, metavar="DIR", required=True, help="Library folder to write.")
 @click.option("--labels", type=PATH, metavar="CSV", help="Table with file, label and text.  [default: texts, then file names]")
-@click.option("--names", type=PATH, metavar="YAML", help="Names of the joints.  [default: worked out]")
+@clip_options
 @click.option("--fps", type=Number(1, 1000), metavar="N", help="Frames per second.  [default: those of the file; .npy 20]")
 @click.option("--licence", default="unknown", metavar="TEXT", help="Licence of the clips, such as CC-BY-4.0.")
 @click.option("--source", default="unknown", metavar="TEXT", help="Origin of the clips.")

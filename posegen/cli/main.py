@@ -43,6 +43,7 @@ COMMANDS = {
     "diff": "Compare the contents of two datasets.",
     "export": "Export sequences in the format of another program.",
     "import": "Import clips of mocap as actions.",
+    "convert": "Convert clips of mocap to another format.",
     "push": "Upload a dataset to the Hugging Face Hub or to S3.",
     "mix": "Combine datasets into one for reading, in a ratio.",
     "derive": "Compute fields from the motion, such as velocity.",

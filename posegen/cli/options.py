@@ -210,6 +210,15 @@ def write_motion(out: Path, arrays: Mapping[str, Any], draw: Callable[[Path], ob
         np.savez_compressed(file, joint_names=np.array(JOINTS), **arrays)
 
 
+def clip_options(command: Command) -> Command:
+    """Add what a user may state about clips in place of what is worked out; the command takes `unit`, `up` and `names`."""
+    unit = click.option("--unit", type=click.Choice(["m", "cm", "mm", "in", "ft", "dm"]), help="Unit.  [default: worked out]")
+    axes = click.Choice(["x", "y", "z", "-x", "-y", "-z"])
+    up = click.option("--up", type=axes, help="Axis that points upwards.  [default: worked out]")
+    names = click.option("--names", type=PATH, metavar="YAML", help="Names of the joints.  [default: worked out]")
+    return unit(up(names(command)))
+
+
 def tasks_option(text: str) -> Callable[[Command], Command]:
     """Add ``--task`` for the models of a pipeline, which may be repeated; the command takes `tasks`."""
     default = ("retrieval", "motion")

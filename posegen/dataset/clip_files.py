@@ -122,15 +122,13 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Array]:
         return {name: _read_member(path, packed, name) for name in names if name in present}
 
 
-def read_plain_archive(path: Path, fps: float | None = None) -> tuple[Array, float]:
-    """Read one clip from an ``.npz`` archive: joints [frame, 22, 3], and ``fps``.
+def read_plain_archive(path: Path) -> tuple[Array, float | None]:
+    """Read one clip from an ``.npz`` archive: joints [frame, 22, 3], and ``fps``, None if it has none.
 
     Parameters
     ----------
     path : Path
         Joints are named ``joints``, or as Kimodo and holosoma name them.
-    fps : float, optional
-        Frames per second of an archive that does not state them.
 
     Raises
     ------
@@ -138,12 +136,12 @@ def read_plain_archive(path: Path, fps: float | None = None) -> tuple[Array, flo
         If an array is missing or does not fit.
     """
     arrays = read_arrays(path, (*_PLAIN, "fps"))
-    joints, rate = next((arrays[name] for name in _PLAIN if name in arrays), None), arrays.get("fps", fps)
-    if joints is None or rate is None:
-        raise _fault(path, "has no arrays joints and fps", "Store both with numpy.savez, or give --fps")
+    joints = next((arrays[name] for name in _PLAIN if name in arrays), None)
+    if joints is None:
+        raise _fault(path, "has no arrays joints and fps", "Store both with numpy.savez")
     joints = body_joints(joints)
     check_joints(path, joints)
-    return joints, _checked_rate(path, np.asarray(rate))
+    return joints, _checked_rate(path, arrays["fps"]) if "fps" in arrays else None
 
 
 def body_joints(joints: Array) -> Array:

@@ -24,7 +24,7 @@ class Clip:
     sample : int
     split : str
         Split of the sample.
-    fps : int
+    fps : int or float
     joints : float32 [frame, 22, 3]
         Metres; the frames in which the actor is present.
     offsets : float64 [22, 3]
@@ -45,12 +45,14 @@ class Clip:
         Arrays of derived fields that the format asks for.
     row : mapping
         The sequence's row; see :func:`posegen.synthesis.synthesize.rows_schema`.
+    given_label : str
+        What the source of a clip that belongs to no dataset calls it.
     """
 
     name: str
     sample: int
     split: str
-    fps: int
+    fps: float
     joints: Array
     offsets: Array
     contact: Array
@@ -62,10 +64,16 @@ class Clip:
     actors: int
     fields: Mapping[str, Array]
     row: Mapping[str, Any]
+    given_label: str = ""
 
     @cached_property
     def label(self) -> str:
-        """The action with the most labels of body parts over the frames; standing only if there is no other."""
+        """The action with the most labels of body parts over the frames; standing only if there is no other.
+
+        Without labels of frames, the label given.
+        """
+        if not self.action.size:
+            return self.given_label
         actions = self.library.actions
         counts = np.bincount(self.action.ravel(), minlength=len(actions))[: len(actions)]
         standing = counts.copy()

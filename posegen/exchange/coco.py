@@ -118,4 +118,5 @@ FORMAT = ExportFormat(
     finish,
     fields=("keypoints", "visibility"),
     frame_bytes=1200,
+    needs_scenes=True,
 )

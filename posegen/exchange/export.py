@@ -44,6 +44,7 @@ from posegen.exchange.export_record import (
     recorded_files,
     write_record,
 )
+from posegen.exchange.features263 import standard_skeleton
 from posegen.exchange.selection import Selection, choose, estimate_bytes, scale_frames, select_sequences, why_unfit
 from posegen.fields.field import Sequences, compute_fields, fields_with_arrays
 from posegen.fields.rotation import bone_offsets
@@ -302,7 +303,7 @@ def _export_shard(job: _Job) -> int:
     try:
         with _unplaced(job.out, job.run) as folder:
             (folder / PARTS).mkdir(parents=True)
-            content = form.write(blocks(), Shard(folder, job.shard, library))
+            content = form.write(blocks(), Shard(folder, job.shard, library, standard_skeleton()))
             record = ExportRecord(count, dict(left_out), dict(content), _place(folder, job.out))
     except PosegenError as error:
         raise JobError(str(error)) from error

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from posegen.exchange.clip import Clip
+from posegen.exchange.features263 import Skeleton263
 from posegen.exchange.npy import write_bytes
 from posegen.foundations.errors import UsageError
 from posegen.foundations.plugins import EXPORTS, install_hint
@@ -25,11 +26,23 @@ PARTS = f"{RECORDS}/parts"
 
 @dataclass(frozen=True)
 class Shard:
-    """Where the clips of a shard go: the folder of the export, the number of the shard, and the library of its actions."""
+    """Where the clips of a shard go, and what they share.
+
+    Attributes
+    ----------
+    folder : Path
+        Of the export.
+    number : int
+    library : Library
+        Of the actions.
+    skeleton : Skeleton263
+        Bone lengths of HumanML3D's features.
+    """
 
     folder: Path
     number: int
     library: Library
+    skeleton: Skeleton263
 
 
 @dataclass(frozen=True)
@@ -55,6 +68,10 @@ class ExportFormat:
         Size of a frame of a clip on disk while the export is written, about.
     modules : tuple of str
         Modules of optional packages that writing imports. An export is refused if one is missing.
+    ending : str
+        Of the file of each clip; empty if clips have no file of their own.
+    needs_scenes : bool
+        Whether it needs what clips alone do not have: actions of posegen, a camera.
     """
 
     name: str
@@ -67,6 +84,8 @@ class ExportFormat:
     fields: tuple[str, ...] = ()
     frame_bytes: float = 300.0
     modules: tuple[str, ...] = ()
+    ending: str = ""
+    needs_scenes: bool = False
 
 
 CLIPS = "clips.jsonl"
@@ -107,7 +126,7 @@ def one_file_each(
             for part in parts:
                 file.writelines(f"{line}\n" for line in part["lines"])
 
-    return ExportFormat(name, summary, write, finish, fps, fields=fields, frame_bytes=frame_bytes)
+    return ExportFormat(name, summary, write, finish, fps, fields=fields, frame_bytes=frame_bytes, ending=ending)
 
 
 def find_format(name: str) -> ExportFormat:

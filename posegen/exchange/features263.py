@@ -56,7 +56,7 @@ _Room = tuple[Array, Array, Array, Array, Array, Array]
 
 @dataclass(frozen=True)
 class Skeleton263:
-    """The bone lengths to which all clips are brought, metres [22]; 0 for the pelvis."""
+    """The bone lengths to which all clips are brought, metres [22]; 0 for the pelvis. All 0 keep those of each clip."""
 
     lengths: Array
 
@@ -71,6 +71,11 @@ def skeleton_of(joints: Array) -> Skeleton263:
     parents = np.array(PARENTS)
     bones = joints[1:] - joints[parents[1:]]
     return Skeleton263(np.concatenate([[0.0], np.sqrt((bones * bones).sum(-1))]))
+
+
+def own_skeleton() -> Skeleton263:
+    """Return the lengths that keep the bones of each clip as they are."""
+    return Skeleton263(np.zeros(len(JOINTS)))
 
 
 @cache

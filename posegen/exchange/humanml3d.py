@@ -13,7 +13,7 @@ from typing import Any
 
 from posegen.exchange.clip import Clip
 from posegen.exchange.export_format import Shard
-from posegen.exchange.features263 import GROUPS, WIDTH, Workspace263, features_of, standard_skeleton
+from posegen.exchange.features263 import GROUPS, WIDTH, Skeleton263, Workspace263, features_of
 from posegen.exchange.text_motion import features_format, write_lists, write_mean, write_texts
 from posegen.foundations.arrays import Array
 
@@ -22,11 +22,11 @@ _FEATURES = "new_joint_vecs"
 
 def write(blocks: Iterator[list[Clip]], shard: Shard) -> dict[str, Any]:
     """Write the features, joints and texts of clips."""
-    return write_texts(blocks, shard, WIDTH, _FEATURES, partial(_encode, Workspace263()))
+    return write_texts(blocks, shard, WIDTH, _FEATURES, partial(_encode, Workspace263(), shard.skeleton))
 
 
-def _encode(workspace: Workspace263, clip: Clip) -> dict[str, Array]:
-    features, joints = features_of(clip.joints[None], standard_skeleton(), workspace)
+def _encode(workspace: Workspace263, skeleton: Skeleton263, clip: Clip) -> dict[str, Array]:
+    features, joints = features_of(clip.joints[None], skeleton, workspace)
     return {_FEATURES: features[0], "new_joints": joints[0, :-1]}
 
 

@@ -43,6 +43,8 @@ _LONGEST_LIMB = 40
 """Most joints of a limb that is recognised by its shape: all choices of three joints are compared."""
 _SPINE = {"spine1": 0.214, "spine2": 0.472, "spine3": 0.584}
 """Shares of the chain from pelvis to neck."""
+_SAME_SPINE = 0.1
+"""Difference of these shares up to which three joints of a file are ours, so that its chest stays rigid."""
 _NECK_SHARE, _HEAD_SHARE, _HEAD_ON_TRUNK, _TOE_SHARE = 0.35, 0.45, 0.22, 0.3
 """Where joints that a rig lacks are: the neck between shoulders and head; the head between the neck and its top, or above the
 neck by a share of the trunk; and the length of the foot by that of the shin. Chosen by posegen's skeleton."""
@@ -212,8 +214,11 @@ def figure(rig: Rig, positions: Array) -> Array:
         share = _HEAD_ON_TRUNK if rig.head_top is None else _HEAD_SHARE
         joints[:, JOINTS.index("head")] = at("neck") + share * above
     line = np.concatenate([positions[:, rig.spine], at("neck")[:, None]], axis=1)
-    for name, share in _SPINE.items():
-        joints[:, JOINTS.index(name)] = _along(line, share)
+    ends = np.cumsum(_length(np.diff(line[0], axis=0))[:, 0])
+    off = ends[:-1] - ends[-1] * np.array([*_SPINE.values()]) if len(ends) == 1 + len(_SPINE) else np.inf
+    is_same = bool((np.abs(off) < _SAME_SPINE * ends[-1]).all())
+    for number, (name, share) in enumerate(_SPINE.items(), 1):
+        joints[:, JOINTS.index(name)] = line[:, number] if is_same else _along(line, share)
     for side in SIDES:
         _complete_foot(joints, side)
     _separate_collars(joints)

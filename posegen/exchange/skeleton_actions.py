@@ -149,6 +149,7 @@ PYSKL = ExportFormat(
     most_actors=MOST_PERSONS,
     fields=("detections", "confidence"),
     frame_bytes=1020,
+    needs_scenes=True,
 )
 CTRGCN = ExportFormat(
     "ctrgcn",
@@ -157,4 +158,5 @@ CTRGCN = ExportFormat(
     finish_ctrgcn,
     most_actors=MOST_PERSONS,
     frame_bytes=1810,
+    needs_scenes=True,
 )

@@ -26,10 +26,9 @@ SMPL_ARRAYS = frozenset({*_WHOLE, *_BODY})
 _FARTHEST_IN_METRES = 50.0
 """A path that varies by more is in centimetres, as that of AIST++."""
 FARTHEST = 10_000.0
-LOWEST_FPS, HIGHEST_FPS = 1.0, 1000.0
 
 
-def read_smpl(path: Path, fps: float | None = None) -> tuple[Array, float]:
+def read_smpl(path: Path) -> tuple[Array, float | None]:
     """Return joints and frames per second of an archive.
 
     Parameters
@@ -37,14 +36,13 @@ def read_smpl(path: Path, fps: float | None = None) -> tuple[Array, float]:
     path : Path
         ``.npz`` with ``poses`` [frame, 66 or more], or ``root_orient`` and ``pose_body``; ``trans`` and a frame rate. Names of
         other projects, such as ``global_orient``, ``body_pose`` and ``transl``, are known.
-    fps : float, optional
-        Replaces the frame rate of the archive.
 
     Returns
     -------
     joints : float64 [frame, 22, 3]
         In the axes of the archive, metres.
-    fps : float
+    fps : float or None
+        None if the archive states none.
 
     Raises
     ------
@@ -84,12 +82,10 @@ def read_smpl(path: Path, fps: float | None = None) -> tuple[Array, float]:
         raise UsageError(f"{path}: has values that are not finite or beyond {FARTHEST:,.0f}; remove these frames")
     if np.ptp(trans, axis=0).max() > _FARTHEST_IN_METRES:
         trans = trans / 100
-    rate = first(_RATES) if fps is None else np.asarray(fps)
-    if rate is None or rate.size != 1 or rate.dtype.kind not in "iuf" or not LOWEST_FPS <= float(rate.item()) <= HIGHEST_FPS:
-        raise UsageError(
-            f"{path}: needs mocap_framerate, one number from {LOWEST_FPS:g} to {HIGHEST_FPS:g}; add it, or give --fps"
-        )
+    rate = first(_RATES)
+    if rate is not None and (rate.size != 1 or rate.dtype.kind not in "iuf"):
+        rate = None
     angles = np.sqrt((turns**2).sum(-1))
     axes = turns / np.maximum(angles, 1e-12)[..., None]
     local = np.stack([about_axes(axes[:, joint], angles[:, joint]) for joint in range(len(JOINTS))])
-    return joint_positions(local, trans + PELVIS, REST), float(rate.item())
+    return joint_positions(local, trans + PELVIS, REST), None if rate is None else float(rate.item())

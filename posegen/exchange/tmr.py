@@ -13,7 +13,7 @@ from typing import Any
 
 from posegen.exchange.clip import Clip
 from posegen.exchange.export_format import Shard
-from posegen.exchange.features263 import FPS, WIDTH, Workspace263, features_of, standard_skeleton
+from posegen.exchange.features263 import FPS, WIDTH, Workspace263, features_of
 from posegen.exchange.moments import Moments, mean_and_deviation
 from posegen.exchange.npy import write_npy
 from posegen.exchange.text_motion import features_format, write_lists
@@ -28,7 +28,7 @@ def write(blocks: Iterator[list[Clip]], shard: Shard) -> dict[str, Any]:
     workspace = Workspace263()
     moments, names, annotations = Moments(WIDTH), dict[str, list[str]](), {}
     for clip in chain.from_iterable(blocks):
-        features = features_of(clip.joints[None], standard_skeleton(), workspace)[0][0]
+        features = features_of(clip.joints[None], shard.skeleton, workspace)[0][0]
         write_npy(f"{shard.folder}/{_MOTIONS}/{clip.name}.npy", features)
         moments.add(features)
         names.setdefault(clip.split, []).append(clip.name)

@@ -93,7 +93,8 @@ MODEL_FORMATS: Registry[Any] = Registry(
 
 _EXPORTS = {
     "humanml3d": "humanml3d:FORMAT", "bvh": "bvh_file:FORMAT", "holosoma": "holosoma:FORMAT", "csv": "csv:FORMAT",
-    "glb": "glb:FORMAT", "amass": "amass:FORMAT", "hf": "huggingface:FORMAT", "webdataset": "webdataset:FORMAT",
+    "npz": "npz:FORMAT", "glb": "glb:FORMAT", "amass": "amass:FORMAT", "hf": "huggingface:FORMAT",
+    "webdataset": "webdataset:FORMAT",
     "pyskl": "skeleton_actions:PYSKL", "ctrgcn": "skeleton_actions:CTRGCN",
     "kimodo": "kimodo:FORMAT", "hml272": "hml272:FORMAT", "tmr": "tmr:FORMAT", "coco": "coco:FORMAT",
 }  # fmt: skip

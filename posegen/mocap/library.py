@@ -118,6 +118,8 @@ def import_clips(
     labels: Path | None = None,
     names: Path | None = None,
     fps: float | None = None,
+    unit: str | None = None,
+    up: str | None = None,
     licence: str = UNKNOWN,
     source: str = UNKNOWN,
     progress: Progress | None = None,
@@ -136,6 +138,8 @@ def import_clips(
         YAML file with the names of a skeleton's joints.
     fps : float, optional
         Replaces the frame rate of the files.
+    unit, up : str, optional
+        See :func:`posegen.mocap.sources.read_source`.
     licence, source : str
         Of the clips; carried into the library and into each dataset.
     progress : Progress, optional
@@ -159,7 +163,7 @@ def import_clips(
     read, progress = _Read(), progress or Progress()
     progress.start("read", len(files), unit="files")
     for number, file in enumerate(files, 1):
-        for clip in _clips_of(file, fps, names, read.refused):
+        for clip in _clips_of(file, read.refused, fps=fps, names=names, unit=unit, up=up):
             try:
                 label = label_of(file, table, clip.label, clip.name)
             except UsageError as error:
@@ -263,9 +267,9 @@ _ENTRIES = 0.6
 _BASE = Path(__file__).parent.parent / "library"
 
 
-def _clips_of(file: Path, fps: float | None, names: Path | None, refused: list[str]) -> Iterator[SourceClip]:
+def _clips_of(file: Path, refused: list[str], **given: Any) -> Iterator[SourceClip]:
     try:
-        yield from read_source(file, fps, names, refuse=refused.append)
+        yield from read_source(file, refuse=refused.append, **given)
     except UsageError as error:
         refused.append(str(error))
 

@@ -44,10 +44,13 @@ UNITS = {
     "CMU's units": 0.0564444,
 }
 """Metres of each unit; CMU's ASF files have one of their own. The first ones are more frequent."""
+SHORT_UNITS = dict(zip(("m", "cm", "mm", "in", "ft", "dm"), UNITS, strict=False))
+"""Units as ``--unit`` states them."""
 _FREQUENT = 3
 SHORTEST_LEG, LONGEST_LEG, USUAL_LEG, LONGEST_IN_RARE_UNIT = 0.45, 1.3, 0.85, 1.1
 """Metres from hip to ankle."""
 Y_UP, Z_UP = "y", "z"
+UP_AXES = ("x", Y_UP, Z_UP, "-x", "-y", "-z")
 FLOOR_NEAR = 0.06
 """Metres from 0 at which the lowest joint of a clip is at the floor."""
 _AT_LOWEST_JOINT = 1e-4
@@ -177,6 +180,10 @@ def read_source(
     floor_within: float = 0.0,
     joints_fps: float = features263.FPS,
     refuse: Callable[[str], object] | None = None,
+    *,
+    unit: str | None = None,
+    up: str | None = None,
+    unstated_fps: float | None = None,
 ) -> Iterator[SourceClip]:
     """Read the clips of a file.
 
@@ -197,6 +204,10 @@ def read_source(
         Frame rate of joints in an ``.npy`` file, which states none.
     refuse : callable, optional
         Called, after the last clip, with the message for each of several clips that cannot be used. By default it is raised.
+    unit, up : str, optional
+        A key of :data:`SHORT_UNITS`, and one of :data:`UP_AXES`, in place of what is worked out.
+    unstated_fps : float, optional
+        Frame rate of a file that states none.
 
     Raises
     ------
@@ -209,7 +220,8 @@ def read_source(
         for raw in _read(file, fps, names, joints_fps):
             clips += 1
             try:
-                clip = _on_floor(_worked_out(raw), floor_within)
+                rated = raw if raw.fps else _with_rate(raw, unstated_fps)
+                clip = _on_floor(_worked_out(rated, unit and SHORT_UNITS[unit], up), floor_within)
             except UsageError as error:
                 if refuse is None:
                     raise
@@ -229,7 +241,7 @@ def read_source(
 
 
 def _read(file: Path, fps: float | None, names: Path | None, joints_fps: float) -> Iterator[SourceClip]:
-    """Read the clips of a file as they are; unit and axis are empty where the format does not define them."""
+    """Read the clips of a file as they are; unit and axis are empty, and the rate is 0, where the file does not state them."""
     suffix = file.suffix.lower()
     if suffix == ".bvh":
         from posegen.exchange.bvh import read_bvh_figure
@@ -264,8 +276,8 @@ def _archive(file: Path, fps: float | None) -> Iterator[SourceClip]:
     from posegen.exchange.smpl import SMPL_ARRAYS, read_smpl
 
     if SMPL_ARRAYS & {*held}:
-        joints, rate = read_smpl(file, fps)
-        yield SourceClip(file, str(file), joints, rate, "rotations of SMPL's joints, as in AMASS")
+        joints, rate = read_smpl(file)
+        yield SourceClip(file, str(file), joints, fps or rate or 0.0, "rotations of SMPL's joints, as in AMASS")
     elif "offsets" in held:
         clips = read_clip_archive(file, [])
         for number, joints in enumerate(clips.joints):
@@ -273,13 +285,22 @@ def _archive(file: Path, fps: float | None) -> Iterator[SourceClip]:
             name, subject = f"{file}, {clips.names[number]}", clips.subjects[number]
             yield SourceClip(file, name, joints, fps or clips.fps, "joints of many clips", METRES, Y_UP, label, subject)
     else:
-        known = fps or listed_rate(file) or (float(KIMODO_FPS) if "posed_joints" in held else None)
-        joints, rate = read_plain_archive(file, known)
-        yield SourceClip(file, str(file), joints, fps or rate, "joints")
+        joints, rate = read_plain_archive(file)
+        usual = listed_rate(file) or (float(KIMODO_FPS) if "posed_joints" in held else 0.0)
+        yield SourceClip(file, str(file), joints, fps or rate or usual, "joints")
 
 
-def _worked_out(raw: SourceClip) -> SourceClip:
-    """Return a clip with y up in metres; what the format does not define of `unit` and `up` is worked out by the body."""
+def _with_rate(raw: SourceClip, fps: float | None) -> SourceClip:
+    """Return a clip whose file states no frame rate with the one that the user states."""
+    if fps is None:
+        raise UsageError(f"{raw.name}: states no frame rate, such as an array fps; add it, or give --fps")
+    note = f"the file states no frame rate: taken as {fps:g} frames per second"
+    return replace(raw, fps=fps, note="; ".join(filter(None, (raw.note, note))))
+
+
+def _worked_out(raw: SourceClip, given_unit: str | None, given_up: str | None) -> SourceClip:
+    """Return a clip with y up in metres; what neither user nor format states of `unit` and `up` is worked out by the body."""
+    raw = replace(raw, unit=given_unit or raw.unit, up=given_up or raw.up)
     if not LOWEST_FPS <= raw.fps <= HIGHEST_FPS:
         limits = f"{LOWEST_FPS:g} to {HIGHEST_FPS:g}"
         raise UsageError(f"{raw.name}: has {raw.fps:g} frames per second; {limits} are read: give --fps")
@@ -296,8 +317,9 @@ def _worked_out(raw: SourceClip) -> SourceClip:
         raise UsageError(f"{raw.name}: has fewer than two frames; leave it out")
     if len(joints) < 2:
         raise UsageError(f"{raw.name}: has no two of {frames:,} frames in a row in which all joints are known; leave it out")
-    scale, unit = (1.0, raw.unit) if raw.unit else _unit(raw.name, joints)
-    joints, up = (joints, raw.up) if raw.up else _upright(raw.name, joints * scale)
+    scale, unit = (UNITS[raw.unit], raw.unit) if raw.unit else _unit(raw.name, joints)
+    joints, up = joints * scale, raw.up or _up_axis(raw.name, joints * scale)
+    joints = _with_y_up(joints, up)
     if is_mirrored(joints):
         joints = joints * np.array([-1.0, 1.0, 1.0])
         notes.append("left and right were swapped, as in a left-handed system of axes: mirrored back")
@@ -388,21 +410,30 @@ def _unit(name: str, joints: Array) -> tuple[float, str]:
     fitting = [unit for unit in [*UNITS][:_FREQUENT] if SHORTEST_LEG <= long[unit] <= LONGEST_LEG]
     fitting = fitting or [unit for unit in UNITS if SHORTEST_LEG <= long[unit] <= LONGEST_IN_RARE_UNIT]
     if not fitting:
-        raise UsageError(f"{name}: the legs are {legs:.3g} units long, which fits no person in {', '.join(UNITS)}: scale it")
+        units = ", ".join(UNITS)
+        raise UsageError(
+            f"{name}: the legs are {legs:.3g} units long, which fits no person in {units}: scale it, or give --unit"
+        )
     unit = min(fitting, key=lambda unit: abs(np.log(long[unit] / USUAL_LEG)))
     return UNITS[unit], unit
 
 
-def _upright(name: str, joints: Array) -> tuple[Array, str]:
-    """Return joints with y up, and which axis was up."""
+def _up_axis(name: str, joints: Array) -> str:
+    """Return which axis is up."""
     body = (point(joints, "neck") - point(joints, "left_ankle") / 2 - point(joints, "right_ankle") / 2).mean(axis=0)
     floors = np.abs(np.percentile(joints.min(axis=1), 1, axis=0)) < FLOOR_NEAR
     # In lying, the body is longest along another axis than the one of height, in which its floor is at 0.
     lies = floors[1] and not floors[2]
-    if abs(body[1]) >= abs(body[2]) or lies:
-        if body[1] < 0 and not lies:
-            raise UsageError(f"{name}: the head is below the feet; give a file with y or z up")
-        return joints, Y_UP
-    if body[2] < 0:
-        raise UsageError(f"{name}: the head is below the feet; give a file with y or z up")
-    return np.stack([joints[..., 0], joints[..., 2], -joints[..., 1]], axis=-1), Z_UP
+    up = Y_UP if abs(body[1]) >= abs(body[2]) or lies else Z_UP
+    if body["xyz".index(up)] < 0 and not lies:
+        raise UsageError(f"{name}: the head is below the feet; give a file with y or z up, or the axis that is up with --up")
+    return up
+
+
+def _with_y_up(joints: Array, up: str) -> Array:
+    """Return joints turned so that an axis of :data:`UP_AXES` becomes y."""
+    x, y, z = np.moveaxis(joints, -1, 0)
+    turned = {
+        "x": (-y, x, z), "-x": (y, -x, z), "y": (x, y, z), "-y": (x, -y, -z), "z": (x, z, -y), "-z": (x, -z, y),
+    }  # fmt: skip
+    return np.stack(turned[up], axis=-1)

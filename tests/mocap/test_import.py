@@ -262,7 +262,7 @@ def test_rotations_of_smpl_are_read(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not finite"):
         list(read_source(tmp_path / "wild.npz"))
     np.savez(tmp_path / "rate.npz", poses=poses, trans=np.zeros((40, 3)))
-    with pytest.raises(UsageError, match="needs mocap_framerate"):
+    with pytest.raises(UsageError, match="states no frame rate"):
         list(read_source(tmp_path / "rate.npz"))
     (given,) = read_source(tmp_path / "rate.npz", fps=20)
     np.testing.assert_array_equal(given.joints, clip.joints)

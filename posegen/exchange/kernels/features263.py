@@ -41,7 +41,7 @@ def fill_clip(
     joints, places : float32 [frame, 22, 3]
         The joints given, and those that the features describe.
     lengths : float32 [22]
-        Bone lengths of the result.
+        Bone lengths of the result; all 0 to keep those of the joints.
     weights : float32 [2 r + 1]
         Of the frames from -r to r around each frame in its heading.
     axes : float32 [22, 3]
@@ -76,18 +76,23 @@ def fill_clip(
 def set_lengths(joints: Array, lengths: Array, places: Array, size: Array, lowest: Array) -> None:
     """Write joints with other bone lengths, on the floor, that begin at the origin; the path is scaled by the legs.
 
+    Lengths that are all 0 keep each bone as it is.
+
     `joints` and `places` are float32 [22, 3, frame], `lengths` float32 [22], `size` and `lowest` float32 [frame or more] to
     work in. Each loop writes one row, since the compiler uses vector instructions only where few arrays could overlap.
     """
     frames = joints.shape[2]
     scale = (lengths[5] + lengths[8]) / max(_bone_length(joints, 0, 2, 5) + _bone_length(joints, 0, 5, 8), _TINY)
+    keeps = lengths[5] == 0
+    if keeps:
+        scale = _ONE
     for axis in range(3):
         for t in range(frames):
             places[0, axis, t] = joints[0, axis, t] * scale
     for j in range(1, joints.shape[0]):
         p, length = PARENTS[j], lengths[j]
         for t in range(frames):
-            size[t] = length / max(_bone_length(joints, t, p, j), _TINY)
+            size[t] = _ONE if keeps else length / max(_bone_length(joints, t, p, j), _TINY)
         for axis in range(3):
             for t in range(frames):
                 places[j, axis, t] = places[p, axis, t] + (joints[j, axis, t] - joints[p, axis, t]) * size[t]
