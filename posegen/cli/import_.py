@@ -20,6 +20,12 @@ from posegen.cli.options import PATH, Number, Output, clip_options, command
 @click.option("-o", "--out", type=PATH, metavar="DIR", required=True, help="Library folder to write.")
 @click.option("--labels", type=PATH, metavar="CSV", help="Table with file, label and text.  [default: texts, then file names]")
 @clip_options
+@click.option(
+    "--trial",
+    type=click.Choice(["report", "refuse", "off"]),
+    default="report",
+    help="Clips that other bodies cannot perform: report the flaw, refuse them, or skip the trial.",
+)
 @click.option("--fps", type=Number(1, 1000), metavar="N", help="Frames per second.  [default: those of the file; .npy 20]")
 @click.option("--licence", default="unknown", metavar="TEXT", help="Licence of the clips, such as CC-BY-4.0.")
 @click.option("--source", default="unknown", metavar="TEXT", help="Origin of the clips.")
@@ -28,7 +34,7 @@ def import_(paths: tuple[Path, ...], out: Path, output: Output, **options: Any) 
 
     Reads BVH, AMASS and SMPL npz, joints in npz and npy, and C3D. `posegen docs own-clips` leads from clips to a dataset.
     """
-    from posegen.mocap.library import import_clips, theme_name
+    from posegen.mocap.library import import_clips
 
     result = import_clips(paths, out, progress=output.progress(), **options)
     for clip in result.sources:
@@ -53,8 +59,7 @@ def import_(paths: tuple[Path, ...], out: Path, output: Output, **options: Any) 
         text += f"; {len(result.refused)} are refused"
     lines += [
         f"{text}.",
-        f"Generate with: --set {shlex.quote(f'story.library={out}')} --set 'story.themes={{{theme_name(out)}: 1}}' "
-        "--set skeleton=library",
+        f"Generate with: posegen generate --config {shlex.quote(str(out))}",
     ]
     output.summary(
         {

@@ -18,6 +18,8 @@ from posegen.foundations.yaml_files import parse_yaml, read_yaml
 from posegen.library.load import Library, load_library
 
 _ENDINGS = (".yaml", ".yml")
+_LIBRARY_CONFIG = ("config.yaml", "themes.yaml")
+"""Names of the config in a library folder, and of a file that such a folder also has."""
 _DEEPEST = 32
 
 
@@ -120,8 +122,8 @@ def find_config(source: str | Path, known: Mapping[str, Path] | None = None) -> 
     Parameters
     ----------
     source : str or Path
-        Name of a preset, or path of a YAML file. A preset takes precedence over a file of the same name; write ``./name`` for
-        the file.
+        Name of a preset, path of a YAML file, or a library folder with a config, as `posegen import` writes it. A preset takes
+        precedence over a file of the same name; write ``./name`` for the file.
     known : mapping of str to Path, optional
         Files of the presets by name; by default those of datasets.
 
@@ -139,7 +141,8 @@ def find_config(source: str | Path, known: Mapping[str, Path] | None = None) -> 
         return known[source]
     # Unlike Path.exists, os.path.exists accepts names that are too long or contain a zero byte.
     if str(source) and os.path.exists(source):
-        return Path(source)
+        held = [Path(source) / name for name in _LIBRARY_CONFIG]
+        return held[0] if all(file.is_file() for file in held) else Path(source)
     if isinstance(source, str) and not source.endswith(_ENDINGS) and Path(source).name == source:
         msg = f"unknown preset {shown(source)}, and no file of that name{did_you_mean(source, known)}"
     else:

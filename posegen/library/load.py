@@ -41,7 +41,9 @@ _THEMES = "themes.yaml"
 _STYLES = "styles.yaml"
 _INTERACTIONS = "interactions.yaml"
 _SKELETONS = "skeletons.yaml"
-_NAMED = (_THEMES, _STYLES, _INTERACTIONS, _SKELETONS)
+_CONFIG = "config.yaml"
+"""A config that names the folder as its library; it is no part of the library."""
+_NAMED = (_THEMES, _STYLES, _INTERACTIONS, _SKELETONS, _CONFIG)
 _WORDS = "words/en.yaml"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _MOST_FILES = 1000

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal
 
 from posegen.dataset.files import write_all_durably
 from posegen.dataset.storage.folder import sync_folder
@@ -41,6 +41,8 @@ from posegen.mocap.trial import LIMBS_CROSS, failures
 from posegen.mocap.words import action_words
 
 UNKNOWN = "unknown"
+Trial = Literal["report", "refuse", "off"]
+"""What a trial by other bodies does with a clip that they cannot perform."""
 SIMILAR = 1.5
 """Largest ratio of the durations of clips that become strategies of one action."""
 APART = 0.015, 0.03, 0.045, 0.06
@@ -120,6 +122,7 @@ def import_clips(
     fps: float | None = None,
     unit: str | None = None,
     up: str | None = None,
+    trial: Trial = "report",
     licence: str = UNKNOWN,
     source: str = UNKNOWN,
     progress: Progress | None = None,
@@ -140,6 +143,9 @@ def import_clips(
         Replaces the frame rate of the files.
     unit, up : str, optional
         See :func:`posegen.mocap.sources.read_source`.
+    trial : {"report", "refuse", "off"}
+        What becomes of a clip that travels or lies and that other bodies cannot perform: its flaw is reported in its note, the
+        clip is refused, or there is no trial.
     licence, source : str
         Of the clips; carried into the library and into each dataset.
     progress : Progress, optional
@@ -182,7 +188,8 @@ def import_clips(
         _add_clip(clip, label, usual_standing(clip.joints, read.skeletons), read)
         progress.update(number)
     progress.stop()
-    _try_out(read, progress)
+    if trial != "off":
+        _try_out(read, progress, refuses=trial == "refuse")
     if not read.clips:
         reasons = "\n".join(read.refused[:20])
         raise UsageError(f"none of the clips can be used:\n{reasons}")
@@ -219,8 +226,8 @@ def find_fault(name: str, action: ClipAction) -> str | None:
     return None
 
 
-def _try_out(read: _Read, progress: Progress) -> None:
-    """Refuse the clips that travel or lie and that other bodies cannot perform.
+def _try_out(read: _Read, progress: Progress, *, refuses: bool) -> None:
+    """Refuse the clips that travel or lie and that other bodies cannot perform, or note their flaws.
 
     Where legs pass through each other, the feet are moved apart, in steps.
     """
@@ -234,6 +241,10 @@ def _try_out(read: _Read, progress: Progress) -> None:
         left = _failed_trials(list(wider.values()), progress)
         read.clips = [clip if clip.name in left else wider.get(clip.name, clip) for clip in read.clips]
         failed = {name: reason for name, reason in failed.items() if name not in wider or name in left}
+    if not refuses:
+        for source in read.sources:
+            source["note"] = "; ".join(filter(None, (source["note"], failed.get(source["clip"]))))
+        return
     read.refused += [f"{name}: {reason}; repair the clip, or leave it out" for name, reason in failed.items()]
     read.clips = [clip for clip in read.clips if clip.name not in failed]
     read.sources = [source for source in read.sources if source["clip"] not in failed]
@@ -389,6 +400,8 @@ def _write(
         files[f"{name}.yaml"] = text
     theme = {"themes": {theme_name(out): {"weight": 1, "actions": dict.fromkeys(groups, 1)}}}
     files["themes.yaml"] = _yaml(theme)
+    config = {"name": theme_name(out)[:64], "samples": 1000, "skeleton": "library"}
+    files["config.yaml"] = _yaml(config | {"story": {"library": ".", "themes": {theme_name(out): 1}}})
     skeletons = distinct_skeletons([member.rest for members in groups.values() for member in members])
     files |= {"skeletons.yaml": _skeleton_file(skeletons), "words/en.yaml": _yaml({"actions": words})}
     target = out.resolve()

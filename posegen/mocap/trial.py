@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from posegen.checks.capsules import PAIR_ENDS, PAIR_RADII, PAIRS, rods_gap, stature_of_legs
 from posegen.checks.limits import CROSSES, LEAVES, check_limits
 from posegen.evaluation.body import frame_ranges, joint_angles, range_excess
 from posegen.evaluation.plausibility import body_overlap, foot_skate
@@ -48,7 +49,7 @@ def failures(library: Library, names: Sequence[str]) -> Iterator[tuple[str, str]
             shown = [(i, 0, slice(scenes.length[i])) for i in np.flatnonzero(leaves)]
             yield name, _worst_joint(library, [(motion.joints[where], motion.action[where]) for where in shown])
         elif 2 * int((crosses := bits & CROSSES > 0).sum()) > len(bits):
-            yield name, LIMBS_CROSS + _when([motion.joints[i, 0, : scenes.length[i]] for i in np.flatnonzero(crosses)])
+            yield name, LIMBS_CROSS + _deepest([motion.joints[i, 0, : scenes.length[i]] for i in np.flatnonzero(crosses)])
         elif np.mean(skate) > MOST_SKATE:
             yield name, f"feet of other bodies slide in {np.mean(skate):.0%} of the time"
 
@@ -71,11 +72,21 @@ def _worst_joint(library: Library, bodies: Sequence[tuple[Array, Array]]) -> str
     return f"{joint} of other bodies leaves its range by {degrees:.0f} degrees{_after(frame)}"
 
 
-def _when(bodies: Sequence[Array]) -> str:
-    """Return when limbs are deepest in each other, of the body that is the median in this; `bodies` are [frame, 22, 3] each."""
-    depths = sorted((body_overlap(joints) for joints in bodies), key=lambda depth: float(depth.max()))
-    deepest = depths[len(depths) // 2]
-    return _after(int(deepest.argmax())) if deepest.max() > 0 else ""
+def _deepest(bodies: Sequence[Array]) -> str:
+    """Return which limbs are deepest in each other, how deep and when, of the body that is the median in this.
+
+    Each of `bodies` is joints, float [frame, 22, 3]. Limbs that only pass each other between two frames have no depth.
+    """
+    depths = sorted(((body_overlap(joints), i) for i, joints in enumerate(bodies)), key=lambda found: float(found[0].max()))
+    depth, body = depths[len(depths) // 2]
+    frame = int(depth.argmax())
+    if not depth[frame] > 0:
+        return ""
+    joints = bodies[body][frame].astype(np.float64)
+    stature = stature_of_legs(joints[None])
+    by_pair = [radius * stature - rods_gap(joints, joints, *ends) for ends, radius in zip(PAIR_ENDS, PAIR_RADII, strict=True)]
+    one, other = (name.replace("_", " ") for name in PAIRS[int(np.argmax(by_pair))])
+    return f": {one} and {other}, {100 * depth[frame]:.0f} cm deep{_after(frame)}"
 
 
 def _after(frame: int) -> str:

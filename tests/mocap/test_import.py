@@ -235,7 +235,10 @@ def test_the_command_counts_files_and_trials_and_quotes_its_path(tmp_path: Path,
     out = tmp_path / "my clips"
     assert main(["import", str(tmp_path / "walk.npz"), "--out", str(out)]) == 0
     printed = capsys.readouterr()
-    assert f"--set 'story.library={out}' --set" in printed.out
+    assert f"posegen generate --config '{out}'" in printed.out
+    config = posegen.load_config(out)
+    assert (config.story.library, config.story.themes) == (out.resolve(), {"my_clips": 1})
+    assert config.skeleton == "library"
     for line in ("read: 0 of 1 files", "try: 0 of 1 clips", "try: 1 of 1 clips", "write the library"):
         assert line in printed.err
 

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from posegen.evaluation.body import joint_angles
+from posegen.foundations.errors import UsageError
 from posegen.foundations.skeleton import JOINTS
 from posegen.library.load import load_library
 from posegen.mocap.actions import clip_action
@@ -113,7 +114,10 @@ def test_hips_may_go_as_far_to_the_side_as_in_the_clips(tmp_path: Path) -> None:
     ("degrees", "reason"),
     [
         (85.0, r"hip abduction of other bodies leaves its range by \d+ degrees, \d\.\d s after they begin"),
-        (-30.0, r"limbs of other bodies pass through each other, \d\.\d s after they begin"),
+        (
+            -30.0,
+            r"limbs of other bodies pass through each other: [a-z]+ \w+ and [a-z ]+, \d+ cm deep, \d\.\d s after they begin",
+        ),
     ],
 )
 def test_a_trial_says_what_fails_and_when(degrees: float, reason: str, tmp_path: Path) -> None:
@@ -122,6 +126,19 @@ def test_a_trial_says_what_fails_and_when(degrees: float, reason: str, tmp_path:
     ((name, found),) = failures(load_library(tmp_path / "own"), ["own_raise"])
     assert name == "own_raise"
     assert re.fullmatch(reason, found)
+
+
+def test_a_trial_reports_refuses_or_is_off(tmp_path: Path) -> None:
+    joints = leg_raise(85.0)
+    path = np.linspace(0, 1.5, len(joints))[:, None, None] * np.array([0.0, 0.0, 1.0])
+    np.savez(tmp_path / "raise.npz", joints=joints + path, fps=FPS)
+    flaw = "of other bodies leaves its range by"
+    reported = import_clips([tmp_path / "raise.npz"], tmp_path / "reported")
+    assert flaw in reported.sources[0]["note"]
+    assert reported.refused == []
+    assert import_clips([tmp_path / "raise.npz"], tmp_path / "off", trial="off").sources[0]["note"] == ""
+    with pytest.raises(UsageError, match=flaw):
+        import_clips([tmp_path / "raise.npz"], tmp_path / "refused", trial="refuse")
 
 
 def test_few_rates_lead_along_the_whole_course() -> None:
