@@ -16,15 +16,11 @@ from posegen.dataset.storage.folder import remove_temporary_files, temporary_run
 from posegen.foundations.errors import PosegenError
 
 
-def ended_process_run() -> str:
-    """Return the run of a process that has ended."""
-    code = "from posegen.dataset.runs import current_run; print(current_run())"
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
-
-
 @pytest.fixture(scope="module")
 def dead() -> str:
-    return ended_process_run()
+    """The run of a process that has ended."""
+    code = "from posegen.dataset.runs import current_run; print(current_run())"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def leave_temporary(path: Path, run: str) -> Path:
@@ -98,17 +94,6 @@ def test_a_run_has_ended_if_its_machine_restarted_or_its_process_is_gone(dead: s
     assert has_ended(f"{host}_{boot}_{process}_{int(start) + 100_000}")
     assert not has_ended(f"other-{host}_{boot}_{process}_{int(start) + 100_000}")
     assert not has_ended("anything else")
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="needs namespaces")
-def test_a_run_in_another_namespace_may_be_running() -> None:
-    """Its process has another number here, or started at another time."""
-    host, boot, process, start = current_run().split("_")
-    machine, *namespaces = boot.split("-")
-    assert namespaces
-    for i, number in enumerate(namespaces):
-        elsewhere = "-".join([machine, *namespaces[:i], f"{number}0", *namespaces[i + 1 :]])
-        assert not has_ended(f"{host}_{elsewhere}_{process}_{int(start) + 100_000}")
 
 
 def test_a_zombie_has_ended() -> None:

@@ -114,13 +114,6 @@ def test_a_missing_file_is_named_when_it_is_read(large: Path, name: str) -> None
     assert [problem.file for problem in verify(large)] == [name]
 
 
-def test_a_missing_receipt_is_named_by_verify(large: Path) -> None:
-    before = content_of(open_dataset(large))
-    (large / RECEIPT).unlink()
-    assert content_of(open_dataset(large)) == before
-    assert [(problem.shard, problem.file) for problem in verify(large)] == [(1, RECEIPT)]
-
-
 def test_a_file_that_changed_is_refused_when_it_is_read(large: Path) -> None:
     file = large / "motion.zarr/joints/c.1.0.0.0"
     file.write_bytes(file.read_bytes()[:-1])

@@ -1,9 +1,6 @@
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -17,61 +14,11 @@ from posegen.dataset.header import load_header
 from posegen.dataset.layout import receipt_path
 from posegen.dataset.read import open_dataset
 from posegen.dataset.receipts import complete_prefix, complete_shards
-from posegen.dataset.storage.folder import remove_temporary_files, temporary_run
 from posegen.dataset.write import commit_shard, create, publish
 from posegen.foundations.errors import PosegenError, UsageError
 from tests.dataset.tiny import FIELDS, commit, files_of, fill, make_arrays, make_header, make_rows, make_table, to_table
-from tests.faults.injection import needs_compiler, preloaded
-from tests.faults.steps import STEPS, die_at
 
 ROOT = Path(__file__).parents[2]
-OPERATIONS = """
-import json, os, sys
-from pathlib import Path
-from posegen.foundations.hashing import canonical
-from posegen.dataset.header import load_header
-from posegen.dataset.runs import current_run
-from posegen.dataset.write import create, publish
-from tests.dataset.tiny import commit, make_arrays, make_header
-
-canonical(make_arrays(0, 1)["joints"])  # compiles the kernels once
-
-def operate(path, what):
-    if what == "create":
-        create(path, make_header())
-    elif what == "publish":
-        publish(path, make_header(), 14)
-    else:
-        commit(path, load_header(path), int(what), 14, current_run())
-
-for path, what, environment in json.loads(sys.argv[1]):
-    child = os.fork()  # before any thread is started
-    if child == 0:
-        os.environ.update(environment)
-        operate(Path(path), what)
-        os._exit(0)
-    print(os.waitpid(child, 0)[1])
-"""
-
-
-def operate(*operations: tuple[Path, str, str]) -> list[int]:
-    """Run operations on datasets, each in a process that dies at a step. Return the signal of each, 0 for none."""
-    todo = json.dumps([[str(path), what, die_at(path, step) if step else {}] for path, what, step in operations])
-    command = [sys.executable, "-c", OPERATIONS, todo]
-    environment = os.environ | preloaded()
-    ended = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, env=environment)
-    return [int(line) for line in ended.stdout.split()]
-
-
-@pytest.fixture(scope="module")
-def crashed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """For each step, a dataset whose commit of shard 1 died there; and an intact one."""
-    folder = tmp_path_factory.mktemp("crashed")
-    fill(folder / "whole", 14)
-    for step in STEPS:
-        shutil.copytree(folder / "whole", folder / step)
-    assert operate(*((folder / step, "1", f"{step}@1") for step in STEPS)) == [signal.SIGKILL] * len(STEPS)
-    return folder
 
 
 def test_a_dataset_has_exactly_the_files_of_its_layout(dataset: Path) -> None:
@@ -94,64 +41,6 @@ def test_writing_twice_gives_the_same_bytes(dataset: Path, tmp_path: Path) -> No
     fill(tmp_path / "again", 14)
     for name in files_of(dataset):
         assert (dataset / name).read_bytes() == (tmp_path / "again" / name).read_bytes(), name
-
-
-@needs_compiler
-@pytest.mark.slow
-@pytest.mark.parametrize("step", STEPS)
-def test_a_commit_that_dies_is_repaired_by_the_next(step: str, crashed: Path) -> None:
-    path, whole = crashed / step, crashed / "whole"
-    header = load_header(path)
-    untouched = step in ("file_opened", "file_written", "encoded")
-    assert (1 in complete_shards(path, header)) == (untouched or step == "receipt_placed")
-    left = [name for name in files_of(path) if temporary_run(Path(name).name)]
-    assert bool(left) == (step not in ("files_durable", "receipt_placed"))
-    if not untouched and step != "receipt_placed":
-        with pytest.raises(PosegenError, match="shard 1"):
-            open_dataset(path)
-    commit(path, header, 1, 14)
-    assert {str(file.relative_to(path)) for file in remove_temporary_files(path)} == set(left)
-    assert files_of(path) == files_of(whole)
-    assert not compare(path, whole, deep=True).differences
-
-
-@needs_compiler
-@pytest.mark.slow
-@pytest.mark.parametrize("step", ["descriptions_written", "header_written"])
-def test_creating_and_publishing_can_die_at_any_step(step: str, crashed: Path, tmp_path: Path) -> None:
-    path = tmp_path / "dataset"
-    again = [(path, "create", "")] if step == "descriptions_written" else []
-    shards = [(path, str(shard), "") for shard in range(3)]
-    died = operate((path, "create", step), *again, *shards, (path, "publish", step))
-    assert died == [signal.SIGKILL, *(0 for _ in again + shards), signal.SIGKILL]
-    assert len(open_dataset(path)) == (0 if step == "descriptions_written" else 14)
-    publish(path, make_header(), 14)
-    remove_temporary_files(path)
-    assert files_of(path) == files_of(crashed / "whole")
-    assert not compare(path, crashed / "whole", deep=True).samples
-
-
-@needs_compiler
-def test_the_receipt_is_removed_before_a_shard_is_replaced(dataset: Path) -> None:
-    before = (dataset / "motion.zarr/joints/c.1.0.0.0").stat()
-    assert operate((dataset, "1", "receipt_removed@1")) == [signal.SIGKILL]
-    assert not (dataset / receipt_path(1)).exists()
-    assert (dataset / "motion.zarr/joints/c.1.0.0.0").stat().st_mtime_ns == before.st_mtime_ns
-    assert complete_prefix(dataset, load_header(dataset)) == 6
-
-
-def test_an_extension_does_not_touch_complete_shards(tmp_path: Path) -> None:
-    path = tmp_path / "dataset"
-    header = fill(path, 8)
-    times = {name: (path / name).stat().st_mtime_ns for name in files_of(path) if "/c.0." in name or "00000" in name}
-    publish(path, header, 6)
-    commit(path, header, 1, 14)
-    commit(path, header, 2, 14)
-    publish(path, header, 14)
-    assert times
-    assert {name: (path / name).stat().st_mtime_ns for name in times} == times
-    fill(tmp_path / "fresh", 14)
-    assert not compare(path, tmp_path / "fresh", deep=True).samples
 
 
 def test_the_old_file_of_an_absent_field_is_removed(dataset: Path) -> None:
@@ -298,10 +187,3 @@ def test_a_run_that_has_ended_commits_nothing(dataset: Path) -> None:
     with pytest.raises(PosegenError, match="has ended"):
         commit(dataset, load_header(dataset), 1, 14, dead)
     assert {name: (dataset / name).read_bytes() for name in files_of(dataset)} == before
-
-
-def test_a_failing_disk_is_reported(dataset: Path) -> None:
-    shutil.rmtree(dataset / "sequences")
-    (dataset / "sequences").touch()
-    with pytest.raises(PosegenError, match=r"shard 1 could not be stored .*run the same command again"):
-        commit(dataset, load_header(dataset), 1, 14)
