@@ -46,12 +46,14 @@ def test_json_lists_every_property(capsys: pytest.CaptureFixture[str]) -> None:
 def test_actions_of_an_own_library_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "own"
     (folder / "words").mkdir(parents=True)
-    (folder / "greetings.yaml").write_text(NODS, encoding="utf-8")
+    (folder / "actions").mkdir()
+    (folder / "actions" / "greetings.yaml").write_text(NODS, encoding="utf-8")
     (folder / "words" / "en.yaml").write_text(WORDS, encoding="utf-8")
     config = tmp_path / "config.yaml"
     config.write_text("story: {library: own}", encoding="utf-8")
-    assert main(["actions", "list", "--config", str(config)]) == 0
-    assert "  nod " in capsys.readouterr().out
+    for options in (["--config", str(config)], ["--set", f"story.library={folder}"]):
+        assert main(["actions", "list", *options]) == 0
+        assert "  nod " in capsys.readouterr().out
     assert main(["actions", "show", "nod", "--config", str(config), "-o", str(tmp_path / "nod.png")]) == 0
     with Image.open(tmp_path / "nod.png") as picture:
         assert picture.width > 100
@@ -91,17 +93,3 @@ def test_a_page_that_cannot_be_written_is_an_error(tmp_path: Path, capsys: pytes
     (tmp_path / "file").write_text("here", encoding="utf-8")
     assert main(["actions", "page", "-o", str(tmp_path / "file" / "docs")]) == 2
     assert "cannot be used" in capsys.readouterr().err
-
-
-def test_a_key_of_the_config_is_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Also: action files in a subfolder of that name are read, as in posegen's own library."""
-    folder = tmp_path / "own"
-    (folder / "words").mkdir(parents=True)
-    (folder / "actions").mkdir()
-    (folder / "actions" / "greetings.yaml").write_text(NODS, encoding="utf-8")
-    (folder / "words" / "en.yaml").write_text(WORDS, encoding="utf-8")
-    out = tmp_path / "nod.png"
-    assert main(["actions", "show", "nod", "--set", f"story.library={folder}", "-o", str(out)]) == 0
-    assert out.exists()
-    assert main(["actions", "list", "--set", f"story.library={folder}"]) == 0
-    assert "  nod " in capsys.readouterr().out

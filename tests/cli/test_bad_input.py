@@ -91,21 +91,9 @@ def process(*arguments: str | bytes, folder: Path, **options: object) -> subproc
         ("--seed=9223372036854775808", "seed: must be at most 9223372036854775807"),
         ("--smaples=5", "Did you mean '--samples'?"),
         ("--set=story.actor.max=2", "--set story.actor: unknown key; did you mean 'story.actors'?"),
-        ("--set=frams=30", "--set frams: unknown key; did you mean 'frames'?"),
         ("--set=frames", "must be KEY=VALUE, such as story.actors.max=2"),
-        ("--set==5", "must be KEY=VALUE"),
         ("--set=" + "a." * 5000 + "b=1", "must be KEY=VALUE"),
-        ("--set=frames=.nan", "--set frames: must be a whole number (got nan)"),
-        ("--set=frames=.inf", "--set frames: must be a whole number (got inf)"),
-        ("--set=frames=1e400", "--set frames: must be a whole number (got inf)"),
         ("--set=frames=" + "9" * 41, "a number of 41 characters"),
-        ("--set=variants.scale.max=.nan", "--set variants.scale.max: must be a finite number"),
-        ("--set=variants.speed={min: 2, max: 1}", "min must not be above max (got min 2, max 1)"),
-        ("--set=length={min: 90, max: 30}", "min must not be above max"),
-        ("--set=frames=[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[1", "nested more than 32 levels"),
-        ("--set=frames=!!python/object/apply:os.system ['touch pwned']", "which posegen refuses; leave it out"),
-        ("--set=story=&a {layering: *a}", "has an anchor or alias"),
-        ("--set=name=../../elsewhere", "--set name: must be 1 to 64 letters"),
         ("--set=name=a/b", "--set name: must be 1 to 64 letters"),
         ("--set=\x1b[2Jx=1", r"'--set=\x1b[2Jx=1': must be one line"),
         ("--set=a\u202eb=1", r"'--set=a\u202eb=1': must be one line"),
@@ -118,11 +106,7 @@ def process(*arguments: str | bytes, folder: Path, **options: object) -> subproc
         ),
         ("--set=story.themes={nowhere: 1}", "--set story.themes.nowhere: unknown theme; there are"),
         ("--set=population={persons: 2}", "population.persons: is 2, and story.actors.max asks for 3 different ones; raise it"),
-        ("--config=smok", "unknown preset 'smok', and no file of that name; did you mean 'smoke'?"),
-        ("--config=", "unknown preset ''"),
-        ("--config=../../smoke", "there is no such config file"),
         ("--config=nowhere/smoke.yaml", "there is no such config file; check the path, or name a preset: crowd, default"),
-        ("--config=" + "x" * 5000, "unknown preset"),
         ("--config=\x1b[31mred", r"'--config=\x1b[31mred': must be one line"),
         ("--config=a\0b", r"'--config=a\x00b': must be one line"),
         ("--out=a\0b", r"'--out=a\x00b': must be one line"),
@@ -149,38 +133,17 @@ def test_options(option: str, message: str, refused: Refused) -> None:
             "quotas: {samples: 9, exact: [{samples: 1}, {samples: 2, actions: [walk], speed: {min: 1, max: 2, mox: 3}}]}",
             "quotas.exact[1].speed.mox: unknown key; did you mean 'quotas.exact[1].speed.max'?",
         ),
-        ("samples: -5", "samples: must be at least 1 (got -5)"),
-        ("frames: .nan", "frames: must be a whole number (got nan)"),
-        ("frames: 1e400", "frames: must be a whole number (got inf)"),
         (f"seed: {'1' * 5000}", "has a number of 5000 characters; shorten it (line 1)"),
-        ("frames: 30\nseed: 1\nframes: 40", "has the key 'frames' a second time; keep one of them (line 3)"),
         (BOMB, "has an anchor or alias, which posegen refuses"),
-        ("a: &a {b: 1}\n<<: *a", "has an anchor or alias"),
         ("a: !!python/object/apply:os.system ['touch pwned']", "has the tag 'tag:yaml.org,2002:python/object/apply:os.system'"),
-        ("a: !!python/name:os.system", "has the tag"),
-        ("samples: !!int 5", "has the tag 'tag:yaml.org,2002:int'"),
         ("[" * 200_000, "nested more than 32 levels deep; check the brackets (line 1)"),
-        ("{a: " * 100_000, "nested more than 32 levels deep"),
-        ("samples: [1, 2", "is not valid YAML"),
-        ("samples: 5\n---\nsamples: 6", "found another document (line 2)"),
-        ("- samples", "must be a group of keys, such as `samples: 100` (got ['samples'])"),
-        ("5", "must be a group of keys"),
-        ("? [a]\n: 5", "has a key that is not plain text"),
-        ("'': 5", "'': unknown key"),
         ('"\\e[2J": 5', "has the character U+001B (control character), which nobody sees; remove it (line 1)"),
         ('"a\\nb": 5', r"'a\nb': unknown key"),
-        ('"\\u202Egnp": 5', "has the character U+202E (right-to-left override)"),
         ("name: \x1b]0;owned\x07", "control characters are not allowed"),
         ("? " + "k" * 300_000 + "\n: 1", "unknown key; there are captions, fps, frames"),
         ("samples: 5".encode("utf-16"), "is not UTF-8 text (byte 0); save it as UTF-8"),
-        ("samples: 5".encode("utf-16-le"), "control characters are not allowed"),
-        ("samples: 5".encode("utf-32"), "is not UTF-8 text (byte 0)"),
         (b"# sch\xf6n\nsamples: 5", "is not UTF-8 text (byte 5)"),
-        (b"samples: 5\0", "control characters are not allowed"),
         (b"\xef\xbb\xbfsamples: zero", "samples: must be a whole number (got 'zero')"),
-        (b"\xed\xa0\x80: 5", "is not UTF-8 text (byte 0)"),
-        ("name: a/../b", "name: must be 1 to 64 letters"),
-        ("population: {persons: 2}\nstory: {actors: {max: 3}}", "population.persons: is 2, and story.actors.max asks for 3"),
         ("story: {library: nowhere}", "there is no such folder of action files"),
         ('story: {library: "a\\0b"}', "has the character U+0000 (control character)"),
         ("story: {library: " + "x" * 5000 + "}", "story.library: must be a path of at most 4000 characters, in UTF-8"),
@@ -194,10 +157,6 @@ def test_config_files(content: str | bytes, message: str, refused: Refused, tmp_
     line = refused(*GENERATE, "--config", str(file))
     assert line.startswith(f"posegen: error: {file}: ")
     assert message in line
-
-
-def test_a_folder_is_not_a_config(refused: Refused, tmp_path: Path) -> None:
-    assert f"{tmp_path}: is a folder; name a YAML file in it" in refused(*GENERATE, "--config", str(tmp_path))
 
 
 def test_a_pipe_is_not_a_config(refused: Refused, tmp_path: Path) -> None:
@@ -289,32 +248,13 @@ ACTIONS = "family: mine\nactions: {wink: {parts: [head], duration: [1, 2]}}"
 WORDS = "actions: {wink: {verbs: [winks|winking|winked|wink]}}"
 
 
-def with_keys(keys: str) -> str:
-    return ACTIONS.replace("}}", f", {keys}}}}}")
-
-
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.yaml", with_keys("enter_keys: [{at: 1}]"), "actions.wink.enter_keys[0].pose: is missing; add it"),
-        ("a.yaml", with_keys("pose: {neck_flexoin: 5}"), "unknown channel 'neck_flexoin'; did you mean 'neck_flexion'?"),
-        ("a.yaml", with_keys("harmonics: {knee: {sin: [5]}}"), "unknown channel 'knee'; there are both_ankle_dorsiflexion, "),
-        ("a.yaml", with_keys("pose: {root_height: -30}"), "root_height is in leg lengths, from -2 to 2 (got -30)"),
-        ("a.yaml", ACTIONS.replace("[1, 2]", "[1, 2000]"), "actions.wink.duration[1]: must be at most 600 (got 2000)"),
-        ("a.yaml", ACTIONS.replace("[1, 2]", "[0, 2]"), "actions.wink.duration[0]: must be at least 0.1"),
-        ("a.yaml", with_keys("pose: {neck_flexion: .nan}"), "pose.neck_flexion: must be a finite number"),
-        ("a.yaml", ACTIONS.replace("[1, 2]", "[2, 1]"), "ranges run from the smaller to the larger"),
-        ("a.yaml", ACTIONS.replace("wink", "../wink"), "'../wink' is not a valid name"),
+        ("a.yaml", ACTIONS.replace("}}", ", enter_keys: [{at: 1}]}}"), "actions.wink.enter_keys[0].pose: is missing; add it"),
         ("a.yaml", ACTIONS.replace("wink", '"\\e[2J"'), "has the character U+001B (control character)"),
-        ("a.yaml", ACTIONS.replace("[head]", "[haed]"), "actions.wink.parts[0]: must be 'legs', 'trunk'"),
-        ("b.yaml", ACTIONS, "actions.wink: is already in"),
         ("words/en.yaml", "actions: {}", "actions.wink: is missing; give the action words"),
-        ("words/en.yaml", "actions: {wink: {verbs: []}}", "actions.wink.verbs: must have at least 1 entries"),
-        ("words/en.yaml", "actions: {wink: {verbs: winks}}", "actions.wink.verbs: must be a list"),
-        ("words/en.yaml", WORDS + "\njoining: null", "joining: must be a group of keys (got nothing)"),
         ("themes.yaml", "themes: {hall: {actions: {wonk: 1}}}", "unknown action; did you mean 'wink'?"),
-        ("themes.yaml", "themes: {hall: {actions: {wink: 1e400}}}", "themes.hall.actions.wink: must be a finite number"),
-        ("themes.yaml", "themes: {hall: {actions: {wink: 0}}}", "must give some action a weight above 0"),
         ("themes.yaml", BOMB, "has an anchor or alias"),
     ],
 )  # fmt: skip
@@ -385,7 +325,10 @@ def test_pictures(options: list[str], message: str, refused: Refused) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["generat"], "unknown command 'generat'; did you mean 'generate'?"),
+        (["generat"], "unknown command 'generat'; did you mean 'generate'? See posegen --help"),
+        (["--nothing"], "No such option '--nothing'"),
+        (["config", "shw"], "Did you mean 'show'? See posegen config --help"),
+        (["config", "show", "--st", "a=1"], "See posegen config show --help"),
         (["\x1b[2J"], r"'\x1b[2J': must be one line"),
         (["generate", "extra"], "unexpected extra argument (extra)"),
         (["diff", "one"], "Missing argument 'B'"),

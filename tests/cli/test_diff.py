@@ -84,12 +84,3 @@ def test_different_configs_are_shown_and_differences_are_counted(capsys: pytest.
     assert lines[23] == "(the first 20 differences)"
     assert lines[24].startswith("a and other differ: joints in 8 samples, ")
     assert len(lines) == 25
-
-
-def test_damage_is_an_error(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shutil.copytree(folders / "a", folders / "damaged")
-    (folders / "damaged" / "receipts" / "00001.json").unlink()
-    assert main(["diff", "a", "damaged"]) == 1
-    out, error = capsys.readouterr()
-    assert out == ""
-    assert error.startswith("posegen: error: damaged: shard 1: receipts/00001.json: ")

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import gc
-import io
 import json
 import math
 import re
 import tracemalloc
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -117,26 +115,6 @@ def test_a_folder_of_bvh_files(dataset: Path, tmp_path: Path, capsys: pytest.Cap
     assert "bad.bvh, line 2" in capsys.readouterr().err
 
 
-def test_an_archive_larger_than_declared_is_refused(
-    dataset: Path, arrays: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "reference.npz"
-    huge = np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (10**9, 22, 3), (0, 0, 0))
-    header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(huge))
-    np.savez(path, **{name: array for name, array in arrays.items() if name != "joints"})
-    with zipfile.ZipFile(path, "a") as packed:
-        packed.writestr("joints.npy", header.getvalue() + bytes(1000))
-    assert main(["evaluate", str(dataset), "--reference", str(path)]) == 2
-    assert "asks for 264,000,000,000 bytes" in capsys.readouterr().err
-    np.savez_compressed(tmp_path / "bomb.npz", **arrays)
-    with zipfile.ZipFile(tmp_path / "bomb.npz", "a") as packed:
-        packed.getinfo("joints.npy").file_size = 3 * 2**30
-        packed.writestr("more.npy", b"")  # rewrites the central directory
-    assert main(["evaluate", str(dataset), "--reference", str(tmp_path / "bomb.npz")]) == 2
-    assert "unpacks to 3,221,225,472 bytes; at most 2,147,483,648 are read" in capsys.readouterr().err
-
-
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_dataset(tmp_path: Path) -> None:
     path = tmp_path / "dataset"
@@ -180,16 +158,10 @@ def test_table_and_figure(dataset: Path, tmp_path: Path, capsys: pytest.CaptureF
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"joints": np.zeros((320, 21, 3))}, "joints must be float [frames, 22, 3]"),
-        ({"offsets": np.array([0, 400])}, "increase from 0 to the number of frames"),
         ({"subjects": np.array(["a"])}, "one subject for each of the 4 clips"),
-        ({"subjects": np.array([{}] * 4)}, "plain arrays"),
         ({"fps": np.float32(60)}, "has 60 frames a second, the dataset 25"),
-        ({"fps": np.array(["x"])}, "one number from 1 to 1000"),
-        ({"joints": None}, "has no array"),
         ({"joints": np.full((320, 22, 3), np.nan)}, "holds too little"),
         ({"joints": np.full((320, 22, 3), np.inf)}, "some joints of clip 0 are infinite, or farther than 10,000 m"),
-        ({"classes": np.array([1.0, 2.0, 3.0, 4.0])}, "classes must name the action"),
     ],
 )
 def test_invalid_references(

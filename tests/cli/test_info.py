@@ -74,11 +74,6 @@ def test_it_counts_resampled_samples_and_dropped_statements(tmp_path: Path, caps
     assert main(["verify", "--deep", str(tmp_path / "there")]) == 0
 
 
-def test_a_folder_without_a_dataset_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["info", str(tmp_path)]) == 2
-    assert "is not a dataset" in capsys.readouterr().err
-
-
 def test_a_sample_is_made_again_from_what_is_printed(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["info", str(dataset), "--sample", "5"]) == 0
     out = capsys.readouterr().out

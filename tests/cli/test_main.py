@@ -63,27 +63,6 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["generat"], "unknown command 'generat'; did you mean 'generate'? See posegen --help"),
-        (["--nothing"], "No such option '--nothing'"),
-        (["config", "shw"], "Did you mean 'show'? See posegen config --help"),
-        (["config", "show", "--st", "a=1"], "See posegen config show --help"),
-        (["config", "show", "smok"], "did you mean 'smoke'?"),
-        (["config", "show", "smoke", "--set", "fps=24"], "--set fps: must be 20, 25, 30, 60 or 120 (got 24)"),
-        (["config", "diff", "smoke"], "Missing argument"),
-    ],
-)
-def test_misuse(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(arguments) == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert printed.err.startswith("posegen: error: ")
-    assert message in printed.err
-    assert printed.err.count("\n") == 1
-
-
-@pytest.mark.parametrize(
     ("error", "code", "message"),
     [
         (PosegenError("shard 3 is damaged"), 1, "posegen: error: shard 3 is damaged"),

@@ -13,7 +13,6 @@ import posegen
 from posegen.cli.main import main
 from posegen.dataset.compare import compare
 from posegen.dataset.header import load_header
-from posegen.dataset.receipts import complete_shards
 from posegen.dataset.runs import current_run
 from posegen.dataset.write import commit_shard
 from posegen.embedding.models import HASHING
@@ -175,16 +174,6 @@ def test_data_beyond_the_end_is_removed(dataset: Path, intact: Path, capsys: pyt
     assert not compare(dataset, intact).samples
 
 
-def test_a_header_that_states_too_many_samples_costs_no_shard(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The last shard is short for such a header, and the disk has no room for all others."""
-    header = load_header(dataset)
-    (dataset / "dataset.json").write_bytes(header.with_samples(2**52).to_bytes())
-    assert main(["verify", str(dataset), "--repair", "--quiet"]) == 1
-    assert "dataset.json: states 4,503,599,627,370,496 samples" in capsys.readouterr().err
-    assert complete_shards(dataset, header) == {0: 4, 1: 4, 2: 2}
-    assert not (dataset / "repair.json").exists()
-
-
 def test_what_only_the_user_can_solve_stays(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (dataset / "notes.txt").write_text("mine")
     damage(joints(dataset, 0))
@@ -196,11 +185,6 @@ def test_what_only_the_user_can_solve_stays(dataset: Path, capsys: pytest.Captur
     for options in ([], ["--deep"], ["--repair"]):
         assert main(["verify", str(dataset), *options]) == 1
         assert "dataset.json: is damaged or was edited" in capsys.readouterr().out
-
-
-def test_nothing_to_verify_is_bad_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["verify", str(tmp_path / "nowhere")]) == 2
-    assert "nowhere: there is no dataset" in capsys.readouterr().err
 
 
 def test_parts_together_find_what_a_whole_check_finds(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
