@@ -19,7 +19,6 @@ import pytest
 
 import posegen
 from posegen.config.schema import Config
-from posegen.foundations.errors import PosegenError
 
 pytestmark = pytest.mark.slow
 
@@ -151,16 +150,6 @@ def test_an_interrupted_run_stops_cleanly_and_resumes(
     assert_equal_content(path, whole)
 
 
-def test_workers_do_not_outlive_a_killed_parent(tmp_path: Path, runs: Any, wait_for: WaitFor, workers_of: WorkersOf) -> None:
-    path = tmp_path / "orphaned"
-    run = runs.start(path, "--samples", "400", "--workers", "2", fault=SLOW)
-    wait_for(run, path, 2)
-    workers = workers_of(run.pid)
-    run.kill()
-    run.wait()
-    assert psutil.wait_procs(workers, timeout=30)[1] == []
-
-
 @pytest.mark.skipif(not shutil.which("unshare") or os.geteuid() != 0, reason="needs the right to mount a file system")
 def test_workers_without_shared_memory_are_refused(tmp_path: Path) -> None:
     read_only = 'mount -t tmpfs -o ro tmpfs /dev/shm && exec "$@"'
@@ -175,14 +164,3 @@ def test_workers_without_shared_memory_are_refused(tmp_path: Path) -> None:
     assert "worker processes need shared memory, and /dev/shm cannot be used" in done.stderr
     assert "Use --workers 1" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_a_second_simultaneous_run_is_refused(small: Config, tmp_path: Path, runs: Any, wait_for: WaitFor) -> None:
-    path = tmp_path / "shared"
-    first = runs.start(path, "--samples", "12", "--workers", "1", fault="sleep:seconds=2")
-    wait_for(first, path, 1)
-    with pytest.raises(PosegenError, match=f"is being written by process {first.pid}"):
-        posegen.generate(small, samples=12, out=path)
-    first.communicate(timeout=120)
-    assert first.returncode == 0
-    assert len(posegen.open(path)) == 12

@@ -213,13 +213,6 @@ def test_in_an_array_of_jobs_each_does_its_part_of_other_stages(
     assert "Run the command again with --part all" in capsys.readouterr().err
 
 
-def test_another_dataset_is_refused(small: Config, tmp_path: Path) -> None:
-    posegen.generate(small, samples=4, workers=1, out=tmp_path / "dataset", part=Part(1, 1))
-    other = small.model_copy(update={"seed": 7})
-    with pytest.raises(UsageError, match="seed"):
-        posegen.generate(other, samples=4, workers=1, out=tmp_path / "dataset", part=Part(1, 1))
-
-
 @pytest.mark.slow
 def test_parts_derive_what_one_run_derives(fourteen: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     whole, path = (Path(shutil.copytree(fourteen, tmp_path / name)) for name in ("whole", "dataset"))
