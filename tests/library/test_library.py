@@ -55,6 +55,12 @@ def message_of(base: Path, addition: Path | None = None) -> str:
     return str(refused.value)
 
 
+def check_message(message: str, file: Path, key: str, reason: str) -> None:
+    assert message.startswith(f"{file}: {key}: ")
+    assert reason in message
+    assert "\n" not in message
+
+
 def test_what_the_files_say(base: Path) -> None:
     library = read_library(base)
     assert library.actions == ("bow", "stand", "wave")
@@ -139,6 +145,57 @@ WALKING = "support: gait, gait: walk, speed: [1, 2]"
 
 
 @pytest.mark.parametrize(
+    ("keys", "key", "reason"),
+    [
+        ("support: gait", "", "a gait needs"),
+        ("pose: {near_hand_reach: 2}", "", "near_hand_reach is a share, from 0 to 1 (got 2)"),
+        ("pose: {near_hand_up: 60}", "", "in arm lengths, from -3 to 3 (got 60)"),
+        (
+            "pose: {near_hand_reach: 1, near_hand_up: .5}",
+            "",
+            "`pose` lacks near_hand_aside, near_hand_forward: add the position of the hand",
+        ),
+        ("enter_keys: [{at: 1, pose: {both_hand_up: 0}}]", "", "`pose` lacks near_hand_aside, near_hand_up, near_hand_forward"),
+        (
+            "pose: {far_hand_up: 0, far_hand_aside: 0, far_hand_forward: .5}",
+            "",
+            "far_hand_reach is missing: add the weight of the hand",
+        ),
+        ("anchors: {near: knee}", "anchors.near", "must be 'chest', 'head'"),
+        ("manner: {cadence: 1.2}", "", "goes with a gait"),
+        (
+            "ranges: {knee_flexoin: {max: 160, source: A}}",
+            "",
+            "'knee_flexoin' is not an angle with a range; did you mean 'knee_flexion'",
+        ),
+        ("ranges: {near_knee_flexion: {max: 160, source: A}}", "", "'near_knee_flexion' is not an angle with a range"),
+        (
+            "ranges: {knee_flexion: {max: 140, source: A}}",
+            "",
+            "knee_flexion is not widened: its usual range is 0 to 150 degrees",
+        ),
+        ("ranges: {knee_flexion: {min: 5, source: A}}", "", "knee_flexion is not widened"),
+        ("ranges: {knee_flexion: {source: A}}", "", "knee_flexion needs `min` or `max`"),
+        ("ranges: {knee_flexion: {max: 160}}", "ranges.knee_flexion.source", "is missing"),
+        ("weight: -1", "weight", "at least 0"),
+        ("pose: {knee: 3}", "", "unknown channel 'knee'"),
+        ("enter_keys: [{at: 2, pose: {}}]", "enter_keys[0].at", "at most 1 (got 2)"),
+        ("enter_keys: [{at: 1, pose: {}, thru: true}]", "enter_keys[0].thru", "did you mean 'actions.x.enter_keys[0].through'"),
+        ("enter_keys: [{at: 1}]", "enter_keys[0].pose", "is missing"),
+        ("pose: {near_knee_flexoin: 3}", "", "did you mean 'near_knee_flexion'"),
+        ("pose: {root_height: -30}", "", "in leg lengths, from -2 to 2 (got -30)"),
+        ("pose: {neck_flexion: 1e9}", "", "in degrees, from -360 to 360"),
+        ("enter: 600", "enter", "at most 60 (got 600)"),
+        ("harmonics: {neck_flexion: {sin: [1, 2, 3, 4, 5]}}", "harmonics.neck_flexion.sin", "at most 4 entries"),
+        ("layered: true, enter: 1", "", "needs `enter` and `exit`"),
+    ],
+)
+def test_bad_keys_of_an_action(base: Path, keys: str, key: str, reason: str) -> None:
+    file = write(base / "actions/more.yaml", f"family: a\nactions: {{x: {{{STAND}, {keys}}}}}")
+    check_message(message_of(base), file, f"actions.x.{key}".rstrip("."), reason)
+
+
+@pytest.mark.parametrize(
     ("content", "key", "reason"),
     [
         (
@@ -151,113 +208,16 @@ WALKING = "support: gait, gait: walk, speed: [1, 2]"
         ("family: a\nactions: {x: {parts: [legs], duration: [2, 1]}}", "actions.x.duration", "from the smaller to the larger"),
         ("family: a\nactions: {x: {parts: [legs], duration: [1, .nan]}}", "actions.x.duration[1]", "finite number"),
         ("family: a\nactions: {x: {parts: [legs]}}", "actions.x", "either `duration` or `repetitions`"),
-        (f"family: a\nactions: {{x: {{{STAND}, support: gait}}}}", "actions.x", "a gait needs"),
-        (
-            f"family: a\nactions: {{x: {{{STAND}, pose: {{near_hand_reach: 2}}}}}}",
-            "actions.x",
-            "near_hand_reach is a share, from 0 to 1 (got 2)",
-        ),
-        (
-            f"family: a\nactions: {{x: {{{STAND}, pose: {{near_hand_up: 60}}}}}}",
-            "actions.x",
-            "in arm lengths, from -3 to 3 (got 60)",
-        ),
-        (
-            f"family: a\nactions: {{x: {{{STAND}, pose: {{near_hand_reach: 1, near_hand_up: .5}}}}}}",
-            "actions.x",
-            "`pose` lacks near_hand_aside, near_hand_forward: add the position of the hand",
-        ),
-        (
-            f"family: a\nactions: {{x: {{{STAND}, enter_keys: [{{at: 1, pose: {{both_hand_up: 0}}}}]}}}}",
-            "actions.x",
-            "`pose` lacks near_hand_aside, near_hand_up, near_hand_forward",
-        ),
-        (
-            f"family: a\nactions: {{x: {{{STAND}, pose: {{far_hand_up: 0, far_hand_aside: 0, far_hand_forward: .5}}}}}}",
-            "actions.x",
-            "far_hand_reach is missing: add the weight of the hand",
-        ),
-        (
-            f"family: a\nactions: {{x: {{{STAND}, anchors: {{near: knee}}}}}}",
-            "actions.x.anchors.near",
-            "must be 'chest', 'head'",
-        ),
         (
             f"family: a\nactions: {{x: {{{STAND}, {WALKING}, exit_keys: [{{at: 1, pose: {{}}}}]}}}}",
             "actions.x",
             "a gait takes no keys",
         ),
-        (f"family: a\nactions: {{x: {{{STAND}, manner: {{cadence: 1.2}}}}}}", "actions.x", "goes with a gait"),
-        (
-            f"family: a\nactions: {{x: {{{STAND}, {WALKING}, manner: {{direction: sideways}}}}}}",
-            "actions.x",
-            "is `sided`",
-        ),
-        (
-            f"family: a\nactions: {{x: {{{STAND}, ranges: {{knee_flexoin: {{max: 160, source: A}}}}}}}}",
-            "actions.x",
-            "'knee_flexoin' is not an angle with a range; did you mean 'knee_flexion'",
-        ),
-        (
-            f"family: a\nactions: {{x: {{{STAND}, ranges: {{near_knee_flexion: {{max: 160, source: A}}}}}}}}",
-            "actions.x",
-            "'near_knee_flexion' is not an angle with a range",
-        ),
-        (
-            f"family: a\nactions: {{x: {{{STAND}, ranges: {{knee_flexion: {{max: 140, source: A}}}}}}}}",
-            "actions.x",
-            "knee_flexion is not widened: its usual range is 0 to 150 degrees",
-        ),
-        (
-            f"family: a\nactions: {{x: {{{STAND}, ranges: {{knee_flexion: {{min: 5, source: A}}}}}}}}",
-            "actions.x",
-            "knee_flexion is not widened",
-        ),
-        (
-            f"family: a\nactions: {{x: {{{STAND}, ranges: {{knee_flexion: {{source: A}}}}}}}}",
-            "actions.x",
-            "knee_flexion needs `min` or `max`",
-        ),
-        (
-            f"family: a\nactions: {{x: {{{STAND}, ranges: {{knee_flexion: {{max: 160}}}}}}}}",
-            "actions.x.ranges.knee_flexion.source",
-            "is missing",
-        ),
-        (f"family: a\nactions: {{x: {{{STAND}, weight: -1}}}}", "actions.x.weight", "at least 0"),
-        (f"family: a\nactions: {{x: {{{STAND}, pose: {{knee: 3}}}}}}", "actions.x", "unknown channel 'knee'"),
-        (
-            f"family: a\nactions: {{x: {{{STAND}, enter_keys: [{{at: 2, pose: {{}}}}]}}}}",
-            "actions.x.enter_keys[0].at",
-            "at most 1 (got 2)",
-        ),
-        (
-            f"family: a\nactions: {{x: {{{STAND}, enter_keys: [{{at: 1, pose: {{}}, thru: true}}]}}}}",
-            "actions.x.enter_keys[0].thru",
-            "did you mean 'actions.x.enter_keys[0].through'",
-        ),
-        (f"family: a\nactions: {{x: {{{STAND}, enter_keys: [{{at: 1}}]}}}}", "actions.x.enter_keys[0].pose", "is missing"),
-        (
-            f"family: a\nactions: {{x: {{{STAND}, pose: {{near_knee_flexoin: 3}}}}}}",
-            "actions.x",
-            "did you mean 'near_knee_flexion'",
-        ),
-        (
-            f"family: a\nactions: {{x: {{{STAND}, pose: {{root_height: -30}}}}}}",
-            "actions.x",
-            "in leg lengths, from -2 to 2 (got -30)",
-        ),
-        (f"family: a\nactions: {{x: {{{STAND}, pose: {{neck_flexion: 1e9}}}}}}", "actions.x", "in degrees, from -360 to 360"),
-        (f"family: a\nactions: {{x: {{{STAND}, enter: 600}}}}", "actions.x.enter", "at most 60 (got 600)"),
+        (f"family: a\nactions: {{x: {{{STAND}, {WALKING}, manner: {{direction: sideways}}}}}}", "actions.x", "is `sided`"),
         ("family: a\nactions: {x: {parts: [legs], duration: [0, 2]}}", "actions.x.duration[0]", "at least 0.1"),
         ("family: a\nactions: {x: {parts: [legs], cycle: 1, repetitions: [0, 1]}}", "actions.x.repetitions[0]", "at least 1"),
         ("family: a\nactions: {x: {parts: [legs], cycle: 1e-9, repetitions: [1, 1]}}", "actions.x", "`cycle` of at least 0.1"),
-        (
-            f"family: a\nactions: {{x: {{{STAND}, harmonics: {{neck_flexion: {{sin: [1, 2, 3, 4, 5]}}}}}}}}",
-            "actions.x.harmonics.neck_flexion.sin",
-            "at most 4 entries",
-        ),
         (f"family: a\nactions: {{{'x' * 65}: {{{STAND}}}}}", "actions", "is not a valid name"),
-        (f"family: a\nactions: {{x: {{{STAND}, layered: true, enter: 1}}}}", "actions.x", "needs `enter` and `exit`"),
         (
             f"family: a\nactions: {{x: {{{STAND}, layered: true, sided: true, enter: 1, exit: 1, {HAND}}}}}",
             "actions.x",
@@ -272,10 +232,7 @@ WALKING = "support: gait, gait: walk, speed: [1, 2]"
 )
 def test_bad_action_files(base: Path, content: str, key: str, reason: str) -> None:
     file = write(base / "actions/more.yaml", content)
-    message = message_of(base)
-    assert message.startswith(f"{file}: {key}: ")
-    assert reason in message
-    assert "\n" not in message
+    check_message(message_of(base), file, key, reason)
 
 
 @pytest.mark.parametrize(
@@ -298,10 +255,7 @@ def test_bad_action_files(base: Path, content: str, key: str, reason: str) -> No
 )
 def test_bad_themes(base: Path, content: str, key: str, reason: str) -> None:
     file = write(base / "themes.yaml", content)
-    message = message_of(base)
-    assert message.startswith(f"{file}: {key}: ")
-    assert reason in message
-    assert "\n" not in message
+    check_message(message_of(base), file, key, reason)
 
 
 @pytest.mark.parametrize(
@@ -330,10 +284,7 @@ def test_bad_themes(base: Path, content: str, key: str, reason: str) -> None:
 def test_bad_words(base: Path, tmp_path: Path, content: str, key: str, reason: str) -> None:
     write(tmp_path / "mine/a.yaml", "family: odd\nactions: {nudge: {parts: [head], duration: [1, 2]}}")
     file = write(tmp_path / "mine/words/en.yaml", content)
-    message = message_of(base, tmp_path / "mine")
-    assert message.startswith(f"{file}: {key}: ")
-    assert reason in message
-    assert "\n" not in message
+    check_message(message_of(base, tmp_path / "mine"), file, key, reason)
 
 
 POSTURE = "styles: {limp: {posture: "
@@ -357,10 +308,7 @@ POSTURE = "styles: {limp: {posture: "
 )
 def test_bad_styles(base: Path, content: str, key: str, reason: str) -> None:
     file = write(base / "styles.yaml", content)
-    message = message_of(base)
-    assert message.startswith(f"{file}: {key}: ")
-    assert reason in message
-    assert "\n" not in message
+    check_message(message_of(base), file, key, reason)
 
 
 def test_a_user_adds_a_style_without_code(base: Path, tmp_path: Path) -> None:
