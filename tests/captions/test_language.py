@@ -21,55 +21,7 @@ from tests.renumbering import same_statements
 
 PACKAGE = Path(posegen.library.__file__).parent
 THEMES = "themes: {strasse: {actions: {stand: 1, walk: 2, turn: 1, wave: 1, clap: 1, point: 1, run: 1}}}"
-GERMAN = """
-language: de
-forms: [tut]
-details: [[speed, path, direction, side, count, style]]
-subjects: {person: [eine Person, jemand], boy: [ein Junge], girl: [ein Mädchen], man: [ein Mann], woman: [eine Frau],
-           older_man: [ein älterer Mann], older_woman: [eine ältere Frau]}
-styles: {}
-their: {person: ihr, boy: sein, girl: ihr, man: sein, woman: ihr, older_man: sein, older_woman: ihr}
-several:
-  one: [eine Person]
-  other: [eine andere]
-  numbered: [die erste, die zweite, die dritte, die vierte, die fünfte, die sechste, die siebte, die achte]
-  partner: [die andere]
-  intro: "{number} Leute: "
-numbers: [keine, eine, zwei, drei, vier, fünf, sechs, sieben, acht, neun]
-counts: {once: [einmal], twice: [zweimal], more: ["{number} Mal"]}
-joining:
-  then: [" und dann ", ", danach "]
-  and: " und "
-  comma: ", "
-  while: [", wobei sie {tut}"]
-  goes_on: [macht weiter]
-  meanwhile: [", während "]
-  nothing: [bewegt sich etwas]
-short: ["{subject} {tut}", "man sieht, wie {subject} {tut}"]
-full: ["{subject} {tut}"]
-segment: ["{tut}"]
-narrative:
-  tenses:
-    - open: ["{subject} {tut} {place}."]
-      placeless: ["{subject} {tut}."]
-      next: ["Danach: {again}.", "Als Nächstes: {again}."]
-      last: ["Zuletzt: {again}."]
-      again: {person: ["sie {tut}"], boy: ["er {tut}"], girl: ["sie {tut}"], man: ["er {tut}"], woman: ["sie {tut}"],
-              older_man: ["er {tut}"], older_woman: ["sie {tut}"]}
-  people: ["Es sind {number} Leute {place}."]
-places: {strasse: [auf der Straße]}
-actions:
-  stand: {verbs: [steht, wartet]}
-  walk:
-    verbs: [geht, spaziert]
-    speed: {slow: [langsam], normal: [""], fast: [schnell, mit schnellem Schritt]}
-    path: {straight: [geradeaus, vorwärts], left: [in einem Bogen nach links], right: [in einem Bogen nach rechts]}
-  run: {verbs: [läuft, rennt], path: {straight: [geradeaus]}}
-  turn: {verbs: [dreht sich], direction: {left: [nach links], right: [nach rechts], around: [um]}}
-  wave: {verbs: [winkt], count: true, side: {left: [mit der linken Hand], right: [mit der rechten Hand]}}
-  clap: {verbs: [klatscht, klatscht in die Hände], count: true}
-  point: {verbs: [zeigt auf etwas], side: {left: [mit der linken Hand], right: [mit der rechten Hand]}}
-"""
+GERMAN = Path(__file__).with_name("de.yaml").read_text("utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +91,7 @@ def test_a_language_needs_words_for_all_actions(tmp_path: Path) -> None:
 )
 def test_invalid_templates_are_refused(tmp_path: Path, old: str, new: str, reason: str) -> None:
     (tmp_path / "words").mkdir()
-    (tmp_path / "words/de.yaml").write_text(GERMAN.replace(old, new).replace("styles: {}", "styles: {}"), encoding="utf-8")
+    (tmp_path / "words/de.yaml").write_text(GERMAN.replace(old, new), encoding="utf-8")
     base = tmp_path / "base"
     for folder in ("actions", "words"):
         (base / folder).mkdir(parents=True)
