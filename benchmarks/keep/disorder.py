@@ -53,7 +53,7 @@ def measure(folder: Path, sequences: int = round(SEQUENCES * SCALE)) -> Iterator
     what = f"{len(found)} sequences of commands and disturbed requests to a bucket, over {len(names)} commands"
     yield Figure(
         f"{what}: requests passed on late or twice / runs that ended with an error",
-        f"{sum(each.late for each in found):,} / {sum(any(each.codes) for each in found):,}",
+        f"{sum(each.disturbances for each in found):,} / {sum(any(each.codes) for each in found):,}",
         "",
         detail=dict(Counter(each.command for each in found)),
     )

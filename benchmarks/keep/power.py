@@ -43,7 +43,7 @@ def measure(folder: Path) -> Iterator[Figure]:
     what = f"{len(found)} sequences of a command and losses of power, over {len(names)} commands"
     yield Figure(
         f"{what}: runs killed / changes dropped",
-        f"{sum(code < 0 for loss in found for code in loss.codes):,} / {sum(loss.dropped for loss in found):,}",
+        f"{sum(code < 0 for loss in found for code in loss.codes):,} / {sum(loss.disturbances for loss in found):,}",
         "",
         detail=dict(Counter(loss.command for loss in found)),
     )

@@ -1,13 +1,11 @@
-"""Commands that write to a folder, and what each of them must have written after losses of power and one more run."""
+"""Commands that write to a folder that loses its power."""
 
 from __future__ import annotations
 
 import os
 import shutil
-import tarfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
@@ -16,148 +14,43 @@ import numpy as np
 import posegen
 from benchmarks.motion.scripted import animated, shown
 from posegen.config.load import load_config
-from posegen.dataset.embeddings import open_embeddings
-from posegen.dataset.verify import verify
-from posegen.embedding.models import HASHING
-from posegen.foundations.errors import PosegenError
-from posegen.foundations.hashing import byte_hash
+from posegen.dataset.files import read_file
+from posegen.dataset.storage.address import AnyPath
 from posegen.library.load import load_library
-from tests.faults.forks import COMMAND, SETTINGS, Finished, Forks
+from tests.faults.commands import DATASET_COMMANDS, SHORTER, Outcome, WritingCommand, export_of, find_fault, hashes_of_files
+from tests.faults.forks import SETTINGS, Finished, Forks
 from tests.faults.power import Disk
-from tests.faults.truth import content_of, files_of
 
-__all__ = ["COMMANDS", "Loss", "Losses"]
+__all__ = ["COMMANDS", "Losses"]
 
-SAMPLES, SHORTER = 14, 10
 FPS = 25
-_OWN = (".lock", ".posegen-export/")
-"""Files that no reader uses."""
+MUCH = 1 << 30
 
 
-def _dataset(path: Path) -> object:
-    """Return the content of every visible sample, the names of files, and what is wrong."""
-    files = [name for name in files_of(path) if name not in _OWN]
-    return content_of(path), files, [str(problem) for problem in verify(path) if problem.file not in _OWN]
+def _bytes(path: AnyPath) -> bytes:
+    return read_file(path, MUCH)
 
 
-def _files(path: Path) -> dict[str, str]:
-    """Return the hashes of the files of a folder."""
-    names = [name for name in files_of(path) if not name.startswith(_OWN)]
-    return {name: byte_hash([(path / name).read_bytes()]) for name in names}
-
-
-def _embeddings(path: Path) -> object:
-    """Return the embedded texts and vectors, which the command compares with their receipts."""
-    embedded = open_embeddings(path)
-    return embedded.vectors().tolist(), embedded.rows.to_pylist()
-
-
-def _page(path: Path) -> bool:
+def _page(path: AnyPath) -> bool:
     """Return whether a page is there as a whole."""
-    return path.read_text("utf-8").rstrip().endswith("</html>")
+    return _bytes(path).rstrip().endswith(b"</html>")
 
 
-@dataclass(frozen=True)
-class WritingCommand:
-    """A command, or several that are run in turn.
-
-    Attributes
-    ----------
-    name : str
-    lines : sequence of sequence of str
-        Arguments; ``{}`` is the folder that loses its power.
-    written : str
-        Name of what it writes.
-    content : callable
-        Returns what was written, for a comparison; raises PosegenError or OSError if that is damaged or absent.
-    given : str
-        Name of what must be there before; a dataset of 10 samples unless stated.
-    damages : str
-        A file of the dataset that is emptied before.
-    """
-
-    name: str
-    lines: Sequence[Sequence[str]]
-    written: str
-    content: Callable[[Path], object]
-    given: str = "dataset"
-    damages: str = ""
-
-
-def _generate(*options: str, out: str = "dataset") -> tuple[str, ...]:
-    return (*COMMAND, "--out", f"{{}}/{out}", *options)
-
-
-def _export(form: str) -> WritingCommand:
-    line = ("export", "{}/dataset", "--to", form, "-o", "{}/out", "--workers=1", "--quiet")
-    return WritingCommand(f"export --to {form}", [line], "out", _files)
-
-
+_REPORT = ("report", "{}/dataset", "--samples=2", "--no-evaluation", "-o", "{}/report.html", "--quiet")
 COMMANDS = {
     command.name: command
     for command in (
-        WritingCommand("generate", [_generate(f"--samples={SAMPLES}")], "dataset", _dataset, given=""),
-        WritingCommand("generate (more)", [_generate(f"--samples={SAMPLES}")], "dataset", _dataset),
-        WritingCommand(
-            "generate --part, finish",
-            [*(_generate(f"--samples={SAMPLES}", f"--part={part}/2") for part in (1, 2)), ("finish", "{}/dataset", "--quiet")],
-            "dataset",
-            _dataset,
-            given="",
-        ),
-        WritingCommand(
-            "verify --repair",
-            [("verify", "{}/dataset", "--repair", "--quiet")],
-            "dataset",
-            _dataset,
-            damages="motion.zarr/joints/c.1.0.0.0.0.0",
-        ),
-        WritingCommand("derive", [("derive", "{}/dataset", "--add=velocity", "--workers=1", "--quiet")], "dataset", _dataset),
-        WritingCommand(
-            "embed",
-            [("embed", "{}/dataset", f"--encoder={HASHING}", "--shard=12", "--no-cache", "--quiet", "--workers=1")],
-            "dataset",
-            _embeddings,
-        ),
-        *map(_export, ("csv", "webdataset", "hf", "pyskl")),
-        WritingCommand("import", [("import", "{}/clips", "--out", "{}/own", "--quiet")], "own", _files, given="clips"),
-        WritingCommand("mix", [("mix", "{}/dataset", "-o", "{}/mix.json", "--quiet")], "mix.json", Path.read_bytes),
-        WritingCommand(
-            "report",
-            [("report", "{}/dataset", "--samples=2", "--no-evaluation", "-o", "{}/report.html", "--quiet")],
-            "report.html",
-            _page,
-        ),
+        *DATASET_COMMANDS,
+        *(export_of(form, "{}/dataset", "dataset") for form in ("csv", "webdataset", "hf", "pyskl")),
+        WritingCommand("import", [[("import", "{}/clips", "--out", "{}/own", "--quiet")]], hashes_of_files, "own", "clips"),
+        WritingCommand("mix", [[("mix", "{}/dataset", "-o", "{}/mix.json", "--quiet")]], _bytes, "mix.json"),
+        WritingCommand("report", [[_REPORT]], _page, "report.html"),
     )
 }
 
 
-@dataclass(frozen=True)
-class Loss:
-    """A sequence: a command, losses of power, and the command once more.
-
-    Attributes
-    ----------
-    command : str
-    codes : list of int
-        Exit codes, or minus the signal.
-    dropped : int
-        Changes and data that were lost.
-    wrong : str
-        What is wrong after an exit code 0; empty if nothing is.
-    refused : str
-        Message of the last run, if it failed and something is missing.
-    """
-
-    command: str
-    codes: list[int]
-    dropped: int
-    wrong: str = ""
-    refused: str = ""
-
-
 class Losses:
-    """Runs sequences.
+    """Runs sequences: a command, losses of power, and the command once more.
 
     Parameters
     ----------
@@ -176,7 +69,7 @@ class Losses:
             np.savez(self._given / "clips" / "squat.npz", joints=recording.joints, fps=FPS)
         self._expected: dict[str, tuple[object, int]] = {}
 
-    def run(self, name: str, draw: Random) -> Loss:
+    def run(self, name: str, draw: Random) -> Outcome:
         """Run a sequence whose losses are drawn."""
         command = COMMANDS[name]
         expected, changes = self._undisturbed(command)
@@ -186,14 +79,14 @@ class Losses:
                 done = self._run(command, disk, draw.randint(1, changes + 2))
                 codes.append(done.code)
                 dropped += len(disk.lose_power(draw))
-                if done.code == 0 and (wrong := self._find_fault(command, disk, expected)):
-                    return Loss(name, codes, dropped, f"after its end: {wrong}")
+                if done.code == 0 and (wrong := find_fault(command, disk.path, expected)):
+                    return Outcome(name, codes, dropped, f"after its end: {wrong}")
             done = self._run(command, disk)
             codes.append(done.code)
-            fault = self._find_fault(command, disk, expected)
+            fault = find_fault(command, disk.path, expected)
             if fault and done.code == 0:
-                return Loss(name, codes, dropped, fault)
-            return Loss(name, codes, dropped, refused=f"{done.printed} ({fault})" if fault else "")
+                return Outcome(name, codes, dropped, fault)
+            return Outcome(name, codes, dropped, refused=f"{done.printed} ({fault})" if fault else "")
 
     def _undisturbed(self, command: WritingCommand) -> tuple[object, int]:
         """Return what a command writes without a loss, and the number of its changes."""
@@ -219,22 +112,10 @@ class Losses:
 
     def _run(self, command: WritingCommand, disk: Disk, dies_after: int = 0) -> Finished:
         done = Finished(0, "")
-        for line in command.lines:
-            arguments = [argument.replace("{}", str(disk.path)) for argument in line]
+        for line in (line for step in command.steps for line in step):
             before = disk.changes()
-            done = self._forks.run(*arguments, **disk.environment(dies_after))
+            done = self._forks.run(*(argument.format(disk.path) for argument in line), **disk.environment(dies_after))
             if done.code:
                 break
             dies_after = max(dies_after - (disk.changes() - before), 0)
         return done
-
-    def _find_fault(self, command: WritingCommand, disk: Disk, expected: object) -> str:
-        try:
-            found = command.content(disk.path / command.written)
-        except (PosegenError, OSError, ValueError, tarfile.TarError) as error:
-            return f"{type(error).__name__}: {error}"
-        if found == expected:
-            return ""
-        pairs = zip(str(found), str(expected), strict=False)
-        end = next((end for end, (one, other) in enumerate(pairs) if one != other), 0)  # what is equal is not shown
-        return f"{str(found)[end:][:300]} instead of {str(expected)[end:][:300]}"
