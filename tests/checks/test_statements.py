@@ -84,7 +84,7 @@ def test_every_kind_of_statement_is_checked(verdicts: list[tuple[Statement, bool
     assert {statement["kind"] for statement, _, _ in verdicts} <= {*KINDS, "order", "people", "style"}
 
 
-def x(verdicts: list[tuple[Statement, bool | None, bool | None]]) -> None:
+def test_negations_of_statements_are_false(verdicts: list[tuple[Statement, bool | None, bool | None]]) -> None:
     for kind, _, negations in of_kind(verdicts):
         assert negations[False] >= 20, kind
         assert negations[False] >= REFUSED * (negations[True] + negations[False]), (kind, negations)
