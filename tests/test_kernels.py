@@ -127,26 +127,6 @@ def test_a_kernel_that_others_call_becomes_machine_code_with_them_and_gives_the_
 
 
 @pytest.mark.slow
-def test_plain_numba_gives_the_same(tmp_path: Path) -> None:
-    """Kernels that are not linked into their callers, as with a version of numba that was not tested, give the same bits."""
-    code = (
-        "import numpy as np\n"
-        "from posegen.motion.feet.stances import standing_ankle_ahead\n"
-        "ahead = standing_ankle_ahead(np.linspace(0, 0.2, 32), 0.5, 0.375)\n"
-        "print(ahead.hex(), type(standing_ankle_ahead.get_call_template).__name__)"
-    )
-
-    def printed(**environment: str) -> list[str]:
-        command = [sys.executable, "-c", code]
-        settings = os.environ | {"POSEGEN_KERNEL_CACHE": str(tmp_path / str(len(environment)))} | environment
-        return subprocess.run(command, env=settings, check=True, capture_output=True, text=True).stdout.split()
-
-    linked, plain = printed(), printed(POSEGEN_PLAIN_KERNELS="1")
-    assert (linked[1], plain[1]) == ("function", "method")
-    assert plain[0] == linked[0]
-
-
-@pytest.mark.slow
 def test_an_untested_numba_compiles_plain_kernels_and_reports_it_once(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("import numba\nnumba.__version__ = '0.1234.5'\n")
     code = (

@@ -9,7 +9,6 @@ import time
 import pytest
 
 from posegen.foundations.progress import LineProgress, Progress, TerminalProgress, make_progress
-from posegen.foundations.quantities import human_bytes, human_time
 
 
 class Terminal(io.StringIO):
@@ -132,11 +131,6 @@ def test_control_characters_are_escaped() -> None:
     stream = io.StringIO()
     LineProgress(stream).log("a\x1b[2Jb")
     assert stream.getvalue() == "a\\x1b[2Jb\n"
-
-
-def test_sizes_and_times_are_readable() -> None:
-    assert [human_bytes(n) for n in (0, 999, 1500, 1.65e9, 5e15)] == ["0 B", "999 B", "1.5 kB", "1.65 GB", "5,000 TB"]
-    assert [human_time(s) for s in (0.4, 59, 61, 3600, 7322)] == ["0s", "59s", "1m 01s", "1h 00m", "2h 02m"]
 
 
 @pytest.mark.parametrize("columns", [40, 80, 200])

@@ -50,5 +50,6 @@ def test_text_that_is_no_size_is_refused(text: str) -> None:
         parse_bytes(text)
 
 
-def test_sizes_are_formatted_with_decimal_units() -> None:
-    assert [human_bytes(count) for count in (0, 999, 1000, 65_432_100)] == ["0 B", "999 B", "1 kB", "65.4 MB"]
+def test_sizes_and_times_are_readable() -> None:
+    assert [human_bytes(n) for n in (0, 999, 1000, 65_432_100, 5e15)] == ["0 B", "999 B", "1 kB", "65.4 MB", "5,000 TB"]
+    assert [human_time(s) for s in (0.4, 59, 61, 3600, 7322)] == ["0s", "59s", "1m 01s", "1h 00m", "2h 02m"]

@@ -18,6 +18,7 @@ from posegen.foundations.wording import hidden_character, table
 from posegen.foundations.yaml_files import parse_yaml
 from posegen.library.load import load_library
 from posegen.training.data.own_clips import read_own_clips
+from tests.cli.conftest import SMALL
 
 WIDTHS = (60, 80)
 HIDDEN = ["\x1b", "\x07", "\x00", "\x7f", "\x85", "\u202e", "\u2066", "\u200f", "\u2028", "\u2029", "\ufeff", "\U000e0041"]
@@ -61,13 +62,12 @@ def test_no_number_is_cut_at_any_width(width: int, rows: list[list[int]]) -> Non
     assert set(text.split()) >= {number for row in numbers for number in row[1:]}
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_tables_of_commands_fit_the_terminal(
-    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tables_of_commands_fit_the_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    width = min(WIDTHS)
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    assert main(["profile", "--samples", "20", "--repeats", "2", "--config", "smoke", "--target", "1000000", "--quiet"]) == 0
+    size = [*(f"--set={setting}" for setting in SMALL), "--samples=30", "--repeats=1", "--workers=1"]
+    assert main(["profile", "--config", "smoke", *size, "--target", "1000000"]) == 0
     text = capsys.readouterr().out
     assert "\u2026" not in text
     assert "1,000,000" in text
