@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,13 +61,14 @@ def measure(folder: Path) -> Iterator[Figure]:
     sound = {name: _content(dataset, name) for name in place.files if _shard(name) is not None and "receipts/" not in name}
     found = [str(problem) for problem in verify(path)]
     yield Figure("verify of the undamaged dataset", f"{len(found)} problems", "0", not found, found)
-    moments, kinds = random.Random(3), [kind for kind, weight in KINDS.items() for _ in range(weight)]
+    moments, kinds = random.Random(3), [kind for kind, (_, share) in KINDS.items() for _ in range(share)]
     counts, unnamed, unread, wrong = Counter[str](), [], [], []
     for number in range(DAMAGES):
         kind = kinds[number % len(kinds)]
-        where, problems, read = _damaged(place, kind, moments, sound)
-        counts[kind.__name__.strip("_")] += 1
-        label = f"{number} {kind.__name__.strip('_')} of {', '.join(where)}"
+        with _undone(place, kind, moments) as where:
+            problems, read = verify(path), _read(place, where, sound)
+        counts[kind] += 1
+        label = f"{number} {kind} of {', '.join(where)}"
         unnamed += [f"{label}: {fault}" for fault in _unnamed(where, problems)]
         unread += [f"{label}: {fault}" for fault in read.unraised]
         wrong += [f"{label}: {fault}" for fault in read.unequal]
@@ -92,32 +94,17 @@ class Read:
     unequal: list[str]
 
 
-def _damaged(
-    place: Place, kind: Damage, moments: random.Random, sound: dict[str, Any]
-) -> tuple[list[str], list[Problem], Read]:
-    with _Undoing(place) as undoing:
-        where = kind(place, moments)
-        undoing.touched = where
-        return where, verify(place.path), _read(place, where, sound)
-
-
-class _Undoing:
-    """Restores what a damage has changed."""
-
-    def __init__(self, place: Place) -> None:
-        self.place = place
-        self.whole = place.path.with_name("whole")
-        self.touched: list[str] = []
-        if not self.whole.exists():
-            shutil.copytree(place.path, self.whole)
-
-    def __enter__(self) -> _Undoing:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for name in self.touched:
-            _remove(self.place.path / name)
-            shutil.copy2(self.whole / name, self.place.path / name)
+@contextmanager
+def _undone(place: Place, kind: str, moments: random.Random) -> Iterator[list[str]]:
+    """Damage the dataset; yield the files that have changed, and restore them at the end."""
+    whole = place.path.with_name("whole")
+    if not whole.exists():
+        shutil.copytree(place.path, whole)
+    touched = KINDS[kind][0](place, moments)
+    yield touched
+    for name in touched:
+        _remove(place.path / name)
+        shutil.copy2(whole / name, place.path / name)
 
 
 def _remove(file: Path) -> None:
@@ -185,65 +172,49 @@ def _any_file(place: Place, moments: random.Random) -> str:
     return moments.choice([name for name in place.files if kind in name and (kind != "dataset.json" or name == kind)])
 
 
-def _bit(place: Place, moments: random.Random) -> list[str]:
-    name = _any_file(place, moments)
-    data = bytearray((place.path / name).read_bytes())
-    data[moments.randrange(len(data))] ^= 1 << moments.randrange(8)
-    (place.path / name).write_bytes(data)
-    return [name]
+Change = Callable[[bytes, random.Random], bytes]
+"""Function of the bytes of a file that returns other bytes."""
 
 
-def _cut(place: Place, moments: random.Random) -> list[str]:
-    name = _any_file(place, moments)
-    os.truncate(place.path / name, moments.randrange(1, (place.path / name).stat().st_size))
-    return [name]
+def _written(change: Change) -> Damage:
+    """Return the damage that writes changed bytes to some file."""
+
+    def damage(place: Place, moments: random.Random) -> list[str]:
+        name = _any_file(place, moments)
+        data = (place.path / name).read_bytes()
+        while (changed := change(data, moments)) == data:
+            pass
+        (place.path / name).write_bytes(changed)
+        return [name]
+
+    return damage
 
 
-def _emptied(place: Place, moments: random.Random) -> list[str]:
-    name = _any_file(place, moments)
-    (place.path / name).write_bytes(b"")
-    return [name]
+def _flipped(data: bytes, moments: random.Random) -> bytes:
+    at = moments.randrange(len(data))
+    return data[:at] + bytes([data[at] ^ 1 << moments.randrange(8)]) + data[at + 1 :]
 
 
-def _lengthened(place: Place, moments: random.Random) -> list[str]:
-    name = _any_file(place, moments)
-    more = moments.choice([b"\n", b"\0", b" ", moments.randbytes(moments.randrange(1, 5000))])
-    (place.path / name).write_bytes((place.path / name).read_bytes() + more)
-    return [name]
+def _lengthened(data: bytes, moments: random.Random) -> bytes:
+    return data + moments.choice([b"\n", b"\0", b" ", moments.randbytes(moments.randrange(1, 5000))])
 
 
-def _zeros(place: Place, moments: random.Random) -> list[str]:
+def _zeroed(data: bytes, moments: random.Random) -> bytes:
     """Replace a range by zeros, as a bad sector does."""
-    name = _any_file(place, moments)
-    data = bytearray((place.path / name).read_bytes())
-    start = moments.randrange(len(data))
-    stretch = slice(start, start + moments.choice([16, 512, 4096]))
-    data[stretch] = bytes(len(data[stretch]))
-    if bytes(data) == (place.path / name).read_bytes():
-        data[start] ^= 255
-    (place.path / name).write_bytes(data)
-    return [name]
+    start, size = moments.randrange(len(data)), moments.choice([16, 512, 4096])
+    return data[:start] + bytes(len(data[start : start + size])) + data[start + size :]
 
 
-def _gone(place: Place, moments: random.Random) -> list[str]:
-    name = _any_file(place, moments)
-    (place.path / name).unlink()
-    return [name]
+def _replaced(replace: Callable[[Path, Path], object]) -> Damage:
+    """Return the damage that puts something else in the place of some file, given the file and an intact copy of it."""
 
+    def damage(place: Place, moments: random.Random) -> list[str]:
+        name = _any_file(place, moments)
+        (place.path / name).unlink()
+        replace(place.path / name, place.path.with_name("whole") / name)
+        return [name]
 
-def _folder(place: Place, moments: random.Random) -> list[str]:
-    name = _any_file(place, moments)
-    (place.path / name).unlink()
-    (place.path / name).mkdir()
-    return [name]
-
-
-def _link(place: Place, moments: random.Random) -> list[str]:
-    """Replace a file by a link to the same content."""
-    name = _any_file(place, moments)
-    (place.path / name).unlink()
-    (place.path / name).symlink_to(place.path.with_name("whole") / name)
-    return [name]
+    return damage
 
 
 def _exchange(place: Place, one: str, two: str) -> list[str]:
@@ -271,12 +242,9 @@ def _exchanged_shards(place: Place, moments: random.Random) -> list[str]:
     return [name for pair in pairs for name in _exchange(place, *pair)]
 
 
-def _exchanged_receipts(place: Place, moments: random.Random) -> list[str]:
-    return _exchange(place, *moments.sample([name for name in place.files if name.startswith("receipts/")], 2))
-
-
-def _exchanged_descriptions(place: Place, moments: random.Random) -> list[str]:
-    return _exchange(place, *moments.sample([name for name in place.files if name.endswith("zarr.json")], 2))
+def _exchanged(kind: str) -> Damage:
+    """Return the damage that exchanges two files whose names contain a text."""
+    return lambda place, moments: _exchange(place, *moments.sample([name for name in place.files if kind in name], 2))
 
 
 def _foreign_file(place: Place, moments: random.Random) -> list[str]:
@@ -299,37 +267,36 @@ def _files_of(place: Place, shard: int) -> list[str]:
     return [name for name in place.files if _shard(name) == shard]
 
 
-KINDS: dict[Damage, int] = {
-    _bit: 9,
-    _cut: 3,
-    _emptied: 1,
-    _lengthened: 2,
-    _zeros: 2,
-    _gone: 2,
-    _folder: 1,
-    _link: 1,
-    _exchanged_files: 2,
-    _exchanged_shards: 1,
-    _exchanged_receipts: 1,
-    _exchanged_descriptions: 1,
-    _foreign_file: 2,
-    _foreign_shard: 1,
+KINDS: dict[str, tuple[Damage, int]] = {
+    "bit": (_written(_flipped), 9),
+    "cut": (_written(lambda data, moments: data[: moments.randrange(1, len(data))]), 3),
+    "emptied": (_written(lambda _data, _moments: b""), 1),
+    "lengthened": (_written(_lengthened), 2),
+    "zeros": (_written(_zeroed), 2),
+    "gone": (_replaced(lambda _file, _whole: None), 2),
+    "folder": (_replaced(lambda file, _whole: file.mkdir()), 1),
+    "link": (_replaced(lambda file, whole: file.symlink_to(whole)), 1),
+    "exchanged_files": (_exchanged_files, 2),
+    "exchanged_shards": (_exchanged_shards, 1),
+    "exchanged_receipts": (_exchanged("receipts/"), 1),
+    "exchanged_descriptions": (_exchanged("zarr.json"), 1),
+    "foreign_file": (_foreign_file, 2),
+    "foreign_shard": (_foreign_shard, 1),
 }
-"""Share of each kind."""
+"""Each kind and its share."""
 
 
-def _through_the_command_line(place: Place, moments: random.Random, kinds: list[Damage]) -> Iterator[Figure]:
+def _through_the_command_line(place: Place, moments: random.Random, kinds: list[str]) -> Iterator[Figure]:
     """Run `posegen verify`: it must report the file and end with code 1, without a traceback."""
     bad = []
     for number in range(THROUGH_THE_COMMAND_LINE):
         kind = moments.choice(kinds)
-        with _Undoing(place) as undoing:
-            undoing.touched = where = kind(place, moments)
+        with _undone(place, kind, moments) as where:
             run = subprocess.run(
                 command("verify", place.path), cwd=ROOT, capture_output=True, text=True, check=False, timeout=600
             )
         named = all(name in run.stdout or f"shard {_shard(name)}:" in run.stdout for name in where)
         if run.returncode != 1 or not named or "Traceback" in run.stdout + run.stderr:
-            bad.append(f"{number} {kind.__name__} of {where}: {run.returncode} {run.stdout[-500:]} {run.stderr[-500:]}")
+            bad.append(f"{number} {kind} of {where}: {run.returncode} {run.stdout[-500:]} {run.stderr[-500:]}")
     value = f"{THROUGH_THE_COMMAND_LINE - len(bad)} of {THROUGH_THE_COMMAND_LINE}"
     yield Figure("posegen verify: exit code 1, file named, no traceback", value, "all", not bad, bad)

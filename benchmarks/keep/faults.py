@@ -13,14 +13,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from random import Random
 
 import posegen
 from benchmarks.figures import Figure
 from benchmarks.keep.small_disk import can_mount, small_disk
-from benchmarks.keep.strikes import SAMPLES, SHARDS, STRIKES, Struck, damaged, disk_filled
+from benchmarks.keep.strikes import SAMPLES, SHARDS, STRIKES, Struck, disk_filled
 from posegen.config.load import load_config
 from posegen.config.schema import Config
 from posegen.dataset.compare import compare
@@ -81,7 +80,7 @@ def _strike(
     place.mkdir()
     path = place / "dataset"
     with small_disk(place) if strike is disk_filled else nullcontext():
-        found = (partial(damaged, whole=whole) if strike is damaged else strike)(path, draw)
+        found = strike(path, draw)
         tally.faults[strike.__name__] += 1
         tally.struck[strike.__name__] += found.struck
         tally.complaints += [f"{name}: {complaint}" for complaint in found.complaints]

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.figures import Figure
-from benchmarks.keep.guided import KINDS, guided, is_possible
 from benchmarks.keep.inputs import kinds
 from benchmarks.keep.mutations import changed_bytes, changed_documents
 from benchmarks.keep.tally import SECONDS, Kind, Tally, read, time_limit, written
@@ -17,9 +16,6 @@ from benchmarks.keep.tally import SECONDS, Kind, Tally, read, time_limit, writte
 __all__ = ["fuzz", "measure"]
 
 INPUTS = 100_000
-GUIDED_INPUTS = 2_500
-"""Number of inputs for each kind that atheris fuzzes."""
-
 SEED = 3
 MORE_BYTES = 400_000_000
 """Largest growth of this process over all inputs, in bytes."""
@@ -35,7 +31,6 @@ def measure(folder: Path) -> Iterator[Figure]:
         tallies.append(fuzz(kind, round(INPUTS * scale) * kind.share // 100, SEED + number))
         yield _figure(f"fuzzed {kind.name}", tallies[-1])
     more = _memory() - before
-    yield from _guided(folder, round(GUIDED_INPUTS * scale), tallies)
     slowest = max(tally.slowest for tally in tallies)
     yield Figure("longest time to read one input", f"{slowest:.2f} s", f"below {SECONDS:.0f} s", slowest < SECONDS)
     value, target = f"{more / 1e6:.0f} MB", f"below {MORE_BYTES / 1e6:.0f} MB"
@@ -61,17 +56,6 @@ def fuzz(kind: Kind, inputs: int, chance: int) -> Tally:
         while tally.inputs < inputs:
             read(kind, changed_bytes(good, draw), tally)
     return tally
-
-
-def _guided(folder: Path, inputs: int, tallies: list[Tally]) -> Iterator[Figure]:
-    if not is_possible():
-        yield Figure("inputs guided by coverage (atheris)", "not measured: atheris is not installed", "0 crashes")
-        return
-    for name in KINDS:
-        place = folder / f"guided {name}"
-        place.mkdir()
-        tallies.append(guided(place, name, inputs))
-        yield _figure(f"{name} guided by coverage (atheris)", tallies[-1])
 
 
 def _figure(name: str, tally: Tally) -> Figure:

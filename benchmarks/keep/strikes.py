@@ -1,12 +1,12 @@
 """Faults in real runs: each function starts a run, disturbs it, and returns deviations.
 
-What holds after any of them is checked in :mod:`benchmarks.keep.faults`.
+What holds after any of them is checked in :mod:`benchmarks.keep.faults`. Deaths at a step and damages are in
+:mod:`benchmarks.keep.attacks`; a disk that fails at any sync is in ``tests/faults/test_disk.py``.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import time
@@ -21,9 +21,8 @@ import psutil
 from benchmarks.keep.small_disk import fill_up
 from benchmarks.measure import ROOT, posegen
 from tests.faults.forks import SETTINGS
-from tests.faults.steps import STEPS, die_at, fail_at
 
-__all__ = ["SAMPLES", "SHARDS", "STRIKES", "Struck", "damaged", "disk_filled", "receipts"]
+__all__ = ["SAMPLES", "SHARDS", "STRIKES", "Struck", "disk_filled", "receipts"]
 
 SAMPLES = 80
 SHARDS = 20
@@ -157,18 +156,6 @@ def hung(path: Path, draw: Random) -> Struck:
     return Struck(mark.exists(), [] if code == 0 else [f"ended with {code}: {words}"])
 
 
-def died_at_a_step(path: Path, draw: Random) -> Struck:
-    """Die at a step of a commit, or of publishing."""
-    shard, time = draw.randrange(SHARDS), draw.randrange(1, 5)
-    step = draw.choice([*STEPS, "description_placed", "descriptions_written", "header_written"])
-    if step in STEPS:
-        place = f"{step}@{shard}#{time if step.startswith('file_') else 1}"
-    else:
-        place = f"{step}@{draw.choice([0, SAMPLES])}"
-    code, _ = start(path, **die_at(path, place)).end()
-    return Struck(code == -signal.SIGKILL)
-
-
 def terminated(path: Path, draw: Random) -> Struck:
     """Send SIGTERM to a run with one or two workers."""
     run = start(path, draw.choice([1, 1, 2]))
@@ -197,27 +184,6 @@ def _stopped(run: Run) -> Struck:
     return Struck(code == 130, failures + [f"left {name}" for name in temporary])
 
 
-def sync_failed(path: Path, draw: Random) -> Struck:
-    """Let an fsync of a file, a receipt or a folder fail: the run reports it, and the shard has no receipt."""
-    shard = draw.randrange(SHARDS)
-    # The first fsync of a folder that is created with the dataset does not belong to a shard.
-    place = draw.choice(
-        [
-            f"syncing@part-{shard:05}.parquet",
-            f"syncing@c.{shard}.0.0.0.0.0",
-            f"syncing@{shard:05}.json",
-            f"placing@{shard:05}.json",
-            f"syncing_folder@receipts#{shard + 1}",
-            f"syncing_folder@sequences#{shard + 1}",
-        ]
-    )
-    code, words = start(path, **fail_at(f"EIO:{place}")).end()
-    complaints = [] if code == 1 and "Input/output error" in words and CLEAR in words else [f"{place}: {code}: {words}"]
-    if path / "receipts" / f"{shard:05}.json" in receipts(path):
-        complaints.append(f"{place}: there is a receipt of what may not be on the disk")
-    return Struck(code == 1, complaints)
-
-
 def disk_filled(path: Path, draw: Random) -> Struck:
     """Fill the disk during a run, to the last byte or almost."""
     run = start(path, draw.choice([1, 1, 1, 2]))
@@ -235,52 +201,15 @@ def disk_filled(path: Path, draw: Random) -> Struck:
     return Struck(code == 1, complaints)
 
 
-def damaged(path: Path, draw: Random, whole: Path) -> Struck:
-    """Damage a complete dataset; `posegen verify --repair` reports and repairs it, or states how to."""
-    shutil.copytree(whole, path)
-    files = sorted(file for file in path.rglob("*") if file.is_file())
-    file, kind = draw.choice(files), draw.choice(["flip", "truncate", "delete", "exchange"])
-    name = file.relative_to(path).as_posix()
-    _damage(file, kind, draw, [other for other in files if other.read_bytes() != file.read_bytes()])
-    repaired = subprocess.run(posegen("verify", path, "--repair"), cwd=ROOT, capture_output=True, text=True, check=False)
-    if name in repaired.stdout and repaired.returncode == 0:
-        return Struck(True)
-    if "dataset.json" in repaired.stdout and repaired.returncode == 1:  # the message asks to delete it
-        (path / "dataset.json").unlink(missing_ok=True)
-        code, words = start(path).end()
-        repaired = subprocess.run(posegen("verify", path, "--repair"), cwd=ROOT, capture_output=True, text=True, check=False)
-        return Struck(True, [] if code == repaired.returncode == 0 else [f"{kind} of {name}: {words}{repaired.stdout}"])
-    return Struck(True, [f"{kind} of {name}: {repaired.returncode}: {repaired.stdout}{repaired.stderr}"])
-
-
-def _damage(file: Path, kind: str, draw: Random, others: list[Path]) -> None:
-    there = file.read_bytes()
-    if kind == "delete":
-        file.unlink()
-    elif kind == "truncate":
-        file.write_bytes(there[: draw.randrange(len(there))])
-    elif kind == "flip":
-        flipped = bytearray(there)
-        flipped[draw.randrange(len(there))] ^= 1 << draw.randrange(8)
-        file.write_bytes(flipped)
-    else:
-        other = draw.choice(others)
-        file.write_bytes(other.read_bytes())
-        other.write_bytes(there)
-
-
 STRIKES: Mapping[Callable[..., Struck], int] = {
-    killed: 60,
-    died_at_a_step: 70,
-    killed_with_workers: 20,
-    orphaned: 10,
-    worker_killed: 20,
-    worker_stopped: 8,
-    hung: 7,
-    terminated: 20,
-    interrupted_twice: 15,
-    sync_failed: 25,
-    disk_filled: 20,
-    damaged: 25,
+    killed: 90,
+    killed_with_workers: 50,
+    orphaned: 20,
+    worker_killed: 35,
+    worker_stopped: 10,
+    hung: 10,
+    terminated: 35,
+    interrupted_twice: 25,
+    disk_filled: 25,
 }
 """Number of each fault: 300 in all."""
