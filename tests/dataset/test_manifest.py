@@ -8,7 +8,6 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from posegen.dataset import manifest as manifests
-from posegen.dataset.documents import Origin, read_sealed, seal
+from posegen.dataset.documents import seal
 from posegen.dataset.header import load_header
 from posegen.dataset.layout import MANIFEST_FILE, receipt_path, rows_path
 from posegen.dataset.manifest import (
@@ -26,12 +25,13 @@ from posegen.dataset.manifest import (
     write_manifest,
 )
 from posegen.dataset.read import Dataset, open_dataset
-from posegen.dataset.receipts import Receipt, complete_shards, load_receipt
+from posegen.dataset.receipts import complete_shards, load_receipt
 from posegen.dataset.verify import verify
 from posegen.dataset.write import publish
 from posegen.foundations.errors import PosegenError
 from posegen.foundations.hashing import byte_hash
 from posegen.generation.finish import finish
+from tests.dataset.hostile import forge_receipt
 from tests.dataset.tiny import commit, fill, make_header
 
 RECEIPT = "receipts/00001.json"
@@ -53,12 +53,6 @@ def large(dataset: Path) -> Path:
 def content_of(dataset: Dataset) -> list[bytes]:
     arrays = [dataset.arrays(name).tobytes() for name in dataset.fields]
     return [*arrays, repr(dataset.sequences.to_pylist()).encode(), repr((dataset.sizes(), dataset.counts())).encode()]
-
-
-def forge(dataset: Path, **changes: Any) -> None:
-    """Change the receipt of shard 1."""
-    receipt = read_sealed(Receipt, (dataset / RECEIPT).read_bytes(), Origin(RECEIPT, ""))
-    (dataset / RECEIPT).write_bytes(seal(dataclasses.replace(receipt, **changes)))
 
 
 def test_a_dataset_is_the_same_by_its_manifest_and_by_its_receipts(large: Path) -> None:
@@ -124,11 +118,11 @@ def test_a_file_that_changed_is_refused_when_it_is_read(large: Path) -> None:
 
 
 def test_verify_names_a_receipt_that_changed_since(large: Path) -> None:
-    forge(large, seconds=7.0, made_by_run="another")  # as a job that makes the same shard again
+    forge_receipt(large, 1, seconds=7.0, made_by_run="another")  # as a job that makes the same shard again
     assert verify(large) == []
     receipt = load_receipt(large, load_header(large), 1)
     assert receipt.counts
-    forge(large, counts=dataclasses.replace(receipt.counts, frames=5))
+    forge_receipt(large, 1, counts=dataclasses.replace(receipt.counts, frames=5))
     (problem,) = verify(large)
     assert (problem.file, problem.repairable) == (MANIFEST_FILE, True)
     assert "does not match the receipt of shard 1 any more. Run: posegen finish" in problem.what
@@ -249,7 +243,7 @@ def test_damage_of_what_a_manifest_lists_is_found(name: str, damage: str, large:
 
 def test_receipts_without_counts_give_the_same_counts(large: Path) -> None:
     expected = open_dataset(large).counts()
-    forge(large, counts=None)
+    forge_receipt(large, 1, counts=None)
     (large / MANIFEST_FILE).unlink()
     write_manifest(large, load_header(large), "a-run")
     manifest = load_manifest(large, load_header(large))

@@ -18,7 +18,6 @@ from posegen.dataset.header import load_header, record_repair
 from posegen.dataset.layout import COPY_FILE, REPAIR_FILE
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.runs import current_run
-from posegen.dataset.verify import verify
 from posegen.dataset.write import publish
 from posegen.foundations.errors import PosegenError
 from tests.dataset.tiny import VARIANTS, files_of, fill, make_arrays, make_header, make_rows
@@ -247,16 +246,6 @@ def test_a_dataset_whose_repair_has_not_finished_is_not_opened(dataset: Path) ->
     publish(dataset, header, 14)
     assert len(open_dataset(dataset)) == 14
     assert not (dataset / REPAIR_FILE).exists()
-
-
-def test_a_damaged_record_of_a_repair_does_not_count_as_absent(dataset: Path) -> None:
-    header, record = load_header(dataset), dataset / REPAIR_FILE
-    record_repair(dataset, 14, "run")
-    publish(dataset, header, 6)
-    record.write_bytes(record.read_bytes().replace(b"14", b"15"))
-    with pytest.raises(PosegenError, match=r"repair\.json: is damaged.*Delete it and run the same `posegen generate`"):
-        open_dataset(dataset)
-    assert ("repair.json", False) in [(problem.file, problem.repairable) for problem in verify(dataset)]
 
 
 def test_a_dataset_that_is_being_extended_opens_with_its_visible_samples(dataset: Path) -> None:

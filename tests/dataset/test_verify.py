@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import shutil
 import threading
@@ -11,14 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from posegen.dataset.documents import Origin, read_sealed, seal
 from posegen.dataset.header import load_header
-from posegen.dataset.receipts import Receipt, StoredFile
+from posegen.dataset.receipts import StoredFile
 from posegen.dataset.runs import current_run
 from posegen.dataset.verify import Problem, expected_shards, find_problems, verify
 from posegen.dataset.write import commit_shard, publish
 from posegen.foundations.errors import UsageError
-from posegen.foundations.hashing import byte_hash
+from tests.dataset.hostile import forge_file
 from tests.dataset.tiny import commit, files_of, fill, make_arrays, make_rows, to_table
 
 JOINTS = "motion.zarr/joints/c.1.0.0.0"
@@ -40,18 +38,6 @@ def named(dataset: Path) -> set[tuple[int | None, str]]:
 def only(dataset: Path, *, decode: bool = False) -> Problem:
     (problem,) = verify(dataset, decode=decode)
     return problem
-
-
-def read_receipt(dataset: Path, name: str = RECEIPT) -> Receipt:
-    return read_sealed(Receipt, (dataset / name).read_bytes(), Origin(name, ""))
-
-
-def forge(dataset: Path, name: str, data: bytes) -> None:
-    """Replace a file of shard 1, and its hash in the receipt."""
-    (dataset / name).write_bytes(data)
-    receipt = read_receipt(dataset)
-    files = receipt.files | {name: StoredFile(len(data), byte_hash([data]))}
-    (dataset / RECEIPT).write_bytes(seal(dataclasses.replace(receipt, files=files)))
 
 
 @pytest.mark.parametrize("samples", [0, 5, 6, 14])
@@ -141,7 +127,7 @@ def test_exchanged_tables_are_reported_even_with_matching_receipts(dataset: Path
     arrays, rows = make_arrays(0, 6), [row | {"sample": row["sample"] + 6} for row in make_rows(0, 6)]
     commit_shard(dataset, load_header(dataset), 1, arrays, to_table(rows), "run")
     assert verify(dataset, decode=True) == []  # only --deep detects this
-    forge(dataset, ROWS, (dataset / "sequences/part-00000.parquet").read_bytes())
+    forge_file(dataset, 1, ROWS, (dataset / "sequences/part-00000.parquet").read_bytes())
     assert (
         only(dataset, decode=True).what
         == "does not have the rows of the shard's samples and variants in order in its column `sample` (receipt 00001.json)"
@@ -162,7 +148,7 @@ def test_a_shard_with_too_few_samples_is_reported(dataset: Path, tmp_path: Path)
 def test_the_checksum_of_each_chunk_is_checked(dataset: Path) -> None:
     data = bytearray((dataset / JOINTS).read_bytes())
     data[100] ^= 1
-    forge(dataset, JOINTS, bytes(data))
+    forge_file(dataset, 1, JOINTS, bytes(data))
     problem = only(dataset, decode=True)
     assert (problem.shard, problem.file) == (1, JOINTS)
     assert problem.what.startswith("cannot be decoded (")
@@ -177,7 +163,7 @@ def test_values_are_compared_with_their_hashes(dataset: Path, tmp_path: Path) ->
     rows[4]["captions"] = []
     commit_shard(other, load_header(other), 1, arrays, to_table(rows), "run")
     for name in (JOINTS, ROWS):
-        forge(dataset, name, (other / name).read_bytes())
+        forge_file(dataset, 1, name, (other / name).read_bytes())
     assert verify(dataset, decode=True) == [
         Problem(1, JOINTS, "content of joints does not match the receipt in samples 7, 8, 9 and 1 more"),
         Problem(1, ROWS, "content of rows does not match the receipt in sample 8"),
@@ -185,9 +171,9 @@ def test_values_are_compared_with_their_hashes(dataset: Path, tmp_path: Path) ->
 
 
 def test_rows_other_than_a_table_are_reported(dataset: Path) -> None:
-    forge(dataset, ROWS, b"PAR1 is how it begins PAR1")
+    forge_file(dataset, 1, ROWS, b"PAR1 is how it begins PAR1")
     assert only(dataset, decode=True).what.startswith("cannot be decoded (")
-    forge(dataset, ROWS, (dataset / "sequences/part-00002.parquet").read_bytes())
+    forge_file(dataset, 1, ROWS, (dataset / "sequences/part-00002.parquet").read_bytes())
     assert only(dataset, decode=True).what == "cannot be decoded (has 4 rows instead of 12) (receipt 00001.json)"
 
 

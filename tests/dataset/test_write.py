@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from posegen.dataset.compare import compare
 from posegen.dataset.header import load_header
 from posegen.dataset.layout import receipt_path
 from posegen.dataset.read import open_dataset
@@ -61,15 +60,6 @@ def test_negative_zero_is_stored_as_zero(dataset: Path) -> None:
     assert np.signbit(arrays["joints"][:, :, 0]).all(), "what is given is not changed"
     assert not np.signbit(open_dataset(dataset).arrays("joints", slice(6, 12))[:, :, 0]).any()
     assert receipt == commit_shard(dataset, header, 1, plain, make_table(6, 12), "run")
-
-
-def test_any_order_of_commits_gives_the_same_dataset(dataset: Path, tmp_path: Path) -> None:
-    path = tmp_path / "other"
-    create(path, make_header())
-    for shard in (2, 0, 1, 0):
-        commit(path, make_header(), shard, 14)
-    publish(path, make_header(), 14)
-    assert not compare(path, dataset, deep=True).samples
 
 
 def test_shards_can_be_completed_in_any_order(tmp_path: Path) -> None:

@@ -70,20 +70,6 @@ def test_a_run_killed_with_its_workers_is_resumed(
     assert orphan_files(path) == []
 
 
-def test_a_killed_worker_loses_only_its_shard(
-    whole: Path, tmp_path: Path, runs: Any, wait_for: WaitFor, workers_of: WorkersOf, assert_equal_content: SameContent
-) -> None:
-    path = tmp_path / "damaged"
-    run = runs.start(path, "--samples", str(4 * SHARDS), "--workers", "2", "--json", fault=SLOW)
-    wait_for(run, path, 3)
-    workers_of(run.pid)[0].kill()
-    out, error = run.communicate(timeout=120)
-    assert run.returncode == 0, error
-    assert json.loads(out)["samples"] == 4 * SHARDS
-    assert_equal_content(path, whole)
-    assert orphan_files(path) == []
-
-
 def test_a_sample_that_kills_its_worker_is_named_and_other_shards_are_made(
     small: Config, whole: Path, tmp_path: Path, runs: Any, assert_equal_content: SameContent
 ) -> None:

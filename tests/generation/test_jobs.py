@@ -74,36 +74,18 @@ def slow_square(job: int) -> int:
     return job * job
 
 
-def square_or_die(job: int, *, notes: Path, deadly: int, times: int) -> int:
-    """Die on the deadly job, the first few times."""
+def square_or(job: int, *, notes: Path, how: str, deadly: int = 1, times: int = 1) -> int:
+    """At one job, the first few times: die, hang asleep or stopped, or run out of memory."""
     time.sleep(0.01)
     if job == deadly:
         with (notes / "tries").open("a") as file:
             file.write("x")
         if len((notes / "tries").read_text()) <= times:
-            os.kill(os.getpid(), signal.SIGKILL)
-    return job * job
-
-
-def square_or_hang(job: int, *, notes: Path, times: int, by: str) -> int:
-    """Hang at job 1, the first few times: asleep, or stopped."""
-    if job == 1:
-        with (notes / "tries").open("a") as file:
-            file.write("x")
-        if len((notes / "tries").read_text()) <= times:
-            if by == "stop":
-                os.kill(os.getpid(), signal.SIGSTOP)
+            if how == "memory":
+                raise MemoryError
+            if how != "sleep":
+                os.kill(os.getpid(), signal.SIGKILL if how == "die" else signal.SIGSTOP)
             time.sleep(1000)
-    return job * job
-
-
-def square_or_out_of_memory(job: int, *, notes: Path, times: int) -> int:
-    """Run out of memory at job 1, the first few times."""
-    if job == 1:
-        with (notes / "tries").open("a") as file:
-            file.write("x")
-        if len((notes / "tries").read_text()) <= times:
-            raise MemoryError
     return job * job
 
 
@@ -180,14 +162,14 @@ def test_workers_do_not_outlive_a_killed_program() -> None:
 
 
 def test_a_job_that_kills_its_worker_once_is_made_again(tmp_path: Path) -> None:
-    make = partial(square_or_die, notes=tmp_path, deadly=3, times=1)
+    make = partial(square_or, notes=tmp_path, how="die", deadly=3, times=1)
     assert sorted(run_jobs(make, range(8), 2)) == [job * job for job in range(8)]
     assert len((tmp_path / "tries").read_text()) == 2
 
 
 @pytest.mark.slow
 def test_a_job_that_always_kills_its_worker_is_lost_and_the_others_are_done(tmp_path: Path) -> None:
-    make = partial(square_or_die, notes=tmp_path, deadly=1, times=1000)
+    make = partial(square_or, notes=tmp_path, how="die", deadly=1, times=1000)
     outcomes = list(run_jobs(make, range(6), 2))
     assert LostJob(1, True, DIED) in outcomes
     assert sorted(o for o in outcomes if isinstance(o, int)) == [0, 4, 9, 16, 25]
@@ -198,7 +180,7 @@ def test_a_job_that_always_kills_its_worker_is_lost_and_the_others_are_done(tmp_
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_job_that_hangs_once_is_made_again(workers: int, tmp_path: Path) -> None:
-    make = partial(square_or_hang, notes=tmp_path, times=1, by="stop")
+    make = partial(square_or, notes=tmp_path, how="stop", times=1)
     assert sorted(run_jobs(make, range(5), workers, TimeLimit(3.0), load=IMPORT)) == [0, 1, 4, 9, 16]
     assert len((tmp_path / "tries").read_text()) == 2
     assert live_workers() == []
@@ -206,7 +188,7 @@ def test_a_job_that_hangs_once_is_made_again(workers: int, tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_a_job_that_always_hangs_is_lost_and_the_others_are_done(tmp_path: Path) -> None:
-    make = partial(square_or_hang, notes=tmp_path, times=1000, by="sleep")
+    make = partial(square_or, notes=tmp_path, how="sleep", times=1000)
     outcomes = list(run_jobs(make, range(4), 2, TimeLimit(3.0), load=IMPORT))
     assert LostJob(1, True, "it took longer than 3s") in outcomes
     assert sorted(o for o in outcomes if isinstance(o, int)) == [0, 4, 9]
@@ -221,9 +203,9 @@ def test_with_a_limit_one_worker_is_another_process() -> None:
 
 @pytest.mark.slow
 def test_a_job_out_of_memory_is_tried_again_alone(tmp_path: Path) -> None:
-    make = partial(square_or_out_of_memory, notes=tmp_path, times=1)
+    make = partial(square_or, notes=tmp_path, how="memory", times=1)
     assert sorted(run_jobs(make, range(5), 2)) == [0, 1, 4, 9, 16]
-    make = partial(square_or_out_of_memory, notes=tmp_path, times=1000)
+    make = partial(square_or, notes=tmp_path, how="memory", times=1000)
     assert set(run_jobs(make, range(3), 2)) == {0, 4, LostJob(1, True, SHORT_OF_MEMORY)}
     assert set(run_jobs(make, range(3), 1)) == {0, 4, LostJob(1, False, SHORT_OF_MEMORY)}
 
@@ -341,7 +323,7 @@ def test_a_job_whose_result_was_lost_is_not_done_again(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_job_that_hangs_while_others_are_done_is_noticed_before_their_end(tmp_path: Path) -> None:
-    make = partial(square_or_hang, notes=tmp_path, times=1, by="sleep")
+    make = partial(square_or, notes=tmp_path, how="sleep", times=1)
     jobs = iter(range(100_000))
     outcomes = run_jobs(make, jobs, 2, TimeLimit(3.0), load=IMPORT)
     assert 1 in outcomes

@@ -101,30 +101,6 @@ def test_parts_in_any_order_make_the_same_as_one_run(
     assert {file.name for file in path.iterdir()} == {file.name for file in fourteen.iterdir()}
 
 
-@pytest.mark.parametrize("bit", [0, 100, 8 * 45, -1])
-def test_a_damaged_record_of_parts_is_an_error_and_stays(small: Config, tmp_path: Path, bit: int) -> None:
-    path, record = tmp_path / "dataset", tmp_path / "dataset" / "parts.json"
-    posegen.generate(small, samples=14, workers=1, out=path, part="1/3")
-    intact = record.read_bytes()
-    damaged = bytearray(intact)
-    damaged[bit // 8] ^= 1 << (bit % 8)
-    record.write_bytes(damaged)
-    for command in (
-        lambda: finish(path),
-        lambda: find_status(path),
-        lambda: posegen.generate(small, samples=8, workers=1, out=path, part="2/3"),
-    ):
-        with pytest.raises(PosegenError, match=r"parts\.json: .*Delete it and run the same `posegen generate` command again"):
-            command()
-    assert record.read_bytes() == damaged
-    assert [(problem.file, problem.repairable) for problem in verify(path)] == [("parts.json", False)]
-    # What the message advises.
-    record.unlink()
-    posegen.generate(small, samples=14, workers=1, out=path, part="1/3")
-    assert record.read_bytes() == intact
-    assert finish(path).missing == [(1, 2)]
-
-
 def test_parts_extend_a_dataset(small: Config, fourteen: Path, tmp_path: Path, assert_equal_content: SameContent) -> None:
     path = tmp_path / "dataset"
     posegen.generate(small, samples=6, workers=1, out=path)

@@ -46,18 +46,6 @@ def test_batches_equal_those_of_the_dataset(config: Config, dataset: Any, option
         assert_same(one, other)
 
 
-def test_batches_hold_the_samples_of_the_dataset(dataset: Any) -> None:
-    batch = dataset.batches(12, seed=1, fields=FIELDS).batch(2)
-    for i, (number, variant) in enumerate(zip(batch["sample"].tolist(), batch.variant, strict=True)):
-        sample = dataset[number]
-        position = dataset.header.variants.index(variant)
-        for name in ("joints", "action", "contact", "velocity"):
-            assert batch[name][i].tobytes() == sample.arrays[name][position].tobytes(), name
-        row = sample.sequences[position]
-        assert batch.captions[i] == [caption["text"] for caption in row["captions"]]
-        assert (batch.length[i], batch.theme[i], batch.actors[i]) == (row["length"], row["theme"], row["actors"])
-
-
 def test_derived_fields_are_available_when_complete(config: Config, dataset: Any, tmp_path: Path) -> None:
     bare = config.model_copy(update={"store": config.store.model_copy(update={"fields": ("joints", "action", "contact")})})
     path = tmp_path / "dataset"
