@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,6 @@ from benchmarks.story.language import LONGEST, SHORTEST, faults
 from benchmarks.story.meeting import BODY, HANDS, gap, longest_near, meetings
 from benchmarks.story.negated import negations
 from benchmarks.story.recovered import chance, recovered
-from benchmarks.story.share import Clock, timed_run
-from benchmarks.story.sheets import sheets
 from benchmarks.story.truth import Checked, check_batch, false_figures, refused
 from posegen.captions.captions import write_captions
 from posegen.captions.segments import find_segments
@@ -193,29 +190,3 @@ def test_actions_are_recovered_from_their_own_words_only() -> None:
     assert chance(actions) == pytest.approx(0.5, abs=0.02)  # all six are named, of which two are done
     mixed = [captions[i] for i in draws.permutation(300)]
     assert recovered(mixed, actions)[0] < 0.6
-
-
-def test_parts_take_less_time_than_the_whole(tmp_path: Path) -> None:
-    config = posegen.load_config("smoke", ["store.shard=4", "store.chunk=4"])
-    whole, synthesis, motion = timed_run(config, tmp_path, 1)
-    for name in ("processor", "wall"):
-        assert 0 < getattr(motion, name) < getattr(synthesis, name) < getattr(whole, name)
-
-
-def test_what_a_timed_function_calls_counts_once() -> None:
-    clock = Clock()
-
-    def deep(depth: int) -> int:
-        return depth if depth == 0 else inner(depth - 1)
-
-    inner = clock.timed(deep)
-    assert inner(3) == 0
-    assert clock.inside == 0
-    assert clock.wall > 0
-
-
-def test_a_sheet_for_each_theme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchmarks.story.sheets.SAMPLES", 1)
-    written = list(sheets(tmp_path / "sheets", ["pool"], preset="smoke"))
-    assert [path.name for path in written] == ["pool.png"]
-    assert written[0].read_bytes().startswith(b"\x89PNG")

@@ -193,13 +193,6 @@ def test_position_changes_no_word_and_speed_some():
     assert 0.1 < np.mean(changed) < 0.95
 
 
-def test_captions_do_not_depend_on_other_samples():
-    config = config_of("default")
-    scenes = plan_scenes(config, LIBRARY, [17, 5])
-    some = write_captions(scenes, LIBRARY, config, find_segments(scenes, LIBRARY, config.fps)).to_pylist()
-    assert some == [captions_of("default", "base")[17], captions_of("default", "base")[5]]
-
-
 def test_variety():
     texts = {caption["text"] for row in captions_of("default", "base") for caption in row}
     assert len(texts) > 0.85 * 3 * COUNT

@@ -46,23 +46,6 @@ def test_moving_the_whole_figure_stretches_nothing(standing: NDArray[np.float64]
     assert bone_length_error(standing) == pytest.approx(0, abs=1e-12)
 
 
-def test_depth_is_that_of_the_lowest_sole(standing: NDArray[np.float64]) -> None:
-    standing[3, :, 1] -= 0.03
-    standing[6, :, 1] += 0.5
-    assert sole_depth(standing) == pytest.approx(0.03)
-
-
-def test_depth_in_the_floor_is_that_of_any_joint(standing: NDArray[np.float64]) -> None:
-    assert depth_of(frames_last(standing)) == pytest.approx(0, abs=1e-12)
-    standing[4, JOINTS.index("left_wrist"), 1] = -0.02
-    assert (sole_depth(standing), depth_of(frames_last(standing))) == (pytest.approx(0, abs=1e-12), pytest.approx(0.02))
-
-
-def test_a_figure_in_the_air_has_depth_zero(standing: NDArray[np.float64]) -> None:
-    standing[..., 1] += 1
-    assert sole_depth(standing) == 0
-
-
 def test_a_sliding_figure_has_the_speed_of_its_slide(standing: NDArray[np.float64]) -> None:
     standing += np.arange(10)[:, None, None] * [0.03, 0.0, 0.04]  # 5 cm a frame
     speeds = sole_speeds(standing, contact_of(1), FPS)

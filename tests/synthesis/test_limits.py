@@ -74,11 +74,3 @@ def test_attempts_within_limits_are_kept(tmp_path: Path) -> None:
     # Some were within limits in the first attempt, some later.
     assert (attempts[:, 0] == 0).any()
     assert ((attempts[:, 0] > 0) & ~left).any()
-
-
-def test_limits_do_not_depend_on_other_samples(folded: tuple[Config, Batch]) -> None:
-    config, batch = folded
-    variants = len(batch.variants)
-    alone = posegen.synthesize(config, [3])
-    assert alone.rows == batch.rows[3 * variants : 4 * variants]
-    assert np.array_equal(alone.joints[0], batch.joints[3])

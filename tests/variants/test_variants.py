@@ -94,12 +94,6 @@ def test_range_that_leaves_only_no_change_is_kept_to():
     assert parameters["scale"].min() >= np.float32(1.05)
 
 
-def test_parameters_depend_on_the_sample_alone():
-    some = draw_parameters(CONFIG, SAMPLES[[7, 3]])
-    for name, values in some.items():
-        assert np.array_equal(values, PARAMETERS[name][[7, 3]])
-
-
 def test_position_moves_every_actor_alike_on_the_grid():
     moved = apply_variant(SCENES, "position", PARAMETERS)
     shift = moved.origin - SCENES.origin
