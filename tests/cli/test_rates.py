@@ -89,6 +89,17 @@ def test_rates_of_embed(dataset: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert stored_seconds(receipts) - 0.06 <= computed <= seconds + 0.06 <= shown.seconds + 0.12
 
 
+def test_rates_of_derive_and_export(dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for command, task in (
+        (["derive", str(dataset), "--add", "velocity", "--workers", "1"], "derive"),
+        (["export", str(dataset), "--to", "csv", "-o", str(tmp_path / "csv"), "--workers", "1"], "export"),
+        (["verify", str(dataset)], "read"),
+    ):
+        shown = run(capsys, *command)
+        done, _, high, _ = shown.last_line(task)
+        assert done / high <= shown.seconds
+
+
 def test_the_time_left_of_a_status_follows_from_the_times_of_receipts(dataset: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from posegen.dataset.lock import locked
     from posegen.dataset.parts import record_parts
@@ -103,3 +114,21 @@ def test_the_time_left_of_a_status_follows_from_the_times_of_receipts(dataset: P
     assert (found.made, found.shards, found.state) == (3, 33, "running")
     assert found.seconds_left == pytest.approx(30 * 20)
     assert find_status(dataset).seconds_left is None
+
+
+@pytest.mark.slow
+def test_rates_of_train(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from tests.training import tiny
+
+    path = tiny.make(tmp_path / "dataset")
+    settings = [part for setting in tiny.SETTINGS for part in ("--set", setting)]
+    command = ["train", str(path), "--task", "action", "--preset", "quick", *settings, "--out", str(tmp_path / "run")]
+    shown = run(capsys, *command)
+    done, _, high, details = shown.last_line("train")
+    assert done == 12
+    assert done / high <= shown.seconds
+    (milliseconds,) = numbers(r"([0-9,]+) ms/step", details)
+    assert milliseconds / 1000 <= shown.seconds
+    steps, seconds = numbers(r"Trained ([0-9,]+) steps in ([0-9]+)s", shown.out)
+    assert steps == 12
+    assert seconds <= shown.seconds + 0.5
