@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 import xxhash
 
-from benchmarks.keep.guided import guided, is_possible
-from posegen.config.load import apply_overrides, load_config
+from posegen.config.load import load_config
 from posegen.dataset.documents import Origin, seal, unseal
 from posegen.foundations.errors import PosegenError, UsageError
 from posegen.foundations.yaml_files import LARGEST_FILE, parse_yaml, read_yaml
@@ -32,12 +31,6 @@ def test_half_a_character_in_a_sealed_document(half: bytes) -> None:
 def test_half_a_character_in_yaml() -> None:
     with pytest.raises(UsageError, match="here: is not valid text; write it in UTF-8"):
         parse_yaml("\ud800", "here")
-
-
-def test_a_key_of_thousands_of_parts() -> None:
-    with pytest.raises(UsageError, match="must be KEY=VALUE"):
-        apply_overrides({}, ["a." * 33 + "b=1"])
-    assert apply_overrides({}, ["a." * 31 + "b=1"])[1] == {"a." * 31 + "b": "--set "}
 
 
 def test_a_number_of_thousands_of_digits() -> None:
@@ -85,10 +78,3 @@ def test_a_hundred_thousand_unknown_keys_are_reported_fast(tmp_path: Path) -> No
         with pytest.raises(UsageError, match="and 49,990 more problems"):
             load_config(file)
     assert len(guesses) == 10
-
-
-@pytest.mark.skipif(not is_possible(), reason="atheris is not installed")
-def test_atheris_finds_inputs(tmp_path: Path) -> None:
-    tally = guided(tmp_path, "configs", 200)
-    assert tally.inputs == 200
-    assert tally.crashes == []
