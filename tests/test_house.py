@@ -211,7 +211,18 @@ def test_no_file_uses_a_banned_word() -> None:
 
 
 def test_module_names_are_nouns() -> None:
-    known = {"flow_matching", "timing", "tuning", "hashing", "kernel_linking", "ranking", "recording", "running", "walking", "wording"}
+    known = {
+        "flow_matching",
+        "timing",
+        "tuning",
+        "hashing",
+        "kernel_linking",
+        "ranking",
+        "recording",
+        "running",
+        "walking",
+        "wording",
+    }
     gerunds = [s.relative_to(ROOT).as_posix() for s in SOURCES if s.stem.endswith("ing") and s.stem not in known]
     assert not gerunds
 
