@@ -102,7 +102,7 @@ def test_kernels_that_a_wheel_brings_are_not_compiled_again(tmp_path: Path) -> N
 
     assert ran(installed, tmp_path / "first") == ["x86-64-v3", native[1], "0"]
     assert ran(installed, tmp_path / "bounds", NUMBA_BOUNDSCHECK="1") == ["None", native[1], "1"]
-    with (installed / "posegen" / "constants.py").open("a") as file:
+    with (installed / "posegen" / "foundations" / "constants.py").open("a") as file:
         file.write("\nEDITED = 1\n")
     assert ran(installed, tmp_path / "first") == ["x86-64-v3", native[1], "1"]
 
