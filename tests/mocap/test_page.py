@@ -23,12 +23,13 @@ def test_the_page_leads_to_a_dataset(
 ) -> None:
     text = PAGE.read_text(encoding="utf-8")
     commands = re.findall(r"^    (posegen .*)$", text, re.MULTILINE)
-    assert [command.split()[1] for command in commands] == ["import", "actions", "generate"]
+    assert [command.split()[1] for command in commands] == ["import", "actions", "generate", *["convert"] * 3]
     monkeypatch.chdir(tmp_path)
     Path("clips").mkdir()
     for action, name in (("squat", "squat"), ("kick", "front_kick")):
         for number, joints in enumerate(clips_of(action, 5), 1):
             write_bvh(Path("clips") / f"{name}_{number:02}.bvh", joints, FPS)
+    write_bvh(Path("walk.bvh"), clips_of("squat", 1)[0], FPS)
     config = re.search(r"```yaml\n(samples.*?)```", text, re.DOTALL)
     assert config is not None
     Path("mine.yaml").write_text(config[1].replace("1000", "4"), encoding="utf-8")

@@ -28,7 +28,7 @@ from posegen.mocap.sources import read_source
 from tests.mocap.bvh_of_joints import write_bvh
 from tests.once import made_once
 
-EXACT = ("hf", "holosoma", "webdataset")
+EXACT = ("hf", "npz", "holosoma", "webdataset")
 """Formats that hold the joints of the dataset bit by bit."""
 ROUNDED = {"csv": 1e-4, "bvh": 2e-4, "glb": 1e-4}
 """Metres to which these hold them."""
