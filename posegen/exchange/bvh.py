@@ -5,14 +5,16 @@ Files are untrusted: every number is checked before memory is allocated for it. 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from io import BufferedReader
+from io import TextIOWrapper
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 
-from posegen.exchange.rig import Tree, figure, find_rig, read_names
+from posegen.exchange.joint_rotations import about_axis
+from posegen.exchange.rig import Body, Tree, figure, find_rig
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import UsageError
 from posegen.foundations.wording import shown
@@ -24,6 +26,8 @@ FARTHEST = 1e6
 """Maximum absolute value of a number, in the units of the file or degrees."""
 SHORTEST_STEP, LONGEST_STEP = 0.001, 1.0
 END_SITE = "End Site"
+_WIDE = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"H\0": "utf-16-le", b"\0H": "utf-16-be"}
+"""Encodings of two bytes for each character, by the first two bytes of a file."""
 _AXES = "XYZ"
 _CHANNELS = tuple(f"{axis}{kind}" for kind in ("position", "rotation") for axis in _AXES)
 
@@ -53,20 +57,28 @@ class _Lines:
     """A reader of lines of bounded length that counts them."""
 
     path: Path
-    file: BufferedReader
+    file: TextIO
     number: int = 0
+    has_brace: bool = False
 
     def fault(self, what: str) -> UsageError:
         return UsageError(f"{self.path}, line {self.number}: {what}")
 
     def words(self) -> list[str]:
-        """Return the words of the next non-empty line; an empty list at the end of the file."""
+        """Return the words of the next non-empty line; an empty list at the end of the file.
+
+        A brace that begins a joint is a line of its own, also after the name.
+        """
+        if self.has_brace:
+            self.has_brace = False
+            return ["{"]
         while line := self.file.readline(LONGEST_LINE + 1):
             self.number += 1
             if len(line) > LONGEST_LINE:
                 raise self.fault(f"is longer than {LONGEST_LINE:,} characters")
-            if words := decoded(line, self.number == 1).split():
-                return words
+            if words := line.split():
+                self.has_brace = len(words) > 1 and words[-1] == "{"
+                return words[:-1] if self.has_brace else words
         return []
 
     def expect(self, *start: str) -> list[str]:
@@ -112,14 +124,16 @@ def read_bvh(path: Path) -> BvhMotion:
         if not path.is_file() or size > MOST_BYTES:
             raise UsageError(f"{path}: is not a file of at most {MOST_BYTES // 2**20} MB")
         with path.open("rb") as file:
-            return _motion(_Lines(path, file))
+            coding = _WIDE.get(file.peek(2)[:2], "utf-8-sig")  # Windows programs write a byte order mark
+            # Numbers are the same in other encodings of one byte for each character.
+            with TextIOWrapper(file, coding, "replace") as text:
+                return _motion(_Lines(path, text))
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from error
 
 
 def _motion(lines: _Lines) -> BvhMotion:
     joints = _hierarchy(lines)
-    lines.expect("MOTION")
     frames = _frames(lines)
     (step,) = lines.numbers(lines.expect("Frame", "Time:"), 1)
     if not SHORTEST_STEP <= step <= LONGEST_STEP:
@@ -135,17 +149,12 @@ def _motion(lines: _Lines) -> BvhMotion:
         values.append(np.array(lines.numbers(words, channels)))
     if not values:
         raise lines.fault("the file has no complete frame")
-    notes = () if len(values) == frames else (f"the file states {frames:,} frames and has {len(values):,}",)
-    return BvhMotion(joints, np.stack(values), 1 / step, notes)
-
-
-def decoded(line: bytes, is_first: bool) -> str:
-    """Return a line of text in UTF-8, or in Latin-1, whose characters are all of one byte: numbers are the same in both."""
-    try:
-        # Windows programs write a byte order mark.
-        return line.decode("utf-8-sig" if is_first else "utf-8")
-    except UnicodeDecodeError:
-        return line.decode("latin-1")
+    notes = [] if len(values) == frames else [f"the file states {frames:,} frames and has {len(values):,}"]
+    if (roots := sum(joint.parent < 0 for joint in joints)) > 1:
+        notes.append(f"the file has {roots} ROOTs: the first person is used")
+    if not any(channel.endswith("position") for channel in joints[0].channels):
+        notes.append("the root has no positions: the person stays in one place")
+    return BvhMotion(joints, np.stack(values), 1 / step, tuple(notes))
 
 
 def _frames(lines: _Lines) -> int:
@@ -157,10 +166,23 @@ def _frames(lines: _Lines) -> int:
 
 
 def _hierarchy(lines: _Lines) -> tuple[BvhJoint, ...]:
+    """Read the trees of joints, and the line that ends them."""
     lines.expect("HIERARCHY")
-    name = " ".join(lines.expect("ROOT"))
-    joints = [_joint(lines, name, -1)]
-    above = [0]
+    name, joints = " ".join(lines.expect("ROOT")), list[BvhJoint]()
+    words = ["ROOT"]
+    while words and words[0].upper() == "ROOT":
+        joints.append(_joint(lines, name, -1))
+        _below(lines, joints)
+        words = lines.words()
+        name = " ".join(words[1:])
+    if not words or words[0].upper() != "MOTION":
+        raise lines.fault(f"should be `MOTION` (got {shown(' '.join(words))})")
+    return tuple(joints)
+
+
+def _below(lines: _Lines, joints: list[BvhJoint]) -> None:
+    """Add the joints below the last one."""
+    above = [len(joints) - 1]
     while above:
         words = lines.words()
         kind = words[0].upper() if words else ""
@@ -178,7 +200,6 @@ def _hierarchy(lines: _Lines) -> tuple[BvhJoint, ...]:
             raise lines.fault(f"should be JOINT, End Site or }} (got {shown(' '.join(words))})")
         else:
             raise lines.fault("the file ends within the tree of joints")
-    return tuple(joints)
 
 
 def _joint(lines: _Lines, name: str, parent: int) -> BvhJoint:
@@ -221,7 +242,7 @@ def joint_positions(joints: Sequence[BvhJoint], values: Array) -> Array:
         for channel in joint.channels:
             axis = _AXES.index(channel[0])
             if channel.endswith("rotation"):
-                turn = turn @ _about(axis, next(columns))
+                turn = turn @ about_axis(axis, np.radians(next(columns)))
             else:
                 # Position channels replace the offset.
                 offset[:, axis] = next(columns)
@@ -234,39 +255,21 @@ def joint_positions(joints: Sequence[BvhJoint], values: Array) -> Array:
     return positions
 
 
-def _about(axis: int, degrees: Array) -> Array:
-    """Return rotations about an axis: float64 [frame, 3, 3]."""
-    cosine, sine = (function(np.radians(degrees))[:, None, None] for function in (np.cos, np.sin))
-    unit = np.eye(3)[axis]
-    # Rodrigues' formula; the rows of the cross products with the axis are those of its transpose.
-    return np.asarray(cosine * np.eye(3) + (1 - cosine) * np.outer(unit, unit) + sine * np.cross(unit, np.eye(3)).T)
-
-
 FRAMES_AT_ONCE = 1000
 
 
-@dataclass(frozen=True)
-class BvhFigure:
-    """The figure of a file: float64 joints [frame, 22, 3] in its unit and axes, the names of two joints, and notes."""
-
-    joints: Array
-    fps: float
-    names: str
-    notes: tuple[str, ...] = ()
-
-
-def read_bvh_figure(path: Path, names: Path | None = None) -> BvhFigure:
+def read_bvh_body(path: Path, names: Mapping[str, str] | None = None) -> Body:
     """Read a BVH file and map its joints to the 22 joints.
 
     Parameters
     ----------
     path : Path
-    names : Path, optional
-        YAML file with names of joints, by our names; see :func:`posegen.exchange.rig.read_names`.
+    names : mapping of str to str, optional
+        Names of joints by ours; see :func:`posegen.exchange.rig.read_names`.
 
     Returns
     -------
-    BvhFigure
+    Body
 
     Raises
     ------
@@ -278,37 +281,10 @@ def read_bvh_figure(path: Path, names: Path | None = None) -> BvhFigure:
     ends = frozenset(number for number, joint in enumerate(joints) if joint.name == END_SITE)
     tree = Tree(tuple(joint.name for joint in joints), tuple(joint.parent for joint in joints), ends)
     first = joint_positions(joints, motion.values[:1])[0]
-    rig = find_rig(tree, first, None if names is None else read_names(names), str(path))
+    rig = find_rig(tree, first, names, str(path))
     parts = []
     for begin in range(0, len(motion.values), FRAMES_AT_ONCE):
         parts.append(figure(rig, joint_positions(joints, motion.values[begin : begin + FRAMES_AT_ONCE])))
-    # Programs differ most in what they call these two.
+    # Programs differ most in the names of these two.
     shown_names = ", ".join(f"{part} {shown(tree.names[rig.joints[part]])}" for part in ("left_hip", "left_shoulder"))
-    return BvhFigure(np.concatenate(parts), motion.fps, shown_names, (*motion.notes, *rig.notes))
-
-
-def map_points(path: Path, names: Sequence[str], positions: Array, joint_names: Path | None = None) -> Array:
-    """Map named points of a body without a hierarchy to the 22 joints; the spine leads straight from pelvis to neck.
-
-    Parameters
-    ----------
-    path : Path
-        For messages.
-    names : sequence of str
-    positions : float64 [frame, point, 3]
-    joint_names : Path, optional
-        See :func:`read_bvh_figure`.
-
-    Returns
-    -------
-    float64 [frame, 22, 3]
-        In the units and axes of the points.
-
-    Raises
-    ------
-    UsageError
-        If the points are not recognised.
-    """
-    tree = Tree(tuple(names), (-1,) * len(names))
-    given = None if joint_names is None else read_names(joint_names)
-    return figure(find_rig(tree, positions[0], given, str(path)), positions)
+    return Body(np.concatenate(parts), f"BVH, {shown_names}", motion.fps, (*motion.notes, *rig.notes))

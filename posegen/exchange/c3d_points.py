@@ -12,7 +12,7 @@ from pathlib import Path
 
 _MEMORY, _MEMORY_PER_BYTE = 2**30, 60
 """Bytes of memory in all, and for each byte of the file: the library keeps an object for each point."""
-_SECONDS, _BYTES_PER_SECOND = 60, 500_000
+_SECONDS, _BYTES_PER_SECOND = 4, 500_000
 """Processor time in all, and bytes that are read in a second at least."""
 
 
@@ -29,7 +29,7 @@ def main(path: Path, out: Path) -> None:
         }
         for what, most in limits.items():
             resource.setrlimit(what, (most, most))
-    # NumPy reserves memory for each thread, of which there is one for each core.
+    # NumPy starts a thread for each core and reserves memory for each thread.
     os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
     import ezc3d
     import numpy as np

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,6 @@ class Clip:
     ----------
     name : str
         See :func:`clip_name`.
-    sample : int
     split : str
         Split of the sample.
     fps : int or float
@@ -39,18 +37,15 @@ class Clip:
         Metres.
     captions : tuple of str
         Of the sequence; they describe all its actors.
-    actor, actors : int
-        Index of the actor in the sequence, and number of actors.
+    actor : int
+        Index in the sequence.
     fields : dict of str to ndarray [frame, ...]
         Arrays of derived fields that the format asks for.
-    row : mapping
-        The sequence's row; see :func:`posegen.synthesis.synthesize.rows_schema`.
     given_label : str
-        What the source of a clip that belongs to no dataset calls it.
+        Label in the source of a clip that belongs to no dataset.
     """
 
     name: str
-    sample: int
     split: str
     fps: float
     joints: Array
@@ -61,28 +56,26 @@ class Clip:
     stature: float
     captions: tuple[str, ...]
     actor: int
-    actors: int
     fields: Mapping[str, Array]
-    row: Mapping[str, Any]
     given_label: str = ""
 
     @cached_property
     def label(self) -> str:
         """The action with the most labels of body parts over the frames; standing only if there is no other.
 
-        Without labels of frames, the label given.
+        Without labels of frames, as of recordings, the label given.
         """
-        if not self.action.size:
-            return self.given_label
         actions = self.library.actions
         counts = np.bincount(self.action.ravel(), minlength=len(actions))[: len(actions)]
+        if not counts.any():
+            return self.given_label
         standing = counts.copy()
         counts[self.library.index("stand")] = 0
         return actions[int((counts if counts.any() else standing).argmax())]
 
 
 def clip_name(sample: int, variant: str, actor: int) -> str:
-    """Return the name of a clip: the number of its sample, with marks of variants and of actors behind the first.
+    """Return the name of a clip: the number of its sample, with marks of variants and of all actors except the first.
 
     >>> clip_name(12, "base", 0), clip_name(12, "mirror", 0), clip_name(12, "speed", 1)
     ('000012', 'M000012', '000012_speed_1')

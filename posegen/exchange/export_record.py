@@ -1,23 +1,24 @@
-"""Records of an export: what the files of a shard hold, and the size and hash of each, so that no other file is used.
+"""Files of an export, and records of the files of each shard with their sizes and hashes, so that no other file is used.
 
 The last record, written when all clips are there, lists the files about all clips. A record is written when its files are on
-the disk. Not responsible for which shards are exported; see :mod:`posegen.exchange.export`.
+the disk or in the bucket. Not responsible for which shards are exported; see :mod:`posegen.exchange.export`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import os
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from posegen.dataset.documents import Count, Document, Origin, parse, plain_data
 from posegen.dataset.files import check_real_folders, read_file, write_durably
 from posegen.dataset.receipts import StoredFile, find_size_fault
 from posegen.dataset.storage.address import AnyPath, storage_of
+from posegen.dataset.storage.bucket import map_requests
+from posegen.dataset.storage.folder import place_files, sync_files
 from posegen.exchange.export_format import PARTS, RECORDS
 from posegen.foundations.errors import PosegenError
 from posegen.foundations.hashing import byte_hash
@@ -25,6 +26,8 @@ from posegen.foundations.hashing import byte_hash
 COMPLETE = "complete"
 """Name of the last record."""
 _MOST_BYTES = 1 << 30
+_LARGE_BYTES = 16 << 20
+"""Files from this size on are uploaded one at a time: each is held in memory."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class ExportRecord(Document):
     left_out : dict of str to int
         Selected sequences that the format cannot hold, by reason.
     content : dict
-        What the files about all clips are made of.
+        Data for the files about all clips.
     files : dict of str to StoredFile
         By their paths inside the export.
     """
@@ -112,8 +115,36 @@ def _is_damaged(path: AnyPath, expected: StoredFile) -> bool:
     return True
 
 
-def recorded_files(out: AnyPath, names: Iterable[str]) -> Mapping[str, StoredFile]:
-    """Return the files of a complete export by their paths inside it, given the names of its records."""
-    records = storage_of(out).map(partial(read_record, out), [*names, COMPLETE])
-    files = {file: found for record in records for file, found in record.files.items()}
-    return {file: found for file, found in files.items() if not file.startswith(f"{PARTS}/")}
+def place_all(folder: Path, out: AnyPath) -> dict[str, StoredFile]:
+    """Move all files of a folder into the export, or upload them; return their sizes and hashes once they are durable."""
+    start = len(str(folder)) + 1
+    names = [f"{parent}/{name}"[start:] for parent, _, names in os.walk(folder) for name in names]
+    names.sort(key=lambda name: name.split("/"))
+    files = {name: StoredFile(*found) for name, found in sync_files(folder, names).items()}
+    if local := storage_of(out).local:
+        place_files(folder, local, files)
+        return files
+
+    def upload(name: str) -> None:
+        storage_of(out / name).write((folder / name).read_bytes())
+
+    small = [name for name, file in files.items() if file.bytes < _LARGE_BYTES]
+    for _ in map_requests(upload, small):
+        pass
+    for name in files.keys() - {*small}:
+        upload(name)
+    return files
+
+
+def download_folder(source: AnyPath, folder: Path) -> bool:
+    """Write all objects of a folder in a bucket to files of the same names; False if one was removed meanwhile."""
+
+    def download(name: str) -> bool:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            path.write_bytes(storage_of(source / name).read())
+            return True
+        return False
+
+    return all(map_requests(download, storage_of(source).list()))

@@ -15,12 +15,11 @@ columns   numbers content of frame t
 The definitions are those of ``motion_representation.ipynb`` (Guo et al., Generating Diverse and Natural 3D Human Motions from
 Text, CVPR 2022): headings are smoothed by a Gaussian of 20 frames, except for the first; a bone is turned by the shortest
 rotation from an axis of the rest pose; the chains of the arms begin with the heading. Headings across 180 degrees are continued
-here; the notebook changes the sign of that step, so that joints cannot be recovered behind it.
+here; the notebook changes the sign of that step, so that joints cannot be recovered after it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
@@ -51,83 +50,42 @@ for _axis, _joints in _AXES.items():
 _SMOOTHING, _RADIUS = 20.0, 80
 _WEIGHTS = np.exp(-0.5 * (np.arange(-_RADIUS, _RADIUS + 1) / _SMOOTHING) ** 2)
 _WEIGHTS = (_WEIGHTS / _WEIGHTS.sum()).astype(np.float32)
-_Room = tuple[Array, Array, Array, Array, Array, Array]
 
 
-@dataclass(frozen=True)
-class Skeleton263:
-    """The bone lengths to which all clips are brought, metres [22]; 0 for the pelvis. All 0 keep those of each clip."""
-
-    lengths: Array
-
-    @property
-    def leg(self) -> float:
-        """Length of thigh and shank."""
-        return float(self.lengths[5] + self.lengths[8])
-
-
-def skeleton_of(joints: Array) -> Skeleton263:
-    """Return the bone lengths of one pose [22, 3]."""
-    parents = np.array(PARENTS)
-    bones = joints[1:] - joints[parents[1:]]
-    return Skeleton263(np.concatenate([[0.0], np.sqrt((bones * bones).sum(-1))]))
-
-
-def own_skeleton() -> Skeleton263:
-    """Return the lengths that keep the bones of each clip as they are."""
-    return Skeleton263(np.zeros(len(JOINTS)))
+def bone_lengths(pose: Array) -> Array:
+    """Return the length of the bone that ends at each joint of a pose [22, 3]: float64 [22]; 0 for the pelvis."""
+    bones = pose[1:] - pose[list(PARENTS[1:])]
+    return np.concatenate([[0.0], np.sqrt((bones * bones).sum(-1))])
 
 
 @cache
-def standard_skeleton() -> Skeleton263:
-    """Return the bone lengths of a body of mean proportions, 1.70 m tall."""
+def mean_offsets() -> Array:
+    """Return the offset of each joint from its parent in the rest pose of a body of mean proportions, 1.70 m tall."""
     body = empty_scenes(1, 1, 1).persons
     body.stature[:] = 1.7
-    return Skeleton263(np.sqrt((body_offsets(body)[0, 0].astype(np.float64) ** 2).sum(-1)))
+    return np.asarray(body_offsets(body)[0, 0].astype(np.float64))
 
 
-@dataclass
-class Workspace263:
-    """Arrays in which features are computed, kept for clips of the same length: new ones for each clip take 7 % of an export.
-
-    Attributes
-    ----------
-    frames : int
-        Of the clips.
-    arrays : tuple of ndarray, or None
-        The arguments ``given`` to ``columns`` of :func:`posegen.exchange.kernels.features263.fill_clip`.
-    """
-
-    frames: int = field(init=False, default=0)
-    arrays: _Room | None = field(init=False, default=None)
-
-    def fit(self, frames: int) -> _Room:
-        """Return the arrays for clips of a number of frames."""
-        if self.arrays is None or frames != self.frames:
-            given, moved = np.empty((2, len(JOINTS), 3, frames), np.float32)
-            ahead, turns = np.empty((2, frames + 2 * _RADIUS), np.float32), np.empty((2, frames), np.float32)
-            bones, columns = np.empty((len(JOINTS), 4, frames - 1)), np.empty((WIDTH, frames - 1), np.float32)
-            self.frames, self.arrays = frames, (given, moved, ahead, turns, bones, columns)
-        return self.arrays
+def standard_lengths() -> Array:
+    """Return the bone lengths of a body of mean proportions, 1.70 m tall."""
+    return np.asarray(np.sqrt((mean_offsets() ** 2).sum(-1)))
 
 
-def features_of(joints: Array, skeleton: Skeleton263, workspace: Workspace263 | None = None) -> tuple[Array, Array]:
-    """Compute the features of clips of one length.
+def features_of(joints: Array, lengths: Array) -> tuple[Array, Array]:
+    """Compute the features of a clip.
 
     Parameters
     ----------
-    joints : float [n, frame, 22, 3]
+    joints : float [frame, 22, 3]
         Metres, y up, at 20 frames per second; at least two frames.
-    skeleton : Skeleton263
-        Bone lengths of the result. The path is scaled by the length of the legs.
-    workspace : Workspace263, optional
-        Kept by the caller between calls, which must not run at the same time.
+    lengths : float [22]
+        Bone lengths of the result, metres; all 0 to keep those of the clip. The path is scaled by the length of the legs.
 
     Returns
     -------
-    float32 [n, frame - 1, 263]
+    float32 [frame - 1, 263]
         Features.
-    float32 [n, frame, 22, 3]
+    float32 [frame, 22, 3]
         The joints that they describe: with the given bone lengths, the lowest joint at height 0, the first frame at the
         origin, facing +z.
 
@@ -136,16 +94,16 @@ def features_of(joints: Array, skeleton: Skeleton263, workspace: Workspace263 | 
     UsageError
         If there are fewer than two frames.
     """
-    if joints.shape[1] < 2:
-        raise UsageError(f"features need at least two frames (got {joints.shape[1]})")
-    clips, frames = joints.shape[:2]
-    places = np.empty((clips, frames, len(JOINTS), 3), np.float32)
-    features = np.empty((clips, frames - 1, WIDTH), np.float32)
-    room, lengths = (workspace or Workspace263()).fit(frames), skeleton.lengths.astype(np.float32)
-    for clip in range(clips):
-        own = np.ascontiguousarray(joints[clip], np.float32)
-        fill_clip(own, lengths, _WEIGHTS, _BONE_AXES, *room, places[clip], features[clip])
-    features[..., 0] = np.arcsin(features[..., 0])
+    frames = len(joints)
+    if frames < 2:
+        raise UsageError(f"features need at least two frames (got {frames})")
+    given, moved = np.empty((2, len(JOINTS), 3, frames), np.float32)
+    ahead, turns = np.empty((2, frames + 2 * _RADIUS), np.float32), np.empty((2, frames), np.float32)
+    bones, columns = np.empty((len(JOINTS), 4, frames - 1)), np.empty((WIDTH, frames - 1), np.float32)
+    places, features = np.empty((frames, len(JOINTS), 3), np.float32), np.empty((frames - 1, WIDTH), np.float32)
+    own, lengths = np.ascontiguousarray(joints, np.float32), lengths.astype(np.float32)
+    fill_clip(own, lengths, _WEIGHTS, _BONE_AXES, given, moved, ahead, turns, bones, columns, places, features)
+    features[:, 0] = np.arcsin(features[:, 0])
     return features, places
 
 

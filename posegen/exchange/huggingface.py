@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from xxhash import xxh3_64_intdigest
 
 from posegen.exchange.clip import Clip
 from posegen.exchange.export_format import PARTS, ExportFormat, Shard
 from posegen.foundations.skeleton import JOINTS
 from posegen.foundations.templates import fill_template
+from posegen.generation.header import LICENCE
 
 SPLITS = {"training": "train", "validation": "validation", "test": "test"}
 """Names of the splits on the Hub."""
@@ -42,24 +44,20 @@ _FILE_BYTES = 256_000_000
 
 
 def write(blocks: Iterator[list[Clip]], shard: Shard) -> dict[str, Any]:
-    """Write the clips of a shard to a file for each split; return the number of clips by split, and the terms of the motion."""
+    """Write the clips of a shard to a file for each split; return the number of clips by split, and the licence."""
     counts: Counter[str] = Counter()
     writers: dict[str, pq.ParquetWriter] = {}
-    try:
+    with ExitStack() as stack:
         for clips in blocks:
             for split, name in SPLITS.items():
-                chosen = [clip for clip in clips if clip.split == split]
-                if not chosen:
+                if not (chosen := [clip for clip in clips if clip.split == split]):
                     continue
                 if split not in writers:
                     path = shard.folder / PARTS / f"{name}-{shard.number:06}.parquet"
-                    writers[split] = pq.ParquetWriter(path, SCHEMA, compression="zstd")
+                    writers[split] = stack.enter_context(pq.ParquetWriter(path, SCHEMA, compression="zstd"))
                 writers[split].write_table(_table(chosen))
                 counts[name] += len(chosen)
-    finally:
-        for writer in writers.values():
-            writer.close()
-    return {"counts": counts, "terms": shard.library.clip_terms}
+    return {"counts": counts, "licence": shard.licence}
 
 
 def _table(clips: list[Clip]) -> pa.Table:
@@ -79,42 +77,18 @@ def _table(clips: list[Clip]) -> pa.Table:
     return pa.Table.from_pydict(columns, schema=SCHEMA)
 
 
-def caption_overlap(folder: Path) -> dict[str, str]:
-    """Return the share of the captions of validation and test that also occur in training, word for word, by split.
-
-    Each caption of a clip counts once. Splits of which the folder has no captions are left out.
-    """
-    known = {caption for captions in _captions(folder, "train") for caption in captions}
-    shares = {}
-    for split in ("validation", "test"):
-        found = Counter(caption in known for captions in _captions(folder, split) for caption in captions)
-        if known and found:
-            shares[split] = f"{found[True] / found.total():.1%}"
-    return shares
-
-
-def _captions(folder: Path, split: str) -> Iterator[list[int]]:
-    """Yield hashes of the captions of each file of a split."""
-    for path in sorted((folder / "data").glob(f"{split}-*.parquet")):
-        texts = pq.read_table(path, columns=["captions"]).column("captions").combine_chunks().flatten()
-        # 8 bytes instead of a text: a million captions are held in memory.
-        yield [xxh3_64_intdigest(text.encode()) for text in texts.to_pylist()]
-
-
 def _join(folder: Path, split: str) -> None:
     """Write the files of all shards of a split to few large ones."""
-    writer, size, number = None, 0, 0
-    for path in sorted((folder / PARTS).glob(f"{split}-*.parquet")):
-        with pq.ParquetFile(path) as file:
-            writer = writer or pq.ParquetWriter(folder / "data" / f"{split}-{number:05}.parquet", SCHEMA, compression="zstd")
-            for group in range(file.num_row_groups):
-                writer.write_table(file.read_row_group(group))
-        size += path.stat().st_size
-        if size >= _FILE_BYTES:
-            writer.close()
-            writer, size, number = None, 0, number + 1
-    if writer:
-        writer.close()
+    parts = sorted((folder / PARTS).glob(f"{split}-*.parquet"))
+    before = accumulate((part.stat().st_size for part in parts), initial=0)
+    files = groupby(zip(before, parts, strict=False), lambda each: each[0] // _FILE_BYTES)
+    for number, (_, group) in enumerate(files):
+        path = folder / "data" / f"{split}-{number:05}.parquet"
+        with pq.ParquetWriter(path, SCHEMA, compression="zstd") as writer:
+            for _, part in group:
+                with pq.ParquetFile(part) as file:
+                    for rows in range(file.num_row_groups):
+                        writer.write_table(file.read_row_group(rows))
 
 
 def finish(folder: Path, records: Iterator[Mapping[str, Any]]) -> None:
@@ -123,15 +97,13 @@ def finish(folder: Path, records: Iterator[Mapping[str, Any]]) -> None:
     for name in SPLITS.values():
         _join(folder, name)
     counts: Counter[str] = Counter()
-    terms: list[list[str]] = []
+    licence = LICENCE
     for record in records:
         counts.update(record["counts"])
-        terms = record["terms"]
+        licence = record["licence"]
     shown = {name: counts[name] for name in SPLITS.values() if counts[name]}
-    card = fill_template(Path(__file__).with_name("card.md.j2"), counts=shown, overlap=caption_overlap(folder), terms=terms)
+    card = fill_template(Path(__file__).with_name("card.md.j2"), counts=shown, free=licence == LICENCE, licence=licence)
     (folder / "README.md").write_text(card, encoding="utf-8")
 
 
-FORMAT = ExportFormat(
-    "hf", "Parquet files with a card, for the Hugging Face Hub and `datasets`", write, finish, frame_bytes=300
-)
+FORMAT = ExportFormat("hf", "Parquet files with a card, for the Hugging Face Hub and `datasets`", write, finish)

@@ -66,36 +66,24 @@ def quaternions(matrices: Array) -> Array:
     return np.asarray(best / np.sqrt((best * best).sum(axis=-1, keepdims=True)))
 
 
-def of_quaternions(turns: Array) -> Array:
-    """Return the rotations [..., 3, 3] of quaternions x, y, z, w [..., 4] of unit length.
+def from_vectors(vectors: Array) -> Array:
+    """Return the rotations [..., 3, 3] of vectors [..., 3]: axis times angle in radians.
 
     Examples
     --------
-    >>> of_quaternions(np.array([0.0, 0.0, 1.0, 0.0])).tolist()
-    [[-1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 1.0]]
+    >>> from_vectors(np.array([0.0, 0.0, np.pi / 2])).round(4).tolist()
+    [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    x, y, z, w = np.moveaxis(turns, -1, 0)
-    rows = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-    ]
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
-
-
-def about_axes(axes: Array, angles: Array) -> Array:
-    """Return the rotations [frame, 3, 3] about unit vectors [frame, 3] by angles in radians [frame].
-
-    Examples
-    --------
-    >>> about_axes(np.array([[0.0, 0.0, 1.0]]), np.array([np.pi / 2])).round(4).tolist()
-    [[[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]]
-    """
-    x, y, z = axes.T
+    angles = np.sqrt((vectors**2).sum(axis=-1, keepdims=True))
+    x, y, z = np.moveaxis(vectors / np.maximum(angles, 1e-12), -1, 0)
     none = np.zeros_like(x)
-    skew = np.stack([none, -z, y, z, none, -x, -y, x, none], axis=-1).reshape(-1, 3, 3)
-    s, c = np.sin(angles)[:, None, None], np.cos(angles)[:, None, None]
-    return np.asarray(np.eye(3) + s * skew + (1 - c) * skew @ skew)
+    skew = np.stack([none, -z, y, z, none, -x, -y, x, none], axis=-1).reshape(*x.shape, 3, 3)
+    return np.asarray(np.eye(3) + np.sin(angles)[..., None] * skew + (1 - np.cos(angles))[..., None] * skew @ skew)
+
+
+def about_axis(axis: int, angles: Array) -> Array:
+    """Return the rotations [..., 3, 3] about x, y or z (`axis` 0, 1 or 2) by angles in radians [...]."""
+    return from_vectors(np.asarray(angles)[..., None] * np.eye(3)[axis])
 
 
 def rotation_vectors(matrices: Array) -> Array:

@@ -2,20 +2,21 @@
 
 A leg ends at a foot or ankle and begins below the lowest joint that both legs have above them, the pelvis; between these, words
 decide which joint is the hip and which is the knee, or else the two longest bones do. Arms likewise, from the hands up to the
-chest. A rig whose names are unknown is read by its shape: the two longest pairs of equal chains are legs and arms, and toes
+chest. A rig with unknown names is read by its shape: the two longest pairs of equal chains are legs and arms, and toes
 point forward.
 
-What a rig lacks is estimated: a neck between shoulders and head, a head above the neck, toes in front of the ankle, and collars
-between neck and shoulder.
+Joints that a rig lacks are estimated: a neck between shoulders and head, a head above the neck, toes in front of the ankle,
+and collars between neck and shoulder.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import combinations, pairwise
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,9 +46,10 @@ _SPINE = {"spine1": 0.214, "spine2": 0.472, "spine3": 0.584}
 """Shares of the chain from pelvis to neck."""
 _SAME_SPINE = 0.1
 """Difference of these shares up to which three joints of a file are ours, so that its chest stays rigid."""
-_NECK_SHARE, _HEAD_SHARE, _HEAD_ON_TRUNK, _TOE_SHARE = 0.35, 0.45, 0.22, 0.3
-"""Where joints that a rig lacks are: the neck between shoulders and head; the head between the neck and its top, or above the
-neck by a share of the trunk; and the length of the foot by that of the shin. Chosen by posegen's skeleton."""
+_NECK_SHARE, _NECK_ON_TRUNK, _HEAD_SHARE, _HEAD_ON_TRUNK, _TOE_SHARE, _PELVIS_RISE = 0.35, 0.13, 0.45, 0.22, 0.3, 0.24
+"""Where joints that a rig lacks are: the neck between shoulders and head, or above the shoulders by a share of the trunk; the
+head between the neck and its top, or above the neck by a share of the trunk; the length of the foot by that of the shin; and
+the pelvis above the hips by a share of the thigh. Chosen by posegen's skeleton."""
 _AT_NECK = 0.05
 """Distance of a collar from the neck, by the length of the upper arm, below which it is moved towards the shoulder."""
 
@@ -83,7 +85,7 @@ class Tree:
 
 @dataclass(frozen=True)
 class Rig:
-    """Which joint of a tree is which of ours.
+    """Our joints in a tree.
 
     Attributes
     ----------
@@ -102,19 +104,34 @@ class Rig:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class _Named:
-    """Joints by side and by what their names mean, in the order of the tree."""
+class Body(NamedTuple):
+    """Our joints as a file has them.
 
-    sides: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+    Attributes
+    ----------
+    joints : float64 [frame, 22, 3]
+        In the unit and axes of the file.
+    form : str
+        Content of the file.
+    fps : float
+        Frames per second; 0 if neither the file nor its kind states them.
+    notes : tuple of str
+        Unusual properties.
+    """
 
-    def first(self, side: str, among: Sequence[int], *parts: str) -> int | None:
-        """Return the first joint of a side, among some in order, whose name means one of these parts; earlier parts first."""
-        for part in parts:
-            for joint in among:
-                if joint in self.sides.get((side, part), ()):
-                    return joint
-        return None
+    joints: Array
+    form: str
+    fps: float = 0.0
+    notes: tuple[str, ...] = ()
+
+
+_Named = Mapping[tuple[str, str], Sequence[int]]
+"""Joints by side and by the meaning of their names, in the order of the tree."""
+
+
+def _first(named: _Named, side: str, among: Sequence[int], *parts: str) -> int | None:
+    """Return the first joint of a side, among some in order, with a name that means one of these parts; earlier parts first."""
+    return next((joint for part in parts for joint in among if joint in named.get((side, part), ())), None)
 
 
 def meaning(name: str) -> tuple[str, str]:
@@ -164,14 +181,13 @@ def find_rig(tree: Tree, positions: Array, given: Mapping[str, str] | None = Non
     """
     named = _named(tree)
     every = range(len(tree.names))
-    trunk = {part: joint for part in CENTRE if (joint := named.first("", every, part)) is not None}
+    trunk = {part: joint for part in CENTRE if (joint := _first(named, "", every, part)) is not None}
     joints = trunk | _limbs(tree, named, positions) | _given(tree, given or {}, where)
     notes: list[str] = []
-    if not _complete(joints) and (shaped := _by_shape(tree, positions)):
+    if _lacking(joints) and (shaped := _by_shape(tree, positions)):
         joints = shaped | joints
         notes.append("joints were recognised by the shape of the rig, since not all names are known")
-    if not _complete(joints):
-        lacking = [f"{side}_{part}" for side in SIDES for part in NEEDED if f"{side}_{part}" not in joints]
+    if lacking := _lacking(joints):
         names = ", ".join(shown(name) for i, name in enumerate(tree.names) if i not in tree.ends)
         hint = "Name them in a YAML file with --names, such as `hip: LeftUpLeg`"
         raise UsageError(f"{where}: found no {', '.join(lacking)} among its joints {names[:600]}. {hint}")
@@ -188,74 +204,80 @@ def read_names(path: Path) -> dict[str, str]:
     """
     data = read_yaml(path)
     known = {*CENTRE, *LIMBS, *(f"{side}_{part}" for side in SIDES for part in LIMBS)}
-    if not isinstance(data, dict) or not data or set(data) - known or not all(isinstance(name, str) for name in data.values()):
+    if (
+        not isinstance(data, dict)
+        or not data
+        or set(data) - known
+        or not all(isinstance(name, str | int) for name in data.values())
+    ):
         parts = ", ".join((*CENTRE, *LIMBS))
         raise UsageError(
             f"{path}: must name joints among {parts}, such as `hip: LeftUpLeg` for both sides, or `left_hip: Bone7`"
         )
-    return data
+    return {part: str(name) for part, name in data.items()}
 
 
 def figure(rig: Rig, positions: Array) -> Array:
     """Return our joints, float64 [frame, 22, 3], of positions of all joints of the rig, float64 [frame, joint, 3]."""
     joints = np.full((len(positions), len(JOINTS), 3), np.nan)
+    at = {name: joints[:, number] for number, name in enumerate(JOINTS)}
     for name, number in rig.joints.items():
-        joints[:, JOINTS.index(name)] = positions[:, number]
-
-    def at(name: str) -> Array:
-        return joints[:, JOINTS.index(name)]
-
-    shoulders = (at("left_shoulder") + at("right_shoulder")) / 2
-    if "neck" not in rig.joints:
-        top = at("head") if "head" in rig.joints else positions[:, rig.spine[-1]]
-        joints[:, JOINTS.index("neck")] = shoulders + _NECK_SHARE * (top - shoulders)
-    if "head" not in rig.joints:
-        above = at("neck") - at("pelvis") if rig.head_top is None else positions[:, rig.head_top] - at("neck")
-        share = _HEAD_ON_TRUNK if rig.head_top is None else _HEAD_SHARE
-        joints[:, JOINTS.index("head")] = at("neck") + share * above
-    line = np.concatenate([positions[:, rig.spine], at("neck")[:, None]], axis=1)
-    ends = np.cumsum(_length(np.diff(line[0], axis=0))[:, 0])
+        at[name][:] = positions[:, number]
+    shoulders = (at["left_shoulder"] + at["right_shoulder"]) / 2
+    if "pelvis" not in rig.joints:
+        hips, thigh = (at["left_hip"] + at["right_hip"]) / 2, at["left_knee"] - at["left_hip"]
+        at["pelvis"][:] = hips + _PELVIS_RISE * length(thigh) * unit(shoulders - hips)
+    if "neck" not in rig.joints and "head" not in rig.joints and len(rig.spine) < 2:
+        at["neck"][:] = shoulders + _NECK_ON_TRUNK * (shoulders - at["pelvis"])
+    elif "neck" not in rig.joints:
+        top = at["head"] if "head" in rig.joints else positions[:, rig.spine[-1]]
+        at["neck"][:] = shoulders + _NECK_SHARE * (top - shoulders)
+    if "head" not in rig.joints and rig.head_top is None:
+        at["head"][:] = at["neck"] + _HEAD_ON_TRUNK * (at["neck"] - at["pelvis"])
+    elif "head" not in rig.joints:
+        at["head"][:] = at["neck"] + _HEAD_SHARE * (positions[:, rig.head_top] - at["neck"])
+    line = np.concatenate([at["pelvis"][:, None], positions[:, rig.spine[1:]], at["neck"][:, None]], axis=1)
+    ends = np.cumsum(length(np.diff(line[0], axis=0))[:, 0])
     off = ends[:-1] - ends[-1] * np.array([*_SPINE.values()]) if len(ends) == 1 + len(_SPINE) else np.inf
     is_same = bool((np.abs(off) < _SAME_SPINE * ends[-1]).all())
     for number, (name, share) in enumerate(_SPINE.items(), 1):
-        joints[:, JOINTS.index(name)] = line[:, number] if is_same else _along(line, share)
+        at[name][:] = line[:, number] if is_same else _along(line, share)
     for side in SIDES:
-        _complete_foot(joints, side)
-    _separate_collars(joints)
+        hip, knee, ankle, foot = (at[f"{side}_{part}"] for part in ("hip", "knee", "ankle", "foot"))
+        if np.isnan(foot).all():
+            shin = ankle - knee
+            forward = unit(np.cross(at["left_hip"] - at["right_hip"], ankle - hip))
+            foot[:] = ankle - _TOE_SHARE * length(shin) * forward + 0.1 * shin
+    _separate_collars(at)
     return joints
 
 
-def _complete_foot(joints: Array, side: str) -> None:
-    """Estimate the toes of a side where they are unknown."""
-    hip, knee, ankle, foot = (JOINTS.index(f"{side}_{part}") for part in ("hip", "knee", "ankle", "foot"))
-    if np.isnan(joints[:, foot]).all():
-        hips = joints[:, JOINTS.index("left_hip")] - joints[:, JOINTS.index("right_hip")]
-        shin = joints[:, ankle] - joints[:, knee]
-        forward = np.cross(hips, joints[:, knee] - joints[:, hip] + shin)
-        forward *= _TOE_SHARE * _length(shin) / np.maximum(_length(forward), 1e-12)
-        joints[:, foot] = joints[:, ankle] - forward + 0.1 * shin
-
-
-def _separate_collars(joints: Array) -> None:
+def _separate_collars(at: Mapping[str, Array]) -> None:
     """Move collars that are unknown, at the neck or at one point a third of the way to the shoulder."""
-    neck = joints[:, JOINTS.index("neck")]
-    left, right = (joints[:, JOINTS.index(f"{side}_collar")] for side in SIDES)
-    for collar in (left, right):
-        collar[np.isnan(collar).any(-1)] = neck[np.isnan(collar).any(-1)]
-    least = _AT_NECK * _length(joints[:, JOINTS.index("left_elbow")] - joints[:, JOINTS.index("left_shoulder")])
-    together = _length(left - right) < least
-    for collar, side in ((left, "left"), (right, "right")):
-        near = together | (_length(collar - neck) < least)
-        collar += near * (joints[:, JOINTS.index(f"{side}_shoulder")] - collar) / 3
+    collars = [at[f"{side}_collar"] for side in SIDES]
+    for collar in collars:
+        unknown = np.isnan(collar).any(-1)
+        collar[unknown] = at["neck"][unknown]
+    least = _AT_NECK * length(at["left_elbow"] - at["left_shoulder"])
+    together = length(collars[0] - collars[1]) < least
+    for collar, side in zip(collars, SIDES, strict=True):
+        near = together | (length(collar - at["neck"]) < least)
+        collar += near * (at[f"{side}_shoulder"] - collar) / 3
 
 
-def _length(vectors: Array) -> Array:
+def unit(vectors: Array) -> Array:
+    """Return vectors [..., 3] of length 1; 0 stays 0."""
+    return np.asarray(vectors / np.maximum(length(vectors), 1e-12))
+
+
+def length(vectors: Array) -> Array:
+    """Return the lengths of vectors [..., 3]: [..., 1]."""
     return np.asarray(np.sqrt((vectors**2).sum(-1, keepdims=True)))
 
 
 def _along(line: Array, share: float) -> Array:
     """Return the point of each polyline [frame, point, 3] at a share of its length."""
-    ends = np.concatenate([np.zeros((len(line), 1)), np.cumsum(_length(np.diff(line, axis=1))[..., 0], axis=1)], axis=1)
+    ends = np.concatenate([np.zeros((len(line), 1)), np.cumsum(length(np.diff(line, axis=1))[..., 0], axis=1)], axis=1)
     target, rows = share * ends[:, -1], np.arange(len(line))
     after = np.clip((ends <= target[:, None]).sum(-1), 1, line.shape[1] - 1)
     span = ends[rows, after] - ends[rows, after - 1]
@@ -268,20 +290,22 @@ def _named(tree: Tree) -> _Named:
     for number, name in enumerate(tree.names):
         if number not in tree.ends:
             found.setdefault(meaning(name), []).append(number)
-    return _Named(found)
+    return found
 
 
-def _complete(joints: Mapping[str, int]) -> bool:
-    return all(f"{side}_{part}" in joints for side in SIDES for part in NEEDED)
+def _lacking(joints: Mapping[str, int]) -> list[str]:
+    return [f"{side}_{part}" for side in SIDES for part in NEEDED if f"{side}_{part}" not in joints]
 
 
 def _limbs(tree: Tree, named: _Named, positions: Array) -> dict[str, int]:
-    """Return the joints of the limbs whose names are known."""
+    """Return the joints of the limbs with known names."""
     found: dict[str, int | None] = {}
     every = range(len(tree.names))
     has_tree = any(parent >= 0 for parent in tree.parents)
-    feet = {side: named.first(side, every, "ankle", "foot") for side in SIDES}
-    hands = {side: named.first(side, every, "hand") or _end_below(tree, named.first(side, every, "forearm")) for side in SIDES}
+    feet = {side: _first(named, side, every, "ankle", "foot") for side in SIDES}
+    hands = {
+        side: _first(named, side, every, "hand") or _end_below(tree, _first(named, side, every, "forearm")) for side in SIDES
+    }
     for ends, limb in ((feet, _leg), (hands, _arm)):
         if (left := ends["left"]) is None or (right := ends["right"]) is None:
             continue
@@ -293,38 +317,34 @@ def _limbs(tree: Tree, named: _Named, positions: Array) -> dict[str, int]:
 
 
 def _leg(tree: Tree, named: _Named, side: str, chain: Sequence[int], ankle: int, positions: Array) -> dict[str, int | None]:
-    knee = named.first(side, chain, "shin")
-    hip = named.first(side, chain, "thigh", "hip", *(("leg",) if knee is not None else ()))
+    knee = _first(named, side, chain, "shin")
+    hip = _first(named, side, chain, "thigh", "hip", *(("leg",) if knee is not None else ()))
     if knee is None:
-        knee = named.first(side, [joint for joint in chain if joint != hip], "leg", "thigh")
+        knee = _first(named, side, [joint for joint in chain if joint != hip], "leg", "thigh")
     if hip is None or knee is None or hip == knee:
-        hip, knee = _two_longest(chain, ankle, positions)
+        hip, knee, _ = _two_bones(((*pair, ankle) for pair in combinations(chain, 2)), positions) or (None, None, ankle)
     below = [joint for joint in range(len(tree.names)) if joint != ankle and ankle in tree.above(joint)] or range(
         len(tree.names)
     )
-    toe = named.first(side, below, "toe", "foot")
+    toe = _first(named, side, below, "toe", "foot")
     toe = toe if toe not in (None, ankle) else _end_below(tree, ankle)
     return {"hip": hip, "knee": knee, "ankle": ankle, "foot": toe}
 
 
 def _arm(tree: Tree, named: _Named, side: str, chain: Sequence[int], wrist: int, positions: Array) -> dict[str, int | None]:
-    elbow = named.first(side, chain, "forearm")
-    shoulder = named.first(side, chain, "upper_arm", "arm", "shoulder")
+    elbow = _first(named, side, chain, "forearm")
+    shoulder = _first(named, side, chain, "upper_arm", "arm", "shoulder")
     if elbow is None or shoulder is None:
-        shoulder, elbow = _two_longest(chain, wrist, positions)
-    collar = named.first(side, [joint for joint in chain if joint != shoulder], "collar", "shoulder")
+        shoulder, elbow, _ = _two_bones(((*pair, wrist) for pair in combinations(chain, 2)), positions) or (None, None, wrist)
+    collar = _first(named, side, [joint for joint in chain if joint != shoulder], "collar", "shoulder")
     if collar is None and shoulder in chain and tree.parents[wrist] >= 0:
         collar = next(iter(reversed(chain[: chain.index(shoulder)])), None)
     return {"collar": collar, "shoulder": shoulder, "elbow": elbow, "wrist": wrist}
 
 
-def _two_longest(chain: Sequence[int], end: int, positions: Array) -> tuple[int | None, int | None]:
-    """Return the joints of a chain that divide it into the two bones of which the shorter one is longest."""
-    best: tuple[float, int | None, int | None] = (0.0, None, None)
-    for first, second in combinations(chain, 2):
-        bones = [float(_length(positions[a] - positions[b])[0]) for a, b in ((first, second), (second, end))]
-        best = max(best, (min(bones), first, second), key=lambda each: each[0])
-    return best[1], best[2]
+def _two_bones(choices: Iterable[tuple[int, ...]], positions: Array) -> tuple[int, ...]:
+    """Return the three joints of two bones, among some choices: those with the longest shorter bone; none without choices."""
+    return max(choices, key=lambda joints: length(np.diff(positions[[*joints]], axis=0)).min(), default=())
 
 
 def _end_below(tree: Tree, joint: int | None) -> int | None:
@@ -342,7 +362,7 @@ def _by_shape(tree: Tree, positions: Array) -> dict[str, int]:
         if fork < 0:
             continue
         first, second = (chain[: chain.index(fork) + 1][::-1] for chain in (up, down))
-        one_side, other_side = (_length(np.diff(positions[chain], axis=0))[:, 0] for chain in (first, second))
+        one_side, other_side = (length(np.diff(positions[chain], axis=0))[:, 0] for chain in (first, second))
         least = _SHORTEST_BONE * one_side.sum()
         if 4 <= len(first) == len(second) <= _LONGEST_LIMB and np.allclose(one_side, other_side, rtol=_SAME_LENGTH, atol=least):
             pairs.append((float(one_side.sum()), fork, first[1:], second[1:]))
@@ -357,10 +377,7 @@ def _by_shape(tree: Tree, positions: Array) -> dict[str, int]:
     found: dict[str, int] = {}
     for pair, parts in ((legs, ("hip", "knee", "ankle", "foot")), (arms, ("shoulder", "elbow", "wrist", ""))):
         for side, chain in zip(SIDES, pair[2:], strict=True):
-            middle = max(
-                ((first, second, end) for first, second, end in combinations(chain, 3)),
-                key=lambda each: min(float(_length(positions[a] - positions[b])[0]) for a, b in pairwise(each)),
-            )
+            middle = _two_bones(combinations(chain, 3), positions)
             begin, last = chain.index(middle[0]), chain.index(middle[2])
             found |= {
                 f"{side}_{part}": joint for part, joint in zip(parts, (*middle, *chain[last + 1 :][:1]), strict=False) if part
@@ -388,10 +405,8 @@ def _sided(found: dict[str, int], positions: Array, chest: int) -> dict[str, int
     swapped: dict[str, int] = {part: found[part] for part in ("neck", "head") if part in found}
     for pair in (("hip", "knee", "ankle", "foot"), ("shoulder", "elbow", "wrist", "collar")):
         flip = float(left @ (place[f"left_{pair[0]}"] - place[f"right_{pair[0]}"])) < 0
-        for part in pair:
-            for side, other in (SIDES, SIDES[::-1]):
-                if f"{side}_{part}" in found:
-                    swapped[f"{other if flip else side}_{part}"] = found[f"{side}_{part}"]
+        for side, other in zip(SIDES, SIDES[::-1] if flip else SIDES, strict=True):
+            swapped |= {f"{other}_{part}": found[f"{side}_{part}"] for part in pair if f"{side}_{part}" in found}
     return swapped
 
 
@@ -415,7 +430,7 @@ def _given(tree: Tree, given: Mapping[str, str], where: str) -> dict[str, int]:
 
 
 def _other_side(name: str, numbers: Mapping[str, int]) -> int | None:
-    """Return the joint whose name differs by its side."""
+    """Return the joint with the same name but the other side."""
     swaps = (("left", "right"), ("Left", "Right"), ("LEFT", "RIGHT"), ("L", "R"), ("l", "r"), ("左", "右"))
     for left, right in swaps:
         for found in re.finditer(left, name):
@@ -433,22 +448,20 @@ def _with_trunk(tree: Tree, named: _Named, joints: dict[str, int], given: Mappin
         for part in ("hip", "shoulder")
     )
     if legs is not None and "pelvis" not in given:
-        pelvis = named.first("", tree.above(legs), "pelvis")
+        pelvis = _first(named, "", tree.above(legs), "pelvis")
         joints["pelvis"] = legs if pelvis is None else pelvis
-    if "pelvis" not in joints:
-        raise UsageError("the points have no pelvis. Name it with --names: `pelvis: NAME`")
     top = joints.get("neck", tree.parents[joints["head"]] if "head" in joints and has_tree else arms)
     head_top = None
     if "head" not in joints and "neck" in joints:
         head_top = _end_below(tree, joints["neck"])
-    if has_tree and top is not None and joints["pelvis"] in tree.above(top):
+    if has_tree and top is not None and "pelvis" in joints and joints["pelvis"] in tree.above(top):
         chain = tree.above(top)
         spine = chain[: chain.index(joints["pelvis"]) + 1][::-1]
     else:
-        spine = [joints["pelvis"]]
+        spine = [joints.get("pelvis", -1)]
     if "neck" in joints and len(spine) > 1:
         spine = spine[:-1]
-    lacking = [part for part in ("neck", "head") if part not in joints]
+    lacking = [part for part in ("pelvis", "neck", "head") if part not in joints]
     lacking += [part for part in ("foot", "collar") if f"left_{part}" not in joints]
     if lacking:
         words = {"foot": "toes", "collar": "collars"}

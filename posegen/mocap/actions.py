@@ -1,4 +1,4 @@
-"""One clip as an action, in any body: the clip is trimmed to its movement, and to one repetition of what it repeats.
+"""One clip as an action, in any body: the clip is trimmed to its movement, and to one repetition if it repeats.
 
 Not responsible for how that becomes key poses, see :mod:`posegen.mocap.clip_entry`.
 """
@@ -16,20 +16,19 @@ from posegen.foundations.constants import GRAVITY
 from posegen.foundations.errors import UsageError
 from posegen.foundations.skeleton import JOINT_LIMITS
 from posegen.library.stages import MOST_TRAVEL_KEYS
-from posegen.mocap.clip_entry import FPS, SIDES, ClipAction, Repetition, assemble_action, blend_seconds, most_repetitions
+from posegen.mocap import clip_entry, steps
+from posegen.mocap.clip_entry import FPS, SIDES, ClipAction, Cycle, Repetition
 from posegen.mocap.pose_channels import Ground, body_channels, facing, leg_length, on_ground, standing_angles
-from posegen.mocap.repetitions import Cycle, find_cycle
 from posegen.mocap.stage_steps import SAME_PLACE
-from posegen.mocap.steps import STANCE_HALF_WIDTH, FootTrack, along_path, contacts, flat_ankle_height, foot_track, foot_yaw
-from posegen.mocap.support import lying, supported
-from posegen.mocap.travel import Course, fit_rates, follow, rate_keys, rates_of, smooth_course, stage_seconds
+from posegen.mocap.steps import FootTrack
+from posegen.mocap.travel import Course, fit_rates, follow, low_pass, rate_keys, rates_of, smooth_course, stage_seconds
 from posegen.motion.channels import MOST_TURNED, SHOULDER_LEAD, SHOULDERS_TURN
 from posegen.motion.scene_arrays import NEUTRAL
 
 SMOOTH_SECONDS = 0.022
 """Standard deviation of the window that removes noise above 6 Hz."""
 MOVING, PAUSE = 0.2, 0.15
-"""Metres per second of the fastest joint that count as movement, and seconds that are kept before and behind it."""
+"""Metres per second of the fastest joint that count as movement, and seconds that are kept before and after it."""
 SHORTEST, LONGEST = 0.3, 8.0
 """Seconds of the movement. Arms of different people lag by a share of it, which in longer ones would be another movement."""
 LONGEST_LYING = 14.0
@@ -39,9 +38,9 @@ SLOW = 0.5
 EDGE_SECONDS = 1.2
 """Seconds from which the begin and the end of a clip that travels may be cut off."""
 STEADY_FRAMES = (2, 1, 0)
-"""Frames around the begin and the end of a stride in which the same foot is on the ground, if there are such strides."""
+"""Frames around the begin and the end of a stride with the same foot on the ground; the largest possible number is used."""
 TURN_SECONDS = 0.3
-"""Within which turns of a clip that is not repeated begin and end."""
+"""Seconds to begin and to end a turn in a clip without repetitions."""
 MOST_RATES = 120
 """Rates of travel in all repetitions: the engine holds so many."""
 MOST_TURN = 60.0
@@ -49,8 +48,8 @@ MOST_TURN = 60.0
 MOST_TRAVEL = 0.95
 """Leg lengths that a foot may end away from where it stood in an action on the spot, which steps back that far."""
 MOST_EXCESS, MOST_EXCESS_TURNED = 20.0, 35.0
-"""Degrees by which an angle may leave its range: mocap is that inaccurate. It is then kept within the range. The rotation of
-the trunk is seen by the line between the collars, which the shoulder blades turn further."""
+"""Maximum degrees of an angle outside its range, the inaccuracy of mocap. The angle is then clipped to the range. The rotation
+of the trunk is measured by the line between the collars, and shoulder blades turn this line further."""
 CIRCLED = 90.0
 """Degrees beyond its range from which a shoulder is not inaccurate, but its arm circles."""
 SQUAT, DEEPEST = -0.45, -0.62
@@ -85,20 +84,20 @@ def clip_action(joints: Array, fps: float, name: str, standing: Mapping[str, flo
     UsageError
         If nothing moves for long enough, a joint leaves its range, or something else than the feet carries the body.
     """
-    joints, begin = _trimmed(_smooth(resample(joints, fps, FPS)), name)
+    joints, begin = _trimmed(low_pass(resample(joints, fps, FPS), SMOOTH_SECONDS * FPS), name)
     standing = standing or standing_angles(joints) or {}
     joints, lies = _with_return(joints)
-    contact = contacts(joints, FPS)
-    contact, falls = supported(joints, contact, lies, FPS, name)
+    contact = steps.contacts(joints, FPS)
+    falls = steps.find_flights(joints, contact, lies, FPS, name)
     ground = _ground(joints, contact, lies)
     if _stays(joints, ground, contact, falls):
         channels = _within(body_channels(joints, ground, standing=standing), lies, name, begin)
-        feet = [foot_track(joints, ground, side, on, lies) for side, on in zip(SIDES, contact, strict=True)]
-        cycle = find_cycle(np.stack([channels[c] * (1 if "root" not in c else 100) for c in sorted(channels)], -1), FPS)
+        feet = [steps.foot_track(joints, ground, side, on, lies) for side, on in zip(SIDES, contact, strict=True)]
+        cycle = clip_entry.find_cycle(_in_degrees(channels), FPS)
         _refuse_long(joints, cycle, lies, name)
         channels, feet = _one_cycle(channels, feet, cycle)
         clip = Repetition(channels, [_settled(foot) for foot in feet], cycle, lies[cycle.first : cycle.last + 1], [])
-        return assemble_action(clip, joints[cycle.first : cycle.last + 1], ground)
+        return clip_entry.assemble_action(clip, joints[cycle.first : cycle.last + 1], ground)
     if lies.any():
         raise UsageError(f"{name}: travels or turns as it lies, and an action lies down and gets up in one place: cut the clip")
     return _travelling(joints, contact, falls, ground, standing, name, begin)
@@ -117,7 +116,7 @@ def _travelling(
     lies = np.zeros(len(joints), bool)
     course = smooth_course(joints, FPS, ground.leg)
     rates = rates_of(course, FPS)
-    cycle = find_cycle(_gait_features(joints, course, ground, name), FPS)
+    cycle = clip_entry.find_cycle(_gait_features(joints, course, ground), FPS)
     _refuse_long(joints, cycle, lies, name)
     span = _strides(contact, rates, cycle) if cycle.repeated > 1 else _begun_and_ended(joints, contact, rates, name)
     where = slice(span.first, span.last + 1)
@@ -125,10 +124,10 @@ def _travelling(
     falls = [slice(max(fall.start - span.first, 0), fall.stop - span.first) for fall in falls if fall.stop > span.first]
     falls = [slice(fall.start, min(fall.stop, len(joints))) for fall in falls if fall.start < len(joints)]
     if span.repeated > 1:
-        _close(rates)
+        rates -= (rates[-1] - rates[0]) * np.linspace(-0.5, 0.5, len(rates))[:, None]  # the end is the next beginning
     else:
         _end_turns(rates)
-    chosen = rate_keys(rates, min(MOST_TRAVEL_KEYS, MOST_RATES // most_repetitions(span)))
+    chosen = rate_keys(rates, min(MOST_TRAVEL_KEYS, MOST_RATES // clip_entry.most_repetitions(span)))
     keys = np.column_stack([chosen / (len(rates) - 1), rates[chosen]])
     start = Course(course.place[span.first :], course.heading[span.first :], course.leg)
     stages = (1.0, (len(joints) - 1) / FPS, 1.0)
@@ -136,13 +135,13 @@ def _travelling(
         keys = fit_rates(keys, rates, stages, start, FPS)
     course = follow(keys, stages, start, FPS)[1]
     path = _below_path(course, ground)
-    feet = [foot_track(joints, ground, side, on, lies, course.heading) for side, on in zip(SIDES, contact, strict=True)]
-    tracks = [along_path(foot, number, ground, path) for number, foot in enumerate(feet)]
-    yaws = foot_yaw(feet[0], course.heading), foot_yaw(feet[1], course.heading)
+    feet = [steps.foot_track(joints, ground, side, on, lies, course.heading) for side, on in zip(SIDES, contact, strict=True)]
+    tracks = [steps.along_path(foot, number, ground, path) for number, foot in enumerate(feet)]
+    yaws = steps.foot_yaw(feet[0], course.heading), steps.foot_yaw(feet[1], course.heading)
     channels = _within(body_channels(joints, path, yaws, standing), lies, name, begin + span.first / FPS)
     channels = _unled(channels, course, rates)
     channels, tracks = _one_cycle(channels, tracks, Cycle(0, len(joints) - 1, span.repeated))
-    shortest = [blend_seconds(channels, i, tracks, lies[i]) for i in (0, -1)]
+    shortest = [clip_entry.blend_seconds(channels, i, tracks, lies[i]) for i in (0, -1)]
     speeds = [float(np.hypot(*rates[i, :2])) for i in (0, -1)]
     behind = [_carrying(tracks, i) for i in (0, -1)]
     seconds = [
@@ -150,20 +149,14 @@ def _travelling(
         for speed, at, least, sense in zip(speeds, behind, shortest, (-1, 1), strict=True)
     ]
     clip = Repetition(channels, tracks, span, lies, falls, keys, start, (round(seconds[0], 2), round(seconds[1], 2)))
-    return assemble_action(clip, joints, path)
+    return clip_entry.assemble_action(clip, joints, path)
 
 
-def _smooth(joints: Array) -> Array:
-    sigma = SMOOTH_SECONDS * FPS
-    reach = max(1, int(np.ceil(3 * sigma)))
-    window = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma) ** 2)
-    window /= window.sum()
-    padded = np.concatenate([joints[:1].repeat(reach, 0), joints, joints[-1:].repeat(reach, 0)])
-    return np.asarray(sum(w * padded[i : i + len(joints)] for i, w in enumerate(window)))
+def _within(channels: Mapping[str, Array], lies: Array, name: str, begin: float) -> dict[str, Array]:
+    """Return channels within the ranges of their joints; refuse a clip that leaves one by far, which no smoothing explains.
 
-
-def _within_ranges(channels: Mapping[str, Array], name: str, begin: float) -> dict[str, Array]:
-    """Return channels within the ranges of their joints; refuse a clip that leaves one by far, which no smoothing explains."""
+    Unless the body lies in some frames, channels also leave room for other amplitudes and bodies.
+    """
     kept = dict(channels)
     for channel, values in channels.items():
         side, _, angle = channel.partition("_") if channel.startswith(("left_", "right_")) else ("", "", channel)
@@ -188,7 +181,7 @@ def _within_ranges(channels: Mapping[str, Array], name: str, begin: float) -> di
                 f"{JOINT_LIMITS[angle][0]:g} to {JOINT_LIMITS[angle][1]:g}: repair the clip, or leave it out"
             )
         kept[channel] = np.clip(values, low, high)
-    return kept
+    return kept if lies.any() else _with_room(kept)
 
 
 def _with_room(channels: dict[str, Array]) -> dict[str, Array]:
@@ -238,12 +231,12 @@ def _with_return(joints: Array) -> tuple[Array, Array]:
 
     A clip that ends in lying is followed by its own reverse, and one that begins in lying follows it.
     """
-    lies = lying(joints, leg_length(joints))
+    lies = steps.lying(joints, leg_length(joints))
     if lies[-1] and not lies[0]:
         joints = np.concatenate([joints, joints[-2::-1]])
     elif lies[0] and not lies[-1]:
         joints = np.concatenate([joints[:0:-1], joints])
-    return joints, lying(joints, leg_length(joints))
+    return joints, steps.lying(joints, leg_length(joints))
 
 
 def _stays(joints: Array, ground: Ground, contact: Array, falls: list[slice]) -> bool:
@@ -252,18 +245,22 @@ def _stays(joints: Array, ground: Ground, contact: Array, falls: list[slice]) ->
         return False
     body = on_ground(joints, ground)
     ankles = np.stack([point(body, f"{side}_ankle") for side in SIDES], axis=1)
-    home = ankles - np.array([[STANCE_HALF_WIDTH, 0, 0], [-STANCE_HALF_WIDTH, 0, 0]])
+    home = ankles - np.array([[steps.STANCE_HALF_WIDTH, 0, 0], [-steps.STANCE_HALF_WIDTH, 0, 0]])
     ends = max(float(np.abs(home[-1][:, [0, 2]]).max()), float(np.abs(home[0][:, [0, 2]]).max()))
     return bool(ends <= MOST_TRAVEL and np.abs(home[..., [0, 2]]).max() <= FARTHEST and contact[:, [0, -1]].any())
 
 
-def _gait_features(joints: Array, course: Course, ground: Ground, name: str) -> Array:
-    """Return what repeats in each stride: angles in degrees, and ankles relative to the body in hundredths of the leg."""
+def _gait_features(joints: Array, course: Course, ground: Ground) -> Array:
+    """Return the features of strides: angles in degrees, and ankles relative to the body in hundredths of the leg."""
     path = _below_path(course, ground)
     channels, body = body_channels(joints, path), on_ground(joints, path)
-    angles = [channels[c] * (1 if "root" not in c else 100) for c in sorted(channels)]
-    ankles = [100 * point(body, f"{side}_ankle")[:, axis] for side in SIDES for axis in range(3)]
-    return np.stack([*angles, *ankles], axis=-1)
+    ankles = [100 * point(body, f"{side}_ankle") for side in SIDES]
+    return np.concatenate([_in_degrees(channels), *ankles], axis=-1)
+
+
+def _in_degrees(channels: Mapping[str, Array]) -> Array:
+    """Return channels as columns [frame, channel]; a hundredth of the leg counts as a degree."""
+    return np.stack([channels[name] * (100 if "root" in name else 1) for name in sorted(channels)], axis=-1)
 
 
 def _strides(contact: Array, rates: Array, cycle: Cycle) -> Cycle:
@@ -309,14 +306,8 @@ def _begun_and_ended(joints: Array, contact: Array, rates: Array, name: str) -> 
     return Cycle(first, last, 1)
 
 
-def _close(rates: Array) -> None:
-    """Change rates so that the end of a repetition is the beginning of the next one."""
-    share = np.linspace(-0.5, 0.5, len(rates))[:, None]
-    rates -= (rates[-1] - rates[0]) * share
-
-
 def _end_turns(rates: Array) -> None:
-    """Change rates so that a body that hardly moves on does not turn in the first and the last stage."""
+    """Change rates so that a slow body does not turn in the first and the last stage."""
     edge = np.clip(np.arange(len(rates)) / (TURN_SECONDS * FPS), 0, 1)
     edge = edge * edge * (3 - 2 * edge)
     for ordered in (rates, rates[::-1]):
@@ -325,12 +316,12 @@ def _end_turns(rates: Array) -> None:
 
 
 def _below_path(course: Course, ground: Ground) -> Ground:
-    origin = np.stack([course.place[:, 0], 0 * course.heading, course.place[:, 1]], -1)
+    origin = np.stack([course.place.imag, 0 * course.heading, course.place.real], -1)
     return ground._replace(origin=origin, facing=course.heading)
 
 
 def _unled(channels: dict[str, Array], course: Course, rates: Array) -> dict[str, Array]:
-    """Return channels without what the engine adds by itself: shoulders ahead of a turn, and a lean into curves."""
+    """Return channels without the additions of the engine: shoulders ahead of a turn, and a lean into curves."""
     later = np.minimum(np.arange(len(rates)) + round(SHOULDER_LEAD * FPS), len(rates) - 1)
     ahead = np.clip(np.degrees(course.heading[later] - course.heading), -360 * MOST_TURNED, 360 * MOST_TURNED)
     lean = np.degrees(0.5 / GRAVITY * rates[:, 0] * course.leg * np.radians(rates[:, 2]))
@@ -346,18 +337,13 @@ def _carrying(feet: list[FootTrack], at: int) -> float:
     return float(on[0].forward[at]) if len(on) == 1 else 0.0
 
 
-def _within(channels: dict[str, Array], lies: Array, name: str, begin: float) -> dict[str, Array]:
-    channels = _within_ranges(channels, name, begin)
-    return channels if lies.any() else _with_room(channels)
-
-
 def _ground(joints: Array, contact: Array, lies: Array) -> Ground:
     way = facing(joints)
     few = max(1, len(way) // 20)
     begin, end = way[:few].mean(), way[-few:].mean()
     forward = (begin + end) / 2 if abs(end - begin) < np.radians(30) else begin
     ankles = (joints[0, 7] + joints[0, 8]) / 2
-    return Ground(ankles * (1, 0, 1), float(forward), leg_length(joints), flat_ankle_height(joints, contact, lies))
+    return Ground(ankles * (1, 0, 1), float(forward), leg_length(joints), steps.flat_ankle_height(joints, contact, lies))
 
 
 def _settled(foot: FootTrack) -> FootTrack:

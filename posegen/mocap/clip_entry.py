@@ -1,27 +1,32 @@
 """The entry of an action file that performs one repetition of a clip.
 
 The repetition becomes the cycle of the action; `enter` and `exit` lead from standing into its first pose and from its last one
-back. Curves of channels become key poses.
+back. Curves of channels become key poses. Captions about the side are checked by signals in the joints.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from posegen.evaluation.body import joint_angles, true_intervals
+from posegen.checks.evidence import fill_signal
+from posegen.evaluation.body import true_intervals
 from posegen.foundations.arrays import Array
-from posegen.foundations.skeleton import JOINT_LIMITS, PARTS
-from posegen.mocap.key_poses import thinned
-from posegen.mocap.pose_channels import Ground, standing_height
-from posegen.mocap.repetitions import Cycle
+from posegen.foundations.scene import LEFT, RIGHT
+from posegen.foundations.skeleton import PARTS
+from posegen.library.signs import SIGNALS, Signal
+from posegen.mocap.pose_channels import Ground, standing_pelvis
 from posegen.mocap.stage_steps import SAME_PLACE, stage_steps
 from posegen.mocap.steps import FootTrack
-from posegen.mocap.travel import Course, as_entries, follow
+from posegen.mocap.travel import Course, as_entries, follow, thinned
 
+SHORTEST, LONGEST = 0.4, 6.0
+"""Seconds of a period."""
+ALIKE = 0.35
+"""Largest difference between two repetitions, relative to that of two frames at random."""
 FPS = 30.0
 """Frames per second at which clips are examined."""
 SIDES = ("left", "right")
@@ -35,12 +40,74 @@ ONE_SIDE = 2.5
 """Ratio of the movements of two limbs from which an action is performed with one side."""
 STANDING_SWAY, STANDING_DEGREES, STANDING_PITCH = 0.08, 12.0, 12.0
 """Leg lengths and degrees that the pelvis moves, and the feet tilt, while somebody only stands."""
-BENT_ANKLES = -0.3
-"""Height of the pelvis in leg lengths below which a flat foot bends the ankle further than its usual range."""
-FLAT_FOOT = {"max": 40, "source": "a flat foot under the body's weight, 40.6 +- 5.2 degrees (Calatayud et al. 2015)"}
-HIP_ROOM, HIP_BEYOND = 8.0, 20.0
-"""Degrees of extra hip abduction allowed for other bodies: relative to the clip, and beyond the usual range."""
+_FLAT_FOOT = "a flat foot under the body's weight, 40.6 +- 5.2 degrees (Calatayud et al. 2015)"
+WIDER = {
+    "ankle_dorsiflexion": {"max": 40, "source": _FLAT_FOOT},
+    "hip_abduction": {"min": -40, "max": 60, "source": "20 degrees beyond the usual range, for leaps and high kicks"},
+}
+"""Ranges of joints in actions that are made of clips and move legs."""
 STEP_SECONDS = 0.65
+SIDE_SIGNALS: tuple[Signal, ...] = ("hand_height", "foot_height", "hand_ahead", "foot_ahead", "hand_reach")
+_CLEAR_SIDE = 0.04
+"""Metres by which the means of both sides must differ; captions are checked for a quarter of this."""
+_FLIPPED = {
+    "root_lateral", "pelvis_obliquity", "pelvis_rotation", "trunk_rotation", "neck_rotation", "trunk_lateral", "neck_lateral",
+}  # fmt: skip
+"""Channels that are positive to the left, in files to the near side."""
+
+
+class Cycle(NamedTuple):
+    """First and last frame of one repetition, and the number of repetitions in the clip."""
+
+    first: int
+    last: int
+    repeated: int
+
+
+def find_cycle(features: Array, fps: float) -> Cycle:
+    """Return one repetition of a clip, or the whole clip if it does not repeat.
+
+    Parameters
+    ----------
+    features : float64 [frame, feature]
+        All in comparable units, such as degrees.
+    fps : float
+
+    Returns
+    -------
+    Cycle
+
+    Examples
+    --------
+    >>> wave = np.sin(np.arange(240) * 2 * np.pi / 60)[:, None]
+    >>> find_cycle(wave, 30.0).repeated
+    4
+    """
+    frames = len(features)
+    whole = Cycle(0, frames - 1, 1)
+    centred = features - features.mean(axis=0)
+    spread = float((centred**2).sum(-1).mean())
+    lags = np.arange(int(SHORTEST * fps), min(int(LONGEST * fps), int(frames / 1.9)) + 1)
+    if spread < 1e-6 or len(lags) < 3:
+        return whole
+    unlike = np.array([((features[lag:] - features[:-lag]) ** 2).sum(-1).mean() for lag in lags]) / (2 * spread)
+    dips = [
+        k for k in range(1, len(lags) - 1) if unlike[k] < ALIKE**2 and unlike[k] <= unlike[k - 1] and unlike[k] < unlike[k + 1]
+    ]
+    if not dips:
+        return whole
+    # The shortest period that is nearly as good as the best one.
+    best = min(unlike[k] for k in dips)
+    period = int(lags[next(k for k in dips if unlike[k] <= 1.6 * best + 0.01)])
+    count = round(frames / period)
+    if count < 2:
+        return whole
+    # Repetitions begin in the pose in which the body rests: nearest to the first frame.
+    starts = np.arange(0, frames - period)
+    gap = ((features[starts] - features[starts + period]) ** 2).sum(-1)
+    rest = ((features[starts] - features[0]) ** 2).sum(-1)
+    first = int(starts[(gap + 0.5 * rest).argmin()])
+    return Cycle(first, first + period, count)
 
 
 class Repetition(NamedTuple):
@@ -75,10 +142,8 @@ class ClipAction:
         In the clip.
     keys : int
         Key poses.
-    layered : bool
-        Whether it moves nothing but arms, trunk and head, so that it may be performed over another action.
     joints : float64 [frame, 22, 3]
-        One repetition, in which its side and its count are looked for.
+        One repetition; its side and its count are measured in it.
     paced : callable
         Returns the entry if the three stages take other times, in seconds.
     with_feet_apart : callable
@@ -90,7 +155,6 @@ class ClipAction:
     seconds: float
     repetitions: int
     keys: int
-    layered: bool
     joints: Array
     paced: Callable[[float, float, float], dict[str, Any]]
     with_feet_apart: Callable[[float], ClipAction]
@@ -102,10 +166,10 @@ def most_repetitions(cycle: Cycle) -> int:
 
 
 def assemble_action(clip: Repetition, joints: Array, ground: Ground) -> ClipAction:
-    """Return the action that performs a repetition, whose joints are float64 [frame, 22, 3]."""
+    """Return the action that performs a repetition; `joints` are float64 [frame, 22, 3]."""
     channels, feet, cycle, travels = clip.channels, clip.feet, clip.cycle, clip.keys is not None
     if clip.lies.any():
-        channels = channels | {"root_height": channels["root_height"] / standing_height(ground)}
+        channels = channels | {"root_height": channels["root_height"] / standing_pelvis(ground)[1]}
     tracks, layered = _moved(channels, feet, travels)
     side = _side(channels, feet)
     near = side or "right"
@@ -113,53 +177,22 @@ def assemble_action(clip: Repetition, joints: Array, ground: Ground) -> ClipActi
     enter, leave = clip.seconds if travels else (blend_seconds(tracks, i, feet, clip.lies[i]) for i in (0, -1))
     pose, cycle_keys = _key_poses(tracks, feet, near, travels)
     parts = [_written(part, near) if side else part for part in _parts(tracks)] if layered else list(PARTS)
-    plain: dict[str, Any] = {
-        "parts": parts,
-        "layered": layered,
-        "sided": bool(side),
-        "support": "floor" if clip.lies.any() else "planted",
-    }
-    moved: dict[str, Any] = {"repetitions": [1, most_repetitions(cycle)], "pose": pose, "cycle_keys": cycle_keys}
+    support = "floor" if clip.lies.any() else "planted"
+    plain: dict[str, Any] = {"parts": parts, "layered": layered, "sided": bool(side), "support": support}
+    plain |= {"repetitions": [1, most_repetitions(cycle)], "pose": pose, "cycle_keys": cycle_keys}
     if not layered:
-        ranges = {"ankle_dorsiflexion": FLAT_FOOT} if travels or float(channels["root_height"].min()) < BENT_ANKLES else {}
-        if ranges := ranges | _hip_range(joints):
-            moved["ranges"] = ranges
+        plain["ranges"] = WIDER
 
     def paced(enter: float, cycle: float, leave: float) -> dict[str, Any]:
         paces = {"enter": enter, "exit": leave, "cycle": cycle}
         # A layer leaves the feet where they are.
-        return plain | paces | moved | ({} if layered else _stages(clip, near, (enter, cycle, leave), seconds))
+        return plain | paces | ({} if layered else _stages(clip, near, (enter, cycle, leave), seconds))
 
     def with_feet_apart(more: float) -> ClipAction:
         return assemble_action(clip._replace(feet=[foot._replace(aside=foot.aside + more) for foot in feet]), joints, ground)
 
     entry = paced(enter, round(seconds, 3), leave)
-    return ClipAction(entry, side, seconds, cycle.repeated, len(cycle_keys), layered, joints, paced, with_feet_apart)
-
-
-def _hip_range(joints: Array) -> dict[str, dict[str, Any]]:
-    """Return the range of hips that move further to the side than usual, if those of a clip do; joints are [frame, 22, 3]."""
-    angles = joint_angles(joints)
-    seen = np.concatenate([angles[f"{side}_hip_abduction"] for side in SIDES])
-    low, high = JOINT_LIMITS["hip_abduction"]
-    least, most = max(seen.min() - HIP_ROOM, low - HIP_BEYOND), min(seen.max() + HIP_ROOM, high + HIP_BEYOND)
-    found: dict[str, Any] = {}
-    if least < low:
-        found["min"] = int(np.floor(least))
-    if most > high:
-        found["max"] = int(np.ceil(most))
-    return {"hip_abduction": found | {"source": "hips of the clip, and a little more"}} if found else {}
-
-
-def _is_layered(channels: Mapping[str, Array], feet: list[FootTrack]) -> bool:
-    """Return whether legs and pelvis stay as in standing."""
-    stands = all(foot.contact.all() and np.abs(foot.pitch).max() < STANDING_PITCH for foot in feet)
-    pelvis = (
-        np.ptp(values) < (STANDING_SWAY if name.startswith("root") else STANDING_DEGREES)
-        for name, values in channels.items()
-        if _below(name)
-    )
-    return stands and all(pelvis)
+    return ClipAction(entry, side, seconds, cycle.repeated, len(cycle_keys), joints, paced, with_feet_apart)
 
 
 def _below(name: str) -> bool:
@@ -175,7 +208,10 @@ def _moved(channels: Mapping[str, Array], feet: list[FootTrack], travels: bool) 
             tracks |= {f"{side}_foot_{n}": v for n, v in zip(("forward", "aside", "up", "pitch"), foot[1:], strict=True)}
         elif np.abs(foot.pitch).max() > STILL_DEGREES:
             tracks[f"{side}_foot_pitch"] = foot.pitch
-    layered = not travels and _is_layered(channels, feet)
+    stands = all(foot.contact.all() and np.abs(foot.pitch).max() < STANDING_PITCH for foot in feet)
+    sways = ((np.ptp(values), name.startswith("root")) for name, values in channels.items() if _below(name))
+    is_still = all(sway < (STANDING_SWAY if is_length else STANDING_DEGREES) for sway, is_length in sways)
+    layered = not travels and stands and is_still
     if layered:
         tracks = {
             name: values
@@ -184,14 +220,14 @@ def _moved(channels: Mapping[str, Array], feet: list[FootTrack], travels: bool) 
             and "_foot_" not in name
             and (not name.startswith("trunk") or np.abs(values).max() > 2 * STILL_DEGREES)
         }
-    tracks = {name: values for name, values in tracks.items() if not _is_still(name, values)}
+    tracks = {n: v for n, v in tracks.items() if np.abs(v).max() >= STILL.get(_kind(n), STILL_DEGREES)}
     return tracks, layered and any("_arm" in part for part in _parts(tracks))
 
 
 def _key_poses(
     tracks: Mapping[str, Array], feet: list[FootTrack], near: str, travels: bool
 ) -> tuple[dict[str, float], list[dict[str, Any]]]:
-    """Return the first pose, and the key poses behind it."""
+    """Return the first pose, and the key poses after it."""
     at = np.arange(len(feet[0].contact)) / (len(feet[0].contact) - 1)
     keys: dict[int, dict[str, float]] = {}
     pose: dict[str, float] = {}
@@ -204,17 +240,11 @@ def _key_poses(
             pose[written] = begin
         limb = name.partition("_foot_")[0] if "_foot_" in name else ""
         forced = _edges(feet[SIDES.index(limb)].contact, travels) if limb else np.zeros(0, np.int64)
-        for i in thinned(at, values, _tolerance(name) * (FINER if limb and travels else 1.0), forced):
+        for i in thinned(at, values, TOLERANCE.get(_kind(name), DEGREES) * (FINER if limb and travels else 1.0), forced):
             if i > 0:
                 keys.setdefault(int(i), {})[written] = _rounded(name, float(values[i]))
     cycle_keys = [{"at": round(float(at[i]), 4), "through": True, "pose": keys[i]} for i in sorted(keys)]
     return pose, cycle_keys or [{"at": 1.0, "pose": {}}]
-
-
-_FLIPPED = {
-    "root_lateral", "pelvis_obliquity", "pelvis_rotation", "trunk_rotation", "neck_rotation", "trunk_lateral", "neck_lateral",
-}  # fmt: skip
-"""Channels that are positive to the left, in files to the near side."""
 
 
 def _parts(tracks: Mapping[str, Array]) -> list[str]:
@@ -235,16 +265,8 @@ def _kind(name: str) -> str:
     return "root" if name.startswith("root_") else "foot" if "_foot_" in name else ""
 
 
-def _tolerance(name: str) -> float:
-    return TOLERANCE.get(_kind(name), DEGREES)
-
-
 def _rounded(name: str, value: float) -> float:
     return round(value, 3 if _kind(name) in ("root", "foot") else 1) + 0.0
-
-
-def _is_still(name: str, values: Array) -> bool:
-    return bool(np.abs(values).max() < STILL.get(_kind(name), STILL_DEGREES))
 
 
 def _edges(contact: Array, travels: bool) -> Array:
@@ -258,7 +280,7 @@ def _edges(contact: Array, travels: bool) -> Array:
 
 
 def _side(channels: Mapping[str, Array], feet: list[FootTrack]) -> str:
-    """Return the side whose limbs move far more than those of the other one."""
+    """Return the side with limbs that move far more than those of the other side; empty if there is none."""
     arms = [
         sum(float(np.std(channels[f"{side}_{c}"])) for c in ("shoulder_flexion", "shoulder_abduction", "elbow_flexion"))
         for side in ("left", "right")
@@ -289,7 +311,7 @@ def _stages(clip: Repetition, near: str, paces: tuple[float, float, float], seco
     ]
     lifts += [{"foot": "body", **shares(fall)} for fall in clip.falls]
     found: dict[str, Any] = {}
-    courses = (Course(np.zeros((2, 2)), np.zeros(2), 1.0),) * 2
+    courses = (Course(np.zeros(2), np.zeros(2), 1.0),) * 2
     if clip.keys is not None and clip.start is not None:
         keys = clip.keys * (1, *(seconds / paces[1],) * 3)
         first, _, final = follow(keys, paces, clip.start, FPS)
@@ -311,3 +333,21 @@ def blend_seconds(tracks: Mapping[str, Array], i: int, feet: list[FootTrack], li
     in_air = any(not foot.contact[i] for foot in feet)
     seconds = max(0.35 + angle / 160 + low, 2 * STEP_SECONDS if steps else 0.0, 0.9 if in_air else 0.0)
     return round(min(seconds, 3.0 if lies else 2.0), 2)
+
+
+def side_sign(clips: Sequence[ClipAction]) -> dict[str, str] | None:
+    """Return the sign of the side, such as ``{"more": "foot_height"}``, or None if no signal shows it in all clips."""
+    ahead = {name: [_ahead(clip, name) for clip in clips] for name in SIDE_SIGNALS}
+    clear = {("more", name): min(values) for name, values in ahead.items()}
+    clear |= {("less", name): -max(values) for name, values in ahead.items()}
+    word, name = max(clear, key=clear.__getitem__)
+    return {word: name} if clear[word, name] > _CLEAR_SIDE else None
+
+
+def _ahead(clip: ClipAction, name: Signal) -> float:
+    """Return the difference of the mean of a signal between the performing and the other side, over the whole action."""
+    values = np.empty((2, len(clip.joints)))
+    for side, out in zip((LEFT, RIGHT) if clip.side == "left" else (RIGHT, LEFT), values, strict=True):
+        fill_signal(np.ascontiguousarray(clip.joints, np.float32), SIGNALS.index(name), side, out)
+    enter, cycle, leave = (clip.entry[stage] for stage in ("enter", "cycle", "exit"))
+    return float((values[0] - values[1]).mean() * cycle / (enter + cycle + leave))

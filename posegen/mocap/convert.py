@@ -1,7 +1,8 @@
 """Convert clips: read files of any known format and write them in any format of exports, without a library of actions.
 
-Files are converted in groups, each of which is a shard of the format that is written; no more than a group is held. A file, or
-one of its clips, that cannot be read is reported, and costs no other.
+Files are converted in groups. A group is a shard of the target format; no more than a group is held in memory. A file or clip
+that cannot be read is reported, and the others are converted. Offsets in the rest pose, stature and contacts, which writers
+need, are measured here.
 """
 
 from __future__ import annotations
@@ -9,29 +10,29 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field
-from functools import cache
-from itertools import chain
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from posegen.dataset.clip_files import read_array_file
+from posegen.dataset.clip_files import read_array_file, resample
 from posegen.exchange.clip import Clip
 from posegen.exchange.export_format import PARTS, RECORDS, ExportFormat, Shard, find_format
-from posegen.exchange.features263 import Skeleton263, own_skeleton, skeleton_of
+from posegen.exchange.features263 import bone_lengths, mean_offsets
+from posegen.exchange.rig import length, unit
 from posegen.fields.rotation import joint_rotations
+from posegen.foundations.arrays import Array
 from posegen.foundations.errors import UsageError
 from posegen.foundations.machine import available_cores
 from posegen.foundations.plugins import EXPORTS
 from posegen.foundations.progress import Progress
-from posegen.foundations.skeleton import JOINTS
-from posegen.generation.jobs import LostJob, run_jobs
-from posegen.library.load import Library, load_library
-from posegen.mocap.body_of_clip import contacts_of, resample_body, rest_offsets_of, stature_of
-from posegen.mocap.labels import label_of
+from posegen.foundations.skeleton import CONTACTS, JOINTS, PARENTS, PROPORTIONS, sole_points
+from posegen.generation.jobs import collect, run_jobs
+from posegen.library.load import load_library
+from posegen.mocap.labels import Label, label_of
+from posegen.mocap.pose_channels import axes
 from posegen.mocap.recordings import FLOOR_WITHIN
 from posegen.mocap.sources import SourceClip, clip_files, read_source
 
@@ -39,31 +40,15 @@ GROUP = 32
 """Files of a group."""
 _NEAR_WHOLE = 2e-4
 """Relative distance of a frame rate from a whole number, which it then is: BVH files store rounded seconds."""
-_SPLIT = "training"
+_SPLIT, _LICENCE = "training", "that of the clips, which is not known here"
 _ROTATION = "rotation"
-
-
-@dataclass(frozen=True)
-class Given:
-    """What a user states about files and result.
-
-    Attributes
-    ----------
-    fps : float or None
-        Frame rate to write.
-    source_fps : float or None
-        Frame rate of the files, in place of their own.
-    unit, up : str or None
-        See :func:`posegen.mocap.sources.read_source`.
-    names : Path or None
-        YAML file with the names of joints.
-    """
-
-    fps: float | None = None
-    source_fps: float | None = None
-    unit: str | None = None
-    up: str | None = None
-    names: Path | None = None
+_RIGID = {
+    "pelvis": ("left_hip", "right_hip", "spine1"),
+    "spine3": ("left_collar", "right_collar", "neck"),
+}
+"""Joints with three rigid bones: to the left, to the right and upwards."""
+_CONTACT_HEIGHT, _CONTACT_SPEED = 0.05, 0.3
+"""Metres above the floor and metres per second below which a point of the sole is in contact."""
 
 
 @dataclass(frozen=True)
@@ -76,23 +61,27 @@ class Conversion:
 
 @dataclass(frozen=True)
 class _Group:
-    """Files with the names of their clips, and where they go."""
+    """Files with the names of their clips, how they are read, and where they go.
+
+    `fps` is the frame rate to write, `given` are options of :func:`posegen.mocap.sources.read_source`, and `lengths` are bone
+    lengths of HumanML3D's features.
+    """
 
     number: int
     files: Sequence[tuple[Path, str]]
     form: str
     folder: Path
-    given: Given
-    skeleton: Skeleton263
+    fps: float | None
+    given: Mapping[str, Any]
+    lengths: Array
 
 
 @dataclass(frozen=True)
 class _Written:
-    """What became of a group: the record of the shard, names of clips, notes, and messages."""
+    """Result of a group: the record of the shard, names of clips, notes, and messages."""
 
-    number: int
-    record: Mapping[str, Any]
-    files: int
+    group: _Group
+    record: Mapping[str, Any] = field(default_factory=dict)
     clips: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
@@ -102,12 +91,14 @@ def convert_clips(
     paths: Sequence[Path],
     to: str,
     out: Path,
-    given: Given | None = None,
     *,
+    fps: float | None = None,
+    source_fps: float | None = None,
     skeleton: Path | None = None,
     workers: int | None = None,
     note: Callable[[str], object] = lambda _: None,
     progress: Progress | None = None,
+    **given: Any,
 ) -> Conversion:
     """Write clips in another format.
 
@@ -119,33 +110,38 @@ def convert_clips(
         Name of the format; see :data:`posegen.foundations.plugins.EXPORTS`.
     out : Path
         Folder to write, which must not exist or be empty; or the file to write for a single clip.
-    given : Given, optional
+    fps : float, optional
+        Frame rate to write, and of files that state none.
+    source_fps : float, optional
+        Frame rate of the files, in place of their own.
     skeleton : Path, optional
-        File of joints, such as HumanML3D's ``new_joints/000021.npy``, to whose bone lengths HumanML3D's features are brought.
+        File of joints, such as HumanML3D's ``new_joints/000021.npy``. HumanML3D's features get its bone lengths.
     workers : int, optional
         Number of processes; one for each core by default.
     note : callable
-        Called with what was unusual in a clip, and with the message for each file or clip that is not converted.
+        Called with notes about unusual clips, and with the message for each file or clip that is not converted.
     progress : Progress, optional
+    **given
+        Options of :func:`posegen.mocap.sources.read_source`: `names`, `unit` and `up`.
 
     Raises
     ------
     UsageError
         If the format does not exist or does not fit the options, `out` holds something, or no clip can be read.
     """
-    form, given, progress = find_format(to), given or Given(), progress or Progress()
-    _check_format(form, given)
+    form, progress = find_format(to), progress or Progress()
+    _check_format(form, fps)
     files = clip_files(list(paths))
     is_file = bool(form.ending) and out.suffix.lower() == form.ending and len(files) == 1
     folder = out.parent if is_file else out
     if out.exists() and (is_file or not out.is_dir() or any(out.iterdir())):
         raise UsageError(f"{out}: exists and is not an empty folder; choose another one with --out")
-    names = [out.stem] if is_file else _names(files)
-    bones = own_skeleton() if skeleton is None else _skeleton_in(skeleton)
+    named = list(zip(files, [out.stem] if is_file else _names(files), strict=True))
+    lengths = np.zeros(len(JOINTS)) if skeleton is None else _lengths_in(skeleton)
+    given |= {"fps": source_fps, "unstated_fps": fps}
     (folder / PARTS).mkdir(parents=True, exist_ok=is_file)
-    named = list(zip(files, names, strict=True))
     groups = [
-        _Group(number, named[begin : begin + GROUP], to, folder, given, bones)
+        _Group(number, named[begin : begin + GROUP], to, folder, fps or form.fps, given, lengths)
         for number, begin in enumerate(range(0, len(named), GROUP))
     ]
     try:
@@ -155,7 +151,7 @@ def convert_clips(
         twice = [name for name, count in Counter(clips).items() if count > 1]
         failures += [f"several clips have the name {name}, and the last one is kept; rename their files" for name in twice]
         if clips and not is_file:
-            form.finish(folder, iter([one.record for one in written]))
+            form.finish(folder, iter([one.record for one in written if one.clips]))
     finally:
         shutil.rmtree(folder / RECORDS, ignore_errors=True)
     if not clips:
@@ -165,13 +161,13 @@ def convert_clips(
     return Conversion(clips, failures)
 
 
-def _check_format(form: ExportFormat, given: Given) -> None:
-    if form.needs_scenes or {*form.fields} - {_ROTATION}:
-        others = [name for name in EXPORTS.built_in if name not in ("coco", "pyskl", "ctrgcn")]
+def _check_format(form: ExportFormat, fps: float | None) -> None:
+    if {*form.fields} - {_ROTATION}:
+        others = [name for name in EXPORTS.built_in if name not in ("coco", "pyskl")]
         raise UsageError(f"--to {form.name} needs actions or a camera, which clips do not have; choose {', '.join(others)}")
-    if given.fps is not None and form.fps not in (None, given.fps):
+    if fps is not None and form.fps not in (None, fps):
         fix = "Leave out --fps; --source-fps states the rate of files that state none"
-        raise UsageError(f"format {form.name} has {form.fps} frames per second (got {given.fps:g}). {fix}")
+        raise UsageError(f"format {form.name} has {form.fps} frames per second (got {fps:g}). {fix}")
 
 
 def _names(files: Sequence[Path]) -> list[str]:
@@ -183,79 +179,60 @@ def _names(files: Sequence[Path]) -> list[str]:
     ]
 
 
-def _skeleton_in(path: Path) -> Skeleton263:
+def _lengths_in(path: Path) -> Array:
     joints = read_array_file(path)
     if joints.ndim != 3 or joints.shape[1:] != (len(JOINTS), 3) or not np.isfinite(joints[:1]).all() or not len(joints):
         raise UsageError(f"--skeleton {path}: must be float [frames, {len(JOINTS)}, 3], as HumanML3D's new_joints/000021.npy")
-    return skeleton_of(joints[0])
+    return bone_lengths(joints[0])
 
 
 def _convert_groups(
     groups: Sequence[_Group], workers: int, note: Callable[[str], object], progress: Progress, files: int
 ) -> list[_Written]:
-    """Convert groups in worker processes; return what became of them in order."""
+    """Convert groups in worker processes; return their results in order."""
     written: list[_Written] = []
+
+    def receive(one: _Written) -> None:
+        written.append(one)
+        for message in (*one.notes, *(f"failed: {message}" for message in one.failures)):
+            note(message)
+        progress.update(sum(len(each.group.files) for each in written))
+
     progress.start("convert", files, unit="files")
     try:
-        with closing(run_jobs(_convert_group, groups, workers, load=_library)) as outcomes:
-            for outcome in outcomes:
-                if isinstance(outcome, LostJob):
-                    lost = [f"{file}: {outcome.reason}; convert it alone" for file, _ in outcome.job.files]
-                    outcome = _Written(outcome.job.number, {}, len(lost), failures=lost)
-                written.append(outcome)
-                for message in (*outcome.notes, *(f"failed: {message}" for message in outcome.failures)):
-                    note(message)
-                progress.update(sum(one.files for one in written))
+        for lost in collect(run_jobs(_convert_group, groups, workers, load=load_library), lambda: None, receive):
+            reasons = [f"{file}: {lost.reason}; convert it alone" for file, _ in lost.job.files]
+            receive(_Written(lost.job, failures=reasons))
     finally:
         progress.stop()
-    return sorted((one for one in written), key=lambda one: one.number)
-
-
-@cache
-def _library() -> Library:
-    return load_library()
+    return sorted(written, key=lambda one: one.group.number)
 
 
 def _convert_group(group: _Group) -> _Written:
-    form = find_format(group.form)
-    result = _Written(group.number, {}, len(group.files))
-    clips = chain.from_iterable(_clips_of(file, name, form, group, result) for file, name in group.files)
-    record = form.write(([clip] for clip in clips), Shard(group.folder, group.number, _library(), group.skeleton))
-    return _Written(group.number, record, result.files, result.clips, result.notes, result.failures)
+    form, result = find_format(group.form), _Written(group)
+    clips = chain.from_iterable(_clips_of(file, name, form, result) for file, name in group.files)
+    record = form.write(([clip] for clip in clips), Shard(group.folder, group.number, load_library(), group.lengths, _LICENCE))
+    return replace(result, record=record)
 
 
-def _clips_of(file: Path, name: str, form: ExportFormat, group: _Group, result: _Written) -> Iterator[Clip]:
-    """Yield the clips of a file, and report in `result` what is not converted."""
-    given = group.given
-    try:
-        sources = read_source(
-            file,
-            given.source_fps,
-            given.names,
-            FLOOR_WITHIN,
-            refuse=result.failures.append,
-            unit=given.unit,
-            up=given.up,
-            unstated_fps=given.fps,
-        )
-        first, second = next(sources, None), next(sources, None)
-        held = [one for one in (first, second) if one is not None]
-        for number, source in enumerate(chain(held, sources)):
-            own = f"{name}_{number:06}" if len(held) > 1 else name
-            try:
-                clip = _clip(source, own, form, given.fps or form.fps)
-            except UsageError as error:
-                result.failures.append(str(error))
-                continue
-            low, high = form.frames
-            count = len(clip.joints)
-            outside = "" if low <= count <= high else f"has {count:,} frames at {clip.fps:g} FPS; readers take {low} to {high}"
-            if notes := [text for text in (source.note, outside) if text]:
-                result.notes.append(f"{source.name}: {'; '.join(notes)}")
-            result.clips.append(own)
-            yield clip
-    except UsageError as error:
-        result.failures.append(str(error))
+def _clips_of(file: Path, name: str, form: ExportFormat, result: _Written) -> Iterator[Clip]:
+    """Yield the clips of a file, and report clips that are not converted in `result`."""
+    sources = read_source(file, floor_within=FLOOR_WITHIN, refuse=result.failures.append, **result.group.given)
+    held = list(islice(sources, 2))
+    for number, source in enumerate(chain(held, sources)):
+        own = f"{name}_{number:06}" if len(held) > 1 else name
+        try:
+            clip = _clip(source, own, form, result.group.fps)
+        except UsageError as error:
+            result.failures.append(str(error))
+            continue
+        low, high = form.frames
+        count = len(clip.joints)
+        outside = "" if low <= count <= high else f"has {count:,} frames at {clip.fps:g} FPS; readers take {low} to {high}"
+        if notes := [text for text in (source.note, outside) if text]:
+            result.notes.append(f"{source.name}: {'; '.join(notes)}")
+        result.clips.append(own)
+        yield clip
 
 
 def _clip(source: SourceClip, name: str, form: ExportFormat, target_fps: float | None) -> Clip:
@@ -275,35 +252,100 @@ def _clip(source: SourceClip, name: str, form: ExportFormat, target_fps: float |
     fields = {_ROTATION: joint_rotations(joints, offsets)[0]} if form.fields else {}
     if not all(np.isfinite(values).all() for values in fields.values()):
         raise UsageError(f"{source.name}: some bones have no length, so that their joints have no rotation; repair the clip")
-    label, texts = _label(source)
+    label, texts = label_in_words(source)
     return Clip(
         name=name,
-        sample=0,
         split=_SPLIT,
         fps=target,
         joints=joints.astype(np.float32),
         offsets=offsets,
         contact=contacts_of(joints, target),
         action=np.empty((0, 0), np.uint16),
-        library=_library(),
+        library=load_library(),
         stature=stature_of(offsets),
         captions=texts,
         actor=0,
-        actors=1,
         fields=fields,
-        row={},
         given_label=label,
     )
 
 
-def _label(source: SourceClip) -> tuple[str, tuple[str, ...]]:
-    """Return what a clip shows, and captions: its texts, or else its label in words."""
+def label_in_words(source: SourceClip, table: Mapping[str, Label] | None = None) -> tuple[str, tuple[str, ...]]:
+    """Return the label and the captions of a clip: its texts, or else its label in words; `table` is that of labels."""
     try:
-        label = label_of(source.file, None, source.label, source.name)
-    except UsageError:  # nothing names what it shows
+        label = label_of(source.file, table, source.label, source.name)
+    except UsageError:  # it has no label
         return source.label, ()
     return label.name, label.texts or (label.name.replace("_", " "),)
 
 
 def _whole_if_near(fps: float) -> float:
     return round(fps) if abs(fps - round(fps)) < _NEAR_WHOLE * fps else fps
+
+
+def rest_offsets_of(joints: Array) -> Array:
+    """Return the offset of each joint from its parent in the rest pose of :mod:`posegen.foundations.skeleton`.
+
+    Lengths are the medians of the clip. Bones of pelvis and chest have the angles between them that they have in the clip;
+    others have the directions of a body of mean proportions.
+
+    Parameters
+    ----------
+    joints : float64 [frame, 22, 3]
+        Metres.
+
+    Returns
+    -------
+    float64 [22, 3]
+    """
+    bones = joints[:, 1:] - joints[:, PARENTS[1:]]
+    mean = mean_offsets()
+    offsets = np.zeros_like(mean)
+    offsets[1:] = unit(mean[1:]) * np.median(length(bones), axis=0)
+    for parent, names in _RIGID.items():
+        children = [JOINTS.index(name) for name in names]
+        away = joints[:, children] - joints[:, [JOINTS.index(parent)]]
+        seen = np.median(away @ _axes(*np.moveaxis(away, 1, 0)), axis=0)
+        offsets[children] = seen @ _axes(*mean[children]).T
+    return offsets
+
+
+def stature_of(offsets: Array) -> float:
+    """Return the stature of a body of mean proportions that has the legs of these offsets [22, 3], metres."""
+    legs = [JOINTS.index(f"{side}_{part}") for side in ("left", "right") for part in ("knee", "ankle")]
+    return float(length(offsets[legs]).sum()) / 2 / (PROPORTIONS["thigh"] + PROPORTIONS["shank"])
+
+
+def contacts_of(joints: Array, fps: float) -> Array:
+    """Return uint8 [frame, point]: 1 for heels and toes that are near the floor and slow; 0 for other points.
+
+    Parameters
+    ----------
+    joints : float64 [frame, 22, 3]
+        Metres, the floor at height 0; at least two frames.
+    fps : float
+    """
+    soles = sole_points(joints)
+    speed = length(np.gradient(soles, axis=0))[..., 0] * fps
+    contact = np.zeros((len(joints), len(CONTACTS)), np.uint8)
+    contact[:, : soles.shape[1]] = (soles[..., 1] < _CONTACT_HEIGHT) & (speed < _CONTACT_SPEED)
+    return contact
+
+
+def resample_body(joints: Array, fps: float, target_fps: float) -> Array:
+    """Resample joints [frame, 22, 3] to another frame rate; bones keep their lengths, which lines between joints would not."""
+    if fps == target_fps:
+        return joints
+    bones = joints[:, 1:] - joints[:, PARENTS[1:]]
+    directions, lengths = (resample(values, fps, target_fps) for values in (bones, length(bones)))
+    bones = unit(directions) * lengths
+    out = np.empty((len(bones), len(JOINTS), 3))
+    out[:, 0] = resample(joints[:, 0], fps, target_fps)
+    for joint, parent in enumerate(PARENTS[1:], 1):
+        out[:, joint] = out[:, parent] + bones[:, joint - 1]
+    return out
+
+
+def _axes(left: Array, right: Array, up: Array) -> Array:
+    """Return the axes of three bones [..., 3] as columns [..., 3, 3]: left, up and forward; 0 where one has no length."""
+    return np.nan_to_num(axes(left - right, up - (left + right) / 2))

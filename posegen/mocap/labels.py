@@ -1,30 +1,140 @@
-"""Labels of clips: from a CSV table, from HumanML3D's ``texts`` folder, from the file itself, or from the name of the file."""
+"""Labels of clips, from a CSV table, from HumanML3D's ``texts`` folder, from the file itself or from its name, and their words.
+
+Words are verbs in all forms, made from a label such as ``front_kick`` or from sentences about a clip. A sentence loses its
+subject, and is left out where it states a side or a number, which differ between performances: the grammar states them where
+they hold.
+"""
 
 from __future__ import annotations
 
-import csv
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
+from typing import Any
 
-from posegen.foundations.errors import UsageError
-from posegen.foundations.links import require_inside
+from posegen.dataset.table_files import read_table
+from posegen.exchange.text_motion import verb_forms
+from posegen.foundations.errors import UsageError, require_inside
 from posegen.foundations.wording import hidden_character, shown
-from posegen.mocap.words import label_words, verb_of_sentence
+from posegen.foundations.yaml_files import read_yaml
+from posegen.library.load import load_library
 
+MOST_WORDS = 8
+MOST_VERBS = 12
+_SUBJECT = re.compile(
+    r"^(?:(?:a|an|the|this|one)\s+)?(?:\w+\s+)?(?:person|man|woman|human|figure|someone|somebody|individual|guy|girl|boy|character|subject|he|she)"
+    r"(?:\s+(?:is|was|then|who|that|starts?\s+(?:by|to)|begins?\s+(?:by|to)))*\s+"
+)
+_STATED = re.compile(
+    r"\b(?:left|right|clockwise|counterclockwise|once|twice|times?|two|three|four|five|six|seven|eight|nine|ten|\d+|slow\w*|quick\w*|fast\w*)\b"
+)
+_LETTERS = str.maketrans(
+    {"ß": "ss", "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d"}
+)
+"""Latin letters that Unicode does not decompose into one of a to z and an accent."""
+_OTHER = re.compile(r"[,;.:()]|\b(?:and|then|while|before|after|as|when)\b")
+_PLAIN = re.compile(r"[a-z' -]+")
+_IRREGULAR: list[str] = read_yaml(Path(__file__).with_name("irregular_verbs.yaml"))
 MOST_BYTES = 64 * 2**20
 MOST_TEXTS = 40
 LONGEST_NAME = 48
-ROWS_SHOWN = 5
-"""Rows of a table without a file that are named."""
 _NO_WORD = "has no word in the letters a to z that names an action; give an English label"
+
+
+@lru_cache(maxsize=1)
+def known_verbs() -> Mapping[str, str]:
+    """Return the four forms, separated by ``|``, of each known form of a verb."""
+    known: dict[str, str] = {}
+    irregular = ("|".join((*others, base)) for base, *others in map(str.split, _IRREGULAR))
+    for forms in (*irregular, *verb_forms(load_library().words["actions"])):
+        for form in forms.split("|"):
+            known.setdefault(form, forms)
+    return known
+
+
+def verb_of_label(label: str) -> str:
+    """Return the verb of a label: that of posegen's action with this name, as it has an object where one is needed.
+
+    A label that does not begin with a known verb becomes the object of "perform".
+
+    Examples
+    --------
+    >>> verb_of_label("pick_up"), verb_of_label("waving")
+    ('picks|picking|picked|pick something up', 'waves|waving|waved|wave')
+    >>> verb_of_label("tai_chi")
+    'performs|performing|performed|perform tai chi'
+    """
+    words = label_words(label)
+    if own := load_library().words["actions"].get("_".join(words)):
+        return str(own["verbs"][0])
+    first, rest = (words[0], words[1:]) if words else ("", [])
+    forms = known_verbs().get(first)
+    if forms is None:
+        return " ".join(("performs|performing|performed|perform", *words)) if words else "moves|moving|moved|move"
+    return " ".join((forms, *rest))
+
+
+def label_words(label: str) -> list[str]:
+    """Return the words of a label without numbers and accents; letters of other scripts separate words.
+
+    Examples
+    --------
+    >>> label_words("kickFront2Reps"), label_words("Übung_01"), label_words("跳")
+    (['kick', 'front'], ['ubung'], [])
+    """
+    decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFC", label).translate(_LETTERS))
+    plain = "".join(char for char in decomposed if not unicodedata.combining(char))
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", re.sub(r"[^A-Za-z]+", " ", plain))
+    return [word.lower() for word in apart.split() if word.lower() not in ("reps", "rep", "poses", "stageii") and len(word) > 1]
+
+
+def verb_of_sentence(sentence: str) -> str | None:
+    """Return the verb of a sentence about a person, or None if it has no verb or states more than the action.
+
+    Examples
+    --------
+    >>> verb_of_sentence("A person waves his hand.")
+    'waves|waving|waved|wave {their} hand'
+    >>> verb_of_sentence("a man kicks with the left leg") is None
+    True
+    """
+    text = sentence.partition("#")[0].strip().lower().rstrip(".! ")
+    text = _SUBJECT.sub("", text, count=1)
+    words = text.split()
+    if not words or len(words) > MOST_WORDS or not _PLAIN.fullmatch(text) or _STATED.search(text) or _OTHER.search(text):
+        return None
+    forms = known_verbs().get(words[0])
+    if forms is None or "person" in words:
+        return None
+    rest = ["{their}" if word in ("his", "her", "their", "its") else word for word in words[1:]]
+    return " ".join((forms, *rest))
+
+
+def action_words(label: str, texts: Iterable[str], *, side: str = "") -> dict[str, Any]:
+    """Return the entry of a words file for an action.
+
+    Parameters
+    ----------
+    label : str
+    texts : iterable of str
+        Sentences about its clips.
+    side : str
+        ``hand`` or ``leg`` where the side shows in the joints, else empty.
+    """
+    verbs = list(dict.fromkeys(verb for text in texts if (verb := verb_of_sentence(text))))[:MOST_VERBS]
+    entry: dict[str, Any] = {"verbs": verbs or [verb_of_label(label)], "manner": True}
+    if side:
+        entry["side"] = {way: [f"with the {way} {side}", f"with {{their}} {way} {side}"] for way in ("left", "right")}
+    return entry
 
 
 @dataclass(frozen=True)
 class Label:
-    """What a clip shows: the name of its action, and sentences about it."""
+    """Label of a clip: the name of its action, and sentences about it."""
 
     name: str
     texts: tuple[str, ...] = ()
@@ -44,8 +154,14 @@ def action_name(text: str) -> str:
     return "_".join(words)[:LONGEST_NAME].rstrip("_")
 
 
-def read_label_table(path: Path) -> Mapping[str, Label]:
-    """Read a CSV file with the columns ``file``, ``label`` and optionally ``text``; a file may have several rows.
+def read_label_table(path: Path, files: Iterable[Path] = ()) -> Mapping[str, Label]:
+    """Read a table with the columns ``file``, ``label`` and optionally ``text``; a file may have several rows.
+
+    Parameters
+    ----------
+    path : Path
+    files : iterable of Path
+        Files that must have a row.
 
     Returns
     -------
@@ -55,23 +171,16 @@ def read_label_table(path: Path) -> Mapping[str, Label]:
     Raises
     ------
     UsageError
-        If it cannot be read or lacks a column, a label has no word, or a file has two labels.
+        If it cannot be read or lacks a column or a file, a label has no word, or a file has two labels.
     """
-    try:
-        if not path.is_file() or path.stat().st_size > MOST_BYTES:
-            raise UsageError(f"{path}: is not a file of at most {MOST_BYTES // 2**20} MB; give a CSV file with --labels")
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"{path}: cannot be read as CSV ({error}); save it as UTF-8 with commas") from error
     labels: dict[str, Label] = {}
-    for number, row in enumerate(rows, 2):
-        file_name, name = row.get("file"), row.get("label")
+    for number, row in enumerate(read_table(path).to_pylist(), 2):
+        file_name, name, text = (str(row.get(column) or "").strip() for column in ("file", "label", "text"))
         if not file_name or not name:
             raise UsageError(
                 f"{path}, line {number}: needs `file` and `label`; the first line must name the columns file,label,text"
             )
-        key, action = PurePosixPath(file_name.strip()).as_posix(), action_name(name)
+        key, action = PurePosixPath(file_name).as_posix(), action_name(name)
         if not action:
             raise UsageError(f"{path}, line {number}: the label {shown(name)} {_NO_WORD}")
         before = labels.get(key)
@@ -80,18 +189,19 @@ def read_label_table(path: Path) -> Mapping[str, Label]:
                 f"{path}, line {number}: {shown(key)} has the label {before.name} in an earlier line; if these are two files, "
                 f"give their folders, as in {shown(f'FOLDER/{key}')}, otherwise one label"
             )
-        text = (row.get("text") or "").strip()
         texts = (*(before.texts if before else ()), *([text] if text else []))
         labels[key] = Label(action, texts[:MOST_TEXTS])
+    for file in files:
+        row_of(file, labels)
     return labels
 
 
-def _names(file: Path) -> Iterator[tuple[str, str]]:
-    """Yield the ends of the path of a file, the longest first, each with and without the ending of the file."""
+def _names(file: Path) -> Iterator[str]:
+    """Yield the ends of the path of a file, the longest first, each with and then without the ending of the file."""
     parts = Path(os.path.abspath(file)).parts
     for first in range(len(parts)):
         named = Path(*parts[first:])
-        yield named.as_posix(), named.with_suffix("").as_posix()
+        yield from (named.as_posix(), named.with_suffix("").as_posix())
 
 
 def row_of(file: Path, table: Mapping[str, Label]) -> Label:
@@ -100,41 +210,12 @@ def row_of(file: Path, table: Mapping[str, Label]) -> Label:
     Raises
     ------
     UsageError
-        If there is none, or such rows with and without the ending of the file have different labels.
+        If there is none.
     """
-    for names in _names(file):
-        if found := [table[name] for name in names if name in table]:
-            if found[0].name != found[-1].name:
-                raise UsageError(
-                    f"{file}: the table of labels has {found[0].name} for {shown(names[0])} and {found[1].name} for "
-                    f"{shown(names[1])}; give one label, or the folders of both files"
-                )
-            return Label(found[0].name, tuple(text for label in found for text in label.texts)[:MOST_TEXTS])
+    for name in _names(file):
+        if name in table:
+            return table[name]
     raise UsageError(f"{file}: has no row in the table of labels; add one, or leave the file out")
-
-
-def table_for_files(path: Path, files: Sequence[Path]) -> tuple[Mapping[str, Label], list[str]]:
-    """Return a table of labels that has all files, and notes about its rows that match none.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be read, or lacks a file.
-    """
-    table = read_label_table(path)
-    for file in files:
-        row_of(file, table)
-    unused = rows_without_file(table, files)
-    if not unused:
-        return table, []
-    more = f" and {len(unused) - ROWS_SHOWN:,} more" if len(unused) > ROWS_SHOWN else ""
-    return table, [f"{path}: these rows match no file: {', '.join(map(shown, unused[:ROWS_SHOWN]))}{more}"]
-
-
-def rows_without_file(table: Mapping[str, Label], files: Iterable[Path]) -> list[str]:
-    """Return the names of files in a table of labels that are none of `files`."""
-    known = {name for file in files for names in _names(file) for name in names}
-    return [name for name in table if name not in known]
 
 
 def texts_beside(file: Path) -> tuple[str, ...]:
@@ -157,7 +238,7 @@ def label_of(file: Path, table: Mapping[str, Label] | None, own: str, clip: str 
     table : mapping of str to Label, optional
         As :func:`read_label_table` returns it; it must then have the file.
     own : str
-        What the file itself calls the clip; empty if it does not.
+        Label in the file itself; empty if it has none.
     clip : str
         Name of the clip for messages; by default the file.
 

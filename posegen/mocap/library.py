@@ -10,45 +10,40 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
+
+import yaml
 
 from posegen.dataset.files import write_all_durably
 from posegen.dataset.storage.folder import sync_folder
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import UsageError
-from posegen.foundations.machine import free_disk
 from posegen.foundations.progress import Progress
 from posegen.foundations.validation import validated
-from posegen.foundations.wording import shown
+from posegen.foundations.wording import counted, shown
 from posegen.foundations.yaml_files import LARGEST_FILE
-from posegen.library.load import load_library, read_library
+from posegen.library.load import Library, load_library, read_library
 from posegen.library.schema import MOST_STRATEGIES, Action
-from posegen.library.skeletons import SkeletonEntry
-from posegen.mocap.clip_entry import ClipAction
-from posegen.mocap.directions import add_offsets
-from posegen.mocap.labels import Label, label_of, table_for_files
+from posegen.mocap.clip_entry import ClipAction, side_sign
+from posegen.mocap.fidelity import Played, play
+from posegen.mocap.labels import Label, action_words, label_of, read_label_table
 from posegen.mocap.pieces import clip_actions
-from posegen.mocap.pose_channels import rest_of_clip
-from posegen.mocap.signs import count_sign, side_sign
-from posegen.mocap.skeletons import Skeleton, distinct_skeletons, standing_skeleton, usual_standing
-from posegen.mocap.sources import SourceClip, clip_files, read_source
-from posegen.mocap.trial import LIMBS_CROSS, failures
-from posegen.mocap.words import action_words
+from posegen.mocap.pose_channels import Skeleton, distinct_skeletons, rest_of_clip, standing_skeleton, usual_standing
+from posegen.mocap.sources import SourceClip, clip_files, read_files
+from posegen.mocap.trial import LIMBS_CROSS, find_failure
 
 UNKNOWN = "unknown"
 Trial = Literal["report", "refuse", "off"]
-"""What a trial by other bodies does with a clip that they cannot perform."""
+"""Treatment of a clip that other bodies cannot perform."""
 SIMILAR = 1.5
 """Largest ratio of the durations of clips that become strategies of one action."""
 APART = 0.015, 0.03, 0.045, 0.06
-"""Leg lengths by which each foot is moved out where legs of other bodies pass through each other: runners set their feet nearly
-on a line."""
-BYTES_PER_CLIP, LEAST_FREE = 40_000, 10_000_000
+"""Outward shifts of each foot in leg lengths, tried in order if legs of other bodies pass through each other: runners set
+their feet nearly on a line."""
 PREFIX = "own_"
 """Begins the names of imported actions, so that none replaces one of posegen."""
 _LEGS = ("foot_height", "foot_ahead")
@@ -56,7 +51,7 @@ _LEGS = ("foot_height", "foot_ahead")
 
 @dataclass(frozen=True)
 class Import:
-    """What became of each clip.
+    """Result of an import.
 
     Attributes
     ----------
@@ -66,11 +61,11 @@ class Import:
         The clips of each action.
     refused : list of str
         Messages that name clip and reason.
-    sources : list of SourceClip
-        Without joints; what was worked out of each clip.
+    sources : list of dict
+        Measured properties of each clip.
     verbs : mapping of str to list of str
-    notes : list of str
-        Messages about the table of labels.
+    played : mapping of str to Played
+        Motion of a neutral body for each clip, if the comparison was requested.
     """
 
     path: Path
@@ -78,39 +73,33 @@ class Import:
     refused: list[str]
     sources: list[dict[str, Any]]
     verbs: Mapping[str, list[str]]
-    signs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    played: Mapping[str, Played]
 
 
 @dataclass(frozen=True)
 class _Labelled:
+    """A clip, or a piece of one, as an action.
+
+    Attributes
+    ----------
+    name, note : str
+    label : Label
+    action : ClipAction
+    rest : float64 [22, 3]
+        Offsets of joints in the rest pose of the clip, fractions of stature.
+    about : dict
+        Measured properties of the clip.
+    crosses : bool
+        Whether limbs of other bodies pass through each other in it.
+    """
+
     name: str
     label: Label
     action: ClipAction
     rest: Array
-    """Offsets of joints in the rest pose of the clip, fractions of stature: float64 [22, 3]."""
-
-
-@dataclass
-class _Read:
-    """What has been read so far.
-
-    Attributes
-    ----------
-    clips : list of _Labelled
-    sources : list of dict
-    refused : list of str
-    skeletons : list of Skeleton
-        Of the clips in which somebody stands.
-    nowhere_upright : list of (SourceClip, Label)
-        Clips in which nobody stands, to be examined by what is known of their skeleton from the others.
-    """
-
-    clips: list[_Labelled] = field(default_factory=list)
-    sources: list[dict[str, Any]] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)
-    skeletons: list[Skeleton] = field(default_factory=list)
-    nowhere_upright: list[tuple[SourceClip, Label]] = field(default_factory=list)
+    about: dict[str, Any]
+    note: str
+    crosses: bool = False
 
 
 def import_clips(
@@ -118,14 +107,12 @@ def import_clips(
     out: Path,
     *,
     labels: Path | None = None,
-    names: Path | None = None,
-    fps: float | None = None,
-    unit: str | None = None,
-    up: str | None = None,
     trial: Trial = "report",
+    compare: bool = False,
     licence: str = UNKNOWN,
     source: str = UNKNOWN,
     progress: Progress | None = None,
+    **given: Any,
 ) -> Import:
     """Turn clips into actions of a new library folder.
 
@@ -137,18 +124,16 @@ def import_clips(
         Folder to write; must not exist or be empty.
     labels : Path, optional
         CSV file with the columns ``file``, ``label`` and optionally ``text``; see :mod:`posegen.mocap.labels`.
-    names : Path, optional
-        YAML file with the names of a skeleton's joints.
-    fps : float, optional
-        Replaces the frame rate of the files.
-    unit, up : str, optional
-        See :func:`posegen.mocap.sources.read_source`.
     trial : {"report", "refuse", "off"}
-        What becomes of a clip that travels or lies and that other bodies cannot perform: its flaw is reported in its note, the
-        clip is refused, or there is no trial.
+        Treatment of a clip that travels or lies and that other bodies cannot perform: report its flaw in its note, refuse the
+        clip, or make no trial.
+    compare : bool
+        Also let a neutral body perform each clip, for :attr:`Import.played`.
     licence, source : str
         Of the clips; carried into the library and into each dataset.
     progress : Progress, optional
+    **given
+        Options of :func:`posegen.mocap.sources.read_source`: `fps`, `names`, `unit` and `up`.
 
     Returns
     -------
@@ -162,59 +147,71 @@ def import_clips(
     files = clip_files(list(paths))
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(f"{out}: exists and is not an empty folder; choose another one with --out")
-    needed, free = LEAST_FREE + BYTES_PER_CLIP * len(files), free_disk(_existing(out))
-    if free < needed:
-        raise UsageError(f"{out}: needs about {needed:,} bytes, and {free:,} are free; choose another disk with --out")
-    table, notes = (None, []) if labels is None else table_for_files(labels, files)
-    read, progress = _Read(), progress or Progress()
-    progress.start("read", len(files), unit="files")
-    for number, file in enumerate(files, 1):
-        for clip in _clips_of(file, read.refused, fps=fps, names=names, unit=unit, up=up):
-            try:
-                label = label_of(file, table, clip.label, clip.name)
-            except UsageError as error:
-                read.refused.append(str(error))
-                continue
-            if skeleton := standing_skeleton(clip.joints):
-                read.skeletons.append(skeleton)
-                _add_clip(clip, label, skeleton.standing, read)
-            else:
-                read.nowhere_upright.append((clip, label))
-        progress.update(number)
-    progress.stop()
-    if read.nowhere_upright:
-        progress.start("examine", len(read.nowhere_upright), unit="clips")
-    for number, (clip, label) in enumerate(read.nowhere_upright, 1):
-        _add_clip(clip, label, usual_standing(clip.joints, read.skeletons), read)
-        progress.update(number)
-    progress.stop()
+    table = None if labels is None else read_label_table(labels, files)
+    progress, refused = progress or Progress(), list[str]()
+    clips = _labelled(read_files(files, progress, refused.append, **given), table, refused)
     if trial != "off":
-        _try_out(read, progress, refuses=trial == "refuse")
-    if not read.clips:
-        reasons = "\n".join(read.refused[:20])
-        raise UsageError(f"none of the clips can be used:\n{reasons}")
-    groups = dict(_groups(read.clips))
-    if names_taken := sorted(set(groups) & set(read_library(_BASE).actions)):
-        raise UsageError(f"{names_taken[0]}: is an action of posegen; give the clips another label")
+        clips, failed = _try_out(clips, progress)
+        if trial == "refuse":
+            refused += [f"{name}: {reason}; repair the clip, or leave it out" for name, reason in failed.items()]
+            clips = [clip for clip in clips if clip.name not in failed]
+        clips = [_with_flaw(clip, failed.get(clip.name, "")) for clip in clips]
+    if not clips:
+        raise UsageError("\n".join(["none of the clips can be used:", *refused[:20]]))
+    alone = _each_alone("compare", clips if compare else (), progress)
+    played = {clip.name: play(library, name, clip.action, clip.rest) for library, name, clip in alone}
     progress.wait("write the library")
-    written = _write(out, groups, read.refused, read.sources, {"licence": licence, "source": source})
-    return replace(written, notes=notes)
+    groups = dict(_groups(clips))
+    verbs = _write(out, groups, {"licence": licence, "source": source})
+    sources = [{**clip.about, "note": clip.note} for clip in clips]
+    members = {name: [each.name for each in group] for name, group in groups.items()}
+    return Import(out, members, refused, sources, verbs, played)
 
 
-def _add_clip(clip: SourceClip, label: Label, standing: Mapping[str, float], read: _Read) -> None:
-    try:
-        pieces = clip_actions(clip.joints, clip.fps, clip.name, standing, offset=clip.begin)
-    except UsageError as error:
-        read.refused.append(f"{error}; {clip.note}" if clip.note else str(error))
-        return
-    read.refused += pieces.refused
-    rest = rest_of_clip(clip.joints, standing)
-    for name, action in pieces.actions:
-        if fault := find_fault(name, action):
-            read.refused.append(f"{fault}; repair the clip, or leave it out")
+def _with_flaw(clip: _Labelled, flaw: str) -> _Labelled:
+    return replace(clip, note="; ".join(filter(None, (clip.note, flaw))), crosses=flaw.startswith(LIMBS_CROSS))
+
+
+def _labelled(sources: Iterator[SourceClip], table: Mapping[str, Label] | None, refused: list[str]) -> list[_Labelled]:
+    """Return clips as actions, and add messages for others to `refused`.
+
+    Clips without a standing body use the standing angles of the most similar skeleton of the other clips.
+    """
+    clips, skeletons, nowhere_upright = list[_Labelled](), list[Skeleton](), list[tuple[SourceClip, Label]]()
+    for clip in sources:
+        try:
+            label = label_of(clip.file, table, clip.label, clip.name)
+        except UsageError as error:
+            refused.append(str(error))
             continue
-        read.clips.append(_Labelled(name, label, action, rest))
-        read.sources.append(_worked_out(replace(clip, name=name), label, action))
+        if skeleton := standing_skeleton(clip.joints):
+            skeletons.append(skeleton)
+            clips += _actions_of(clip, label, skeleton.standing, refused)
+        else:
+            nowhere_upright.append((clip, label))
+    for clip, label in nowhere_upright:
+        clips += _actions_of(clip, label, usual_standing(clip.joints, skeletons), refused)
+    return clips
+
+
+def _actions_of(clip: SourceClip, label: Label, standing: Mapping[str, float], refused: list[str]) -> Iterator[_Labelled]:
+    """Yield the actions of a clip, and add messages for those that cannot be used to `refused`."""
+    try:
+        actions, others = clip_actions(clip.joints, clip.fps, clip.name, standing, offset=clip.begin)
+    except UsageError as error:
+        refused.append(f"{error}; {clip.note}" if clip.note else str(error))
+        return
+    refused += others
+    rest = rest_of_clip(clip.joints, standing)
+    for name, action in actions:
+        if fault := find_fault(name, action):
+            refused.append(f"{fault}; repair the clip, or leave it out")
+        else:
+            about = {key: getattr(clip, key) for key in ("format", "unit", "up")}
+            about |= {"clip": name, "label": label.name, "fps": round(clip.fps, 3), "begin": round(clip.begin, 3)}
+            about |= {"seconds": round(action.seconds, 2), "repetitions": action.repetitions}
+            about |= {"side": action.side, "key_poses": action.keys}
+            yield _Labelled(name, label, action, rest, about, clip.note)
 
 
 def find_fault(name: str, action: ClipAction) -> str | None:
@@ -226,80 +223,46 @@ def find_fault(name: str, action: ClipAction) -> str | None:
     return None
 
 
-def _try_out(read: _Read, progress: Progress, *, refuses: bool) -> None:
-    """Refuse the clips that travel or lie and that other bodies cannot perform, or note their flaws.
+def _try_out(clips: list[_Labelled], progress: Progress) -> tuple[list[_Labelled], dict[str, str]]:
+    """Return clips, and the reasons for which other bodies cannot perform some that travel or lie, by name.
 
     Where legs pass through each other, the feet are moved apart, in steps.
     """
-    entries = ((clip, clip.action.entry) for clip in read.clips)
+    entries = ((clip, clip.action.entry) for clip in clips)
     failed = _failed_trials([clip for clip, entry in entries if "travel" in entry or entry["support"] == "floor"], progress)
     for more in APART:
-        crossing = {name for name, reason in failed.items() if reason.startswith(LIMBS_CROSS)}
-        wider = {
-            clip.name: replace(clip, action=clip.action.with_feet_apart(more)) for clip in read.clips if clip.name in crossing
-        }
+        crossing = [clip for clip in clips if failed.get(clip.name, "").startswith(LIMBS_CROSS)]
+        wider = {clip.name: replace(clip, action=clip.action.with_feet_apart(more)) for clip in crossing}
         left = _failed_trials(list(wider.values()), progress)
-        read.clips = [clip if clip.name in left else wider.get(clip.name, clip) for clip in read.clips]
+        clips = [clip if clip.name in left else wider.get(clip.name, clip) for clip in clips]
         failed = {name: reason for name, reason in failed.items() if name not in wider or name in left}
-    if not refuses:
-        for source in read.sources:
-            source["note"] = "; ".join(filter(None, (source["note"], failed.get(source["clip"]))))
-        return
-    read.refused += [f"{name}: {reason}; repair the clip, or leave it out" for name, reason in failed.items()]
-    read.clips = [clip for clip in read.clips if clip.name not in failed]
-    read.sources = [source for source in read.sources if source["clip"] not in failed]
+    return clips, failed
 
 
 def _failed_trials(clips: Sequence[_Labelled], progress: Progress) -> dict[str, str]:
     """Return the names of the clips that other bodies cannot perform, with the reason."""
-    single = {f"{PREFIX}clip_{number}": [clip] for number, clip in enumerate(clips)}
-    if not single:
-        return {}
-    failed: dict[str, str] = {}
-    progress.start("try", len(single), unit="clips")
-    with TemporaryDirectory() as folder:
-        _write(Path(folder), single, [], [], {})
-        library = load_library(Path(folder))
-        for number, (name, (clip,)) in enumerate(single.items(), 1):
-            failed.update((clip.name, reason) for _, reason in failures(library, [name]))
-            progress.update(number)
+    alone = _each_alone("try", clips, progress)
+    return {clip.name: reason for library, name, clip in alone if (reason := find_failure(library, name))}
+
+
+def _each_alone(what: str, clips: Sequence[_Labelled], progress: Progress) -> Iterator[tuple[Library, str, _Labelled]]:
+    """Yield each clip with a library in which it is an action by itself, and the name of this action."""
+    if not clips:
+        return
+    tried = {f"{PREFIX}clip_{number:06}": clip for number, clip in enumerate(clips)}
+    entries = {name: validated(Action, _entry([clip.action]), f"{clip.name}: ") for name, clip in tried.items()}
+    own = load_library()
+    library = replace(own, entries=dict(sorted({**own.entries, **entries}.items())))
+    progress.start(what, len(tried), unit="clips")
+    for number, (name, clip) in enumerate(tried.items(), 1):
+        yield library, name, clip
+        progress.update(number)
     progress.stop()
-    return failed
 
 
-def _existing(path: Path) -> Path:
-    """Return the nearest folder above a path, or itself, that exists."""
-    path = path.resolve()
-    return next(folder for folder in (path, *path.parents) if folder.is_dir())
-
-
-_ENTRIES = 0.6
-"""Share of an action file that clips may take without the offsets between them."""
+_ENTRIES = 0.8
+"""Share of an action file that key poses of clips may take."""
 _BASE = Path(__file__).parent.parent / "library"
-
-
-def _clips_of(file: Path, refused: list[str], **given: Any) -> Iterator[SourceClip]:
-    try:
-        yield from read_source(file, refuse=refused.append, **given)
-    except UsageError as error:
-        refused.append(str(error))
-
-
-def _worked_out(clip: SourceClip, label: Label, action: ClipAction) -> dict[str, Any]:
-    return {
-        "clip": clip.name,
-        "label": label.name,
-        "format": clip.format,
-        "unit": clip.unit,
-        "up": clip.up,
-        "fps": round(clip.fps, 3),
-        "seconds": round(action.seconds, 2),
-        "repetitions": action.repetitions,
-        "side": action.side,
-        "key_poses": action.keys,
-        "begin": round(clip.begin, 3),
-        "note": clip.note,
-    }
 
 
 def _groups(clips: Sequence[_Labelled]) -> Iterator[tuple[str, list[_Labelled]]]:
@@ -325,18 +288,18 @@ def _groups(clips: Sequence[_Labelled]) -> Iterator[tuple[str, list[_Labelled]]]
 
 
 def _of_one_file(clips: Sequence[_Labelled]) -> list[_Labelled]:
-    """Return as many of the first clips as an action file has room for, at least one; their offsets take the other part."""
+    """Return as many of the first clips as an action file has room for, at least one."""
     sizes = accumulate(len(_yaml(clip.action.entry)) for clip in clips)
     return list(clips[: max(1, sum(size <= _ENTRIES * LARGEST_FILE for size in sizes))])
 
 
-_OWN = ("pose", "offsets", "enter_keys", "cycle_keys", "exit_keys", "lifts", "travel")
+_OWN = ("pose", "enter_keys", "cycle_keys", "exit_keys", "lifts", "travel")
 
 
 def _entry(actions: Sequence[ClipAction]) -> dict[str, Any]:
     enter, leave = (max(action.entry[stage] for action in actions) for stage in ("enter", "exit"))
     cycle = round(sum(action.seconds for action in actions) / len(actions), 3)
-    entries = add_offsets([action.paced(enter, cycle, leave) for action in actions])
+    entries = [action.paced(enter, cycle, leave) for action in actions]
     sides = [action.side for action in actions]
     sided = sum(map(bool, sides)) * 2 > len(sides)
     parts = [part for entry in entries for part in entry["parts"]]
@@ -345,76 +308,55 @@ def _entry(actions: Sequence[ClipAction]) -> dict[str, Any]:
         "sided": sided,
         "repetitions": [1, max(entry["repetitions"][1] for entry in entries)],
     }
-    signs: dict[str, Any] = {}
     if sided and all(sides) and (sign := side_sign(actions)):
-        signs["side"] = sign
-    strides = any(key["forward"] or key["aside"] for entry in entries for key in entry.get("travel", ()))
-    if not strides and (sign := count_sign(actions)):
-        signs["count"] = sign
-    elif first["repetitions"][1] == 1:
-        signs.pop("count", None)
-    if signs:
-        first["signs"] = signs
-    if ranges := _widest(entry.get("ranges", {}) for entry in entries):
-        first["ranges"] = ranges
+        first["signs"] = {"side": sign}
     if len(actions) > 1:
         first["strategies"] = {
             f"clip_{number}": {key: entry.get(key, {} if key == "pose" else []) for key in _OWN}
             for number, entry in enumerate(entries[1:], 2)
         }
-        first["usual"] = 0.5
+        first["habit_share"] = 0.5
     return first
 
 
-def _widest(ranges: Iterable[Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:
-    """Return for each joint the range that contains those of all clips."""
-    found: dict[str, dict[str, Any]] = {}
-    for each in ranges:
-        for channel, range_ in each.items():
-            kept = found.setdefault(channel, dict(range_))
-            for end, wider in (("min", min), ("max", max)):
-                if ends := [one[end] for one in (kept, range_) if end in one]:
-                    kept[end] = wider(ends)
-    return found
-
-
-def _write(
-    out: Path,
-    groups: Mapping[str, list[_Labelled]],
-    refused: list[str],
-    sources: list[dict[str, Any]],
-    terms: Mapping[str, str],
-) -> Import:
-    files, words, signs = dict[str, str](), {}, {}
+def _write(out: Path, groups: Mapping[str, list[_Labelled]], terms: Mapping[str, str]) -> dict[str, list[str]]:
+    """Write the library, and return the verbs of each action."""
+    files, words, verbs = dict[str, str](), {}, {}
     for name, members in groups.items():
         entry = _entry([member.action for member in members])
-        found = entry.get("signs", {})
-        signal = next(iter(found["side"].values())) if "side" in found else ""
+        if any(member.crosses for member in members):
+            entry["limbs_cross"] = True  # generation does not resample for crossings in the clip
+        signal = next(iter(entry["signs"]["side"].values())) if "signs" in entry else ""
         side = "" if not signal else "leg" if signal in _LEGS else "hand"
         texts = [text for member in members for text in member.label.texts]
-        words[name] = action_words(members[0].label.name, texts, side=side, counted="count" in found)
-        signs[name] = found
-        text = _action_file(name, entry, terms, [member.name for member in members])
+        words[name] = action_words(members[0].label.name, texts, side=side)
+        verbs[name] = words[name]["verbs"]
+        names = [f"#   {' '.join(member.name.split())}" for member in members]
+        head = [f"# Imported by posegen from {counted(len(members), 'clip')}:", *names]
+        text = "\n".join([*head, _yaml({"family": "own", **terms, "actions": {name: entry}})])
         if len(text) > LARGEST_FILE:
             raise UsageError(f"{shown(name)}: its key poses take more than {LARGEST_FILE:,} bytes; use fewer or shorter clips")
         files[f"{name}.yaml"] = text
-    theme = {"themes": {theme_name(out): {"weight": 1, "actions": dict.fromkeys(groups, 1)}}}
-    files["themes.yaml"] = _yaml(theme)
-    config = {"name": theme_name(out)[:64], "samples": 1000, "skeleton": "library"}
-    files["config.yaml"] = _yaml(config | {"story": {"library": ".", "themes": {theme_name(out): 1}}})
+    theme = theme_name(out)
     skeletons = distinct_skeletons([member.rest for members in groups.values() for member in members])
-    files |= {"skeletons.yaml": _skeleton_file(skeletons), "words/en.yaml": _yaml({"actions": words})}
+    measured = {name: {"weight": entry.weight, "offsets": entry.offsets} for name, entry in skeletons.items()}
+    story = {"library": ".", "themes": {theme: 1}}
+    files |= {
+        "themes.yaml": _yaml({"themes": {theme: {"weight": 1, "actions": dict.fromkeys(groups, 1)}}}),
+        "config.yaml": _yaml({"name": theme[:64], "samples": 1000, "skeleton": "library", "story": story}),
+        "skeletons.yaml": _yaml({"skeletons": measured}),
+        "words/en.yaml": _yaml({"actions": words}),
+    }
     target = out.resolve()
     unfinished = target.with_name(f".{target.name}~{os.getpid()}.temporary")
     try:
         write_all_durably((unfinished / name, [text.encode()]) for name, text in files.items())
-        read_library(_BASE, unfinished)  # what was written must be valid
-        unfinished.replace(target)  # at once, because a library of which a part is missing would be read as another one
+        read_library(_BASE, unfinished)  # the written files must be valid
+        unfinished.replace(target)  # at once, because an incomplete library would be read as another one
         sync_folder(target.parent)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
-    verbs = {name: [str(verb) for verb in entry["verbs"]] for name, entry in words.items()}  # type: ignore[attr-defined]
-    return Import(out, {n: [m.name for m in members] for n, members in groups.items()}, refused, sources, verbs, signs)
+    return verbs
 
 
 def theme_name(out: Path) -> str:
@@ -430,40 +372,8 @@ def theme_name(out: Path) -> str:
 
 
 def _yaml(data: Any) -> str:
-    return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
-
-
-def _action_file(name: str, entry: Mapping[str, Any], terms: Mapping[str, str], clips: Sequence[str]) -> str:
-    """Return an action file with a line for each key pose. JSON is YAML."""
-    lines = [f"# Imported by posegen from {len(clips)} clips:", *(f"#   {' '.join(clip.split())}" for clip in clips)]
-    lines += [
-        "family: own",
-        *(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in terms.items()),
-        "actions:",
-        f"  {name}:",
-    ]
-    return "\n".join([*lines, *_block(entry, 4)]) + "\n"
-
-
-def _skeleton_file(skeletons: Mapping[str, SkeletonEntry]) -> str:
-    """Return a file with a line for each joint. JSON is YAML."""
-    lines = ["# Offset of each joint from its parent as measured from the clips, fractions of stature.", "skeletons:"]
-    for name, entry in skeletons.items():
-        lines += [f"  {name}:", f"    weight: {entry.weight:g}", "    offsets:"]
-        lines += [f"      {joint}: {json.dumps(offset)}" for joint, offset in entry.offsets.items()]
-    return "\n".join(lines) + "\n"
-
-
-def _block(entry: Mapping[str, Any], indent: int) -> Iterator[str]:
-    margin = " " * indent
-    for key, value in entry.items():
-        if key == "strategies":
-            yield f"{margin}strategies:"
-            for name, strategy in value.items():
-                yield f"{margin}  {name}:"
-                yield from _block(strategy, indent + 4)
-        elif (key.endswith("_keys") or key == "travel") and value:
-            yield f"{margin}{key}:"
-            yield from (f"{margin}  - {json.dumps(one)}" for one in value)
-        else:
-            yield f"{margin}{key}: {json.dumps(value)}"
+    """Return data as YAML with a line for each key pose."""
+    plain = json.loads(json.dumps(data))  # without objects that occur twice, which YAML would name
+    return str(
+        yaml.dump(plain, Dumper=yaml.CSafeDumper, default_flow_style=None, sort_keys=False, allow_unicode=True, width=1000)
+    )

@@ -1,11 +1,10 @@
 """Pieces of a clip that is too long for one action: cut where the body is slowest between two movements with both feet in
-contact. The pieces are kept that move about as much as the most active one.
+contact. Pieces that move about as much as the most active one are kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,24 +17,17 @@ from posegen.mocap.clip_entry import FPS, ClipAction
 from posegen.mocap.steps import contacts
 
 SHORTEST = 1.0
-"""Seconds of a piece: in less, little but a step is seen."""
+"""Minimum seconds of a piece: a shorter one shows little more than a step."""
 SLOWEST_WITHIN = 0.25
-"""Seconds before and behind a cut in which the body is nowhere slower."""
+"""Seconds before and after a cut; the body is nowhere slower within them."""
 AS_ACTIVE = 0.5
 """Movement in a second of a piece, relative to that of the most active one, below which it is left out."""
 
 
-class Pieces(NamedTuple):
-    """The actions of a clip with the names of their pieces, and messages for pieces that are refused."""
-
-    actions: list[tuple[str, ClipAction]]
-    refused: list[str]
-
-
 def clip_actions(
     joints: Array, fps: float, name: str, standing: Mapping[str, float] | None = None, *, offset: float = 0.0
-) -> Pieces:
-    """Return the action that a clip shows, or those of its pieces.
+) -> tuple[list[tuple[str, ClipAction]], list[str]]:
+    """Return the action that a clip shows, or those of its pieces, with names, and messages for pieces that are refused.
 
     Parameters
     ----------
@@ -50,9 +42,10 @@ def clip_actions(
         If neither the clip nor a piece of it can be an action.
     """
     try:
-        return Pieces([(name, clip_action(joints, fps, name, standing))], [])
+        return [(name, clip_action(joints, fps, name, standing))], []
     except SeveralActionsError as error:
-        found, refused = Pieces([], []), error
+        several = error
+    actions, refused = list[tuple[str, ClipAction]](), list[str]()
     body = resample(joints, fps, FPS)
     contact = contacts(body, FPS)
     activity = _activity(body)
@@ -63,12 +56,12 @@ def clip_actions(
         begin, end = span.start / FPS, span.stop / FPS
         piece = f"{name}, {offset + begin:.1f} to {offset + end:.1f} s"
         try:
-            found.actions.append((piece, clip_action(joints[round(begin * fps) : round(end * fps)], fps, piece, standing)))
+            actions.append((piece, clip_action(joints[round(begin * fps) : round(end * fps)], fps, piece, standing)))
         except UsageError as error:
-            found.refused.append(str(error))
-    if not found.actions:
-        raise UsageError(found.refused[0]) if found.refused else refused
-    return found
+            refused.append(str(error))
+    if not actions:
+        raise UsageError(refused[0]) if refused else several
+    return actions, refused
 
 
 def cut_frames(joints: Array, contact: Array, activity: Array) -> Array:

@@ -1,45 +1,50 @@
 """Channels of a clip: the anatomical angles and the course of the pelvis that reproduce its joints on any body.
 
-The inverse of :mod:`posegen.motion.trunk`. Angles do not depend on the lengths of bones, and distances are in leg lengths. Feet
-are in :mod:`posegen.mocap.steps`, arms in :mod:`posegen.mocap.arms`. Positions do not show how a head turns, so it stays as in
-standing.
+The inverse of :mod:`posegen.motion.trunk`. Angles do not depend on the lengths of bones, and distances are in leg lengths.
+Feet are in :mod:`posegen.mocap.steps`, arms in :mod:`posegen.mocap.body_angles`. Positions do not show how a head turns, so
+it stays as in standing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from posegen.checks.ranges import REST
 from posegen.evaluation.body import point, unit
-from posegen.exchange.joint_rotations import about_axes
+from posegen.exchange.joint_rotations import about_axis, from_vectors, rotation_vectors
 from posegen.foundations.arrays import Array
-from posegen.foundations.skeleton import DEFAULT_SKELETON, JOINT_LIMITS, PROPORTIONS
+from posegen.foundations.skeleton import DEFAULT_SKELETON, JOINT_LIMITS, JOINTS, PARENTS, PROPORTIONS
 from posegen.library.channels import CHANNELS
-from posegen.mocap.arms import CLEAR, arm_angles, steady
-from posegen.mocap.rest_pose import LEG, Spine, rest_offsets, seen_from, spine_rotations
+from posegen.library.skeletons import FARTHEST, LIMBS, LONGEST, MEASURED, MOST_SKELETONS, SHORTEST, SkeletonEntry
+from posegen.mocap.body_angles import CLEAR, LEG, Spine, arm_angles, rest_offsets, seen_from, spine_rotations, steady
 from posegen.motion.scene_arrays import NEUTRAL, hanging_arms
 
 ZERO = REST[DEFAULT_SKELETON]
 CHEST_LEAN = ZERO["shoulder_flexion"]
-"""Degrees by which the line from spine3 to neck leans back in the rest pose."""
+"""Backward lean of the line from spine3 to neck in the rest pose, degrees."""
 HEAD_LEAN = ZERO["neck_flexion"] + CHEST_LEAN
 HIP_BELOW_PELVIS = 0.047 / LEG
 UPRIGHT = 0.93
 """Share of the leg length at which the hips are above the ankles of a body that stands upright."""
 MOST_CALIBRATED = {"pelvis_tilt": 25.0, "trunk_flexion": 45.0, "neck_flexion": 65.0}
-"""Degrees by which the spine in standing may differ from ours: the skeleton of CMU's by 11, 27 and 54, and people stand
+"""Maximum difference of the standing spine from ours, degrees. That of CMU's skeleton is 11, 27 and 54, and people stand
 differently."""
 TOES_OUT = 7.0
 """Degrees that the feet of actions point further out than the body faces."""
 LEVEL = 0.5
 """Cosine of the tilt of a pelvis from which its direction is well defined."""
+SAME = 0.009
+"""Root mean square distance of the joints of two skeletons, as a fraction of stature, up to which they are one. Those of
+several clips of a person differ by up to 12 mm from their median."""
+
+_LEGS = [[JOINTS.index(f"{side}_{name}") for name in ("hip", "knee", "ankle")] for side in ("left", "right")]
 
 
 class Ground(NamedTuple):
-    """The axes in which a clip is described: where it stands, the direction that it faces, and the size of the body.
+    """The axes in which a clip is described: its place, the direction that it faces, and the size of the body.
 
     Attributes
     ----------
@@ -61,12 +66,8 @@ class Ground(NamedTuple):
 
 def leg_length(joints: Array) -> float:
     """Return the median length of thigh and shank of both legs in metres; `joints` is float [frame, 22, 3]."""
-    lengths = [
-        np.sqrt(((point(joints, f"{side}_{near}") - point(joints, f"{side}_{far}")) ** 2).sum(-1))
-        for side in ("left", "right")
-        for near, far in (("hip", "knee"), ("knee", "ankle"))
-    ]
-    return float(np.median(np.sum(lengths, axis=0)) / 2)
+    bones = np.diff(joints[:, _LEGS], axis=2)
+    return float(np.median(np.sqrt((bones**2).sum(-1)).sum(axis=(1, 2))) / 2)
 
 
 def facing(joints: Array) -> Array:
@@ -117,7 +118,7 @@ def body_channels(
     for name in angles:
         angles[name] = angles[name] - NEUTRAL.get(name.removeprefix("left_").removeprefix("right_"), 0.0)
     up = pelvis[:, :, 1] * HIP_BELOW_PELVIS
-    away = hips + up - _standing_pelvis(ground)
+    away = hips + up - standing_pelvis(ground)
     return angles | {"root_lateral": away[:, 0], "root_height": away[:, 1], "root_forward": away[:, 2]}
 
 
@@ -148,9 +149,9 @@ def _trunk_and_arms(body: Array, standing: Mapping[str, float] | None) -> tuple[
 
 
 def standing_angles(joints: Array) -> dict[str, float] | None:
-    """Return the degrees by which the spine of a body that stands differs from ours; None if nobody stands upright in a clip.
+    """Return the differences of a standing spine from ours, degrees; None if nobody stands upright in a clip.
 
-    They belong to its skeleton, whose joints are elsewhere in the body. `joints` is float [frame, 22, 3].
+    They describe its skeleton: other skeletons have their joints at other points of the body. `joints` is float [frame, 22, 3].
     """
     body = on_ground(joints, Ground(np.zeros(3), facing(joints), leg_length(joints), 0.0))
     hips = (point(body, "left_hip") + point(body, "right_hip")) / 2
@@ -167,18 +168,14 @@ def standing_angles(joints: Array) -> dict[str, float] | None:
 def _spine_angles(body: Array) -> tuple[dict[str, Array], Array]:
     """Return the degrees of pelvis, trunk and neck from the rest pose of our skeleton, and the axes of the pelvis."""
     hips = (point(body, "left_hip") + point(body, "right_hip")) / 2
-    pelvis = _axes(point(body, "left_hip") - point(body, "right_hip"), point(body, "spine1") - hips) @ _about_x(
-        -ZERO["hip_flexion"]
-    )
-    chest = _axes(
-        point(body, "left_collar") - point(body, "right_collar"), point(body, "neck") - point(body, "spine3")
-    ) @ _about_x(-CHEST_LEAN)
+    across, girdle = (point(body, f"left_{name}") - point(body, f"right_{name}") for name in ("hip", "collar"))
+    pelvis = axes(across, point(body, "spine1") - hips) @ about_axis(0, -np.radians(ZERO["hip_flexion"]))
+    chest = axes(girdle, point(body, "neck") - point(body, "spine3")) @ about_axis(0, -np.radians(CHEST_LEAN))
     turn, tilt, lateral = _continuous_rotations(pelvis)
-    angles = {"pelvis_rotation": np.degrees(turn), "pelvis_tilt": np.degrees(tilt)}
-    angles["pelvis_obliquity"] = -np.degrees(lateral)
-    trunk = _rotation_flexion_lateral(_third(np.swapaxes(pelvis, -1, -2) @ chest))
-    for name, values in zip(("trunk_rotation", "trunk_flexion", "trunk_lateral"), trunk, strict=True):
-        angles[name] = 3 * np.degrees(values)
+    angles = {"pelvis_rotation": turn, "pelvis_tilt": tilt, "pelvis_obliquity": -lateral}
+    third = from_vectors(rotation_vectors(np.swapaxes(pelvis, -1, -2) @ chest) / 3)
+    for name, values in zip(("rotation", "flexion", "lateral"), _continuous_rotations(third), strict=True):
+        angles[f"trunk_{name}"] = 3 * values
     head = seen_from(chest, unit(point(body, "head") - point(body, "neck")))
     angles["neck_flexion"] = np.degrees(np.arctan2(head[:, 2], head[:, 1])) - HEAD_LEAN
     angles["neck_lateral"] = np.degrees(np.arcsin(np.clip(head[:, 0] / np.cos(np.radians(HEAD_LEAN)), -1, 1)))
@@ -186,7 +183,7 @@ def _spine_angles(body: Array) -> tuple[dict[str, Array], Array]:
 
 
 def _without_hanging(body: Array, angles: dict[str, Array], spine: Spine) -> dict[str, Array]:
-    """Return the angles of the upper arms without what the engine adds to them on this skeleton."""
+    """Return the angles of the upper arms without the angles that the engine adds on this skeleton."""
     rest = rest_offsets(body, angles, spine)
     hanging = 360 * hanging_arms(rest[None], np.ones(1))[0]
     return {
@@ -196,12 +193,7 @@ def _without_hanging(body: Array, angles: dict[str, Array], spine: Spine) -> dic
     }
 
 
-def standing_height(ground: Ground) -> float:
-    """Return the height of the pelvis in quiet standing, in leg lengths."""
-    return float(_standing_pelvis(ground)[1])
-
-
-def _standing_pelvis(ground: Ground) -> Array:
+def standing_pelvis(ground: Ground) -> Array:
     """Return the position of the pelvis in quiet standing relative to the middle of the ankles, in leg lengths."""
     tilt, hip, knee = (np.radians(NEUTRAL[name]) for name in ("pelvis_tilt", "hip_flexion", "knee_flexion"))
     thigh, shank = PROPORTIONS["thigh"] / LEG, PROPORTIONS["shank"] / LEG
@@ -212,47 +204,27 @@ def _standing_pelvis(ground: Ground) -> Array:
     return np.array([0.0, up, HIP_BELOW_PELVIS * np.sin(tilt) - ahead])
 
 
-def _axes(left: Array, up: Array) -> Array:
-    """Return rotations whose columns are left, up and forward: float64 [frame, 3, 3]."""
+def axes(left: Array, up: Array) -> Array:
+    """Return rotations with the columns left, up and forward: float64 [..., 3, 3]."""
     across = unit(left)
     above = unit(up - (up * across).sum(-1, keepdims=True) * across)
     return np.stack([across, above, np.cross(across, above)], axis=-1)
 
 
-def _about_x(degrees: float) -> Array:
-    s, c = np.sin(np.radians(degrees)), np.cos(np.radians(degrees))
-    return np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
-
-
-def _rotation_flexion_lateral(turn: Array) -> tuple[Array, Array, Array]:
-    """Return the radians of rotation . flexion . lateral flexion, the order of the trunk."""
-    flexion = np.arcsin(np.clip(-turn[:, 1, 2], -1, 1))
-    return np.arctan2(turn[:, 0, 2], turn[:, 2, 2]), flexion, -np.arctan2(turn[:, 1, 0], turn[:, 1, 1])
-
-
 def _continuous_rotations(turn: Array) -> tuple[Array, Array, Array]:
-    """Return the radians of rotation . flexion . lateral flexion without jumps, also of a body that lies.
+    """Return the degrees of rotation . flexion . lateral flexion without jumps, also of a body that lies.
 
     With its axis level, a rotation about the vertical one does not show: it is then that of the frames around.
     """
     steep = np.sqrt(turn[:, 0, 2] ** 2 + turn[:, 2, 2] ** 2)
     about = steady(np.arctan2(turn[:, 0, 2], turn[:, 2, 2]), steep / LEVEL)
-    s, c, none = np.sin(about), np.cos(about), np.zeros_like(about)
-    back = np.stack([c, none, -s, none, none + 1, none, s, none, c], axis=-1).reshape(-1, 3, 3)
-    rest = back @ turn
-    return about, np.unwrap(np.arctan2(-rest[:, 1, 2], rest[:, 2, 2])), -np.arctan2(-rest[:, 0, 1], rest[:, 0, 0])
-
-
-def _third(turn: Array) -> Array:
-    """Return rotations by a third of the angle about the same axes."""
-    axis = np.stack([turn[:, 2, 1] - turn[:, 1, 2], turn[:, 0, 2] - turn[:, 2, 0], turn[:, 1, 0] - turn[:, 0, 1]], -1)
-    sine = np.sqrt((axis**2).sum(-1)) / 2
-    angle = np.arctan2(sine, (np.trace(turn, axis1=1, axis2=2) - 1) / 2) / 3
-    return about_axes(axis / np.maximum(2 * sine, 1e-9)[:, None], angle)
+    rest = about_axis(1, -about) @ turn
+    flexion, lateral = np.unwrap(np.arctan2(-rest[:, 1, 2], rest[:, 2, 2])), -np.arctan2(-rest[:, 0, 1], rest[:, 0, 0])
+    return np.degrees(about), np.degrees(flexion), np.degrees(lateral)
 
 
 def _knee_turn(body: Array, side: str, sign: float, yaw: Array | float) -> Array:
-    """Return the degrees by which a knee points further out than the foot, which points 7 degrees out."""
+    """Return how much further out a knee points than the foot, degrees; the foot points 7 degrees out."""
     hip, knee, ankle = (point(body, f"{side}_{name}") for name in ("hip", "knee", "ankle"))
     axis = unit(ankle - hip)
     out = np.radians(TOES_OUT) * sign + yaw
@@ -265,9 +237,65 @@ def _knee_turn(body: Array, side: str, sign: float, yaw: Array | float) -> Array
     size = np.sqrt((bent**2).sum(-1))
     turn = -sign * np.arctan2((axis * np.cross(before, bent)).sum(-1), (before * bent).sum(-1))
     low, high = np.radians(JOINT_LIMITS["hip_rotation"])
-    return np.asarray(np.degrees(np.clip(_toward_zero(turn, size / CLEAR), low, high)))
+    # The angle fades to 0 where the knee is straight and shows no direction.
+    return np.asarray(np.degrees(np.clip(turn * np.clip(size / CLEAR, 0.0, 1.0) ** 2, low, high)))
 
 
-def _toward_zero(angle: Array, clearness: Array) -> Array:
-    """Return an angle that fades to 0 where it is not clear, since a straight knee points nowhere."""
-    return np.asarray(angle * np.clip(clearness, 0.0, 1.0) ** 2)
+class Skeleton(NamedTuple):
+    """Lengths of the bones of a clip in leg lengths, float64 [21], and :func:`~posegen.mocap.pose_channels.standing_angles`."""
+
+    bones: Array
+    standing: Mapping[str, float]
+
+
+def standing_skeleton(joints: Array) -> Skeleton | None:
+    """Return the skeleton of a clip, or None if nobody stands upright in it; `joints` is float [frame, 22, 3]."""
+    body = np.asarray(joints, np.float64)
+    standing = standing_angles(body)
+    return None if standing is None else Skeleton(_bones(body), standing)
+
+
+def usual_standing(joints: Array, others: Sequence[Skeleton]) -> Mapping[str, float]:
+    """Return the standing angles of a clip in which nobody stands: those of the clip with the most similar skeleton."""
+    if not others:
+        return {}
+    bones = _bones(np.asarray(joints, np.float64))
+    return min(others, key=lambda other: float(((other.bones - bones) ** 2).sum())).standing
+
+
+def distinct_skeletons(offsets: Sequence[Array]) -> dict[str, SkeletonEntry]:
+    """Return the skeletons of a library, as means of similar ones, the most frequent first.
+
+    Parameters
+    ----------
+    offsets : sequence of float64 [22, 3]
+        Of each clip; see :func:`posegen.mocap.pose_channels.rest_of_clip`.
+    """
+    groups: list[list[Array]] = []
+    for rest in offsets:
+        unlike = [_apart(np.mean(group, axis=0), rest) for group in groups]
+        nearest = int(np.argmin(unlike)) if unlike else -1
+        if nearest >= 0 and unlike[nearest] <= SAME:
+            groups[nearest].append(rest)
+        else:
+            groups.append([rest])
+    groups.sort(key=len, reverse=True)
+    return {f"clips_{number}": _entry(group) for number, group in enumerate(groups[:MOST_SKELETONS], 1)}
+
+
+def _apart(one: Array, other: Array) -> float:
+    return float(np.sqrt(((one - other) ** 2).sum(-1).mean()))
+
+
+def _entry(group: Sequence[Array]) -> SkeletonEntry:
+    rest = np.mean(group, axis=0).clip(-FARTHEST, FARTHEST)
+    limbs = [JOINTS.index(name) for name in LIMBS]
+    # A bone of a clip may be shorter or longer than any of a person.
+    rest[limbs] = rest[limbs].clip([0, -LONGEST, 0], [0, -SHORTEST, 0])
+    offsets = {name: tuple(round(float(value), 4) + 0.0 for value in rest[JOINTS.index(name)]) for name in MEASURED}
+    return SkeletonEntry.model_validate({"weight": len(group), "offsets": offsets})
+
+
+def _bones(joints: Array) -> Array:
+    away = joints[:, 1:] - joints[:, PARENTS[1:]]
+    return np.asarray(np.median(np.sqrt((away**2).sum(-1)), axis=0) / leg_length(joints))

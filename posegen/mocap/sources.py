@@ -1,35 +1,41 @@
-"""Read clips of any known format into joints, and report what was worked out: format, joint names, unit, axes, frame rate."""
+"""Read clips of any known format into joints, and report the format, joint names, unit, axes and frame rate."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from posegen.dataset.clip_files import FOLDER_FPS, HIGHEST_FPS, LOWEST_FPS
+from posegen.dataset import clip_files as stored
 from posegen.dataset.layout import HEADER_FILE
-from posegen.evaluation.body import longest_present, point
+from posegen.evaluation.body import longest_present, point, true_intervals
+from posegen.evaluation.body import unit as unit_vectors
 from posegen.exchange import features263
-from posegen.exchange.exported_files import (
-    is_table,
-    listed_rate,
-    read_array_of_joints,
-    read_glb,
-    read_parquet,
-    read_table,
-    read_tar,
-)
-from posegen.exchange.kimodo import FPS as KIMODO_FPS
+from posegen.exchange.archives import KIMODO_FPS
+from posegen.exchange.point_files import read_c3d, read_ntu, read_trc
+from posegen.exchange.points import body_of_points, clips_of_array, named_body, without_zeros
+from posegen.exchange.rig import Body, read_names
+from posegen.exchange.text_motion import FPS_272, WIDTH_272, joints_of_272
 from posegen.foundations.arrays import Array
-from posegen.foundations.errors import PosegenError, UsageError
-from posegen.foundations.links import require_inside
+from posegen.foundations.errors import PosegenError, UsageError, require_inside
+from posegen.foundations.progress import Progress
 from posegen.foundations.skeleton import JOINTS, sole_points
+from posegen.foundations.yaml_files import read_yaml
 
-SUFFIXES = (".bvh", ".npz", ".npy", ".c3d", ".csv", ".glb", ".parquet", ".tar")
+SUFFIXES = (".bvh", ".npz", ".npy", ".c3d", ".trc", ".skeleton")
+_ADVICE: dict[str, str] = read_yaml(Path(__file__).with_name("advice.yaml"))
+"""Advice for files of other programs, by their ending, and for arrays of Python objects."""
+_JOINT_ARRAYS = (
+    "joints", "posed_joints", "global_joint_positions", "joints3d", "joints_3d", "keypoints3d", "keypoints_3d", "keypoints",
+    "pose3d", "positions_3d", "positions", "skeleton", "motion", "xyz", "arr_0",
+)  # fmt: skip
+_RATES = ("fps", "mocap_framerate", "mocap_frame_rate", "frame_rate", "framerate")
+_FEATURES = {features263.WIDTH: (features263.joints_of, features263.FPS), WIDTH_272: (joints_of_272, FPS_272)}
 _NO_CLIPS = {"texts", "Mean.npy", "Std.npy"}
 """Names of folders and files of exports that hold no clips."""
 MOST_FILES = 100_000
@@ -54,12 +60,13 @@ UP_AXES = ("x", Y_UP, Z_UP, "-x", "-y", "-z")
 FLOOR_NEAR = 0.06
 """Metres from 0 at which the lowest joint of a clip is at the floor."""
 _AT_LOWEST_JOINT = 1e-4
-"""Metres from 0 of the lowest joint of a clip whose floor is at that joint, as in HumanML3D's, and not below its soles."""
+"""Metres from 0 within which the lowest joint is the floor of the file, as in HumanML3D, instead of the soles."""
 _CLEARLY, _STRAIGHT, _UPRIGHT = 0.08, 0.01, 0.8
-"""Metres by which toes of both feet together point backwards, and knees at most forward, in a mirrored body; and the least
-cosine between legs and trunk."""
+"""Thresholds of a mirrored body: metres that the toes of both feet together point backwards at least, metres that knees point
+forward at most, and the least cosine between legs and trunk."""
+_LEG = [JOINTS.index(f"left_{part}") for part in ("hip", "knee", "ankle")]
 LONGEST_GAP = 0.2
-"""Seconds within which an unknown joint is interpolated."""
+"""Maximum seconds in which an unknown joint is interpolated."""
 
 
 @dataclass(frozen=True)
@@ -75,15 +82,15 @@ class SourceClip:
         Metres, y up, the floor at 0.
     fps : float
     format, unit, up : str
-        What was worked out.
+        As stated by the file or the user, or measured.
     label : str
-        What the file calls it; empty if it does not.
+        Label in the file; empty if it has none.
     subject : str
-        Who moves; empty if unknown.
+        The person who moves; empty if unknown.
     begin : float
         Seconds in the file before the first frame of `joints`.
     note : str
-        What was unusual: frames that are not used, joints that were estimated; else empty.
+        Unusual properties: frames that are not used, joints that were estimated; else empty.
     """
 
     file: Path
@@ -114,7 +121,8 @@ def clip_files(paths: list[Path]) -> list[Path]:
         if path.is_dir():
             found += sorted(islice(_clip_files_in(path), MOST_FILES + 1))
         elif path.suffix.lower() not in SUFFIXES:
-            raise UsageError(f"{path}: is not one of {', '.join(SUFFIXES)}; convert it to BVH")
+            advice = _ADVICE.get(path.suffix.lower(), f"is not one of {', '.join(SUFFIXES)}; convert it to BVH")
+            raise UsageError(f"{path}: {advice}")
         else:
             found.append(path)
         if len(found) > MOST_FILES:
@@ -127,10 +135,10 @@ def clip_files(paths: list[Path]) -> list[Path]:
 def _clip_files_in(folder: Path) -> Iterator[Path]:
     for file in folder.rglob("*"):
         suffix, parts = file.suffix.lower(), {*file.relative_to(folder).parts}
-        # HumanML3D has the joints of its features in another folder; a table may hold labels.
+        # HumanML3D has the joints of its features in another folder.
         known = suffix in SUFFIXES and file.is_file() and not parts & _NO_CLIPS
         doubled = "new_joint_vecs" in parts and (folder / "new_joints").is_dir()
-        if known and not doubled and (suffix != ".csv" or is_table(file)):
+        if known and not doubled:
             require_inside(folder, file)
             yield file
 
@@ -165,12 +173,14 @@ def read_clips(path: Path, refuse: Callable[[str], object]) -> Iterator[SourceCl
         If there are no files of clips, or a single file cannot be read.
     """
     for file in clip_files([path]):
-        try:
-            yield from read_source(file, joints_fps=FOLDER_FPS, refuse=refuse)
-        except UsageError as error:
-            if file == path:
-                raise
-            refuse(str(error))
+        refused, count = list[str](), 0
+        for clip in read_source(file, joints_fps=stored.FOLDER_FPS, refuse=refused.append):
+            count += 1
+            yield clip
+        if file == path and refused and not count:
+            raise UsageError(refused[0])
+        for message in refused:
+            refuse(message)
 
 
 def read_source(
@@ -203,122 +213,163 @@ def read_source(
     joints_fps : float
         Frame rate of joints in an ``.npy`` file, which states none.
     refuse : callable, optional
-        Called, after the last clip, with the message for each of several clips that cannot be used. By default it is raised.
+        Called with the message for the file, or each of its clips, that cannot be read. By default it is raised.
     unit, up : str, optional
-        A key of :data:`SHORT_UNITS`, and one of :data:`UP_AXES`, in place of what is worked out.
+        A key of :data:`SHORT_UNITS`, and one of :data:`UP_AXES`, in place of those that are measured.
     unstated_fps : float, optional
         Frame rate of a file that states none.
 
     Raises
     ------
     UsageError
-        If the file is invalid or not of a person, or its only clip cannot be used.
+        If the file is invalid or not of a person, and `refuse` is not given.
     """
-    failed: list[UsageError] = []
-    clips = 0
-    try:
-        for raw in _read(file, fps, names, joints_fps):
-            clips += 1
-            try:
-                rated = raw if raw.fps else _with_rate(raw, unstated_fps)
-                clip = _on_floor(_worked_out(rated, unit and SHORT_UNITS[unit], up), floor_within)
-            except UsageError as error:
-                if refuse is None:
-                    raise
-                failed.append(error)
-                continue
+    clips = _read(file, fps, names, joints_fps)
+    while True:
+        try:
+            # Unknown joints are NaN, and damaged files have infinite ones: what follows from them is refused, not warned of.
+            with np.errstate(all="ignore"):
+                raw = next(clips, None)
+                if raw is None:
+                    return
+                clip = _on_floor(_worked_out(raw, unit and SHORT_UNITS[unit], up, unstated_fps), floor_within)
             yield clip
-    except PosegenError:
-        raise
-    except Exception as error:  # damaged files raise errors of many modules
-        reason = str(error).partition("\n")[0] or type(error).__name__
-        raise UsageError(f"{file}: cannot be read ({reason:.200}); write the file again") from error
-    if clips == 1 and failed:
-        raise failed[0]
-    if refuse is not None:
-        for refused in failed:
-            refuse(str(refused))
+        except PosegenError as error:
+            if refuse is None or not isinstance(error, UsageError):
+                raise
+            refuse(str(error))
+        except Exception as error:  # damaged files raise errors of many modules
+            reason = str(error).partition("\n")[0] or type(error).__name__
+            problem = f"{file}: cannot be read ({reason:.200}); write the file again"
+            if refuse is None:
+                raise UsageError(problem) from error
+            refuse(problem)
+
+
+def read_files(
+    files: Sequence[Path], progress: Progress, refuse: Callable[[str], object], **given: Any
+) -> Iterator[SourceClip]:
+    """Read the clips of files and show the progress; `refuse` and `given` are those of :func:`read_source`."""
+    progress.start("read", len(files), unit="files")
+    for number, file in enumerate(files, 1):
+        yield from read_source(file, refuse=refuse, **given)
+        progress.update(number)
+    progress.stop()
 
 
 def _read(file: Path, fps: float | None, names: Path | None, joints_fps: float) -> Iterator[SourceClip]:
     """Read the clips of a file as they are; unit and axis are empty, and the rate is 0, where the file does not state them."""
-    suffix = file.suffix.lower()
+    suffix, given = file.suffix.lower(), None if names is None else read_names(names)
     if suffix == ".bvh":
-        from posegen.exchange.bvh import read_bvh_figure
+        from posegen.exchange.bvh import read_bvh_body
 
-        figure = read_bvh_figure(file, names)
-        yield SourceClip(
-            file, str(file), figure.joints, fps or figure.fps, f"BVH, {figure.names}", note="; ".join(figure.notes)
-        )
+        yield _clip(file, read_bvh_body(file, given), fps)
     elif suffix == ".npy":
-        found = read_array_of_joints(file, joints_fps)
-        yield SourceClip(file, str(file), found.joints, fps or found.fps, "joints or features as in HumanML3D")
-    elif suffix == ".c3d":
-        from posegen.exchange.c3d import read_c3d
-
-        joints, rate = read_c3d(file, names)
-        yield SourceClip(file, str(file), joints, fps or rate, "C3D")
-    elif suffix in (".csv", ".glb"):
-        found = read_table(file) if suffix == ".csv" else read_glb(file)
-        yield SourceClip(file, str(file), found.joints, fps or found.fps, suffix[1:].upper(), METRES, Y_UP)
-    elif suffix in (".parquet", ".tar"):
-        for found in read_parquet(file) if suffix == ".parquet" else read_tar(file):
-            name = f"{file}, {found.name}"
-            yield SourceClip(file, name, found.joints, fps or found.fps, f"joints in {suffix[1:]}", METRES, Y_UP, found.action)
+        values = _plain_array(file)
+        if values.ndim == 2 and values.dtype.kind == "f" and values.shape[1] in _FEATURES:
+            joints_of, usual = _FEATURES[values.shape[1]]
+            yield _clip(file, Body(joints_of(values), "features as in HumanML3D", float(usual)), fps)
+        else:
+            yield from _of_points(file, clips_of_array(values, str(file)), fps, given, joints_fps)
+    elif suffix in (".c3d", ".trc"):
+        named = read_c3d(file) if suffix == ".c3d" else read_trc(file)
+        body = named_body(named.names, named.points, str(file), given)
+        yield _clip(file, body._replace(form=f"{suffix[1:].upper()}, {body.form}", fps=named.fps), fps)
+    elif suffix == ".skeleton":
+        for name, points, rate in read_ntu(file):
+            yield from _of_points(file, [points], fps or rate, given, 0.0, f", body {name}")
     else:
-        yield from _archive(file, fps)
+        yield from _archive(file, fps, given)
 
 
-def _archive(file: Path, fps: float | None) -> Iterator[SourceClip]:
-    from posegen.dataset.clip_files import members, read_clip_archive, read_plain_archive
+def _clip(file: Path, body: Body, fps: float | None, name: str = "", up: str = "") -> SourceClip:
+    """Return a clip of a body; `fps` replaces its frame rate."""
+    return SourceClip(file, name or str(file), body.joints, fps or body.fps, body.form, up=up, note="; ".join(body.notes))
 
-    held = members(file)
-    from posegen.exchange.smpl import SMPL_ARRAYS, read_smpl
+
+def _plain_array(file: Path) -> Array:
+    try:
+        return stored.read_array_file(file)
+    except UsageError as error:
+        if "Python objects" in str(error):
+            raise UsageError(
+                f"{file}: holds Python objects, which can run code and are never read. {_ADVICE['objects']}"
+            ) from None
+        raise
+
+
+def _of_points(
+    file: Path, clips: Iterable[Array], fps: float | None, given: Mapping[str, str] | None, usual_fps: float, which: str = ""
+) -> Iterator[SourceClip]:
+    """Yield clips of points in the order of a known skeleton; `usual_fps` is the rate of SMPL's joints without one."""
+    held = list(clips)
+    for number, points in enumerate(held):
+        name = f"{file}{which}" + (f", clip {number}" if len(held) > 1 else "")
+        body = body_of_points(points, name, given)
+        if body.fps and not fps:
+            body = body._replace(notes=(*body.notes, f"taken as {body.fps:g} frames per second, the rate of the sensor"))
+        elif " as smpl" in body.form:
+            body = body._replace(fps=usual_fps)
+        height = _height(body.joints)
+        # The y axis of a camera points down.
+        yield _clip(file, body, fps, name, "-y" if -height[1] > _UPRIGHT * np.sqrt((height**2).sum()) else "")
+
+
+def _height(joints: Array) -> Array:
+    """Return the mean vector from the ankles to the neck, [3], over the frames in which they are known."""
+    body = point(joints, "neck") - point(joints, "left_ankle") / 2 - point(joints, "right_ankle") / 2
+    return np.asarray(np.nan_to_num(np.nanmean(body, axis=0))) if np.isfinite(body).any() else np.zeros(3)
+
+
+def _archive(file: Path, fps: float | None, given: Mapping[str, str] | None) -> Iterator[SourceClip]:
+    held = stored.members(file)
+    from posegen.exchange.archives import SMPL_ARRAYS, read_smpl
 
     if SMPL_ARRAYS & {*held}:
-        joints, rate = read_smpl(file)
-        yield SourceClip(file, str(file), joints, fps or rate or 0.0, "rotations of SMPL's joints, as in AMASS")
+        yield _clip(file, read_smpl(file), fps)
     elif "offsets" in held:
-        clips = read_clip_archive(file, [])
+        clips = stored.read_clip_archive(file, [])
         for number, joints in enumerate(clips.joints):
             label = clips.classes[number] or clips.actions[number]
             name, subject = f"{file}, {clips.names[number]}", clips.subjects[number]
             yield SourceClip(file, name, joints, fps or clips.fps, "joints of many clips", METRES, Y_UP, label, subject)
     else:
-        joints, rate = read_plain_archive(file)
-        usual = listed_rate(file) or (float(KIMODO_FPS) if "posed_joints" in held else 0.0)
-        yield SourceClip(file, str(file), joints, fps or rate or usual, "joints")
+        arrays = stored.read_arrays(file, (*_JOINT_ARRAYS, *_RATES))
+        found: Array | None = next((arrays[name] for name in _JOINT_ARRAYS if name in arrays), None)
+        if found is None:
+            names = ", ".join(sorted(held)[:20])
+            raise UsageError(f"{file}: has no arrays joints and fps, but {names:.400}. Store both with numpy.savez")
+        rate = next((stored.checked_rate(file, arrays[name]) for name in _RATES if name in arrays), None)
+        usual = float(KIMODO_FPS) if "posed_joints" in held else None
+        yield from _of_points(file, clips_of_array(found, str(file)), fps or rate or usual, given, 0.0)
 
 
-def _with_rate(raw: SourceClip, fps: float | None) -> SourceClip:
-    """Return a clip whose file states no frame rate with the one that the user states."""
-    if fps is None:
+def _worked_out(raw: SourceClip, given_unit: str | None, given_up: str | None, unstated_fps: float | None) -> SourceClip:
+    """Return a clip with y up in metres; `unit` and `up` are measured on the body if neither user nor format states them."""
+    if not raw.fps and unstated_fps is None:
         raise UsageError(f"{raw.name}: states no frame rate, such as an array fps; add it, or give --fps")
-    note = f"the file states no frame rate: taken as {fps:g} frames per second"
-    return replace(raw, fps=fps, note="; ".join(filter(None, (raw.note, note))))
-
-
-def _worked_out(raw: SourceClip, given_unit: str | None, given_up: str | None) -> SourceClip:
-    """Return a clip with y up in metres; what neither user nor format states of `unit` and `up` is worked out by the body."""
-    raw = replace(raw, unit=given_unit or raw.unit, up=given_up or raw.up)
-    if not LOWEST_FPS <= raw.fps <= HIGHEST_FPS:
-        limits = f"{LOWEST_FPS:g} to {HIGHEST_FPS:g}"
+    notes = [raw.note] if raw.note else []
+    if not raw.fps:
+        notes.append(f"the file states no frame rate: taken as {unstated_fps:g} frames per second")
+    raw = replace(raw, unit=given_unit or raw.unit, up=given_up or raw.up, fps=raw.fps or unstated_fps or 0.0)
+    if not stored.LOWEST_FPS <= raw.fps <= stored.HIGHEST_FPS:
+        limits = f"{stored.LOWEST_FPS:g} to {stored.HIGHEST_FPS:g}"
         raise UsageError(f"{raw.name}: has {raw.fps:g} frames per second; {limits} are read: give --fps")
-    joints = _without_zeros(np.asarray(raw.joints, np.float64))
+    joints = without_zeros(np.asarray(raw.joints, np.float64), 0)
     frames, kept = len(joints), longest_present(joints)
     if kept != slice(0, frames):
         joints = fill_gaps(joints, LONGEST_GAP * raw.fps)
         kept = longest_present(joints)
     joints = joints[kept]
-    notes = [raw.note] if raw.note else []
     if len(joints) < frames:
         notes.append(f"frames {kept.start + 1:,} to {kept.stop:,} of {frames:,} are used; in others some joints are unknown")
     if frames < 2:
         raise UsageError(f"{raw.name}: has fewer than two frames; leave it out")
     if len(joints) < 2:
         raise UsageError(f"{raw.name}: has no two of {frames:,} frames in a row in which all joints are known; leave it out")
-    scale, unit = (UNITS[raw.unit], raw.unit) if raw.unit else _unit(raw.name, joints)
-    joints, up = joints * scale, raw.up or _up_axis(raw.name, joints * scale)
+    unit = raw.unit or _unit(raw.name, joints)
+    joints = joints * UNITS[unit]
+    up = raw.up or _up_axis(raw.name, joints)
     joints = _with_y_up(joints, up)
     if is_mirrored(joints):
         joints = joints * np.array([-1.0, 1.0, 1.0])
@@ -326,37 +377,25 @@ def _worked_out(raw: SourceClip, given_unit: str | None, given_up: str | None) -
     return replace(raw, joints=joints, unit=unit, up=up, begin=kept.start / raw.fps, note="; ".join(notes))
 
 
-def _without_zeros(joints: Array) -> Array:
-    """Return joints that are unknown where a file has 0, 0, 0; the pelvis may be there."""
-    at_zero = (joints == 0).all(-1)
-    at_zero[:, 0] = False
-    at_zero[at_zero[:, 1:].all(-1)] = False
-    return np.where(at_zero[..., None], np.nan, joints)
-
-
 def is_mirrored(joints: Array) -> bool:
-    """Return whether toes and bent knees point backwards of a body whose left and right are as named.
+    """Return whether toes and bent knees point backwards if left and right are as named.
 
-    Frames count in which the trunk continues the legs: in a deep bend, toes point to where the back is.
+    Only frames with the trunk in line with the legs count: in a deep bend, toes point to the side of the back.
 
     Parameters
     ----------
     joints : float64 [frame, 22, 3]
     """
-    trunk = _unit_vectors(point(joints, "neck") - point(joints, "pelvis"))
-    forward = _unit_vectors(np.cross(point(joints, "left_hip") - point(joints, "right_hip"), trunk))
+    trunk = unit_vectors(point(joints, "neck") - point(joints, "pelvis"))
+    forward = unit_vectors(np.cross(point(joints, "left_hip") - point(joints, "right_hip"), trunk))
     toes, knees, legs = np.zeros(len(joints)), np.zeros(len(joints)), np.zeros((len(joints), 3))
     for side in ("left", "right"):
         hip, knee, ankle, foot = (point(joints, f"{side}_{part}") for part in ("hip", "knee", "ankle", "foot"))
         toes += ((foot - ankle) * forward).sum(-1)
         knees += ((knee - (hip + ankle) / 2) * forward).sum(-1)
         legs += hip - ankle
-    upright = (_unit_vectors(legs) * trunk).sum(-1) > _UPRIGHT
+    upright = (unit_vectors(legs) * trunk).sum(-1) > _UPRIGHT
     return bool(upright.any() and np.median(toes[upright]) < -_CLEARLY and np.median(knees[upright]) < _STRAIGHT)
-
-
-def _unit_vectors(vectors: Array) -> Array:
-    return np.asarray(vectors / np.maximum(np.sqrt((vectors**2).sum(-1, keepdims=True)), 1e-12))
 
 
 def fill_gaps(joints: Array, longest: float) -> Array:
@@ -380,15 +419,10 @@ def fill_gaps(joints: Array, longest: float) -> Array:
     filled = joints.copy()
     unknown = np.asarray(np.isnan(joints).any(axis=-1))
     for joint in np.flatnonzero(unknown.any(axis=0)):
-        known, at = np.flatnonzero(~unknown[:, joint]), np.flatnonzero(unknown[:, joint])
-        following = np.searchsorted(known, at)
-        inner = (following > 0) & (following < len(known))
-        at, following = at[inner], following[inner]
-        before, after = known[following - 1], known[following]
-        short = after - before - 1 <= longest
-        at, before, after = at[short], before[short], after[short]
-        share = ((at - before) / (after - before))[:, None]
-        filled[at, joint] = joints[before, joint] * (1 - share) + joints[after, joint] * share
+        for run in true_intervals(unknown[:, joint]):
+            count = run.stop - run.start
+            if run.start > 0 and run.stop < len(joints) and count <= longest:
+                filled[run, joint] = np.linspace(joints[run.start - 1, joint], joints[run.stop, joint], count + 2)[1:-1]
     return filled
 
 
@@ -401,11 +435,9 @@ def _on_floor(clip: SourceClip, within: float) -> SourceClip:
     return clip if abs(floor) <= within else replace(clip, joints=clip.joints - np.array([0.0, floor, 0.0]))
 
 
-def _unit(name: str, joints: Array) -> tuple[float, str]:
-    legs = sum(
-        float(np.median(np.sqrt(((point(joints, f"left_{a}") - point(joints, f"left_{b}")) ** 2).sum(-1))))
-        for a, b in (("hip", "knee"), ("knee", "ankle"))
-    )
+def _unit(name: str, joints: Array) -> str:
+    bones = np.diff(joints[:, _LEG], axis=1)
+    legs = float(np.median(np.sqrt((bones**2).sum(-1)), axis=0).sum())
     long = {unit: legs * metres for unit, metres in UNITS.items()}
     fitting = [unit for unit in [*UNITS][:_FREQUENT] if SHORTEST_LEG <= long[unit] <= LONGEST_LEG]
     fitting = fitting or [unit for unit in UNITS if SHORTEST_LEG <= long[unit] <= LONGEST_IN_RARE_UNIT]
@@ -414,15 +446,14 @@ def _unit(name: str, joints: Array) -> tuple[float, str]:
         raise UsageError(
             f"{name}: the legs are {legs:.3g} units long, which fits no person in {units}: scale it, or give --unit"
         )
-    unit = min(fitting, key=lambda unit: abs(np.log(long[unit] / USUAL_LEG)))
-    return UNITS[unit], unit
+    return min(fitting, key=lambda unit: abs(np.log(long[unit] / USUAL_LEG)))
 
 
 def _up_axis(name: str, joints: Array) -> str:
     """Return which axis is up."""
-    body = (point(joints, "neck") - point(joints, "left_ankle") / 2 - point(joints, "right_ankle") / 2).mean(axis=0)
+    body = _height(joints)
     floors = np.abs(np.percentile(joints.min(axis=1), 1, axis=0)) < FLOOR_NEAR
-    # In lying, the body is longest along another axis than the one of height, in which its floor is at 0.
+    # A lying body is longest along a horizontal axis; its floor is at 0 on the vertical one.
     lies = floors[1] and not floors[2]
     up = Y_UP if abs(body[1]) >= abs(body[2]) or lies else Z_UP
     if body["xyz".index(up)] < 0 and not lies:

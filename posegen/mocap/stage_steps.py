@@ -1,4 +1,4 @@
-"""Steps in the first and in the last stage of an action: from standing to where the feet of a clip are, and back.
+"""Steps in the first and in the last stage of an action: from standing to the first footprints, and back from the last ones.
 
 While the body starts or stops, the feet step in turn; a foot that stands near enough to its place stays.
 """
@@ -6,21 +6,19 @@ While the body starts or stops, the feet step in turn; a foot that stands near e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from posegen.foundations.arrays import Array
 from posegen.mocap.steps import STANCE_HALF_WIDTH, STEP_UP, FootTrack
 from posegen.mocap.travel import Course
 
 SAME_PLACE = 0.08
-"""Leg lengths by which a foot may stand elsewhere than in quiet standing without a step."""
+"""Maximum distance of a foot from its place in quiet standing without a step, in leg lengths."""
 STRIDE = 0.75
 """Leg lengths that the body moves on in a step at most."""
 STILL = 0.3
-"""Leg lengths that the body moves on in a stage in which the feet need not step in turn."""
+"""Maximum distance of the body in a stage without alternating steps, in leg lengths."""
 LIFT_OFF, LANDING = 0.1, 0.85
 """Shares of the time of a step from which, and to which, its foot is in the air."""
 TURNED, ASIDE = 45.0, 0.25
@@ -29,7 +27,7 @@ leg crosses the other one."""
 RISEN = 0.09
 """Leg lengths that a foot rises before it moves on: toes that are lower would slide."""
 RISES, STAYS = 0.16, 0.28
-"""Shares of a step in which its foot rises so far, and in which it still is above the place that it leaves."""
+"""Shares of a step until its foot has risen so far, and until it leaves the place above its footprint."""
 SIDES = (1.0, -1.0)
 
 
@@ -46,19 +44,9 @@ class _Swing(NamedTuple):
     end: float
 
 
-def standing(foot: int) -> Array:
-    """Return where a foot stands in quiet standing, ahead of the body and to the left of it, in leg lengths."""
-    return np.array([0.0, SIDES[foot] * STANCE_HALF_WIDTH])
-
-
-def feet_that_move(feet: Sequence[FootTrack], course: Course, entering: bool) -> list[int]:
-    """Return the feet in contact that must step in a stage, whose course is given."""
-    at, edge, rest = (0, -1, 0) if entering else (-1, 0, -1)
-    far = [
-        _distance(course.placed(foot.place(number, at), edge), course.placed(standing(number), rest)) / course.leg
-        for number, foot in enumerate(feet)
-    ]
-    return [number for number, foot in enumerate(feet) if foot.contact[at] and far[number] > SAME_PLACE]
+def standing(foot: int) -> complex:
+    """Return where a foot stands in quiet standing: how far ahead of the body, + i times to its left, in leg lengths."""
+    return 1j * SIDES[foot] * STANCE_HALF_WIDTH
 
 
 def stage_steps(feet: Sequence[FootTrack], words: Sequence[str], course: Course, entering: bool) -> StageSteps:
@@ -76,11 +64,13 @@ def stage_steps(feet: Sequence[FootTrack], words: Sequence[str], course: Course,
         Whether it is the first stage.
     """
     at, edge, rest = (0, -1, 0) if entering else (-1, 0, -1)
-    places = [course.placed(foot.place(number, at), edge) for number, foot in enumerate(feet)]
+    places = [course.placed(foot.place(number)[at], edge) for number, foot in enumerate(feet)]
     home = [course.placed(standing(number), rest) for number in (0, 1)]
     here, goal = (home, places) if entering else (places, home)
     air = [number for number, foot in enumerate(feet) if not foot.contact[at]]
-    swings = _swings(feet, feet_that_move(feet, course, entering), air, course, entering)
+    far = [abs(place - there) / course.leg > SAME_PLACE for place, there in zip(places, home, strict=True)]
+    moved = [number for number, foot in enumerate(feet) if foot.contact[at] and far[number]]
+    swings = _swings(feet, moved, air, course, entering)
     lifts: list[dict[str, Any]] = []
     keys: dict[float, dict[str, float]] = {}
     for k, swing in enumerate(swings):
@@ -94,10 +84,10 @@ def stage_steps(feet: Sequence[FootTrack], words: Sequence[str], course: Course,
         stage = "enter" if entering else "exit"
         lifts.append({"stage": stage, "foot": name, "begin": round(swing.begin, 3), "end": round(swing.end, 3)})
         for share, where, up in _flight(here[foot], target, swing, free, entering):
-            ahead, left = course.seen(where, _index(course, share))
+            seen = course.seen(where, _index(course, share))
             pose = keys.setdefault(round(share, 3), {})
-            pose[f"{name}_foot_forward"] = round(float(ahead), 3)
-            pose[f"{name}_foot_aside"] = round(float(SIDES[foot] * left) - STANCE_HALF_WIDTH, 3)
+            pose[f"{name}_foot_forward"] = round(float(seen.real), 3)
+            pose[f"{name}_foot_aside"] = round(float(SIDES[foot] * seen.imag) - STANCE_HALF_WIDTH, 3)
             pose[f"{name}_foot_up"] = up
             if entering or share > swing.begin:
                 pose[f"{name}_foot_pitch"] = 0.0  # a foot steps flat, whatever its pitch in the clip
@@ -114,7 +104,7 @@ def _swings(
     at = 0 if entering else -1
     ahead = sorted(needed, key=lambda number: float(feet[number].forward[at]))
     nearest = air[0] if air else ahead[-1 if entering else 0]  # the foot whose step is next to the cycle
-    far = _distance(course.place[0], course.place[-1]) / course.leg
+    far = float(abs(course.place[0] - course.place[-1])) / course.leg
     steps = len(needed)
     side = _side(course)
     if side is not None and steps == 2:
@@ -125,7 +115,7 @@ def _swings(
             nearest = first
     if moved and far > STILL:
         steps = max(steps, int(np.ceil(far / STRIDE)) + 1)
-    order = [number for number, _ in zip(_alternate(nearest), range(steps), strict=False)]
+    order = [(nearest + k) % 2 for k in range(steps)]
     if steps == len(needed) == 1:
         order = needed
     if entering:
@@ -146,27 +136,23 @@ def _side(course: Course) -> int | None:
     """Return the foot of the side to which the body turns or moves aside; None if it does so by little."""
     turned = float(np.degrees(course.heading[-1] - course.heading[0]))
     # A straight way is aside neither at its begin nor at its end, so it is seen from half of the turn.
-    begin, end = (float(course.seen(place, len(course.heading) // 2)[1]) for place in course.place[[0, -1]])
+    begin, end = course.seen(course.place[[0, -1]], len(course.heading) // 2).imag
     size = turned / TURNED + (end - begin) / ASIDE
     return None if abs(size) < 1 else int(size < 0)
 
 
 def _edges(course: Course, steps: int, far: float) -> list[float]:
-    """Return the shares of the stage between which each step is: equal ways, or times where the body hardly moves on."""
+    """Return the shares of the stage between which each step is: equal distances, or equal times if the body moves little."""
     even = np.linspace(0, 1, steps + 1)
     if far <= STILL:
         return [float(edge) for edge in even]
     # The first and the last step are halves: one begins or ends beside the other foot, the other continues in the cycle.
     even = np.concatenate([[0.0], np.arange(steps - 1) + 0.5, [steps - 1.0]]) / max(steps - 1, 1) if steps > 1 else even
-    gone = np.concatenate([[0.0], np.cumsum(np.sqrt((np.diff(course.place, axis=0) ** 2).sum(-1)))])
+    gone = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(course.place)))])
     return [float(edge) for edge in np.interp(even * gone[-1], gone, np.linspace(0, 1, len(gone)))]
 
 
-def _alternate(first: int) -> Any:
-    return ((first + k) % 2 for k in count())
-
-
-def _flight(here: Array, there: Array, swing: _Swing, free: bool, entering: bool) -> list[tuple[float, Array, float]]:
+def _flight(here: Any, there: Any, swing: _Swing, free: bool, entering: bool) -> list[tuple[float, Any, float]]:
     """Return shares of the stage, and where a foot is then; `free` is whether the step continues in the cycle."""
     early, late = (swing.begin + RISES * (swing.end - swing.begin), swing.end - RISES * (swing.end - swing.begin))
     leaves, arrives = (swing.begin + STAYS * (swing.end - swing.begin), swing.end - STAYS * (swing.end - swing.begin))
@@ -179,7 +165,3 @@ def _flight(here: Array, there: Array, swing: _Swing, free: bool, entering: bool
 
 def _index(course: Course, share: float) -> int:
     return round(share * (len(course.heading) - 1))
-
-
-def _distance(one: Array, other: Array) -> float:
-    return float(np.sqrt(((one - other) ** 2).sum()))

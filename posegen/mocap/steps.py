@@ -1,4 +1,4 @@
-"""Steps of a clip: when each foot is in contact, where it stands, and the channels that place it there.
+"""Steps of a clip: contacts and places of each foot, the channels that place it there, and flights.
 
 A foot in contact keeps one position, the median over its contact, so that it cannot slide. Between two contacts its channels
 follow the clip.
@@ -6,17 +6,19 @@ follow the clip.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from posegen.evaluation.body import point, true_intervals
+from posegen.evaluation.body import centre_of_mass, point, true_intervals
 from posegen.fields.field import minimum_jerk
 from posegen.foundations.arrays import Array
-from posegen.foundations.skeleton import BALL_BEFORE_ANKLE, HEEL_BEHIND_ANKLE, PROPORTIONS, sole_points
+from posegen.foundations.constants import GRAVITY
+from posegen.foundations.errors import UsageError
+from posegen.foundations.skeleton import BALL_BEFORE_ANKLE, HEEL_BEHIND_ANKLE, JOINTS, PROPORTIONS, sole_points
+from posegen.mocap.body_angles import LEG
 from posegen.mocap.pose_channels import TOES_OUT, Ground, on_ground
-from posegen.mocap.rest_pose import LEG
-from posegen.motion.feet.stances import FREE_PITCH, PIVOT
+from posegen.motion.stances import FREE_PITCH, PIVOT
 
 LOW, STILL = 0.045, 0.45
 """Metres above its lowest position, and metres per second, below which a heel or ball is in contact."""
@@ -39,6 +41,20 @@ MOST_PITCH = 75.0
 FOLDING, FOLDED = 0.72, 0.5
 """Distances of ankle and hip in leg lengths below which a swinging foot gives way, and that it keeps (120 degrees of the knee).
 """
+_FEET = [[JOINTS.index(f"{side}_{name}") for name in ("ankle", "foot")] for side in ("left", "right")]
+_RISE = np.linspace(0, 1, 101)
+_RISEN = minimum_jerk(_RISE)
+"""The rise of the share of a turn that a foot follows as its heel comes up; see :func:`posegen.motion.stances.pivot_turn`."""
+LYING_HEIGHT, LYING_SLOPE = 0.4, 0.5
+"""Leg lengths of the pelvis above the floor, and sine of the slope of the trunk, below which a body lies."""
+NOTICED = 0.1
+"""Seconds without a foot on the ground from which they are a flight; contacts are known to a frame or two."""
+MEASURED = 0.18
+"""Seconds of a flight from which its acceleration is known well enough to tell it from being carried."""
+LONGEST_FLIGHT = 1.0
+"""Seconds that a body falls freely at most."""
+FALLING = 0.4
+"""Share of the acceleration of free fall from which nothing carries the body."""
 
 
 class FootTrack(NamedTuple):
@@ -56,9 +72,9 @@ class FootTrack(NamedTuple):
     up: Array
     pitch: Array
 
-    def place(self, number: int, at: int) -> Array:
-        """Return where foot `number` (0 is the left one) is in a frame, ahead of the body and to the left of it."""
-        return np.array([self.forward[at], (1 - 2 * number) * (self.aside[at] + STANCE_HALF_WIDTH)])
+    def place(self, number: int) -> Array:
+        """Return how far foot `number` (0 is the left one) is ahead of the body, + i times to its left: complex128 [frame]."""
+        return np.asarray(self.forward + 1j * (1 - 2 * number) * (self.aside + STANCE_HALF_WIDTH))
 
 
 def contacts(joints: Array, fps: float) -> Array:
@@ -75,32 +91,20 @@ def contacts(joints: Array, fps: float) -> Array:
     bool [2, frame]
         Left and right.
     """
-    found: list[Array] = []
-    clearance: list[Array] = []
-    for side in ("left", "right"):
-        touching, low = np.zeros(len(joints), bool), np.full(len(joints), np.inf)
-        for name in ("ankle", "foot"):
-            track = point(joints, f"{side}_{name}")
-            speed = np.sqrt((np.gradient(track, axis=0) ** 2).sum(-1)) * fps
-            high = track[:, 1] - np.percentile(track[:, 1], 3)
-            touching |= (high < LOW) & (speed < STILL)
-            low = np.minimum(low, high)
-        found.append(touching)
-        clearance.append(low)
+    track = joints[:, _FEET]
+    speed = np.sqrt((np.gradient(track, axis=0) ** 2).sum(-1)) * fps
+    high = track[..., 1] - np.percentile(track[..., 1], 3, axis=0)
+    found, clearance = ((high < LOW) & (speed < STILL)).any(axis=-1).T, high.min(axis=-1).T
     # Something carries the body: a foot that slides or turns on the spot is still in contact.
-    carried = np.argmin(clearance, axis=0)
-    none = ~(found[0] | found[1])
-    found = [
-        touching | (none & (carried == number) & (low < CARRYING))
-        for number, (touching, low) in enumerate(zip(found, clearance, strict=True))
-    ]
+    carries = (clearance.argmin(axis=0) == [[0], [1]]) & (clearance < CARRYING)
+    found |= carries & ~found.any(axis=0)
     fewest = max(1, round(SHORTEST * fps))
     for touching in found:
         for value in (False, True):  # short swings first, then short contacts
             for run in true_intervals(touching == value):
                 if run.stop - run.start < fewest and run.start > 0 and run.stop < len(touching):
                     touching[run] = not value
-    return np.array(found)
+    return np.asarray(found)
 
 
 def flat_ankle_height(joints: Array, contact: Array, lies: Array) -> float:
@@ -112,9 +116,9 @@ def flat_ankle_height(joints: Array, contact: Array, lies: Array) -> float:
 
 
 def _stands(joints: Array, lies: Array) -> Array:
-    """Return the frames in which a body that also lies in a clip stands upright, all of another one: bool [frame].
+    """Return the frames in which a body stands upright: bool [frame]; all frames if it never lies.
 
-    Who sits or lies may have low ankles and toes that point up.
+    A body that sits or lies may have low ankles and toes that point up.
     """
     high = point(joints, "pelvis")[:, 1]
     upright = high > STANDING_HEIGHT * high.max()
@@ -169,7 +173,7 @@ def foot_track(
 
 
 def foot_yaw(foot: FootTrack, heading: Array) -> Array:
-    """Return the radians by which a foot points further to the left than the body faces.
+    """Return how much further to the left a foot points than the body faces, radians.
 
     In contact it keeps its direction, or turns on its ball with the heel up, as the engine turns it.
 
@@ -189,16 +193,14 @@ def foot_yaw(foot: FootTrack, heading: Array) -> Array:
 
 def along_path(foot: FootTrack, number: int, ground: Ground, path: Ground) -> FootTrack:
     """Return foot `number` of a clip, described on a ground that stays, relative to one that moves with the body."""
-    left = (1 - 2 * number) * (foot.aside + STANCE_HALF_WIDTH)
-    s, c = np.sin(ground.facing), np.cos(ground.facing)
-    where = ground.origin + ground.leg * np.stack([foot.forward * s + left * c, 0 * left, foot.forward * c - left * s], -1)
-    seen = on_ground(where[:, None], path)[:, 0]
-    return foot._replace(forward=seen[:, 2], aside=(1 - 2 * number) * seen[:, 0] - STANCE_HALF_WIDTH)
+    where = _on_floor(ground) + ground.leg * foot.place(number) * np.exp(1j * ground.facing)
+    seen = (where - _on_floor(path)) * np.exp(-1j * path.facing) / path.leg
+    return foot._replace(forward=seen.real, aside=(1 - 2 * number) * seen.imag - STANCE_HALF_WIDTH)
 
 
-_RISE = np.linspace(0, 1, 101)
-_RISEN = minimum_jerk(_RISE)
-"""The rise by which a foot follows the body as its heel comes up; see :func:`posegen.motion.feet.stances.pivot_turn`."""
+def _on_floor(ground: Ground) -> Any:
+    """Return the origin of a ground as z + i x in metres."""
+    return ground.origin[..., 2] + 1j * ground.origin[..., 0]
 
 
 def _pivoting(foot: FootTrack, sign: float, ball: Array, points: Array, heading: Array) -> FootTrack:
@@ -276,3 +278,44 @@ def _rolled(pitch: Array) -> Array:
     """Return the distance of the ankle ahead of its position over a flat foot, in leg lengths; as the engine rolls feet."""
     pivot = np.where(pitch > 0, -HEEL, BALL)
     return np.asarray(pivot - pivot * np.cos(pitch) - ANKLE * np.sin(pitch))
+
+
+def lying(joints: Array, leg: float) -> Array:
+    """Return whether the trunk lies more than it stands near the floor: bool [frame]; `leg` is the leg length in metres."""
+    trunk = point(joints, "neck") - point(joints, "pelvis")
+    flat = trunk[:, 1] < LYING_SLOPE * np.sqrt((trunk**2).sum(-1))
+    return np.asarray(flat & (point(joints, "pelvis")[:, 1] < LYING_HEIGHT * leg))
+
+
+def find_flights(joints: Array, contact: Array, lies: Array, fps: float, name: str) -> list[slice]:
+    """Return the frames of each flight.
+
+    Parameters
+    ----------
+    joints : float64 [frame, 22, 3]
+        Metres, y up.
+    contact : bool [2, frame]
+    lies : bool [frame]
+    fps : float
+    name : str
+        Of the clip, for messages.
+
+    Raises
+    ------
+    UsageError
+        If something else than the feet carries a body that does not lie.
+    """
+    flights = []
+    for run in true_intervals(~(contact.any(axis=0) | lies)):
+        seconds = (run.stop - run.start) / fps
+        if seconds < NOTICED:
+            continue
+        rise = np.polyfit(np.arange(run.stop - run.start) / fps, centre_of_mass(joints[run])[:, 1], 2)
+        share = -2 * float(rise[0]) / GRAVITY
+        if seconds > LONGEST_FLIGHT or (seconds >= MEASURED and share < FALLING):
+            raise UsageError(
+                f"{name}: has no foot on the ground for {seconds:.2f} s and does not fall freely; "
+                "something else carries it, which no action does: cut the clip"
+            )
+        flights.append(run)
+    return flights

@@ -7,20 +7,20 @@ where the engine has the body, and everything else of the clip is described rela
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from posegen.evaluation.body import point
 from posegen.foundations.arrays import Array
-from posegen.mocap.key_poses import curve_through, thinned
 from posegen.mocap.pose_channels import facing
 
 SMOOTH_SECONDS = 0.25
 """Standard deviation of the window that removes the sway of the pelvis from its path."""
 RATE, TURN_RATE = 0.06, 8.0
 """Largest differences between the rates of the action and of the clip: leg lengths, and degrees, per second."""
-FITS = 4
+FITS = 8
 """Times that rates are corrected by how far they lead from the course."""
 COARSER = 1.3
 """Factor on these differences until few enough rates are left."""
@@ -29,30 +29,92 @@ CLEAR = 0.3
 BRAKING = 2.2
 """Leg lengths per second that a body starts or stops in a second."""
 SHORTEST = 0.6
-"""Seconds of a stage in which a foot lifts off."""
+"""Minimum seconds of a stage with a lift-off."""
+_DIGITS = {"at": 4, "forward": 3, "aside": 3, "turn": 1}
+"""Decimals of rates in an action file."""
 ROUGHLY = 60
 """Points at which a stage is followed."""
 
 
+def curve_through(at: Array, values: Array, where: Array) -> Array:
+    """Return the curve of the engine through moving key poses, at rest in the first and the last one.
+
+    The rule is that of :func:`posegen.motion.key_poses.knot_speeds` and :func:`~posegen.motion.key_poses.fill_track`.
+
+    Parameters
+    ----------
+    at, values : float64 [key]
+    where : float64 [sample]
+        Ascending, between the first and the last key.
+
+    Examples
+    --------
+    >>> curve_through(np.array([0.0, 1.0]), np.array([0.0, 2.0]), np.array([0.0, 0.5, 1.0]))
+    array([0., 1., 2.])
+    """
+    span = np.diff(at)
+    slope = np.diff(values) / np.maximum(span, 1e-3)
+    speed = np.zeros(len(at))
+    before, after = slope[:-1], slope[1:]
+    same = before * after > 0
+    speed[1:-1][same] = 2 * before[same] * after[same] / (before[same] + after[same])
+    k = np.clip(np.searchsorted(at, where, side="right") - 1, 0, len(span) - 1)
+    x = (where - at[k]) / span[k]
+    rise, v0, v1 = values[k + 1] - values[k], speed[k] * span[k], speed[k + 1] * span[k]
+    a3, a4, a5 = 10 * rise - 6 * v0 - 4 * v1, -15 * rise + 8 * v0 + 7 * v1, 6 * rise - 3 * v0 - 3 * v1
+    return np.asarray(values[k] + x * (v0 + x * x * (a3 + x * (a4 + x * a5))))
+
+
+def thinned(at: Array, values: Array, tolerance: float, forced: Array) -> Array:
+    """Return the indices of the samples that suffice as key poses.
+
+    Samples are added where the curve differs most, until it differs nowhere by more than `tolerance`.
+
+    Parameters
+    ----------
+    at, values : float64 [sample]
+    tolerance : float
+    forced : int [k]
+        Samples that are key poses in any case; the first and the last one are.
+    """
+    chosen = sorted({0, len(at) - 1, *(int(i) for i in forced)})
+    while True:
+        error = np.abs(curve_through(at[chosen], values[chosen], at) - values)
+        error[chosen] = 0.0
+        worst = int(error.argmax())
+        if error[worst] <= tolerance:
+            return np.array(chosen)
+        # One sample in each gap that is too far off, so that few passes suffice.
+        for first, last in list(pairwise(chosen)):
+            if last - first > 1 and error[first:last].max() > tolerance:
+                chosen.append(first + int(error[first:last].argmax()))
+        chosen.sort()
+
+
 @dataclass(frozen=True)
 class Course:
-    """Where a body is on its path: place float64 [point, 2] (x, z in metres) and heading float64 [point] (radians)."""
+    """Where a body is on its path.
+
+    Attributes
+    ----------
+    place : complex128 [point]
+        On the floor: z + i x in metres, so that a direction is the exponential of i times its heading.
+    heading : float64 [point]
+        Radians from +z to the left.
+    leg : float
+    """
 
     place: Array
     heading: Array
     leg: float
 
-    def seen(self, where: Array, at: int) -> Array:
-        """Return the place of a point on the floor ahead of the body and to the left of it, in leg lengths."""
-        s, c = np.sin(self.heading[at]), np.cos(self.heading[at])
-        x, z = (where - self.place[at]) / self.leg
-        return np.array([x * s + z * c, x * c - z * s])
+    def seen(self, where: Any, at: int) -> Any:
+        """Return how far points on the floor are ahead of the body, + i times how far to its left, in leg lengths."""
+        return (where - self.place[at]) * np.exp(-1j * self.heading[at]) / self.leg
 
-    def placed(self, away: Array, at: int) -> Array:
-        """Return the point on the floor that is so far ahead of the body and to the left of it."""
-        s, c = np.sin(self.heading[at]), np.cos(self.heading[at])
-        ahead, left = away * self.leg
-        return np.asarray(self.place[at] + (ahead * s + left * c, ahead * c - left * s))
+    def placed(self, away: Any, at: int) -> Any:
+        """Return the points on the floor that are so far ahead of the body and to the left of it."""
+        return self.place[at] + away * self.leg * np.exp(1j * self.heading[at])
 
 
 def smooth_course(joints: Array, fps: float, leg: float) -> Course:
@@ -62,30 +124,27 @@ def smooth_course(joints: Array, fps: float, leg: float) -> Course:
     turn, clear = facing(joints), level > CLEAR
     if not clear.all() and clear.any():
         turn = np.interp(np.arange(len(turn)), np.flatnonzero(clear), np.unwrap(turn[clear]))
-    place = point(joints, "pelvis")[:, [0, 2]]
+    x, _, z = point(joints, "pelvis").T
     sigma = SMOOTH_SECONDS * fps
-    return Course(_low_pass(place, sigma), _low_pass(turn, sigma), leg)
+    return Course(low_pass(z + 1j * x, sigma), low_pass(turn, sigma), leg)
 
 
-def _low_pass(values: Array, sigma: float) -> Array:
+def low_pass(values: Array, sigma: float) -> Array:
     """Return values averaged over a window; both ends are continued by their rotated image, so that they keep their slope."""
     reach = min(int(3 * sigma) + 1, len(values) - 1)
     window = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma) ** 2)
-    before, after = 2 * values[0] - values[reach:0:-1], 2 * values[-1] - values[-2 : -reach - 2 : -1]
-    padded = np.concatenate([before, values, after])
+    padded = np.pad(values, [(reach, reach)] + [(0, 0)] * (values.ndim - 1), mode="reflect", reflect_type="odd")
     return np.asarray(sum(w * padded[i : i + len(values)] for i, w in enumerate(window / window.sum())))
 
 
 def rates_of(course: Course, fps: float) -> Array:
     """Return the rates along a course: leg lengths per second ahead and to the left, degrees per second: [frame, 3]."""
-    away = np.gradient(course.place, axis=0) * fps / course.leg
-    s, c = np.sin(course.heading), np.cos(course.heading)
-    ahead, left = away[:, 0] * s + away[:, 1] * c, away[:, 0] * c - away[:, 1] * s
-    return np.stack([ahead, left, np.degrees(np.gradient(course.heading)) * fps], axis=-1)
+    away = np.gradient(course.place) * np.exp(-1j * course.heading) * fps / course.leg
+    return np.stack([away.real, away.imag, np.degrees(np.gradient(course.heading)) * fps], axis=-1)
 
 
 def rate_keys(rates: Array, most: int) -> Array:
-    """Return the frames whose rates suffice, at most so many: int64 [key]."""
+    """Return at most `most` frames with rates that describe all others: int64 [key]."""
     at, coarser = np.arange(len(rates)) / (len(rates) - 1), 1.0
     while True:
         limits = (RATE * coarser, RATE * coarser, TURN_RATE * coarser)
@@ -114,13 +173,11 @@ def fit_rates(keys: Array, rates: Array, stages: tuple[float, float, float], sta
     whole = _moved(_integrated(rates, at, start.leg), 0, start, 0)
     turns = keys[:, 3] != 0  # a body that comes or goes without turning does so still
     for _ in range(FITS):
-        lack = whole.heading - follow(keys, stages, start, fps)[1].heading
-        keys[:, 3] += turns * np.degrees(np.gradient(lack[frames], at[frames]))
-    for _ in range(FITS):
         course = follow(keys, stages, start, fps)[1]
-        x, z = np.gradient((whole.place - course.place)[frames] / start.leg, at[frames], axis=0).T
-        s, c = np.sin(course.heading[frames]), np.cos(course.heading[frames])
-        keys[:, 1:3] += np.stack([x * s + z * c, x * c - z * s], axis=-1)
+        lack = np.gradient((whole.place - course.place)[frames] / start.leg, at[frames])
+        lack = lack * np.exp(-1j * course.heading[frames])
+        turned = np.gradient((whole.heading - course.heading)[frames], at[frames])
+        keys[:, 1:] += np.stack([lack.real, lack.imag, turns * np.degrees(turned)], axis=-1)
     return keys
 
 
@@ -156,9 +213,7 @@ def follow(keys: Array, stages: tuple[float, float, float], start: Course, fps: 
 
 def _integrated(rates: Array, at: Array, leg: float) -> Course:
     heading = _sums(np.radians(rates[:, 2]), at)
-    s, c = np.sin(heading), np.cos(heading)
-    x, z = rates[:, 0] * s + rates[:, 1] * c, rates[:, 0] * c - rates[:, 1] * s
-    return Course(leg * np.stack([_sums(x, at), _sums(z, at)], -1), heading, leg)
+    return Course(leg * _sums((rates[:, 0] + 1j * rates[:, 1]) * np.exp(1j * heading), at), heading, leg)
 
 
 def _sums(values: Array, at: Array) -> Array:
@@ -168,17 +223,15 @@ def _sums(values: Array, at: Array) -> Array:
 def _moved(course: Course, at: int, other: Course, there: int) -> Course:
     """Return a course that is turned and moved so that one of its points is that of another course."""
     turn = other.heading[there] - course.heading[at]
-    s, c = np.sin(turn), np.cos(turn)
-    x, z = (course.place - course.place[at]).T
-    place = other.place[there] + np.stack([x * c + z * s, z * c - x * s], -1)
+    place = other.place[there] + (course.place - course.place[at]) * np.exp(1j * turn)
     return Course(place, course.heading + turn, course.leg)
 
 
 def stage_seconds(rate: float, behind: float) -> float:
     """Return the seconds of a stage from standing to a rate, or back, in leg lengths per second.
 
-    `behind` is how far a foot that carries the body is from it, in leg lengths, on the side from which the body comes: it
-    then need not step.
+    `behind` is how far the foot that carries the body is from it towards the place of standing, in leg lengths: this foot
+    need not step.
     """
     if rate < 0.25:
         return 0.0
@@ -188,16 +241,5 @@ def stage_seconds(rate: float, behind: float) -> float:
 
 def as_entries(keys: Array, to_left: float) -> list[dict[str, Any]]:
     """Return rates as entries of an action file; `to_left` is -1 if the near side is the right one."""
-    return [
-        {
-            "at": round(float(at), 4),
-            "forward": _short(ahead),
-            "aside": _short(to_left * left),
-            "turn": _short(to_left * turn, 1),
-        }
-        for at, ahead, left, turn in keys
-    ]
-
-
-def _short(value: float, digits: int = 3) -> float:
-    return round(float(value), digits) + 0.0
+    signed = keys * (1, 1, to_left, to_left)
+    return [{name: round(float(v), _DIGITS[name]) + 0.0 for name, v in zip(_DIGITS, row, strict=True)} for row in signed]

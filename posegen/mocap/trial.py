@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -20,38 +20,30 @@ STATURES = (1.5, 1.6, 1.7, 1.8, 1.9)
 """Metres of the bodies that perform each action."""
 FPS = 25
 BEFORE, AFTER = 0.4, 0.8
-"""Seconds of standing before and behind an action."""
+"""Seconds of standing before and after an action."""
 MOST_SKATE = 0.06
-"""Mean share of the steps of low toes in which a toe moves: twice that of a good import."""
+"""Maximum share of frames with low toes in which a toe moves, on average: twice that of a good import."""
 LIMBS_CROSS = "limbs of other bodies pass through each other"
 
 
-def failures(library: Library, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the names of actions that most bodies cannot perform, with the reason.
-
-    Parameters
-    ----------
-    library : Library
-    names : sequence of str
-        Actions that are performed once.
-    """
-    for name in names:
-        scenes = _scenes(library, name)
-        motion = animate(scenes, library, int(scenes.length.max()), FPS)
-        joints, labels = motion.joints[:, None], motion.action[:, None]
-        bits = check_limits(joints, labels, 0, scenes.actors, scenes.length, library, FPS).bodies[:, 0]
-        skate = [
-            foot_skate(motion.joints[i, 0, : scenes.length[i]].astype(np.float64), FPS)["skate, strict"]
-            for i in range(len(bits))
-        ]
-        leaves = bits & LEAVES > 0
-        if 2 * int(leaves.sum()) > len(bits):
-            shown = [(i, 0, slice(scenes.length[i])) for i in np.flatnonzero(leaves)]
-            yield name, _worst_joint(library, [(motion.joints[where], motion.action[where]) for where in shown])
-        elif 2 * int((crosses := bits & CROSSES > 0).sum()) > len(bits):
-            yield name, LIMBS_CROSS + _deepest([motion.joints[i, 0, : scenes.length[i]] for i in np.flatnonzero(crosses)])
-        elif np.mean(skate) > MOST_SKATE:
-            yield name, f"feet of other bodies slide in {np.mean(skate):.0%} of the time"
+def find_failure(library: Library, name: str) -> str | None:
+    """Return the reason why most bodies cannot perform an action once; None if they can."""
+    scenes = scenes_of(library, name, STATURES)
+    motion = animate(scenes, library, int(scenes.length.max()), FPS)
+    joints, labels = motion.joints[:, None], motion.action[:, None]
+    bits = check_limits(joints, labels, 0, scenes, library, FPS).bodies[:, 0]
+    skate = [
+        foot_skate(motion.joints[i, 0, : scenes.length[i]].astype(np.float64), FPS)["skate, strict"] for i in range(len(bits))
+    ]
+    leaves = bits & LEAVES > 0
+    if 2 * int(leaves.sum()) > len(bits):
+        shown = [(i, 0, slice(scenes.length[i])) for i in np.flatnonzero(leaves)]
+        return _worst_joint(library, [(motion.joints[where], motion.action[where]) for where in shown])
+    if 2 * int((crosses := bits & CROSSES > 0).sum()) > len(bits):
+        return LIMBS_CROSS + _deepest([motion.joints[i, 0, : scenes.length[i]] for i in np.flatnonzero(crosses)])
+    if np.mean(skate) > MOST_SKATE:
+        return f"feet of other bodies slide in {np.mean(skate):.0%} of the time"
+    return None
 
 
 def _worst_joint(library: Library, bodies: Sequence[tuple[Array, Array]]) -> str:
@@ -64,9 +56,8 @@ def _worst_joint(library: Library, bodies: Sequence[tuple[Array, Array]]) -> str
     for joints, labels in bodies:
         ranges = frame_ranges(library, library.actions, labels, FPS)
         excess = range_excess(joint_angles(joints.astype(np.float64)), ranges)
-        known = {angle: np.nan_to_num(values) for angle, values in excess.items()}
-        angle = max(known, key=lambda name: float(known[name].max()))
-        found.append((float(known[angle].max()), angle, int(known[angle].argmax())))
+        known = ((np.nan_to_num(values), angle) for angle, values in excess.items())
+        found.append(max((float(values.max()), angle, int(values.argmax())) for values, angle in known))
     degrees, angle, frame = sorted(found)[len(found) // 2]
     joint = angle.removeprefix("left_").removeprefix("right_").replace("_", " ")
     return f"{joint} of other bodies leaves its range by {degrees:.0f} degrees{_after(frame)}"
@@ -93,12 +84,23 @@ def _after(frame: int) -> str:
     return f", {max(0.0, frame / FPS - BEFORE):.1f} s after they begin"
 
 
-def _scenes(library: Library, name: str) -> Scenes:
+def scenes_of(library: Library, name: str, statures: Sequence[float], before: float = BEFORE) -> Scenes:
+    """Return scenes in which neutral bodies stand, perform an action once, and stand.
+
+    Parameters
+    ----------
+    library : Library
+    name : str
+    statures : sequence of float
+        Metres, of the body of each scene.
+    before : float
+        Seconds of standing before the action.
+    """
     action, stand = library.action(name), library.index(STANDING)
-    scenes = empty_scenes(len(STATURES), 1, 3)
-    scenes.persons.stature[:, 0] = STATURES
-    end = BEFORE + action.enter + action.cycle + action.exit
-    spans = [(stand, -2.0, BEFORE), (library.index(name), BEFORE, end), (stand, end, end + 10.0)]
+    scenes = empty_scenes(len(statures), 1, 3)
+    scenes.persons.stature[:, 0] = statures
+    end = before + action.enter + action.cycle + action.exit
+    spans = [(stand, -2.0, before), (library.index(name), before, end), (stand, end, end + 10.0)]
     if action.layered:
         spans = [(stand, -2.0, end + 10.0), spans[1]]
         scenes.layered[:, 0, 1] = True

@@ -1,8 +1,7 @@
-"""Servers that uploads are tested against, run as processes of their own: ``python -m tests.exchange.servers hub|s3 FOLDER``.
+"""A server of the Hub that uploads are tested against, in a process of its own: ``python -m tests.exchange.servers FOLDER``.
 
-They speak the requests that huggingface_hub and obstore send, keep what they receive in FOLDER, and log each request to
-``FOLDER/log.txt``. The server of the Hub refuses requests without its token; that of S3 checks the key, not the signature. A
-file ``FOLDER/broken`` makes uploads fail, with an address that contains a signature.
+It speaks the requests that huggingface_hub sends, keeps what it receives in FOLDER, and logs requests to ``FOLDER/log.txt``. It
+refuses requests without its token. A file ``FOLDER/broken`` makes uploads fail, with an address that contains a signature.
 """
 
 from __future__ import annotations
@@ -18,16 +17,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import parse_qs, unquote, urlsplit
-from xml.sax.saxutils import escape
+from urllib.parse import parse_qs, urlsplit
 
-__all__ = ["KEY", "SECRET", "TOKEN", "serving"]
+__all__ = ["TOKEN", "serving"]
 
-TOKEN, KEY, SECRET = "hf_secretsecretsecret", "AKIDTHEKEYOFTESTS", "secret-of-tests"
+TOKEN = "hf_secretsecretsecret"
 COMMIT = "0" * 40
 
 
-class Handler(BaseHTTPRequestHandler):
+class Hub(BaseHTTPRequestHandler):
+    """Repositories as folders ``repos/USER/NAME``, uploaded objects in ``objects``."""
+
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     folder: Path
@@ -53,13 +53,6 @@ class Handler(BaseHTTPRequestHandler):
         self.handle_request(urlsplit(self.path).path, self.body())
 
     do_POST = do_PUT = do_HEAD = do_DELETE = do_GET  # noqa: N815
-
-    def handle_request(self, path: str, body: bytes) -> None:
-        raise NotImplementedError
-
-
-class Hub(Handler):
-    """Repositories as folders ``repos/USER/NAME``, uploaded objects in ``objects``."""
 
     def handle_request(self, path: str, body: bytes) -> None:
         objects = self.folder / "objects"
@@ -158,57 +151,11 @@ class Hub(Handler):
         }
 
 
-class S3(Handler):
-    """One bucket: objects as files of ``objects`` with quoted names, and their metadata beside them."""
-
-    def handle_request(self, path: str, body: bytes) -> None:
-        query = parse_qs(urlsplit(self.path).query, keep_blank_values=True)
-        bucket, _, name = unquote(path).lstrip("/").partition("/")
-        file = self.folder / "objects" / name.replace("/", "%")
-        about = file.with_name(file.name + "~")
-        if f"Credential={KEY}/" not in self.headers.get("Authorization", ""):
-            self.answer(403, f"<Error><Code>InvalidAccessKeyId</Code>{self.headers.get('Authorization')}</Error>".encode())
-        elif bucket != "bucket":
-            self.answer(404, b"<Error><Code>NoSuchBucket</Code></Error>")
-        elif not name and self.command == "GET":
-            self.answer(200, self.listing(query.get("prefix", [""])[0]))
-        elif self.command == "POST" and "delete" in query:
-            keys = re.findall(r"<Key>(.*?)</Key>", body.decode())
-            for key in keys:
-                (self.folder / "objects" / key.replace("/", "%")).unlink()
-            deleted = "".join(f"<Deleted><Key>{key}</Key></Deleted>" for key in keys)
-            self.answer(200, f"<DeleteResult>{deleted}</DeleteResult>".encode())
-        elif self.command == "PUT" and (self.folder / "broken").exists():
-            self.answer(400, b"<Error><Code>InvalidRequest</Code></Error>")
-        elif self.command == "PUT":
-            file.write_bytes(body)
-            about.write_text(json.dumps(self.metadata()))
-            self.answer(200, ETag='"whole"')
-        elif self.command in ("GET", "HEAD") and file.exists():
-            data, modified = file.read_bytes(), "Mon, 23 Nov 2026 00:00:00 GMT"
-            self.answer(200, data, ETag='"whole"', Last_Modified=modified, **json.loads(about.read_text()))
-        else:
-            self.answer(404, b"<Error><Code>NoSuchKey</Code></Error>")
-
-    def metadata(self) -> dict[str, str]:
-        return {name: value for name, value in self.headers.items() if name.lower().startswith("x-amz-meta-")}
-
-    def listing(self, prefix: str) -> bytes:
-        files = sorted(file for file in (self.folder / "objects").iterdir() if not file.name.endswith("~"))
-        names = {file.name.replace("%", "/"): file.stat().st_size for file in files}
-        entries = "".join(
-            f"<Contents><Key>{escape(name)}</Key><Size>{size}</Size><LastModified>2026-11-23T00:00:00.000Z</LastModified></Contents>"
-            for name, size in names.items()
-            if name.startswith(prefix)
-        )
-        return f"<ListBucketResult><IsTruncated>false</IsTruncated>{entries}</ListBucketResult>".encode()
-
-
 @contextmanager
-def serving(kind: str, folder: Path) -> Iterator[str]:
+def serving(folder: Path) -> Iterator[str]:
     """Run a server, and yield its address."""
     (folder / "objects").mkdir(parents=True)
-    command = [sys.executable, "-m", "tests.exchange.servers", kind, str(folder)]
+    command = [sys.executable, "-m", "tests.exchange.servers", str(folder)]
     root = Path(__file__).parents[2]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, cwd=root, env={**os.environ, "PYTHONPATH": str(root)}
@@ -220,10 +167,9 @@ def serving(kind: str, folder: Path) -> Iterator[str]:
             run.kill()
 
 
-def main(kind: str, folder: str) -> None:
-    handler = {"hub": Hub, "s3": S3}[kind]
-    handler.folder = Path(folder)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+def main(folder: str) -> None:
+    Hub.folder = Path(folder)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
     print(server.server_address[1], flush=True)
     server.serve_forever()
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from posegen.exchange.bvh import read_bvh, read_bvh_figure
+from posegen.exchange.bvh import read_bvh, read_bvh_body
+from posegen.exchange.rig import read_names
 from posegen.foundations.errors import UsageError
 from posegen.foundations.skeleton import JOINTS
 from posegen.mocap.sources import read_source
@@ -26,8 +27,8 @@ def write(folder: Path, text: str) -> Path:
 
 def test_poses_come_back(tmp_path: Path) -> None:
     bent = {"left_knee": (0.0, 60.0, 0.0), "right_shoulder": (-80.0, 0.0, 0.0), "left_hip": (10.0, -40.0, 20.0)}
-    figure = read_bvh_figure(write(tmp_path, bvh_text([{}, bent])))
-    assert (figure.names, figure.notes) == ("left_hip 'mixamorig:LeftUpLeg', left_shoulder 'mixamorig:LeftArm'", ())
+    figure = read_bvh_body(write(tmp_path, bvh_text([{}, bent])))
+    assert (figure.form, figure.notes) == ("BVH, left_hip 'mixamorig:LeftUpLeg', left_shoulder 'mixamorig:LeftArm'", ())
     assert figure.fps == pytest.approx(50)
     hip = turn("z", 10) @ turn("x", -40) @ turn("y", 20)
     turns = {"left_knee": turn("x", 60), "right_shoulder": turn("z", -80), "left_hip": hip}
@@ -116,16 +117,16 @@ def named(rig: str) -> dict[str, str]:
 @pytest.mark.parametrize("rig", RIGS)
 def test_rigs_of_many_programs_are_recognised(rig: str, tmp_path: Path) -> None:
     bent = {"left_knee": (0.0, 60.0, 0.0), "right_shoulder": (-80.0, 0.0, 0.0)}
-    figure = read_bvh_figure(write(tmp_path, bvh_text([{}, bent], named(RIGS[rig]), prefix="")))
-    same = read_bvh_figure(write(tmp_path, bvh_text([{}, bent])))
+    figure = read_bvh_body(write(tmp_path, bvh_text([{}, bent], named(RIGS[rig]), prefix="")))
+    same = read_bvh_body(write(tmp_path, bvh_text([{}, bent])))
     np.testing.assert_allclose(figure.joints, same.joints, atol=0.5)
     assert bool(figure.notes) == (rig == "numbers")
 
 
 @pytest.mark.parametrize("lacking", ["neck", "left_foot right_foot", "left_collar right_collar", "neck left_foot right_foot"])
 def test_joints_that_a_rig_lacks_are_estimated(lacking: str, tmp_path: Path) -> None:
-    figure = read_bvh_figure(write(tmp_path, bvh_text([{}] * 2, without=lacking.split())))
-    same = read_bvh_figure(write(tmp_path, bvh_text([{}] * 2)))
+    figure = read_bvh_body(write(tmp_path, bvh_text([{}] * 2, without=lacking.split())))
+    same = read_bvh_body(write(tmp_path, bvh_text([{}] * 2)))
     assert not np.isnan(figure.joints).any()
     assert np.abs(figure.joints - same.joints).max() < 9  # centimetres
     assert "estimated" in figure.notes[0]
@@ -133,18 +134,59 @@ def test_joints_that_a_rig_lacks_are_estimated(lacking: str, tmp_path: Path) -> 
 
 def test_files_with_another_number_of_frames_or_a_comma_or_letters_are_read(tmp_path: Path) -> None:
     good = bvh_text([{}] * 3)
-    same = read_bvh_figure(write(tmp_path, good))
+    same = read_bvh_body(write(tmp_path, good))
     for declared in (2, 5):
-        figure = read_bvh_figure(write(tmp_path, good.replace("Frames: 3", f"Frames: {declared}")))
+        figure = read_bvh_body(write(tmp_path, good.replace("Frames: 3", f"Frames: {declared}")))
         assert figure.notes == (f"the file states {declared} frames and has 3",)
         np.testing.assert_array_equal(figure.joints, same.joints)
-    cut = read_bvh_figure(write(tmp_path, good[: good.rstrip().rindex(" ") - 30]))
+    cut = read_bvh_body(write(tmp_path, good[: good.rstrip().rindex(" ") - 30]))
     assert cut.notes == ("the file states 3 frames and has 2",)
-    comma = read_bvh_figure(write(tmp_path, good.replace(".", ",")))
+    comma = read_bvh_body(write(tmp_path, good.replace(".", ",")))
     np.testing.assert_array_equal(comma.joints, same.joints)
     path = tmp_path / "latin.bvh"
     path.write_bytes(good.replace("mixamorig:Spine2", "Rücken").encode("latin-1"))
-    np.testing.assert_array_equal(read_bvh_figure(path).joints, same.joints)
+    np.testing.assert_array_equal(read_bvh_body(path).joints, same.joints)
+
+
+def _of_root(text: str, channels: str, skipped: int) -> str:
+    """Return a file whose root has other channels, without the first numbers of each frame."""
+    head, frames = text.split("Frame Time: 0.02000000\n")
+    rows = [" ".join(row.split()[skipped:]) for row in frames.splitlines()]
+    return head.replace("CHANNELS 6 Xposition Yposition Zposition Zrotation Xrotation Yrotation", channels) + "\n".join(
+        ["Frame Time: 0.02000000", *rows]
+    )
+
+
+PROP = "ROOT Prop\n{\nOFFSET 0 0 0\nCHANNELS 0\nEnd Site\n{\nOFFSET 0 1 0\n}\n}\nMOTION"
+FAULTS = {
+    "carriage returns": (lambda text: text.replace("\n", "\r").encode(), ""),
+    "both": (lambda text: text.replace("\n", "\r\n").encode(), ""),
+    "braces behind names": (lambda text: text.replace("\n{", " {").encode(), ""),
+    "tabs": (lambda text: text.replace(" ", "\t").encode(), ""),
+    "blank lines": (lambda text: text.replace("\n", "\n\n").encode(), ""),
+    "small letters": (lambda text: text.lower().encode(), ""),
+    "a byte order mark": (lambda text: f"\ufeff{text}".encode(), ""),
+    "UTF-16": (lambda text: text.encode("utf-16"), ""),
+    "UTF-16 without a mark": (lambda text: text.encode("utf-16-le"), ""),
+    "Shift-JIS": (lambda text: text.replace("mixamorig:Spine2", "胸").encode("shift-jis"), ""),
+    "a prop": (lambda text: text.replace("MOTION", PROP).encode(), "the file has 2 ROOTs"),
+    "no positions": (
+        lambda text: _of_root(text, "CHANNELS 3 Zrotation Xrotation Yrotation", 3).encode(),
+        "root has no positions",
+    ),
+}
+"""Content of a file, and its note."""
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_files_of_careless_programs_are_read(fault: str, tmp_path: Path) -> None:
+    good = bvh_text([{}, {"left_knee": (0.0, 60.0, 0.0)}, {}])
+    same = read_bvh_body(write(tmp_path, good)).joints
+    encoded, note = FAULTS[fault]
+    (tmp_path / "fault.bvh").write_bytes(encoded(good))
+    figure = read_bvh_body(tmp_path / "fault.bvh")
+    np.testing.assert_allclose(figure.joints - figure.joints[:1, :1], same - same[:1, :1], atol=1e-6)
+    assert [note in text for text in figure.notes] == ([True] if note else [])
 
 
 def test_a_mirrored_figure_is_mirrored_back(tmp_path: Path) -> None:
@@ -161,28 +203,21 @@ def test_a_mirrored_figure_is_mirrored_back(tmp_path: Path) -> None:
 def test_a_names_file_says_what_cannot_be_recognised(tmp_path: Path) -> None:
     odd = named(RIGS["LAFAN1"]) | {"left_knee": "Widget", "right_knee": "Gadget", "left_elbow": "A", "right_elbow": "B"}
     file, names = write(tmp_path, bvh_text([{}] * 2, odd, prefix="")), tmp_path / "names.yaml"
-    same = read_bvh_figure(write(tmp_path, bvh_text([{}] * 2, odd, prefix="")))
+    same = read_bvh_body(write(tmp_path, bvh_text([{}] * 2, odd, prefix="")))
     names.write_text("left_knee: Widget\nright_knee: Gadget\nhip: LeftUpLeg\n")
-    np.testing.assert_array_equal(read_bvh_figure(file, names).joints, same.joints)
+    np.testing.assert_array_equal(read_bvh_body(file, read_names(names)).joints, same.joints)
     for text, problem in (("knee: Widget", "no joint is 'Widget' on the right"), ("hip: LeftTigh", "has no joint 'LeftTigh'")):
         names.write_text(text)
         with pytest.raises(UsageError, match=problem):
-            read_bvh_figure(file, names)
+            read_bvh_body(file, read_names(names))
     names.write_text("thigh: LeftUpLeg")
     with pytest.raises(UsageError, match="must name joints among pelvis, neck, head, hip"):
-        read_bvh_figure(file, names)
-
-
-def test_a_byte_order_mark_is_skipped(tmp_path: Path) -> None:
-    plain = read_bvh(write(tmp_path, bvh_text([{}])))
-    marked = read_bvh(write(tmp_path, "\ufeff" + bvh_text([{}])))
-    assert marked.joints == plain.joints
-    np.testing.assert_array_equal(marked.values, plain.values)
+        read_bvh_body(file, read_names(names))
 
 
 def test_what_is_no_person_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"found no left_hip.*--names"):
-        read_bvh_figure(write(tmp_path, bvh_text([{}], without=["left_hip", "left_knee", "left_ankle", "left_foot"])))
+        read_bvh_body(write(tmp_path, bvh_text([{}], without=["left_hip", "left_knee", "left_ankle", "left_foot"])))
     with pytest.raises(UsageError, match="fits no person in metres, centimetres"):
         list(read_source(write(tmp_path, bvh_text([{}] * 2, scale=30000.0))))
 

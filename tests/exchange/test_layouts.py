@@ -74,16 +74,6 @@ def test_stick_lines_are_five_lines_seen_from_the_front():
     np.testing.assert_array_equal(lines, expected)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_conversion_moves_with_the_body(layout):
-    shift = np.array([1.0, 0.5, -2.0])
-    moved = convert(REST + shift, layout)
-    if LAYOUTS[layout].flat:
-        np.testing.assert_allclose(moved, convert(REST, layout) + np.tile(shift[:2], 10), atol=1e-9)
-    else:
-        np.testing.assert_allclose(moved, convert(REST, layout) + shift, atol=1e-9)
-
-
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 def test_tables_are_sound(layout):
     assert len(set(layout.joints)) == len(layout.joints)

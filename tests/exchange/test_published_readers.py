@@ -1,6 +1,6 @@
 """Exports in the readers that research projects publish: they find every clip, and joints where posegen has them.
 
-They are those of text-to-motion, TMR, pyskl, CTR-GCN, ubisoft-laforge-animation-dataset, kimodo and holosoma; see
+They are those of text-to-motion, pyskl, ubisoft-laforge-animation-dataset, kimodo and holosoma; see
 :mod:`tests.exchange.checkouts`. Of a file only the definitions that read are run, because the packages that the others import
 (spacy, mmcv, viser, MuJoCo) are large or do not install beside current ones.
 """
@@ -11,7 +11,6 @@ import ast
 import codecs
 import copy
 import importlib
-import json
 import logging
 import os
 import pickle
@@ -25,7 +24,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from posegen.exchange.bvh_file import bvh_name
+from posegen.exchange.animations import bvh_name
 from posegen.exchange.export import export
 from posegen.foundations.skeleton import JOINTS
 from tests.exchange.checkouts import checkout, definitions
@@ -95,28 +94,6 @@ def test_text_to_motion_reads_every_clip(dataset: Any, tmp_path: Path) -> None:
     assert np.mean([token.partition("/")[0] in known for token in tokens]) > 0.95
 
 
-def test_tmr_reads_every_clip(dataset: Any, tmp_path: Path) -> None:
-    folder, pytorch = checkout("TMR"), torch()
-    clips = export(dataset.path, "tmr", tmp_path, workers=1).clips
-    loaders = definitions(folder / "src/data/motion.py", "AMASSMotionLoader", "Normalizer", os=os, torch=pytorch, np=np)
-    reader = definitions(
-        folder / "src/data/text_motion.py", "read_split", "load_annotations", "TextMotionDataset",
-        os=os, cs=codecs, np=np, orjson=json, Dataset=object, tqdm=lambda items, desc: items, collate_text_motion=None,
-    )  # fmt: skip
-    normalizer = loaders.Normalizer(str(tmp_path / "stats/posegen/guoh3dfeats"))
-    loader = loaders.AMASSMotionLoader(str(tmp_path / "motions/guoh3dfeats"), 20, normalizer, nfeats=263)
-    found = 0
-    for split in ("train", "val", "test"):
-        part = reader.TextMotionDataset(str(tmp_path / "annotations/posegen"), loader, len, len, split, preload=False)
-        found += len(part)
-        for item in range(len(part)):
-            entry = part[item]["motion_x_dict"]
-            assert entry["x"].shape == (entry["length"], 263)
-            assert 40 <= entry["length"] <= 200
-            assert pytorch.isfinite(entry["x"]).all()
-    assert found == clips
-
-
 def test_pyskl_reads_every_sequence(dataset: Any, tmp_path: Path) -> None:
     folder = checkout("pyskl") / "pyskl" / "datasets"
     scipy_stats = pytest.importorskip("scipy.stats")
@@ -166,26 +143,6 @@ def test_pyskl_reads_every_sequence(dataset: Any, tmp_path: Path) -> None:
     peaks, scores = drawn.max(axis=(2, 3))[:, 5:], values["keypoint_score"][0, :, 5:]
     assert (peaks <= scores + 1e-6).all()
     assert (peaks >= np.exp(-(0.5**2) / images.sigma**2) * scores - 1e-6).mean() > 0.95
-
-
-def test_ctrgcn_reads_every_sequence(dataset: Any, tmp_path: Path) -> None:
-    folder, pytorch = checkout("CTR-GCN") / "feeders", torch()
-    clips = export(dataset.path, "ctrgcn", tmp_path, workers=1).clips
-    tools = definitions(folder / "tools.py", "valid_crop_resize", np=np, torch=pytorch, F=pytorch.nn.functional, random=random)
-    reader = definitions(folder / "feeder_ntu.py", "Feeder", np=np, Dataset=object, tools=tools)
-    classes = (tmp_path / "classes.txt").read_text(encoding="utf-8").split()
-    found = 0
-    for split in ("train", "test"):
-        feeder = reader.Feeder(str(tmp_path / "ctrgcn.npz"), split=split, p_interval=[0.95], window_size=64)
-        found += len(feeder)
-        for item in range(len(feeder)):
-            values, label, index = feeder[item]
-            assert (values.shape, index) == ((3, 64, 25, 2), item)
-            assert np.isfinite(values).all()
-            assert 0 <= label < len(classes)
-            head, foot = values[1, :, 3, 0].mean(), values[1, :, 15, 0].mean()
-            assert -0.5 < head - foot < 2.2
-    assert found == clips
 
 
 def test_lafan1_places_joints_as_posegen(dataset: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

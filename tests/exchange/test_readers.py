@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from posegen.exchange.bvh_file import bvh_name
+from posegen.exchange.animations import bvh_name
 from posegen.exchange.export import export
 from posegen.foundations.skeleton import JOINTS
 from tests.exchange.datasets import short_clips
@@ -83,13 +83,6 @@ def test_hugging_face_reads_every_clip(dataset: Dataset, tmp_path: Path, monkeyp
     stored = joints[~np.isnan(joints).any((1, 2))].reshape(-1, 3 * len(JOINTS))
     np.testing.assert_array_equal(np.array(row["joints"], np.float32), stored)
     assert row["captions"] == [caption["text"] for caption in dataset[3].sequences[0]["captions"]]
-
-
-def test_webdataset_reads_every_clip(dataset: Dataset, tmp_path: Path) -> None:
-    webdataset = pytest.importorskip("webdataset")
-    out, clips = exported(dataset, "webdataset", tmp_path)
-    archives = sorted(map(str, out.rglob("*.tar")))
-    assert sum(1 for _ in webdataset.WebDataset(archives, shardshuffle=False).decode()) == clips
 
 
 def test_pycocotools_reads_every_annotation(dataset: Dataset, tmp_path: Path) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from posegen.config.load import load_config
-from posegen.exchange.word_classes import library_tagger
+from posegen.exchange.text_motion import library_verbs, tagged
 from posegen.library.load import load_library
 from posegen.synthesis.synthesize import synthesize
 
-TAGGER = library_tagger(load_library(None))
+VERBS = library_verbs(load_library(None))
 
 
 @pytest.mark.parametrize(
@@ -29,13 +29,13 @@ TAGGER = library_tagger(load_library(None))
     ],
 )
 def test_known_sentences(text: str, expected: str) -> None:
-    assert TAGGER.tagged(text) == expected
+    assert tagged(text, VERBS) == expected
 
 
 def test_each_token_has_one_class() -> None:
     rows = synthesize(load_config("crowd"), range(30)).rows
     texts = {caption["text"] for row in rows for caption in row["captions"]}
-    tokens = [token for text in texts for token in TAGGER.tagged(text).split()]
+    tokens = [token for text in texts for token in tagged(text, VERBS).split()]
     assert len(tokens) > 1000
     assert all(token.count("/") == 1 and "#" not in token for token in tokens)
     classes = {token.split("/")[1] for token in tokens}

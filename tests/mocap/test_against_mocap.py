@@ -13,8 +13,7 @@ import pytest
 
 import posegen
 from benchmarks.motion.own_clips import shown_once, skate_of
-from posegen.evaluation.common_body import common_body
-from posegen.evaluation.performances import Performance, performances, person_distances
+from posegen.evaluation.performances import Performance, common_body, performances, person_distances
 from posegen.evaluation.recording import Recording, read_reference
 from posegen.library.load import Library, load_library
 from posegen.mocap.library import Import, import_clips

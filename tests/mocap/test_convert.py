@@ -10,11 +10,10 @@ import pytest
 from numpy.typing import NDArray
 
 from posegen.cli.main import main
-from posegen.exchange.bvh import read_bvh_figure
+from posegen.exchange.bvh import read_bvh_body
 from posegen.foundations.errors import UsageError
 from posegen.foundations.skeleton import JOINTS, PARENTS
-from posegen.mocap.body_of_clip import resample_body
-from posegen.mocap.convert import Given, convert_clips
+from posegen.mocap.convert import convert_clips, resample_body
 from posegen.mocap.sources import SHORT_UNITS, UNITS, UP_AXES, read_source
 from tests.exchange.bvh_files import bvh_text
 
@@ -58,16 +57,14 @@ def joints_of(path: Path) -> Joints:
 @pytest.mark.parametrize(
     ("form", "file", "fps"),
     [
-        ("humanml3d", "new_joint_vecs/bend_01.npy", None), ("bvh", "bend_01.bvh", 20.0), ("glb", "bend_01.glb", 20.0),
-        ("npz", "bend_01.npz", 20.0), ("csv", "bend_01.csv", 20.0), ("kimodo", "bend_01.npz", None),
-        ("hml272", "motion_data/bend_01.npy", None), ("holosoma", "bend_01.npz", 20.0),
-        ("hf", "data/train-00000.parquet", 20.0), ("webdataset", "training-000000.tar", 20.0),
+        ("humanml3d", "new_joint_vecs/bend_01.npy", None), ("bvh", "bend_01.bvh", 20.0), ("npz", "bend_01.npz", 20.0),
+        ("kimodo", "bend_01.npz", None), ("hml272", "motion_data/bend_01.npy", None), ("holosoma", "bend_01.npz", 20.0),
     ],
 )  # fmt: skip
 def test_joints_are_kept(walk: Path, form: str, file: str, fps: float | None, tmp_path: Path) -> None:
-    found = convert_clips([walk], form, tmp_path / "out", Given(fps=fps), workers=1)
+    found = convert_clips([walk], form, tmp_path / "out", fps=fps, workers=1)
     assert (found.clips, found.failures) == (["bend_01"], [])
-    (clip,) = read_source(tmp_path / "out" / file)
+    (clip,) = read_source(tmp_path / "out" / file, unstated_fps=20)
     assert clip.fps == (20 if form not in ("kimodo", "hml272") else 30)
     assert distance(clip.joints, resample_body(joints_of(walk), FPS, clip.fps)) < 2e-3
 
@@ -77,7 +74,7 @@ def test_humanml3d_is_read_again_as_bvh(walk: Path, tmp_path: Path) -> None:
     assert (tmp_path / "features" / "texts" / "bend_01.txt").read_text().startswith("bend#")
     assert (tmp_path / "features" / "train.txt").read_text() == "bend_01\n"
     convert_clips([tmp_path / "features" / "new_joint_vecs"], "bvh", tmp_path / "back", workers=1)
-    figure = read_bvh_figure(tmp_path / "back" / "bend_01.bvh")
+    figure = read_bvh_body(tmp_path / "back" / "bend_01.bvh")
     assert figure.fps == pytest.approx(20)
     assert distance(0.01 * figure.joints, resample_body(joints_of(walk), FPS, 20)) < 2e-3
 
@@ -100,18 +97,24 @@ def test_a_bad_file_costs_no_other(walk: Path, tmp_path: Path, capsys: pytest.Ca
     assert main(["convert", str(walk.parent), "--to", "npz", "-o", str(tmp_path / "out"), "--workers", "1"]) == 1
     printed = capsys.readouterr()
     assert f"failed: {walk.parent / 'broken.bvh'}, line 2: should be `ROOT`" in printed.err
-    assert "1 files or clips are not converted" in printed.err
-    assert "Converted 1 clips" in printed.out
+    assert "1 failure:" in printed.err
+    assert "Converted 1 clip into" in printed.out
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"bend_01.npz", "clips.jsonl"}
 
 
 def test_a_file_alone_may_be_named(walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "bend.glb"
-    assert main(["convert", str(walk), "--to", "glb", "-o", str(out), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"path": str(out), "format": "glb", "clips": 1, "failures": []}
+    out = tmp_path / "bend.bvh"
+    assert main(["convert", str(walk), "--to", "bvh", "-o", str(out), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"path": str(out), "format": "bvh", "clips": 1, "failures": []}
     assert distance(joints_of(out), joints_of(walk)) < 1e-3
-    assert main(["convert", str(walk), "--to", "glb", "-o", str(out)]) == 2
+    assert main(["convert", str(walk), "--to", "bvh", "-o", str(out)]) == 2
     assert "exists and is not an empty folder; choose another one with --out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["amass", "csv", "glb", "hf"])
+def test_formats_that_only_others_read_are_written(walk: Path, form: str, tmp_path: Path) -> None:
+    assert convert_clips([walk], form, tmp_path / "out", workers=1).failures == []
+    assert max(path.stat().st_size for path in (tmp_path / "out").rglob("*.*")) > 5000
 
 
 def test_files_of_one_name_are_all_kept(walk: Path, tmp_path: Path) -> None:
@@ -137,7 +140,7 @@ def test_formats_and_rates_that_do_not_fit_are_refused(walk: Path, tmp_path: Pat
     with pytest.raises(UsageError, match="needs actions or a camera"):
         convert_clips([walk], "pyskl", tmp_path / "out")
     with pytest.raises(UsageError, match=r"has 20 frames per second \(got 30\). Leave out --fps; --source-fps"):
-        convert_clips([walk], "humanml3d", tmp_path / "out", Given(fps=30))
+        convert_clips([walk], "humanml3d", tmp_path / "out", fps=30)
     assert not (tmp_path / "out").exists()
 
 

@@ -23,7 +23,7 @@ def test_the_page_leads_to_a_dataset(
 ) -> None:
     text = PAGE.read_text(encoding="utf-8")
     commands = re.findall(r"^    (posegen .*)$", text, re.MULTILINE)
-    assert [command.split()[1] for command in commands] == ["import", "actions", "generate", *["convert"] * 3]
+    assert [command.split()[1] for command in commands] == ["import", "actions", "generate", "import", "mix", *["convert"] * 3]
     monkeypatch.chdir(tmp_path)
     Path("clips").mkdir()
     for action, name in (("squat", "squat"), ("kick", "front_kick")):

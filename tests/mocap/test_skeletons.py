@@ -11,9 +11,18 @@ from posegen.evaluation.body import true_intervals
 from posegen.foundations.skeleton import JOINTS, SKELETONS
 from posegen.library.load import load_library
 from posegen.mocap.actions import clip_action
-from posegen.mocap.pose_channels import Ground, body_channels, facing, leg_length, rest_of_clip, standing_angles
-from posegen.mocap.rest_pose import spine_rotations
-from posegen.mocap.skeletons import Skeleton, standing_skeleton, usual_standing
+from posegen.mocap.body_angles import spine_rotations
+from posegen.mocap.pose_channels import (
+    Ground,
+    Skeleton,
+    body_channels,
+    facing,
+    leg_length,
+    rest_of_clip,
+    standing_angles,
+    standing_skeleton,
+    usual_standing,
+)
 
 FPS = 25
 PELVIS, ANKLES = JOINTS.index("pelvis"), [JOINTS.index("left_ankle"), JOINTS.index("right_ankle")]

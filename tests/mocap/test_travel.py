@@ -1,4 +1,4 @@
-"""Clips that travel, turn, leave the ground or lie become actions of any body; clips of one action differ along directions."""
+"""Clips that travel, turn, leave the ground or lie become actions of any body."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ import numpy as np
 import pytest
 
 from benchmarks.motion.own_clips import shown_once
-from posegen.evaluation.body import stature
+from posegen.fields.keypoints import stature
 from posegen.foundations.skeleton import JOINTS
 from posegen.library.load import Library, load_library
 from posegen.mocap.actions import clip_action
 from posegen.mocap.clip_entry import ClipAction
-from posegen.mocap.directions import add_offsets
 from posegen.mocap.library import import_clips
 from posegen.mocap.stage_steps import stage_steps
 from posegen.mocap.steps import FootTrack
 from posegen.mocap.travel import Course
-from posegen.motion.library_tables import library_tables
 from posegen.planning.repertoire import repertoire
 from tests.mocap.test_import import FPS, PELVIS, clips_of
 
@@ -81,7 +79,7 @@ def test_flights_fall_freely_at_the_tempo_of_the_clip(library: Library) -> None:
 @pytest.mark.parametrize("lifted", [(), (0,), (1,)])
 def test_legs_do_not_cross_in_steps_aside(degrees: float, aside: float, lifted: tuple[int, ...]) -> None:
     none, size = np.zeros(1), np.linspace(0, 1, 61)
-    course = Course(np.stack([aside * size, 0 * size], axis=-1), np.radians(degrees) * size, 1.0)
+    course = Course(1j * aside * size, np.radians(degrees) * size, 1.0)
     feet = [FootTrack(np.array([number not in lifted]), none, none, none, none) for number in (0, 1)]
     side, other = ("left", "right") if degrees + aside > 0 else ("right", "left")
     raised = [("left", "right")[number] for number in lifted]
@@ -102,34 +100,3 @@ def test_a_body_lies_down_and_gets_up() -> None:
     heights = action.joints[:, PELVIS, 1]
     assert heights.min() < 0.3 * heights[0]
     assert heights[-1] == pytest.approx(heights[0], abs=0.1)
-
-
-def test_directions_lead_from_one_clip_to_another_within_joint_ranges() -> None:
-    def entry(bend: float, reach: float) -> dict[str, object]:
-        pose = {"trunk_flexion": bend, "near_shoulder_flexion": reach}
-        keys = [{"at": 0.5, "through": True, "pose": pose}, {"at": 1.0, "through": True, "pose": dict.fromkeys(pose, 0.0)}]
-        return {"support": "planted", "pose": {}, "cycle_keys": keys}
-
-    one, other = add_offsets([entry(20.0, 170.0), entry(40.0, 40.0)])
-    (first,), (second,) = one["cycle_keys"][0]["offsets"], other["cycle_keys"][0]["offsets"]
-    # Between the two, and by the same way from each; the arm that is nearly at the end of its range hardly moves.
-    assert abs(first["trunk_flexion"]) == pytest.approx(abs(second["trunk_flexion"]), abs=2.5)
-    assert 5 < abs(second["trunk_flexion"]) < 14
-    assert abs(first.get("near_shoulder_flexion", 0.0)) < 15 < abs(second["near_shoulder_flexion"])
-    assert add_offsets([entry(20.0, 90.0)]) == [entry(20.0, 90.0)]
-
-
-def test_offsets_reach_the_tables(library: Library) -> None:
-    tables = library_tables(library)
-    assert tables.key_offsets.shape[1:] == tables.key_pose.shape
-    assert np.abs(tables.key_offsets).max() > 0
-    # Of posegen's own actions one has offsets, lie_down: those of all others are 0.
-    others = np.abs(library_tables(load_library()).key_offsets).any(axis=(0, 2))
-    assert 0 < others.mean() < 0.05
-
-
-def test_people_with_other_numbers_differ(library: Library) -> None:
-    clips = shown_once(library, "own_jump", 1.7, people=4)
-    least = min(len(clip.joints) for clip in clips)
-    around = [clip.joints[:least] - clip.joints[:least, :1] for clip in clips]
-    assert min(np.abs(around[0] - other).max() for other in around[1:]) > 0.03

@@ -70,7 +70,7 @@ def test_the_frames_that_are_used_are_stated(
 def test_pieces_are_named_by_the_time_in_the_file(squat: NDArray[np.float64]) -> None:
     joints = np.concatenate([squat, squat[-1:].repeat(40, 0), squat[:, :, [0, 1, 2]] * [-1, 1, 1]])
     found, later = (clip_actions(np.concatenate([joints, joints]), FPS, "a", offset=at) for at in (0.0, 10.0))
-    begins = [[float(name.split(", ")[1].split()[0]) for name, _ in pieces.actions] for pieces in (found, later)]
+    begins = [[float(name.split(", ")[1].split()[0]) for name, _ in pieces] for pieces, _ in (found, later)]
     np.testing.assert_allclose(np.array(begins[1]) - begins[0], 10.0, atol=0.11)
 
 

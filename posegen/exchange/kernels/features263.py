@@ -289,20 +289,3 @@ def _fill_rotations(turns: Array, j: int, p: int, bones: Array, out: Array) -> N
         xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
         out[at, t], out[at + 1, t], out[at + 2, t] = _ONE - _TWO * (yy + zz), _TWO * (xy + z * w), _TWO * (xz - y * w)
         out[at + 3, t], out[at + 4, t], out[at + 5, t] = _TWO * (xy - z * w), _ONE - _TWO * (xx + zz), _TWO * (yz + x * w)
-
-
-@kernel
-def add_moments(values: Array, total: Array, squares: Array) -> None:
-    """Add the values of rows [row, column], and their squares, to float64 sums [column], in the order of the rows."""
-    whole = values.shape[0] // 4 * 4
-    for row in range(0, whole, 4):  # at once, so that the sums are read and written a fourth as often
-        for column in range(values.shape[1]):
-            a, b = np.float64(values[row, column]), np.float64(values[row + 1, column])
-            c, d = np.float64(values[row + 2, column]), np.float64(values[row + 3, column])
-            total[column] = total[column] + a + b + c + d
-            squares[column] = squares[column] + a * a + b * b + c * c + d * d
-    for row in range(whole, values.shape[0]):
-        for column in range(values.shape[1]):
-            value = np.float64(values[row, column])
-            total[column] += value
-            squares[column] += value * value

@@ -1,28 +1,117 @@
-"""Angles of the arms of a clip: collar, shoulder and elbow, without jumps and back to those of an arm that hangs.
+"""The rest pose of a clip: the offsets of its joints from their parents while all angles are 0; and the angles of its arms.
 
-The inverse of :mod:`posegen.motion.arms`.
+Angles of collar, shoulder and elbow have no jumps and lead back to those of an arm that hangs, the inverse of
+:mod:`posegen.motion.arms`. Not responsible for the other angles, see :mod:`posegen.mocap.pose_channels`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
 import numpy as np
 
 from posegen.evaluation.body import point, true_intervals, unit
-from posegen.exchange.joint_rotations import about_axes
+from posegen.exchange.joint_rotations import about_axis, from_vectors
 from posegen.fields.field import minimum_jerk
 from posegen.foundations.arrays import Array
-from posegen.foundations.skeleton import JOINT_LIMITS
-from posegen.mocap.rest_pose import from_girdle, seen_from
+from posegen.foundations.skeleton import ANATOMICAL, JOINT_LIMITS, JOINTS, PARENTS, PROPORTIONS
 
+LEG = PROPORTIONS["thigh"] + PROPORTIONS["shank"]
+"""Share of stature; the stature of a clip is that of a body with legs of this share."""
+LIMBS = ("knee", "ankle", "elbow", "wrist")
+"""Joints of limbs, which hang straight down."""
 MOST_COLLAR = 30.0
 BENDING = np.array([-0.3, 0.2, 1.0])
-"""Direction, outward, up and ahead, in which the forearm of a straight arm would bend."""
+"""Direction in which the forearm of a straight arm would bend: outward, up and ahead."""
 CLEAR = 0.25
 """Sine of the angle from which the direction of a bent or lifted limb is well defined."""
 MOST_BEHIND = np.radians(45.0)
 """How far behind the side an arm may pass as it circles, so that it can pass to the side instead."""
 LEADING, BEHIND = np.radians(45.0), np.radians(130.0)
-"""An arm that does so leaves its course from this much further away from the side, and this near to the flexion behind."""
+"""An arm that passes to the side leaves its course this far beyond the side, and this near to the flexion behind the body."""
+
+
+class Spine(NamedTuple):
+    """Rotations of pelvis, spine1, spine2, chest and head, float64 [frame, 3, 3]; their columns are left, up and forward."""
+
+    pelvis: Array
+    spine1: Array
+    spine2: Array
+    chest: Array
+    head: Array
+
+
+def spine_rotations(angles: Mapping[str, Array]) -> Spine:
+    """Return the rotations of a body with these angles of pelvis, trunk and neck: degrees, float64 [frame]."""
+    pelvis = _turned(angles["pelvis_rotation"], angles["pelvis_tilt"], angles["pelvis_obliquity"])
+    third = _turned(*(angles[f"trunk_{name}"] / 3 for name in ("rotation", "flexion")), -angles["trunk_lateral"] / 3)
+    spine1, spine2 = pelvis @ third, pelvis @ third @ third
+    chest = spine2 @ third
+    # Positions do not show how a head turns.
+    neck = _turned(np.zeros(len(chest)), angles["neck_flexion"], -angles["neck_lateral"])
+    return Spine(pelvis, spine1, spine2, chest, chest @ neck)
+
+
+def _turned(*degrees: Array) -> Array:
+    """Return rotations about the vertical axis . the one to the left . the one ahead: float64 [frame, 3, 3]."""
+    y, x, z = (about_axis(axis, np.radians(angle)) for axis, angle in zip((1, 0, 2), degrees, strict=True))
+    return np.asarray(y @ x @ z)
+
+
+def seen_from(axes: Array, vectors: Array) -> Array:
+    """Return vectors [frame, 3] in the axes of rotations [frame, 3, 3]."""
+    return np.asarray((np.swapaxes(axes, -1, -2) @ vectors[..., None])[..., 0])
+
+
+def from_girdle(vectors: Array, elevation: Array, protraction: Array) -> Array:
+    """Return vectors in the axes of the left chest [frame, 3] in those of its shoulder girdle; angles are degrees [frame]."""
+    s, c = np.sin(np.radians(elevation)), np.cos(np.radians(elevation))
+    x, y, z = vectors.T
+    x, y = c * x + s * y, c * y - s * x
+    s, c = np.sin(np.radians(protraction)), np.cos(np.radians(protraction))
+    return np.stack([c * x + s * z, y, c * z - s * x], axis=-1)
+
+
+def rest_offsets(body: Array, angles: Mapping[str, Array], spine: Spine) -> Array:
+    """Return the offset of each joint from its parent in the rest pose, symmetric: fractions of stature, float64 [22, 3].
+
+    Parameters
+    ----------
+    body : float64 [frame, 22, 3]
+        Joints in leg lengths in the axes of the angles.
+    angles : mapping of str to float64 [frame]
+        Degrees from the rest pose, of both shoulder girdles.
+    spine : Spine
+    """
+    rest = ANATOMICAL.copy()
+    axes = {"spine1": spine.pelvis, "spine2": spine.spine1, "spine3": spine.spine2, "neck": spine.chest, "head": spine.head}
+    axes |= {"left_hip": spine.pelvis, "left_collar": spine.chest, "left_shoulder": spine.chest}
+    for name, rotation in axes.items():
+        sides = ("left", "right") if name.startswith("left_") else ("",)
+        found = np.mean([_offset(body, angles, name.replace("left", side), rotation) for side in sides], axis=0)
+        rest[JOINTS.index(name)] = LEG * (found if len(sides) > 1 else found * (0, 1, 1))
+    for limb in LIMBS:
+        bones = np.stack([_away(body, f"{side}_{limb}") for side in ("left", "right")])
+        length = np.median(np.sqrt((bones**2).sum(-1)), axis=1).mean()
+        rest[JOINTS.index(f"left_{limb}")] = 0.0, -LEG * length, 0.0
+    for joint, name in enumerate(JOINTS):
+        if name.startswith("right_"):
+            rest[joint] = rest[JOINTS.index(name.replace("right", "left"))] * (-1, 1, 1)
+    return rest
+
+
+def _offset(body: Array, angles: Mapping[str, Array], name: str, axes: Array) -> Array:
+    """Return the median offset of a joint in the axes of its parent, on the left side: [3]."""
+    away = seen_from(axes, _away(body, name)) * ((-1, 1, 1) if name.startswith("right") else (1, 1, 1))
+    if name.endswith("shoulder"):
+        side = name.partition("_")[0]
+        away = from_girdle(away, angles[f"{side}_collar_elevation"], angles[f"{side}_collar_protraction"])
+    return np.asarray(np.median(away, axis=0))
+
+
+def _away(body: Array, name: str) -> Array:
+    return point(body, name) - body[:, PARENTS[JOINTS.index(name)]]
 
 
 def arm_angles(body: Array, chest: Array, side: str, sign: float) -> dict[str, Array]:
@@ -81,7 +170,7 @@ def arm_angles(body: Array, chest: Array, side: str, sign: float) -> dict[str, A
 
 
 def _turned_too_far(fore: Array, flexion: Array, abduction: Array) -> Array:
-    """Return the radians by which an upper arm with these angles turns beyond its range, as far as a bent elbow shows it."""
+    """Return how far an upper arm with these angles turns beyond its range, in radians, as far as a bent elbow shows it."""
     across, _, ahead = _seen_from_arm(fore, flexion, abduction)
     low, high = np.radians(JOINT_LIMITS["shoulder_rotation"])
     middle = (low + high) / 2
@@ -175,7 +264,8 @@ def _carried(before: Array, behind: Array, carried: Array) -> Array:
     """Return directions turned by the shortest turn from one direction to another; float64 [frame, 3] each."""
     axis = np.cross(before, behind)
     sine = np.sqrt((axis**2).sum(-1))
-    turn = about_axes(axis / np.maximum(sine, 1e-9)[:, None], np.arctan2(sine, (before * behind).sum(-1)))
+    angle = np.arctan2(sine, (before * behind).sum(-1))
+    turn = from_vectors(axis * (angle / np.maximum(sine, 1e-9))[:, None])
     return np.asarray((turn @ carried[..., None])[..., 0])
 
 
