@@ -1,6 +1,6 @@
 """Benchmark of embedding."""
 
-from benchmarks.embed import against_published, int8, kills, memory, mining, rates, searching
+from benchmarks.embed import against_published, kills, memory, mining, rates, searching
 
 TITLE = "Embedding captions"
-MEASURES = [against_published, int8, kills, memory, mining, rates, searching]
+MEASURES = [against_published, kills, memory, mining, rates, searching]

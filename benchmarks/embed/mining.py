@@ -1,28 +1,28 @@
-"""Measure the time to mine pairs among 100,000 texts, and the recall of the inverted index.
+"""Measure the time to mine pairs of 100,000 texts with vectors, and the recall of the inverted index.
 
-The vectors are those of captions of default samples by the default encoder. The timed part is all of ``posegen embed --pairs``
-except embedding: reading the labels of all samples, building the index, finding and judging neighbours, and writing the table.
+The texts are captions of default samples, with vectors by the default encoder. The timed part is all of ``posegen pairs`` on
+their table: reading it, building the index, finding neighbours, and writing the pairs.
 """
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from benchmarks.datasets import generate
 from benchmarks.figures import Figure
-from benchmarks.measure import ROOT, posegen
+from benchmarks.measure import run
 from posegen.embedding import open_embeddings
-from posegen.embedding.neighbours import neighbour_index
-from posegen.embedding.pairs import mine_pairs, open_pairs
+from posegen.embedding.own_pairs import NEIGHBOURS, mine_table, neighbour_index
 
 TEXTS = 100_000
 SECONDS = 60.0
-"""Target from vectors in memory to a pair table on disk, on two cores."""
+"""Target from vectors on the disk to a table of pairs on the disk, on two cores."""
 RECALL = 0.95
 """Least share of exact nearest neighbours that the index finds."""
 SAMPLES = 19_000
@@ -33,23 +33,23 @@ QUERIES = 1000
 
 def measure(folder: Path) -> Iterator[Figure]:
     made = generate(folder / "dataset", "--samples", str(SAMPLES), "--workers", "2")
-    subprocess.run(posegen("embed", made, "--quiet"), cwd=ROOT, check=True)
-    yield from mined(made)
+    run("embed", made)
+    yield from mined(made, folder)
 
 
-def mined(path: Path) -> Iterator[Figure]:
+def mined(path: Path, folder: Path) -> Iterator[Figure]:
     """Yield the measures of a dataset whose captions are embedded."""
-    found = mine_pairs(path)
-    passed = found.seconds < SECONDS and found.texts >= TEXTS
-    value = f"{found.seconds:.1f} s: {found.duplicates:,} near-duplicates, {found.negatives:,} hard negatives"
-    yield Figure(f"pairs of {found.texts:,} texts", value, f"under {SECONDS:.0f} s for {TEXTS:,}", passed)
-    again = mine_pairs(path)
-    yield Figure("shards computed by repeating the command", f"{again.made}", "none", again.nothing_to_do)
-    vectors = open_embeddings(path).vectors()
-    neighbours = open_pairs(path).header.neighbours
+    embeddings = open_embeddings(path)
+    vectors = embeddings.vectors()
+    stored = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])
+    pq.write_table(pa.table({"text": list(embeddings.texts), "vector": stored}), folder / "texts.parquet")
+    found = mine_table(folder / "texts.parquet", folder / "pairs.parquet", ["text"])
+    passed = found.seconds < SECONDS and found.rows >= TEXTS
+    value = f"{found.seconds:.1f} s: {found.pairs:,} pairs"
+    yield Figure(f"pairs of {found.rows:,} texts", value, f"under {SECONDS:.0f} s for {TEXTS:,}", passed)
     rows = np.arange(QUERIES) * len(vectors) // QUERIES
     index, exact = neighbour_index(vectors), neighbour_index(vectors, exact=sys.maxsize)
-    for count in (10, neighbours):
-        pairs = zip(index.neighbours(vectors, rows, count)[0], exact.neighbours(vectors, rows, count)[0], strict=True)
+    for count in (10, NEIGHBOURS):
+        pairs = zip(*(each.search(vectors[rows], count)[1] for each in (index, exact)), strict=True)
         recall = float(np.mean([np.isin(expected, got).mean() for got, expected in pairs]))
         yield Figure(f"recall of the {count} nearest", f"{recall:.4f}", f"at least {RECALL}", recall >= RECALL)

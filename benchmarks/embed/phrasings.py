@@ -15,8 +15,6 @@ from typing import Any
 
 import yaml
 
-__all__ = ["JUDGED", "TRIED", "Phrasing", "phrasings", "stems", "unfair", "words_of_actions"]
-
 PHRASES = Path(__file__).parent / "phrasings.yaml"
 LIBRARY = Path(__file__).parents[2] / "posegen/library/words/en.yaml"
 JUDGED, TRIED = "judged", "tried"

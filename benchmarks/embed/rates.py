@@ -1,4 +1,4 @@
-"""Compare the two bundled encoders: texts per second of processor time, and the accuracy of their vectors alone.
+"""Measure the default encoder: texts per second of processor time, and the actions of the nearest captions.
 
 Rates are of processor time of all threads, which other processes change less than the time on the clock. A core does less per
 second while the other ones are busy.
@@ -12,15 +12,15 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.datasets import generate
+from benchmarks.datasets import caption_texts, generate
 from benchmarks.embed.phrasings import JUDGED, TRIED, phrasings
 from benchmarks.figures import Figure
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.embedding import Encoder, load_encoder
-from posegen.embedding.encoder import Runner, batch_budget
+from posegen.embedding.encoder import Runner
 
-ENCODERS = {"wordllama": ("float32", 1 << 30), "all-MiniLM-L6-v2": ("int8", 4096)}
-"""Precision of each encoder, and the most texts that are embedded to measure its rate."""
+MOST = 4096
+"""Most texts that are embedded to measure the rate."""
 SHARD = 2048
 """Texts prepared at a time, as by `posegen embed`."""
 NEAREST = 10
@@ -32,36 +32,27 @@ def measure(folder: Path) -> Iterator[Figure]:
 
 
 def compared(path: Path) -> Iterator[Figure]:
-    """Yield the measures of both encoders for a dataset."""
+    """Yield the measures of the encoder for a dataset."""
     dataset = open_dataset(path)
-    texts, segments = _captions(dataset), _segments(dataset)
+    texts, segments = list(dict.fromkeys(caption_texts(dataset))), _segments(dataset)
     asked = phrasings(JUDGED) + phrasings(TRIED)
-    for name, (precision, most) in ENCODERS.items():
-        encoder = load_encoder(name, precision=precision, workers=WORKERS)
-        chosen = texts[:: max(1, len(texts) // most)][:most]
-        yield Figure(f"{name} {precision}: texts a second of processor time", f"{_rate(encoder, chosen):,.0f}")
-        exact = load_encoder(name)
-        queries = exact.encode([one.text for one in asked], as_query=True)
-        vectors = exact.encode([text for text, _ in segments])
-        near = np.argsort(-(queries @ vectors.T), axis=1, kind="stable")[:, :NEAREST]
-        right = [[segments[row][1] in one.actions for row in rows] for one, rows in zip(asked, near.tolist(), strict=True)]
-        subject = f"share of the {NEAREST} captions of segments nearest to {len(asked)} phrases that have the right action"
-        yield Figure(f"{name}: {subject}", f"{100 * np.mean(right):.0f} % of {len(segments):,} captions of segments")
+    encoder, chosen = load_encoder(workers=WORKERS), texts[:: max(1, len(texts) // MOST)][:MOST]
+    yield Figure(f"{encoder.name}: texts a second of processor time", f"{_rate(encoder, chosen):,.0f}")
+    queries = encoder.encode([one.text for one in asked], as_query=True)
+    vectors = encoder.encode([text for text, _ in segments])
+    near = np.argsort(-(queries @ vectors.T), axis=1, kind="stable")[:, :NEAREST]
+    right = [[segments[row][1] in one.actions for row in rows] for one, rows in zip(asked, near.tolist(), strict=True)]
+    subject = f"share of the {NEAREST} captions of segments nearest to {len(asked)} phrases that have the right action"
+    yield Figure(f"{encoder.name}: {subject}", f"{100 * np.mean(right):.0f} % of {len(segments):,} captions of segments")
 
 
 def _rate(encoder: Encoder, texts: list[str]) -> float:
     """Return the texts embedded per second of processor time, tokenisation included."""
-    runner = Runner(encoder, batch_budget(encoder, WORKERS), WORKERS, tokens=False, notify=print)
+    runner = Runner(encoder, encoder.budget, WORKERS, notify=print)
     start, done = time.process_time(), 0
     for first in range(0, len(texts), SHARD):
-        prepared = encoder.backend.prepare(texts[first : first + SHARD], as_query=False)
-        done += sum(len(chosen) for chosen, _ in runner.run(prepared))
+        done += sum(len(chosen) for chosen, _ in runner.run(texts[first : first + SHARD]))
     return done / (time.process_time() - start)
-
-
-def _captions(dataset: Dataset) -> list[str]:
-    lists = [dataset.captions(shard).column("captions").to_pylist() for shard in range(dataset.header.shards())]
-    return list(dict.fromkeys(text for captions in lists for texts in captions for text in texts))
 
 
 def _segments(dataset: Dataset) -> list[tuple[str, str]]:

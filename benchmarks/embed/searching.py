@@ -7,7 +7,6 @@ segments of the matched variant, whatever its captions state: a faster variant c
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +16,7 @@ import pyarrow.parquet as pq
 from benchmarks.datasets import generate
 from benchmarks.embed.phrasings import JUDGED, TRIED, Phrasing, phrasings, unfair, words_of_actions
 from benchmarks.figures import Figure
-from benchmarks.measure import ROOT, posegen
+from benchmarks.measure import run
 from posegen.embedding.search import Search, open_search
 
 AT = 10
@@ -28,7 +27,7 @@ PRECISION = 0.9
 
 def measure(folder: Path) -> Iterator[Figure]:
     made = generate(folder / "dataset", "--workers", "2", "--set", "story.actors.max=2")
-    subprocess.run(posegen("embed", made, "--quiet"), cwd=ROOT, check=True)
+    run("embed", made)
     yield from judged(made, open_search(made))
 
 
@@ -44,9 +43,8 @@ def judged(path: Path, search: Search) -> Iterator[Figure]:
     chance = float(np.mean([hits(sorted(done), done, phrasing) for phrasing in asked]))
     yield Figure("precision of random samples", f"{chance:.3f}")
     tried = phrasings(TRIED)
-    yield Figure(
-        f"precision@{AT} for the {len(tried)} phrases used for development", f"{np.mean(precisions(tried, done, search)):.3f}"
-    )
+    precision = np.mean(precisions(tried, done, search))
+    yield Figure(f"precision@{AT} for the {len(tried)} phrases used for development", f"{precision:.3f}")
 
 
 def precisions(asked: list[Phrasing], done: dict[tuple[int, str], set[str]], search: Search) -> list[float]:

@@ -1,6 +1,6 @@
 """Training: time and quality of the presets, waiting for data, memory, and resuming after kills."""
 
-from benchmarks.train import balanced, fast, kills, learning, memory, presets, retrieval
+from benchmarks.train import kills, learning, memory, presets
 
 TITLE = "Training"
-MEASURES = [learning, retrieval, fast, balanced, kills, memory, presets]
+MEASURES = [learning, kills, memory, presets]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.figures import Figure
-from benchmarks.measure import ROOT, posegen
-from benchmarks.train.shared import dataset
+from benchmarks.measure import posegen, printed_by
+from benchmarks.train.running import dataset
 
 PRESETS = ("quick", "fast", "balanced", "best")
 
@@ -17,11 +15,8 @@ PRESETS = ("quick", "fast", "balanced", "best")
 def measure(folder: Path) -> Iterator[Figure]:
     path = dataset(folder.parent)
     for preset in PRESETS:
-        command = posegen("train", path, "--task", "action", "--preset", preset, "--estimate", "--json", "--quiet")
-        process = subprocess.run(
-            [*command, "--out", str(folder / preset)], cwd=ROOT, check=True, capture_output=True, text=True
-        )
-        document = json.loads(process.stdout)
+        arguments = ("--task", "action", "--preset", preset, "--estimate", "--json", "--quiet", "--out", folder / preset)
+        document = printed_by(posegen("train", path, *arguments))
         found = document["estimate"]
         chosen = {reason["name"]: reason["value"] for reason in document["reasons"]}
         each = f"{1000 * found['step_seconds']:.0f} ms a step"

@@ -1,7 +1,7 @@
-"""What a model of the task ``action``, which has seen generated motion only, says of mocap clips.
+"""Predictions for mocap clips by a model of the task ``action`` that is trained on generated motion only.
 
-Nothing is chosen by mocap clips: which actions stand for which family is the table of the motion section, and a clip is
-what most of its frames are taken for, as in the task itself.
+Nothing is tuned on mocap clips: the actions of a family are those of the motion section, and the prediction for a clip is that
+of most of its frames, as in the task itself.
 """
 
 from __future__ import annotations
@@ -9,20 +9,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from benchmarks.figures import Figure
-from benchmarks.motion.clips import Captured, captured
-from benchmarks.motion.shared_families import fit, lacking
-from posegen.evaluation.families import ACTIONS
+from benchmarks.motion.clips import Captured, captured, fit, lacking
+from posegen.evaluation.performances import ACTIONS
+from posegen.foundations.arrays import Array
 from posegen.training.data.features import features_of
 from posegen.training.trained_models import TrainedModel, load_model
-
-Array = NDArray[Any]
 
 TIMES_CHANCE = 3.0
 
@@ -69,11 +65,11 @@ def frame_scores(trained: TrainedModel, clip: Captured) -> Array:
 
 
 def most_common(scores: Array, family_of: Sequence[str], allowed: Sequence[int]) -> str:
-    """Take the family that most frames show, where only some actions are allowed as answers."""
+    """Return the family of most frames, with only some actions allowed as predictions."""
     said = np.array(allowed)[scores[:, allowed].argmax(axis=-1)]
     return Counter(family_of[action] for action in said.tolist()).most_common(1)[0][0]
 
 
 def balanced(said: Mapping[str, list[str]]) -> float:
-    """Mean over the families of the share of their clips that are known."""
+    """Return the mean over the families of the share of their clips that are recognised."""
     return float(np.mean([np.mean([answer == family for answer in answers]) for family, answers in said.items()]))

@@ -1,4 +1,4 @@
-"""Embed the captions of a dataset: one vector for each distinct text, resumable; also pairs of texts, search and a report.
+"""Embed the captions of a dataset: one vector for each distinct text, resumable; also search, and pairs of own texts.
 
 Stored embeddings are read by :mod:`posegen.dataset.embeddings`.
 

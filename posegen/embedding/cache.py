@@ -1,4 +1,4 @@
-"""Cache vectors across all datasets of a user, by encoder and text, in one SQLite file per encoder.
+"""Cache vectors across all datasets and tables of a user, by encoder and text, in one SQLite file per encoder.
 
 The cache is an optimisation only: absent and damaged vectors are computed again.
 """
@@ -7,24 +7,28 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import xxhash
 
-from posegen.embedding.encoder import Encoder
+from posegen.embedding.encoder import Encoder, Runner, resolve_workers
 from posegen.foundations.arrays import Array
-from posegen.foundations.machine import user_cache
+from posegen.foundations.errors import PosegenError
+from posegen.foundations.machine import private_folder, user_cache
+from posegen.foundations.progress import Progress
 
 VARIABLE = "POSEGEN_EMBEDDING_CACHE"
 """Environment variable that names the folder; ``off`` disables the cache."""
 MAX_BYTES = 4 << 30
 """Largest file of an encoder; vectors that would exceed it are not stored."""
 
-_CHECK_BYTES = 8
+_BLOCK = 2048
+"""Texts that are embedded before their vectors are stored."""
 # Other processes may use it at the same time. What a power failure loses is computed again.
 _SETUP = """
 PRAGMA journal_mode = WAL;
@@ -33,58 +37,86 @@ CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB NOT NULL)
 """
 
 
+class EncodedTexts(NamedTuple):
+    """Vectors of texts, float32 [text, dimension], the number of distinct texts, and that of those that were in no cache."""
+
+    vectors: Array
+    distinct: int
+    embedded: int
+
+
 def cache_folder() -> Path | None:
     """Return the folder of the caches: that in :data:`VARIABLE`, or one in the user's cache; None if it is ``off``."""
     named = os.environ.get(VARIABLE, "")
-    if named.lower() == "off":
-        return None
-    return Path(named or user_cache() / "embeddings")
+    return None if named.lower() == "off" else Path(named or user_cache() / "embeddings")
 
 
+@dataclass
 class VectorCache:
-    """Vectors by text, opened by :func:`vector_cache`; empty and read-only without a table."""
+    """Vectors by text, opened by :func:`vector_cache`; without a table, none is known and none is stored."""
 
-    def __init__(self, table: sqlite3.Connection | None, dimension: int, notify: Callable[[str], None]) -> None:
-        self._table = table
-        self._bytes = 4 * dimension
-        self._notify = notify
+    table: sqlite3.Connection | None
+    notify: Callable[[str], None]
 
-    def look_up(self, texts: Sequence[str]) -> tuple[Array, Array]:
-        """Return the vectors of texts, float32 [n, dimension], NaN where none is stored, and where that is: bool [n]."""
-        vectors, is_missing = np.full((len(texts), self._bytes // 4), np.nan, np.float32), np.ones(len(texts), bool)
-        if self._table is None:
-            return vectors, is_missing
-        try:
-            for position, key in enumerate(map(_key, texts)):
-                (stored,) = self._table.execute("SELECT vector FROM vectors WHERE text = ?", (key,)).fetchone() or (None,)
-                # One that is damaged, or has another dimension, is missing.
-                if isinstance(stored, bytes) and len(stored) == self._bytes + _CHECK_BYTES:
-                    data = stored[: self._bytes]
-                    if stored[self._bytes :] == _check(key, data):
-                        vectors[position], is_missing[position] = np.frombuffer(data, "<f4"), False
-        except sqlite3.Error as error:
-            self._give_up(error)
-        return vectors, is_missing
+    def complete(self, texts: Sequence[str], runner: Runner, report: Callable[[int], None]) -> tuple[Array, int]:
+        """Return the vectors of distinct texts, and embed and store those that are missing.
 
-    def store(self, texts: Sequence[str], vectors: Array) -> None:
-        """Store the vectors, float32 [n, dimension], of texts."""
-        if self._table is None:
+        Parameters
+        ----------
+        texts : sequence of str
+        runner : Runner
+        report : callable
+            Receives the number of texts that have a vector, after each batch.
+
+        Returns
+        -------
+        vectors : float32 [n, dimension]
+        embedded : int
+            Number of texts that were missing.
+        """
+        vectors = np.full((len(texts), runner.encoder.dimension), np.nan, np.float32)
+        keys = [xxhash.xxh3_128_digest(text.encode()) for text in texts]
+        with self.errors():
+            self._read(keys, vectors)
+        missing = np.flatnonzero(np.isnan(vectors[:, 0]))
+        report(done := len(texts) - len(missing))
+        # Vectors of complete blocks are stored, so that a killed command resumes after them.
+        for block in np.split(missing, range(_BLOCK, len(missing), _BLOCK)) if len(missing) else ():
+            for chosen, found in runner.run([texts[row] for row in block.tolist()]):
+                vectors[block[chosen]] = found
+                report(done := done + len(chosen))
+            with self.errors():
+                self._store([keys[row] for row in block.tolist()], vectors[block])
+        return vectors, len(missing)
+
+    def _read(self, keys: Sequence[bytes], vectors: Array) -> None:
+        if self.table is None:
             return
-        try:
-            (pages,), (size,) = (self._table.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size"))
-            if pages * size + len(texts) * 2 * self._bytes > MAX_BYTES:
-                return
-            rows = zip(map(_key, texts), (vector.tobytes() for vector in vectors.astype("<f4")), strict=True)
-            self._table.executemany(
-                "INSERT OR REPLACE INTO vectors VALUES (?, ?)", ((key, data + _check(key, data)) for key, data in rows)
-            )
-            self._table.commit()
-        except sqlite3.Error as error:
-            self._give_up(error)
+        size = vectors[:1].nbytes
+        for row, key in enumerate(keys):
+            (stored,) = self.table.execute("SELECT vector FROM vectors WHERE text = ?", (key,)).fetchone() or (None,)
+            # One that is damaged, or has another dimension, is missing.
+            if isinstance(stored, bytes) and stored[size:] == _check(key, stored[:size]):
+                vectors[row] = np.frombuffer(stored[:size], "<f4")
 
-    def _give_up(self, error: sqlite3.Error) -> None:
-        self._table = None
-        self._notify(f"the cache of vectors cannot be used ({error}); continuing without it")
+    def _store(self, keys: Sequence[bytes], vectors: Array) -> None:
+        if self.table is None:
+            return
+        (pages,), (size,) = (self.table.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size"))
+        if pages * size + 2 * vectors.nbytes < MAX_BYTES:
+            rows = zip(keys, (vector.tobytes() for vector in vectors.astype("<f4")), strict=True)
+            values = ((key, data + _check(key, data)) for key, data in rows)
+            self.table.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", values)
+            self.table.commit()
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Give the table up, with a message, if it cannot be used."""
+        try:
+            yield
+        except (sqlite3.Error, OSError, PosegenError) as error:
+            self.table = None
+            self.notify(f"the cache of vectors cannot be used ({error}); continuing without it")
 
 
 @contextmanager
@@ -97,40 +129,49 @@ def vector_cache(encoder: Encoder, notify: Callable[[str], None], *, cached: boo
     notify : callable
         Receives a message if the cache cannot be used.
     cached : bool
-        Whether to use it; otherwise, and for an encoder that is not cached, nothing is found or stored.
+        Whether to use it; otherwise nothing is found or stored.
 
     Yields
     ------
     VectorCache
     """
-    folder, table = cache_folder(), None
+    folder, known = cache_folder(), VectorCache(None, notify)
     with ExitStack() as opened:
-        try:
-            if folder is not None and cached and encoder.is_cached:
-                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-                path = folder / f"{encoder.fingerprint}.sqlite"
-                _check_owner(folder, stat.S_ISDIR)
-                if os.path.lexists(path):
-                    _check_owner(path, stat.S_ISREG)
-                file = sqlite3.connect(path, timeout=5.0, check_same_thread=False)
-                table = opened.enter_context(closing(file))
-                table.executescript(_SETUP)
-        except (sqlite3.Error, OSError) as error:
-            notify(f"the cache of vectors in {folder} cannot be used ({error}); continuing without it")
-            table = None
-        yield VectorCache(table, encoder.dimension, notify)
-
-
-def _check_owner(path: Path, is_expected: Callable[[int], bool]) -> None:
-    """Raise OSError if a path is of another kind, or belongs to another user, who could store other vectors in it."""
-    status = os.lstat(path)
-    if not is_expected(status.st_mode) or status.st_uid != os.geteuid():
-        raise OSError(f"{path.name} belongs to another user, or is a link or a special file")
-
-
-def _key(text: str) -> bytes:
-    return xxhash.xxh3_128_digest(text.encode())
+        if folder is not None and cached:
+            with known.errors():
+                # Other users could store other vectors in a folder that is not private.
+                path = private_folder(folder) / f"{encoder.fingerprint}.sqlite"
+                known.table = opened.enter_context(closing(sqlite3.connect(path, timeout=5.0, check_same_thread=False)))
+                known.table.executescript(_SETUP)
+        yield known
 
 
 def _check(key: bytes, data: bytes) -> bytes:
     return xxhash.xxh3_64_digest(key + data)
+
+
+def encode_texts(
+    texts: Sequence[str], encoder: Encoder, progress: Progress, *, workers: int | None = None, cached: bool = True
+) -> EncodedTexts:
+    """Embed texts, each distinct one once; those whose vectors are in the cache are not embedded.
+
+    Parameters
+    ----------
+    texts : sequence of str
+    encoder : Encoder
+    progress : Progress
+    workers : int, optional
+        Number of batches at the same time.
+    cached : bool
+        Whether the cache is used.
+    """
+    number: dict[str, int] = {}
+    rows = [number.setdefault(text, len(number)) for text in texts]
+    progress.start("embed", len(number), unit="texts")
+    try:
+        with vector_cache(encoder, progress.log, cached=cached) as known:
+            runner = Runner(encoder, encoder.budget, resolve_workers(workers), progress.log)
+            vectors, embedded = known.complete(list(number), runner, progress.update)
+    finally:
+        progress.stop()
+    return EncodedTexts(vectors[rows], len(number), embedded)

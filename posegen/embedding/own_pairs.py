@@ -1,8 +1,7 @@
 """Mine pairs of a user's own texts: for rows of a table a similar row, and a hard negative, which is near but different.
 
 Rows are compared by their sets, such as ingredients, through an inverted index, or by vectors, through faiss. Either way a row
-is compared with a bounded number of candidates, never with all rows. Pairs of a dataset's captions are mined by
-:mod:`posegen.embedding.pairs`, which knows what captions claim.
+is compared with a bounded number of candidates, never with all rows.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,12 +19,13 @@ import pyarrow as pa
 from posegen.dataset.files import write_durably
 from posegen.dataset.table_files import is_text, read_table, text_columns
 from posegen.dataset.tables import encode_table
+from posegen.embedding.cache import encode_texts
 from posegen.embedding.encoder import unit_length
-from posegen.embedding.models import DEFAULT
-from posegen.embedding.neighbours import find_neighbours, neighbour_index
-from posegen.embedding.own_texts import VECTOR, vectors_of_texts
+from posegen.embedding.models import DEFAULT, find_encoder
+from posegen.embedding.own_texts import VECTOR
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import UsageError, require_known, require_positive
+from posegen.foundations.machine import available_cores
 from posegen.foundations.plugins import require_extra
 from posegen.foundations.progress import Progress
 from posegen.foundations.randomness import Stream, permuted
@@ -34,12 +34,32 @@ POSITIVE, NEGATIVE = 0.4, 0.2
 """Least Jaccard index of the sets of a positive, and what that of a hard negative stays below."""
 NEIGHBOURS, SIMILARITY, NEGATIVE_SHARE = 64, 0.7, 0.9
 """Neighbours by vectors; least cosine of a positive; a negative is less similar than this share of the positive's cosine."""
+_EXACT = 20_000
+"""Number of vectors up to which all are compared; it takes half a minute of a core at most."""
+_MAX_LISTS, _MIN_PER_LIST, _PROBED_LISTS = 1024, 64, 32
+"""Of the inverted index of more vectors: most lists, least mean number of vectors per list, and lists that are searched."""
+_TRAINING_PER_LIST, _TRAINING_ROUNDS = 40, 8
+_DIGITS = 6
+"""Decimals to which cosines are rounded, so that the last bits of sums do not matter."""
 _POSTINGS = 128
 """Most rows of an item that are candidates: those after the row, and then from the first one."""
 _PROBES = 16
 """Rows that are candidates of a row although they may share no item."""
 _BLOCK = 1024
 _SEPARATORS = re.compile(r"[,;|]")
+
+
+class _Pair(NamedTuple):
+    """Rows of an anchor, its positive and its negative, and the similarity of the first two."""
+
+    anchor: int
+    positive: int
+    negative: int
+    score: float
+
+
+_Find = Callable[[Array], Iterator[_Pair]]
+"""Yields the pairs of some anchors."""
 
 
 @dataclass(frozen=True)
@@ -96,20 +116,18 @@ def mine_table(
         require_known(f"{path}: has no column of texts", name, text_columns(table))
     texts = join_columns(table, columns)
     present = np.flatnonzero([bool(text.strip()) for text in texts])
+    own = [texts[row] for row in present.tolist()]
     if overlap is None:
-        vectors = _vectors(table, columns, texts, present, encoder, display)
-        by, find = "vectors", _by_vectors(vectors, display)
+        by, find = "vectors", _by_vectors(_vectors(table.take(present), columns, own, encoder, display), display)
     else:
         require_known(f"{path}: has no column", overlap, table.column_names)
-        by, find = f"sets of {overlap}", _by_sets(_sets(path, table, overlap, present))
-    order = permuted(0, np.arange(len(present)), len(present), Stream.ORDER)
-    most = min(count or len(present), len(present))
+        by, find = f"sets of {overlap}", _by_sets(_sets(path, table.take(present), overlap))
+    most = min(count or len(own), len(own))
     display.start("mine pairs", most, unit="pairs")
-    found: list[tuple[int, int, int, float]] = []
+    found: list[_Pair] = []
+    order = permuted(0, np.arange(len(own)), len(own), Stream.ORDER)
     for rows in np.split(order, range(_BLOCK, len(order), _BLOCK)):
-        for row, positive, negative, score in find(rows):
-            if texts[present[row]] != texts[present[positive]]:
-                found.append((int(present[row]), int(present[positive]), int(present[negative]), score))
+        found += [pair for pair in find(rows) if own[pair.anchor] != own[pair.positive]]
         display.update(min(len(found), most))
         if len(found) >= most:
             break
@@ -117,13 +135,17 @@ def mine_table(
     if not found:
         least = f"a cosine of {SIMILARITY}" if overlap is None else f"a Jaccard index of {POSITIVE}"
         raise UsageError(f"{path}: no two rows with different texts have {least} or more. Compare them by other columns")
-    anchors, positives, negatives, scores = zip(*found[:most], strict=True)
-    members = {"anchor": anchors, "positive": positives, "negative": negatives}
-    made = {name: [texts[row] for row in rows] for name, rows in members.items()}
-    made |= {f"{name}_row": pa.array(rows, pa.int64()) for name, rows in members.items()}
     out.parent.mkdir(parents=True, exist_ok=True)
-    write_durably(out, encode_table(pa.table(made | {"score": pa.array(scores, pa.float32())})))
-    return MinedPairs(out, len(anchors), len(present), by, time.monotonic() - start)
+    write_durably(out, encode_table(_pair_table(found[:most], own, present)))
+    return MinedPairs(out, len(found[:most]), len(own), by, time.monotonic() - start)
+
+
+def _pair_table(pairs: Sequence[_Pair], texts: Sequence[str], rows: Array) -> pa.Table:
+    """Return pairs with their texts, and the numbers of their rows in the table that they were mined from."""
+    *members, scores = (np.array(values) for values in zip(*pairs, strict=True))
+    made = {name: [texts[row] for row in own.tolist()] for name, own in zip(_Pair._fields, members, strict=False)}
+    made |= {f"{name}_row": rows[own] for name, own in zip(_Pair._fields, members, strict=False)}
+    return pa.table(made | {"score": pa.array(scores, pa.float32())})
 
 
 def join_columns(table: pa.Table, columns: Sequence[str]) -> list[str]:
@@ -139,52 +161,71 @@ def join_columns(table: pa.Table, columns: Sequence[str]) -> list[str]:
     return ["; ".join(f"{name}: {cell}" for name, cell in row if cell not in (None, "")) for row in rows]
 
 
-def _vectors(
-    table: pa.Table, columns: Sequence[str], texts: Sequence[str], present: Array, encoder: str, progress: Progress
-) -> Array:
-    """Return the vectors of the present texts: those of the table, or those of an encoder."""
+def _vectors(table: pa.Table, columns: Sequence[str], texts: Sequence[str], encoder: str, progress: Progress) -> Array:
+    """Return the vectors of texts: those of the table, or those of an encoder."""
     for name in (VECTOR, f"{columns[0]}_{VECTOR}"):
         if len(columns) == 1 and name in table.column_names and pa.types.is_fixed_size_list(table.schema.field(name).type):
             stored = table[name].combine_chunks()
             if stored.null_count == 0:
                 progress.log(f"comparing the vectors of the column {name}")
-                return unit_length(np.array(stored.flatten(), np.float32).reshape(len(table), -1)[present])
-    return vectors_of_texts([texts[row] for row in present.tolist()], encoder, progress)
+                return unit_length(np.array(stored.flatten(), np.float32).reshape(len(table), -1))
+    loaded = find_encoder(encoder, notify=progress.log).load(None)
+    return encode_texts(texts, loaded, progress).vectors
 
 
-def _by_vectors(vectors: Array, progress: Progress) -> Callable[[Array], Iterator[tuple[int, int, int, float]]]:
+def _by_vectors(vectors: Array, progress: Progress) -> _Find:
     with progress.working("build the index"):
         index = neighbour_index(vectors)
 
-    def find(rows: Array) -> Iterator[tuple[int, int, int, float]]:
-        others, cosines = find_neighbours(index, vectors, rows, NEIGHBOURS)
-        for row, near, similar in zip(rows.tolist(), others, cosines, strict=True):
-            same = np.flatnonzero((similar >= SIMILARITY) & (similar < 1))
-            far = np.flatnonzero((near >= 0) & (similar < NEGATIVE_SHARE * similar[same[0]])) if len(same) else same
+    def find(rows: Array) -> Iterator[_Pair]:
+        cosines, others = index.search(vectors[rows], min(len(vectors), NEIGHBOURS + 1))
+        for row, near, similar in zip(rows.tolist(), others, np.round(cosines, _DIGITS), strict=True):
+            order = np.lexsort((near, -similar))  # ties by row
+            order = order[(near[order] >= 0) & (near[order] != row)]
+            same = order[(similar[order] >= SIMILARITY) & (similar[order] < 1)]
+            far = order[similar[order] < NEGATIVE_SHARE * similar[same[0]]] if len(same) else same
             if len(far):
-                yield row, int(near[same[0]]), int(near[far[0]]), float(similar[same[0]])
+                yield _Pair(row, int(near[same[0]]), int(near[far[0]]), float(similar[same[0]]))
 
     return find
 
 
-def _sets(path: Path, table: pa.Table, column: str, present: Array) -> Any:
-    """Return the items of each present row as a sparse matrix [row, item]."""
-    from scipy.sparse import csr_matrix
+def neighbour_index(vectors: Array, *, exact: int = _EXACT) -> Any:
+    """Return an index of faiss of vectors of unit length, which depends on these only: its seed is fixed.
+
+    Parameters
+    ----------
+    vectors : float32 [n, dimension]
+    exact : int
+        Number of vectors up to which the search is exact; more are searched with inverted lists.
+    """
+    import faiss
+
+    faiss.omp_set_num_threads(available_cores())
+    index: Any = faiss.IndexFlatIP(vectors.shape[1])
+    if len(vectors) > exact:
+        number = max(1, min(_MAX_LISTS, len(vectors) // _MIN_PER_LIST))
+        index = faiss.IndexIVFFlat(index, vectors.shape[1], number, faiss.METRIC_INNER_PRODUCT)
+        index.cp.niter, index.cp.seed, index.cp.spherical, index.nprobe = _TRAINING_ROUNDS, 1, True, _PROBED_LISTS
+        index.train(vectors[np.arange(_TRAINING_PER_LIST * number) * len(vectors) // (_TRAINING_PER_LIST * number)])
+    index.add(vectors)
+    return index
+
+
+def _sets(path: Path, table: pa.Table, column: str) -> Any:
+    """Return the items of each row as a sparse matrix [row, item]."""
+    from sklearn.preprocessing import MultiLabelBinarizer
 
     kind = table.schema.field(column).type
     if not (is_text(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind)):
         raise UsageError(f"{path}: {column} has the type {kind}; it must hold lists, or texts separated by , ; or |")
-    cells = table[column].take(pa.array(present)).to_pylist()
+    cells = table[column].to_pylist()
     split = [_SEPARATORS.split(cell) if isinstance(cell, str) else cell or [] for cell in cells]
     sets = [{name for item in own if (name := str(item).strip().lower())} for own in split]
-    number = {name: i for i, name in enumerate(sorted(set().union(*sets)))}
-    items = [sorted(number[name] for name in own) for own in sets]
-    offsets = np.cumsum([0, *map(len, items)])
-    flat = np.fromiter((item for own in items for item in own), np.int32, offsets[-1])
-    return csr_matrix((np.ones(len(flat), np.float32), flat, offsets), (len(sets), max(1, len(number))))
+    return MultiLabelBinarizer(sparse_output=True).fit_transform(sets).astype(np.float32)
 
 
-def _by_sets(sets: Any) -> Callable[[Array], Iterator[tuple[int, int, int, float]]]:
+def _by_sets(sets: Any) -> _Find:
     columns, sizes = sets.tocsc(), np.diff(sets.indptr)
     steps = np.arange(1, _PROBES + 1)
     anywhere = steps + steps**2 * len(sizes) // (_PROBES + 1) ** 2  # unequal steps: a table may repeat itself every few rows
@@ -199,7 +240,7 @@ def _by_sets(sets: Any) -> Callable[[Array], Iterator[tuple[int, int, int, float
         others: Array = np.setdiff1d(np.concatenate(found), [row])
         return others
 
-    def find(rows: Array) -> Iterator[tuple[int, int, int, float]]:
+    def find(rows: Array) -> Iterator[_Pair]:
         own = np.zeros(sets.shape[1], np.float32)
         for row in rows[sizes[rows] > 0].tolist():
             items = sets.indices[sets.indptr[row] : sets.indptr[row + 1]]
@@ -211,6 +252,6 @@ def _by_sets(sets: Any) -> Callable[[Array], Iterator[tuple[int, int, int, float
             same, far = np.flatnonzero(jaccard >= POSITIVE), np.flatnonzero(jaccard < NEGATIVE)
             if len(same) and len(far):
                 positive, negative = same[np.argmax(jaccard[same])], far[np.argmax(jaccard[far])]
-                yield row, int(others[positive]), int(others[negative]), float(jaccard[positive])
+                yield _Pair(row, int(others[positive]), int(others[negative]), float(jaccard[positive]))
 
     return find

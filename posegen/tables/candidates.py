@@ -1,25 +1,32 @@
-"""Candidates for the model of a table: what each reads, how it is fitted, and its error in cross-validation."""
+"""Candidates for the model of a table: the features that each reads, how it is fitted, and its error in cross-validation.
+
+Features are words and characters of texts, numbers, categories, vectors, and comparisons of pairs.
+"""
 
 from __future__ import annotations
 
+import re
 import time
-import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.cluster import KMeans
+from sklearn.decomposition import TruncatedSVD
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from posegen.foundations.arrays import Array
 from posegen.foundations.randomness import Stream, uniform
 from posegen.tables.columns import Columns, Rows
-from posegen.tables.features import Recipe, features, fit_features
 
 FOLDS = 5
 STRENGTHS = (0.01, 0.1, 1.0, 3.0, 10.0, 30.0, 100.0)
@@ -31,6 +38,154 @@ _FEWEST_BOOSTED, _MOST_BOOSTED = 100, 2_000_000
 """Least rows, and most rows times categories, of boosted trees."""
 _LEAST_PROBABILITY = 1e-6
 _TEMPERATURES = np.exp(np.linspace(np.log(0.2), np.log(5), 33))
+
+_WORD = r"(?u)\d+|[^\W\d_]+"
+"""Digits are words of their own: ``x6`` and ``pack of 6`` have one in common."""
+_PHRASES = re.compile(r"[,;.|\n]")
+_MOST_FEATURES = 200_000
+_COMPONENTS = 50
+_MOST_CLUSTERS, _ROWS_PER_CLUSTER, _FEWEST_CLUSTERED = 300, 5, 300
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What features a model reads.
+
+    Attributes
+    ----------
+    words : str
+        ``tfidf``: frequencies of words and parts of words; ``counts``: which words occur, whose effects add up.
+    encoded : bool
+        Whether the vectors of the encoder are read.
+    dense : bool
+        Whether texts are reduced to few components, and missing numbers stay missing, for trees.
+    """
+
+    words: str = "tfidf"
+    encoded: bool = False
+    dense: bool = False
+
+
+def _parts(rows: Rows, columns: Columns, recipe: Recipe) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the name, the values and the new transformer of each part; None: the values are features as they are."""
+    tfidf = partial(TfidfVectorizer, sublinear_tf=True, max_features=_MOST_FEATURES, dtype=np.float32)
+    for name, texts in rows.texts.items():
+        words = tfidf(ngram_range=(1, 2), token_pattern=_WORD)
+        if recipe.dense and columns.pair:
+            continue
+        if recipe.dense:
+            yield f"words {name}", texts, make_pipeline(words, TruncatedSVD(_COMPONENTS, random_state=0))
+        elif recipe.words == "counts":
+            yield f"words {name}", texts, CountVectorizer(binary=True, token_pattern=_WORD, min_df=2, dtype=np.float32)
+        else:
+            yield f"words {name}", texts, words
+            yield f"characters {name}", texts, tfidf(analyzer="char", ngram_range=(2, 5))
+        if recipe.encoded:
+            yield f"encoded {name}", rows.encoded[name], None
+    scaled = partial(make_pipeline, SimpleImputer(add_indicator=True, keep_empty_features=True))
+    if columns.numbers:
+        yield (
+            "numbers",
+            rows.numbers if recipe.dense else _with_logs(rows.numbers),
+            None if recipe.dense else scaled(StandardScaler()),
+        )
+    if columns.small:
+        ordinal = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+        yield "categories", rows.small, ordinal if recipe.dense else OneHotEncoder(handle_unknown="ignore", dtype=np.float32)
+    for name, vectors in rows.vectors.items():
+        if name not in columns.pair:
+            yield f"vectors {name}", vectors, None if recipe.dense else StandardScaler()
+    if columns.pair:
+        yield "pair", pair_features(rows, columns, encoded=recipe.encoded), None if recipe.dense else StandardScaler()
+
+
+def fit_features(rows: Rows, columns: Columns, recipe: Recipe) -> tuple[dict[str, Any], Any]:
+    """Fit the transformers of the features of rows; return these by name, and the features, dense or sparse [row, feature].
+
+    A column without any word has no features.
+    """
+    fitted: dict[str, Any] = {}
+    for name, values, transformer in _parts(rows, columns, recipe):
+        if transformer is not None:
+            try:
+                fitted[name] = transformer.fit(values)
+            except ValueError as error:
+                if "vocabulary" not in str(error) and "After pruning" not in str(error) and "n_components" not in str(error):
+                    raise
+    return fitted, features(rows, columns, recipe, fitted)
+
+
+def features(rows: Rows, columns: Columns, recipe: Recipe, fitted: dict[str, Any]) -> Any:
+    """Return the features of rows by fitted transformers, dense or sparse [row, feature]."""
+    matrices = []
+    for name, values, transformer in _parts(rows, columns, recipe):
+        if transformer is None or name in fitted:
+            matrix = values if transformer is None else fitted[name].transform(values)
+            # A vector has about the length of a text's frequencies, however many components it has.
+            is_vector = name.startswith("vectors") and not recipe.dense
+            matrices.append(matrix / np.sqrt(matrix.shape[1]) if is_vector else matrix)
+    if not any(sparse.issparse(matrix) for matrix in matrices):
+        return np.concatenate([np.zeros((len(rows), 1)), *matrices], axis=1)
+    return sparse.hstack([sparse.csr_matrix(matrix) for matrix in matrices], format="csr")
+
+
+def text_groups(rows: Rows, groups: Array) -> Array:
+    """Return groups of rows, int64 [row], for folds: two thirds of the rows share one with all rows that have similar texts."""
+    texts = [" ".join(each) for each in zip(*rows.texts.values(), strict=True)]
+    count = min(_MOST_CLUSTERS, len(texts) // _ROWS_PER_CLUSTER)
+    if len(texts) < _FEWEST_CLUSTERED or len(set(texts)) <= count:
+        return groups
+    vectors = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), sublinear_tf=True).fit_transform(
+        [f"{each} ." for each in texts]
+    )
+    reduced = TruncatedSVD(min(_COMPONENTS, vectors.shape[1]), random_state=0).fit_transform(vectors)
+    cluster = np.asarray(KMeans(count, n_init=1, random_state=0).fit_predict(reduced), np.int64)
+    # Groups are positive. A word that is in one cluster only could otherwise not be learned at all.
+    return np.where(cluster % 3 > 0, -1 - cluster, groups)
+
+
+def _with_logs(numbers: Array) -> Array:
+    """Return numbers and their signed logarithms."""
+    return np.concatenate([numbers, np.sign(numbers) * np.log1p(np.abs(numbers))], axis=1)
+
+
+def pair_features(rows: Rows, columns: Columns, *, encoded: bool) -> Array:
+    """Return how alike the two values of a pair are, float64 [row, feature]: vectors or texts."""
+    one, other = ({**rows.vectors, **rows.texts}[name] for name in columns.pair)
+    if columns.pair[0] in rows.vectors:
+        return _vector_features(one, other)
+    hashing = partial(HashingVectorizer, alternate_sign=False, dtype=np.float32)
+    parts = [
+        np.asarray(each.transform(one).multiply(each.transform(other)).sum(axis=1))
+        for each in (hashing(token_pattern=_WORD), hashing(analyzer="char_wb", ngram_range=(3, 4)))
+    ]
+    parts.append(np.array([_overlaps(*texts) for texts in zip(one, other, strict=True)]))
+    if encoded:
+        parts.append(_vector_features(*(rows.encoded[name] for name in columns.pair)))
+    return np.concatenate(parts, axis=1).astype(np.float64)
+
+
+def pair_similarity(rows: Rows, columns: Columns) -> Array:
+    """Return how similar the two values of a pair are, float64 [row]: the cosine of vectors, or common words."""
+    is_vector = columns.pair[0] in rows.vectors
+    return np.asarray(pair_features(rows, columns, encoded=False)[:, -2 if is_vector else 0])
+
+
+def _vector_features(one: Array, other: Array) -> Array:
+    difference, product = np.abs(one - other), one * other
+    lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
+    cosine = product.sum(axis=1) / np.maximum(lengths, 1e-12)
+    return np.column_stack([difference, product, cosine, np.linalg.norm(difference, axis=1)])
+
+
+def _overlaps(one: str, other: str) -> list[float]:
+    """Return the Jaccard index and the overlap coefficient of the words, then of the phrases between commas, of two texts."""
+    overlaps = []
+    for split in (re.compile(_WORD).findall, lambda text: [part.strip() for part in _PHRASES.split(text)]):
+        first, second = ({part for part in split(text.lower()) if part} for text in (one, other))
+        common = len(first & second)
+        overlaps += [common / max(1, len(first | second)), common / max(1, min(len(first), len(second)))]
+    return overlaps
 
 
 TFIDF = Recipe()
@@ -59,7 +214,7 @@ class Candidate:
 
 CONSTANT = Candidate("constant", "constant", "constant")
 BASELINE = Candidate("linear", "linear baseline", "linear")
-CANDIDATES = (
+_ALL = (
     CONSTANT,
     BASELINE,
     Candidate("counts", "linear, of words that occur", "linear", Recipe("counts")),
@@ -67,17 +222,20 @@ CANDIDATES = (
     Candidate("encoded", "linear, with vectors of the encoder", "linear", Recipe(encoded=True)),
     Candidate("encoded-counts", "linear, of words that occur and vectors of the encoder", "linear", Recipe("counts", True)),
 )
+CANDIDATES = {candidate.name: candidate for candidate in _ALL}
+"""All candidates by name, the cheapest first."""
 
 
 def candidates_for(columns: Columns, rows: int) -> tuple[Candidate, ...]:
     """Return the candidates that suit a table with a number of rows, the cheapest first."""
-    labels = rows * max(1, len(columns.categories))
-    trees = rows >= _FEWEST_BOOSTED and labels <= _MOST_BOOSTED and len(columns.inputs) > len(columns.texts) - len(columns.pair)
-    unsuited = {"counts", "encoded", "encoded-counts"} if not columns.texts else set()
-    unsuited |= {"encoded", "encoded-counts"} if columns.encoder is None else set()
     # Of texts alone, words as they occur are better than their components.
-    unsuited |= set() if trees else {"boosted"}
-    return tuple(each for each in CANDIDATES if each.name not in unsuited)
+    only_texts = len(columns.inputs) == len(columns.texts) - len(columns.pair)
+    can_boost = not only_texts and rows >= _FEWEST_BOOSTED and rows * max(1, len(columns.categories)) <= _MOST_BOOSTED
+    suits = {
+        "counts": bool(columns.texts), "encoded": columns.encoder is not None, "encoded-counts": columns.encoder is not None,
+        "boosted": can_boost,
+    }  # fmt: skip
+    return tuple(each for each in CANDIDATES.values() if suits.get(each.name, True))
 
 
 @dataclass(frozen=True)
@@ -109,9 +267,8 @@ def fit(candidate: Candidate, strength: float, rows: Rows, label: Array, columns
     """Fit a candidate to rows with labels as they are trained."""
     if candidate.head == "constant":
         return Fitted(candidate, {}, _constant(label, columns))
-    with _quietly():
-        parts, matrix = fit_features(rows, columns, candidate.recipe)
-        return Fitted(candidate, parts, _head(candidate, strength, matrix, columns).fit(matrix, label))
+    parts, matrix = fit_features(rows, columns, candidate.recipe)
+    return Fitted(candidate, parts, _head(candidate, strength, matrix, columns).fit(matrix, label))
 
 
 def trial_seconds(candidate: Candidate, rows: Rows, label: Array, columns: Columns) -> tuple[float, float]:
@@ -121,10 +278,9 @@ def trial_seconds(candidate: Candidate, rows: Rows, label: Array, columns: Colum
         return 0.0, 0.0
     if columns.categories and len(np.unique(label)) < 2:
         label = np.arange(len(label)) % 2
-    with _quietly():
-        _, matrix = fit_features(rows, columns, recipe)
-        fitted = time.perf_counter()
-        _head(candidate, 1.0, matrix, columns).fit(matrix, label)
+    _, matrix = fit_features(rows, columns, recipe)
+    fitted = time.perf_counter()
+    _head(candidate, 1.0, matrix, columns).fit(matrix, label)
     return fitted - begin, time.perf_counter() - fitted
 
 
@@ -154,14 +310,6 @@ def _scores(head: Any, matrix: Any, columns: Columns) -> Array:
     # A fold may lack a category.
     probabilities[:, np.asarray(head.classes_, np.int64)] = head.predict_proba(matrix)
     return np.nan_to_num(probabilities, nan=1 / len(columns.categories))
-
-
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """Ignore that a solver reached its limit of iterations: cross-validation compares what it has by then."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        yield
 
 
 def folds_of(groups: Array, label: Array, columns: Columns, seed: int) -> Array:
@@ -203,17 +351,16 @@ def cross_validate(
     tried = tried if candidate.head == "linear" else tried[:1]
     shape = len(label), max(1, len(columns.categories))
     scores = {strength: np.zeros(shape) for strength in tried}
-    with _quietly():
-        # Features are fitted once, without labels: it takes a fifth of the time.
-        matrix = None if candidate.head == "constant" else fit_features(rows, columns, candidate.recipe)[1]
-        for fold in np.unique(folds):
-            own = folds == fold
-            for strength, every in scores.items():
-                if matrix is None or len(np.unique(label[~own])) < 2:
-                    every[own] = _constant(label[~own], columns)
-                else:
-                    head = _head(candidate, strength, matrix, columns).fit(matrix[~own], label[~own])
-                    every[own] = _scores(head, matrix[own], columns)
+    # Features are fitted once, without labels: it takes a fifth of the time.
+    matrix = None if candidate.head == "constant" else fit_features(rows, columns, candidate.recipe)[1]
+    for fold in np.unique(folds):
+        own = folds == fold
+        for strength, every in scores.items():
+            if matrix is None or len(np.unique(label[~own])) < 2:
+                every[own] = _constant(label[~own], columns)
+            else:
+                head = _head(candidate, strength, matrix, columns).fit(matrix[~own], label[~own])
+                every[own] = _scores(head, matrix[own], columns)
     found = []
     for strength, every in scores.items():
         temperature = temperature_of(every, label) if columns.categories else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from posegen.dataset.table_files import is_text
-from posegen.dataset.table_values import (
+from posegen.dataset.table_files import (
     MOST,
     decimal_of,
     first_number,
     hidden_text,
     is_number,
+    is_text,
     is_vector,
     parse_numbers,
     unusable_number,
@@ -25,7 +25,7 @@ from posegen.dataset.table_values import (
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import UsageError, require_known
 from posegen.tables.settings import Table
-from posegen.training.data.labels import label_notes
+from posegen.training.report import label_notes
 
 MOST_CATEGORIES = 1000
 _MOST_TEXTS, _MOST_VALUES = 8, 8192
@@ -164,22 +164,19 @@ def choose_columns(path: Path, table: pa.Table, settings: Table, notify: Notify)
             )
         else:
             notify(f"the column {name} is ignored: it has the type {kind}")
-    if len(texts) > _MOST_TEXTS or len(numbers) + sum(vectors.values()) > _MOST_VALUES:
-        problem = f"{len(texts)} columns of texts and {len(numbers) + sum(vectors.values()):,} numbers per row"
+    values_per_row = len(numbers) + sum(vectors.values())
+    if len(texts) > _MOST_TEXTS or values_per_row > _MOST_VALUES:
+        problem = f"{len(texts)} columns of texts and {values_per_row:,} numbers per row"
         limits = f"at most {_MOST_TEXTS} and {_MOST_VALUES:,}"
         raise UsageError(f"{path}: has {problem}; {limits} are read. Choose with --set 'table.inputs=[COLUMN, ...]'")
     if not (texts or numbers or small or vectors):
         raise UsageError(f"{path}: has no column of texts, numbers or vectors beside {settings.label}. Add one")
-    pair = tuple(vectors) if len(vectors) == 2 and len({*vectors.values()}) == 1 else ()
-    if len(texts) == 2 and not pair:
-        pair = tuple(texts) if _are_alike(*(table[name].to_pylist() for name in texts)) else ()
+    pair = _pair(table, texts, vectors)
     if pair:
         notify(f"columns {pair[0]} and {pair[1]}: a pair, compared with each other")
     is_ratio, encoder = not categories and bool(known.min() > 0), settings.encoder if texts else None
-    chosen = Columns(
-        settings.label, categories, is_ratio, tuple(texts), tuple(numbers), tuple(small), vectors, pair, decimals, encoder
-    )
-    return chosen, label
+    inputs = (tuple(texts), tuple(numbers), tuple(small), vectors)
+    return Columns(settings.label, categories, is_ratio, *inputs, pair, decimals, encoder), label
 
 
 def _label(path: Path, table: pa.Table, settings: Table, notify: Notify) -> tuple[Array, tuple[str, ...]]:
@@ -217,6 +214,13 @@ def _dimension(vectors: pa.ChunkedArray) -> int:
     """Return the length of the first vector that has numbers; 0 if none has."""
     lengths = np.array(pc.fill_null(pc.list_value_length(vectors), 0))
     return int(lengths[(lengths > 0).argmax()])
+
+
+def _pair(table: pa.Table, texts: Sequence[str], vectors: Mapping[str, int]) -> tuple[str, ...]:
+    """Return two columns that are compared with each other: vectors of one length, or texts with common words."""
+    if len(vectors) == 2 and len({*vectors.values()}) == 1:
+        return tuple(vectors)
+    return tuple(texts) if len(texts) == 2 and _are_alike(*(table[name].to_pylist() for name in texts)) else ()
 
 
 def _are_alike(one: Sequence[str | None], other: Sequence[str | None]) -> bool:

@@ -5,7 +5,6 @@ scikit-learn objects are stored with skops, which runs no code of the file: type
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,9 +17,9 @@ from pydantic import TypeAdapter
 from posegen.dataset.files import write_durably
 from posegen.dataset.table_files import read_table
 from posegen.dataset.tables import encode_table
-from posegen.embedding.encoder import Encoder, Runner, batch_budget, resolve_workers
+from posegen.embedding.cache import encode_texts
+from posegen.embedding.encoder import Encoder
 from posegen.embedding.models import find_encoder, load_fingerprinted
-from posegen.embedding.own_texts import embed_distinct
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import PosegenError, UsageError
 from posegen.foundations.plugins import require_extra
@@ -121,37 +120,29 @@ def load_model(run: Path) -> TableModel:
         objects = loads(data, trusted=list(TRUSTED))
     except UntrustedTypesFoundException as error:
         raise PosegenError(f"{path}: has objects that no model of posegen has ({error!s:.200}). Train again") from error
-    columns, found = (
-        TypeAdapter(Columns).validate_python(document["columns"]),
-        TypeAdapter(Found).validate_python(document["found"]),
-    )
-    candidate = next(each for each in CANDIDATES if each.name == document["candidate"])
+    columns = TypeAdapter(Columns).validate_python(document["columns"])
+    found = TypeAdapter(Found).validate_python(document["found"])
+    fitted = Fitted(CANDIDATES[document["candidate"]], objects["parts"], objects["head"])
     tuned = None
     if document["tuned"] is not None:
         from posegen.tables.tuning import Tuned
 
         tuned = TypeAdapter(Tuned).validate_python(document["tuned"])
-    return TableModel(columns, found, document["encoder"], Fitted(candidate, objects["parts"], objects["head"]), tuned)
+    return TableModel(columns, found, document["encoder"], fitted, tuned)
 
 
 def with_vectors(rows: Rows, encoder: Encoder, progress: Progress) -> Rows:
     """Return rows with the vectors of their texts by an encoder; a missing text has none: zeros."""
-    distinct = list(dict.fromkeys(text for texts in rows.texts.values() for text in texts if text.strip()))
+    texts = [text for own in rows.texts.values() for text in own]
     # A token has at least one character.
-    long = [text for text in distinct if len(text) >= encoder.limit]
-    cut = int((encoder.backend.prepare(long, as_query=False).lengths >= encoder.limit).sum()) if long else 0
+    long = list({text for text in texts if len(text) >= encoder.limit})
+    cut = sum(len(tokens) >= encoder.limit for tokens in encoder.backend.prepare(long, as_query=False)) if long else 0
     if cut:
-        problem = f"{cut:,} of {len(distinct):,} texts reach the limit of {encoder.limit} tokens of {encoder.name}"
+        problem = f"{cut:,} of {len(set(texts)):,} texts reach the limit of {encoder.limit} tokens of {encoder.name}"
         progress.log(f"{problem}; what is behind it has no effect on their vectors")
-    workers = resolve_workers(None)
-    runner = Runner(encoder, batch_budget(encoder, workers), workers, False, progress.log)
-    vectors = np.concatenate([embed_distinct(distinct, runner, progress, cached=True)[0], np.zeros((1, encoder.dimension))])
-    number = {text: i for i, text in enumerate(distinct)}
-    encoded = {
-        name: vectors[[number.get(text, len(distinct)) for text in texts]].astype(np.float32)
-        for name, texts in rows.texts.items()
-    }
-    return replace(rows, encoded=encoded)
+    vectors = encode_texts(texts, encoder, progress).vectors
+    vectors[[not text.strip() for text in texts]] = 0
+    return replace(rows, encoded=dict(zip(rows.texts, np.split(vectors, max(1, len(rows.texts))), strict=False)))
 
 
 def predict_table(run: Path, path: Path, out: Path, progress: Progress | None = None) -> int:
@@ -172,36 +163,23 @@ def predict_table(run: Path, path: Path, out: Path, progress: Progress | None = 
     """
     if out.suffix != ".parquet":
         raise UsageError(f"{out}: the file name must end in .parquet")
-    progress = progress or Progress()
-    model = load_model(run)
-    table = read_table(path, progress.log)
-    predicted = predict_rows(model, run, table, str(path), progress)
-    kept = (*model.columns.texts, *model.columns.numbers, *model.columns.small)
+    display, model = progress or Progress(), load_model(run)
+    table, columns = read_table(path, display.log), model.columns
+    rows = read_rows(table, columns, str(path), display.log)
+    if model.encoder is not None:
+        encoder = load_fingerprinted(str(path), str(columns.encoder), model.encoder, None, display.log)
+        rows = with_vectors(rows, encoder, display)
+    with display.working("predict"):
+        blocks = np.split(np.arange(len(rows)), range(_AT_ONCE, len(rows), _AT_ONCE))
+        scores = np.concatenate([model.scores(rows.take(block)) for block in blocks])
+        if model.tuned is not None:
+            scores = with_tuned(scores, model.tuned, run, rows, columns, display)
+    predicted = model.predict(scores)
+    kept = (*columns.texts, *columns.numbers, *columns.small)
     own = {name: table[name] for name in kept if name not in predicted}
     out.parent.mkdir(parents=True, exist_ok=True)
     write_durably(out, encode_table(pa.table({"row": np.arange(len(table)), **own, **predicted})))
     return len(table)
-
-
-def predict_rows(model: TableModel, run: Path, table: pa.Table, name: str, progress: Progress) -> Mapping[str, Array]:
-    """Return the columns that the model of a run predicts for a table; see :meth:`TableModel.predict`."""
-    rows = read_rows(table, model.columns, name, progress.log)
-    if model.encoder is not None:
-        encoder = load_fingerprinted(name, str(model.columns.encoder), model.encoder, None, progress.log)
-        rows = with_vectors(rows, encoder, progress)
-    parts = []
-    progress.start("predict", len(rows), unit="rows")
-    try:
-        for block in np.split(np.arange(len(rows)), range(_AT_ONCE, len(rows), _AT_ONCE)):
-            parts.append(model.scores(rows.take(block)))
-            progress.update(int(block[-1]) + 1)
-    finally:
-        progress.stop()
-    scores = np.concatenate(parts)
-    if model.tuned is not None:
-        with progress.working("predict with the fine-tuned encoders"):
-            scores = with_tuned(scores, model.tuned, run, rows, model.columns, progress)
-    return model.predict(scores)
 
 
 def with_tuned(scores: Array, tuned: Tuned, run: Path, rows: Rows, columns: Columns, progress: Progress) -> Array:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import confusion_matrix, roc_auc_score
 
 from posegen.dataset.files import write_durably
 from posegen.foundations.arrays import Array
@@ -20,13 +20,12 @@ from posegen.tables.columns import Columns
 from posegen.training.measures import balanced_accuracy, errors_of, macro_f1, mean_error
 from posegen.training.report import confusion_chart
 from posegen.training.run_folder import flatten_settings, format_measure
-from posegen.training.verification import threshold
+from posegen.training.verification import measured_rates
 
 FALSE_ACCEPT_RATES = (0.01, 0.001)
 _RESAMPLINGS = 1000
 _INTERVAL = (0.025, 0.975)
 _POINTS = 500
-_SIZE = 320
 _TWINS = 0.2
 """Share of the wrong pairs that are hard: the most similar ones."""
 
@@ -108,9 +107,7 @@ def _auc(label: Array, scores: Array) -> float:
 
 
 def _confusion(scores: Array, label: Array) -> Array:
-    confusion = np.zeros((scores.shape[1],) * 2, np.int64)
-    np.add.at(confusion, (label.astype(np.int64), scores.argmax(axis=1)), 1)
-    return confusion
+    return np.asarray(confusion_matrix(label.astype(np.int64), scores.argmax(axis=1), labels=np.arange(scores.shape[1])))
 
 
 def _shown(scores: Array, label: Array, columns: Columns, held_out: tuple[Array, Array], hard: Array) -> dict[str, Any]:
@@ -122,15 +119,9 @@ def _shown(scores: Array, label: Array, columns: Columns, held_out: tuple[Array,
     if len(columns.categories) != 2 or len(np.unique(label)) < 2:
         return shown
     known, true = held_out
-    rates = []
-    for far in FALSE_ACCEPT_RATES:
-        others = known[true == 0]
-        if far * len(others) >= 1:
-            limit = threshold(others, np.ones(len(others)), far)
-            accepted = scores[:, 1] > limit
-            of_hard = float(accepted[hard].mean()) if hard.any() else None
-            rates.append([far, limit, float(accepted[label == 0].mean()), float(accepted[label == 1].mean()), of_hard])
-    return shown | {"rates": rates, "accepted": columns.categories[1]}
+    positive = scores[:, 1]
+    rates = measured_rates(known[true == 0], positive[label == 1], positive[label == 0], positive[hard], FALSE_ACCEPT_RATES)
+    return shown | {"rates": [list(rate.values()) for rate in rates], "accepted": columns.categories[1]}
 
 
 def write_report(run: Path, record: Mapping[str, Any], result: Mapping[str, Any], source: str) -> None:
@@ -143,22 +134,5 @@ def write_report(run: Path, record: Mapping[str, Any], result: Mapping[str, Any]
         measures=[(name, format_measure(value)) for name, value in result["measures"].items()],
         settings=[(key, value) for key, value in flatten_settings(record["settings"]) if value is not None],
         confusion=confusion_chart(table["names"], table["confusion"]) if "confusion" in table else None,
-        bars=_bars(table["models"]), points=_points(table["points"]) if "points" in table else None, size=_SIZE,
     )  # fmt: skip
     write_durably(run / "report.html", page.encode())
-
-
-def _bars(models: list[list[Any]]) -> list[dict[str, Any]]:
-    """Return the name, the value and, in pixels, the bar and the interval of each model."""
-    most = max(high for _, _, _, high in models) or 1.0
-    return [
-        {"name": name, "value": value, "low": low, "high": high, "pixels": [_SIZE * each / most for each in (value, low, high)]}
-        for name, value, low, high in models
-    ]
-
-
-def _points(points: list[list[float]]) -> list[tuple[float, float]]:
-    """Return the places of true and predicted numbers in pixels: on the diagonal they are equal."""
-    low, high = (function(value for point in points for value in point) for function in (min, max))
-    span = _SIZE / ((high - low) or 1.0)
-    return [((true - low) * span, _SIZE - (predicted - low) * span) for true, predicted in points]

@@ -1,8 +1,9 @@
-"""Define and load the settings of a model of a table. Settings that have no effect on it are refused by name."""
+"""Define requests for a model of a table, and define and load its settings. Those that have no effect on it are refused."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -14,7 +15,7 @@ from posegen.embedding.models import DEFAULT
 from posegen.foundations.errors import UsageError
 from posegen.foundations.validation import StrictModel, validated
 from posegen.foundations.yaml_files import read_yaml
-from posegen.training.run_folder import flatten_settings
+from posegen.training.run_folder import TABLE_TASK, flatten_settings
 from posegen.training.settings import Memory
 
 PRESET = "quick"
@@ -116,6 +117,39 @@ class TableSettings(StrictModel):
     tuning: Tuning = Tuning()
 
 
+@dataclass(frozen=True)
+class TableRequest:
+    """A request to train a model of a table.
+
+    Attributes
+    ----------
+    source : Path
+    settings : TableSettings
+    out : Path or None
+        Folder of the run; None for ``runs/table-NAME-PRESET``.
+    budget : float or None
+        Seconds that the run may take.
+    only_estimate : bool
+    init : Path or None
+        Run whose candidate and settings are used, without comparing others.
+    preset : str
+        For the name of the folder.
+    """
+
+    source: Path
+    settings: TableSettings
+    out: Path | None = None
+    budget: float | None = None
+    only_estimate: bool = False
+    init: Path | None = None
+    preset: str = "quick"
+
+    @property
+    def run(self) -> Path:
+        """Folder of the run."""
+        return Path("runs") / f"{TABLE_TASK}-{self.source.stem}-{Path(self.preset).stem}" if self.out is None else self.out
+
+
 def load_table_settings(preset: str = PRESET, overrides: Sequence[str] = ()) -> TableSettings:
     """Load the settings of a run on a table.
 
@@ -140,12 +174,6 @@ def load_table_settings(preset: str = PRESET, overrides: Sequence[str] = ()) -> 
     if preset not in known and not preset.endswith((".yaml", ".yml")):
         raise UsageError(f"--preset {preset}: a table is trained with {', '.join(known)}, or with the path of a YAML file")
     data, origins = apply_overrides(read_yaml(find_config(preset, known)) or {}, overrides)
-    keys = [key for key, _ in flatten_settings(TableSettings().model_dump())]
-    for key, _ in flatten_settings(data):
-        if key not in keys and not any(name.startswith(f"{key}.") for name in keys):
-            raise UsageError(
-                f"{origins.get(key, f'{preset}: ')}{key} has no effect on a table. Remove it; a table has {', '.join(keys)}"
-            )
     settings = validated(TableSettings, data, origin_of_keys(Path(preset), origins))
     idle = [key for key, _ in flatten_settings(data.get("tuning") or {}) if key != "members" and not settings.tuning.members]
     if idle:

@@ -1,7 +1,8 @@
 """Fine-tuning of a table's encoder on the label: encoders with a head on their vectors, averaged with the model of columns.
 
-A first encoder is trained without one fold, which decides the number of steps, and whether the encoders are averaged with the
-other model. The files are ``RUN/tuning/ROUND-NUMBER.safetensors``: the trained weights only.
+A first encoder is trained without one fold, which decides the number of steps, and whether encoders are averaged with the
+other model, and without the test rows, which it is measured on. The encoders that predict are trained on all rows. Their files
+are ``RUN/tuning/ROUND-NUMBER.safetensors``: the trained weights only.
 """
 
 from __future__ import annotations
@@ -85,6 +86,27 @@ class Tuned:
     files: dict[str, str]
 
 
+@dataclass(frozen=True)
+class Trial:
+    """Rows of the encoder by which fine-tuning is judged.
+
+    Attributes
+    ----------
+    known, held, test : int64 [row]
+        Rows that it is trained on, those that decide whether it is used, and those that test the model.
+    scores : float64 [row of held, category or 1]
+        Calibrated scores of the other model, in cross-validation.
+    tolerance : float
+        Standard errors by which the error of the average may be larger; by which it must be smaller if negative.
+    """
+
+    known: Array
+    held: Array
+    test: Array
+    scores: Array
+    tolerance: float
+
+
 def sentences(rows: Rows, columns: Columns) -> list[str]:
     """Return each row as one text: its texts, then the names and values of its numbers and categories.
 
@@ -132,10 +154,12 @@ def estimate_tuning(found: FoundEncoder, settings: Tuning, columns: Columns, row
 
 
 def tune(
-    found: FoundEncoder, settings: Tuning, columns: Columns, rows: Rows, label: Array, out: Array, scores: Array, folder: Path,
-    name: str, progress: Progress, deadline: float | None,
+    found: FoundEncoder, settings: Tuning, columns: Columns, rows: Rows, label: Array, trial: Trial, folder: Path, name: str,
+    progress: Progress, deadline: float | None,
 ) -> tuple[Tuned | None, Array]:  # fmt: skip
     """Fine-tune encoders on rows.
+
+    A first encoder is trained on a part of the rows, and measured on the others. Those that predict are trained on all rows.
 
     Parameters
     ----------
@@ -145,10 +169,8 @@ def tune(
     rows : Rows
     label : float64 [row]
         As it is trained.
-    out : bool [row]
-        The fold that the first encoder is not trained on.
-    scores : float64 [row, category or 1]
-        Calibrated scores of the other model, in cross-validation.
+    trial : Trial
+        Rows of the first encoder.
     folder : Path
         For the files and checkpoints.
     name : str
@@ -161,56 +183,74 @@ def tune(
     -------
     Tuned or None
         None if the average is not better on the fold, or if there was no time.
-    scores : float64 [row of the fold, category or 1]
-        Of the average, for rows that it was not trained on; empty without.
+    outputs : float64 [row of the fold and the test, category or 1]
+        Calibrated scores of the first encoder; empty without.
     """
-    texts, (center, spread) = sentences(rows, columns), _standard(label)
-    targets = _targets(label, columns, center, spread)
-    held, known = np.flatnonzero(out), np.flatnonzero(~out)
+    texts, (center, spread) = sentences(rows, columns), _standard(label[trial.known])
+    targets, nothing = _targets(label, columns, center, spread), np.zeros((0, trial.scores.shape[1]))
     loss = _loss(found, settings, columns, 0)
-    tested = [texts[i] for i in held]
+
+    def scored(chosen: Array) -> Array:
+        return _scores(_predicted(loss, [texts[i] for i in chosen]), columns, center, spread)
 
     def average() -> tuple[Array, float | None]:
-        own = _scores(_predicted(loss, tested), columns, center, spread)
-        temperature = temperature_of(own, label[held]) if columns.categories else None
-        return mixed(scores[held], heated(own, temperature), columns), temperature
+        return _averaged(scored(trial.held), trial.scores, label[trial.held], columns)
 
-    def error_of(scored: Array) -> float:
-        return float(errors(scored, label[held], columns).mean())
-
-    progress.log(f"fine-tune the encoder without {len(held):,} rows, which decide whether it is used")
-    trial = fine_tune(
-        loss, {"text": [texts[i] for i in known], "label": targets[known].tolist()}, lambda: -error_of(average()[0]),
-        _steps(settings, steps_of(settings, len(known)), 0), folder / f"{name}-trial", progress=progress, deadline=deadline,
+    progress.log(f"fine-tune the encoder without {len(trial.held):,} rows, which decide whether it is used")
+    trained = {"text": [texts[i] for i in trial.known], "label": targets[trial.known].tolist()}
+    tried = fine_tune(
+        loss, trained, lambda: -float(average()[0].mean()), _steps(settings, steps_of(settings, len(trial.known)), 0),
+        folder / f"{name}-trial", progress=progress, deadline=deadline,
     )  # fmt: skip
-    if trial.stopped:
-        return None, np.zeros((0, scores.shape[1]))
-    own, temperature = average()
-    progress.log(f"error on these rows: {error_of(scores[held]):.4f} without it, {error_of(own):.4f} averaged with it")
-    if error_of(own) >= error_of(scores[held]):
-        return None, np.zeros((0, scores.shape[1]))
+    if tried.stopped:
+        return None, nothing
+    (error, temperature), before = average(), errors(trial.scores, label[trial.held], columns)
+    progress.log(f"error on these rows: {before.mean():.4f} without it, {error.mean():.4f} averaged with it")
+    if not _is_worth(error - before, trial.tolerance):
+        return None, nothing
+    measured = heated(scored(np.concatenate([trial.held, trial.test])), temperature)
     # All rows have more batches in an epoch. Without early stopping, the schedule is the same.
-    share = 1.0 if settings.patience is None else trial.best_step / steps_of(settings, len(known))
+    share = 1.0 if settings.patience is None else tried.best_step / steps_of(settings, len(trial.known))
     steps = max(1, round(share * steps_of(settings, len(rows))))
+    data = {"text": texts, "label": targets.tolist()}
+    files = _train_members(found, settings, columns, data, steps, folder, name, progress, deadline)
+    if not files:
+        return None, nothing
+    return Tuned(temperature, steps, center, spread, found.fingerprint, settings, files), measured
+
+
+def _averaged(own: Array, scores: Array, label: Array, columns: Columns) -> tuple[Array, float | None]:
+    """Return the errors of the mean of an encoder's scores and other ones, and the temperature of the encoder's."""
+    temperature = temperature_of(own, label) if columns.categories else None
+    return errors(mixed(scores, heated(own, temperature), columns), label, columns), temperature
+
+
+def _is_worth(more: Array, tolerance: float) -> bool:
+    """Return whether the mean of added errors is below `tolerance` times its standard error."""
+    return bool(more.mean() < tolerance * more.std() / np.sqrt(len(more)))
+
+
+def _train_members(
+    found: FoundEncoder, settings: Tuning, columns: Columns, data: Mapping[str, Sequence[Any]], steps: int, folder: Path,
+    name: str, progress: Progress, deadline: float | None,
+) -> dict[str, str]:  # fmt: skip
+    """Train the encoders that predict, as far as the deadline allows; return the hashes of their files by name."""
     files: dict[str, str] = {}
     for number in range(settings.members):
         path = folder / f"{name}-{number}.safetensors"
         if not path.is_file():
-            progress.log(f"fine-tune encoder {number + 1} of {settings.members} on all training rows, {steps:,} steps")
-            loss = _loss(found, settings, columns, number)
-            one = fine_tune(
-                loss, {"text": texts, "label": targets.tolist()}, None,
-                _steps(settings, steps, number), folder / f"{name}-{number}",
-                progress=progress, deadline=deadline,
+            progress.log(f"fine-tune encoder {number + 1} of {settings.members} on all rows, {steps:,} steps")
+            loss, run = _loss(found, settings, columns, number), folder / f"{name}-{number}"
+            trained = fine_tune(
+                loss, data, None, _steps(settings, steps, number), run, progress=progress, deadline=deadline
             )  # fmt: skip
-            if one.stopped:
+            if trained.stopped:
                 break
             write_durably(path, save(trained_weights(loss)))
         files[path.name] = xxhash.xxh3_128_hexdigest(path.read_bytes())
     for done in folder.glob(f"{name}-*/"):
         shutil.rmtree(done)
-    tuned = Tuned(temperature, steps, center, spread, found.fingerprint, settings, files)
-    return (tuned, own) if files else (None, np.zeros((0, scores.shape[1])))
+    return files
 
 
 def tuned_scores(tuned: Tuned, found: FoundEncoder, folder: Path, rows: Rows, columns: Columns) -> Array:
@@ -257,19 +297,13 @@ def _targets(label: Array, columns: Columns, center: float, spread: float) -> Ar
 
 
 def _predicted(loss: Labelling, texts: Sequence[str]) -> Array:
-    """Return the outputs of an encoder for texts, float64 [text, output]; those of about equal length are in a batch."""
-    order = np.argsort([len(text) for text in texts], kind="stable")
-    outputs = np.empty((len(texts), loss.head.out_features))
-    was_training = loss.training
-    loss.eval()
+    """Return the outputs of an encoder for texts, float64 [text, output]."""
     with torch.inference_mode():
-        for begin in range(0, len(texts), _AT_ONCE):
-            chosen = order[begin : begin + _AT_ONCE]
-            features = loss.model.preprocess([texts[i] for i in chosen])
-            moved = {key: value.to(loss.model.device) for key, value in features.items() if isinstance(value, torch.Tensor)}
-            outputs[chosen] = loss.outputs(moved).float().cpu().numpy()
-    loss.train(was_training)
-    return outputs
+        vectors = loss.model.encode(
+            list(texts), batch_size=_AT_ONCE, prompt="", normalize_embeddings=True, convert_to_tensor=True,
+            show_progress_bar=False,
+        )  # fmt: skip
+        return np.asarray(loss.head(_SCALE * vectors).float().cpu().numpy(), np.float64)
 
 
 def _scores(outputs: Array, columns: Columns, center: float, spread: float) -> Array:

@@ -1,19 +1,38 @@
-"""Measure a dataset with a trained retrieval model: R-precision, diversity, and the distance to mocap."""
+"""Measure with a trained retrieval model: the motion of a dataset, and what a model generates for captions of a test split.
+
+Of a dataset: R-precision, diversity, and the distance to mocap. Motion is generated for one caption of each sample, taking
+captions in turns, with the length and the body of the real clip, which a caption does not determine. Real clips and the mean
+pose serve as references.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from posegen.dataset.read import open_dataset
+import numpy as np
+import torch
+from torch import Tensor
+
+from posegen.dataset.read import Dataset, open_dataset
+from posegen.dataset.splits import in_split
 from posegen.dataset.storage.address import AnyPath
-from posegen.evaluation.distances import EncodedSpread, encoded_spread
+from posegen.evaluation.distances import EncodedSpread, diversity, encoded_spread
+from posegen.evaluation.plausibility import MEASURES, measure_clip
+from posegen.evaluation.recording import Recording
+from posegen.foundations.arrays import Array
+from posegen.foundations.errors import UsageError
 from posegen.foundations.progress import Progress
 from posegen.foundations.wording import table
 from posegen.mocap.recordings import open_reference
-from posegen.training.measures import Ranking
-from posegen.training.trained_models import encode_clips, encode_dataset
+from posegen.training.animate import GUIDANCE, STEPS, MotionClip, generate_poses, numbers_of, to_scene
+from posegen.training.data.captions import open_captions
+from posegen.training.data.poses import AVERAGE_BODY, body_of
+from posegen.training.measures import Ranking, chance_of, pools, ranks_of
+from posegen.training.tasks.motion import EVALUATION, draw_noise
+from posegen.training.trained_models import PRECISION_POOL, TrainedModel, encode_clips, encode_dataset, load_model, view_for
 
 _RANKS = (1, 2, 3)
 _WAYS = {"text_to_motion": "caption to motion", "motion_to_text": "motion to caption"}
@@ -76,5 +95,267 @@ def measure_by_encoder(
     other = None
     if reference is not None:
         mocap = open_reference(reference, float(open_dataset(dataset).header.fps), lambda text: None)
-        other = encode_clips(run, ((clip.joints, clip.fps) for clip in mocap.recordings), mocap.name)
+        other = encode_clips(load_model(run), ((clip.joints, clip.fps) for clip in mocap.recordings), mocap.name)
     return EncoderMeasures(run, encoded_spread(encoded.motion, other), encoded.precision(), encoded.distance())
+
+
+SAMPLES = 600
+"""Default number of samples of the test split."""
+REPEATED, TIMES = 32, 8
+"""Number of captions for which motion is generated repeatedly, and number of repetitions."""
+
+_PRECISE = 3
+_ACTIONS = ("no action", "one action", "two actions", "three actions", "four actions or more")
+_MEASURED = 150
+"""Maximum number of clips whose plausibility is measured."""
+_SHOWN = ("skate, strict", "skate, GMD", "penetration", "bone length", "limits", "overlap", "jerk")
+
+
+@dataclass(frozen=True)
+class Side:
+    """How well a set of motions matches captions, and how plausible it is.
+
+    Attributes
+    ----------
+    frechet : float
+        Fréchet distance to the real set; for the real set, between its two halves.
+    precision : float
+        Share of the motions whose caption ranks among the first three of 32.
+    precision_by_actions : dict of str to float
+        The same for captions with one action, two actions and so on, in the same pools.
+    diversity : float
+        Mean distance between two motions.
+    figures : dict of str to float
+        Means over the clips for which they are defined; see :data:`posegen.evaluation.plausibility.MEASURES`. Empty for the
+        mean motion.
+    """
+
+    frechet: float
+    precision: float
+    precision_by_actions: dict[str, float]
+    diversity: float
+    figures: dict[str, float]
+
+
+@dataclass(frozen=True)
+class AnimationMeasures:
+    """Evaluation of the motion that a model generates for captions, with the real motion and the mean motion as controls.
+
+    Attributes
+    ----------
+    clips : int
+    made, real, mean : Side
+    chance : float
+        Precision of a random ranking.
+    multimodality : float
+        Mean distance between two motions generated for the same caption.
+    """
+
+    clips: int
+    made: Side
+    real: Side
+    mean: Side
+    chance: float
+    multimodality: float
+
+    def text(self, run: Path) -> str:
+        """Return the measures of the model of a run as text."""
+        sides = self.made, self.real, self.mean
+        rows = [
+            ("Fréchet distance to the real", *(f"{side.frechet:.4f}" for side in sides)),
+            ("R-precision, top 3 of 32", *(f"{100 * side.precision:.1f} %" for side in sides)),
+        ]
+        for count in self.made.precision_by_actions:
+            rows.append((f"captions with {count}", *(f"{100 * side.precision_by_actions[count]:.1f} %" for side in sides)))
+        rows.append(("distance of two motions", *(f"{side.diversity:.3f}" for side in sides)))
+        rows += [(name, *(f"{side.figures[name]:.4g}" for side in (self.made, self.real)), "") for name in _SHOWN]
+        title = f"Motion of {run} for {self.clips:,} captions of the test split, one per sample"
+        return "\n".join(
+            [
+                table(("", "generated", "real", "mean pose"), rows, title),
+                "The Fréchet distance of the real motion is between its two halves.",
+                f"R-precision by chance {100 * self.chance:.1f} %; "
+                f"distance of two motions for one caption {self.multimodality:.3f}",
+            ]
+        )
+
+
+@dataclass(frozen=True)
+class _Test:
+    """What motion is generated for: samples of a test split with a caption of each.
+
+    Attributes
+    ----------
+    samples : int64 [n]
+    real : list of tuple of MotionClip
+        The people of each clip.
+    words : int64 [n]
+        Equal numbers for equal captions.
+    text : Tensor [n, given]
+        Embeddings of the captions.
+    actions : int64 [n]
+        Number of actions that the caption states, in sequence or at the same time.
+    """
+
+    samples: Array
+    real: list[tuple[MotionClip, ...]]
+    words: Array
+    text: Tensor
+    actions: Array
+
+
+def measure_animation(
+    run: Path,
+    path: AnyPath,
+    retrieval_run: Path,
+    samples: int | None,
+    log: Callable[[str], None],
+) -> AnimationMeasures:
+    """Generate motion for captions of a dataset's test split with a model and measure it.
+
+    Parameters
+    ----------
+    run : Path
+        Run of the task motion.
+    path : Path
+        The dataset, embedded by the text encoder of both models.
+    retrieval_run : Path
+        Run of the task retrieval.
+    samples : int or None
+        Limit; None for :data:`SAMPLES`.
+    log : callable
+        Called with a description of each step.
+
+    Raises
+    ------
+    UsageError
+        If the runs, the dataset and its embeddings do not match, or the test split is too small.
+    """
+    trained, retrieval = load_model(run, "generates_motion"), load_model(retrieval_run, "embeds_captions")
+    dataset = open_dataset(path)
+    actors = view_for(trained, dataset)[1].actors
+    view_for(retrieval, dataset)
+    if retrieval.view.text_encoder != trained.view.text_encoder:
+        encoders = f"{retrieval.view.text_encoder}, {run} with {trained.view.text_encoder}"
+        raise UsageError(f"{retrieval_run}: was trained with the text encoder {encoders}; give runs with the same encoder")
+    test = _test_of(dataset, trained, samples or SAMPLES)
+    maker = _Maker(trained, test, actors)
+    fps = float(dataset.header.fps)
+    log(f"generating motion for {len(test.samples)} captions")
+    generated = maker.generate(len(test.samples), 0)
+    again = [maker.generate(REPEATED, 1 + turn) for turn in range(TIMES)]
+    log("embedding motion")
+    with torch.inference_mode():
+        text = retrieval.model.encode_text(test.text).numpy()  # type: ignore[operator]
+    real, made, mean = (_embedded(retrieval, scenes, fps, path) for scenes in (test.real, generated, maker.still()))
+    repeated = np.stack([_embedded(retrieval, scenes, fps, path) for scenes in again], axis=1)
+    log("measuring plausibility")
+    pool = _Pools(text, test.words, test.actions)
+    return AnimationMeasures(
+        clips=len(test.real),
+        made=pool.side(made, _figures(generated, fps), real),
+        real=pool.side(real, _figures(test.real, fps), None),
+        mean=pool.side(mean, {}, real),
+        chance=pool.chance,
+        multimodality=float(np.mean([diversity(turns) for turns in repeated])),
+    )
+
+
+def _embedded(retrieval: TrainedModel, scenes: Sequence[tuple[MotionClip, ...]], fps: float, path: AnyPath) -> Array:
+    """Return the vector of each scene, float32 [scene, dimension]."""
+    joints = (np.stack([clip.joints for clip in clips]) for clips in scenes)
+    embedded = encode_clips(retrieval, ((every, fps) for every in joints), str(path))
+    if len(embedded) != len(scenes):
+        msg = f"{path}: some clips are longer than the retrieval model's; give one that was trained on such clips"
+        raise UsageError(msg)
+    return embedded
+
+
+class _Maker:
+    """Generates the motion of test captions by a model, with the length and the body of the real clips."""
+
+    def __init__(self, trained: TrainedModel, test: _Test, actors: int) -> None:
+        self._trained, self._test = trained, test
+        self._bodies = [_bodies_of(clips, actors) for clips in test.real]
+        frames, stride = trained.view.frames, trained.view.stride
+        self._lengths = torch.tensor([min(-(-len(clips[0].joints) // stride), frames) for clips in test.real])
+
+    def _clips(self, number: int, poses: Tensor) -> tuple[MotionClip, ...]:
+        view = self._trained.view
+        return to_scene(poses[: int(self._lengths[number])], self._bodies[number], view.fps, view.stride)
+
+    def generate(self, count: int, turn: int) -> list[tuple[MotionClip, ...]]:
+        """Return motion for the first captions, with the noise of a turn."""
+        model, own = self._trained.model, self._test.samples[:count]
+        noise = draw_noise(own, np.zeros_like(own), turn, EVALUATION, self._trained.view.frames, 0.0, numbers_of(model)).noise
+        poses = generate_poses(model, self._test.text[:count], self._lengths[:count], noise, GUIDANCE, STEPS)
+        return [self._clips(i, clip) for i, clip in enumerate(poses)]
+
+    def still(self) -> list[tuple[MotionClip, ...]]:
+        """Return the mean pose for each body."""
+        encoder: Any = self._trained.model.encoder
+        return [self._clips(i, encoder.mean.expand(self._trained.view.frames, -1)) for i in range(len(self._bodies))]
+
+
+class _Pools:
+    """Pools of captions, by which motions are ranked; `chance` is the precision of a random ranking."""
+
+    def __init__(self, text: Array, words: Array, actions: Array) -> None:
+        self._text, self._chosen = text, pools(len(text), PRECISION_POOL)
+        self._same = [words[pool][:, None] == words[pool] for pool in self._chosen]
+        self._actions = np.minimum(actions[np.concatenate(self._chosen)], len(_ACTIONS) - 1)
+        right = np.concatenate([same.sum(axis=1) for same in self._same])
+        self.chance = float(chance_of(right, len(self._chosen[0]), _PRECISE).mean())
+
+    def side(self, vectors: Array, figures: dict[str, float], reference: Array | None) -> Side:
+        """Measure vectors of motions, float [n, d], against those of a reference."""
+        scores = (vectors[pool] @ self._text[pool].T for pool in self._chosen)
+        precise = np.concatenate([ranks_of(*pair) for pair in zip(scores, self._same, strict=True)]) <= _PRECISE
+        counts = np.unique(self._actions).tolist()
+        by_actions = {_ACTIONS[count]: float(precise[self._actions == count].mean()) for count in counts}
+        spread = encoded_spread(vectors, reference)
+        frechet = spread.halves if reference is None else spread.frechet
+        return Side(float(frechet or 0.0), float(precise.mean()), by_actions, spread.diversity, figures)
+
+
+def _test_of(dataset: Dataset, trained: TrainedModel, most: int) -> _Test:
+    """Read samples of the test split, taking captions in turns: the first of the first sample, the second of the second one."""
+    samples = in_split(dataset.header.seed, np.arange(len(dataset)), "test")[:most]
+    if len(samples) < REPEATED:
+        raise UsageError(f"{dataset.path}: its test split has {len(samples)} samples; at least {REPEATED} are needed")
+    captions = open_captions(dataset.path, dataset.header.shard, trained.view.text_encoder)
+    every = captions.all_of(samples, np.zeros_like(samples))
+    turn = np.arange(len(samples)) % np.maximum((every["row"] >= 0).sum(axis=1), 1)
+    words, text = (every[name][np.arange(len(samples)), turn] for name in ("row", "text"))
+    rows = [dataset.rows(sample)[0]["captions"] for sample in samples.tolist()]
+    stated = [own[own_turn]["statements"] if own else [] for own, own_turn in zip(rows, turn.tolist(), strict=True)]
+    actions = [len({claim["segment"] for claim in own if claim["kind"] == "action"}) for own in stated]
+    return _Test(samples, _real_clips(dataset, samples), words, torch.from_numpy(text), np.array(actions))
+
+
+def _real_clips(dataset: Dataset, samples: Array) -> list[tuple[MotionClip, ...]]:
+    """Read the actors of the first variant of samples."""
+    clips = []
+    for sample in samples.tolist():
+        joints, contact = (dataset.arrays(name, slice(sample, sample + 1))[0, 0] for name in ("joints", "contact"))
+        # Actors are numbered from 0, and all have the length of the scene.
+        present = ~np.isnan(joints[..., 0, 0])
+        own = zip(joints, contact, present, strict=True)
+        clips.append(tuple(MotionClip(j[there], c[there, :4] == 1) for j, c, there in own if there.any()))
+    return clips
+
+
+def _bodies_of(clips: Sequence[MotionClip], actors: int) -> Array:
+    """Return the body of each person, and average ones for persons who are not there: [actors, 5]."""
+    bodies = [body_of(clip.joints) for clip in clips]
+    return np.stack([*bodies, *[np.array(AVERAGE_BODY)] * (actors - len(bodies))])
+
+
+def _figures(scenes: list[tuple[MotionClip, ...]], fps: float) -> dict[str, float]:
+    found = [
+        measure_clip(Recording("", "", figure.joints.astype(np.float64), fps, figure.contact.astype(np.uint8)))
+        for figures in scenes[:_MEASURED]
+        for figure in figures
+    ]
+    columns = {name: np.array([clip[name] for clip in found]) for name in MEASURES}
+    return {name: float(np.nanmean(values)) for name, values in columns.items() if np.isfinite(values).any()}

@@ -1,4 +1,6 @@
-"""Measures of trained models: retrieval, verification of pairs, and regression.
+"""Measures of trained models: retrieval, classification and regression.
+
+Those of decisions about pairs are in :mod:`posegen.training.verification`.
 
 The rules of retrieval, since published figures differ by them:
 
@@ -12,7 +14,6 @@ The rules of retrieval, since published figures differ by them:
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb
 
@@ -23,9 +24,6 @@ from posegen.foundations.arrays import Array
 from posegen.foundations.randomness import Stream, permuted
 
 RECALLS = (1, 2, 3, 5, 10)
-FEWEST = 3
-"""Least number of values of other clips from which the constant of a group is estimated."""
-_FOLDS = 10
 _CANDIDATES = 257
 
 
@@ -109,7 +107,7 @@ def chance_of(right: ArrayLike, answers: int, k: int) -> Array:
     return np.array([1 - comb(answers - count, k) / comb(answers, k) for count in np.asarray(right).tolist()])
 
 
-def ranking_of(ranks: ArrayLike, right: ArrayLike, pool: int, recalls: Sequence[int] = RECALLS) -> Ranking:
+def ranking_of(ranks: ArrayLike, right: ArrayLike, pool: int) -> Ranking:
     """Compute the measures of ranks.
 
     Parameters
@@ -118,21 +116,19 @@ def ranking_of(ranks: ArrayLike, right: ArrayLike, pool: int, recalls: Sequence[
         Rank of the best correct answer, and number of correct answers.
     pool : int
         Number of answers.
-    recalls : sequence of int
-        Values of k; those larger than the pool are omitted.
 
     Returns
     -------
     Ranking
     """
     values, count = np.asarray(ranks), np.asarray(right)
-    chosen = [k for k in recalls if k <= pool]
+    chosen = [k for k in RECALLS if k <= pool]
     recall = {k: float((values <= k).mean()) for k in chosen}
     chance = {k: float(chance_of(count, pool, k).mean()) for k in chosen}
     return Ranking(recall, float(np.median(values)), chance, pool, len(values))
 
 
-def pools(seed: int, count: int, size: int, time: int = 0) -> list[Array]:
+def pools(count: int, size: int, time: int = 0) -> list[Array]:
     """Cut a random order of the numbers below `count` into pools of `size`.
 
     An incomplete pool at the end is omitted, so that all pools are equally hard. If `count` is less than `size`, there is one
@@ -140,7 +136,7 @@ def pools(seed: int, count: int, size: int, time: int = 0) -> list[Array]:
 
     Parameters
     ----------
-    seed, count, size : int
+    count, size : int
     time : int
         Number of the repetition; each has another order.
 
@@ -151,13 +147,11 @@ def pools(seed: int, count: int, size: int, time: int = 0) -> list[Array]:
     size = min(size, count)
     if not size:
         return []
-    order = permuted(seed, np.arange(count), count, Stream.SPLIT, which=1 + time)
+    order = permuted(0, np.arange(count), count, Stream.SPLIT, which=1 + time)
     return [order[start : start + size] for start in range(0, count - size + 1, size)]
 
 
-def rank_pairs(
-    motion: ArrayLike, text: ArrayLike, words: ArrayLike, *, pool: int, seed: int = 0, times: int = 1
-) -> dict[str, Ranking]:
+def rank_pairs(motion: ArrayLike, text: ArrayLike, words: ArrayLike, *, pool: int, times: int = 1) -> dict[str, Ranking]:
     """Rank captions for motions and motions for captions, in pools.
 
     Parameters
@@ -170,8 +164,6 @@ def rank_pairs(
         Equal numbers for equal captions; -1, after the others, where a motion has fewer captions. Each motion has at least one.
     pool : int
         Motions per pool.
-    seed : int
-        Random seed of the pools.
     times : int
         Number of pools that each motion is in, each time with another of its captions.
 
@@ -184,7 +176,7 @@ def rank_pairs(
     ranks: dict[str, list[Array]] = {}
     rights: dict[str, list[Array]] = {}
     size, captions = min(pool, len(motions)), (numbers >= 0).sum(axis=1)
-    drawn = [(time, chosen) for time in range(times) for chosen in pools(seed, len(motions), pool, time)]
+    drawn = [(time, chosen) for time in range(times) for chosen in pools(len(motions), pool, time)]
     for turn, chosen in drawn:
         caption = (chosen + turn) % captions[chosen]
         scores = motions[chosen] @ texts[chosen, caption].T
@@ -194,63 +186,6 @@ def rank_pairs(
                 ranks.setdefault(name + suffix, []).append(ranks_of(queries, right))
                 rights.setdefault(name + suffix, []).append(right.sum(axis=1))
     return {name: ranking_of(np.concatenate(each), np.concatenate(rights[name]), size) for name, each in ranks.items()}
-
-
-def verify_pairs(together: ArrayLike, apart: ArrayLike) -> dict[str, float]:
-    """Measure how well scores separate matching pairs from others.
-
-    Parameters
-    ----------
-    together, apart : float [n], float [m]
-        Scores of matching pairs and of other pairs; at least one of each.
-
-    Returns
-    -------
-    dict of str to float
-        ``auc``, the area under the ROC curve: the probability that a matching pair scores higher than another one, where equal
-        scores count half; and ``equal_error``, the error rate at the threshold where false accepts and false rejects are
-        equally frequent. Both are .5 by chance.
-
-    Examples
-    --------
-    >>> verify_pairs([0.9, 0.8, 0.3], [0.4, 0.2, 0.1])
-    {'auc': 0.888..., 'equal_error': 0.333...}
-    """
-    right, wrong = np.array(together, np.float64).ravel(), np.array(apart, np.float64).ravel()
-    if not right.size or not wrong.size or np.isnan(right).any() or np.isnan(wrong).any():
-        raise ValueError("needs scores of matching and of other pairs, without NaN")
-    wrong.sort()
-    below, up_to = np.searchsorted(wrong, right, side="left"), np.searchsorted(wrong, right, side="right")
-    thresholds = np.unique(np.concatenate([right, wrong]))
-    # Pairs that score at least the threshold are accepted. The last entry accepts none.
-    taken = np.append(1 - np.searchsorted(wrong, thresholds) / len(wrong), 0.0)
-    refused = np.append(np.searchsorted(np.sort(right), thresholds) / len(right), 1.0)
-    return {
-        "auc": float((below + up_to).mean() / (2 * len(wrong))),
-        # Between neighbouring thresholds both rates are interpolated, so that they are equal at some point.
-        "equal_error": float(np.interp(0, refused - taken, refused)),
-    }
-
-
-def true_accept_rate(together: ArrayLike, apart: ArrayLike, false_accept_rate: float = 0.01) -> float:
-    """Return the share of matching pairs that the lowest threshold with at most a given false accept rate accepts.
-
-    Parameters
-    ----------
-    together, apart : float [n], float [m]
-        Scores of matching pairs and of other pairs; at least one of each.
-    false_accept_rate : float
-        From 0 to below 1.
-
-    Examples
-    --------
-    >>> true_accept_rate([0.9, 0.8, 0.3], [0.85, 0.4, 0.2, 0.1], 0.25)
-    0.666...
-    """
-    right, wrong = np.ravel(np.asarray(together, np.float64)), np.sort(np.ravel(np.asarray(apart, np.float64)))
-    # `allowed` other pairs may be accepted; scores that do not exceed that of the next one are rejected.
-    allowed = int(np.floor(false_accept_rate * len(wrong) + 1e-9))
-    return float((right > wrong[len(wrong) - 1 - allowed]).mean())
 
 
 def smape(predicted: Array | float, true: Array) -> float:
@@ -319,40 +254,3 @@ def best_constant(true: Array) -> float:
     candidates = np.quantile(true, np.linspace(0, 1, min(_CANDIDATES, 2 * len(true) - 1)))
     errors = (np.abs(candidates[:, None] - true) / (candidates[:, None] + true)).mean(axis=1)
     return float(candidates[errors.argmin()])
-
-
-def entropy_floor(true: Array, words: Array, clips: Array, steps: Sequence[Sequence[int]]) -> float:
-    """Return the SMAPE of predicting each value from words alone: by the best constant of the clips with the same words.
-
-    The constant of a tenth of the clips is estimated from the other nine tenths (cross-validation). The result is therefore
-    slightly above the least possible error, and approaches it with more clips.
-
-    Parameters
-    ----------
-    true : float [n]
-        Greater than 0.
-    words : int [n, word]
-        Numbers of the words that describe each value.
-    clips : int [n]
-        Number of the clip that each value belongs to, from 0.
-    steps : sequence of sequence of int
-        Columns of `words` that define a group, the finest first. The next step is used for a group with fewer than
-        :data:`FEWEST` values in other folds; the last resort is the constant of all clips.
-
-    Returns
-    -------
-    float
-        Per cent.
-    """
-    predicted, fold = np.full(len(true), np.nan), clips % _FOLDS
-    for columns in (*steps, ()):
-        _, group = np.unique(words[:, list(columns)], axis=0, return_inverse=True)
-        group = np.ravel(group)
-        for number, part in set(zip(group[np.isnan(predicted)].tolist(), fold[np.isnan(predicted)].tolist(), strict=True)):
-            own = group == number
-            others = own & (fold != part)
-            if others.sum() >= (FEWEST if columns else 1):
-                predicted[own & (fold == part) & np.isnan(predicted)] = best_constant(true[others])
-    # A single clip has no others.
-    predicted[np.isnan(predicted)] = best_constant(true)
-    return smape(predicted, true)

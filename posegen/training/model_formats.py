@@ -75,7 +75,7 @@ def export_model(run: Path, format: str, out: Path) -> float:
     if format not in MODEL_FORMATS:
         raise UsageError(f"unknown format {format!r}; choose one of: {', '.join(MODEL_FORMATS.names())}")
     trained = load_model(run)
-    network = _network(trained)
+    network = trained.task.abilities.network(trained.model, trained.view)
     document = {
         "task": trained.task.name,
         **asdict(trained.view),
@@ -100,10 +100,6 @@ def export_model(run: Path, format: str, out: Path) -> float:
     return difference
 
 
-def _network(trained: TrainedModel) -> Network:
-    return trained.task.abilities.network(trained.model, trained.view)
-
-
 def _output(network: Network, inputs: Mapping[str, Array]) -> Array:
     with torch.inference_mode():
         return np.asarray(network.module(**{name: torch.from_numpy(values) for name, values in inputs.items()}).numpy())
@@ -124,7 +120,7 @@ def _to_onnx(trained: TrainedModel, metadata: str) -> bytes:
     require_extra("export")
     import onnx
 
-    network = _network(trained)
+    network = trained.task.abilities.network(trained.model, trained.view)
     example = {name: torch.from_numpy(values) for name, values in network.example(_ROWS, network.length).items()}
     sizes = {name: torch.export.Dim(name) for shape in network.shapes.values() for name in shape if isinstance(name, str)}
     shapes = {

@@ -1,37 +1,40 @@
-"""Tables of the predictions of a trained model: for a dataset, for a user's clips, and for texts.
+"""Use a trained model: tables of predictions for a dataset and for a user's clips, and decisions about two clips.
 
 Files of clips are read by the caller.
 """
 
 from __future__ import annotations
 
-import os
+import io
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
+from pydantic import TypeAdapter
 
 from posegen.dataset.clip_files import resample
-from posegen.dataset.layout import ROWS
+from posegen.dataset.files import write_durably
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.storage.address import AnyPath
-from posegen.dataset.storage.folder import sync_folder
-from posegen.dataset.table_files import read_texts
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import UsageError
 from posegen.foundations.progress import Progress
-from posegen.training.data.feature_cache import read_field
 from posegen.training.data.sources import ClipSource, dataset_origin
-from posegen.training.trained_models import SHORTEST, TrainedModel, load_model, model_outputs, require_abilities, view_for
-
-_INPUTS = 2
-"""Number of a task's recipes that are model inputs; the rest are labels, which predictions do not need."""
-_TEXTS_AT_ONCE = 1000
+from posegen.training.run_folder import RESULT, read_document
+from posegen.training.trained_models import (
+    INPUTS,
+    SHORTEST,
+    TrainedModel,
+    clip_inputs,
+    load_model,
+    model_outputs,
+    view_for,
+)
+from posegen.training.verification import FALSE_ACCEPT_RATES, Rate
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class NamedClip:
 
 
 def predict(run: Path, source: AnyPath, out: Path, progress: Progress | None = None) -> int:
-    """Write the predictions of a trained model for each sequence of a dataset, or for each of its captions.
+    """Write the predictions of a trained model for each sequence of a dataset.
 
     Parameters
     ----------
@@ -65,7 +68,7 @@ def predict(run: Path, source: AnyPath, out: Path, progress: Progress | None = N
         The dataset. Labels are not read.
     out : Path
         Parquet file with the columns ``sample``, ``variant`` and those of the task; for a model of single actors on a dataset
-        with several also ``actor``; for a model that reads texts also ``caption``, the number of the caption, and ``text``.
+        with several also ``actor``.
     progress : Progress, optional
 
     Returns
@@ -78,15 +81,9 @@ def predict(run: Path, source: AnyPath, out: Path, progress: Progress | None = N
     UsageError
         If the frame rate differs from that of the training, or `out` does not end in .parquet.
     """
-    trained, dataset = load_model(run), open_dataset(source)
-    if trained.task.abilities.describe_texts is not None:
-        return _write(_caption_tables(trained, dataset), out, None, progress)
-    require_abilities(run, trained.task, "describe")
-    rows = (
-        len(dataset)
-        * len(dataset.header.variants)
-        * (view_for(trained, dataset)[1].actors if trained.task.reading.by_actor else 1)
-    )
+    trained, dataset = load_model(run, "describe"), open_dataset(source)
+    actors = view_for(trained, dataset)[1].actors if trained.task.reading.by_actor else 1
+    rows = len(dataset) * len(dataset.header.variants) * actors
     return _write(_sequence_tables(trained, dataset), out, rows, progress)
 
 
@@ -116,84 +113,34 @@ def predict_clips(run: Path, clips: Iterable[NamedClip], out: Path, progress: Pr
         If the model predicts nothing about clips, or no clip is left.
     """
     progress = progress or Progress()
-    trained = load_model(run, "takes_motion", "describe")
+    trained = load_model(run, "describe")
     done = _write(_clip_tables(trained, clips, progress), out, None, progress)
     if not done:
         raise UsageError(f"no clip has the {SHORTEST} frames that the model needs, {SHORTEST / trained.view.fps:.1f} s")
     return done
 
 
-def predict_table(run: Path, path: Path, out: Path, progress: Progress | None = None) -> int:
-    """Write the predictions of a trained model for the table of a file; see :func:`predict_texts`.
-
-    Raises
-    ------
-    UsageError
-        If the model does not read texts, or the file lacks a column that it reads.
-    """
-    trained, table = load_model(run, "describe_texts"), read_texts(path)
-    return _write(_text_tables(trained, table), out, len(table), progress)
-
-
-def predict_texts(run: Path, table: pa.Table, out: Path, progress: Progress | None = None) -> int:
-    """Write the predictions of a trained model for texts.
-
-    Parameters
-    ----------
-    run : Path
-    table : Table
-        See :func:`read_texts`.
-    out : Path
-        Parquet file with a row for each text: ``row``, its number from 0, ``text``, and the columns of the task.
-    progress : Progress, optional
-
-    Returns
-    -------
-    int
-        Number of rows.
-
-    Raises
-    ------
-    UsageError
-        If the model does not read texts.
-    """
-    trained = load_model(run, "describe_texts")
-    return _write(_text_tables(trained, table), out, len(table), progress)
-
-
 def _write(tables: Iterator[pa.Table], out: Path, total: int | None, progress: Progress | None) -> int:
     """Write tables durably into one file; return the number of rows."""
     if out.suffix != ".parquet":
         raise UsageError(f"{out}: the file name must end in .parquet")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    temporary = out.with_name(f".{out.name}~{os.getpid()}.temporary")
-    progress = progress or Progress()
+    progress, data, writer, done = progress or Progress(), io.BytesIO(), None, 0
     if total is not None:
         progress.start("predict", total, unit="rows")
-    done, writer = 0, None
     try:
         for table in tables:
-            writer = writer or pq.ParquetWriter(temporary, table.schema, compression="zstd")
+            writer = writer or pq.ParquetWriter(data, table.schema, compression="zstd")
             writer.write_table(table)
             done += len(table)
             if total is not None:
                 progress.update(done)
-        if writer is None:
-            return 0
-        writer.close()
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        temporary.replace(out)
-        sync_folder(out.parent)
     finally:
         progress.stop()
-        temporary.unlink(missing_ok=True)
+    if writer is not None:
+        writer.close()
+        out.parent.mkdir(parents=True, exist_ok=True)
+        write_durably(out, data.getvalue())
     return done
-
-
-def _chunks(dataset: Dataset) -> list[Array]:
-    chunk = dataset.header.chunk
-    return np.split(np.arange(len(dataset)), range(chunk, len(dataset), chunk))
 
 
 def _sequence_tables(trained: TrainedModel, dataset: Dataset) -> Iterator[pa.Table]:
@@ -202,8 +149,9 @@ def _sequence_tables(trained: TrainedModel, dataset: Dataset) -> Iterator[pa.Tab
     assert describe is not None, "checked by predict"
     task, view = view_for(trained, dataset)
     task = replace(task, reading=replace(task.reading, first_variant_only=False))
-    for numbers in _chunks(dataset):
-        source = ClipSource(dataset_origin(dataset), task.recipes[:_INPUTS], view, numbers)
+    chunk = dataset.header.chunk
+    for numbers in np.split(np.arange(len(dataset)), range(chunk, len(dataset), chunk)):
+        source = ClipSource(dataset_origin(dataset), task.recipes[:INPUTS], view, numbers)
         for outputs, clips in model_outputs(task, trained.model, source, None, size=len(numbers) * len(variants)):
             names = [variants[i] for i in clips["variant"].tolist()]
             order = [clips[name] for name in ("actor", "variant", "sample") if name in clips]
@@ -212,67 +160,12 @@ def _sequence_tables(trained: TrainedModel, dataset: Dataset) -> Iterator[pa.Tab
             yield pa.table(columns | describe(outputs, clips, trained.view)).take(np.lexsort(order))
 
 
-def _caption_tables(trained: TrainedModel, dataset: Dataset) -> Iterator[pa.Table]:
-    """Yield the predictions for the captions of each chunk, in order of sample, variant and caption."""
-    for numbers in _chunks(dataset):
-        every = read_field(dataset, ROWS, numbers)
-        captions = [
-            {"sample": sample, "variant": variant, "caption": i, "text": caption["text"], **_known(row, dataset)}
-            for sample, rows in zip(numbers.tolist(), every, strict=True)
-            for variant, row in zip(dataset.header.variants, rows, strict=True)
-            for i, caption in enumerate(row["captions"])
-        ]
-        if captions:
-            yield _described(trained, pa.Table.from_pylist(captions), ["sample", "variant", "caption", "text"])
-
-
-def _known(row: dict[str, Any], dataset: Dataset) -> dict[str, float]:
-    actor = row["actors"][0]
-    return {
-        "stature": float(actor["stature"]),
-        "age": float(actor["age"]),
-        "male": float(actor["male"]),
-        "seconds": row["length"] / dataset.header.fps,
-    }
-
-
-def _text_tables(trained: TrainedModel, table: pa.Table) -> Iterator[pa.Table]:
-    numbers = pa.array(range(len(table)))
-    numbered = table.append_column("row", numbers) if "row" not in table.column_names else table
-    for start in range(0, len(table), _TEXTS_AT_ONCE):
-        yield _described(trained, numbered.slice(start, _TEXTS_AT_ONCE), ["row", "text"])
-
-
-def _described(trained: TrainedModel, table: pa.Table, kept: list[str]) -> pa.Table:
-    """Return some columns of a table of texts, with the predictions for them."""
-    describe = trained.task.abilities.describe_texts
-    assert describe is not None, "checked by the callers"
-    with torch.inference_mode():
-        columns = describe(trained.model, table, trained.view)
-    return pa.table({name: table[name] for name in kept if name not in columns} | columns)
-
-
 def motion_inputs(trained: TrainedModel, clip: NamedClip) -> Iterator[tuple[float, float, dict[str, torch.Tensor]]]:
-    """Yield the stretches of a clip as the model reads them: start and end in seconds of the file, and the inputs of one clip.
-
-    Parameters
-    ----------
-    trained : TrainedModel
-    clip : NamedClip
-        Any frame rate.
-    """
-    view = trained.view
-    rate = view.fps * view.stride
-    joints = np.asarray(clip.joints if clip.fps == rate else resample(clip.joints, clip.fps, rate), np.float32)
-    start = 0
-    for stretch in np.array_split(joints, max(1, -(-len(joints) // (view.frames * view.stride)))):
-        if len(stretch) >= SHORTEST * view.stride:
-            fields = {"joints": stretch[None, None]}
-            values = {recipe.name: recipe.compute(fields, view) for recipe in trained.task.recipes[:_INPUTS]}
-            tensors = {name: torch.from_numpy(value) for name, value in values.items()}
-            tensors = {name: value.float() if value.dtype == torch.float16 else value for name, value in tensors.items()}
-            yield clip.begin + start / rate, clip.begin + (start + len(stretch)) / rate, tensors
-        start += len(stretch)
+    """Yield the stretches of a clip, of any rate, as the model reads them: start and end in seconds of its file, and inputs."""
+    rate = trained.view.fps * trained.view.stride
+    joints = clip.joints if clip.fps == rate else resample(clip.joints, clip.fps, rate)
+    for start, stop, inputs in clip_inputs(trained, joints):
+        yield clip.begin + start / rate, clip.begin + stop / rate, inputs
 
 
 def _clip_tables(trained: TrainedModel, clips: Iterable[NamedClip], progress: Progress) -> Iterator[pa.Table]:
@@ -286,3 +179,77 @@ def _clip_tables(trained: TrainedModel, clips: Iterable[NamedClip], progress: Pr
             with torch.inference_mode():
                 columns = describe(trained.task.apply(trained.model, inputs), inputs, trained.view)
             yield pa.table({"clip": [clip.name], "start": [start], "end": [end]} | columns)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A decision about two clips.
+
+    Attributes
+    ----------
+    same : bool
+        Whether they show the same person.
+    similarity : float
+    rate : Rate
+        The threshold with its rates.
+    known_persons : bool
+        Whether the model was trained on the persons of the rates, which are then not valid for others.
+    """
+
+    same: bool
+    similarity: float
+    rate: Rate
+    known_persons: bool = False
+
+    def text(self) -> str:
+        """Return the decision as one line for the user."""
+        rate = self.rate
+        verdict, sign = ("same person", ">") if self.same else ("different persons", "<=")
+        promise = f"true accept rate {100 * rate.tar:.1f} % ({100 * rate.tar_low:.1f} to {100 * rate.tar_high:.1f})"
+        persons = f"{rate.persons} " + ("known persons: not valid for others" if self.known_persons else "unseen persons")
+        return (
+            f"{verdict}: similarity {self.similarity:.3f} {sign} {rate.threshold:.3f}, the threshold at a false accept rate of "
+            f"{100 * rate.far:g} %; {promise} on {persons}"
+        )
+
+
+def compare_clips(run: Path, one: Iterable[NamedClip], two: Iterable[NamedClip], far: float = 0.01) -> Decision:
+    """Decide whether two recordings show the same person.
+
+    Parameters
+    ----------
+    run : Path
+        Run of the task identity.
+    one, two : iterable of NamedClip
+        The clips of each recording; the similarity is the mean cosine of all pairs.
+    far : float
+        False accept rate, one of :data:`FALSE_ACCEPT_RATES`.
+
+    Raises
+    ------
+    UsageError
+        If the run has another task or no threshold at this rate, or a recording is too short.
+    """
+    trained, result = load_model(run, "calibrate"), read_document(run, RESULT)
+    if result is None or "rates" not in result["table"]:
+        raise UsageError(f"{run}: has no calibrated thresholds. Train it again with this version, into another folder")
+    known = {rate["far"]: rate for rate in result["table"]["rates"]}
+    if far not in known:
+        rates = ", ".join(f"{rate:g}" for rate in known) or "none"
+        is_lower = far in FALSE_ACCEPT_RATES and far < min(known, default=1.0)
+        hint = "A lower rate needs a run on more persons" if is_lower else "Use one of these"
+        raise UsageError(f"{run}: has no threshold at a false accept rate of {far:g}; it has {rates}. {hint}")
+    rate = TypeAdapter(Rate).validate_python({name: known[far][name] for name in Rate.__dataclass_fields__})
+    similarity = float((_vectors(trained, one) @ _vectors(trained, two).T).mean())
+    return Decision(similarity > rate.threshold, similarity, rate, result["table"].get("known_persons", False))
+
+
+def _vectors(trained: TrainedModel, clips: Iterable[NamedClip]) -> Array:
+    shown = list(clips)
+    stretches = [inputs for clip in shown for _, _, inputs in motion_inputs(trained, clip)]
+    with torch.inference_mode():
+        vectors = [trained.task.apply(trained.model, inputs)[0] for inputs in stretches]
+    if not vectors:
+        names = ", ".join(clip.name for clip in shown[:3])
+        raise UsageError(f"{names}: too short; the model needs {SHORTEST / trained.view.fps:.1f} s")
+    return torch.stack(vectors).numpy()

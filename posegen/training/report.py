@@ -1,25 +1,56 @@
-"""The page of a complete run: measures, curves, times, memory and settings, in one file without scripts."""
+"""The page of a complete run: measures, curves, times, memory and settings, in one file without scripts; and warnings.
+
+The warnings are about results within chance, and splits with too few samples or categories. What the data themselves call for,
+such as small batches, is the matter of :mod:`posegen.training.setup`.
+"""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from posegen.dataset.files import write_durably
+from posegen.dataset.splits import split_groups
+from posegen.foundations.arrays import Array
 from posegen.foundations.quantities import human_bytes, human_time
 from posegen.foundations.templates import fill_template
-from posegen.training.run_folder import flatten_settings, format_measure
+from posegen.training.run_folder import RESULT, flatten_settings, format_measure, write_document
 from posegen.training.settings import Settings, learning_rate
+
+if TYPE_CHECKING:
+    from posegen.training.setup import Setup
+    from posegen.training.task import Task
 
 _MOST_CONFUSED = 12
 _WIDTH, _HEIGHT, _MARGIN = 640, 240, 52
 _LINES = 5
 _COLOURS = ("#27c", "#c33")
 _RATE_POINTS = 200
+_ENOUGH_SAMPLES = 100
+"""Fewer samples measure a share with a standard error of more than 5 %."""
+_ERRORS = 2
+"""Standard errors within which a share equals that of chance."""
+_LEAST_SKILL = 0.05
+"""Least share of the error of chance that a model removes. Only shares of right answers have a standard error."""
+_MOST_NAMED = 5
+_NUMBER = re.compile(r"[-+]?(\d{1,3}([ ,.'\u00a0\u202f]\d{3})+|\d+)([.,]\d+)?")
+_DATE = re.compile(r"(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3\d{4})([T ].*)?")
+_NEARLY_ALL = 0.9
 
 Curve = Sequence[tuple[float, float]]
 """Points of a curve: step and value."""
+
+
+def write_result(run: Path, record: dict[str, Any], result: dict[str, Any], monitor: str) -> None:
+    """Write the page of a complete run, then the document that states that it is complete; see :func:`write_report`."""
+    write_report(run, record, result, monitor)
+    measures = {name: None if math.isnan(value) else value for name, value in result["measures"].items()}
+    write_document(run, RESULT, result | {"measures": measures})
 
 
 def write_report(run: Path, record: dict[str, Any], result: dict[str, Any], monitor: str) -> Path:
@@ -55,9 +86,9 @@ def write_report(run: Path, record: dict[str, Any], result: dict[str, Any], moni
         losses=draw_curves({name: curve for name, curve in losses.items() if curve}),
         rates=draw_curves({"learning rate": _rates(record["settings"], result["steps"], record["rounds"])}),
         facts=list(_facts(record, result)),
-        shares=_time_shares(result["times"]),
         classes=_classes(table),
         confusion=confusion_chart(table["names"], table["confusion"]) if "confusion" in table else None,
+        thresholds=table.get("rates", []),
         reasons=record["reasons"],
         settings=[(key, value) for key, value in flatten_settings(record["settings"]) if value is not None],
     )
@@ -122,20 +153,12 @@ def _facts(record: Mapping[str, Any], result: Mapping[str, Any]) -> Sequence[tup
     return facts
 
 
-def _time_shares(times: Mapping[str, Any] | None) -> list[tuple[str, float]]:
-    """Return the phases of a step and their shares of its time in per cent."""
-    return [] if times is None else [(phase, 100 * share) for phase, share in times["shares"].items()]
-
-
 def _classes(table: Mapping[str, Any]) -> list[tuple[str, int, int]]:
     """Return the name of each class with its numbers of true and of predicted cases in the test split, the commonest first."""
-    if "confusion" in table:
-        true = [sum(row) for row in table["confusion"]]
-        predicted = [sum(column) for column in zip(*table["confusion"], strict=True)]
-    elif "said" in table:
-        _, predicted, true = table["said"]
-    else:
+    if "confusion" not in table:
         return []
+    true = [sum(row) for row in table["confusion"]]
+    predicted = [sum(column) for column in zip(*table["confusion"], strict=True)]
     found = [each for each in zip(table["names"], true, predicted, strict=True) if each[1] or each[2]]
     return sorted(found, key=lambda each: (-each[1], -each[2], each[0]))
 
@@ -161,3 +184,145 @@ def confusion_chart(names: Sequence[str], counts: Sequence[Sequence[int]]) -> di
     ]
     errors.sort(key=lambda error: (-error[0], error[2], error[3]))
     return {"classes": [names[i] for i in shown], "rows": rows, "errors": errors[:_MOST_CONFUSED]}
+
+
+def split_warnings(setup: Setup, measures: Mapping[str, float]) -> list[str]:
+    """Return warnings about splits: categories that one lacks, and a small validation split of a dataset.
+
+    Parameters
+    ----------
+    setup : Setup
+    measures : dict of str to float
+        Of the validation split; empty before it is evaluated.
+    """
+    data = setup.data
+    if data.groups is None:
+        checked = min(data.source(setup.task.recipes, "validation").samples, setup.settings.checks.clips)
+        unit = "clips" if setup.task.reading.by_identity else "samples"
+        warning = validation_warning(int(min(checked, measures.get("clips", checked))), unit)
+    elif data.categories is not None:
+        warning = category_warning(data.categories, split_groups(data.groups, data.seed, data.categories))
+    else:
+        warning = None
+    return [] if warning is None else [warning]
+
+
+def validation_warning(samples: int, unit: str) -> str | None:
+    """Return a warning if a validation split is too small to select the weights by.
+
+    Parameters
+    ----------
+    samples : int
+        Independent samples of the split.
+    unit : str
+        Plural noun.
+
+    Examples
+    --------
+    >>> validation_warning(25, "samples")
+    'warning: only 25 samples select the weights, so checks that differ by less than 20 % may differ by chance. Generate more'
+    """
+    if samples >= _ENOUGH_SAMPLES:
+        return None
+    apart = 100 * _ERRORS * math.sqrt(0.25 / max(1, samples))
+    return (
+        f"warning: only {samples} {unit} select the weights, so checks that differ by less than {apart:.0f} % may differ by "
+        "chance. Generate more"
+    )
+
+
+def chance_warning(task: Task, measures: Mapping[str, float], samples: int) -> str | None:
+    """Return a warning if the monitored measure of a model is that of a model that learned nothing.
+
+    Parameters
+    ----------
+    task : Task
+    measures : dict of str to float
+        Of the test split.
+    samples : int
+        Independent samples of it that have an answer.
+    """
+    if math.isnan(measures[task.monitor]):
+        hint = "Add data, or choose another label"
+        return f"warning: {task.monitor} is undefined: the answers of all {samples} tested are equal. {hint}"
+    chance = measures.get(task.chance) if isinstance(task.chance, str) else task.chance
+    if chance is None:
+        return None
+    is_share = task.accuracy is not None
+    margin = _ERRORS * math.sqrt(chance * (1 - chance) / max(1, samples)) if is_share else _LEAST_SKILL * (1 - chance)
+    value, hint = measures[task.monitor], "Train longer, --preset balanced, or on more samples"
+    if value > chance + margin:
+        return None
+    if task.abilities.generates_motion:
+        return (
+            f"warning: generated motion hardly follows its text: {task.monitor} is {value:.3f} with the own caption of a clip "
+            f"and {chance:.3f} with that of another clip. {hint}"
+        )
+    return f"warning: {task.monitor} is {value:.3f}, and {chance:.3f} by chance: the difference may be chance. {hint}"
+
+
+def category_warning(categories: Array, splits: Mapping[str, Array]) -> str | None:
+    """Return a warning that names the categories that a split lacks.
+
+    Parameters
+    ----------
+    categories : str [sample]
+        Category of each sample.
+    splits : dict of str to int64 [n]
+        Samples of each split.
+
+    Examples
+    --------
+    >>> category_warning(np.array(["a", "b", "a"]), {"test": np.array([0]), "training": np.array([1, 2])})
+    'warning: the test split lacks b, so the measures do not cover all categories. Add data of these, or merge rare categories'
+    """
+    lacking = []
+    for split, samples in splits.items():
+        absent = np.setdiff1d(categories, categories[samples]).tolist()
+        if absent:
+            more = f" and {len(absent) - _MOST_NAMED:,} more" if len(absent) > _MOST_NAMED else ""
+            lacking.append(f"the {split} split lacks {', '.join(absent[:_MOST_NAMED])}{more}")
+    if not lacking:
+        return None
+    hint = "Add data of these, or merge rare categories"
+    return f"warning: {'; '.join(lacking)}, so the measures do not cover all categories. {hint}"
+
+
+def label_notes(name: str, labels: Array, categories: Sequence[str], target: str | None) -> tuple[str, ...]:
+    """Return whether a label is a number or a category, and warnings if its categories are probably a mistake.
+
+    Parameters
+    ----------
+    name : str
+    labels : float [n]
+        Numbers, or numbers of categories, without NaN.
+    categories : sequence of str
+    target : str or None
+        What the settings require.
+
+    Examples
+    --------
+    >>> label_notes("mood", np.array([0, 1, 0, 1, 2]), ("calm", "gay", "sad"), None)
+    ('mood: 3 categories',)
+    """
+    if not categories:
+        return (f"{name}: numbers",)
+    notes = [f"{name}: {len(categories):,} categories"]
+    once = int((np.bincount(labels.astype(np.int64), minlength=len(categories)) == 1).sum())
+    date, number = (None if target else _usual_example(pattern, categories) for pattern in (_DATE, _NUMBER))
+    if date is not None:
+        hint = "To estimate a time, store a number, such as that of the days since the first one"
+        notes.append(f"warning: the categories of {name} look like dates, such as {date}. {hint}")
+    elif number is not None and not all(map(str.isdecimal, categories)):
+        hint = "To estimate a number, store numbers such as 1100.5, with a point and no other separator"
+        notes.append(f"warning: the categories of {name} look like numbers, such as {number}. {hint}")
+    if once * 2 > len(categories):
+        problem = f"{once:,} of the {len(categories):,} categories of {name} occur once, so they cannot be learned and tested"
+        notes.append(f"warning: {problem}. Merge rare categories, or choose another label")
+    return tuple(notes)
+
+
+def _usual_example(pattern: re.Pattern[str], names: Sequence[str]) -> str | None:
+    """Return the first name that matches a pattern if nearly all match."""
+    matching = [name for name in names if pattern.fullmatch(name)]
+    return matching[0] if len(matching) >= _NEARLY_ALL * len(names) else None

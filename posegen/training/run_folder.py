@@ -20,7 +20,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -32,7 +33,8 @@ from torch import Tensor
 
 from posegen.dataset.documents import STRICT, Origin, read_sealed, seal, unseal
 from posegen.dataset.files import remove_durably, write_durably
-from posegen.foundations.errors import PosegenError
+from posegen.dataset.lock import locked
+from posegen.foundations.errors import PosegenError, UsageError
 
 _LISTED = {"task", "form", "source", "settings", "rounds"}
 RUN, RESULT, MODEL, WEIGHTS = "run.json", "result.json", "model.json", "model.safetensors"
@@ -57,6 +59,27 @@ def read_document(run: Path, name: str) -> dict[str, Any] | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     return unseal(data, Origin(str(path), "Restore the file, or train into another folder with --out"))
+
+
+@contextmanager
+def run_folder(run: Path) -> Iterator[None]:
+    """Create and lock the folder of a run; remove it again if the request is refused."""
+    is_new = not run.exists()
+    run.mkdir(parents=True, exist_ok=True)
+    try:
+        with locked(run):
+            yield
+    except UsageError:
+        if is_new and not any(run.iterdir()):
+            run.rmdir()
+        raise
+
+
+def refuse_other_run(run: Path, changed: Sequence[tuple[str, Any, Any]]) -> None:
+    """Raise UsageError if a folder holds another run: `changed` has the name, the old and the new value of what differs."""
+    if changed:
+        listed = ", ".join(f"{key} was {old!r} and is {new!r}" for key, old, new in changed[:5])
+        raise UsageError(f"{run}: holds another run: {listed}. Use the same settings, or train into another folder with --out")
 
 
 def predicts_table(run: Path) -> bool:
@@ -147,6 +170,11 @@ def write_checkpoint(run: Path, state: State) -> None:
     step, folder = state.progress.step, run / _CHECKPOINTS
     receipt = _Receipt(write_tensors(folder / f"{step:08d}.safetensors", flat), state.progress)
     write_durably(folder / f"{step:08d}.json", seal(receipt))
+
+
+def checkpoint_bytes(run: Path) -> int:
+    """Return the size of the largest checkpoint of a run."""
+    return max((path.stat().st_size for path in (run / _CHECKPOINTS).iterdir()), default=0)
 
 
 def read_checkpoint(run: Path, step: int) -> State:

@@ -21,7 +21,6 @@ from posegen.foundations.yaml_files import read_yaml
 
 NOT_CONTENT = {"log", "saving", "machine", "memory"}
 """Groups of settings that do not change the result of a run, and so may change when it is resumed."""
-MOST_LANES = 64
 PAIR_PRESETS = ("quick", "balanced", "best")
 PAIR_SETTINGS = (
     "seed", "steps", "batch", "optimiser.rate", "optimiser.decay", "optimiser.clip", "optimiser.warmup", "checks.times",
@@ -29,7 +28,7 @@ PAIR_SETTINGS = (
     "machine.workers", "machine.checkpointing", "saving.seconds", "adapter.rank", "text.encoder", "text.temperature",
     "text.max_tokens",
 )  # fmt: skip
-"""Presets and settings of ``posegen train --pairs``; others are refused."""
+"""Presets and settings of ``posegen train --pairs``; others are refused. ``--task text`` also has ``data.samples``."""
 _FINAL_RATE = 0.01
 """Learning rate of the last step, relative to the highest."""
 
@@ -87,9 +86,14 @@ class Data(StrictModel):
     samples: Annotated[Integer, Field(ge=1)] | None = None
     frames: Annotated[Integer, Field(ge=8)] | None = None
     stride: Annotated[Integer, Field(ge=1, le=10)] = 2
-    lanes: Annotated[Integer, Field(ge=1, le=MOST_LANES)] = 4
+    lanes: Annotated[Integer, Field(ge=1, le=64)] = 4
     skeleton: Skeleton = Skeleton()
     shuffle_labels: Flag = False
+
+    @property
+    def cropped_frames(self) -> int | None:
+        """Longest stretch of a clip in a step, in frames of the model; None: the whole clip."""
+        return None if self.frames is None else max(1, self.frames // self.stride)
 
 
 class Optimiser(StrictModel):
@@ -131,23 +135,19 @@ class Machine(StrictModel):
 
     Attributes
     ----------
-    device : cpu, cuda or mps
-    devices : number of devices that train together; all: every GPU; null: one
+    device : cpu or cuda
     precision : 32-true, bf16-mixed, or 16-mixed with scaled gradients for GPUs without bf16
     threads : CPU threads
     micro_batch : clips per forward pass; gradients of micro-batches are accumulated to those of a batch
     workers : processes that load data
-    compile : compile the model
     checkpointing : recompute activations instead of storing them
     """
 
-    device: Literal["cpu", "cuda", "mps"] | None = None
-    devices: Annotated[Integer, Field(ge=1, le=64)] | Literal["all"] | None = None
+    device: Literal["cpu", "cuda"] | None = None
     precision: Literal["32-true", "bf16-mixed", "16-mixed"] | None = None
     threads: Annotated[Integer, Field(ge=1, le=1024)] | None = None
     micro_batch: Annotated[Integer, Field(ge=1)] | None = None
     workers: Annotated[Integer, Field(ge=0, le=256)] | None = None
-    compile: Flag | None = None
     checkpointing: Flag | None = None
 
 
@@ -192,19 +192,13 @@ class Contrast(StrictModel):
     Attributes
     ----------
     encoder : text encoder whose caption embeddings are used; null: the only one that the dataset has
-    loss : infonce or triplet
-    temperature : temperature of infonce
-    margin : margin of triplet, in cosine similarity
+    temperature : temperature of the loss
     alike : captions with a larger cosine similarity than this may describe each other's motion and are not used as negatives
-    hard : hard negatives per clip, from the pairs that `posegen embed` mined
     """
 
     encoder: str | None = None
-    loss: Literal["infonce", "triplet"] = "infonce"
     temperature: Annotated[float, Field(gt=0, le=10)] = 0.05
-    margin: Annotated[float, Field(gt=0, le=2)] = 0.2
     alike: Annotated[float, Field(ge=-1, le=1)] = 0.9
-    hard: Annotated[Integer, Field(ge=0, le=16)] = 0
 
 
 class Identity(StrictModel):
@@ -222,17 +216,6 @@ class Identity(StrictModel):
     clips: Annotated[Integer, Field(ge=2, le=64)] = 4
 
 
-class Attribute(StrictModel):
-    """Task `attribute`.
-
-    Attributes
-    ----------
-    given : input, motion or captions
-    """
-
-    given: Literal["motion", "captions"] = "motion"
-
-
 class Motion(StrictModel):
     """Task `motion`.
 
@@ -245,37 +228,29 @@ class Motion(StrictModel):
 
 
 class Text(StrictModel):
-    """Task `text`.
+    """Fine-tuning of a text encoder.
 
     Attributes
     ----------
-    goal : pairs: find captions of the same scene; families: predict the families of actions that a caption describes
     encoder : initial encoder: a name, the folder of a sentence-transformers model, or of a run of this task
     temperature : temperature of the loss
-    pairs : largest number of captions per clip; null: all
-    hard : hard negatives, which differ in one statement, per caption of a pair
-    max_tokens : largest number of tokens of a caption; the rest is cut off
+    max_tokens : largest number of tokens of a text; the rest is cut off
     """
 
-    goal: Literal["pairs", "families"] = "pairs"
     encoder: str = "all-MiniLM-L6-v2"
     temperature: Annotated[float, Field(gt=0, le=10)] = 0.05
-    pairs: Annotated[Integer, Field(ge=1)] | None = None
-    hard: Annotated[Integer, Field(ge=0, le=2)] = 1
     max_tokens: Annotated[Integer, Field(ge=8, le=512)] = 96
 
 
 class Table(StrictModel):
-    """The label of a user's clips, in a table beside them.
+    """The classes or subjects of a user's clips, in a table beside them.
 
     Attributes
     ----------
-    label : column that is predicted (--label)
-    target : number or category; null: category if a label is no number
+    label : column of the table (--label)
     """
 
     label: str | None = None
-    target: Literal["number", "category"] | None = None
 
 
 class Settings(StrictModel):
@@ -302,7 +277,6 @@ class Settings(StrictModel):
     adapter: Adapter = Adapter()
     contrast: Contrast = Contrast()
     identity: Identity = Identity()
-    attribute: Attribute = Attribute()
     motion: Motion = Motion()
     text: Text = Text()
     table: Table = Table()

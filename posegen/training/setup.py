@@ -22,13 +22,12 @@ from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.splits import SPLITS, in_split, split_groups
 from posegen.dataset.storage.address import AnyPath, storage_of, to_path
 from posegen.dataset.table_files import TABLES
-from posegen.embedding.models import DEFAULT, find_encoder
+from posegen.embedding.models import DEFAULT
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import UsageError
-from posegen.foundations.quantities import human_bytes
 from posegen.library.load import load_library
 from posegen.mocap.sources import holds_clips
-from posegen.training.data.captions import Captions, CaptionSampler, FreshCaptions, encoder_of, open_captions
+from posegen.training.data.captions import FreshCaptions, encoder_of, open_captions
 from posegen.training.data.feature_cache import fill_cache
 from posegen.training.data.features import Recipe, View
 from posegen.training.data.identities import (
@@ -39,13 +38,11 @@ from posegen.training.data.identities import (
     identities_of_clips,
     open_identities,
 )
-from posegen.training.data.labels import Label, encode_label, fit_label, label_notes, parse_labels
-from posegen.training.data.own_clips import OwnClips, read_own_clips
-from posegen.training.data.sources import ClipSource, Origin, cached_origin, config_origin, view_of
-from posegen.training.data.tokens import caption_tokens
-from posegen.training.models.encoder import add_adapters, merge_adapters, trainable_weights
+from posegen.training.data.own_clips import read_own_clips
+from posegen.training.data.sources import Additions, ClipSource, Origin, cached_origin, config_origin, view_of
+from posegen.training.encoder import add_adapters, merge_adapters, trainable_weights
 from posegen.training.run_folder import write_tensors
-from posegen.training.settings import Contrast, Data, Settings, Table
+from posegen.training.settings import Contrast, Data, Settings
 from posegen.training.task import Task, find_task
 from posegen.training.trained_models import TrainedModel, build_model, load_model
 
@@ -75,12 +72,10 @@ class TrainingData:
         Group of each of a user's own clips. Splits separate groups.
     categories : str [sample], or None
         Category of each of a user's own clips, where categories are predicted. Splits have some of each.
-    captions : Captions, FreshCaptions or None
-        For tasks that take embedded captions.
+    additions : callable or None
+        Adds captions to clips, for tasks that take them.
     by_identity : Settings or None
         Settings of a task that compares identities; None for all other tasks.
-    caption_sampler : CaptionSampler or None
-        For tasks that train a text encoder.
     people : Identities or None
         Identities of a user's clips, where they are known.
     notes : tuple of str
@@ -96,9 +91,8 @@ class TrainingData:
     dataset: Dataset | None = None
     groups: Array | None = None
     categories: Array | None = None
-    captions: Captions | FreshCaptions | None = None
+    additions: Additions | None = None
     by_identity: Settings | None = None
-    caption_sampler: CaptionSampler | None = None
     people: Identities | None = None
     notes: tuple[str, ...] = ()
 
@@ -120,33 +114,28 @@ class TrainingData:
         Raises
         ------
         UsageError
-            If the captions are not embedded, or there are no hard negatives.
+                If the captions are not embedded.
         """
         if self.dataset is not None:
-            captions = open_captions(self.dataset.path, self.dataset.header.shard, contrast.encoder, contrast.hard)
+            captions = open_captions(self.dataset.path, self.dataset.header.shard, contrast.encoder)
             embeddings = captions.embeddings
             view = replace(self.view, text_encoder=embeddings.encoder, text_dimension=embeddings.dimension)
-            return replace(self, captions=captions, view=view)
-        if contrast.hard:
-            hint = "Generate a dataset, or pass --set contrast.hard=0"
-            msg = f"{self.name}: contrast.hard is {contrast.hard}, but hard negatives are mined from a dataset. {hint}"
-            raise UsageError(msg)
+            return replace(self, additions=captions, view=view)
         name = contrast.encoder or DEFAULT
         encoder = encoder_of(name)
         view = replace(self.view, text_encoder=encoder.name, text_dimension=encoder.dimension)
         # Another encoder gives other embeddings of the same captions, so a run cannot be resumed with it.
         identity = digest({"config": self.identity, "encoder": encoder.fingerprint})
-        return replace(self, captions=FreshCaptions(name), view=view, identity=identity)
+        return replace(self, additions=FreshCaptions(name), view=view, identity=identity)
 
-    def prepare(self, recipes: Sequence[Recipe], report: Callable[[int, int], None]) -> int:
+    def prepare(self, recipes: Sequence[Recipe], report: Callable[[int, int], None]) -> None:
         """Compute recipes that are not cached yet; see :func:`posegen.training.data.feature_cache.fill_cache`."""
         needed = (*recipes, *IDENTITY_RECIPES) if self.by_identity is not None else recipes
-        done = 0 if self.dataset is None else fill_cache(self.dataset, needed, self.view, report)
-        if self.by_identity is None:
-            return done
-        for split in EVALUATED:
-            self._identities(self.by_identity).check(split)
-        return done
+        if self.dataset is not None:
+            fill_cache(self.dataset, needed, self.view, report)
+        if self.by_identity is not None:
+            for split in EVALUATED:
+                self._identities(self.by_identity).check(split)
 
     def source(self, recipes: tuple[Recipe, ...], split: str) -> ClipSource:
         """Return the clips of a split.
@@ -161,13 +150,12 @@ class TrainingData:
             group = None if split in EVALUATED else self.by_identity.identity.clips
             samples = identities.in_split(split) if group is None else identities.groups(group)
             own, variants = identities.arrays_in(split), None if self.dataset is None else TRAINED_VARIANTS
-            return ClipSource(self.origin, recipes, self.view, samples, identities=own, group=group, only_variants=variants)
+            return ClipSource(self.origin, recipes, self.view, samples, own, group, variants)
         samples = self._samples_in(split)
         if not len(samples):
             msg = f"{self.name}: none of its {self.samples:,} samples is in the {split} split. Generate a few hundred"
             raise UsageError(msg)
-        sampler = self.caption_sampler
-        return ClipSource(self.origin, recipes, self.view, samples, self.captions, caption_sampler=sampler)
+        return ClipSource(self.origin, recipes, self.view, samples, self.additions)
 
     def _identities(self, settings: Settings) -> Identities:
         if self.people is not None:
@@ -205,7 +193,10 @@ def open_training_data(source: str | AnyPath, data: Data, sequences: int) -> Tra
         header = dataset.header
         samples = len(dataset) if data.samples is None else min(data.samples, len(dataset))
         view = view_of(dataset, data.stride)
-        return TrainingData(str(source), header.identity, header.seed, samples, view, cached_origin(dataset), dataset)
+        notes = (dataset.note,) if dataset.note else ()
+        return TrainingData(
+            str(source), header.identity, header.seed, samples, view, cached_origin(dataset), dataset, notes=notes
+        )
     require_source(local)
     config = load_config(str(source))
     library = load_library(config.story.library)
@@ -281,7 +272,7 @@ class Setup:
             model.load_state_dict({**fresh, **fitting})
         if self.settings.adapter.rank is not None:
             torch.manual_seed(self.settings.seed)
-            add_adapters(model.encoder, self.settings.adapter.rank, self.task.adapter_gain)
+            add_adapters(model.encoder, self.settings.adapter.rank)
         return model
 
     def make_trained_model(self, weights: Mapping[str, Tensor], run: Path) -> nn.Module:
@@ -292,37 +283,6 @@ class Setup:
             write_tensors(run / ADAPTER, trainable_weights(model))
             merge_adapters(model.encoder)
         return model  # type: ignore[no-any-return]
-
-    def adapter_summary(self) -> str:
-        """Return a line with the number of trained weights and the size of the adapters' file."""
-        model = self.make_model()
-        trained = sum(parameter.numel() for parameter in trainable_weights(model).values())
-        total = sum(parameter.numel() for parameter in model.parameters())
-        share, size = 100 * trained / total, human_bytes(4 * trained)
-        return f"adapters: {trained:,} of {total:,} weights are trained ({share:.0f} %), {size} in {ADAPTER}"
-
-
-def _small_data_notes(name: str, splits: Mapping[str, Array], groups: Array, batch: int, kind: str) -> tuple[str, ...]:
-    """Return warnings about a user's data that are too few for the usual splits or batches.
-
-    Raises
-    ------
-    UsageError
-        If a split would have no sample.
-    """
-    if not all(len(samples) for samples in splits.values()):
-        problem = f"has {len(np.unique(groups))} groups of {kind}, and each of the three splits needs one"
-        raise UsageError(f"{name}: {problem}. Add {kind}, or another table.group")
-    test, validation, training = (len(splits[split]) for split in SPLITS)
-    notes = []
-    if min(test, validation) < _ENOUGH_EVALUATED:
-        notes.append(
-            f"warning: {name} has {len(groups):,} {kind}: {training:,} train, {validation:,} select the weights, and {test:,} "
-            f"test the model. One {kind.removesuffix('s')} is {100 / test:.1f} % of the test, so small differences are chance"
-        )
-    if training < batch:
-        notes.append(f"warning: batches of {training} instead of {batch}, since only {training} {kind} train")
-    return tuple(notes)
 
 
 def open_setup(request: Request) -> Setup:
@@ -337,17 +297,14 @@ def open_setup(request: Request) -> Setup:
     if local is not None and local.suffix.lower() in TABLES:
         raise UsageError(f"{request.source}: a table is trained by posegen.tables.run.train_table, not by this function")
     task = find_task(request.task).configured(settings)
-    is_labelled = settings.table.label is not None and task.forms.labelled is not None and task.abilities.takes_motion
-    initial = _initial_model(task, settings, request.init)
+    initial = _initial_model(settings, request.init)
     view = None if initial is None else initial.view
-    data = _open_data(request, view, by_subject=task.reading.by_identity, by_label=is_labelled)
+    data = _open_data(request, view, by_subject=task.reading.by_identity)
     if data.groups is None and settings.table.label is not None:
         raise UsageError(f"{request.source}: --label names a column of your own table or clips. Remove it")
-    if is_labelled and task.forms.labelled is not None:
-        task = task.forms.labelled(data.view)
     if data.groups is not None and (task.reading.takes_captions or any(ROWS in recipe.fields for recipe in task.recipes)):
         hint = "Import the clips as actions, posegen import, and train on a dataset that is generated from them"
-        if task.abilities.takes_motion and task.forms.labelled is not None:
+        if task.name == "attribute":
             hint = "Name a column of a table beside the clips with --label"
         raise UsageError(f"{request.source}: the task {task.name} needs annotations that these clips do not have. {hint}")
     if not task.reading.by_actor and not task.reading.scene_recipes:
@@ -357,30 +314,40 @@ def open_setup(request: Request) -> Setup:
         data = data.with_identities(settings)
     if task.reading.takes_captions:
         data = data.with_captions(settings.contrast)
-    if task.reading.caption_sampler is not None:
-        task, data = _with_tokens(task, data, settings)
     setup = Setup(task, data, settings, None if initial is None else initial.model.state_dict())
     return setup if data.groups is None else _fit_to_few(setup)
 
 
 def _fit_to_few(setup: Setup) -> Setup:
-    """Return the setup with batches that a user's clips fill, and with warnings if they are few."""
-    data, settings = setup.data, setup.settings
+    """Return the setup with batches that a user's clips fill, and with warnings if they are few.
+
+    Raises
+    ------
+    UsageError
+        If a split would have no clip.
+    """
+    data, settings, notes = setup.data, setup.settings, list[str]()
     assert data.groups is not None, "checked by open_setup"
-    if not setup.task.reading.by_identity:
-        splits = split_groups(data.groups, data.seed, data.categories)
-        notes = _small_data_notes(data.name, splits, data.groups, settings.batch, "clips")
-        most = len(splits["training"])
-    else:
+    if setup.task.reading.by_identity:
         most = data.source(setup.task.recipes, "training").samples // settings.identity.clips * settings.identity.clips
-        notes = ()
-        if most < settings.batch:
-            notes = (f"warning: batches of {most} instead of {settings.batch}, since only {most} clips train",)
+    else:
+        splits = split_groups(data.groups, data.seed, data.categories)
+        test, validation, most = (len(splits[split]) for split in SPLITS)
+        if not (test and validation and most):
+            problem = f"has {len(np.unique(data.groups))} groups of clips, and each of the three splits needs one"
+            raise UsageError(f"{data.name}: {problem}. Add clips")
+        if min(test, validation) < _ENOUGH_EVALUATED:
+            notes.append(
+                f"warning: {data.name} has {len(data.groups):,} clips: {most:,} train, {validation:,} select the weights, and "
+                f"{test:,} test the model. One clip is {100 / test:.1f} % of the test, so small differences are chance"
+            )
+    if most < settings.batch:
+        notes.append(f"warning: batches of {most} instead of {settings.batch}, since only {most} clips train")
     fitted = settings.model_copy(update={"batch": min(settings.batch, most)})
     return replace(setup, settings=fitted, data=replace(data, notes=(*data.notes, *notes)))
 
 
-def _open_data(request: Request, model_view: View | None, *, by_subject: bool, by_label: bool) -> TrainingData:
+def _open_data(request: Request, model_view: View | None, *, by_subject: bool) -> TrainingData:
     """Open the training data; the view of the initial model, if there is one, defines how a user's clips are seen."""
     path, settings = storage_of(to_path(request.source)).local, request.settings
     is_own = path is not None and (path.suffix == ".npz" or holds_clips(path))
@@ -396,55 +363,18 @@ def _open_data(request: Request, model_view: View | None, *, by_subject: bool, b
         str(path), clips.identity, 0, len(clips.words), view, clips.origin(), groups=clips.groups,
         categories=None if by_subject else np.array(clips.words), notes=clips.notes,
     )  # fmt: skip
-    if by_label:
-        return _with_label(data, clips, settings.table)
     if not by_subject:
         return data
     people, warning = identities_of_clips(path, clips.joints, clips.subjects)
     return replace(data, people=people, notes=data.notes if warning is None else (*data.notes, warning))
 
 
-def _with_label(data: TrainingData, clips: OwnClips, table: Table) -> TrainingData:
-    """Return a user's clips with the label of each, a number or a category."""
-    assert table.label is not None, "checked by open_setup"
-    try:
-        label, categories = parse_labels(clips.words, table.target)
-    except ValueError as error:
-        raise UsageError(f"{data.name}: {table.label}: {error}. Correct it, or use --set table.target=category") from error
-    known_label = Label(table.label)
-    if not categories:
-        known_label = fit_label(known_label, label, split_groups(clips.groups, data.seed)["training"])
-    target = (label if categories else encode_label(label, known_label)).astype(np.float32)
-    labelled = replace(clips, arrays={"target": target})
-    view = replace(data.view, actions=(), answers=categories, label=known_label)
-    notes = (*data.notes, *label_notes(table.label, label, categories, table.target))
-    known = data.categories if categories else None
-    return replace(data, view=view, origin=labelled.origin(), categories=known, notes=notes)
-
-
-def _with_tokens(task: Task, data: TrainingData, settings: Settings) -> tuple[Task, TrainingData]:
-    """Return task and data with captions as tokens of the sentence encoder that the task trains."""
-    encoder = find_encoder(settings.text.encoder)
-    if encoder.folder is None:
-        hint = "Use all-MiniLM-L6-v2, or the folder of a sentence-transformers transformer"
-        raise UsageError(f"text.encoder={settings.text.encoder}: has no weights that could be trained here. {hint}")
-    # An absolute path, since the run may be resumed in another folder.
-    name = str(Path(encoder.source).resolve()) if Path(encoder.source).is_dir() else encoder.source
-    view = replace(data.view, text_encoder=name, answers=task.abilities.class_names)
-    # A run with another initial encoder must not be resumed.
-    identity = digest({"data": data.identity, "encoder": encoder.fingerprint})
-    data = replace(data, caption_sampler=task.reading.caption_sampler, view=view, identity=identity)
-    return replace(task, recipes=(caption_tokens(encoder, settings.text.max_tokens), *task.recipes)), data
-
-
-def _initial_model(task: Task, settings: Settings, init: Path | None) -> TrainedModel | None:
+def _initial_model(settings: Settings, init: Path | None) -> TrainedModel | None:
     """Return the model of the run that initialises the new one, after checking that it fits the settings; None without one."""
     if init is None:
-        if settings.adapter.rank is not None and task.reading.caption_sampler is None:
+        if settings.adapter.rank is not None:
             raise UsageError("adapters need a trained model: name its run with --init")
         return None
-    if task.reading.caption_sampler is not None:
-        raise UsageError(f"the task {task.name} starts from a sentence encoder, not from --init. Use --set text.encoder={init}")
     trained = load_model(init)
     size, stride = trained.settings.size, trained.view.stride
     if (size, stride) != (settings.model.size, settings.data.stride):

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import pyarrow as pa
 from torch import Tensor, nn
 
 from posegen.foundations.arrays import Array
-from posegen.foundations.errors import require_known
+from posegen.foundations.errors import UsageError, require_known
 from posegen.foundations.plugins import TASKS
 from posegen.foundations.randomness import Stream, normal
-from posegen.training.data.captions import CaptionSampler
 from posegen.training.data.features import FEATURES, Recipe, View, by_actor
 from posegen.training.data.feed import Draws
 from posegen.training.settings import Model, Settings
+
+TEXT_TASK = "text"
+"""Name of the task that fine-tunes a text encoder; it has no :class:`Task`, and is in :mod:`posegen.training.text_pairs`."""
 
 Clips = Mapping[str, Tensor]
 """A batch of clips: ``motion`` float32 [clip, frame, FEATURES], ``length`` and the arrays of the task's own recipes."""
@@ -131,8 +131,6 @@ class Reading:
         Whether the task compares identities: splits then separate identities, and a batch holds several clips of each.
     takes_captions : bool
         Whether clips come with text embeddings of their captions.
-    caption_sampler : CaptionSampler or None
-        Selects the captions of a training batch, for a task that trains a text encoder; None for all other tasks.
     """
 
     scene_recipes: tuple[Recipe, ...] = ()
@@ -142,7 +140,6 @@ class Reading:
     by_actor: bool = False
     by_identity: bool = False
     takes_captions: bool = False
-    caption_sampler: CaptionSampler | None = None
 
 
 @dataclass(frozen=True)
@@ -151,73 +148,38 @@ class Abilities:
 
     Attributes
     ----------
-    takes_motion : bool
-        Whether the model takes motion, and so has an encoder.
     generates_motion : bool
         Whether the model generates motion from captions.
     embeds_captions : bool
         Whether the model puts motions and captions into one vector space.
     describe : callable or None
         Returns the predictions for each clip as columns of a table. None: the model predicts nothing about clips.
-    describe_texts : callable or None
-        Returns the predictions for each row of a table with a column ``text``, as columns. None: the model reads no texts.
     calibrate : callable or None
         Returns the error rates of decisions by the model from the tallies of validation and test. None: it decides nothing.
-    class_names : tuple of str
-        Names of the classes that the model predicts, where these are not actions.
     network : callable
         Returns the model as it is exported.
-    save_extras : callable or None
-        Writes further files into the folder of a finished run.
     """
 
-    takes_motion: bool = True
     generates_motion: bool = False
     embeds_captions: bool = False
     describe: Callable[[Tensor, Clips, View], dict[str, list[Any]]] | None = None
-    describe_texts: Callable[[nn.Module, pa.Table, View], dict[str, list[Any]]] | None = None
     calibrate: Callable[[Any, Any], dict[str, Any]] | None = None
-    class_names: tuple[str, ...] = ()
     network: Callable[[nn.Module, View], Network] = motion_network
-    save_extras: Callable[[nn.Module, Path], None] | None = None
-
-
-@dataclass(frozen=True)
-class Forms:
-    """The forms of a task, each with a model of its own.
-
-    Attributes
-    ----------
-    form : str
-        The form of this task. A run is resumed, and a model loaded, only with the form it was trained with.
-    configure : callable or None
-        Returns the task for given settings. None: the task has no settings.
-    restore : callable or None
-        Returns the task for a form. None: the task has one form.
-    labelled : callable or None
-        Returns the task for the label of a user's clips, as a view describes it. None: the task takes no such label.
-    """
-
-    form: str = ""
-    configure: Callable[[Settings], Task] | None = None
-    restore: Callable[[str], Task] | None = None
-    labelled: Callable[[View], Task] | None = None
 
 
 @dataclass(frozen=True)
 class Task:
-    """A training task: its model, its loss and its measures, and records of how it reads, what it can do, and its forms.
+    """A training task: its model, its loss and its measures, and records of how it reads and what it can do.
 
     Attributes
     ----------
     name : str
     recipes : tuple of Recipe
-        The arrays that the task reads. Where the model takes motion, motion and length come first.
+        The arrays that the task reads; motion and length come first.
     labels : tuple of str
         Names of the arrays that are labels. The control `data.shuffle_labels` shuffles them.
     build : callable
-        Returns a new model. Where it takes motion, its ``encoder`` normalises motion, as
-        :class:`posegen.training.models.encoder.MotionEncoder` does.
+        Returns a new model. Its ``encoder`` normalises motion, as :class:`posegen.training.encoder.MotionEncoder` does.
     apply : callable
         Returns the model's outputs for a batch.
     loss : callable
@@ -236,13 +198,16 @@ class Task:
         model one micro-batch at a time; activations are recomputed in the backward pass.
     draw : callable or None
         Returns random numbers for the clips of a training batch as further arrays, from the clips, the seed and the number of
-        the batch. Processes that load call it, so that a GPU does not wait; without such processes, `apply` must draw the same
-        numbers. None: the task draws none.
-    adapter_gain : float
-        Factor on low-rank adapters. Adapters start at zero and need larger steps than weights that are already trained.
+        the batch. None: the task draws none.
     reading : Reading
     abilities : Abilities
-    forms : Forms
+    form : str
+        A task may have several forms, each with a model of its own. A run is resumed, and a model loaded, only with the form it
+        was trained with.
+    configure : callable or None
+        Returns the task for given settings. None: the task has no settings.
+    restore : callable or None
+        Returns the task for a form. None: the task has one form.
     """
 
     name: str
@@ -257,14 +222,15 @@ class Task:
     accuracy: Callable[[Tensor, Clips], Tensor] | None = None
     needs_whole_batch: bool = False
     draw: Draws | None = None
-    adapter_gain: float = 1.0
     reading: Reading = Reading()
     abilities: Abilities = Abilities()
-    forms: Forms = Forms()
+    form: str = ""
+    configure: Callable[[Settings], Task] | None = None
+    restore: Callable[[str], Task] | None = None
 
     def configured(self, settings: Settings) -> Task:
         """Return the task for given settings."""
-        return self if self.forms.configure is None else self.forms.configure(settings)
+        return self if self.configure is None else self.configure(settings)
 
     def reading_actors(self, actors: int) -> Task:
         """Return the task for samples with a number of actors."""
@@ -275,7 +241,7 @@ class Task:
 
     def restored(self, form: str) -> Task:
         """Return the task of a trained model."""
-        return self if self.forms.restore is None else self.forms.restore(form)
+        return self if self.restore is None else self.restore(form)
 
 
 def find_task(name: str) -> Task:
@@ -284,8 +250,10 @@ def find_task(name: str) -> Task:
     Raises
     ------
     UsageError
-        If there is no such task.
+        If there is no such task, or it trains a text encoder.
     """
-    require_known("there is no task", name, TASKS.names())
+    require_known("there is no task", name, [*TASKS.names(), TEXT_TASK])
+    if name == TEXT_TASK:
+        raise UsageError("the task text fine-tunes an encoder by itself. Run: posegen train DATASET --task text")
     task: Task = TASKS.load(name)
     return task

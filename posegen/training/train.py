@@ -1,14 +1,14 @@
 """Train a model: the third stage of the pipeline. The same command resumes a run that was stopped.
 
 This module opens the run's folder, decides what is left to do, and writes the result. The steps are trained in
-:mod:`posegen.training.loop`, which is imported only when there is something to train.
+:mod:`posegen.training.loop`.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -19,21 +19,27 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from posegen.config.identity import differences
 from posegen.config.schema import CONTENT_VERSION
-from posegen.dataset.lock import locked
-from posegen.dataset.splits import split_groups
 from posegen.dataset.storage.address import storage_of, to_path
 from posegen.foundations.errors import UsageError
 from posegen.foundations.machine import PeakMemory
 from posegen.foundations.plugins import require_extra
 from posegen.foundations.progress import Progress
-from posegen.training.cautions import category_warning, chance_warning, validation_warning
-from posegen.training.cluster import member
-from posegen.training.data.captions import Captions
-from posegen.training.data.feature_cache import features_folder
-from posegen.training.estimate import Estimate, check_budget
+from posegen.training.data.feature_cache import features_folder, require_space
+from posegen.training.estimate import Estimate, check_budget, estimate_run
 from posegen.training.hardware import Choices, Reason, check_machine, choose_for_run, given_choices, release_memory
-from posegen.training.report import write_report
-from posegen.training.run_folder import RESULT, RUN, RunProgress, read_checkpoint, read_document, write_document
+from posegen.training.loop import StepTimes, TrainingSession
+from posegen.training.report import chance_warning, split_warnings, write_result
+from posegen.training.run_folder import (
+    RESULT,
+    RUN,
+    RunProgress,
+    read_checkpoint,
+    read_document,
+    refuse_other_run,
+    run_folder,
+    write_document,
+)
+from posegen.training.session import early_stop_reason, train_session
 from posegen.training.settings import NOT_CONTENT, Settings
 from posegen.training.setup import Request, Setup, open_setup
 from posegen.training.task import Tally
@@ -41,7 +47,7 @@ from posegen.training.trained_models import evaluate_model, save_model
 
 _MOST_TESTED = 10_000
 """Largest number of clips of the test split that a finished model is evaluated on."""
-_CONDITIONS = ("device", "devices", "precision", "threads", "micro_batch", "compile")
+_CONDITIONS = ("device", "precision", "threads", "micro_batch")
 """Choices on which each bit of the weights depends."""
 
 
@@ -83,23 +89,11 @@ class Result:
     warnings: list[str] = field(default_factory=list)
 
 
-class _TrainingData(BaseModel):
-    """Training data of a run, as ``run.json`` describes it."""
-
-    name: str
-    identity: str
-    content_version: int
-
-
-class _Round(BaseModel):
-    """A round of training: the samples of the dataset, and the number of steps before it."""
-
-    samples: int
-    first: int
-
-
 class _Record(BaseModel):
-    """Content of ``run.json``. A dataset that grows adds a round."""
+    """Content of ``run.json``: `data` has name, identity and content version of the training data.
+
+    `rounds` has the samples of the dataset in each round of training, and the steps before it. A dataset that grows adds one.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -107,12 +101,12 @@ class _Record(BaseModel):
     form: str
     source: str
     init: str | None
-    data: _TrainingData
+    data: dict[str, Any]
     settings: Settings
     choices: Choices
     reasons: list[Reason]
     estimate: Estimate
-    rounds: list[_Round]
+    rounds: list[dict[str, int]]
     started: float
 
     def write(self, run: Path) -> None:
@@ -151,44 +145,18 @@ def train(request: Request, progress: Progress | None = None) -> Result:
     """
     require_extra("train")
     progress = progress or Progress()
-    check_machine(request.settings)
+    check_machine(request.settings.machine, torch.cuda.device_count())
     setup = open_setup(request)
     for note in setup.data.notes:
         progress.log(note)
-    if setup.data.dataset is not None and setup.data.dataset.note:
-        progress.log(setup.data.dataset.note)
-    if isinstance(setup.data.captions, Captions) and setup.data.captions.unfit is not None:
-        progress.log(f"hard negatives are not verified: {setup.data.captions.unfit}")
     run = default_run(request) if request.out is None else request.out
-    if setup.data.dataset is not None and storage_of(setup.data.dataset.path).local is None:
-        progress.log(f"stored on this machine: the run in {run}, features in {features_folder(setup.data.dataset)}")
-
-    def work() -> Result:
-        if request.only_estimate:
-            _prepare(setup, progress)
-            _, reasons, estimate = _choose(request, run, setup, memory, progress)
-            return Result(run, setup.task.name, 0, estimate=estimate, reasons=reasons)
-        with _run_folder(run), locked(run):
-            return _train_run(request, run, setup, memory, progress)
-
+    if (dataset := setup.data.dataset) is not None and storage_of(dataset.path).local is None:
+        progress.log(f"stored on this machine: the run in {run}, features in {features_folder(dataset)}")
     try:
         with restored_torch_settings(), PeakMemory() as memory:
-            return work() if member() is None else _together(setup, work)
+            return _Work(request, setup, run, memory, progress).do()
     finally:
         progress.stop()
-
-
-def _together(setup: Setup, work: Callable[[], Result]) -> Result:
-    """Do the work as the first of the processes that torchrun started, or follow it; return its result in all of them."""
-    from posegen.training.loop.processes import connected, finish_together, follow
-
-    with connected() as rank:
-        if rank:
-            followed: Result = follow(setup)
-            return followed
-        result = work()
-        finish_together(result)
-        return result
 
 
 @contextmanager
@@ -206,179 +174,175 @@ def restored_torch_settings() -> Iterator[None]:
         torch.set_float32_matmul_precision(precision)
 
 
-@contextmanager
-def _run_folder(run: Path) -> Iterator[None]:
-    """Create the folder of a run; remove it again if the request is refused."""
-    is_new = not run.exists()
-    run.mkdir(parents=True, exist_ok=True)
-    try:
-        yield
-    except UsageError:
-        if is_new and not any(run.iterdir()):
-            run.rmdir()
-        raise
+@dataclass(frozen=True)
+class _Work:
+    """The work of a request: what is trained, in which folder, and how it is measured and shown."""
 
+    request: Request
+    setup: Setup
+    run: Path
+    memory: PeakMemory
+    progress: Progress
 
-def _train_run(request: Request, run: Path, setup: Setup, memory: PeakMemory, progress: Progress) -> Result:
-    begun = time.monotonic()
-    record, estimate = _read_record(run), None
-    if record is not None:
-        _check_same_run(run, record, request, setup)
-        _add_round(run, record, setup, progress)
-        result = read_document(run, RESULT)
-        if result is not None and result["rounds"] == len(record.rounds):
-            steps, seconds = result["steps"], result["seconds"]
-            measures = {name: math.nan if value is None else value for name, value in result["measures"].items()}
-            return Result(run, setup.task.name, steps, None, True, measures, seconds, reasons=record.reasons)
-    _prepare(setup, progress)
-    if record is None:
-        record, estimate = _start_run(request, run, setup, memory, progress)
-    else:
-        _log_table(record.reasons, progress)
-    deadline = None if request.budget is None else begun + request.budget
-    return replace(_train_round(request, run, record, setup, memory, progress, deadline), estimate=estimate)
+    def do(self) -> Result:
+        """Estimate the run, or train what is left of it."""
+        if self.request.only_estimate:
+            self._prepare()
+            _, reasons, estimate = self._choose()
+            return Result(self.run, self.setup.task.name, 0, estimate=estimate, reasons=reasons)
+        with run_folder(self.run):
+            return self._train()
 
+    def _train(self) -> Result:
+        begun, run = time.monotonic(), self.run
+        record, estimate = _read_record(run), None
+        if record is not None:
+            self._check_same_run(record)
+            self._add_round(record)
+            result = read_document(run, RESULT)
+            if result is not None and result["rounds"] == len(record.rounds):
+                steps, seconds = result["steps"], result["seconds"]
+                measures = {name: math.nan if value is None else value for name, value in result["measures"].items()}
+                return Result(run, record.task, steps, None, True, measures, seconds, reasons=record.reasons)
+        self._prepare()
+        if record is None:
+            record = self._start()
+            estimate = record.estimate
+        else:
+            _log_table(record.reasons, self.progress)
+        deadline = None if self.request.budget is None else begun + self.request.budget
+        return replace(self._train_round(record, deadline), estimate=estimate)
 
-def _train_round(
-    request: Request,
-    run: Path,
-    record: _Record,
-    setup: Setup,
-    memory: PeakMemory,
-    progress: Progress,
-    deadline: float | None,
-) -> Result:
-    """Train the latest round of a run, from its last checkpoint."""
-    from posegen.training.loop.learner import TrainingSession
-    from posegen.training.loop.session import early_stop_reason, train_session
+    def _prepare(self) -> None:
+        """Compute the features of the dataset that are not in its cache."""
+        log = self.progress.log
+        self.setup.data.prepare(self.setup.task.recipes, lambda done, total: log(f"features: {done:,} of {total:,} shards"))
 
-    latest, settings = record.rounds[-1], request.settings
-    # A dataset that grew since the round began is trained on in the next round.
-    setup = replace(setup, data=replace(setup.data, samples=latest.samples))
-    record.choices = replace(record.choices, **given_choices(settings))
-    session = TrainingSession(run, request, setup, latest.first, latest.first + settings.steps, record.choices)
+    def _start(self) -> _Record:
+        """Choose for the machine, check budget and disk, and write the record of a new run."""
+        request, setup = self.request, self.setup
+        choices, reasons, estimate = self._choose()
+        check_budget(estimate, request.budget)
+        require_space(self.run, estimate.disk_bytes)
+        record = _Record(
+            task=setup.task.name,
+            form=setup.task.form,
+            source=request.source,
+            init=None if request.init is None else str(request.init),
+            data={"name": setup.data.name, "identity": setup.data.identity, "content_version": CONTENT_VERSION},
+            settings=request.settings,
+            choices=choices,
+            reasons=reasons,
+            estimate=estimate,
+            rounds=[{"samples": setup.data.samples, "first": 0}],
+            started=time.time(),
+        )
+        record.write(self.run)
+        return record
 
-    def store_choices(choices: Choices) -> None:
-        record.choices = choices
-        record.write(run)
+    def _choose(self) -> tuple[Choices, list[Reason], Estimate]:
+        """Choose for the machine, estimate the run, and log both."""
+        begin, setup, progress = time.perf_counter(), self.setup, self.progress
+        for warning in split_warnings(setup, {}):
+            progress.log(warning)
+        with progress.working("measure trial steps"):
+            choices, reasons = choose_for_run(setup)
+            session = TrainingSession(self.run, setup, 0, setup.settings.steps, choices)
+            choices, estimate = estimate_run(session, self.memory, time.perf_counter() - begin, _MOST_TESTED, progress)
+        reasons.append(Reason("measured in", f"{estimate.choosing_seconds:.1f} s", "before the first step"))
+        _log_table(reasons, progress)
+        for line in estimate.summary():
+            progress.log(line)
+        return choices, reasons, estimate
 
-    learner, stopped, times = train_session(session, progress, memory, deadline, store_choices)
-    progress.stop()
-    done = learner.progress
-    if stopped:
-        return Result(run, setup.task.name, done.step, stopped, seconds=done.seconds, reasons=record.reasons)
-    if done.step < session.last:
-        progress.log(f"stopped early: {early_stop_reason(done, settings)}")
-    # What follows reads its checkpoint; weights, gradients and moments need not be in memory twice.
-    del learner
-    release_memory()
-    measures, warnings = _finish(run, record, setup, done, memory, None if times is None else asdict(times))
-    for warning in warnings:
-        progress.log(warning)
-    return Result(
-        run, setup.task.name, done.step, None, False, measures, done.seconds, reasons=record.reasons, warnings=warnings
-    )
+    def _train_round(self, record: _Record, deadline: float | None) -> Result:
+        """Train the latest round of a run, from its last checkpoint."""
+        latest, settings, run, progress = record.rounds[-1], self.request.settings, self.run, self.progress
+        # A dataset that grew since the round began is trained on in the next round.
+        setup = replace(self.setup, data=replace(self.setup.data, samples=latest["samples"]))
+        record.choices = replace(record.choices, **given_choices(settings))
+        session = TrainingSession(run, setup, latest["first"], latest["first"] + settings.steps, record.choices)
 
+        def store_choices(choices: Choices) -> None:
+            record.choices = choices
+            record.write(run)
 
-def _start_run(request: Request, run: Path, setup: Setup, memory: PeakMemory, progress: Progress) -> tuple[_Record, Estimate]:
-    """Choose for the machine, check the budget, and write the record of a new run."""
-    settings, data = request.settings, setup.data
-    choices, reasons, estimate = _choose(request, run, setup, memory, progress)
-    check_budget(estimate, request.budget)
-    record = _Record(
-        task=setup.task.name,
-        form=setup.task.forms.form,
-        source=request.source,
-        init=None if request.init is None else str(request.init),
-        data=_TrainingData(name=data.name, identity=data.identity, content_version=CONTENT_VERSION),
-        settings=settings,
-        choices=choices,
-        reasons=reasons,
-        estimate=estimate,
-        rounds=[_Round(samples=data.samples, first=0)],
-        started=time.time(),
-    )
-    record.write(run)
-    return record, estimate
+        learner, stopped, times = train_session(session, progress, self.memory, deadline, store_choices)
+        progress.stop()
+        done = learner.progress
+        result = Result(run, record.task, done.step, stopped, seconds=done.seconds, reasons=record.reasons)
+        if stopped:
+            return result
+        if done.step < session.last:
+            progress.log(f"stopped early: {early_stop_reason(done, settings)}")
+        # What follows reads its checkpoint; weights, gradients and moments need not be in memory twice.
+        del learner
+        release_memory()
+        measures, warnings = self._finish(record, setup, done, times)
+        for warning in warnings:
+            progress.log(warning)
+        return replace(result, measures=measures, warnings=warnings)
 
+    def _finish(
+        self, record: _Record, setup: Setup, progress: RunProgress, times: StepTimes | None
+    ) -> tuple[dict[str, float], list[str]]:
+        """Evaluate the averaged weights of the best check on the test split; write model, report and result."""
+        task, data, settings, run = setup.task, setup.data, record.settings, self.run
+        best = progress.step if progress.best_step is None else progress.best_step
+        model = setup.make_trained_model(read_checkpoint(run, best).tensors["average"], run).to(record.choices.device)
 
-def _finish(
-    run: Path, record: _Record, setup: Setup, progress: RunProgress, memory: PeakMemory, times: dict[str, Any] | None
-) -> tuple[dict[str, float], list[str]]:
-    """Evaluate the averaged weights of the best check on the test split; write model, report and result."""
-    task, data, settings = setup.task, setup.data, record.settings
-    best = progress.step if progress.best_step is None else progress.best_step
-    weights = read_checkpoint(run, best).tensors["average"]
-    model = setup.make_trained_model(weights, run)
-    model = model.to(record.choices.device)
+        def tally_of(split: str) -> Tally:
+            return evaluate_model(task, model, data.source(task.recipes, split), settings.data.variants, most=_MOST_TESTED)
 
-    def tally_of(split: str) -> Tally:
-        return evaluate_model(task, model, data.source(task.recipes, split), settings.data.variants, most=_MOST_TESTED)
+        tally = tally_of("test")
+        measures = tally.measures()
+        calibrated = {} if task.abilities.calibrate is None else task.abilities.calibrate(tally_of("validation"), tally)
+        if data.people is not None:
+            calibrated["known_persons"] = data.people.tests_known_persons
+        save_model(run, task, data.view, settings.model, model.state_dict())
+        tested = min(data.source(task.recipes, "test").samples, _MOST_TESTED)
+        chance = chance_warning(task, measures, int(min(tested, measures.get("clips", tested))))
+        warnings = split_warnings(setup, progress.checks[-1] if progress.checks else {})
+        warnings += [] if chance is None else [chance]
+        result = {
+            "task": task.name,
+            "steps": progress.step,
+            "best_step": best,
+            "rounds": len(record.rounds),
+            "seconds": progress.seconds,
+            "measures": measures,
+            "times": None if times is None else asdict(times),
+            "memory": {
+                "peak": max(progress.memory or 0, self.memory.peak),
+                "gpu_peak": progress.gpu_memory,
+                "gpu_utilisation": progress.utilisation,
+            },
+            "losses": progress.losses,
+            "checks": progress.checks,
+            "warnings": warnings,
+            "table": (tally.table() or {}) | calibrated,
+            "conditions": {name: getattr(record.choices, name) for name in _CONDITIONS} | {"torch": torch.__version__},
+        }
+        write_result(run, record.model_dump(mode="json"), result, task.monitor)
+        return measures, warnings
 
-    tally = tally_of("test")
-    measures = tally.measures()
-    calibrated = {} if task.abilities.calibrate is None else task.abilities.calibrate(tally_of("validation"), tally)
-    if data.people is not None:
-        calibrated["known_persons"] = data.people.tests_known_persons
-    save_model(run, task, data.view, settings.model, model.state_dict())
-    if task.abilities.save_extras is not None:
-        task.abilities.save_extras(model, run)
-    tested = min(data.source(task.recipes, "test").samples, _MOST_TESTED)
-    chance = chance_warning(task, measures, _answered(tested, measures))
-    warnings = [*_split_warnings(setup, progress.checks[-1] if progress.checks else {}), *([] if chance is None else [chance])]
-    result = {
-        "task": task.name,
-        "steps": progress.step,
-        "best_step": best,
-        "rounds": len(record.rounds),
-        "seconds": progress.seconds,
-        "measures": {name: None if math.isnan(value) else value for name, value in measures.items()},
-        "times": times,
-        "memory": {
-            "peak": max(progress.memory or 0, memory.peak),
-            "gpu_peak": progress.gpu_memory,
-            "gpu_utilisation": progress.utilisation,
-        },
-        "losses": progress.losses,
-        "checks": progress.checks,
-        "warnings": warnings,
-        "table": (tally.table() or {}) | calibrated,
-        "conditions": {name: getattr(record.choices, name) for name in _CONDITIONS} | {"torch": torch.__version__},
-    }
-    write_report(run, record.model_dump(mode="json"), result, task.monitor)
-    write_document(run, RESULT, result)
-    return measures, warnings
+    def _check_same_run(self, record: _Record) -> None:
+        """Raise UsageError if the folder holds a run with other data or settings."""
+        request, setup = self.request, self.setup
+        init = None if request.init is None else str(request.init)
+        before = {"task": record.task, "form": record.form, "init": record.init, "data": record.data["identity"]}
+        now = {"task": request.task, "form": setup.task.form, "init": init, "data": setup.data.identity}
+        contents = (settings.model_dump(mode="json", exclude=NOT_CONTENT) for settings in (record.settings, request.settings))
+        refuse_other_run(self.run, [*differences(before, now), *differences(*contents)])
 
-
-def _answered(samples: int, measures: Mapping[str, float]) -> int:
-    """Return how many of some samples have an answer, from measures that count clips."""
-    return int(min(samples, measures.get("clips", samples)))
-
-
-def _split_warnings(setup: Setup, measures: Mapping[str, float]) -> list[str]:
-    """Return warnings about splits: categories that one lacks, and a small validation split of a dataset.
-
-    Parameters
-    ----------
-    setup : Setup
-    measures : dict of str to float
-        Of the validation split; empty before it is evaluated.
-    """
-    data = setup.data
-    if data.groups is None:
-        samples = data.source(setup.task.recipes, "validation").samples
-        checked = _answered(min(samples, setup.settings.checks.clips), measures)
-        warning = validation_warning(checked, "clips" if setup.task.reading.by_identity else "samples")
-    elif data.categories is not None:
-        warning = category_warning(data.categories, split_groups(data.groups, data.seed, data.categories))
-    else:
-        warning = None
-    return [] if warning is None else [warning]
-
-
-def _prepare(setup: Setup, progress: Progress) -> None:
-    """Compute the features of the dataset that are not in its cache."""
-    setup.data.prepare(setup.task.recipes, lambda done, total: progress.log(f"features: {done:,} of {total:,} shards"))
+    def _add_round(self, record: _Record) -> None:
+        """Begin another round if the last one is complete and the dataset has grown since."""
+        result, before, data = read_document(self.run, RESULT), record.rounds[-1]["samples"], self.setup.data
+        if result is None or result["rounds"] < len(record.rounds) or data.samples <= before:
+            return
+        self.progress.log(f"{data.name} had {before:,} samples and has {data.samples:,}: training continues on all of them")
+        record.rounds.append({"samples": data.samples, "first": result["steps"]})
+        record.write(self.run)
 
 
 def _log_table(reasons: list[Reason], progress: Progress) -> None:
@@ -386,29 +350,6 @@ def _log_table(reasons: list[Reason], progress: Progress) -> None:
     name, value = (max(len(getattr(reason, part)) for reason in reasons) for part in ("name", "value"))
     for reason in reasons:
         progress.log(f"{reason.name:{name}}  {reason.value:{value}}  {reason.why}".rstrip())
-
-
-def _choose(
-    request: Request, run: Path, setup: Setup, memory: PeakMemory, progress: Progress
-) -> tuple[Choices, list[Reason], Estimate]:
-    """Choose for the machine, estimate the run, and log both."""
-    from posegen.training.loop.learner import TrainingSession
-    from posegen.training.pilot import estimate_run
-
-    begin = time.perf_counter()
-    for warning in _split_warnings(setup, {}):
-        progress.log(warning)
-    with progress.working("measure trial steps"):
-        choices, reasons = choose_for_run(setup)
-        session = TrainingSession(run, request, setup, 0, setup.settings.steps, choices)
-        choices, estimate = estimate_run(session, memory, time.perf_counter() - begin, _MOST_TESTED, progress)
-    reasons.append(Reason("measured in", f"{estimate.choosing_seconds:.1f} s", "before the first step"))
-    _log_table(reasons, progress)
-    if setup.settings.adapter.rank is not None:
-        progress.log(setup.adapter_summary())
-    for line in estimate.summary():
-        progress.log(line)
-    return choices, reasons, estimate
 
 
 def _read_record(run: Path) -> _Record | None:
@@ -422,25 +363,3 @@ def _read_record(run: Path) -> _Record | None:
         keys = ", ".join(".".join(map(str, problem["loc"])) for problem in error.errors())
         hint = "Resume with that version, or train into another folder with --out"
         raise UsageError(f"{run / RUN}: written by another version of posegen; missing or unknown: {keys}. {hint}") from error
-
-
-def _check_same_run(run: Path, record: _Record, request: Request, setup: Setup) -> None:
-    """Raise UsageError if the folder holds a run with other data or settings."""
-    init = None if request.init is None else str(request.init)
-    before = {"task": record.task, "form": record.form, "init": record.init, "data": record.data.identity}
-    now = {"task": request.task, "form": setup.task.forms.form, "init": init, "data": setup.data.identity}
-    of_settings = (settings.model_dump(mode="json", exclude=NOT_CONTENT) for settings in (record.settings, request.settings))
-    changed = [*differences(before, now), *differences(*of_settings)]
-    if changed:
-        listed = ", ".join(f"{key} was {old!r} and is {new!r}" for key, old, new in changed[:5])
-        raise UsageError(f"{run}: holds another run: {listed}. Use the same settings, or train into another folder with --out")
-
-
-def _add_round(run: Path, record: _Record, setup: Setup, progress: Progress) -> None:
-    """Begin another round if the last one is complete and the dataset has grown since."""
-    result, before, now = read_document(run, RESULT), record.rounds[-1].samples, setup.data.samples
-    if result is None or result["rounds"] < len(record.rounds) or now <= before:
-        return
-    progress.log(f"{setup.data.name} had {before:,} samples and has {now:,}: training continues on all of them")
-    record.rounds.append(_Round(samples=now, first=result["steps"]))
-    record.write(run)

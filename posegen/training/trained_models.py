@@ -48,10 +48,10 @@ PRECISION_POOL = 32
 _POOLS_PER_MOTION = 3
 SHORTEST = 8
 """Least number of frames of a clip, at the rate of the model."""
+INPUTS = 2
+"""Number of a task's recipes that are model inputs; the rest are labels, which predictions do not need."""
 
 ABILITIES = {
-    "takes_motion": "reads texts, not motion. Give a dataset, or a table of texts: texts.csv",
-    "describe_texts": "reads motion, not texts. Give a dataset or clips",
     "calibrate": "does not recognise persons. Train one with --task identity",
     "describe": "generates motion and predicts nothing about clips. Run: posegen animate RUN TEXT -o FILE",
     "generates_motion": "generates no motion. Train one with --task motion",
@@ -79,47 +79,8 @@ def build_model(task: Task, view: View, settings: Model, seed: int) -> nn.Module
 def save_model(run: Path, task: Task, view: View, settings: Model, weights: Mapping[str, Tensor]) -> None:
     """Write a model durably into the folder of its run."""
     checksum = write_tensors(run / WEIGHTS, weights)
-    document = {"task": task.name, "form": task.forms.form, "view": asdict(view), "model": settings.model_dump(mode="json")}
+    document = {"task": task.name, "form": task.form, "view": asdict(view), "model": settings.model_dump(mode="json")}
     write_document(run, MODEL, document | {"xxh3": checksum})
-
-
-@dataclass(frozen=True)
-class ModelDescription:
-    """What a model is built from: its task, its view of motion and its size; and the checksum of its weights."""
-
-    task: Task
-    view: View
-    settings: Model
-    xxh3: str
-
-
-def read_description(run: Path) -> ModelDescription:
-    """Read the description of the model of a run, without its weights.
-
-    Raises
-    ------
-    UsageError
-        If there is no model.
-    PosegenError
-        If it is damaged.
-    """
-    document = read_document(run, MODEL)
-    if document is None:
-        raise UsageError(f"{run}: no trained model. Name the folder of a complete run; `posegen runs` lists them")
-    if document.get("task") == TABLE_TASK:
-        raise UsageError(f"{run}: is a model of a table. Run: posegen predict {run} TABLE -o FILE.parquet")
-    view = TypeAdapter(View).validate_python(document["view"])
-    task = find_task(document["task"]).restored(document["form"])
-    # A model of single actors takes each of them, however many a clip has.
-    task = task if task.reading.by_actor else task.reading_actors(view.actors)
-    return ModelDescription(task, view, Model(**document["model"]), document["xxh3"])
-
-
-def require_abilities(run: Path, task: Task, *abilities: str) -> None:
-    """Raise UsageError if the model of a run cannot do what is required: keys of :data:`ABILITIES`."""
-    for ability in abilities:
-        if not getattr(task.abilities, ability):
-            raise UsageError(f"{run}: is a model of the task {task.name}, which {ABILITIES[ability]}")
 
 
 def load_model(run: Path, *abilities: str) -> TrainedModel:
@@ -138,11 +99,20 @@ def load_model(run: Path, *abilities: str) -> TrainedModel:
     PosegenError
         If it is damaged.
     """
-    known, path = read_description(run), run / WEIGHTS
-    task = known.task
-    require_abilities(run, task, *abilities)
-    weights = read_tensors(path, known.xxh3, f"Remove {run / RESULT} and run the training command again to write it anew")
-    model = build_model(task, known.view, known.settings, 0)
+    document, path = read_document(run, MODEL), run / WEIGHTS
+    if document is None:
+        raise UsageError(f"{run}: no trained model. Name the folder of a complete run; `posegen runs` lists them")
+    if document.get("task") == TABLE_TASK:
+        raise UsageError(f"{run}: is a model of a table. Run: posegen predict {run} TABLE -o FILE.parquet")
+    view, settings = TypeAdapter(View).validate_python(document["view"]), Model(**document["model"])
+    task = find_task(document["task"]).restored(document["form"])
+    # A model of single actors takes each of them, however many a clip has.
+    task = task if task.reading.by_actor else task.reading_actors(view.actors)
+    for ability in abilities:
+        if not getattr(task.abilities, ability):
+            raise UsageError(f"{run}: is a model of the task {task.name}, which {ABILITIES[ability]}")
+    weights = read_tensors(path, document["xxh3"], f"Remove {run / RESULT} and run the training command again to write it anew")
+    model = build_model(task, view, settings, 0)
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:
@@ -151,7 +121,7 @@ def load_model(run: Path, *abilities: str) -> TrainedModel:
             f"another model for the task {task.name}. Train again: posegen train DATASET --task {task.name}"
         )
         raise PosegenError(msg) from error
-    return TrainedModel(task, known.view, known.settings, model.eval())
+    return TrainedModel(task, view, settings, model.eval())
 
 
 def model_outputs(
@@ -248,7 +218,7 @@ def encode_dataset(run: Path, path: AnyPath, samples: int | None, progress: Prog
         If the run has no retrieval model, the frame rates differ, or the captions are not embedded by that encoder.
     """
     trained, dataset = load_model(run, "embeds_captions"), open_dataset(path)
-    captions = replace(open_captions(path, dataset.header.shard, trained.view.text_encoder), pairs=None)
+    captions = open_captions(path, dataset.header.shard, trained.view.text_encoder)
     numbers = np.arange(len(dataset) if samples is None else min(samples, len(dataset)))
     task, view = view_for(trained, dataset)
     source = ClipSource(dataset_origin(dataset), task.recipes, view, numbers, captions)
@@ -266,13 +236,33 @@ def encode_dataset(run: Path, path: AnyPath, samples: int | None, progress: Prog
     return Encoded(vectors[order, 0], vectors[order, 1:], words[order])
 
 
-def encode_clips(run: Path, clips: Iterable[tuple[Array, float]], name: str) -> Array:
+def clip_inputs(trained: TrainedModel, joints: Array) -> Iterator[tuple[int, int, dict[str, Tensor]]]:
+    """Yield the stretches of a clip as a model reads them: first frame, frame after the last, and the inputs of one clip.
+
+    Parameters
+    ----------
+    trained : TrainedModel
+    joints : float [frame, 22, 3] or [actor, frame, 22, 3]
+        Metres, y up, at the frame rate of the training.
+    """
+    view, start = trained.view, 0
+    scene = np.asarray(joints if joints.ndim == 4 else joints[None], np.float32)
+    for stretch in np.array_split(scene, max(1, -(-scene.shape[1] // (view.frames * view.stride))), axis=1):
+        stop = start + stretch.shape[1]
+        if stop - start >= SHORTEST * view.stride:
+            fields = {"joints": stretch[None]}
+            values = {recipe.name: torch.from_numpy(recipe.compute(fields, view)) for recipe in trained.task.recipes[:INPUTS]}
+            yield start, stop, {name: value.float() if value.is_floating_point() else value for name, value in values.items()}
+        start = stop
+
+
+def encode_clips(trained: TrainedModel, clips: Iterable[tuple[Array, float]], name: str) -> Array:
     """Encode other motion; clips longer than those of the training are cut into stretches.
 
     Parameters
     ----------
-    run : Path
-        Training run of a retrieval model.
+    trained : TrainedModel
+        A retrieval model.
     clips : iterable of (float [frame, 22, 3] or [actor, frame, 22, 3], float)
         Joints in metres, y up, and frames per second.
     name : str
@@ -286,20 +276,14 @@ def encode_clips(run: Path, clips: Iterable[tuple[Array, float]], name: str) -> 
     Raises
     ------
     UsageError
-        If the run has no retrieval model, the frame rates differ, or all clips are too short.
+        If the frame rates differ, or all clips are too short.
     """
-    trained = load_model(run, "embeds_captions")
-    view, vectors = trained.view, []
-    most = view.frames * view.stride
-    recipe = trained.task.recipes[0]
+    vectors = []
     for joints, fps in clips:
         check_rate(trained, fps, name)
-        scene = np.asarray(joints if joints.ndim == 4 else joints[None], np.float32)
-        for stretch in np.array_split(scene, max(1, -(-scene.shape[1] // most)), axis=1):
-            if stretch.shape[1] >= SHORTEST * view.stride:
-                motion = torch.from_numpy(recipe.compute({"joints": stretch[None]}, view)).float()
-                with torch.inference_mode():
-                    vectors.append(trained.model(motion, torch.tensor([motion.shape[1]])).numpy()[0])
+        for _, _, inputs in clip_inputs(trained, joints):
+            with torch.inference_mode():
+                vectors.append(trained.model(inputs["motion"], inputs["length"]).numpy()[0])
     if not vectors:
         raise UsageError(f"{name}: no clip has {SHORTEST} frames at the rate of the model, the least that it can encode")
     return np.stack(vectors)

@@ -1,25 +1,21 @@
-"""Decisions whether two clips show the same person: thresholds at false accept rates, and what they promise for unseen persons.
+"""Verification: decide whether two clips, two texts or two rows of a table belong together, by the score of their pair.
 
-A threshold is calibrated on the validation split. Its persons were never trained on, except in a run on own clips of few
-persons, whose thresholds promise nothing for others.
+A threshold at a false accept rate is calibrated on pairs of one split and measured on those of another. Pairs that are alike
+without belonging together ("twins") are hard, and are measured apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
-import torch
-from pydantic import TypeAdapter
+from numpy.typing import ArrayLike
+from sklearn.metrics import roc_auc_score, roc_curve
 
 from posegen.foundations.arrays import Array
-from posegen.foundations.errors import UsageError
 from posegen.foundations.randomness import Stream, uniform
-from posegen.training.predictions import NamedClip, motion_inputs
-from posegen.training.run_folder import RESULT, read_document
-from posegen.training.trained_models import SHORTEST, TrainedModel, load_model
 
 FALSE_ACCEPT_RATES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 _RESAMPLINGS = 200
@@ -28,7 +24,7 @@ _INTERVAL = (0.025, 0.975)
 
 @dataclass(frozen=True)
 class ScoredPairs:
-    """Pairs of clips: float score [pair], and int64 person [pair, 2]."""
+    """Pairs: float score [pair], and int64 person [pair, 2], the numbers of the persons or other things that are compared."""
 
     score: Array
     person: Array
@@ -77,16 +73,115 @@ def calibrated_rates(same: ScoredPairs, other: ScoredPairs) -> list[Rate]:
     first, second = np.searchsorted(persons, other.person).T
     of_other = counts[:, first] * counts[:, second]
     rates = []
-    for far in FALSE_ACCEPT_RATES:
-        if far * len(other.score) < 1:
-            continue
-        limit = threshold(other.score, np.ones(len(other.score)), far)
-        resampled = []
-        for one, two in zip(of_other[:_RESAMPLINGS], of_same[_RESAMPLINGS:], strict=True):
-            if one.any() and two.any():
-                resampled.append(float(two[same.score > threshold(other.score, one, far)].sum() / two.sum()))
+    for one in measured_rates(other.score, same.score, other.score, other.score[:0]):
+        resampled = [
+            float(right[same.score > threshold(other.score, wrong, one["far"])].sum() / right.sum())
+            for wrong, right in zip(of_other[:_RESAMPLINGS], of_same[_RESAMPLINGS:], strict=True)
+            if wrong.any() and right.any()
+        ]
         low, high = np.quantile(resampled, _INTERVAL).tolist() if resampled else (0.0, 1.0)
-        rates.append(Rate(far, limit, float((same.score > limit).mean()), low, high, len(persons)))
+        rates.append(Rate(one["far"], one["threshold"], one["test_tar"], low, high, len(persons)))
+    return rates
+
+
+def verify_pairs(together: ArrayLike, apart: ArrayLike) -> dict[str, float]:
+    """Measure how well scores separate matching pairs from others.
+
+    Parameters
+    ----------
+    together, apart : float [n], float [m]
+        Scores of matching pairs and of other pairs; at least one of each.
+
+    Returns
+    -------
+    dict of str to float
+        ``auc``, the area under the ROC curve: the probability that a matching pair scores higher than another one, where equal
+        scores count half; and ``equal_error``, the error rate at the threshold where false accepts and false rejects are
+        equally frequent. Both are .5 by chance.
+
+    Examples
+    --------
+    >>> verify_pairs([0.9, 0.8, 0.3], [0.4, 0.2, 0.1])
+    {'auc': 0.888..., 'equal_error': 0.333...}
+    """
+    right, wrong = np.array(together, np.float64).ravel(), np.array(apart, np.float64).ravel()
+    if not right.size or not wrong.size or np.isnan(right).any() or np.isnan(wrong).any():
+        raise ValueError("needs scores of matching and of other pairs, without NaN")
+    is_right = np.repeat([True, False], [right.size, wrong.size])
+    scores = np.concatenate([right, wrong])
+    accepted, kept, _ = roc_curve(is_right, scores, drop_intermediate=False)
+    # Between neighbouring thresholds both rates are interpolated, so that they are equal at some point.
+    return {"auc": float(roc_auc_score(is_right, scores)), "equal_error": float(np.interp(0, accepted + kept - 1, 1 - kept))}
+
+
+def true_accept_rate(together: ArrayLike, apart: ArrayLike, false_accept_rate: float = 0.01) -> float:
+    """Return the share of matching pairs that the lowest threshold with at most a given false accept rate accepts.
+
+    Parameters
+    ----------
+    together, apart : float [n], float [m]
+        Scores of matching pairs and of other pairs; at least one of each.
+    false_accept_rate : float
+        From 0 to below 1.
+
+    Examples
+    --------
+    >>> true_accept_rate([0.9, 0.8, 0.3], [0.85, 0.4, 0.2, 0.1], 0.25)
+    0.666...
+    """
+    wrong = np.ravel(np.asarray(apart, np.float64))
+    return float((np.ravel(together) > threshold(wrong, np.ones(len(wrong)), false_accept_rate)).mean())
+
+
+def verification_rates(
+    same: ScoredPairs, other: ScoredPairs, test_same: Array, test_other: Array, test_hard: Array
+) -> list[dict[str, Any]]:
+    """Return the rows of a report's table of thresholds, as plain data.
+
+    Parameters
+    ----------
+    same, other : ScoredPairs
+        Pairs that calibrate the thresholds.
+    test_same, test_other, test_hard : float [pair]
+        Scores of other pairs, which the thresholds are applied to: matching, not matching, and hard ones of the latter.
+
+    Returns
+    -------
+    list of dict
+        The attributes of a :class:`Rate`, and what :func:`measured_rates` returns.
+    """
+    promised = calibrated_rates(same, other)
+    measured = measured_rates(other.score, test_same, test_other, test_hard)
+    return [asdict(one) | two for one, two in zip(promised, measured, strict=True)]
+
+
+def measured_rates(
+    calibration: Array, same: Array, other: Array, hard: Array, at: Sequence[float] = FALSE_ACCEPT_RATES
+) -> list[dict[str, Any]]:
+    """Return the threshold at each false accept rate that allows a false accept, and the shares that exceed it.
+
+    Parameters
+    ----------
+    calibration : float [pair]
+        Scores of pairs that do not match, from which the thresholds follow.
+    same, other, hard : float [pair]
+        Scores of test pairs: matching, not matching, and hard ones of the latter, maybe none.
+    at : sequence of float
+        False accept rates.
+
+    Returns
+    -------
+    list of dict
+        ``far``, the false accept rate, and its ``threshold``; the shares ``test_far`` of `other`, ``test_tar`` of `same` and
+        ``hard_far`` of `hard`, None without any.
+    """
+    rates = []
+    for far in at:
+        if far * len(calibration) >= 1:
+            limit = threshold(calibration, np.ones(len(calibration)), far)
+            rows = (("test_far", other), ("test_tar", same), ("hard_far", hard))
+            shares = {name: float((scores > limit).mean()) if len(scores) else None for name, scores in rows}
+            rates.append({"far": far, "threshold": limit, **shares})
     return rates
 
 
@@ -102,78 +197,3 @@ def threshold(scores: Array, weights: Array, far: float) -> float:
     above = np.cumsum(weights[order]) - weights[order]
     exceeding = above <= far * weights.sum() + 1e-9
     return float(scores[order[np.flatnonzero(exceeding)[-1]]])
-
-
-@dataclass(frozen=True)
-class Decision:
-    """A decision about two clips.
-
-    Attributes
-    ----------
-    same : bool
-        Whether they show the same person.
-    similarity : float
-    rate : Rate
-        The threshold with its rates.
-    known_persons : bool
-        Whether the model was trained on the persons of the rates, which are then not valid for others.
-    """
-
-    same: bool
-    similarity: float
-    rate: Rate
-    known_persons: bool = False
-
-    def text(self) -> str:
-        """Return the decision as one line for the user."""
-        rate = self.rate
-        verdict, sign = ("same person", ">") if self.same else ("different persons", "<=")
-        promise = f"true accept rate {100 * rate.tar:.1f} % ({100 * rate.tar_low:.1f} to {100 * rate.tar_high:.1f})"
-        persons = f"{rate.persons} " + ("known persons: not valid for others" if self.known_persons else "unseen persons")
-        return (
-            f"{verdict}: similarity {self.similarity:.3f} {sign} {rate.threshold:.3f}, the threshold at a false accept rate of "
-            f"{100 * rate.far:g} %; {promise} on {persons}"
-        )
-
-
-def compare_clips(run: Path, one: Iterable[NamedClip], two: Iterable[NamedClip], far: float = 0.01) -> Decision:
-    """Decide whether two recordings show the same person.
-
-    Parameters
-    ----------
-    run : Path
-        Run of the task identity.
-    one, two : iterable of NamedClip
-        The clips of each recording; the similarity is the mean cosine of all pairs.
-    far : float
-        False accept rate, one of :data:`FALSE_ACCEPT_RATES`.
-
-    Raises
-    ------
-    UsageError
-        If the run has another task or no threshold at this rate, or a recording is too short.
-    """
-    trained, result = load_model(run, "calibrate"), read_document(run, RESULT)
-    if result is None or "rates" not in result["table"]:
-        raise UsageError(f"{run}: has no calibrated thresholds. Train it again with this version, into another folder")
-    known = {rate["far"]: rate for rate in result["table"]["rates"]}
-    if far not in known:
-        rates = ", ".join(f"{rate:g}" for rate in known) or "none"
-        is_lower = far in FALSE_ACCEPT_RATES and far < min(known, default=1.0)
-        hint = "A lower rate needs a run on more persons" if is_lower else "Use one of these"
-        raise UsageError(f"{run}: has no threshold at a false accept rate of {far:g}; it has {rates}. {hint}")
-    rate = TypeAdapter(Rate).validate_python({name: known[far][name] for name in Rate.__dataclass_fields__})
-    similarity = float((_vectors(trained, one) @ _vectors(trained, two).T).mean())
-    return Decision(similarity > rate.threshold, similarity, rate, result["table"].get("known_persons", False))
-
-
-def _vectors(trained: TrainedModel, clips: Iterable[NamedClip]) -> Array:
-    vectors, names = [], []
-    for clip in clips:
-        names.append(clip.name)
-        for _, _, inputs in motion_inputs(trained, clip):
-            with torch.inference_mode():
-                vectors.append(trained.task.apply(trained.model, inputs).numpy()[0])
-    if not vectors:
-        raise UsageError(f"{', '.join(names[:3])}: too short; the model needs {SHORTEST / trained.view.fps:.1f} s")
-    return np.stack(vectors)

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from posegen.dataset.layout import FORMAT_VERSION, ArrayField, Header
 from posegen.dataset.write import commit_shard, create, publish
+from posegen.foundations.progress import Progress
 
 VARIANTS = ("base", "mirror")
 SCHEMA = pa.schema(
@@ -66,6 +67,16 @@ def captioned(
         commit_shard(path, header, number, {"joints": joints}, pa.Table.from_pylist(rows, schema=SCHEMA), "a-run", 0.1)
     publish(path, header, samples, "a-run")
     return path
+
+
+class Notes(Progress):
+    """Keeps messages."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def log(self, text: str) -> None:
+        self.texts.append(text)
 
 
 def plain(sample: int, variant: int) -> list[str]:

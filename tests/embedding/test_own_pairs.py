@@ -13,7 +13,8 @@ import pytest
 pytest.importorskip("faiss")
 
 from posegen.cli.main import main
-from posegen.embedding.own_pairs import mine_table
+from posegen.embedding.encoder import unit_length
+from posegen.embedding.own_pairs import mine_table, neighbour_index
 
 ENCODER = "hashing-for-tests"
 
@@ -79,6 +80,16 @@ def test_vectors_of_the_table_are_compared(tmp_path: Path) -> None:
         assert positive == np.argmax(near)
         assert pair["score"] == pytest.approx(near[positive], abs=1e-5)
         assert near[negative] == pytest.approx(near[near < 0.9 * near[positive]].max(), abs=1e-5)
+
+
+def test_an_inverted_index_finds_nearly_all_neighbours_and_is_deterministic() -> None:
+    drawn = np.random.default_rng(5)
+    middles = drawn.normal(size=(400, 24))  # clusters of unequal size, like those of captions
+    vectors = unit_length(middles[(drawn.random(8000) ** 2 * 400).astype(int)] + 0.4 * drawn.normal(size=(8000, 24)))
+    rows = np.arange(0, 8000, 40)
+    exact, found, again = (neighbour_index(vectors, exact=most).search(vectors[rows], 20) for most in (8000, 100, 100))
+    assert np.mean([np.isin(one, other).mean() for one, other in zip(exact[1], found[1], strict=True)]) > 0.95
+    assert [each.tobytes() for each in found] == [each.tobytes() for each in again]
 
 
 def test_texts_are_embedded_where_there_are_no_vectors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -35,12 +35,9 @@ def test_vectors_are_those_of_the_encoder_beside_the_columns(texts: Path, tmp_pa
     np.testing.assert_allclose(vectors, load_encoder(ENCODER).encode(TEXTS), atol=1e-6)
 
 
-def test_several_columns_and_lines_of_a_file(texts: Path, tmp_path: Path) -> None:
+def test_several_columns_have_vectors(texts: Path, tmp_path: Path) -> None:
     embed_texts(texts, tmp_path / "out.parquet", ENCODER, columns=["note", "text"], cached=False)
     assert pq.read_table(tmp_path / "out.parquet").column_names[3:] == ["note_vector", "text_vector"]
-    (tmp_path / "lines.txt").write_text("one\n\n two \n", encoding="utf-8")
-    assert embed_texts(tmp_path / "lines.txt", tmp_path / "lines.parquet", ENCODER, cached=False).rows == 2
-    assert pq.read_table(tmp_path / "lines.parquet")["text"].to_pylist() == ["one", "two"]
 
 
 def test_the_nearest_texts_are_found_once(texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -59,7 +56,7 @@ def test_the_nearest_texts_are_found_once(texts: Path, tmp_path: Path, capsys: p
     ("arguments", "reported"),
     [
         (["--column", "txt"], "has no column of texts 'txt'; did you mean 'text'?"),
-        (["--pairs"], "--pairs is for datasets, not for a table of texts"),
+        (["--name", "x"], "--name has no effect on a table of texts"),
         (["-o", "out.csv"], "the file name must end in .parquet"),
     ],
 )
@@ -75,4 +72,4 @@ def test_other_tables_and_datasets_are_refused(texts: Path, tmp_path: Path, caps
     with pytest.raises(UsageError, match=r"is no table of `posegen embed`"):
         search_texts(tmp_path / "plain.parquet", "a", 1)
     assert main(["embed", str(tmp_path), "--column", "text"]) == 2
-    assert "-o and --column are for tables of texts" in capsys.readouterr().err
+    assert "--column has no effect on a dataset" in capsys.readouterr().err

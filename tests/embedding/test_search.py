@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,84 +13,57 @@ from benchmarks.embed.phrasings import JUDGED, phrasings, unfair, words_of_actio
 from posegen.cli.main import main
 from posegen.dataset.read import open_dataset
 from posegen.embedding import open_embeddings
-from posegen.embedding.search import SearchIndex, action_directions, count_words, fit_phrases, open_search, read_related_phrases
+from posegen.embedding.search import SearchIndex, count_stems, find_stems, open_search, read_related_phrases, to_sentence
 from posegen.library.load import load_library
-
-
-def index(actions: list[str], related: list[bool], vectors: list[list[float]]) -> SearchIndex:
-    none = np.zeros(0, np.int64)
-    level = np.zeros((len(set(actions)), len(vectors[0]) + 1), np.float32)
-    words = count_words(actions, np.unique(actions, return_inverse=True)[1], related)
-    return SearchIndex(actions, actions, np.array(related), np.array(vectors, np.float32), none, none, [], level, words)
-
 
 QUERY = np.array([1, 0], np.float32)
 
 
-def test_the_fit_of_a_phrase_combines_its_similarity_with_that_of_its_action() -> None:
-    found = fit_phrases(
-        "hello", QUERY, index(["wave", "wave", "walk"], [False, False, False], [[1, 0], [0.6, 0.8], [0.8, 0.6]])
+def fits(text: str, phrases: list[tuple[str, str, list[float]]], counted: int = 99) -> list[float]:
+    """Return the fits of phrases, each with its action and vector, of which the first `counted` are phrases of their action."""
+    texts, actions, vectors = zip(*phrases, strict=True)
+    is_counted = np.arange(len(phrases)) < counted
+    stems, shares = count_stems(np.array(texts)[is_counted], np.array(actions)[is_counted])
+    none, whole = np.zeros(0, np.int64), np.array(vectors, np.float32)
+    found: list[float] = (
+        SearchIndex(np.array(texts), np.array(actions), is_counted, whole, none, none, np.zeros(0, str), stems, shares)
+        .fits(text, QUERY)
+        .tolist()
     )
-    assert found.tolist() == pytest.approx([0.98 * 0.8 + 0.02, 0.98 * 0.8 + 0.02 * 0.6, 0.8])
+    return found
 
 
-def test_related_phrases_have_more_weight_than_captions() -> None:
-    vectors = [[0.5, 0.75**0.5], [1, 0], [0.28, 0.96]]
-    found = fit_phrases("hello", QUERY, index(["wave", "wave", "walk"], [False, True, False], vectors))
-    assert found[0] == pytest.approx(0.98 * (0.05 * 0.5 + 0.95) + 0.02 * 0.5)
-    assert found[0] > found[2]
+def test_the_fit_of_a_phrase_combines_its_similarity_with_that_of_its_action() -> None:
+    phrases = [("x", "wave", [1.0, 0.0]), ("x", "wave", [0.6, 0.8]), ("x", "walk", [0.8, 0.6]), ("x", "walk", [1.0, 0.0])]
+    assert fits("hello", phrases, 3) == pytest.approx([0.8 + 0.02, 0.8 + 0.012, 0.8 + 0.016, 0.8 + 0.02])
+
+
+def test_words_add_to_the_fit_of_an_action() -> None:
+    phrases = [(text, action, [0.0, 1.0]) for text, action in (("nods", "nod"), ("is nodding", "nod"), ("bows", "bow"))]
+    assert fits("nods", phrases) == pytest.approx([0.3 * 2 / 3] * 2 + [0])
 
 
 def test_a_word_of_one_action_only_is_evidence_of_that_action() -> None:
     phrases = ["someone genuflects", "someone strolls", "someone is strolling about", "someone bows"]
-    found = count_words(phrases, [0, 1, 1, 2], [True] * 4)
-    assert found.evidence("Genuflecting!") == pytest.approx([1 / 2, 0, 0])
-    assert found.evidence("they strolled") == pytest.approx([0, 2 / 3, 0])
-    assert found.evidence("someone strolls") == pytest.approx([1 / 5, 2 / 3 + 2 / 5, 1 / 5])
-    assert found.evidence("a zebra").tolist() == [0, 0, 0]
-    # Words with letters of other languages are not split.
-    assert count_words(["jemand läuft"], [0], [True]).evidence("uft").tolist() == [0]
-
-
-def test_all_captions_of_an_action_count_as_twenty_phrases() -> None:
-    phrases = ["bows low", "bows", "bows", "bows twice", "bows to none"]
-    found = count_words(phrases, [0, 0, 0, 0, 1], [False] * 4 + [True])
-    assert found.evidence("bow") == pytest.approx([20 / 22, 1 / 22])
-    assert found.evidence("low") == pytest.approx([5 / 6, 0])
-
-
-def test_words_add_to_the_fit_of_an_action() -> None:
-    nodded = index(["nod", "nod", "bow", "bow"], [False, True, False, True], [[0, 1]] * 4)
-    assert fit_phrases("nods", QUERY, nodded).tolist() == pytest.approx([0.98 * 0.2 * 21 / 22] * 2 + [0, 0])
-
-
-def test_directions_separate_actions_by_the_relevant_dimension() -> None:
-    # The first coordinate depends on the action; the second is as large and independent of it.
-    label, noise = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2]), np.tile([-1.0, 0, 1], 3)
-    vectors = np.stack([label - 1.0, noise], axis=1).astype(np.float32)
-    for actions in (3, 2):
-        own = label < actions
-        found = action_directions(vectors[own], label[own], np.ones(own.sum(), bool))
-        assert found.shape == (actions, 3)
-        assert found.sum(axis=0) == pytest.approx(0, abs=1e-6)
-        assert np.abs(found[:, 1]).max() < 0.2 * np.abs(found[:, 0]).max()
-        assert ((vectors[own] @ found[:, :2].T + found[:, 2]).argmax(axis=1) == label[own]).all()
-    assert not action_directions(vectors[:3], label[:3], np.ones(3, bool)).any()
-
-
-def test_a_text_in_the_direction_of_an_action_has_a_better_fit() -> None:
-    level = index(["bow", "wave"], [False, False], [[0, 1], [0, 1]])
-    tilted = replace(level, directions=np.array([[-5, 3, 1], [5, -3, -1]], np.float32))
-    assert fit_phrases("hello", QUERY, tilted).tolist() == pytest.approx([0.98 * 0.02 * -4, 0.98 * 0.02 * 4])
+    stems, shares = count_stems(np.array(phrases), np.array(["a", "b", "b", "c"]))
+    for text, expected in (
+        ("Genuflecting!", [1 / 2, 0, 0]),
+        ("they strolled", [0, 2 / 3, 0]),
+        ("someone strolls", [1 / 5, 2 / 3 + 2 / 5, 1 / 5]),
+        ("a zebra", [0, 0, 0]),
+        ("uft", [0, 0, 0]),
+    ):
+        assert shares[np.isin(stems, find_stems(text))].sum(axis=0) == pytest.approx(expected)
+    assert find_stems("jemand läuft") == ["jemand", "läuft"]  # words with letters of other languages are not split
 
 
 def test_each_action_has_phrases_and_they_read_as_sentences() -> None:
     related = read_related_phrases("en")
-    assert set(load_library().entries) <= related.words.keys()
-    assert min(map(len, related.words.values())) >= 40
-    assert related.sentence("a porter with luggage") == "a porter with luggage"
-    assert related.sentence("another time hops") == "someone another time hops"
-    for action, phrases in related.words.items():
+    assert set(load_library().entries) <= related["actions"].keys()
+    assert min(map(len, related["actions"].values())) >= 40
+    assert to_sentence("a porter with luggage", related) == "a porter with luggage"
+    assert to_sentence("another time hops", related) == "someone another time hops"
+    for action, phrases in related["actions"].items():
         assert len(set(phrases)) == len(phrases), action
 
 
@@ -136,10 +108,9 @@ def test_the_command_prints_one_document_with_each_sample_once(dataset: Path, ca
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["phrases.parquet", "vectors.npy"])
-def test_a_damaged_index_is_computed_again_and_an_intact_one_is_kept(dataset: Path, name: str) -> None:
+def test_a_damaged_index_is_computed_again_and_an_intact_one_is_kept(dataset: Path) -> None:
     first = open_search(dataset).find("someone waves", 5)
-    place = dataset / f"embeddings/hashing-for-tests/search/{name}"
+    place = dataset / "embeddings/hashing-for-tests/search/index.npz"
     made = place.stat().st_mtime_ns
     assert open_search(dataset).find("someone waves", 5) == first
     assert place.stat().st_mtime_ns == made

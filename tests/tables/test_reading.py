@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from posegen.dataset import table_files
-from posegen.dataset.table_files import read_table
-from posegen.dataset.table_values import decimal_of, parse_numbers
+from posegen.dataset.table_files import decimal_of, parse_numbers, read_table
 from posegen.foundations.errors import UsageError
 from posegen.tables.columns import choose_columns, read_rows
 from posegen.tables.settings import Table

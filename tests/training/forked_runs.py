@@ -18,17 +18,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import psutil
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from posegen.foundations.errors import PosegenError
-from posegen.training.loop.session import Logs
 from posegen.training.run_folder import RUN, read_document, write_document
+from posegen.training.session import Logs
 from posegen.training.setup import Request
 from posegen.training.task import find_task
 from posegen.training.train import train
-from tests import preloading
 from tests.training import tiny
 from tests.training.naive_training import beside_naive
 
@@ -48,15 +46,6 @@ class Killer(tiny.Recorder):
 
 
 class Short(tiny.Recorder):
-    """Requests more memory from torch than any machine has, once, between two steps."""
-
-    def update(self, done: int, details: str = "") -> None:
-        super().update(done, details)
-        if done == 4 and self.steps.count(4) == 1:
-            torch.empty(1 << 50)
-
-
-class ShortInsideStep(tiny.Recorder):
     """Runs out of memory inside step 8: the optimiser has changed the weights, but their average is that of step 7."""
 
     def update(self, done: int, details: str = "") -> None:
@@ -68,19 +57,6 @@ class ShortInsideStep(tiny.Recorder):
                 torch.empty(1 << 50)
 
             handle = register_optimizer_step_post_hook(fail)
-
-
-@dataclass
-class ParentKiller(Killer):
-    """Writes number and start of the other training processes to a file and kills its own process at a step."""
-
-    children: Path = Path()
-
-    def update(self, done: int, details: str = "") -> None:
-        if done == self.at:
-            training = [child for child in psutil.Process().children() if "spawn_main" in " ".join(child.cmdline())]
-            self.children.write_text(json.dumps([(child.pid, child.create_time()) for child in training]))
-        super().update(done, details)
 
 
 def run_in_fork(
@@ -170,8 +146,6 @@ def _record_losses(losses: list[float]) -> None:
 def _load(task: str) -> None:
     """Import here what every forked process would import anew."""
     find_task(task)
-    if task == "text":
-        preloading.sentences()
 
 
 def quick_runs(dataset: Path, folder: Path) -> dict[str, Any]:
@@ -187,17 +161,15 @@ def quick_runs(dataset: Path, folder: Path) -> dict[str, Any]:
 
 
 def slow_runs(dataset: Path, folder: Path) -> dict[str, Any]:
-    """Train runs with faults, on two devices, with patience, and on a dataset that grows."""
+    """Train runs with faults, with patience, and on a dataset that grows."""
     reports: dict[str, Any] = {"whole": run_in_fork(dataset, folder / "whole", tiny.Recorder())}
-    reports["short"] = run_in_fork(dataset, folder / "short", Short())
-    reports["short choices"] = (read_document(folder / "short", RUN) or {})["choices"]
     no_dropout = "model.dropout=0"
-    reports["short inside step"] = run_in_fork(dataset, folder / "short inside step", ShortInsideStep(), no_dropout)
+    reports["short"] = run_in_fork(dataset, folder / "short", Short(), no_dropout)
+    reports["short choices"] = (read_document(folder / "short", RUN) or {})["choices"]
     reports["no dropout"] = run_in_fork(dataset, folder / "no dropout", tiny.Recorder(), no_dropout)
     reports["naive"] = beside_naive(dataset, folder / "no dropout")
     patience = ("optimiser.rate=0", "checks.times=6", "checks.patience=2")
     reports["patience"] = run_in_fork(dataset, folder / "patience", tiny.Recorder(), *patience)
-    reports |= _two_devices(dataset, folder)
     reports["damaged"] = _damaged(dataset, folder)
     reports["other version"] = _other_version(dataset, folder)
     reports["grown"] = _grown(dataset, folder)
@@ -224,17 +196,6 @@ def _other_version(dataset: Path, folder: Path) -> dict[str, Any]:
     shutil.copytree(folder / "whole", folder / "other version")
     write_document(folder / "other version", RUN, record)
     return run_in_fork(dataset, folder / "other version", tiny.Recorder())
-
-
-def _two_devices(dataset: Path, folder: Path) -> dict[str, Any]:
-    """Resume a run of one process with two, and a killed run of two processes with one."""
-    parent_killer = ParentKiller(at=8, children=folder / "children.json")
-    run_in_fork(dataset, folder / "one", Killer(at=8))
-    reports = {"one, then two": run_in_fork(dataset, folder / "one", tiny.Recorder(), "machine.devices=2")}
-    reports["two"] = run_in_fork(dataset, folder / "two", parent_killer, "machine.devices=2")
-    reports["children"] = json.loads(parent_killer.children.read_text())
-    reports["two, then one"] = run_in_fork(dataset, folder / "two", tiny.Recorder(), "machine.devices=1")
-    return reports
 
 
 def _grown(dataset: Path, folder: Path) -> dict[str, Any]:

@@ -29,9 +29,6 @@ def main(folder: Path) -> dict[str, Any]:
 
     found = {"whole": run("whole", tiny.Recorder())}
     found |= killed_and_resumed(run, folder, 8, resumed=("machine.workers=1",))
-    few = ("steps=3", "checks.times=1")
-    found["one part"] = run("one part", tiny.Recorder(), *few, "machine.micro_batch=8")
-    found["parts"] = run("parts", tiny.Recorder(), *few, "machine.micro_batch=2")
     found["judge"] = run("judge", tiny.Recorder(), "steps=60", "checks.times=1", task="retrieval")
     return found | _made(folder)
 
@@ -39,9 +36,9 @@ def main(folder: Path) -> dict[str, Any]:
 def _made(folder: Path) -> dict[str, Any]:
     """Return what the trained model generates, its evaluation, and the error messages."""
     from posegen.foundations.errors import UsageError
-    from posegen.training.animation import generated_set
-    from posegen.training.animation.animate import animate, load_text_encoder
-    from posegen.training.animation.measures import measure_animation
+    from posegen.training import encoder_measures as measures
+    from posegen.training.animate import animate, load_text_encoder
+    from posegen.training.encoder_measures import measure_animation
     from posegen.training.predictions import predict
     from posegen.training.trained_models import load_model
 
@@ -60,8 +57,8 @@ def _made(folder: Path) -> dict[str, Any]:
             refuse()
         except UsageError as error:
             refused.append(str(error))
-    generated_set.REPEATED, generated_set.TIMES = 4, 2
-    judged = measure_animation(folder / "whole", folder / "dataset", folder / "judge", None, lambda reported: None, steps=2)
+    measures.REPEATED, measures.TIMES, measures.STEPS = 4, 2, 2
+    judged = measure_animation(folder / "whole", folder / "dataset", folder / "judge", None, lambda reported: None)
     return {
         "again": bool((one.joints == again.joints).all()),
         "other": float(np.abs(one.joints - other.joints).max()),

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from posegen.training.run_folder import RUN, read_document, write_document
+from posegen.training.run_folder import read_document
 from tests.training import tiny
-from tests.training.forked_runs import killed_and_resumed, run_in_fork, short_runs
+from tests.training.forked_runs import run_in_fork, short_runs
 
 FEW = ("steps=90", "batch=16", "machine.micro_batch=16")
 Reported = dict[str, Any]
@@ -40,27 +40,11 @@ def identity(run: Callable[..., Reported], folder: Path) -> Reported:
 
 def attribute(run: Callable[..., Reported], folder: Path) -> Reported:
     found = {"whole": run("whole", tiny.Recorder()), **short_runs(run, folder)}
-    words = ("attribute.given=captions", "steps=40")
-    found["captions"] = run("captions", tiny.Recorder(), *words)
-    found["words"] = killed_and_resumed(run, folder, 21, *words, whole="captions")
-    few = ("steps=3", "checks.times=1", "data.variants=[base]")
-    found["config"] = run("config", tiny.Recorder(), "attribute.given=captions", *few, source=Path("smoke"))
-    _forget_form(folder / "captions")
-    found["older"] = run("captions", tiny.Recorder(), *words)
     found["cut"] = run("none", tiny.Recorder(), "data.frames=40")
-    found["hard"] = run("none", tiny.Recorder(), *words, "contrast.hard=1")
-    found |= _stated(folder)
     return found | {"speeds": _predicted(folder, "speed"), "exported": _exported(folder)}
 
 
 TASKS: dict[str, Callable[[Callable[..., Reported], Path], Reported]] = {"identity": identity, "attribute": attribute}
-
-
-def _forget_form(run: Path) -> None:
-    """Change a run to look as if its task had another form."""
-    document = read_document(run, RUN)
-    assert document is not None
-    write_document(run, RUN, {name: value for name, value in document.items() if name != "hash"} | {"form": ""})
 
 
 def _predicted(folder: Path, column: str, run: str = "whole") -> list[Any]:
@@ -78,33 +62,13 @@ def _exported(folder: Path) -> float:
     return export_model(folder / "whole", "safetensors", folder / "model.safetensors")
 
 
-def _stated(folder: Path) -> Reported:
-    """Return the speeds that are predicted from the first clip's captions, and those by the model for all captions at once."""
-    import numpy as np
-    import torch
-
-    from posegen.dataset.read import open_dataset
-    from posegen.training.data.captions import SPELLED
-    from posegen.training.data.features import View
-    from posegen.training.tasks.attribute import KNOWN
-    from posegen.training.trained_models import load_model
-
-    row = np.array([open_dataset(folder / "dataset").rows(0)[0]], object)
-    view, model = View(1, 6.25, 4, ()), load_model(folder / "captions").model
-    spelled, known = (torch.from_numpy(recipe.compute({"rows": row}, view)) for recipe in (SPELLED, KNOWN))
-    with torch.inference_mode():
-        by_model = model(spelled, known)[0, : len(row[0]["captions"]), 0].exp().tolist()
-    return {"stated speeds": _predicted(folder, "speed", "captions")[: len(by_model)], "speeds by model": by_model}
-
-
 def _verified(folder: Path) -> Reported:
     """Return the calibrated rates, and decisions about the clips of two samples."""
     import numpy as np
 
     from posegen.dataset.read import open_dataset
-    from posegen.training.predictions import NamedClip
+    from posegen.training.predictions import NamedClip, compare_clips
     from posegen.training.run_folder import RESULT
-    from posegen.training.verification import compare_clips
 
     rates = (read_document(folder / "whole", RESULT) or {})["table"]["rates"]
     joints = open_dataset(folder / "dataset").arrays("joints", slice(0, 2))[:, 0, 0]

@@ -26,10 +26,6 @@ def main(folder: Path) -> dict[str, Any]:
 
     found = {"whole": run("whole", tiny.Recorder())}
     found |= short_runs(run, folder)
-    few = ("steps=3", "checks.times=1", "model.dropout=0")
-    found["no dropout"] = run("no dropout", tiny.Recorder(), *few)
-    found["parts"] = run("parts", tiny.Recorder(), *few, "machine.micro_batch=5")
-    found["together"] = run("together", tiny.Recorder(), *few, "machine.devices=2")
     shutil.copytree(dataset, folder / "plain", ignore=shutil.ignore_patterns("embeddings", "training"))
     found["no captions"] = run("none", tiny.Recorder(), source=folder / "plain")
     return found | _from_config(run, folder) | _said(folder)
@@ -42,7 +38,6 @@ def _from_config(run: Callable[..., dict[str, Any]], folder: Path) -> dict[str, 
     config = Path("smoke")
     found = {"fresh": run("fresh", tiny.Recorder(), *few, source=config)}
     found["fresh killed"] = killed_and_resumed(run, folder, 5, *few, whole="fresh", source=config)
-    found["fresh hard"] = run("none", tiny.Recorder(), *few, "contrast.hard=1", source=config)
     return found
 
 
@@ -55,7 +50,7 @@ def _said(folder: Path) -> dict[str, Any]:
     from posegen.foundations.progress import Progress
     from posegen.training.encoder_measures import measure_by_encoder
     from posegen.training.predictions import predict
-    from posegen.training.trained_models import encode_clips, encode_dataset
+    from posegen.training.trained_models import encode_clips, encode_dataset, load_model
 
     run, dataset = folder / "whole", folder / "dataset"
     predict(run, dataset, folder / "said.parquet")
@@ -64,7 +59,7 @@ def _said(folder: Path) -> dict[str, Any]:
     return {
         "vectors": pq.read_table(folder / "said.parquet").column("vector").to_pylist(),
         "encoded": encode_dataset(run, dataset, None).motion.tolist(),
-        "clip": encode_clips(run, [(joints, 25.0)], "a clip")[0].tolist(),
+        "clip": encode_clips(load_model(run), [(joints, 25.0)], "a clip")[0].tolist(),
         "seen": to_jsonable_python(seen.document()),
         "text": seen.text(),
     }

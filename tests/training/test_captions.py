@@ -1,4 +1,4 @@
-"""Captions of clips belong to their clip and depend on the batch number only; hard negatives come from the mined pairs."""
+"""Captions of clips belong to their clip and depend on the batch number only."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import pytest
 
 import posegen
 from posegen.embedding import embed, open_embeddings
-from posegen.embedding.pairs import mine_pairs, open_pairs
-from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.errors import UsageError
 from posegen.training.data.captions import Captions, FreshCaptions, open_captions
 from tests.training import tiny
 
@@ -22,12 +21,11 @@ ENCODER = "hashing-for-tests"
 def reported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tiny.make(tmp_path_factory.mktemp("reported") / "dataset", 24)
     embed(path, encoder=ENCODER)
-    mine_pairs(path)
     return path
 
 
-def captions_of(path: Path, hard: int = 0) -> Captions:
-    return open_captions(path, posegen.open(path).header.shard, None, hard)
+def captions_of(path: Path) -> Captions:
+    return open_captions(path, posegen.open(path).header.shard, None)
 
 
 def everyone(path: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -69,35 +67,8 @@ def test_the_drawn_caption_depends_on_batch_sample_and_seed_only(reported: Path)
     assert all(set(column) == {row for row in own if row >= 0} for column, own in zip(np.stack(seen, 1), rows, strict=True))
 
 
-def test_hard_negatives_belong_to_the_drawn_caption(reported: Path) -> None:
-    pairs = open_pairs(reported)
-    captions = captions_of(reported, hard=3)
-    sample, variant = everyone(reported)
-    given = captions.drawn(sample, variant, 0, 0)
-    found = 0
-    for own, *hard in given["row"].tolist():
-        known = set(pairs.negatives(own).tolist())
-        assert set(hard) <= known if known else hard == [-1] * 3
-        found += bool(known)
-    assert found > len(sample) / 2
-    assert given["row"][:, 0].tolist() == captions_of(reported).drawn(sample, variant, 0, 0)["row"][:, 0].tolist()
-    assert not given["text"][given["row"] < 0].any()
-    assert np.allclose(np.linalg.norm(given["text"][given["row"] >= 0], axis=-1), 1, atol=1e-5)
-
-
-def test_validation_uses_the_nearest_hard_negative_of_each_caption(reported: Path) -> None:
-    pairs = open_pairs(reported)
-    given = captions_of(reported).all_of(*everyone(reported))
-    assert given["hard_row"].shape == given["row"].shape
-    for row, hard in zip(given["row"].ravel().tolist(), given["hard_row"].ravel().tolist(), strict=True):
-        known = pairs.negatives(row) if row >= 0 else []
-        assert hard == (known[0] if len(known) else -1)
-    assert (given["hard_row"] >= 0).mean() > 0.5
-    assert not given["hard_text"][given["hard_row"] < 0].any()
-
-
 def test_captions_can_be_pickled(reported: Path) -> None:
-    captions = captions_of(reported, hard=2)
+    captions = captions_of(reported)
     sample, variant = everyone(reported)
     copied = pickle.loads(pickle.dumps(captions))  # As loaders start their workers.
     assert copied.drawn(sample, variant, 1, 2)["row"].tolist() == captions.drawn(sample, variant, 1, 2)["row"].tolist()
@@ -109,22 +80,6 @@ def test_errors_name_what_is_missing_and_how_to_add_it(reported: Path, tmp_path:
         captions_of(plain)
     embed(plain, encoder=ENCODER)
     assert len(captions_of(plain).all_of(np.zeros(1, int), np.zeros(1, int))["row"]) == 1
-    with pytest.raises(UsageError, match="--pairs"):
-        captions_of(plain, hard=1)
-    assert captions_of(plain).unfit is None
-
-
-def test_outdated_pairs_raise_only_if_training_needs_them(tmp_path: Path) -> None:
-    path = tiny.make(tmp_path / "grown", 8)
-    embed(path, encoder=ENCODER)
-    mine_pairs(path)
-    embed(tiny.make(path, 30), encoder=ENCODER)
-    reported = captions_of(path)
-    assert reported.pairs is None
-    assert "--pairs" in (reported.unfit or "")
-    assert "hard_row" not in reported.all_of(np.zeros(1, int), np.zeros(1, int))
-    with pytest.raises(PosegenError, match="were mined from other"):
-        captions_of(path, hard=1)
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import pytest
 from posegen import load_config, synthesize
 from posegen.captions.parser import parse_caption
 from posegen.library.load import load_library
-from posegen.training.animation.clauses import split_clauses
+from posegen.training.animate import split_clauses
 
 LIBRARY = load_library()
 

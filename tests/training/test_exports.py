@@ -14,24 +14,19 @@ import torch
 
 from posegen.cli.main import main
 from posegen.dataset.read import open_dataset
-from posegen.dataset.table_files import read_texts
 from posegen.foundations.errors import UsageError
-from posegen.training.animation.animate import generate_poses
+from posegen.training.animate import generate_poses
 from posegen.training.data.features import MOTION, View
+from posegen.training.data.poses import POSE_NUMBERS
 from posegen.training.model_formats import export_model
-from posegen.training.models.poses import POSE_NUMBERS
-from posegen.training.predictions import NamedClip, predict, predict_clips, predict_texts
+from posegen.training.predictions import NamedClip, predict, predict_clips
 from posegen.training.settings import Model
 from posegen.training.task import Task, find_task
-from posegen.training.tasks.attribute import MEASURES, caption_inputs
+from posegen.training.tasks.attribute import MEASURES
 from posegen.training.trained_models import build_model, load_model, save_model
-from tests.embedding import tiny_encoder
-from tests.training import tiny
 
 onnxruntime = pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
-
-TEXTS = ("a person walks slowly", "a man jumps, then sits", "someone turns")
 
 
 def run_of(folder: Path, task: Task, **view: Any) -> Path:
@@ -82,63 +77,6 @@ def test_models_of_motion(name: str, dataset: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_attribute_from_captions(dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = run_of(tmp_path / "run", find_task("attribute").restored("words"))
-    session = onnx_session(run)
-    table = tmp_path / "texts.csv"
-    table.write_text("text,stature,seconds\n" + "\n".join(f'"{text}",1.8,{i + 3}' for i, text in enumerate(TEXTS)))
-    assert main(["predict", str(run), str(table), "-o", str(tmp_path / "out.parquet")]) == 0
-    rows = pq.read_table(tmp_path / "out.parquet").to_pylist()
-    assert [row["text"] for row in rows] == list(TEXTS)
-    output = np.exp(session.run(None, caption_inputs(read_texts(table)))[0])
-    assert [[row[name] for name in MEASURES] for row in rows] == [pytest.approx(own, rel=1e-4) for own in output.tolist()]
-    assert main(["predict", str(run), str(dataset), "-o", str(tmp_path / "captions.parquet")]) == 0
-    rows = pq.read_table(tmp_path / "captions.parquet").to_pylist()
-    stored = open_dataset(dataset).rows(0)
-    captions = [caption["text"] for row in stored for caption in row["captions"]]
-    assert [row["text"] for row in rows if row["sample"] == 0] == captions
-    # The model gives the same for all captions of a clip at once, as in training.
-    clip = load_model(run).model(*_of_clip(stored[0]))[0]
-    assert [rows[i]["speed"] for i in range(len(stored[0]["captions"]))] == pytest.approx(clip[:, 0].exp().tolist(), rel=1e-5)
-    assert main(["predict", str(run), str(tmp_path / "clips.npz"), "-o", str(tmp_path / "none.parquet")]) == 2
-    table.write_text("words\na person walks")
-    assert main(["predict", str(run), str(table), "-o", str(tmp_path / "none.parquet")]) == 2
-    assert "has no column text" in capsys.readouterr().err
-
-
-def _of_clip(row: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    import pyarrow as pa
-
-    inputs = caption_inputs(pa.table({"text": [caption["text"] for caption in row["captions"]]}))
-    actor = row["actors"][0]
-    known = torch.tensor([[actor["stature"], actor["age"], actor["male"], row["length"] / 25]], dtype=torch.float32)
-    return torch.from_numpy(inputs["words"])[None], known
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("goal", ["pairs", "families"])
-def test_models_of_texts(goal: str, tmp_path: Path) -> None:
-    encoder = tiny_encoder.make(tmp_path, " ".join(TEXTS).replace(",", " ,").split())
-    task = find_task("text").configured(tiny.settings(f"text.goal={goal}"))
-    run = run_of(tmp_path / "run", task, text_encoder=str(encoder), answers=task.abilities.class_names)
-    session = onnx_session(run)
-    table = tmp_path / "texts.csv"
-    table.write_text("text\n" + "\n".join(f'"{text}"' for text in TEXTS))
-    predict_texts(run, read_texts(table), tmp_path / "out.parquet")
-    rows = pq.read_table(tmp_path / "out.parquet").to_pylist()
-    tokens = load_model(run).model.encoder.tokenizer(list(TEXTS), padding=True, return_tensors="np")
-    output = session.run(None, {name: tokens[name].astype(np.int64) for name in ("input_ids", "attention_mask")})[0]
-    for row, own in zip(rows, output, strict=True):
-        if goal == "pairs":
-            assert row["vector"] == pytest.approx(own.tolist(), abs=1e-5)
-        else:
-            assert [row[name] for name in task.abilities.class_names] == pytest.approx(
-                (1 / (1 + np.exp(-own))).tolist(), abs=1e-5
-            )
-            assert row["families"] == [name for name in task.abilities.class_names if row[name] > 0.5]
-
-
-@pytest.mark.slow
 def test_the_documented_sampler_gives_the_motion_of_animate(tmp_path: Path) -> None:
     # The rate of all presets, at which a token is several frames.
     rate = {"frames": 125, "fps": 12.5, "stride": 2}
@@ -182,6 +120,9 @@ def test_bad_clips_are_left_out_by_name(dataset: Path, tmp_path: Path, capsys: p
     assert "late.npz: frames 31 to " in printed.err
     assert "short.npz: left out" in printed.err
     assert main(["predict", str(run), str(folder / "wrong.bvh"), "-o", str(tmp_path / "none.parquet")]) == 2
+    (tmp_path / "texts.csv").write_text("text\na person walks")
+    assert main(["predict", str(run), str(tmp_path / "texts.csv"), "-o", str(tmp_path / "none.parquet")]) == 2
+    assert "is a model of motion" in capsys.readouterr().err
     with pytest.raises(UsageError, match="no clip has"):
         predict_clips(run, [], tmp_path / "none.parquet")
     assert not (tmp_path / "none.parquet").exists()

@@ -1,22 +1,24 @@
-"""The cache of features: what is in it is not computed again, and a manifest says so without receipts."""
+"""The cache of features is computed once, a manifest replaces its receipts, and what does not fit the disk is refused."""
 
 from __future__ import annotations
 
-import shutil
-from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from posegen.dataset import manifest
 from posegen.dataset.layout import receipt_path
-from posegen.dataset.lock import locked
 from posegen.dataset.read import open_dataset
 from posegen.dataset.verify import unchecked_files, verify
-from posegen.foundations.errors import PosegenError
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.training.data import feature_cache
 from posegen.training.data.feature_cache import features_folder, fill_cache
 from posegen.training.data.features import ACTION, LENGTH
 from posegen.training.data.sources import view_of
+from posegen.training.setup import Request
+from posegen.training.train import train
 from tests.training import tiny
 
 SMALL = ("store.shard=10", "store.chunk=10")
@@ -62,22 +64,40 @@ def test_verify_checks_every_byte_of_the_cache(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("other_computes", [True, False])
-def test_a_training_waits_for_another_one_that_fills_the_cache(tmp_path: Path, other_computes: bool) -> None:
-    path, filled = (tiny.make(tmp_path / name, 65, *SMALL) for name in ("dataset", "filled"))
-    fill(filled)
-    dataset = open_dataset(path)
-    features_folder(dataset).mkdir()
-    reports: list[tuple[int, int]] = []
-    with ExitStack() as other:
-        other.enter_context(locked(features_folder(dataset)))
+def test_a_training_waits_for_another_one_that_fills_the_cache(tmp_path: Path) -> None:
+    path = tiny.make(tmp_path / "dataset", 65, *SMALL)
+    dataset, counts = open_dataset(path), list[int]()
+    threads = [Thread(target=lambda: counts.append(fill(path))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(counts) == [0, 7]
+    assert all((features_folder(dataset) / "action-1-4" / f"{shard:05d}.npy").is_file() for shard in range(7))
 
-        def report(done: int, total: int) -> None:
-            reports.append((done, total))
-            if len(reports) == 1 and other_computes:
-                shutil.copytree(filled / "training", path / "training", dirs_exist_ok=True)
-            other.close()
 
-        computed = fill_cache(dataset, (LENGTH, ACTION), view_of(dataset, 4), report)
-    assert computed == (0 if other_computes else 7)
-    assert (reports[0], reports[-1]) == ((0, 7), (7, 7))
+def test_features_that_do_not_fit_the_disk_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tiny.make(tmp_path / "dataset", 15, *SMALL)
+    monkeypatch.setattr(feature_cache, "free_disk", lambda folder: 1000)
+    # 15 samples of 5 variants and 25 frames: a length of 4 bytes, and an action of 2 bytes in each frame.
+    with pytest.raises(UsageError, match=r"training: the training needs 4\.05 kB of disk space, and 1 kB are free"):
+        fill(path)
+    assert not list((path / "training").glob("*/"))
+    monkeypatch.setattr(feature_cache, "free_disk", lambda folder: 10_000)
+    assert fill(path) == 2
+
+
+@pytest.mark.slow
+def test_a_run_that_does_not_fit_the_disk_is_refused(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = Request(str(dataset), "action", "quick", tiny.settings(), tmp_path / "run")
+    estimate = train(replace(request, only_estimate=True)).estimate
+    assert estimate is not None
+    assert 4 * 4 * estimate.parameters < estimate.disk_bytes
+    monkeypatch.setattr(feature_cache, "free_disk", lambda folder: estimate.disk_bytes - 1)
+    with pytest.raises(UsageError, match=r"run: the training needs .* of disk space"):
+        train(request)
+    assert not (tmp_path / "run").exists()
+    monkeypatch.setattr(feature_cache, "free_disk", lambda folder: estimate.disk_bytes)
+    assert train(request).steps == 12
+    stored = sum(path.stat().st_size for path in (tmp_path / "run").rglob("*") if path.is_file())
+    assert stored < estimate.disk_bytes

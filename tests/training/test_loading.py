@@ -14,7 +14,6 @@ import pytest
 import torch
 
 from posegen.foundations.errors import PosegenError
-from posegen.foundations.machine import available_cores
 from posegen.training.data.feature_cache import FOLDER
 from posegen.training.data.feed import Feed, Loader, batches_of
 from posegen.training.settings import Data
@@ -57,14 +56,6 @@ def test_a_killed_process_changes_no_batch(material: TrainingData) -> None:
     assert len(said) == 1
     assert "Training continues without them" in said[0]
     assert [(part["number"], part["part"]) for part in found] == [(part["number"], part["part"]) for part in expected]
-    assert all(torch.equal(one["motion"], other["motion"]) for one, other in zip(found, expected, strict=True))
-
-
-@pytest.mark.slow
-def test_more_processes_than_cores_load_the_same(material: TrainingData) -> None:
-    """Without torch's advice to use fewer, which would be an error here."""
-    expected = list(islice(Loader(feed(material), 0, pinned=False, log=pytest.fail), 2 * STEPS))
-    found = list(islice(Loader(feed(material), available_cores() + 2, pinned=False, log=pytest.fail), 2 * STEPS))
     assert all(torch.equal(one["motion"], other["motion"]) for one, other in zip(found, expected, strict=True))
 
 

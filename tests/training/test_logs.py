@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 WRITE = """
 import sys
 from pathlib import Path
-from posegen.training.loop.session import Logs
+from posegen.training.session import Logs
 from tests.training import tiny
 
 

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from posegen import load_config, synthesize
 from posegen.foundations.skeleton import PARENTS
-from posegen.synthesis.augment import scale
 from posegen.training.data.features import features_of
-from posegen.training.models.poses import (
+from posegen.training.data.poses import (
     AVERAGE_BODY,
     joints_of,
     leg_length,
@@ -60,25 +59,9 @@ def offsets_at_rest() -> Array:
     return places
 
 
-def test_the_size_of_the_body_has_no_effect(joints: Array) -> None:
-    larger = scale(joints, 1.1)
-    one, other = (features_of(retarget_to_average_body(clips, FPS), FPS) for clips in (joints, larger))
-    assert np.abs(one - other).max() < 1e-4
-    assert np.abs(features_of(joints, FPS) - features_of(larger, FPS)).max() > 0.1
-
-
 def test_the_length_of_the_limbs_has_no_effect(joints: Array) -> None:
     average, other = (performed(joints, body) for body in (np.array(AVERAGE_BODY), OTHER))
     expected = features_of(average.astype(np.float32), FPS)
     for clips in (average, other):
         assert np.abs(features_of(retarget_to_average_body(clips, FPS), FPS) - expected).max() < 5e-3
     assert np.abs(features_of(other.astype(np.float32), FPS) - expected).max() > 0.1
-
-
-def test_absent_frames_stay_absent(joints: Array) -> None:
-    cut = joints.copy()
-    cut[1, 20:] = np.nan
-    found, whole = retarget_to_average_body(cut, FPS), retarget_to_average_body(joints, FPS)
-    assert np.isnan(found[1, 20:]).all()
-    assert np.array_equal(found[[0, 2]], whole[[0, 2]])
-    assert np.abs(found[1, :20] - whole[1, :20]).max() < 1e-4

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +16,8 @@ from posegen.foundations.errors import PosegenError, UsageError
 from posegen.training.data.features import FEATURES
 from posegen.training.data.own_clips import read_own_clips
 from posegen.training.data.sources import view_of
+from posegen.training.encoder import add_adapters, merge_adapters, trainable_weights
 from posegen.training.model_formats import export_model
-from posegen.training.models.encoder import add_adapters, merge_adapters, trainable_weights
 from posegen.training.predictions import predict
 from posegen.training.settings import Model
 from posegen.training.setup import Request
@@ -37,13 +36,6 @@ def test_clips_are_resampled_and_short_ones_left_out(tmp_path: Path) -> None:
     assert padded["joints"].shape == (2, 1, 11, 22, 3)
     assert np.isnan(padded["joints"][1, 0, 5:]).all()
     assert padded["action"][:, 0, 0, 0].tolist() == [0, 1]
-
-
-def test_a_folder_per_class_is_read(tmp_path: Path) -> None:
-    for word in ("wave", "bow"):
-        (tmp_path / word).mkdir()
-        np.save(tmp_path / word / "one.npy", np.zeros((30, 22, 3), np.float32))
-    assert read_own_clips(tmp_path, 25.0).words == ("bow", "wave")
 
 
 @pytest.mark.parametrize(
@@ -157,20 +149,3 @@ def test_exported_tensors_give_the_same_and_damage_raises(run: Path, tmp_path: P
     weights.write_bytes(data)
     with pytest.raises(PosegenError, match="checksum mismatch"):
         export_model(run, "safetensors", tmp_path / "other.safetensors")
-
-
-@pytest.mark.slow
-def test_an_exported_graph_gives_the_same_outputs(run: Path, tmp_path: Path) -> None:
-    runtime = pytest.importorskip("onnxruntime")
-    export_model(run, "onnx", tmp_path / "model.onnx")
-    session = runtime.InferenceSession(str(tmp_path / "model.onnx"), providers=["CPUExecutionProvider"])
-    about = json.loads(session.get_modelmeta().custom_metadata_map["posegen"])
-    assert (about["task"], about["stride"]) == ("action", 4)
-    torch.manual_seed(2)
-    # Other numbers of clips and frames than at export.
-    motion, length = torch.randn(5, 31, FEATURES), torch.tensor([31, 31, 7, 20, 1])
-    (said,) = session.run(None, {"motion": motion.numpy(), "length": length.numpy()})
-    with torch.inference_mode():
-        own = load_model(run).model(motion, length)
-    known = torch.arange(31)[None, :] < length[:, None]
-    torch.testing.assert_close(torch.from_numpy(said)[known], own[known], atol=1e-4, rtol=1e-4)

@@ -38,21 +38,6 @@ def test_ranks_are_those_of_sorting(drawn: tuple[NDArray[np.float32], NDArray[np
     assert ranks_of(scores, right).tolist() == expected
 
 
-@given(questions, st.floats(0.1, 10), st.floats(-5, 5))
-def test_only_the_order_of_scores_matters(
-    drawn: tuple[NDArray[np.float32], NDArray[np.bool_], int], factor: float, shift: float
-) -> None:
-    scores, right, one = drawn
-    right[:, one] = True
-    assert ranks_of(scores.astype(np.float64) * factor + shift, right).tolist() == ranks_of(scores, right).tolist()
-
-
-def test_equal_scores_find_nothing() -> None:
-    ranks = ranks_of(np.zeros((50, 50)), np.eye(50, dtype=bool))
-    assert ranks.tolist() == [50] * 50
-    assert ranking_of(ranks, np.ones(50, int), 50).recall == dict.fromkeys(RECALLS, 0.0)
-
-
 def test_invalid_scores_are_refused() -> None:
     with pytest.raises(ValueError, match="no correct answer"):
         ranks_of(np.zeros((1, 3)), np.zeros((1, 3), bool))
@@ -77,9 +62,9 @@ def test_median_and_recall_of_a_pool() -> None:
     assert ranking_of([1, 1, 1], [1] * 3, 3).recall == {1: 1.0, 2: 1.0, 3: 1.0}
 
 
-@given(st.integers(0, 60), st.integers(1, 30), st.integers(0, 9), st.integers(0, 2**64 - 1))
-def test_pools_are_complete_and_have_each_number_once(count: int, size: int, time: int, seed: int) -> None:
-    drawn = pools(seed, count, size, time)
+@given(st.integers(0, 60), st.integers(1, 30), st.integers(0, 9))
+def test_pools_are_complete_and_have_each_number_once(count: int, size: int, time: int) -> None:
+    drawn = pools(count, size, time)
     assert [len(pool) for pool in drawn] == [min(size, count)] * (count // min(size, count) if count else 0)
     numbers = np.concatenate([np.empty(0, int), *drawn]).tolist()
     assert len(set(numbers)) == len(numbers)

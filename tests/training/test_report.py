@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from posegen.training.cautions import chance_warning, validation_warning
-from posegen.training.report import draw_curves, write_report
+from posegen.training.report import chance_warning, draw_curves, label_notes, validation_warning, write_report
 from posegen.training.settings import learning_rate, load_settings
 from posegen.training.task import find_task
 
 NAMES = ["bow", "wave & nod", "walk"]
 CONFUSION = [[3, 1, 0], [0, 0, 0], [0, 2, 8]]
+RATE = {"far": 0.01, "threshold": 0.51234, "test_far": 0.012, "test_tar": 0.876, "hard_far": 0.25}
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
         "memory": {"peak": 1_900_000_000, "gpu_peak": 4 * 10**9, "gpu_utilisation": 0.75},
         "warnings": ["warning: it <learned> nothing"],
         "conditions": {"precision": "32-true", "threads": 2},
-        "table": {"names": NAMES, "confusion": CONFUSION},
+        "table": {"names": NAMES, "confusion": CONFUSION, "rates": [RATE]},
     }
     return write_report(Path(run), record, result, "clip_top1").read_text(encoding="utf-8")
 
@@ -65,14 +66,6 @@ def test_the_most_frequent_confusion_comes_first(page: str) -> None:
     number = r'<td class="number">(\d+)'
     rows = re.findall(rf"<tr><td>(\w[^<]*)</td><td>([^<]*)</td>{number}</td>{number} %</td></tr>", page)
     assert rows == [("walk", "wave &amp; nod", "2", "20"), ("bow", "wave &amp; nod", "1", "25")]
-
-
-def test_the_conditions_of_equal_weights_are_stated(page: str) -> None:
-    assert "only under the same conditions:\nprecision 32-true, threads 2." in page
-
-
-def test_scripts_and_foreign_content_are_refused_by_the_page(page: str) -> None:
-    assert """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">""" in page
 
 
 def test_the_curve_passes_through_the_checks(page: str) -> None:
@@ -107,8 +100,15 @@ def test_classes_have_their_true_and_predicted_counts(page: str) -> None:
     assert rows == [("walk", "10", "8"), ("bow", "4", "3"), ("wave &amp; nod", "0", "3")]
 
 
-def test_warnings_are_shown(page: str) -> None:
+def test_thresholds_have_their_rates_and_those_of_hard_pairs(page: str) -> None:
+    assert "<th>false accepts of hard pairs</th>" in page
+    assert "</td>".join(f'<td class="number">{value}' for value in ("1 %", "0.5123", "1.20 %", "87.6 %", "25.0 %")) in page
+
+
+def test_warnings_and_conditions_are_shown_without_scripts(page: str) -> None:
     assert '<p class="warning">warning: it &lt;learned&gt; nothing</p>' in page
+    assert "only under the same conditions:\nprecision 32-true, threads 2." in page
+    assert """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">""" in page
 
 
 def test_negative_values_and_constants_are_drawn() -> None:
@@ -132,7 +132,6 @@ def test_the_learning_rate_starts_again_in_each_round() -> None:
         ("identity", {"auc": 0.52}, 600, True),
         ("attribute", {"agreement": 0.81, "agreement_constant": 0.80}, 10**6, True),
         ("attribute", {"agreement": 0.97, "agreement_constant": 0.80}, 50, False),
-        ("text", {"r1": 0.6, "chance_r1": 0.004}, 600, False),
     ],
 )
 def test_results_within_chance_are_reported(task: str, measures: dict[str, float], samples: int, warns: bool) -> None:
@@ -151,3 +150,20 @@ def test_motion_that_does_not_follow_its_text_is_reported() -> None:
 def test_a_small_validation_split_is_reported() -> None:
     assert validation_warning(100, "samples") is None
     assert "less than 16 %" in str(validation_warning(39, "clips"))
+
+
+@pytest.mark.parametrize(
+    ("labels", "warned"),
+    [
+        (["1,5", "2,5", "3"] * 2, "look like numbers, such as 1,5"),
+        (["2024-01-31", "2024-02-01"] * 2, "look like dates, such as 2024-01-31"),
+        (["31.1.2024", "1.2.2024"] * 2, "look like dates"),
+        (["a", "b", "c", "c"], "2 of the 3 categories of kind occur once"),
+        (["no. 1,5", "b"] * 2, None),
+    ],
+)
+def test_numbers_and_dates_as_texts_are_reported(labels: list[str], warned: str | None) -> None:
+    categories, numbers = np.unique(labels, return_inverse=True)
+    first, *others = label_notes("kind", numbers, categories.tolist(), None)
+    assert first == f"kind: {len(categories)} categories"
+    assert [warned in other for other in others] == [True] if warned else not others

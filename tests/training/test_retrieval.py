@@ -36,17 +36,6 @@ def test_a_killed_and_resumed_run_has_the_same_weights(results: dict[str, Any]) 
     tiny.assert_resumed(results["short"])
 
 
-def test_smaller_micro_batches_give_the_same_gradients(results: dict[str, Any]) -> None:
-    """Not bit for bit, as sums are computed in another order."""
-    assert results["parts"]["reasons"]["accumulation"] == "1"
-    assert results["parts"]["losses"] == pytest.approx(results["no dropout"]["losses"], rel=2e-3)
-
-
-def test_two_processes_compare_the_clips_of_both(results: dict[str, Any]) -> None:
-    """Losses of later steps depend on the gradients of earlier ones."""
-    assert results["together"]["losses"] == pytest.approx(results["no dropout"]["losses"], rel=2e-3)
-
-
 def test_measures_are_reported_in_both_directions_with_chance(results: dict[str, Any]) -> None:
     found = results["whole"]["measures"]
     for way in ("motion_to_text", "text_to_motion"):
@@ -77,7 +66,6 @@ def test_evaluation_agrees_with_predictions(results: dict[str, Any]) -> None:
 
 def test_impossible_requests_raise(results: dict[str, Any]) -> None:
     assert "posegen embed" in results["no captions"]["error"]
-    assert "--set contrast.hard=0" in results["fresh hard"]["error"]
 
 
 def test_captions_of_a_config_are_embedded_during_training(results: dict[str, Any]) -> None:

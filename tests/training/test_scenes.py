@@ -19,8 +19,7 @@ from posegen.dataset.read import open_dataset
 from posegen.embedding import embed
 from posegen.foundations.errors import UsageError
 from posegen.synthesis.synthesize import Batch
-from posegen.training.animation.animate import to_scene
-from posegen.training.animation.clauses import people_in
+from posegen.training.animate import people_in, to_scene
 from posegen.training.data.features import (
     ACTION,
     FEATURES,
@@ -34,9 +33,9 @@ from posegen.training.data.features import (
     relations,
 )
 from posegen.training.data.feed import batches_of, statistics, to_clips
+from posegen.training.data.poses import SCENE_POSE, body_of, place_beside
 from posegen.training.data.sources import ClipSource, dataset_origin, view_of
 from posegen.training.model_formats import export_model
-from posegen.training.models.poses import SCENE_POSE, body_of, place_beside
 from posegen.training.predictions import predict
 from posegen.training.setup import Request, open_setup
 from posegen.training.train import train

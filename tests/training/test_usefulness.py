@@ -16,28 +16,25 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 import posegen
+from benchmarks.motion.clips import folds_by_subject
 from benchmarks.usefulness import __main__ as command
 from benchmarks.usefulness import action, amplification, lifting, page
 from benchmarks.usefulness.action import FamilyScores
 from benchmarks.usefulness.cameras import FOCAL, Poses, camera_at, seen
-from benchmarks.usefulness.clips import Clips, balanced
+from benchmarks.usefulness.clips import Clips, balanced, drawn
 from benchmarks.usefulness.definitions import (
     AMPLIFIED_COPIES,
     COUNTS,
     FOLDS,
-    GENERATED_ONLY,
-    MEAN_POSE,
-    NEW_CLASSIFIER,
-    PRETRAINED,
-    REAL_LONGER,
-    REAL_ONLY,
+    Trial,
+    amplified_trials,
+    longer,
+    trials,
 )
 from benchmarks.usefulness.learning import chosen_at, settings_of, shares, train
 from benchmarks.usefulness.lifting import Lifter, aligned, distances
-from benchmarks.usefulness.people import drawn, parts_of
-from benchmarks.usefulness.results import AMPLIFICATION, PRETRAINING, Result, have, write
-from benchmarks.usefulness.trials import AMPLIFIED, Trial, amplified_trials, longer, trials
-from posegen.evaluation.families import family_of
+from benchmarks.usefulness.results import AMPLIFICATION, PRETRAINING, have
+from posegen.evaluation.performances import family_of
 from posegen.foundations.skeleton import JOINTS
 from posegen.training.data.features import View
 from posegen.training.settings import Model
@@ -59,7 +56,7 @@ FAMILIES = tuple(family for own in PEOPLE.values() for family, count in own.item
 @pytest.fixture(scope="module")
 def clips() -> Clips:
     joints = [np.zeros((4, len(JOINTS), 3), np.float32)] * len(PERSONS)
-    return Clips(joints, FAMILIES, PERSONS, 25.0, parts_of(PERSONS, FAMILIES, FOLDS))
+    return Clips(joints, FAMILIES, PERSONS, 25.0, folds_by_subject(PERSONS, FAMILIES, FOLDS))
 
 
 def test_training_and_test_subjects_differ(clips: Clips) -> None:
@@ -229,71 +226,6 @@ def test_the_command_names_missing_mocap(
         monkeypatch.setenv("POSEGEN_REFERENCE", folder)
         assert command.main() == 2
         assert "Set POSEGEN_REFERENCE to a folder" in capsys.readouterr().err
-
-
-def results() -> list[Result]:
-    made = []
-    for repetition in range(2):
-        for task, keys, first in (("action", ("balanced",), 0.5), ("lifting", ("mpjpe", "pa_mpjpe"), 100.0)):
-            for place, count in enumerate(COUNTS):
-                for way, more in ((REAL_ONLY, 0.0), (PRETRAINED, 0.2 - 0.1 * place)):
-                    value = first * (1 + more) + repetition * first / 10
-                    measured = dict.fromkeys(keys, value)
-                    made.append(Result(task, way, count, 12 * (place + 1) + repetition, repetition, measured))
-            made.append(Result(task, GENERATED_ONLY, 0, 0, repetition, dict.fromkeys(keys, first / 2)))
-    made.append(Result("lifting", MEAN_POSE, None, 48, 0, {"mpjpe": 321.0, "pa_mpjpe": 123.0}))
-    made += [Result("action", way, None, 48, 0, {"balanced": 0.125}) for way in (NEW_CLASSIFIER, REAL_LONGER)]
-    return made
-
-
-def amplified_results() -> list[Result]:
-    return [
-        Result(
-            amplification.ACTION,
-            longer(way, times),
-            1,
-            7,
-            repetition,
-            {"balanced": 0.35 + 0.05 * times * number + 0.1 * repetition, "imported": 0.5},
-        )
-        for repetition in range(2)
-        for times in (1, 2)
-        for number, way in enumerate(AMPLIFIED)
-    ]
-
-
-def test_the_page_shows_the_results(tmp_path: Path) -> None:
-    facts = {
-        "content_version": 9,
-        "families": {"walk": 7, "run": 3},
-        "persons": 5,
-        "parts": [{"persons": 2, "clips": 4}, {"persons": 3, "clips": 6}],
-    }
-    write(PRETRAINING, results(), facts, 1260, tmp_path)
-    write(AMPLIFICATION, amplified_results(), facts | {"imported": ["walk"]}, 300, tmp_path)
-    made = page.page(tmp_path)
-    assert "took 21 minutes of one core's time for 2 repetitions" in made
-    assert "| 1 (12 to 13) | 52.5 ± 3.5 % | 62.5 ± 3.5 % | +10.0 ± 0.0 points | 2 of 2 |" in made
-    assert "| all (48 to 49) | 52.5 ± 3.5 % | 47.5 ± 3.5 % | -5.0 ± 0.0 points | 0 of 2 |" in made
-    # Lower errors are better.
-    assert "| 1 (12 to 13) | 105.0 ± 7.1 mm | 125.0 ± 7.1 mm | -20.0 ± 0.0 mm | 0 of 2 |" in made
-    assert "+10.0 points with 1 clip a class (better in 2 of 2)" in made
-    assert "| generated only | none | 25.0 ± 0.0 % |" in made
-    assert "| the mean pose | all (48) | 321.0 mm |" in made
-    assert "| real only, longer | all (48) | 12.5 %; real only in the same 1 repetitions 50.0 % |" in made
-    assert "run 3, walk 7" in made
-    assert "walk 7 clips. Those of run are left out in training and test." in made
-    assert "chance is 50.0 %" in made
-    assert "chance is 100.0 %" in made
-    assert "took 5 minutes of one core's time for 2 repetitions" in made
-    assert "| augmented clips | 45.0 ± 7.1 % |  |  | 50.0 ± 7.1 % |  |  |" in made
-    gains = "+10.0 points (2 of 2) | +5.0 points (2 of 2) | +15.0 points (2 of 2) | +30.0 points (2 of 2)"
-    assert f"| Action, balanced accuracy | 1 | {gains} | first two above 0: pass |" in made
-    gains = "+20.0 points (2 of 2) | +10.0 points (2 of 2) | +30.0 points (2 of 2) | +60.0 points (2 of 2)"
-    assert f"| Action, balanced accuracy | 1, longer | {gains} | first two above 0: pass |" in made
-    assert "| Lifting, MPJPE | 1 |" not in made
-    assert "`posegen import` takes 50 % with 1 clip a class" in made
-    assert "{{" not in made
 
 
 def test_the_committed_page_is_up_to_date() -> None:

@@ -1,4 +1,4 @@
-"""Verification measures agree with counting all pairs and with scikit-learn."""
+"""Verification measures agree with their definitions."""
 
 from __future__ import annotations
 
@@ -6,17 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
-from sklearn.metrics import roc_auc_score, roc_curve
+from sklearn.metrics import roc_curve
 
-from posegen.training.measures import verify_pairs
+from posegen.training.verification import measured_rates, threshold, verify_pairs
 
 scores = st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.125, 0.25, 0.5, 2.0]), min_size=1, max_size=30)
-
-
-def counted_area(together: list[float], apart: list[float]) -> float:
-    won = sum((one > other) + (one == other) / 2 for one in together for other in apart)
-    return won / (len(together) * len(apart))
 
 
 def crossing_of_curve(together: list[float], apart: list[float]) -> float:
@@ -32,10 +26,9 @@ def crossing_of_curve(together: list[float], apart: list[float]) -> float:
 
 
 @given(scores, scores)
-def test_area_is_that_of_counting_and_of_scikit_learn(together: list[float], apart: list[float]) -> None:
-    area = verify_pairs(together, apart)["auc"]
-    assert area == pytest.approx(counted_area(together, apart))
-    assert area == pytest.approx(roc_auc_score([1] * len(together) + [0] * len(apart), together + apart))
+def test_the_area_is_the_share_of_pairs_in_order(together: list[float], apart: list[float]) -> None:
+    expected = np.mean([(one > other) + (one == other) / 2 for one in together for other in apart])
+    assert verify_pairs(together, apart)["auc"] == pytest.approx(expected)
 
 
 @given(scores, scores)
@@ -45,34 +38,23 @@ def test_equal_error_is_where_the_curve_crosses(together: list[float], apart: li
     assert 0 <= rate <= 1
 
 
-@given(scores, scores)
-def test_negated_scores_invert_both_measures(together: list[float], apart: list[float]) -> None:
-    found, negated = verify_pairs(together, apart), verify_pairs(-np.array(together), -np.array(apart))
-    assert negated == pytest.approx({name: 1 - value for name, value in found.items()})
-
-
-@pytest.mark.parametrize(
-    ("together", "apart", "area", "equal_error"),
-    [
-        ([2.0, 3.0], [0.0, 1.0], 1.0, 0.0),
-        ([0.0], [1.0], 0.0, 1.0),
-        ([1.0, 1.0], [1.0], 0.5, 0.5),
-        # One of four pairs of each kind is on the wrong side.
-        ([1.0, 5.0, 6.0, 7.0], [0.0, 0.5, 0.7, 4.0], 15 / 16, 0.25),
-    ],
-)
-def test_cases_computed_by_hand(together: list[float], apart: list[float], area: float, equal_error: float) -> None:
-    found = verify_pairs(together, apart)
-    assert found == pytest.approx({"auc": area, "equal_error": equal_error})
-
-
-def test_random_scores_are_at_chance() -> None:
-    drawn: NDArray[np.float64] = np.random.default_rng(5).normal(size=20_000)
-    found = verify_pairs(drawn[:10_000], drawn[10_000:])
-    assert found == pytest.approx({"auc": 0.5, "equal_error": 0.5}, abs=0.02)
-
-
 @pytest.mark.parametrize(("together", "apart"), [([], [1.0]), ([1.0], []), ([float("nan")], [1.0])])
 def test_missing_and_invalid_scores_are_refused(together: list[float], apart: list[float]) -> None:
     with pytest.raises(ValueError, match="needs scores"):
         verify_pairs(together, apart)
+
+
+def test_thresholds_are_those_of_one_split_and_rates_those_of_another() -> None:
+    drawn = np.random.default_rng(3)
+    calibration, same, other, hard = (drawn.normal(mean, 1, 400) for mean in (0, 2, 0, 1))
+    rates = measured_rates(calibration, same, other, hard)
+    assert [rate["far"] for rate in rates] == [0.005, 0.01, 0.02, 0.05, 0.1]
+    for rate in rates:
+        assert (calibration > rate["threshold"]).mean() <= rate["far"]
+        assert rate["threshold"] == threshold(calibration, np.ones(400), rate["far"])
+        shares = {"test_far": other, "test_tar": same, "hard_far": hard}
+        assert {name: rate[name] for name in shares} == {
+            name: (scores > rate["threshold"]).mean() for name, scores in shares.items()
+        }
+    assert measured_rates(calibration, same, other, hard[:0])[0]["hard_far"] is None
+    assert measured_rates(calibration[:9], same, other, hard) == []

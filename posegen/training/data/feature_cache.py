@@ -11,11 +11,10 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -28,13 +27,14 @@ from posegen.dataset.documents import Origin as DocumentOrigin
 from posegen.dataset.documents import seal, unseal
 from posegen.dataset.files import write_durably
 from posegen.dataset.layout import ROWS
-from posegen.dataset.lock import LOCK_FILE, SECONDS_TO_WAIT, is_held, locked
+from posegen.dataset.lock import SECONDS_TO_WAIT, locked
 from posegen.dataset.read import Dataset
 from posegen.dataset.storage.address import storage_of
 from posegen.dataset.storage.bucket import REQUESTS
 from posegen.foundations.arrays import Array
-from posegen.foundations.errors import PosegenError
-from posegen.foundations.machine import available_cores, user_cache
+from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.machine import available_cores, free_disk, user_cache
+from posegen.foundations.quantities import human_bytes
 from posegen.training.data.features import Recipe, View
 
 FOLDER = "training"
@@ -43,8 +43,6 @@ FOLDER_VARIABLE = "POSEGEN_FEATURE_CACHE"
 _HASH = "npy_xxh3"
 """Key of a receipt with the hash of all bytes of the array's file; `posegen verify` compares it, too."""
 _MOST_THREADS = 4
-_SECONDS_BETWEEN_LOOKS = 0.5
-"""At the cache that another training fills."""
 
 _HEADER_LOCK = Lock()
 """NumPy parses a file's header as Python source, which on Python 3.11 fails at times when several threads do it at once."""
@@ -64,7 +62,7 @@ def features_folder(dataset: Dataset) -> Path:
 
 
 def fill_cache(dataset: Dataset, recipes: Sequence[Recipe], view: View, report: Callable[[int, int], None]) -> int:
-    """Compute the arrays that are not in the cache yet. While another training fills it, wait, and report its shards.
+    """Compute the arrays that are not in the cache yet. While another training fills it, wait.
 
     Parameters
     ----------
@@ -87,63 +85,59 @@ def fill_cache(dataset: Dataset, recipes: Sequence[Recipe], view: View, report: 
 
     def missing_recipes(shard: int) -> list[Recipe]:
         examined = recipes if shard >= listed else unknown
-        if not examined:
-            return []
-        hashes = dataset.hashes(shard)
+        hashes = dataset.hashes(shard) if examined else {}
         return [recipe for recipe in examined if not _is_current(_cache_file(folder, recipe, view, shard), recipe, hashes)]
 
-    # Objects of a bucket are read whole.
-    at_once = header.chunk * max(1, _READ_AT_ONCE // header.chunk) if is_local else header.shard
-
-    def compute(shard: int) -> None:
-        first, count, hashes = shard * header.shard, header.count(shard), dataset.hashes(shard)
-        values = {
-            recipe: np.empty((count, len(header.variants), *recipe.shape(view)), recipe.dtype)
-            for recipe in missing_recipes(shard)
-        }
-        names = {name for recipe in values for name in recipe.fields}
-        for start in range(0, count, at_once):
-            block = slice(start, min(start + at_once, count))
-            fields = {name: read_field(dataset, name, slice(first + block.start, first + block.stop)) for name in names}
-            flat = {name: read.reshape(-1, *read.shape[2:]) for name, read in fields.items()}
-            for recipe, computed in values.items():
-                computed[block] = recipe.compute(flat, view).reshape(computed[block].shape)
-        for recipe, computed in values.items():
-            _write_cached(_cache_file(folder, recipe, view, shard), computed, _input_hash(recipe, hashes))
-
-    def missing_shards() -> list[int]:
+    def missing_shards() -> dict[int, list[Recipe]]:
         every = range(header.shards())
-        return [
-            shard for shard, missing in zip(every, storage_of(dataset.path).map(missing_recipes, every), strict=True) if missing
-        ]
+        found = zip(every, storage_of(dataset.path).map(missing_recipes, every), strict=True)
+        return {shard: recipes for shard, recipes in found if recipes}
 
-    shards = missing_shards()
-    if shards:
-        total = len(shards)
-        _wait_for_others(folder / LOCK_FILE, missing_shards, total, report)
+    missing = missing_shards()
+    total, made = len(missing), 0
+    if missing:
         folder.mkdir(parents=not is_local, exist_ok=True)
         # Requests are waited for, so there are more of them than cores.
-        most = min(_MOST_THREADS, available_cores()) if is_local else REQUESTS
-        threads = min(most, len(shards))
+        threads = min(_MOST_THREADS, available_cores()) if is_local else REQUESTS
         with locked(folder, wait=SECONDS_TO_WAIT), ThreadPoolExecutor(threads, "posegen-recipe") as pool:
-            shards = missing_shards()
-            report(total - len(shards), total)
-            for done, _ in enumerate(pool.map(compute, shards), 1 + total - len(shards)):
+            missing = missing_shards()
+            made = len(missing)
+            sequences = {shard: header.count(shard) * len(header.variants) for shard in missing}
+            require_space(folder, sum(sequences[shard] * each.bytes(view) for shard in missing for each in missing[shard]))
+            report(total - len(missing), total)
+            computed = pool.map(partial(_compute_shard, dataset, view), missing, missing.values())
+            for done, _ in enumerate(computed, 1 + total - len(missing)):
                 report(done, total)
     for recipe in unknown if listed else ():
         with suppress(PermissionError):  # a folder of somebody else, whose receipts are then read each time
             write_durably(_listed_file(folder, recipe, view).with_suffix(".json"), seal(state))
-    return len(shards)
+    return made
 
 
-def _wait_for_others(lock: Path, missing: Callable[[], list[int]], total: int, report: Callable[[int, int], None]) -> None:
-    """Wait while another training fills a cache, and report how many of `total` shards are in it."""
-    reported = -1
-    while is_held(lock) and (left := len(missing())):
-        if reported != total - left:
-            reported = total - left
-            report(reported, total)
-        time.sleep(_SECONDS_BETWEEN_LOOKS)
+def _compute_shard(dataset: Dataset, view: View, shard: int, recipes: Sequence[Recipe]) -> None:
+    """Compute the values of recipes for a shard, and write them."""
+    header, folder, hashes = dataset.header, features_folder(dataset), dataset.hashes(shard)
+    is_local = storage_of(dataset.path).local is not None
+    first, count, names = shard * header.shard, header.count(shard), {name for recipe in recipes for name in recipe.fields}
+    # Objects of a bucket are read whole.
+    at_once = header.chunk * max(1, _READ_AT_ONCE // header.chunk) if is_local else header.shard
+    values = {recipe: np.empty((count, len(header.variants), *recipe.shape(view)), recipe.dtype) for recipe in recipes}
+    for start in range(0, count, at_once):
+        block = slice(start, min(start + at_once, count))
+        fields = {name: read_field(dataset, name, slice(first + block.start, first + block.stop)) for name in names}
+        flat = {name: read.reshape(-1, *read.shape[2:]) for name, read in fields.items()}
+        for recipe, computed in values.items():
+            computed[block] = recipe.compute(flat, view).reshape(computed[block].shape)
+    for recipe, computed in values.items():
+        _write_cached(_cache_file(folder, recipe, view, shard), computed, _input_hash(recipe, hashes))
+
+
+def require_space(folder: Path, needed: int) -> None:
+    """Raise UsageError if a folder, which need not exist, lies on a disk with less free space than needed, in bytes."""
+    free = free_disk(next(each for each in (folder.absolute(), *folder.absolute().parents) if each.is_dir()))
+    if needed > free:
+        problem = f"the training needs {human_bytes(needed)} of disk space, and {human_bytes(free)} are free"
+        raise UsageError(f"{folder}: {problem}. Free some, and run the same command again")
 
 
 def cached_array(folder: Path, recipe: Recipe, view: View, shard: int) -> Array:

@@ -12,6 +12,7 @@ The features of a scene are those of each of its actors, with the position and t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -24,7 +25,6 @@ from posegen.foundations.arrays import Array
 from posegen.foundations.constants import ABSENT_ACTION
 from posegen.foundations.randomness import Stream, uniform
 from posegen.foundations.skeleton import JOINTS, PARTS
-from posegen.training.data.labels import Label
 
 ABSENT = -1
 """Value of labels in frames behind the end of a clip."""
@@ -115,10 +115,6 @@ class View:
         Encoder of the caption embeddings; empty where the task takes no captions.
     text_dimension : int
         Length of these embeddings.
-    answers : tuple of str
-        Names of the classes that the model predicts, where these are not actions.
-    label : Label or None
-        Label of a user's clips, where the model predicts one.
     actors : int
         Largest number of actors in a clip, where the task reads more than the first one.
     """
@@ -129,8 +125,6 @@ class View:
     actions: tuple[str, ...]
     text_encoder: str = ""
     text_dimension: int = 0
-    answers: tuple[str, ...] = ()
-    label: Label | None = None
     actors: int = 1
 
 
@@ -166,6 +160,10 @@ class Recipe:
         """Return the shape of the values of one clip."""
         sizes = {"frame": view.frames, ACTOR: view.actors}
         return tuple(size if isinstance(size, int) else sizes[size] for size in self.inner)
+
+    def bytes(self, view: View) -> int:
+        """Return the size of the values of one clip."""
+        return np.dtype(self.dtype).itemsize * math.prod(self.shape(view))
 
     @property
     def is_by_actor(self) -> bool:

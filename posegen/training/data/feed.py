@@ -1,7 +1,7 @@
 """Feed a model: convert the batches of a source to tensors, augment and split them, and load them in other processes.
 
 What a step trains on is a function of the seed and the step. Neither the size of micro-batches nor the number of processes that
-load or train changes it.
+load changes it.
 """
 
 from __future__ import annotations
@@ -9,19 +9,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 from torch.utils.data import DataLoader
 
-from posegen.dataset.batches import CAPTIONS, WINDOW, Batches, SequenceBatch, make_batches
+from posegen.dataset.batches import WINDOW, Batches, SequenceBatch, make_batches
 from posegen.dataset.batches.torch import TorchBatches
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import PosegenError, UsageError
 from posegen.foundations.skeleton import JOINTS
-from posegen.training.data.captions import FreshCaptions
 from posegen.training.data.features import ABSENT, Draw, clip_draws, to_single
 from posegen.training.data.sources import ClipSource
 from posegen.training.settings import Skeleton
@@ -35,7 +34,6 @@ _PREFETCHED = 4
 """Batches that each loading process keeps ready."""
 
 _BODY = len(JOINTS) * 3
-_HEAD_HEIGHT = 3 * JOINTS.index("head") + 1
 _VELOCITY = slice(_BODY, _BODY + 2)
 _HALF_WIDTH = np.float32(3**0.5)
 """Half the width of a uniform distribution with standard deviation 1."""
@@ -99,13 +97,9 @@ class Feed:
     frames : int or None
         Crop clips to at most this many frames; None: whole clips.
     parts : int
-        Micro-batches per batch in each process.
+        Micro-batches per batch.
     shuffled : tuple of str
         Arrays that are taken from another clip of the batch: a control.
-    rank, processes : int
-        Number of this process, and of all processes that train together. Each gets an equal share of a batch.
-    whole : bool
-        Whether each process gets all clips of a batch, for losses that compare clips with each other.
     skeleton : Skeleton or None
         Variation of the skeleton from clip to clip; None: no variation.
     draw : callable or None
@@ -118,9 +112,6 @@ class Feed:
     frames: int | None
     parts: int
     shuffled: tuple[str, ...] = ()
-    rank: int = 0
-    processes: int = 1
-    whole: bool = False
     skeleton: Skeleton | None = None
     draw: Draws | None = None
 
@@ -134,13 +125,8 @@ class Feed:
             clips = _crop(clips, self.source.view.frames, self.frames, self.seed, batch.number)
         if self.skeleton is not None:
             clips = vary_skeletons(clips, self.skeleton, self.seed, batch.number)
-        if self.whole:
-            return [self._tensors(clips, batch.number, self.rank, slice(None))]
-        size, pieces = len(clips["length"]), self.parts * self.processes
-        edges = [size * i // pieces for i in range(pieces + 1)]
-        first = self.parts * self.rank
-        parts = range(first, first + self.parts)
-        return [self._tensors(clips, batch.number, part, slice(edges[part], edges[part + 1])) for part in parts]
+        edges = [len(clips["length"]) * i // self.parts for i in range(self.parts + 1)]
+        return [self._tensors(clips, batch.number, part, slice(*own)) for part, own in enumerate(pairwise(edges))]
 
     def _tensors(self, clips: dict[str, Array], number: int, part: int, shown: slice) -> Tensors:
         own = {name: values[shown] for name, values in clips.items()}
@@ -162,19 +148,7 @@ def to_clips(batch: SequenceBatch, source: ClipSource, seed: int | None = None) 
     clips |= {"sample": sample, "variant": variant}
     if source.is_by_actor:
         clips = _by_actor(clips, source.view.actors)
-    captions = source.captions
-    if source.identities is not None:
-        clips |= source.identities.take(sample)
-    if source.caption_sampler is not None and seed is not None:
-        return source.caption_sampler(clips, seed, batch.number)
-    if captions is None:
-        return clips
-    if isinstance(captions, FreshCaptions):
-        texts = batch.values[CAPTIONS]
-        own = captions.all_of(texts) if seed is None else captions.drawn(sample, variant, texts, seed, batch.number)
-    else:
-        own = captions.all_of(sample, variant) if seed is None else captions.drawn(sample, variant, seed, batch.number)
-    return clips | own
+    return clips if source.additions is None else source.additions(clips, batch, seed)
 
 
 def _by_actor(clips: dict[str, Array], actors: int) -> dict[str, Array]:
@@ -236,16 +210,9 @@ def vary_skeletons(clips: dict[str, Array], skeleton: Skeleton, seed: int, numbe
     torch.addcmul(skeleton.joints * deviation[..., 1:], motion[..., :_BODY], size, out=varied[..., :_BODY])
     torch.mul(motion[..., _VELOCITY], size, out=varied[..., _VELOCITY])
     varied[..., _VELOCITY.stop :] = motion[..., _VELOCITY.stop :]
-    varied[..., :_BODY][_without_body(motion)] = 0
+    # Frames without a body have all joints at 0.
+    varied[..., :_BODY] *= (motion[..., :_BODY] != 0).any(dim=-1, keepdim=True)
     return {**clips, "motion": varied.numpy()}
-
-
-def _without_body(motion: Tensor) -> tuple[Tensor, ...]:
-    """Return the indices of the frames without a body: all joints are at 0."""
-    # Few heads are at 0, so few frames are looked at whole.
-    possible = (motion[..., _HEAD_HEIGHT] == 0).nonzero(as_tuple=True)
-    absent = ~(motion[possible][:, :_BODY] != 0).any(dim=-1)
-    return tuple(indices[absent] for indices in possible)
 
 
 class Loader:
@@ -290,9 +257,5 @@ class Loader:
         with warnings.catch_warnings():
             # It advises fewer processes where there are fewer cores; the table of choices has both numbers.
             warnings.filterwarnings("ignore", "This DataLoader will create", UserWarning)
-            return iter(DataLoader(rest, batch_size=None, collate_fn=_unchanged, pin_memory=self._pinned, **options))
-
-
-def _unchanged(parts: list[Tensors]) -> list[Tensors]:
-    """Return what already consists of tensors; torch would look at each value."""
-    return parts
+            # What already consists of tensors is left as it is; torch would look at each value.
+            return iter(DataLoader(rest, batch_size=None, collate_fn=list, pin_memory=self._pinned, **options))

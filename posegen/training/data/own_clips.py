@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import xxhash
 
-from posegen.dataset.clip_files import MOST_BYTES, read_clip_archive, read_clip_folder, resample
+from posegen.dataset.clip_files import FOLDER_FPS, MOST_BYTES, read_clip_archive, read_clip_folder, resample
 from posegen.dataset.table_files import read_table
 from posegen.foundations.arrays import Array
 from posegen.foundations.constants import ABSENT_ACTION
-from posegen.foundations.errors import UsageError
-from posegen.foundations.links import require_inside
+from posegen.foundations.errors import UsageError, require_inside
 from posegen.foundations.skeleton import JOINTS, PARTS
 from posegen.foundations.wording import hidden_character, shown
 from posegen.mocap.sources import clip_files, read_clips
+from posegen.training.data.features import features_of
 from posegen.training.data.sources import Origin, Query
 
 _SHORTEST, _LONGEST = 4, 100_000
@@ -42,8 +43,6 @@ class OwnClips:
         The subject of each clip; empty texts where subjects are not known.
     identity : str
         Hash of joints and classes.
-    arrays : dict of str to ndarray [clip]
-        Labels beside the class.
     notes : tuple of str
         Which files and clips are left out, and why; of which clips not all frames are used.
     """
@@ -53,7 +52,6 @@ class OwnClips:
     words: tuple[str, ...]
     subjects: tuple[str, ...]
     identity: str
-    arrays: Mapping[str, Array] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
@@ -76,7 +74,7 @@ class OwnClips:
             length = len(self.joints[clip])
             joints[i, 0, :length] = self.joints[clip]
             action[i, 0, :length] = names.index(self.words[clip])
-        return {"joints": joints, "action": action, **{name: values[which] for name, values in self.arrays.items()}}
+        return {"joints": joints, "action": action}
 
 
 class _Found(NamedTuple):
@@ -211,3 +209,24 @@ def labels_of_clips(path: Path, names: Sequence[str], label: str) -> list[str]:
 
 def _load_own(clips: OwnClips, query: Query) -> None:
     query.compute({name: values[:, None] for name, values in clips.padded(query.samples).items()})
+
+
+def labelled_clips(path: Path, label: str) -> tuple[pa.Table, tuple[str, ...]]:
+    """Return a user's clips as a table with the column of their label, and notes on clips that are left out."""
+    clips = read_own_clips(path, FOLDER_FPS, label=label)
+    table = motion_statistics((joints, FOLDER_FPS) for joints in clips.joints)
+    return table.append_column(label, pa.array(clips.words)), clips.notes
+
+
+def motion_statistics(clips: Iterable[tuple[Array, float]]) -> pa.Table:
+    """Return what a model of a table reads of clips, of their joints and frames per second.
+
+    Returns
+    -------
+    Table
+        ``motion``, the mean, standard deviation, least and largest value of each motion feature at 25 frames per second, and
+        ``seconds``.
+    """
+    features = [features_of(_resampled(joints, fps, FOLDER_FPS), FOLDER_FPS) for joints, fps in clips]
+    motion = [np.concatenate([own.mean(0), own.std(0), own.min(0), own.max(0)]).tolist() for own in features]
+    return pa.table({"motion": motion, "seconds": [len(own) / FOLDER_FPS for own in features]})

@@ -11,20 +11,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from posegen.config.schema import Config
-from posegen.dataset.batches import CAPTIONS, ArrayShape
+from posegen.dataset.batches import CAPTIONS, ArrayShape, SequenceBatch
 from posegen.dataset.layout import ROWS
 from posegen.dataset.read import Dataset
 from posegen.dataset.tables import caption_texts
 from posegen.foundations.arrays import Array
-from posegen.training.data.captions import Captions, CaptionSampler, FreshCaptions
+from posegen.training.data.captions import FreshCaptions
 from posegen.training.data.feature_cache import cached_array, features_folder, read_field
 from posegen.training.data.features import Recipe, View
+
+Additions = Callable[[dict[str, Array], SequenceBatch, int | None], dict[str, Array]]
+"""Returns clips of a batch with further arrays, such as captions. There is a seed in training only."""
 
 _AT_ONCE = 100
 """Samples that are synthesised at once."""
@@ -144,16 +146,17 @@ def _load_synthesised(config: Config, query: Query) -> pa.Table | None:
     return pa.table({CAPTIONS: pa.chunked_array(captions)}) if query.captions else None
 
 
-class SampleArrays(NamedTuple):
+@dataclass(frozen=True)
+class SampleArrays:
     """Samples, int64 [n], ascending, and arrays [n, ...] of them by name."""
 
     samples: Array
     arrays: dict[str, Array]
 
-    def take(self, samples: Array) -> dict[str, Array]:
-        """Return the arrays of some of the samples."""
-        rows = np.searchsorted(self.samples, samples)
-        return {name: values[rows] for name, values in self.arrays.items()}
+    def __call__(self, clips: dict[str, Array], batch: SequenceBatch, seed: int | None) -> dict[str, Array]:
+        """Return clips of a batch with the arrays of their samples."""
+        rows = np.searchsorted(self.samples, clips["sample"])
+        return clips | {name: values[rows] for name, values in self.arrays.items()}
 
 
 @dataclass(frozen=True)
@@ -167,27 +170,21 @@ class ClipSource:
     view : View
     sample_numbers : int64 [sample]
         Samples of the origin: ascending, or arranged in groups.
-    captions : Captions, FreshCaptions or None
-        For tasks that take embedded captions.
-    identities : SampleArrays or None
-        For tasks that compare identities.
+    additions : callable or None
+        Adds captions or identities to clips, for tasks that take them.
     group : int or None
         Number of consecutive samples that stay together, if `sample_numbers` is arranged in groups.
     only_variants : tuple of str or None
         The variants that are used; None: all.
-    caption_sampler : CaptionSampler or None
-        For tasks that train a text encoder.
     """
 
     origin: Origin
     recipes: tuple[Recipe, ...]
     view: View
     sample_numbers: Array
-    captions: Captions | FreshCaptions | None = None
-    identities: SampleArrays | None = None
+    additions: Additions | None = None
     group: int | None = None
     only_variants: tuple[str, ...] | None = None
-    caption_sampler: CaptionSampler | None = None
 
     @property
     def name(self) -> str:
@@ -227,19 +224,16 @@ class ClipSource:
     def arrays(self) -> dict[str, ArrayShape]:
         """Describe the arrays by name."""
         shapes = ((recipe, recipe.shape(self.view)) for recipe in self.recipes)
-        return {recipe.name: ArrayShape(shape, shape, recipe.dtype) for recipe, shape in shapes}
+        return {recipe.name: ArrayShape(shape, recipe.dtype) for recipe, shape in shapes}
 
     def columns(self) -> tuple[str, ...]:
         """Return the names of the table's columns: captions where they are generated with the samples."""
-        return (CAPTIONS,) if isinstance(self.captions, FreshCaptions) else ()
+        return (CAPTIONS,) if isinstance(self.additions, FreshCaptions) else ()
 
     def load(self, chunk: int, variants: Sequence[int], into: Mapping[str, Array], columns: tuple[str, ...]) -> pa.Table | None:
         """Load a chunk into arrays."""
         samples = self.sample_numbers[chunk * self.chunk : (chunk + 1) * self.chunk]
         recipes = [recipe for recipe in self.recipes if recipe.name in into]
-        room = {
-            recipe.name: [part.reshape(self.chunk, *recipe.shape(self.view)) for part in into[recipe.name]]
-            for recipe in recipes
-        }
+        room = {recipe.name: list(into[recipe.name]) for recipe in recipes}
         indices = [self.origin.variants.index(self.variants[variant]) for variant in variants]
         return self.origin.load(Query(recipes, self.view, samples, indices, room, bool(columns)))

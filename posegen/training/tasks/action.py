@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from posegen.training.data.features import ABSENT, ACTION, LENGTH, MOTION, View
+from posegen.training.encoder import ANY_SKELETON_SPREAD, MotionEncoder
 from posegen.training.measures import balanced_accuracy, macro_f1
-from posegen.training.models.encoder import ANY_SKELETON_SPREAD, MotionEncoder
 from posegen.training.settings import Model
 from posegen.training.task import Abilities, Clips, Network, Reading, Tally, Task, apply_to_motion, motion_network
 

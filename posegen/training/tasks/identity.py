@@ -8,11 +8,11 @@ body and the movement, or the movement alone (``identity.by=style``).
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from functools import partial
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -20,15 +20,14 @@ from posegen.foundations.arrays import Array
 from posegen.foundations.errors import PosegenError
 from posegen.training.data.features import LENGTH, MOTION, View
 from posegen.training.data.identities import ALIKE, OTHER, SAME
-from posegen.training.measures import true_accept_rate, verify_pairs
-from posegen.training.models.encoder import MotionEncoder, frame_mask, pooled, projection
-from posegen.training.models.losses import supervised
-from posegen.training.models.poses import STYLE_MOTION
+from posegen.training.data.poses import STYLE_MOTION
+from posegen.training.encoder import MotionEncoder, frame_mask, pooled, projection
 from posegen.training.settings import Identity, Model
-from posegen.training.task import Abilities, Clips, CollectedOutputs, Forms, Reading, Task, apply_to_motion, motion_network
-from posegen.training.verification import ScoredPairs, calibrated_rates
+from posegen.training.task import Abilities, Clips, CollectedOutputs, Reading, Task, apply_to_motion, motion_network
+from posegen.training.verification import ScoredPairs, true_accept_rate, verification_rates, verify_pairs
 
 _DIMENSION = 128
+_EXCLUDED = -1e9
 _KINDS = {"same": SAME, "other": OTHER, "alike": ALIKE}
 
 
@@ -54,6 +53,36 @@ class IdentityModel(nn.Module):
 
 def _loss(settings: Identity, vectors: Tensor, clips: Clips) -> Tensor:
     return supervised(vectors.float(), clips["person"], clips["sample"], 1 / settings.temperature)
+
+
+def supervised(vectors: Tensor, kind: Tensor, sample: Tensor, scale: float) -> Tensor:
+    """Return the cross entropy of finding clips of the same kind among all others.
+
+    This is supervised contrastive learning (Khosla et al., 2020) with the sum outside of the logarithm. Pairs of two variants
+    of one sample are excluded: they are alike whatever their kind.
+
+    Parameters
+    ----------
+    vectors : Tensor [n, d]
+        Of unit length.
+    kind, sample : Tensor [n]
+        Kind and sample of each clip.
+    scale : float
+        Factor on cosines: one over the temperature.
+
+    Returns
+    -------
+    Tensor
+        A scalar: the mean over clips with another clip of their kind; 0 if there are none.
+    """
+    apart = sample[:, None] != sample
+    right = apart & (kind[:, None] == kind)
+    # Not -inf: a clip without any other sample would have a sum over nothing, which has no gradient.
+    scores = (scale * vectors @ vectors.T).masked_fill(~apart, _EXCLUDED)
+    log_probability = torch.where(right, scores - torch.logsumexp(scores, dim=1, keepdim=True), torch.zeros_like(scores))
+    count = right.sum(dim=1)
+    has = count > 0
+    return -(log_probability.sum(dim=1)[has] / count[has]).sum() / has.sum().clamp(min=1)
 
 
 def _accuracy(vectors: Tensor, clips: Clips) -> Tensor:
@@ -115,13 +144,8 @@ def _scores(
 def _calibrate(validation: _Pairs, test: _Pairs) -> dict[str, Any]:
     """Return the thresholds of the validation split, and the error rates that the test split, with other persons, has there."""
     (scores, _, persons), (unseen, _, _) = validation.pairs(), test.pairs()
-    rates = calibrated_rates(*(ScoredPairs(scores[kind], persons[kind]) for kind in ("same", "other")))
-
-    def accepted(kind: str, limit: float) -> float:
-        return float((unseen[kind] > limit).mean())
-
-    own = [{"test_tar": accepted("same", rate.threshold), "test_far": accepted("other", rate.threshold)} for rate in rates]
-    return {"rates": [asdict(rate) | measured for rate, measured in zip(rates, own, strict=True)]}
+    same, other = (ScoredPairs(scores[kind], persons[kind]) for kind in ("same", "other"))
+    return {"rates": verification_rates(same, other, *(unseen[kind] for kind in _KINDS))}
 
 
 def _describe(outputs: Tensor, clips: Clips, view: View) -> dict[str, list[Any]]:
@@ -151,11 +175,9 @@ def _task(settings: Identity) -> Task:
             ),
             calibrate=_calibrate,
         ),
-        forms=Forms(
-            form="" if settings.by == "body" else settings.by,
-            restore=lambda form: _task(Identity(by="style" if form else "body")),
-            configure=lambda chosen: _task(chosen.identity),
-        ),
+        form="" if settings.by == "body" else settings.by,
+        restore=lambda form: _task(Identity(by="style" if form else "body")),
+        configure=lambda chosen: _task(chosen.identity),
     )
 
 

@@ -10,7 +10,7 @@ the caption is needed before that. In training and in sampling, times are theref
 rectified flow transformers for high-resolution image synthesis, 2024, do so for large images).
 
 In validation each clip has its own noise, which never changes, so that models can be compared. Each clip is predicted with its
-own caption and with that of another clip. :mod:`posegen.training.animation.animate` generates joints with the model.
+own caption and with that of another clip. :mod:`posegen.training.animate` generates joints with the model.
 
 Where samples have several actors, a motion is that of all of them, with positions and headings relative to the first one, so
 that they are generated together.
@@ -33,10 +33,10 @@ from torch.nn import functional
 from posegen.foundations.arrays import Array
 from posegen.foundations.randomness import Stream, normal
 from posegen.training.data.features import LENGTH, Draw, View, clip_draws
-from posegen.training.models.encoder import LEAST_SPREAD, NormalisedEncoder, frame_mask
-from posegen.training.models.poses import CONTACTS, POSE, POSE_NUMBERS, ROTATIONS, SCENE_NUMBERS, SCENE_POSE
+from posegen.training.data.poses import CONTACTS, POSE, POSE_NUMBERS, ROTATIONS, SCENE_NUMBERS, SCENE_POSE
+from posegen.training.encoder import LEAST_SPREAD, NormalisedEncoder, frame_mask
 from posegen.training.settings import Model
-from posegen.training.task import Abilities, Clips, CollectedOutputs, Forms, Network, Reading, Task
+from posegen.training.task import Abilities, Clips, CollectedOutputs, Network, Reading, Task
 
 Predict = Callable[[Tensor, float], Tensor]
 """Predicts the motion from a noisy motion and its time."""
@@ -342,18 +342,17 @@ class MotionModel(nn.Module):
         return predicted
 
 
-def _apply(seed: int, dropped: float, model: nn.Module, clips: Clips) -> Tensor:
+def _apply(seed: int, model: nn.Module, clips: Clips) -> Tensor:
     """Return the error of each clip, Tensor [clip, 1].
 
     In validation, Tensor [clip, 3]: also the error with the caption of the clip before, and that of the mean motion.
     """
     pose = clips["pose"].flatten(2)
-    if "noise" in clips:  # drawn by a process that loads
+    if "noise" in clips:
         draws = NoiseDraws(clips["noise"], clips["time"], clips["has_caption"])
     else:
-        number = int(clips["number"]) if model.training and "number" in clips else EVALUATION
         sample, variant = (clips[name].cpu().numpy() for name in ("sample", "variant"))
-        draws = draw_noise(sample, variant, seed, number, pose.shape[1], dropped if model.training else 0.0, pose.shape[2])
+        draws = draw_noise(sample, variant, seed, EVALUATION, pose.shape[1], 0.0, pose.shape[2])
     encoder: Any = model.encoder
     motion = (pose - encoder.mean) / encoder.spread
     own = _errors(model, motion, clips, draws, clips["text"][:, 0])
@@ -424,7 +423,7 @@ def _task(seed: int, dropped: float) -> Task:
         recipes=(POSE, LENGTH),
         labels=("text", "row"),
         build=MotionModel,
-        apply=partial(_apply, seed, dropped),
+        apply=partial(_apply, seed),
         loss=_loss,
         tally=_Explained,
         monitor="explained",
@@ -434,7 +433,7 @@ def _task(seed: int, dropped: float) -> Task:
             scene_recipes=(SCENE_POSE, LENGTH), takes_captions=True, normalised_array=POSE.name, first_variant_only=True
         ),
         abilities=Abilities(network=_network, generates_motion=True),
-        forms=Forms(configure=lambda settings: _task(settings.seed, settings.motion.caption_dropout)),
+        configure=lambda settings: _task(settings.seed, settings.motion.caption_dropout),
     )
 
 

@@ -4,6 +4,10 @@ Motions and captions are put into one vector space, so that a motion is close to
 motion encoder, pooled over the clip. The text side is a small network on the embedding of a frozen text encoder (``posegen
 embed``). Where samples have several actors, a motion is that of all of them, each in its own axes with its position and heading
 relative to the first one. The outputs of a clip are a vector for the motion and one for each of its texts, all of unit length.
+
+In a batch, the captions of all other motions serve as negatives. Some of them are true of the motion too: captions of another
+variant of the same sample, and of samples in which the same happens. They are left out of the sum rather than pushed away
+(Petrovich et al., TMR, 2023).
 """
 
 from __future__ import annotations
@@ -19,11 +23,11 @@ from torch.nn import functional
 
 from posegen.foundations.arrays import Array
 from posegen.training.data.features import FEATURES, LENGTH, MOTION, RELATION, SCENE_MOTION, View
-from posegen.training.measures import Ranking, rank_pairs, verify_pairs
-from posegen.training.models.encoder import ANY_SKELETON_SPREAD, MotionEncoder, frame_mask, pooled, projection
-from posegen.training.models.losses import info_nce, triplet, valid_pairs
+from posegen.training.encoder import ANY_SKELETON_SPREAD, MotionEncoder, frame_mask, pooled, projection
+from posegen.training.measures import Ranking, rank_pairs
 from posegen.training.settings import Contrast, Model
-from posegen.training.task import Abilities, Clips, CollectedOutputs, Forms, Reading, Task, apply_to_motion, motion_network
+from posegen.training.task import Abilities, Clips, CollectedOutputs, Reading, Task, apply_to_motion, motion_network
+from posegen.training.verification import verify_pairs
 
 DIMENSION = 256
 """Dimension of the shared vector space."""
@@ -61,27 +65,61 @@ class RetrievalModel(nn.Module):
 
 
 def _apply(model: nn.Module, clips: Clips) -> Tensor:
-    """Encode clips and their texts: Tensor [clip, 1 + text, DIMENSION], first the motion, last the hard negatives."""
+    """Encode clips and their captions: Tensor [clip, 1 + text, DIMENSION], first the motion."""
     motion = apply_to_motion(model, clips)
     if "text" not in clips:
         return motion[:, None]
-    given = [clips[name].to(motion.dtype) for name in ("text", "hard_text") if name in clips]
-    texts: list[Tensor] = [model.encode_text(vectors) for vectors in given]  # type: ignore[operator]
-    return torch.cat([motion[:, None], *texts], dim=1)
+    texts: Tensor = model.encode_text(clips["text"].to(motion.dtype))  # type: ignore[operator]
+    return torch.cat([motion[:, None], texts], dim=1)
 
 
 def _loss(contrast: Contrast, vectors: Tensor, clips: Clips) -> Tensor:
-    """Compare each motion's caption, the first of its texts, with all others. Further texts are hard negatives."""
+    """Compare each motion with all captions of the batch, and each caption with all motions."""
     vectors = vectors.float()
-    motion, captions, hard = vectors[:, 0], vectors[:, 1], vectors[:, 2:]
-    present = clips["row"][:, 1:] >= 0
-    given = clips["text"]
-    hard_of = present.nonzero()[:, 0]
-    valid = valid_pairs(given[:, 0], clips["sample"], contrast.alike, given[:, 1:][present], hard_of)
-    texts = torch.cat([captions, hard[present]])
-    if contrast.loss == "triplet":
-        return triplet(motion, texts, contrast.margin, valid)
-    return info_nce(motion, texts, 1 / contrast.temperature, valid)
+    valid = valid_pairs(clips["text"][:, 0], clips["sample"], contrast.alike)
+    return info_nce(vectors[:, 0], vectors[:, 1], 1 / contrast.temperature, valid)
+
+
+def valid_pairs(captions: Tensor, sample: Tensor, threshold: float) -> Tensor:
+    """Return which captions a motion is compared with: its own one and those that are certainly false of it.
+
+    Parameters
+    ----------
+    captions : Tensor [n, k]
+        Embeddings of the motions' captions, of unit length.
+    sample : Tensor [n]
+        Sample of each motion.
+    threshold : float
+        Captions whose embeddings have a larger cosine may be true of each other's motion.
+
+    Returns
+    -------
+    bool Tensor [n, n]
+    """
+    own = torch.eye(len(captions), dtype=torch.bool, device=captions.device)
+    return own | ((captions @ captions.T <= threshold) & (sample[:, None] != sample))
+
+
+def info_nce(motion: Tensor, text: Tensor, scale: Tensor | float, valid: Tensor) -> Tensor:
+    """Return the cross entropy of finding the caption of each motion and the motion of each caption (symmetric InfoNCE).
+
+    Parameters
+    ----------
+    motion, text : Tensor [n, d]
+        Of unit length: motions, and a caption of each.
+    scale : Tensor or float
+        Factor on cosines: one over the temperature.
+    valid : bool Tensor [n, n]
+        Which pairs are compared; see :func:`valid_pairs`.
+
+    Returns
+    -------
+    Tensor
+        A scalar; about log n for an untrained model.
+    """
+    scores = (scale * motion @ text.T).masked_fill(~valid, -torch.inf)
+    target = torch.arange(len(motion), device=motion.device)
+    return (functional.cross_entropy(scores, target) + functional.cross_entropy(scores.T, target)) / 2
 
 
 def _accuracy(vectors: Tensor, clips: Clips) -> Tensor:
@@ -93,14 +131,14 @@ def _accuracy(vectors: Tensor, clips: Clips) -> Tensor:
 class _Pairs(CollectedOutputs):
     """Ranks the vectors of motions and captions."""
 
-    names = ("sample", "row", "hard_row")
+    names = ("sample", "row")
 
     def measures(self) -> dict[str, float]:
         """Return recall and median rank in both directions, and how well right and wrong pairs are separated.
 
         See :mod:`posegen.training.measures`.
         """
-        motion, text, rows, *hard = self._in_order()
+        motion, text, rows = self._in_order()
         ranked = _ranked(motion, text, rows)
         directions = {name: ranked[name] for name in ("motion_to_text", "text_to_motion")}
         # With fewer than three clips, recall at the largest possible rank is monitored.
@@ -113,20 +151,18 @@ class _Pairs(CollectedOutputs):
         for name, ranking in directions.items():
             measures |= {f"{name}_r{k}": share for k, share in ranking.recall.items()}
             measures[f"{name}_median"] = ranking.median
-        by_hard = _verified_hard(motion, text, *hard) if hard else {}
-        return {**measures, **_verified(motion, text, rows), **by_hard, "clips": float(len(motion))}
+        return {**measures, **_verified(motion, text, rows), "clips": float(len(motion))}
 
     def table(self) -> dict[str, Any]:
         """Return all ranks with chance, also strictly: where only a motion's own caption counts."""
-        motion, text, rows, *_ = self._in_order()
+        motion, text, rows = self._in_order()
         return {"ranking": {name: asdict(ranking) for name, ranking in _ranked(motion, text, rows).items()}}
 
     def _in_order(self) -> list[Array]:
-        """Return motions, captions, their rows and, if there are any, hard negatives and theirs, in the order of samples."""
-        outputs, sample, rows, *hard_rows = self.collected()
-        order, texts = np.argsort(sample), 1 + rows.shape[1]
-        hard = [outputs[order, texts:], *(own[order] for own in hard_rows)] if hard_rows else []
-        return [outputs[order, 0], outputs[order, 1:texts], rows[order], *hard]
+        """Return motions, captions and their rows, in the order of samples."""
+        outputs, sample, rows = self.collected()
+        order = np.argsort(sample)
+        return [outputs[order, 0], outputs[order, 1:], rows[order]]
 
 
 def _ranked(motion: Array, text: Array, rows: Array) -> dict[str, Ranking]:
@@ -141,15 +177,6 @@ def _verified(motion: Array, text: Array, rows: Array) -> dict[str, float]:
     true_of_other = (rows[:, :, None] == rows[other][:, None, :]).any(axis=2)
     wrong = np.einsum("md,mcd->mc", motion[other], text)[present & ~true_of_other]
     return verify_pairs(right, wrong) if wrong.size else {}
-
-
-def _verified_hard(motion: Array, text: Array, hard: Array, hard_rows: Array) -> dict[str, float]:
-    """Compare the score of each caption with that of its nearest hard negative."""
-    present = hard_rows >= 0
-    if not present.any():
-        return {}
-    right, wrong = (np.einsum("md,mcd->mc", motion, texts)[present] for texts in (text, hard))
-    return {f"hard_{name}": value for name, value in verify_pairs(right, wrong).items()}
 
 
 def _describe(outputs: Tensor, clips: Clips, view: View) -> dict[str, list[Any]]:
@@ -176,7 +203,7 @@ def _task(contrast: Contrast) -> Task:
             network=partial(motion_network, output="embeddings of unit length, near those of captions that describe the clip"),
             embeds_captions=True,
         ),
-        forms=Forms(configure=lambda settings: _task(settings.contrast)),
+        configure=lambda settings: _task(settings.contrast),
     )
 
 

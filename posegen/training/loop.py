@@ -1,45 +1,45 @@
-"""The training loop, on one device or in a process for each device, and the state that it changes.
+"""The training loop, and the state that it changes.
 
 Everything that a step depends on follows from its number: clips, learning rate and random numbers. So a resumed run continues
-exactly as if it had never stopped. Checks, checkpoints and logs are the matter of :mod:`posegen.training.loop.session`, and
-:mod:`posegen.training.loop.processes` starts and connects the processes.
+exactly as if it had never stopped. Checks, checkpoints and logs are the matter of :mod:`posegen.training.session`.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
+import time
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any
 
 import torch
-from torch import Tensor, distributed, nn
+from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from posegen.foundations.machine import private_folder, user_cache
 from posegen.training.data.feed import Feed, Loader, batches_of, statistics
+from posegen.training.encoder import set_checkpointing
 from posegen.training.hardware import AUTOCAST, Choices, matrix_attention, split_batch, use_tf32
-from posegen.training.loop.timing import StepTimer
-from posegen.training.models.encoder import set_checkpointing
 from posegen.training.run_folder import RunProgress, State
 from posegen.training.settings import learning_rate
-from posegen.training.setup import Request, Setup
+from posegen.training.setup import Setup
 from posegen.training.task import Clips, Task
 
 _LARGEST_SEED = 2**63
 _DTYPES = {int: torch.int64, float: torch.float64}
+PHASES = ("data", "forward", "backward", "optimiser")
+_RECENT = 200
+_WARMUP = 3
 
 
 @dataclass(frozen=True)
 class TrainingSession:
-    """Work of one process that trains: the steps of a round, or what is left of them.
+    """The steps of a round, or what is left of them.
 
     Attributes
     ----------
     run : Path
-    request : Request
     setup : Setup
     first, last : int
         Number of steps before and after the round.
@@ -47,7 +47,6 @@ class TrainingSession:
     """
 
     run: Path
-    request: Request
     setup: Setup
     first: int
     last: int
@@ -67,8 +66,6 @@ class Learner:
     average : dict of str to Tensor
         Moving average of the weights.
     progress : RunProgress
-    inside_step : bool
-        Whether the optimiser is changing the weights. If an error occurs then, the weights belong to no step.
     """
 
     model: nn.Module
@@ -76,7 +73,6 @@ class Learner:
     scaler: torch.amp.GradScaler
     average: dict[str, Tensor]
     progress: RunProgress
-    inside_step: bool = False
 
     def state(self) -> State:
         """Return the state after the last step, for a checkpoint."""
@@ -111,7 +107,7 @@ def make_learner(session: TrainingSession, state: State | None) -> Learner:
     model = setup.make_model()
     if state is not None:
         model.load_state_dict(dict(state.tensors["weights"]))
-    elif setup.weights is None and setup.task.abilities.takes_motion:
+    elif setup.weights is None:
         source = setup.data.source(setup.task.recipes, "training")
         mean_and_spread = statistics(source, setup.settings.data.variants, setup.task.reading.normalised_array)
         model.encoder.normalise_by(*mean_and_spread)
@@ -160,14 +156,16 @@ def run_steps(
     log : callable
         Called with a message if processes that load data fail.
     after_step : callable
-        Checks, saves and logs; returns whether training ends. Of several processes, the first one decides.
+        Checks, saves and logs; returns whether training ends.
     """
     settings, choices = session.setup.settings, session.choices
     model, optimiser, scaler = learner.model, learner.optimiser, learner.scaler
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     feed = _feed(session, learner.progress.step)
-    _prepare_model(model, choices)
-    timer.start(choices.device)
+    model.train()
+    set_checkpointing(model, on=choices.checkpointing)
+    use_tf32(choices.device)
+    timer.end_phase(None)
     step_loss, accuracies = 0.0, list[float]()
     with matrix_attention(choices.device):
         for index, clips in enumerate(Loader(feed, choices.workers, pinned=choices.device == "cuda", log=log), start=1):
@@ -183,68 +181,39 @@ def run_steps(
             timer.end_phase("backward")
             if index % feed.parts:
                 continue  # gradients of micro-batches add up
-            if choices.devices > 1:
-                _add_gradients(trained, 1 if feed.whole else choices.devices)
             scaler.unscale_(optimiser)
             if settings.optimiser.clip:
                 nn.utils.clip_grad_norm_(trained, settings.optimiser.clip)
             rate = learning_rate(learner.progress.step - session.first, settings)
             for group in optimiser.param_groups:
                 group["lr"] = rate
-            learner.inside_step = True
             scaler.step(optimiser)
             scaler.update()
             optimiser.zero_grad()
             learner.update_average(settings.optimiser.average)
             learner.progress = replace(learner.progress, step=learner.progress.step + 1)
-            learner.inside_step = False
             timer.end_phase("optimiser")
             timer.end_step()
             is_over = after_step(Step(step_loss, rate, fmean(accuracies) if accuracies else None))
-            is_over = is_over or learner.progress.step >= session.last
-            if choices.devices > 1:
-                is_over = _decision_of_first(is_over)
-            if is_over:
+            if is_over or learner.progress.step >= session.last:
                 break
             step_loss, accuracies = 0.0, []
             timer.end_phase(None)
 
 
-def _prepare_model(model: nn.Module, choices: Choices) -> None:
-    """Set a model to training, equal in all processes, in the way that the choices name."""
-    model.train()
-    set_checkpointing(model, on=choices.checkpointing)
-    use_tf32(choices.device)
-    if choices.devices > 1:
-        for value in model.state_dict().values():
-            distributed.broadcast(value, 0)
-    if choices.compile:
-        # torch loads code from this folder; its own choice is a folder in /tmp whose name others can guess.
-        os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(private_folder(user_cache() / "inductor", own=2)))
-        model.compile()
-
-
-def process_rank(devices: int) -> int:
-    """Return the number of this process among those that train on some devices together."""
-    return distributed.get_rank() if devices > 1 else 0
-
-
 def _feed(session: TrainingSession, start: int) -> Feed:
-    """Return the batches from a step on, as this process sees them."""
+    """Return the batches from a step on."""
     settings, task, choices = session.setup.settings, session.setup.task, session.choices
     data, source = settings.data, session.setup.data.source(task.recipes, "training")
     return Feed(
         batches=batches_of(source, settings.batch, settings.seed, data.variants, lanes=data.lanes).at(start),
         source=source,
         seed=settings.seed,
-        frames=None if data.frames is None else max(1, data.frames // data.stride),
-        parts=1 if task.needs_whole_batch else split_batch(settings.batch, choices.devices, choices.micro_batch),
+        frames=data.cropped_frames,
+        parts=1 if task.needs_whole_batch else split_batch(settings.batch, choices.micro_batch),
         shuffled=task.labels if data.shuffle_labels else (),
-        rank=process_rank(choices.devices),
-        processes=choices.devices,
-        whole=task.needs_whole_batch,
         skeleton=data.skeleton if task.reading.vary_skeleton else None,
-        draw=task.draw if choices.workers else None,
+        draw=task.draw,
     )
 
 
@@ -257,43 +226,8 @@ def _score(session: TrainingSession, model: nn.Module, clips: dict[str, Any]) ->
     task, choices = session.setup.task, session.choices
     # Random numbers depend on the number of the micro-batch only.
     torch.manual_seed((session.setup.settings.seed * 1_000_003 + clips["number"] * 1009 + clips["part"]) % _LARGEST_SEED)
-    if task.needs_whole_batch and choices.devices > 1:
-        own = _share(clips, process_rank(choices.devices), choices.devices)
-        outputs = _gather(apply_in_micro_batches(task, model, own, choices.micro_batch))
-    else:
-        outputs = apply_in_micro_batches(task, model, clips, choices.micro_batch)
+    outputs = apply_in_micro_batches(task, model, clips, choices.micro_batch)
     return task.loss(outputs, clips), None if task.accuracy is None else task.accuracy(outputs.detach(), clips)
-
-
-def _share(batch: dict[str, Any], rank: int, processes: int) -> dict[str, Any]:
-    """Return the clips of a batch that a process applies its model to."""
-    size = len(batch["length"])
-    share = slice(size * rank // processes, size * (rank + 1) // processes)
-    return {name: values[share] if isinstance(values, Tensor) else values for name, values in batch.items()}
-
-
-def _gather(outputs: Tensor) -> Tensor:
-    """Return the outputs of all processes; gradients reach those of this process only, so those of all must be added."""
-    gathered = [torch.empty_like(outputs) for _ in range(distributed.get_world_size())]
-    distributed.all_gather(gathered, outputs.detach().contiguous())
-    gathered[distributed.get_rank()] = outputs
-    return torch.cat(gathered)
-
-
-def _add_gradients(parameters: Sequence[nn.Parameter], divisor: int) -> None:
-    """Add up the gradients of all processes, in place, and divide them."""
-    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-    total = torch.cat([gradient.flatten() for gradient in gradients]) / divisor
-    distributed.all_reduce(total)
-    for gradient, values in zip(gradients, torch.split(total, [each.numel() for each in gradients]), strict=True):
-        gradient.copy_(values.view_as(gradient))
-
-
-def _decision_of_first(decision: bool) -> bool:
-    """Return the decision of the first process."""
-    decided = torch.tensor(int(decision))
-    distributed.broadcast(decided, 0)
-    return bool(decided)
 
 
 def apply_in_micro_batches(task: Task, model: nn.Module, clips: Clips, size: int) -> Tensor:
@@ -327,3 +261,48 @@ def apply_in_micro_batches(task: Task, model: nn.Module, clips: Clips, size: int
     parts = ({name: values[start : start + size] for name, values in arrays.items()} for start in range(0, count, size))
     # The second forward pass draws the same random numbers as the first.
     return torch.cat([checkpoint(apply, part, use_reentrant=False, preserve_rng_state=True) for part in parts])
+
+
+@dataclass(frozen=True)
+class StepTimes:
+    """Median seconds of recent steps, mean seconds of all, and the share of each phase in all steps."""
+
+    seconds: float
+    mean: float
+    shares: dict[str, float]
+
+
+class StepTimer:
+    """Add up the time of each phase; to be called at the end of each phase.
+
+    A GPU computes beside the program, which waits for it when it reads the loss: what a GPU computes counts as backward.
+    """
+
+    def __init__(self) -> None:
+        self._last = time.perf_counter()
+        self._now, self._total = dict.fromkeys(PHASES, 0.0), dict.fromkeys(PHASES, 0.0)
+        self._steps: deque[float] = deque(maxlen=_RECENT)
+        self._count = 0
+
+    def end_phase(self, phase: str | None) -> None:
+        """Add the time since the last call to a phase; None for time outside steps."""
+        now = time.perf_counter()
+        if phase is not None:
+            self._now[phase] += now - self._last
+        self._last = now
+
+    def end_step(self) -> None:
+        """Complete a step. The first ones are not counted, since caches and lazy initialisation slow them down."""
+        self._count += 1
+        if self._count > _WARMUP:
+            self._steps.append(sum(self._now.values()))
+            self._total = {phase: seconds + self._now[phase] for phase, seconds in self._total.items()}
+        self._now = dict.fromkeys(PHASES, 0.0)
+
+    def times(self) -> StepTimes | None:
+        """Return the times of the steps so far; None before the first counted step."""
+        if not self._steps:
+            return None
+        total = sum(self._total.values())
+        shares = {phase: seconds / total for phase, seconds in self._total.items()}
+        return StepTimes(median(self._steps), total / (self._count - _WARMUP), shares)

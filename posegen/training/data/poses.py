@@ -55,7 +55,7 @@ AVERAGE_BODY = (1.69, *(1.0 for _ in SHAPE))
 ROTATED = tuple(joint for joint in range(len(JOINTS)) if joint in PARENTS)
 """Joints that have children. The rotation of other joints moves nothing."""
 
-HEIGHT, VELOCITY, TURN = 0, slice(1, 3), 3
+HEIGHT, TURN = 0, 3
 ROTATIONS = slice(4, 4 + 6 * len(ROTATED))
 CONTACTS = slice(ROTATIONS.stop, ROTATIONS.stop + 4)
 """Indices of the numbers of a pose."""
@@ -149,17 +149,6 @@ def body_of(joints: Array) -> Array:
     return np.where((stature > 0)[..., None], body, np.array(AVERAGE_BODY))
 
 
-def _levels() -> tuple[tuple[int, ...], ...]:
-    """Return the joints grouped by their number of bones from the pelvis."""
-    depth = [0]
-    for parent in PARENTS[1:]:
-        depth.append(depth[parent] + 1)
-    return tuple(tuple(j for j, own in enumerate(depth) if own == level) for level in range(max(depth) + 1))
-
-
-_LEVELS = _levels()
-
-
 def rotation_matrices(columns: Tensor) -> Tensor:
     """Return rotations from their first two columns, which need not be of unit length nor orthogonal.
 
@@ -196,19 +185,12 @@ def joints_of(local: Tensor, root: Tensor, offsets: Tensor) -> Tensor:
     Tensor [..., 22, 3]
         Metres.
     """
-    position = {0: root}
-    rotation = {0: local[..., 0, :, :]}
-    for level in _LEVELS[1:]:
-        parents = torch.stack([rotation[PARENTS[joint]] for joint in level], dim=-3)
-        bones = torch.stack([offsets[..., joint, :] for joint in level], dim=-2)
-        moved = (parents @ bones[..., None].expand(*parents.shape[:-1], 1))[..., 0]
-        for i, joint in enumerate(level):
-            position[joint] = position[PARENTS[joint]] + moved[..., i, :]
-        rotated = [joint for joint in level if joint in ROTATED]
-        if rotated:
-            own = torch.stack([local[..., ROTATED.index(joint), :, :] for joint in rotated], dim=-3)
-            world = torch.stack([rotation[PARENTS[joint]] for joint in rotated], dim=-3) @ own
-            rotation |= {joint: world[..., i, :, :] for i, joint in enumerate(rotated)}
+    position, rotation = {0: root}, {0: local[..., 0, :, :]}
+    for joint in range(1, len(JOINTS)):
+        parent = PARENTS[joint]
+        position[joint] = position[parent] + (rotation[parent] @ offsets[..., joint, :, None])[..., 0]
+        if joint in ROTATED:
+            rotation[joint] = rotation[parent] @ local[..., ROTATED.index(joint), :, :]
     return torch.stack([position[joint] for joint in range(len(JOINTS))], dim=-2)
 
 
@@ -404,5 +386,5 @@ POSE = Recipe("pose", 1, ("joints", "contact"), "float16", ("frame", POSE_NUMBER
 SCENE_POSE = Recipe("pose", 1, ("joints", "contact"), "float16", ("frame", ACTOR, SCENE_NUMBERS), _scene_pose, "pose-scene")
 """Poses of all actors, each with its relation to the first one."""
 
-STYLE_MOTION = Recipe("style_motion", 1, ("joints",), "float16", ("frame", FEATURES), _style_motion)
+STYLE_MOTION = Recipe("style_motion", 2, ("joints",), "float16", ("frame", FEATURES), _style_motion)
 """Motion features of the first actor on the average body."""

@@ -1,30 +1,32 @@
 """Generate motion for texts of a user with a trained model.
 
 There is one clip per text, or one clip in which several texts follow one another. A text that describes several actions in
-sequence is first split by :mod:`posegen.training.animation.clauses`. Feet are cleaned up by
-:mod:`posegen.training.animation.feet`; files of motion are written by the callers.
+sequence is first split into clauses. Feet are cleaned up by :mod:`posegen.training.feet`; files of motion are written by the
+callers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
+from scipy.interpolate import CubicHermiteSpline
 from torch import Tensor, nn
 
+from posegen.captions.lexicon import WORD, lexicon_of
+from posegen.captions.parser import parse_caption
 from posegen.embedding import Encoder, load_encoder
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import UsageError
 from posegen.foundations.randomness import Stream, uniform
 from posegen.foundations.wording import shown
-from posegen.library.load import load_library
-from posegen.training.animation.clauses import people_in, split_clauses
-from posegen.training.animation.feet import lock_feet
+from posegen.library.load import Library, load_library
 from posegen.training.data.features import Draw
-from posegen.training.models.poses import (
+from posegen.training.data.poses import (
     AVERAGE_BODY,
     CONTACTS,
     POSE_NUMBERS,
@@ -34,6 +36,7 @@ from posegen.training.models.poses import (
     pose_body,
     root_of,
 )
+from posegen.training.feet import lock_feet
 from posegen.training.tasks.motion import guided, integrate, noise_from
 from posegen.training.trained_models import TrainedModel, people
 
@@ -46,6 +49,8 @@ MOST_PARTS = 100
 _AT_ONCE = 64
 _SHORTEST_SECONDS = 2.0
 _LEAST_PRESENCE = 0.5
+_CLAUSE_ENDS = frozenset(".;!?")
+_SUBJECTS = frozenset({"subject", "again"})
 
 
 @dataclass(frozen=True)
@@ -133,7 +138,7 @@ def animate(
     guidance : float
     steps : int
     body : sequence of float
-        See :data:`posegen.training.models.poses.BODY_MEASURES`.
+        See :data:`posegen.training.data.poses.BODY_MEASURES`.
     whole : bool
         Do not split texts.
 
@@ -252,12 +257,10 @@ def generate_sequence(
 
 def _overlap_weights(starts: Sequence[int], frames: int, total: int) -> Tensor:
     """Return the weight of each part in each of its frames, [part, frame]. In every frame of the clip the sum is 1."""
-    own = torch.minimum(torch.arange(1, frames + 1), torch.arange(frames, 0, -1)).float()
-    weights = torch.stack([own.clone() for _ in starts])
-    total_weight = torch.zeros(total)
-    for start, weight in zip(starts, weights, strict=True):
-        total_weight[start : start + frames] += weight
-    return torch.stack([weight / total_weight[start : start + frames] for start, weight in zip(starts, weights, strict=True)])
+    own, total_weight = torch.minimum(torch.arange(1, frames + 1), torch.arange(frames, 0, -1)).float(), torch.zeros(total)
+    for start in starts:
+        total_weight[start : start + frames] += own
+    return torch.stack([own / total_weight[start : start + frames] for start in starts])
 
 
 def _denormalised(model: nn.Module, normalised: Tensor) -> Tensor:
@@ -311,7 +314,7 @@ def to_clip(poses: Tensor, body: Array, fps: float, times: int) -> MotionClip:
     ----------
     poses : Tensor [frame, POSE_NUMBERS]
     body : float [BODY_MEASURES]
-        See :data:`posegen.training.models.poses.BODY_MEASURES`.
+        See :data:`posegen.training.data.poses.BODY_MEASURES`.
     fps : float
         Frames per second of the poses.
     times : int
@@ -341,13 +344,102 @@ def interpolate(values: Tensor, times: int) -> Tensor:
     Tensor [(frame - 1) * times + 1, number]
     """
     last = len(values) - 1
-    position = torch.arange(last * times + 1, device=values.device)
-    first = torch.div(position, times, rounding_mode="floor").clamp(max=max(last - 1, 0))
-    u = ((position - first * times).to(values.dtype) / times)[:, None]
-    before, begin, end, after = (values[(first + i).clamp(0, last)] for i in (-1, 0, 1, 2))
+    if not last:
+        return values
     # Beyond both ends the curve is extended in a straight line.
-    before = torch.where((first == 0)[:, None], 2 * begin - end, before)
-    after = torch.where((first + 2 > last)[:, None], 2 * end - begin, after)
-    slope, curve = end - before, 2 * before - 5 * begin + 4 * end - after
-    bend = 3 * (begin - end) + after - before
-    return begin + 0.5 * u * (slope + u * (curve + u * bend))
+    (slopes,) = torch.gradient(values, dim=0)
+    spline = CubicHermiteSpline(np.arange(last + 1), values.numpy(), slopes.numpy())
+    return torch.from_numpy(spline(np.arange(last * times + 1) / times)).to(values.dtype)
+
+
+def split_clauses(text: str, library: Library) -> tuple[str, ...]:
+    """Split a text into clauses that describe actions in sequence.
+
+    Parameters
+    ----------
+    text : str
+    library : Library
+        Its language defines which words express a sequence. Actions joined by "and" or "while" are not split.
+
+    Returns
+    -------
+    tuple of str
+        The clauses in order of time, each with the subject of the text. The text itself if it describes one action or several
+        people, or if a clause would describe no known action.
+
+    Examples
+    --------
+    >>> from posegen.library.load import load_library
+    >>> split_clauses("a man walks slowly, then waves while sitting", load_library())
+    ('a man walks slowly', 'a man waves while sitting')
+    >>> split_clauses("a person walks and waves", load_library())
+    ('a person walks and waves',)
+    """
+    clauses, subject = _clauses(text, library)
+    if len(clauses) < 2 or people_in(text, library) > 1:
+        return (text,)
+    words = [own.words if own.has_subject else [*subject, *own.words] for own in clauses]
+    texts = tuple(" ".join(own).replace(" ,", ",") for own in words)
+    acts = [any(claim["kind"] == "action" for claim in parse_caption(own, library).statements) for own in texts]
+    return texts if all(acts) else (text,)
+
+
+def people_in(text: str, library: Library) -> int:
+    """Return the number of people that a text describes, at least 1."""
+    claims = parse_caption(text, library).statements
+    stated = [int(claim["value"]) for claim in claims if claim["kind"] == "people" and str(claim["value"]).isdigit()]
+    named = [1 + int(claim["actor"]) for claim in claims]
+    partners = [1 + int(claim["value"]) for claim in claims if claim["kind"] == "partner"]
+    return max([1, *stated, *named, *partners, *_numbered_people(text.lower(), library.words)])
+
+
+def _numbered_people(text: str, words: Mapping[str, Any]) -> Iterator[int]:
+    """Yield the numbers of people such as "three men", which no caption states."""
+    joint, numbers = words["several"]["joint"], words["numbers"]
+    for pair in (*joint["pair"], *joint["alike"].values()):
+        noun = pair.removeprefix(f"{numbers[2]} ")
+        yield from (count for count, number in enumerate(numbers) if re.search(rf"\b{number} {noun}\b", text))
+
+
+@dataclass
+class _Clause:
+    """Words of a clause, whether they include more than the subject, and whether they introduce the subject."""
+
+    words: list[str] = field(default_factory=list)
+    has_content: bool = False
+    has_subject: bool = False
+
+
+def _clauses(text: str, library: Library) -> tuple[list[_Clause], list[str]]:
+    """Return the clauses, and the words that introduce the subject."""
+    clauses, subject = [_Clause()], list[str]()
+    precedes = False  # whether the clause precedes the next one in time, as in "after walking, ..."
+    for words, kinds in _phrases(text, library):
+        clause = clauses[-1]
+        ends = words[0] in _CLAUSE_ENDS and len(words) == 1
+        if "then" in kinds or ends or (precedes and clause.has_content and "list" in kinds):
+            clauses, precedes = [*clauses, _Clause()], False
+        elif "after" in kinds:
+            precedes = True
+        elif _SUBJECTS & kinds and (not subject or not clause.has_content):
+            # Later mentions only repeat the subject.
+            clause.words, clause.has_subject = clause.words + (words if not subject else []), clause.has_subject or not subject
+            subject = subject or words
+        elif clause.has_content or words != [","]:
+            clause.words, clause.has_content = clause.words + words, True
+    for clause in clauses:
+        clause.words = clause.words[:-1] if clause.words[-1:] == [","] else clause.words
+    return [clause for clause in clauses if clause.has_content], subject
+
+
+def _phrases(text: str, library: Library) -> Iterator[tuple[list[str], set[str]]]:
+    """Iterate over a text by the longest known phrase at each word: its words as written, and its possible kinds."""
+    lexicon = lexicon_of(library)
+    written = WORD.findall(text)
+    small = [word.lower() for word in written]
+    at = 0
+    while at < len(small):
+        length = lexicon.longest(small, at)
+        marks = lexicon.phrases[tuple(small[at : at + length])] if length else []
+        yield written[at : at + max(length, 1)], {mark.kind for mark in marks}
+        at += max(length, 1)

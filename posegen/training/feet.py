@@ -22,6 +22,7 @@ from posegen.foundations.skeleton import (
     PROPORTIONS,
     sole_points,
 )
+from posegen.foundations.vectors import fill_middle_joints
 
 SHORTEST = 0.1
 """Seconds: shorter contacts and shorter gaps are ignored."""
@@ -191,16 +192,15 @@ def _bend_leg(joints: Array, side: str, target: tuple[Array, Array]) -> Array:
     apart = np.maximum(_length(away), _TINY)
     span = np.clip(apart, np.abs(thigh - shank) + 0.05, LONGEST * (thigh + shank))
     line = away / apart[:, None]
-    along = (thigh * thigh - shank * shank + span * span) / (2 * span)
-    out = np.sqrt(np.maximum(thigh * thigh - along * along, 0.0))
     # The knee keeps its direction; in a straight leg it bends towards the toes.
     old = (ankle - hip) / np.maximum(_length(ankle - hip), _TINY)[:, None]
     front = _orthogonal(knee - hip, old) + 0.02 * (ball - ankle) / np.maximum(_length(ball - ankle), _TINY)[:, None]
     front = _orthogonal(front, line)
     front = front / np.maximum(_length(front), _TINY)[:, None]
-    moved = joints.copy()
+    moved, bent = joints.copy(), np.empty_like(hip)
+    fill_middle_joints(hip, line, front, thigh, shank, span, bent)
     reached = hip + line * span[:, None]
-    moved[:, JOINTS.index(f"{side}_knee")] = hip + line * along[:, None] + front * out[:, None]
+    moved[:, JOINTS.index(f"{side}_knee")] = bent
     moved[:, JOINTS.index(f"{side}_ankle")] = reached
     moved[:, JOINTS.index(f"{side}_foot")] = reached + (target_ball - target_ankle)
     return moved

@@ -8,7 +8,6 @@ learned actions faster than a transformer with as many weights: 95 % of clips ag
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -167,19 +166,18 @@ def projection(given: int, dropout: float, out: int) -> nn.Module:
 
 
 class _LowRank(nn.Module):
-    def __init__(self, weight: Tensor, rank: int, gain: float) -> None:
+    def __init__(self, weight: Tensor, rank: int) -> None:
         super().__init__()
-        self._gain = gain
         rows, columns = weight.shape[0], weight[0].numel()
         rank = min(rank, rows, columns)
         self.down = nn.Parameter(torch.randn(rank, columns) / columns**0.5)
         self.up = nn.Parameter(torch.zeros(rows, rank))
 
     def forward(self, weight: Tensor) -> Tensor:
-        return weight + self._gain * (self.up @ self.down).view_as(weight)
+        return weight + (self.up @ self.down).view_as(weight)
 
 
-def add_adapters(module: nn.Module, rank: int, gain: float = 1.0) -> None:
+def add_adapters(module: nn.Module, rank: int) -> None:
     """Freeze a module and add low-rank adapters to all its trainable convolutions and linear layers.
 
     To each frozen weight the product of two thin matrices is added, which starts at zero (Hu et al., LoRA: low-rank adaptation
@@ -189,14 +187,12 @@ def add_adapters(module: nn.Module, rank: int, gain: float = 1.0) -> None:
     ----------
     module : Module
     rank : int
-    gain : float, optional
-        Factor on the product.
     """
     layers = [layer for layer in module.modules() if isinstance(layer, _ADAPTED) and layer.weight.requires_grad]
     for parameter in module.parameters():
         parameter.requires_grad_(False)
     for layer in layers:
-        parametrize.register_parametrization(layer, "weight", _LowRank(layer.weight.detach(), rank, gain))
+        parametrize.register_parametrization(layer, "weight", _LowRank(layer.weight.detach(), rank))
 
 
 def merge_adapters(module: nn.Module) -> None:
@@ -212,11 +208,6 @@ def set_checkpointing(model: nn.Module, *, on: bool) -> None:
     for module in model.modules():
         if isinstance(module, NormalisedEncoder):
             module.checkpointing = on
-        elif on and getattr(module, "supports_gradient_checkpointing", False):  # a transformer of Hugging Face
-            with warnings.catch_warnings():
-                # Version 5 has another name for it.
-                warnings.simplefilter("ignore", FutureWarning)
-                module.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
 
 
 def trainable_weights(model: nn.Module) -> dict[str, Tensor]:

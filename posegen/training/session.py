@@ -1,7 +1,7 @@
 """Train to the last step in the process that holds the lock of the run: check, save, log and report between the steps.
 
 A session that runs out of memory continues with smaller micro-batches. The steps themselves are defined in
-:mod:`posegen.training.loop.learner`. Curves are logged to TensorBoard and Weights & Biases.
+:mod:`posegen.training.loop`. Curves are logged to TensorBoard and Weights & Biases.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -20,33 +20,30 @@ from typing import Any
 import torch
 
 from posegen.foundations.errors import PosegenError
-from posegen.foundations.machine import PeakMemory, available_cores, process_memory
+from posegen.foundations.machine import PeakMemory, process_memory
 from posegen.foundations.plugins import require_extra
 from posegen.foundations.progress import Progress
 from posegen.foundations.quantities import human_bytes, parse_bytes
-from posegen.training.cluster import local_processes, member
 from posegen.training.data.feed import batches_of, to_clips
 from posegen.training.hardware import (
     Choices,
-    SwapMonitor,
+    describe_gpu_use,
     evaluation_batch,
     gpu_peak,
-    gpu_use,
     gpu_utilisation,
     is_out_of_memory,
     release_memory,
-    waiting_hint,
 )
-from posegen.training.loop.learner import (
+from posegen.training.loop import (
     Learner,
     Step,
+    StepTimer,
+    StepTimes,
     TrainingSession,
     apply_in_micro_batches,
     make_learner,
     run_steps,
 )
-from posegen.training.loop.processes import other_processes
-from posegen.training.loop.timing import StepTimer, StepTimes
 from posegen.training.run_folder import RunProgress, format_measure, latest_checkpoint, remove_old_checkpoints, write_checkpoint
 from posegen.training.settings import Settings
 from posegen.training.task import Task
@@ -57,7 +54,7 @@ _MOST_POINTS = 1000
 
 _MOST_WAITING = 0.05
 _CHECK_MEMORY_EVERY = 10
-"""Steps between two checks of memory use and swapping."""
+"""Steps between two checks of memory use."""
 _LIMIT_SHARE = 0.95
 _LOSS_POINTS = 200
 """Points of the curve of the training loss in the report."""
@@ -155,22 +152,14 @@ def train_session(
         while learner.progress.step < session.last and early_stop_reason(learner.progress, session.setup.settings) is None:
             monitor = _Monitor(session, learner, progress, memory, logs, deadline)
             try:
-                with other_processes(session, learner.progress.step):
-                    run_steps(session, learner, monitor.timer, progress.log, monitor.after_step)
+                run_steps(session, learner, monitor.timer, progress.log, monitor.after_step)
             except (MemoryError, RuntimeError) as error:
                 if not is_out_of_memory(error):
                     raise
-                if member():
-                    hint = f"Run the same command with --set machine.micro_batch={max(1, session.choices.micro_batch // 2)}"
-                    raise PosegenError(
-                        f"out of memory on one of {session.choices.devices} devices ({error!s:.120}). {hint}"
-                    ) from error
                 choices = session.choices.halve_micro_batch(error)
                 session = replace(session, choices=choices)
                 progress.log(f"out of memory ({error!s:.120}): continuing with micro-batches of {choices.micro_batch} clips")
                 store_choices(choices)
-                if not learner.inside_step and choices.devices == 1:
-                    write_checkpoint(session.run, learner.state())
                 del monitor  # it keeps the learner
                 learner = _resume(session, progress)
                 release_memory()
@@ -185,8 +174,7 @@ def train_session(
 
 def _warn_of_waiting(times: StepTimes, session: TrainingSession, progress: Progress) -> None:
     """Warn that steps wait for data, with a hint."""
-    cores = available_cores() // local_processes(session.choices.devices)
-    hint = waiting_hint(session.choices.workers, session.setup.settings.data.lanes, cores)
+    hint = f"Use more loading processes than {session.choices.workers}, --set machine.workers=N, or end other programs"
     if session.setup.data.dataset is None and session.setup.data.groups is None:
         hint = "Samples are generated during training; `posegen generate` generates them once for all runs"
     progress.log(f"warning: {100 * times.shares['data']:.0f} % of the time was spent waiting for data. {hint}")
@@ -212,85 +200,80 @@ def early_stop_reason(progress: RunProgress, settings: Settings) -> str | None:
     return f"no improvement in {since} checks since step {progress.best_step:,}" if since >= patience else None
 
 
+@dataclass
 class _Monitor:
-    """Check, save, log and report between the steps."""
+    """Check, save, log and report between the steps; `stopped` is why training ends early."""
 
-    def __init__(
-        self,
-        session: TrainingSession,
-        learner: Learner,
-        progress: Progress,
-        memory: PeakMemory,
-        logs: Logs,
-        deadline: float | None,
-    ) -> None:
-        self.stopped: str | None = None
+    session: TrainingSession
+    learner: Learner
+    progress: Progress
+    memory: PeakMemory
+    logs: Logs
+    deadline: float | None
+    stopped: str | None = None
+
+    def __post_init__(self) -> None:
         self.timer = StepTimer()
-        self._session, self._learner, self._progress, self._memory = session, learner, progress, memory
-        self._logs, self._deadline, self._swap = logs, deadline, SwapMonitor()
         self._saved = self._begun = time.monotonic()
-        self._seconds_before = learner.progress.seconds
+        self._seconds_before = self.learner.progress.seconds
         self._accuracy: float | None = None
         self._losses: list[float] = []
         self._utilisations: list[float] = []
 
     def after_step(self, done: Step) -> bool:
         """Show, log, check and save; return whether training ends."""
-        learner, settings = self._learner, self._session.setup.settings
+        learner, settings = self.learner, self.session.setup.settings
         step, times = learner.progress.step, self.timer.times()
-        in_round = step - self._session.first
+        in_round = step - self.session.first
         _check_loss(done.loss, step, done.rate)
         self._record(done.loss, in_round)
         if done.accuracy is not None:
             before = done.accuracy if self._accuracy is None else self._accuracy
             self._accuracy = before + _RECENT_SHARE * (done.accuracy - before)
-        self._progress.update(step, _details(done.loss, self._accuracy, times, learner.progress))
+        self.progress.update(step, _details(done.loss, self._accuracy, times, learner.progress))
         shown = {} if self._accuracy is None else {"accuracy": self._accuracy}
-        self._logs.step(step, done.loss, times, rate=done.rate, **shown)
+        self.logs.step(step, done.loss, times, rate=done.rate, **shown)
         last = in_round == settings.steps
         if last or in_round % max(1, settings.steps // settings.checks.times) == 0:
             self._check()
         self._check_memory(step)
-        if self._deadline is not None and time.monotonic() > self._deadline:
+        if self.deadline is not None and time.monotonic() > self.deadline:
             self.stopped = "the budget is used up; the same command resumes from here"
         over = last or early_stop_reason(learner.progress, settings) is not None
         if over or self.stopped or self._is_time_to_save(step) or learner.progress.best_step == step:
-            write_checkpoint(self._session.run, learner.state())
-            remove_old_checkpoints(self._session.run)
+            write_checkpoint(self.session.run, learner.state())
+            remove_old_checkpoints(self.session.run)
             self._saved = time.monotonic()
         return over or bool(self.stopped)
 
     def _record(self, loss: float, in_round: int) -> None:
         """Add time, loss and memory to the progress of the run."""
-        done, settings = self._learner.progress, self._session.setup.settings
+        done, settings = self.learner.progress, self.session.setup.settings
         self._losses.append(loss)
         if in_round % -(-settings.steps // _LOSS_POINTS) == 0 or in_round == settings.steps:
             done = replace(done, losses=[*done.losses, (done.step, fmean(self._losses))])
             self._losses = []
-        self._learner.progress = replace(
+        self.learner.progress = replace(
             done,
             seconds=self._seconds_before + time.monotonic() - self._begun,
-            memory=max(done.memory or 0, self._memory.peak),
-            gpu_memory=gpu_peak(self._session.choices.device),
+            memory=max(done.memory or 0, self.memory.peak),
+            gpu_memory=gpu_peak(self.session.choices.device),
             utilisation=fmean(self._utilisations) if self._utilisations else done.utilisation,
         )
 
     def _is_time_to_save(self, step: int) -> bool:
-        saving = self._session.setup.settings.saving
+        saving = self.session.setup.settings.saving
         if saving.steps is not None:
             return step % saving.steps == 0
         return time.monotonic() - self._saved >= saving.seconds
 
     def _check(self) -> None:
         """Evaluate the averaged weights on the validation split, and record the measures."""
-        learner, setup, choices = self._learner, self._session.setup, self._session.choices
+        learner, setup, choices = self.learner, self.session.setup, self.session.choices
         settings, step = setup.settings, learner.progress.step
-        # Before the evaluation, so that only training is measured.
-        busy = fmean(self._utilisations) if self._utilisations else None
-        use = gpu_use(busy, settings.batch) if choices.device == "cuda" else None
         averaged = copy.deepcopy(learner.model)
         averaged.load_state_dict(learner.average)
-        loss = validation_loss(self._session, averaged)
+        loss = validation_loss(self.session, averaged)
         validation = setup.data.source(setup.task.recipes, "validation")
         limits = {"most": settings.checks.clips, "size": evaluation_batch(choices.device, choices.micro_batch)}
         measures = evaluate_model(setup.task, averaged, validation, settings.data.variants, **limits).measures()
@@ -298,11 +281,15 @@ class _Monitor:
         # Undefined measures are left out.
         measures = {name: value for name, value in measures.items() if math.isfinite(value)}
         watched = measures.get(setup.task.monitor)
-        self._logs.values(step, {f"validation/{name}": value for name, value in measures.items()})
-        self._progress.log(f"step {step:,}: {setup.task.monitor} {format_measure(watched)} on the validation split")
-        if use is not None:
-            self._logs.values(step, use[0])
-            self._progress.log(use[1])
+        self.logs.values(step, {f"validation/{name}": value for name, value in measures.items()})
+        self.progress.log(f"step {step:,}: {setup.task.monitor} {format_measure(watched)} on the validation split")
+        if choices.device == "cuda":
+            memory = torch.cuda.get_device_properties(0).total_memory
+            values, line = describe_gpu_use(
+                learner.progress.utilisation, learner.progress.gpu_memory or 0, memory, settings.batch
+            )
+            self.logs.values(step, values)
+            self.progress.log(line)
         check, before = {"step": float(step), **measures}, learner.progress
         done = replace(before, checks=[*before.checks, check])
         best = next((each for each in before.checks if each["step"] == before.best_step), None)
@@ -310,15 +297,12 @@ class _Monitor:
         learner.progress = replace(done, best=watched, best_step=step) if is_better else done
 
     def _check_memory(self, step: int) -> None:
-        """Warn if the machine swaps; raise MemoryError if the run uses more memory than its limit."""
-        if step % _CHECK_MEMORY_EVERY or step >= self._session.last:
+        """Measure the use of a GPU; raise MemoryError if the run uses more memory than its limit."""
+        if step % _CHECK_MEMORY_EVERY or step >= self.session.last:
             return
-        if self._session.choices.device == "cuda" and (utilisation := gpu_utilisation()) is not None:
+        if self.session.choices.device == "cuda" and (utilisation := gpu_utilisation()) is not None:
             self._utilisations.append(utilisation)
-        limit = self._session.setup.settings.memory.limit
-        warning = self._swap.warning(limit=limit, micro_batch=self._session.choices.micro_batch)
-        if warning is not None:
-            self._progress.log(warning)
+        limit = self.session.setup.settings.memory.limit
         if limit is not None and process_memory() > _LIMIT_SHARE * parse_bytes(limit):
             raise MemoryError(f"the run uses {process_memory() / 10**9:.2f} GB, and memory.limit is {limit}")
 

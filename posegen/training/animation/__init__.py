@@ -1,1 +1,0 @@
-"""Motion for texts from a trained model, and its evaluation on the captions of a test split."""

@@ -1,1 +1,0 @@
-"""The steps of a training run, on one device or several."""

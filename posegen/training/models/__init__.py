@@ -1,1 +1,0 @@
-"""Networks and losses that tasks are built from, and the representation of poses that a model generates."""
