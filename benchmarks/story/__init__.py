@@ -1,10 +1,10 @@
-"""How it is judged that stories are rich and every word of them true.
+"""Measures of the variety and truth of captions.
 
-Samples are made on the spot, the very joints and captions that are stored, a block at a time. What is said is held against the
-joints, never against what was planned. POSEGEN_JUDGE_SCALE=0.1 takes a tenth of the samples, to try the measures themselves.
+Samples are synthesized in memory, a block at a time, with the joints and captions that would be stored. Captions are compared
+with the joints, not with the plan. POSEGEN_JUDGE_SCALE=0.1 takes a tenth of the samples, to test the measures themselves.
 """
 
-from benchmarks.story import language, meeting, recovered, share, sheets, truth
+from benchmarks.story import contrasts, language, likeness, meeting, recovered, share, sheets, truth
 
 TITLE = "Truth and variety of captions"
-MEASURES = [truth, language, meeting, recovered, share, sheets]
+MEASURES = [contrasts, truth, language, likeness, meeting, recovered, share, sheets]

@@ -5,17 +5,13 @@ This is a slow reference in NumPy, with more body parts than :func:`posegen.chec
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from posegen.evaluation.body import point, stature
+from posegen.evaluation.body import point
+from posegen.fields.keypoints import stature
+from posegen.foundations.arrays import Array
 from tests.naive import segment_distance
-
-__all__ = ["overlap_of_two", "palms"]
-
-Array = NDArray[Any]
 
 HAND, PALM = 0.108, 0.506
 """Length of the hand as a share of stature, and how far along it its centre is (Winter, Biomechanics and Motor Control of

@@ -1,4 +1,4 @@
-"""How many different captions 10,000 samples have, how long they are, and whether they are sound English."""
+"""Number, length and correct English of the captions of 10,000 samples."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.datasets import blocks
 from benchmarks.figures import Figure
-from benchmarks.motion.clips import scaled
-from benchmarks.story.blocks import blocks
+from benchmarks.measure import scaled
 
 SAMPLES = 10_000
 UNIQUE = 25_000
@@ -17,7 +17,7 @@ SHORTEST, LONGEST = 8.0, 16.0
 """Words, on average."""
 SILENT = r"(?:hour|honest|honou?r|heir)"
 SPOKEN = r"(?:uni[^nm]|use|usual|euro|one\b|once\b)"
-"""How words begin that are spoken with a vowel though written with none, and the other way round."""
+"""Beginnings of words that are spoken with a vowel but written with a consonant, and the reverse."""
 NAMED = 10
 
 FAULTS = {
@@ -35,11 +35,10 @@ FAULTS = {
 def faults(text: str) -> list[str]:
     """Name what is wrong with the English of a caption, as far as patterns detect it.
 
-    A sentence begins with a capital letter if the caption ends in a full stop; else the caption is a phrase.
+    All sentences of a caption begin with a capital letter, or none does.
     """
     found = [name for name, pattern in FAULTS.items() if pattern.search(text.lower())]
-    sentences = re.split(r"(?<=\.) ", text) if text.endswith(".") else []
-    if not text or any(not sentence[0].isupper() for sentence in sentences) or (not sentences and not text[0].islower()):
+    if len({sentence[:1].isupper() for sentence in re.split(r"(?<=\.) ", text)}) != 1 or not text:
         found.append("a beginning in the wrong case")
     return found
 

@@ -1,8 +1,7 @@
-"""Two who interact: whether their hands meet, and whether anybody is ever in anybody else.
+"""Interactions of two people: whether their hands meet, and whether their bodies overlap.
 
-Contact is sought in the frames that both spend on the interaction, as the joints have it. A hand is where its arm ends: of
-SMPL's 22 joints the last is the wrist, which signals, contacts and drawings take for the hand, too. How far apart the middles
-of the palms are, half a hand's length on, is reported as well.
+Contact is measured in the frames of the interaction of both. The wrist, the last of SMPL's 22 joints of an arm, represents the
+hand, as in signals, contacts and drawings. The distance of the centres of the palms is reported as well.
 """
 
 from __future__ import annotations
@@ -13,31 +12,28 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from benchmarks.datasets import blocks
 from benchmarks.figures import Figure
-from benchmarks.motion.clips import scaled
-from benchmarks.story.blocks import blocks
+from benchmarks.measure import scaled
 from benchmarks.story.encounters import overlap_of_two, palms
-from posegen.foundations.errors import UsageError
+from posegen.foundations.arrays import Array
 from posegen.foundations.skeleton import JOINTS
 from posegen.synthesis.synthesize import Batch
 from tests.naive import segment_distance
-
-Array = NDArray[Any]
 
 SAMPLES = 1000
 NEAR, FRAMES = 0.05, 3
 """Metres between the hands at contact, and for how many consecutive frames."""
 DEPTH = 0.02
-"""Metres by which capsules of two people may overlap."""
+"""Largest overlap of capsules of two people, in metres."""
 APART = 2.0
 """Metres between the hips of two people who cannot touch."""
 FEWEST = 20
-"""Contacts that there must be at full size to judge by."""
+"""Least number of contacts at full size."""
 PRESETS = ("pairs", "crowd")
 PARTS = {"as one body's limbs": False, "upper arms, too": True}
-"""Which capsules count: those by which one body is measured, and these with the upper arms."""
+"""Capsules that count: those of the measure of one body, and these with the upper arms."""
 HANDS, BODY = "hands", "body"
 MEETINGS = {
     ("shake_hands", "shake_hands"): ("handshake", HANDS),
@@ -46,7 +42,7 @@ MEETINGS = {
     ("take", "give"): ("hand over", HANDS),
     ("embrace", "embrace"): ("hug", BODY),
 }
-"""By the actions of the two what it is, and what the hands of both meet: the other's hands, or the other's back."""
+"""Interaction by the actions of both, and what the hands of both meet: the hands or the back of the other."""
 _WRISTS = [JOINTS.index("left_wrist"), JOINTS.index("right_wrist")]
 _TRUNK = [JOINTS.index(name) for name in ("pelvis", "spine1", "spine2", "spine3", "neck")]
 _TRUNK_DEPTH = 0.12
@@ -55,7 +51,7 @@ _TRUNK_DEPTH = 0.12
 
 @dataclass
 class Met:
-    """Contacts by what they are, the longest time that hands were near in each, and penetration depths of two people."""
+    """Contacts by interaction, each with the longest time of near hands, and penetration depths of two people."""
 
     contacts: dict[str, list[tuple[int, float, str]]] = field(default_factory=dict)
     palms: list[float] = field(default_factory=list)
@@ -66,11 +62,8 @@ class Met:
 def measure(folder: Path) -> Iterator[Figure]:
     found = Met()
     for preset in PRESETS:
-        try:
-            for batch in blocks(scaled(SAMPLES, 20), preset):
-                take_down(batch, found)
-        except UsageError as error:
-            yield Figure(f"people of the preset {preset}", f"not measured: {error}", "measured", False)
+        for batch in blocks(scaled(SAMPLES, 20), preset):
+            take_down(batch, found)
     yield from figures(found, scaled(FEWEST, 1))
 
 
@@ -95,7 +88,7 @@ def take_down(batch: Batch, found: Met) -> None:
 
 
 def meetings(segments: Sequence[Sequence[Mapping[str, Any]]], length: int) -> Iterator[tuple[str, slice, str]]:
-    """Find what two do together to the end: what it is, its frames, and what their hands meet."""
+    """Yield the complete interactions of two people: name, frames, and what their hands meet."""
     for a in segments[0]:
         for b in segments[1]:
             start, end = max(a["start"], b["start"]), min(a["end"], b["end"])
@@ -105,7 +98,7 @@ def meetings(segments: Sequence[Sequence[Mapping[str, Any]]], length: int) -> It
 
 
 def gap(pair: Array, what: str) -> Array:
-    """Metres between hands and what they meet, float64 [frames], of two people's joints [2, frames, 22, 3]."""
+    """Return metres between hands and what they meet, float64 [frames], from joints [2, frames, 22, 3]."""
     hands = pair[:, :, _WRISTS]
     if what == HANDS:
         return nearest(hands)
@@ -118,7 +111,7 @@ def gap(pair: Array, what: str) -> Array:
 
 
 def nearest(hands: Array) -> Array:
-    """Metres between the nearest hands of two people, float64 [frames], of places [2, frames, 2, 3]."""
+    """Return metres between the nearest hands of two people, float64 [frames], from positions [2, frames, 2, 3]."""
     between = hands[0][:, :, None] - hands[1][:, None]
     return np.asarray(np.sqrt((between * between).sum(-1)).min((1, 2)))
 
@@ -133,7 +126,7 @@ def longest_near(gaps: Array) -> int:
 
 
 def deepest(pair: Array, *, upper_arms: bool) -> float:
-    """Greatest penetration depth of two people, in metres."""
+    """Return the greatest penetration depth of two people, in metres."""
     hips = pair[:, :, 0]
     away = hips[0] - hips[1]
     close = np.sqrt((away * away).sum(-1)) < APART
@@ -141,14 +134,14 @@ def deepest(pair: Array, *, upper_arms: bool) -> float:
 
 
 def figures(found: Met, fewest: int) -> Iterator[Figure]:
-    """Tell what was found."""
+    """Yield the figures of all interactions."""
     for kind, what in dict.fromkeys(MEETINGS.values()):
         contacts = sorted(found.contacts.get(kind, []))
         met = sum(frames >= FRAMES for frames, _, _ in contacts)
         result = f"{met:,} of {len(contacts):,}"
         if contacts:
             result += f"; fewest frames {contacts[0][0]}, nearest {100 * contacts[0][1]:.1f} cm ({contacts[0][2]})"
-        if what == BODY:  # how near a hand is on a back, nobody has said
+        if what == BODY:  # no published distance of a hand on a back
             yield Figure(f"{kind}: hands of both within {100 * NEAR:.0f} cm of the other's back", result, detail=contacts[:20])
             continue
         good = len(contacts) >= fewest and met == len(contacts)

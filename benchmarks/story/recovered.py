@@ -1,5 +1,7 @@
 """Actions from words: a classifier predicts the actions of a sample from the words of its captions alone.
 
+from posegen.foundations.arrays import Array
+
 It is trained on four of five samples and tested on the fifth. With the captions of other samples it must fall to chance: the
 score of always predicting the same, most frequent actions.
 """
@@ -8,16 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from benchmarks.datasets import ONLY_BASE, blocks
 from benchmarks.figures import Figure
-from benchmarks.motion.clips import scaled
-from benchmarks.story.blocks import ONLY_BASE, blocks
-
-Array = NDArray[Any]
+from benchmarks.measure import scaled
 
 SAMPLES = 10_000
 RECOVERED = 0.95
@@ -30,21 +28,13 @@ SEED = 5
 def measure(folder: Path) -> Iterator[Figure]:
     captions, actions = read(scaled(SAMPLES, 500))
     found, size = recovered(captions, actions)
-    yield Figure(
-        f"actions classified from caption words alone, {size}",
-        f"micro-F1 {found:.4f}",
-        f"at least {RECOVERED:.2f}",
-        found >= RECOVERED,
-    )
+    name, target = f"actions classified from caption words alone, {size}", f"at least {RECOVERED:.2f}"
+    yield Figure(name, f"micro-F1 {found:.4f}", target, found >= RECOVERED)
     shuffled, _ = recovered([captions[i] for i in np.random.default_rng(SEED).permutation(len(captions))], actions)
     least = chance(actions)
     passed = shuffled <= least + CHANCE
-    yield Figure(
-        "control: captions of other samples",
-        f"micro-F1 {shuffled:.4f}",
-        f"at most {least:.4f} (chance) + {CHANCE}",
-        passed,
-    )
+    target = f"at most {least:.4f} (chance) + {CHANCE}"
+    yield Figure("control: captions of other samples", f"micro-F1 {shuffled:.4f}", target, passed)
 
 
 def read(samples: int) -> tuple[list[str], list[frozenset[str]]]:

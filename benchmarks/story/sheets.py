@@ -1,15 +1,17 @@
-"""A contact sheet for each theme, to be looked at: ``python -m benchmarks.story.sheets FOLDER``."""
+"""A contact sheet for each theme, for inspection: ``python -m benchmarks.story.sheets FOLDER``."""
 
 from __future__ import annotations
 
-import argparse
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from PIL import Image
+
 from benchmarks.figures import Figure
 from posegen.library.load import load_library
-from posegen.viewing.clip import Clip, clips_of_config
-from posegen.viewing.pictures import sheet_of_samples
+from posegen.viewing.clip import Clip, clip_of_config
+from posegen.viewing.pictures import sheet_of_clip
 
 SAMPLES = 6
 """Sequences on a sheet."""
@@ -19,34 +21,32 @@ def measure(folder: Path) -> Iterator[Figure]:
     themes = list(load_library().themes)
     written = [path for path in sheets(folder) if path.stat().st_size > 0]
     name = f"contact sheets of {SAMPLES} samples, one for each theme"
-    yield Figure(
-        name, f"{len(written)}: {', '.join(path.stem for path in written)}", f"{len(themes)}", len(written) == len(themes)
-    )
+    value = f"{len(written)}: {', '.join(path.stem for path in written)}"
+    yield Figure(name, value, f"{len(themes)}", len(written) == len(themes))
 
 
-def sheets(folder: Path, themes: Sequence[str] = (), *, preset: str = "default") -> Iterator[Path]:
-    """Write a sheet of samples of each theme, of all unless some are named."""
+def sheets(folder: Path) -> Iterator[Path]:
+    """Write a sheet of samples of each theme."""
     folder.mkdir(parents=True, exist_ok=True)
-    for theme in themes or load_library().themes:
+    for theme in load_library().themes:
+        clips = [clip_of_config("default", i, overrides=[f"story.themes={{{theme}: 1}}"]) for i in range(SAMPLES)]
         place = folder / f"{theme}.png"
-        sheet_of_samples(clips_of_theme(theme, preset), columns=2, width=1800).save(place)
+        sheet_of_samples(clips).save(place)
         yield place
 
 
-def clips_of_theme(theme: str, preset: str) -> list[Clip]:
-    """Make the samples of a theme."""
-    return clips_of_config(preset, range(SAMPLES), overrides=[f"story.themes={{{theme}: 1}}"])
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--theme", action="append", default=[], help="a theme by name; all unless given")
-    parser.add_argument("--preset", default="default")
-    options = parser.parse_args()
-    for path in sheets(options.folder, options.theme, preset=options.preset):
-        print(path)
+def sheet_of_samples(clips: Sequence[Clip], columns: int = 2, width: int = 1800) -> Image.Image:
+    """Return the contact sheets of several sequences on one page, row by row."""
+    drawn = [sheet_of_clip(clip, poses=10, width=width // columns, scale=70.0) for clip in clips]
+    rows = [drawn[i : i + columns] for i in range(0, len(drawn), columns)]
+    heights = [max(sheet.height for sheet in row) for row in rows]
+    whole, top = Image.new("RGB", (width, sum(heights)), (255, 255, 255)), 0
+    for row, height in zip(rows, heights, strict=True):
+        for column, sheet in enumerate(row):
+            whole.paste(sheet, (column * (width // columns), top))
+        top += height
+    return whole
 
 
 if __name__ == "__main__":
-    main()
+    print(*sheets(Path(sys.argv[1])), sep="\n")

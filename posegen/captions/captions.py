@@ -1,23 +1,43 @@
 """Captions: sentences that describe a sequence, each with its statements; and captions of single segments.
 
+A caption has a text, its kind (short, full or narrative) and statements. A statement has actor, kind (action, side, count,
+steps, speed, direction, degrees, order, path, return, style, partner or people), segment, action and value. The actor is -1 for
+a statement about the scene, the segment -1 for one about no single segment; segments are numbered as the rows list those of the
+actor. The value is left or right for a side, which is that of the first step for a gait; left, right or around for a direction;
+slow, normal or fast for speed; straight, left, right or a shape for a path; back, or there for the initial position, for a
+return; a number for a count, for steps and for degrees; a number or a kind of person for people; the name of a style; the
+number of the actor who is the partner; ``after 0`` or ``during 0``, with the number of the other segment, for order;
+``finished`` for an action whose end is stated, too, and ``begun`` for one that the end of the clip cuts.
+
 All variants of a sample have the same wording as far as they show the same: the random numbers belong to the sample, the facts
 to the variant. The clause of each segment comes from :mod:`posegen.captions.grammar`, the phrases of each actor from
-:mod:`posegen.captions.phrases`.
+:mod:`posegen.captions.phrases`. An interaction may be described for both actors at once, as in "two people shake hands".
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from posegen.captions.grammar import CHOICES, FINITE, Grammar, grammar_of
-from posegen.captions.inputs import Actor, collect_inputs
-from posegen.captions.meetings import caption_of_both
+from posegen.captions.grammar import (
+    CHOICES,
+    FINITE,
+    KINDS,
+    SEGMENT,
+    Frame,
+    Grammar,
+    capitalized,
+    compile_frame,
+    grammar_of,
+    pair_name,
+    verb_forms,
+)
 from posegen.captions.phrases import (
+    CASE,
     FIRST_SEGMENT,
     JOINING,
     PLACE,
@@ -25,10 +45,12 @@ from posegen.captions.phrases import (
     TEMPLATE,
     TENSE,
     WHO,
+    Actor,
     CaptionText,
     Phrase,
     Wording,
     actor_phrases,
+    collect_inputs,
     fill_frame,
     join_phrases,
     named_theme,
@@ -40,6 +62,7 @@ from posegen.captions.segments import (
     Segments,
     Statement,
     make_statement,
+    order_statement,
     segment_columns,
     segment_facts,
     segment_keys,
@@ -51,19 +74,14 @@ from posegen.foundations.randomness import Stream, uniform
 from posegen.foundations.scene import Scenes
 from posegen.library.load import Library
 
-KINDS = ("short", "full", "narrative")
-"""Kinds of captions. A caption has a text, its kind and statements.
-
-A statement has actor, kind (action, side, count, speed, direction, order, path, style, partner or people), segment, action and
-value. The actor is -1 for a statement about the scene, the segment -1 for one about no single segment; segments are numbered
-as the rows list those of the actor. The value is left or right for a side; left, right or around for a direction; slow, normal
-or fast for speed; straight, left or right for a path; a number for a count; a number or a kind of person for people; the name
-of a style; the number of the actor who is the partner; ``after 0`` or ``during 0``, with the number of the other segment, for
-order; ``finished`` for an action whose end is stated, too.
-"""
-
-_STYLE_OF_SUBJECT, _STYLE_OF_ACTION = 0, 1
+_HALVES = 1 << 10
+"""Templates are picked by numbers below this, so the thousands of such a number, even or odd, may decide something else."""
+_SUBJECT_PICKS = 3
+_SUBJECT_WORDS = 3
+"""Words of the longest subject, such as "an unhappy older man", beyond one."""
 _SEGMENT_NUMBERS = 10
+_FEELINGS = 0.6
+"""Share of the captions of a person with a style that state it, unless the words have `feelings`."""
 _DRAWS = FIRST_SEGMENT + _SEGMENT_NUMBERS
 """Random numbers of a caption."""
 
@@ -83,9 +101,9 @@ def write_captions(scenes: Scenes, library: Library, config: Config, segments: S
     Returns
     -------
     pyarrow.ListArray
-        For each sequence a list of structs with text, kind and statements: a caption of each of :data:`KINDS`.
+        For each sequence a list of structs with text, kind and statements: a caption of each kind.
     """
-    inputs, grammar = collect_inputs(scenes, library, segments), grammar_of(library)
+    inputs, grammar = collect_inputs(scenes, library, segments), grammar_of(library, config.captions.style)
     # Most variants of a sample show what the base shows, and most of the others have the same words.
     contents = [
         scene + inputs.whole[8 * first : 8 * last]
@@ -125,7 +143,9 @@ def _choices(config: Config, scenes: Scenes, first: int, count: int) -> Array:
 
 
 def _caption(wording: Wording, actors: list[Actor], theme: str, choice: list[int]) -> CaptionText:
-    return (_caption_of_one if len(actors) == 1 else _caption_of_several)(wording, actors, theme, choice)
+    text, statements = (_caption_of_one if len(actors) == 1 else _caption_of_several)(wording, actors, theme, choice)
+    written = wording.grammar.kinds[wording.kind]
+    return capitalized(text) if choice[CASE] < written.capital * CHOICES else text, statements
 
 
 def describe_segments(
@@ -149,12 +169,12 @@ def describe_segments(
         Lists of structs: the columns of :func:`posegen.captions.segments.segment_columns`, `text` and `statements`. A layered
         segment follows the one that it overlays. The list of an absent actor is empty.
     """
-    grammar, most = grammar_of(library), scenes.action.shape[1]
+    grammar, most = grammar_of(library, config.captions.style), scenes.action.shape[1]
     owner = segments.owner
     choices = _choices(config, scenes, len(KINDS) * _DRAWS, _SEGMENT_NUMBERS)[
         owner // most, segments.planned % _SEGMENT_NUMBERS
     ]
-    clauses = grammar.clauses(segment_facts(segments, library), "all", choices)
+    clauses = grammar.clauses(segment_facts(segments, library), SEGMENT, choices)
     frames, keys = (choices % len(grammar.labels)).tolist(), segment_keys(segments, owner, most).tolist()
     label = grammar.label
     texts = [clause.labels.get(frame) or label(clause, frame) for clause, frame in zip(clauses, frames, strict=True)]
@@ -170,34 +190,54 @@ def struct_array(columns: Mapping[str, pa.Array]) -> pa.StructArray:
 
 
 def _caption_of_one(wording: Wording, actors: list[Actor], theme: str, choice: list[int]) -> CaptionText:
-    grammar, kind, (actor,) = wording.grammar, wording.kind, actors
-    drawn, joining, style = choice[WHO], choice[JOINING], actor.style
+    grammar, (actor,) = wording.grammar, actors
+    drawn, style = choice[WHO], actor.style
     own = drawn < wording.identity
     who = actor.who if own else "person"
-    style_place = drawn % 3 if style else -1
-    words = grammar.words["styles"][style] if style_place == _STYLE_OF_SUBJECT else grammar.words
-    phrases = actor_phrases(wording, actor, style if style_place == _STYLE_OF_ACTION else "", joining)
-    named, ordered = True, True
-    if kind == "narrative":
-        text = _narrative(grammar, choice, actor, phrases, named_theme(wording, [actor], theme, choice), who)
-    else:
-        frames = grammar.sentences(kind, len(phrases) > 1)
-        frame, named = frames[choice[TEMPLATE] % len(frames)]
-        ordered = len(phrases) < 2 or kind != "short" or joining % 2 == 0 or frame.second >= 0
-        phrases = phrases if ordered else without_order(grammar, phrases)
-        text = fill_frame(grammar, frame, phrases, joining >> 1 if ordered else None)
+    of_subject, of_action = _stated_style(grammar, style, drawn)
+    words = grammar.words["styles"][of_subject] if of_subject else grammar.words
+    theme = named_theme(wording, [actor], theme, choice)
+    written = grammar.kinds[wording.kind]
+    for most in range(written.events, 0, -1):
+        phrases = actor_phrases(wording, actor, of_action, choice[JOINING], most)
+        text, statements, named = _sentences(wording, actor, phrases, theme, who, choice)
+        if len(text.split()) + _SUBJECT_WORDS <= written.words:
+            break
     if named:
         subjects = words["subjects"][who]
         text = text.replace("{subject}", subjects[choice[SUBJECT] % len(subjects)])
-    if "{" in text:
-        text = text.replace("{their}", grammar.words["their"][who])
-    if kind != "short":
-        text = text[:1].upper() + text[1:]
-    statements = phrase_statements(actor.number, phrases, ordered)
-    if named:
-        named_style = style if style_place == _STYLE_OF_SUBJECT else ""
-        statements = _people_statements(actor.number, who if own else "", named_style) + statements
-    return text, statements
+        statements = _people_statements(actor.number, who if own else "", of_subject) + statements
+    return text.replace("{their}", grammar.words["their"][who]), statements
+
+
+def _stated_style(grammar: Grammar, style: str, drawn: int) -> tuple[str, str]:
+    """Return the style that a caption states of the subject, and the one that it states of an action; empty for none."""
+    feelings = grammar.words.get("feelings", _FEELINGS) * _HALVES
+    stated = style and drawn % _HALVES < feelings
+    return (style, "") if stated and drawn % 2 else ("", style if stated else "")
+
+
+def _sentences(
+    wording: Wording, actor: Actor, phrases: list[Phrase], theme: str, who: str, choice: list[int]
+) -> tuple[str, list[Statement], bool]:
+    """Return the text and the statements of phrases, and whether the text names the {subject}."""
+    grammar, kind, joining = wording.grammar, wording.kind, choice[JOINING]
+    ordered = _is_ordered(grammar, kind, phrases, choice)
+    if kind == "narrative":
+        if ordered:
+            return _narrative(grammar, choice, actor, phrases, theme, who), phrase_statements(actor.number, phrases, True), True
+        frame, named = _opening(grammar, choice, theme), True
+    else:
+        frames = grammar.sentences(kind)
+        frame, named = frames[choice[TEMPLATE] % len(frames)]
+    phrases = phrases if ordered else without_order(grammar, phrases)
+    text = fill_frame(grammar, frame, phrases, joining if ordered else None)
+    return text, phrase_statements(actor.number, phrases, ordered), named
+
+
+def _is_ordered(grammar: Grammar, kind: str, phrases: Sequence[Phrase], choice: Sequence[int]) -> bool:
+    """Return whether a caption states the order of its phrases."""
+    return len(phrases) < 2 or choice[JOINING] >= grammar.kinds[kind].listed * CHOICES
 
 
 @lru_cache(maxsize=1 << 10)
@@ -211,7 +251,7 @@ def _people_statements(number: int, who: str, style: str) -> list[Statement]:
 
 
 def _caption_of_several(wording: Wording, actors: list[Actor], theme: str, choice: list[int]) -> CaptionText:
-    both = caption_of_both(wording, actors, theme, choice)
+    both = _caption_of_both(wording, actors, theme, choice)
     if both is not None:
         return both
     grammar, kind, words = wording.grammar, wording.kind, wording.grammar.words
@@ -224,10 +264,11 @@ def _caption_of_several(wording: Wording, actors: list[Actor], theme: str, choic
     subjects = [several["one"][one % len(several["one"])], several["other"][one % len(several["other"])]]
     clauses = []
     for actor, subject in zip(actors, subjects if pair else several["numbered"], strict=False):
-        phrases = actor_phrases(wording, actor, actor.style if choice[WHO] % 3 == _STYLE_OF_ACTION else "", choice[JOINING])
-        ordered = len(phrases) < 2 or kind != "short" or choice[JOINING] % 2 == 0
+        most = grammar.kinds[kind].events if pair or kind == "narrative" else 1
+        phrases = actor_phrases(wording, actor, _stated_style(grammar, actor.style, choice[WHO])[1], choice[JOINING], most)
+        ordered = _is_ordered(grammar, kind, phrases, choice)
         phrases = phrases if ordered else without_order(grammar, phrases)
-        text = join_phrases(grammar, phrases, FINITE, choice[JOINING] >> 1 if ordered else None)
+        text = join_phrases(grammar, phrases, FINITE, choice[JOINING] if ordered else None)
         if "{partner}" in text:
             # Only the first two actors interact.
             partners = several["partner"] if pair else [several["numbered"][1 - min(actor.number, 1)]]
@@ -236,33 +277,132 @@ def _caption_of_several(wording: Wording, actors: list[Actor], theme: str, choic
         statements += phrase_statements(actor.number, phrases, ordered)
     if kind == "narrative":
         text = grammar.crowd(theme, number, choice[PLACE], choice[TEMPLATE])
-        text = " ".join([text, *(f"{clause[:1].upper()}{clause[1:]}." for clause in clauses)])
+        text = " ".join([text, *(f"{clause}." for clause in clauses)])
     else:
         meanwhile = words["joining"]["meanwhile"]
         text = meanwhile[choice[JOINING] % len(meanwhile)].join(clauses)
         text = text if pair else several["intro"].replace("{number}", number) + text
-        text = f"{text[:1].upper()}{text[1:]}." if kind == "full" else text
+        text = f"{text}." if kind == "full" else text
     return text.replace("{their}", words["their"]["person"]), statements
+
+
+def _tense(grammar: Grammar, choice: Sequence[int]) -> int:
+    """Return the number of the tense of a narrative."""
+    return choice[TENSE] % len(grammar.words["narrative"]["tenses"])
+
+
+def _opening(grammar: Grammar, choice: Sequence[int], theme: str) -> Frame:
+    """Return the template of the first sentence of a narrative."""
+    openings = grammar.openings(_tense(grammar, choice), theme, choice[PLACE])
+    return openings[choice[TEMPLATE] % len(openings)]
 
 
 def _narrative(grammar: Grammar, choice: Sequence[int], actor: Actor, phrases: Sequence[Phrase], theme: str, who: str) -> str:
     """Return phrases as sentences of one or two each; `who` names the subject from the second sentence on."""
     joining, subject = choice[JOINING], choice[SUBJECT]
-    tenses = len(grammar.words["narrative"]["tenses"])
-    # The first tense is the most frequent one.
-    drawn = choice[TENSE] % (tenses + 2)
-    tense = drawn if drawn < tenses else 0
-    openings = grammar.openings(tense, theme, choice[PLACE])
-    frame = openings[choice[TEMPLATE] % len(openings)]
-    follow, last = grammar.continuations(tense, who)
+    frame = _opening(grammar, choice, theme)
+    follow, last = grammar.continuations(_tense(grammar, choice), who)
     text, at, number = "", 0, 0
     while at < len(phrases):
-        group = phrases[at : at + 1 + (joining >> number) % 2]
+        group = phrases[at : at + 1 + (joining >> number) % grammar.kinds["narrative"].clauses]
         if at:
-            frames = last if number > 1 and at + 1 == len(phrases) and actor.complete else follow
+            ends = at + 1 == len(phrases) and phrases[at][2] == actor.events[-1] - actor.first
+            frames = last if number > 1 and ends and actor.complete else follow
             frame = frames[(subject + 5 * number) % len(frames)]
             text += " "
         text += fill_frame(grammar, frame, group, joining + at)
         at += len(group)
         number += 1
     return text
+
+
+class _Meeting(NamedTuple):
+    """What one of two actors does before, with and after the other one."""
+
+    before: list[Phrase]
+    together: list[Phrase]
+    after: list[Phrase]
+
+
+def _caption_of_both(wording: Wording, actors: Sequence[Actor], theme: str, choice: Sequence[int]) -> CaptionText | None:
+    """Describe an interaction for both actors at once, as in "two people shake hands"; a narrative also what surrounds it.
+
+    Return None where the caption is to describe one actor after the other, or not all of the interaction is visible.
+    """
+    grammar, theme = wording.grammar, named_theme(wording, actors, theme, choice)
+    if len(actors) != 2 or not grammar.joint or wording.kind == "full" or choice[TEMPLATE] // _HALVES % 2:
+        return None
+    split = _split_phrases(wording, actors[0], choice), _split_phrases(wording, actors[1], choice)
+    done = tuple(tuple(dict.fromkeys(phrase[3] for phrase in meeting.together)) for meeting in split)
+    joint = next((each for each in grammar.joint if each.actions == done), None)
+    if joint is None:
+        return None
+    verb = verb_forms(joint.verbs[choice[JOINING] // _SUBJECT_PICKS % len(joint.verbs)], grammar.forms)
+    statements = [make_statement(-1, "people", -1, "", "2")]
+    if wording.kind == "narrative":
+        return _narrative_of_both(grammar, choice, theme, split, verb, statements)
+    words = grammar.words["several"]["joint"]
+    pair = words["pair"][choice[SUBJECT] % len(words["pair"])]
+    if choice[WHO] < wording.identity:
+        pair = pair_name(grammar.words, actors[0].who, actors[1].who)
+        statements += [make_statement(actor.number, "people", -1, "", actor.who) for actor in actors]
+    head, form, tail = compile_frame(words["short"][choice[TEMPLATE] % len(words["short"])], grammar.forms)
+    text = (head + verb[form] + tail).replace("{pair}", pair)
+    return text, statements + _joint_statements(0, split[0])[0] + _joint_statements(1, split[1])[0]
+
+
+def _split_phrases(wording: Wording, actor: Actor, choice: Sequence[int]) -> _Meeting:
+    phrases = actor_phrases(wording, actor, "", choice[JOINING])
+    met = [number for number, phrase in enumerate(phrases) if any(statement["kind"] == "partner" for statement in phrase[4])]
+    if not met:
+        return _Meeting(phrases, [], [])
+    # Waiting between two throws is not stated.
+    return _Meeting(phrases[: met[0]], [phrases[number] for number in met], phrases[met[-1] + 1 :])
+
+
+def _joint_statements(who: int, meeting: _Meeting) -> tuple[list[Statement], int, int]:
+    """State each action once, as done with the other actor; return the first and the last segment as well."""
+    segments: dict[str, int] = {}
+    for _, _, segment, action, _ in meeting.together:
+        segments.setdefault(action, segment)
+    statements = [
+        make_statement(who, kind, segment, action, value)
+        for action, segment in segments.items()
+        for kind, value in (("action", ""), ("partner", str(1 - who)))
+    ]
+    numbers = list(segments.values())
+    return statements, numbers[0], numbers[-1]
+
+
+def _narrative_of_both(
+    grammar: Grammar,
+    choice: Sequence[int],
+    theme: str,
+    split: tuple[_Meeting, _Meeting],
+    verb: tuple[str, ...],
+    statements: list[Statement],
+) -> CaptionText:
+    joint, numbered = grammar.words["several"]["joint"], grammar.words["several"]["numbered"]
+    texts = [grammar.crowd(theme, grammar.number(2), choice[PLACE], choice[TEMPLATE])]
+    for who, meeting in enumerate(split):
+        if meeting.before:
+            texts.append(f"{numbered[who]} {join_phrases(grammar, meeting.before, FINITE, choice[JOINING])}.")
+            statements += phrase_statements(who, meeting.before, True)
+    openings = joint["then" if split[0].before or split[1].before else "story"]
+    head, form, tail = compile_frame(openings[choice[SUBJECT] % len(openings)], grammar.forms)
+    texts.append(head + verb[form] + tail)
+    template = joint["after"][choice[WHO] % len(joint["after"])]
+    for who, meeting in enumerate(split):
+        own, first, last = _joint_statements(who, meeting)
+        statements += own
+        if meeting.before:
+            before = meeting.before[-1][2]
+            statements.append(order_statement(who, first, meeting.together[0][3], "after", before))
+        if meeting.after:
+            does = join_phrases(grammar, meeting.after, FINITE, choice[JOINING])
+            texts.append(template.replace("{subject}", numbered[who]).replace("{does}", does))
+            # The second sentence needs no word for "afterwards".
+            template = "{subject} {does}."
+            statements += phrase_statements(who, meeting.after, True)
+            statements.append(order_statement(who, meeting.after[0][2], meeting.after[0][3], "after", last))
+    return " ".join(texts).replace("{their}", grammar.words["their"]["person"]), statements

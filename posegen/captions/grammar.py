@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
@@ -20,7 +20,6 @@ from posegen.captions.segments import (
     BEGUN,
     MOST_SEGMENTS,
     SIDES,
-    STARTS,
     STOPS,
     Facts,
     SegmentFacts,
@@ -28,17 +27,22 @@ from posegen.captions.segments import (
     make_statement,
 )
 from posegen.foundations.arrays import Array
-from posegen.foundations.constants import DIRECTIONS, PATHS, SHAPES, SPEEDS
+from posegen.foundations.constants import DIRECTIONS, PATHS, RETURNS, SHAPES, SPEEDS
 from posegen.library.load import Library
+from posegen.library.words import Kind, styled_words
 
 CHOICES = 1 << 20
 """Number of ways in which a clause may be worded; a choice is a number below this."""
+KINDS = ("short", "full", "narrative")
+"""Kinds of captions of a sequence; see :mod:`posegen.captions.captions`."""
 FINITE = 0
 """Index of the verb form that follows a subject: the first one of a language."""
 
 _VERB = "~"
-_MOST_VERB_WORDS = 3
-"""Words of a verb; one more is allowed where few details are stated."""
+_BEGINNING = re.compile(r"(?:^|(?<=\. ))\w")
+_MOST_VERB_WORDS = 6
+SEGMENT = "segment"
+"""Kind of the caption of a single segment, which states all details."""
 
 _Claims = tuple[tuple[str, str], ...]
 """Kinds and values."""
@@ -47,16 +51,10 @@ _Detail = tuple[str, str, list[str]]
 
 
 class Frame(NamedTuple):
-    """A compiled sentence template: `head`, verb phrase, `tail`.
-
-    Where `second` is a form, `head` is followed by the first clause alone in the form `first`, then `middle`, then the other
-    clauses. Forms are indices into those of the language; `second` is -1 for none.
-    """
+    """A compiled sentence template: `head`, verb phrase, `tail`; `form` is an index into the forms of the language."""
 
     head: str
-    first: int
-    middle: str
-    second: int
+    form: int
     tail: str
 
 
@@ -79,7 +77,6 @@ class Clause:
     Attributes
     ----------
     number, action : of the action, and its name
-    verb : in all its forms
     claims : (kind, value) pairs of verb and details
     texts : verb with details, in all forms; contains ``{their}`` for the actor's possessive pronoun and ``{partner}`` for the
         actor with whom it is done
@@ -90,7 +87,6 @@ class Clause:
 
     number: int
     action: str
-    verb: tuple[str, ...]
     claims: _Claims
     texts: tuple[str, ...]
     made: dict[int, list[Statement]]
@@ -134,22 +130,24 @@ class Grammar:
     takes_style : for each action, whether the style may be stated with it
     joint : verbs of interactions for both actors at once
     labels : templates of a segment's own caption
+    kinds : of captions, by name
     """
 
-    def __init__(self, library: Library) -> None:
-        words = library.words
+    def __init__(self, library: Library, style: str) -> None:
+        words = styled_words(library.words, style)
         self.words: Mapping[str, Any] = words
         self.names = library.actions
         self.forms = tuple(words["forms"])
         joining, actions = words["joining"], [words["actions"][name] for name in library.actions]
         self.then = tuple(_compile_joiner(text, self.forms) for text in joining["then"])
         self.meanwhile = tuple(_compile_joiner(text, self.forms) for text in joining["while"])
-        self.begins, self.starts = (joining.get(key, ()) for key in ("begins", "starts"))
+        self.begins = joining.get("begins", ())
         self.continues = tuple(verb_forms(verb, self.forms) for verb in joining["goes_on"])
         self.nothing = tuple(verb_forms(verb, self.forms) for verb in joining["nothing"])
         self.takes_style = tuple(bool(action.get("manner")) for action in actions)
         self.joint = joint_verbs(library)
         self.labels = tuple(compile_frame(template, self.forms) for template in words["segment"])
+        self.kinds = {kind: Kind.model_validate(words.get("kinds", {}).get(kind, {})) for kind in (*KINDS, SEGMENT)}
         self.templates = cache(self._templates)
         self.sentences = cache(self._sentences)
         self.continuations = cache(self._continuations)
@@ -157,14 +155,14 @@ class Grammar:
         self._made: dict[tuple[Any, ...], Clause] = {}
         self._statements: defaultdict[tuple[Any, ...], dict[int, list[Statement]]] = defaultdict(dict)
 
-    def clause(self, facts: Facts, detail: str, choice: int) -> Clause:
+    def clause(self, facts: Facts, kind: str, choice: int) -> Clause:
         """Return a clause for facts.
 
         Parameters
         ----------
         facts : Facts
-        detail : str
-            ``none``, ``some`` or ``all`` of what can be stated in addition to the action.
+        kind : str
+            Of the caption, which decides what is stated in addition to the action: one of :data:`KINDS`, or SEGMENT.
         choice : int
             Number of the wording, 0 to CHOICES - 1.
 
@@ -173,13 +171,13 @@ class Grammar:
         Clause
         """
         # The digits of the choice pick one thing after another, so that all combinations occur.
-        found = self.templates(facts, detail)
+        found = self.templates(facts, kind)
         choice, digit = divmod(choice, len(found))
         return self._clause(found[digit], choice % found[digit].ways)
 
-    def clauses(self, facts: SegmentFacts, detail: str, choices: Array) -> list[Clause]:
+    def clauses(self, facts: SegmentFacts, kind: str, choices: Array) -> list[Clause]:
         """Return a clause for each of some segments: what :meth:`clause` returns for each of them."""
-        found = [self.templates(each, detail) for each in facts.distinct]
+        found = [self.templates(each, kind) for each in facts.distinct]
         templates = [each for several in found for each in several]
         verbs = np.array([len(several) for several in found], np.int64)
         ways = np.array([each.ways for each in templates], np.int64)
@@ -193,7 +191,7 @@ class Grammar:
         """Return the caption of a segment alone, by the template `number`."""
         found = clause.labels.get(number)
         if found is None:
-            head, form, _, _, tail = self.labels[number]
+            head, form, tail = self.labels[number]
             text = (head + clause.texts[form] + tail).replace("{their}", self.words["their"]["person"])
             found = clause.labels[number] = text.replace("{partner}", self.words["several"]["partner"][0])
         return found
@@ -207,37 +205,29 @@ class Grammar:
         words, where = self.words["narrative"], self._place(theme, place)
         texts = words["people"] if where else words.get("people_placeless") or words["people"]
         text = texts[choice % len(texts)].replace("{number}", number)
-        return capitalized(text.replace(" {place}", f" {where}" if where else ""))
+        return _plain(text.replace(" {place}", f" {where}" if where else ""))
 
     def number(self, count: int) -> str:
         """Return the numeral, as a word where the language file has one."""
         numbers = self.words["numbers"]
         return str(numbers[count]) if count < len(numbers) else str(count)
 
-    def _templates(self, facts: Facts, detail: str) -> list[_ClauseTemplate]:
+    def _templates(self, facts: Facts, kind: str) -> list[_ClauseTemplate]:
         """Return the clause templates for facts."""
-        # Without details, most facts have the same wording. What is done once must not sound as if it were done often.
-        plain = facts
-        if detail == "none":
-            shape = facts.path if PATHS[facts.path] in SHAPES else 0
-            once = int(facts.times == 1)
-            plain = Facts(facts.action, times=once, path=shape, change=facts.change, together=facts.together)
-        if plain != facts:
-            return self.templates(plain, detail)
-        name = self.names[facts.action]
+        name, written = self.names[facts.action], self.kinds[kind]
         words, action = self.words["actions"][name], (facts.action, name)
         if facts.change == BEGUN and self.begins:
             claims: _Claims = (("action", "begun"),)
             few = _of_few_words(tuple(words["verbs"]))
             begun = [join_verbs(prefix, verb, self.forms) for prefix in self.begins for verb in few]
             return [self._template(action, verb, claims, [[]]) for verb in begun]
-        details = self._details(facts, words) if detail != "none" or facts.path else {}
-        if detail == "some":
-            # Three of four details are omitted: an empty phrase states nothing.
-            details = {
-                kind: (kind, value, phrases if value in SHAPES else phrases + [""] * (3 * len(phrases)))
-                for kind, (_, value, phrases) in details.items()
-            }
+        details = self._details(facts, words)
+        for detail, share in written.stated.items():
+            claimed, value, phrases = details.get(detail, ("", "", []))
+            if value and value not in SHAPES:
+                # An empty phrase states nothing.
+                omitted = round(len(phrases) * (1 - share) / share) if share else 0
+                details[detail] = claimed, value, [*phrases, *[""] * omitted] if share else [""]
         orders = self._orders(details)
         verbs: list[str] = words["verbs"]
         claims = (("action", ""),)
@@ -248,24 +238,38 @@ class Grammar:
             verbs, claims = words["finished"], (("action", "finished"),)
         elif facts.times == 1 and words.get("once"):
             verbs = words["once"]
-        verbs = list(_of_few_words(tuple(verbs), detail == "some"))
-        found = [self._template(action, verb_forms(verb, self.forms), claims, orders) for verb in verbs]
-        if facts.change == STARTS and not together:
-            # One verb is enough: most gaits begin after something else.
-            found += [
-                self._template(action, join_verbs(prefix, verbs[0], self.forms), claims, orders) for prefix in self.starts
-            ]
-        if facts.change == STOPS:
-            stops = [verb_forms(verb, self.forms) for verb in words.get("stopped", ())]
-            found += [self._template(action, verb, claims, orders) for verb in stops]
-        for implied, value in (("speed", SPEEDS[facts.pace]), ("side", SIDES[facts.side])):
-            verbs = words.get(f"{implied}_verbs", {}).get(value, ())
-            if together or not verbs or implied not in details:
+        verbs = list(_of_few_words(tuple(verbs)))
+        # Verbs are listed in the order of their frequency: the first of five is used five times as often as the last.
+        ranked = [self._template(action, verb_forms(verb, self.forms), claims, orders) for verb in verbs]
+        found = [template for rank, template in enumerate(ranked) for _ in range(len(ranked) - rank)]
+        if facts.change == STOPS and words.get("stopped"):
+            found = [self._template(action, verb_forms(verb, self.forms), claims, orders) for verb in words["stopped"]]
+        if together:
+            return found
+        for claim, implying, share in self._implying(facts, words, written):
+            if claim[0] == "speed" and "speed" not in details:
                 continue
-            rest = self._orders({kind: each for kind, each in details.items() if kind != implied})
-            implying = [verb_forms(verb, self.forms) for verb in verbs]
-            found += [self._template(action, verb, (*claims, (implied, value)), rest) for verb in implying]
+            rest = self._orders({each: own for each, own in details.items() if each != claim[0]})
+            implied = (*claims, claim) if claim[1] else claims
+            made = [self._template(action, verb_forms(verb, self.forms), implied, rest) for verb in implying]
+            found += made * max(1, round(len(found) * share / (1 - share) / max(1, len(made))))
         return found
+
+    def _implying(
+        self, facts: Facts, words: Mapping[str, Any], written: Kind
+    ) -> Iterator[tuple[tuple[str, str], Sequence[str], float]]:
+        """Yield verbs that imply a detail, with the claim, and their share among all verbs; 0 for that by their number."""
+        pace, side = SPEEDS[facts.pace], SIDES[facts.side]
+        yield ("speed", pace), words.get("speed_verbs", {}).get(pace, ()), 0.0
+        yield ("side", side), words.get("side_verbs", {}).get(side, ()), 0.0
+        body = words.get("body", ())
+        sided = any("{side}" in verb for verb in body)
+        if side or not sided:
+            yield ("side", side if sided else ""), [verb.replace("{side}", side) for verb in body], written.body
+        if facts.steps:
+            once, more = self.words["counts"]["steps"]
+            steps = once if facts.steps == 1 else more.replace("{number}", self.number(facts.steps))
+            yield ("steps", str(facts.steps)), [verb.replace("{steps}", steps) for verb in words.get("step_verbs", ())], 0.5
 
     def _orders(self, details: Mapping[str, _Detail]) -> list[list[_Detail]]:
         """Return the orders in which details are stated: one if they are fewer than two."""
@@ -303,7 +307,7 @@ class Grammar:
         if found is None:
             texts = tuple([before + form + after for form in template.verb])
             made = self._statements[template.action, contents[-1]]
-            found = self._made[contents] = Clause(*template.action, template.verb, contents[-1], texts, made)
+            found = self._made[contents] = Clause(*template.action, contents[-1], texts, made)
         template.clauses[way] = found
         return found
 
@@ -315,6 +319,7 @@ class Grammar:
             "speed": SPEEDS[facts.pace],
             "path": PATHS[facts.path],
             "degrees": str(facts.degrees or ""),
+            "return": RETURNS[facts.back],
         }
         details: dict[str, _Detail] = {}
         if facts.style and words.get("manner"):
@@ -322,9 +327,17 @@ class Grammar:
             del values["speed"]  # "Walks wearily slowly" states it twice.
         if facts.times and words.get("count"):
             details["count"] = ("count", str(facts.times), self._counts(facts.times))
+        if facts.back and "return" in words:
+            # "Walks forward back" and "walks in a circle back" would state two ways.
+            if values["path"] not in SHAPES:
+                values["path"] = ""
+            elif values["return"] != "there":
+                values["return"] = ""
         for kind, value in values.items():
             if value and value in words.get(kind, {}):
                 details[kind] = (kind, value, words[kind][value])
+        if values["side"] in words.get("foot", {}):
+            details["foot"] = ("side", values["side"], words["foot"][values["side"]])
         return details
 
     def _counts(self, count: int) -> list[str]:
@@ -332,13 +345,9 @@ class Grammar:
         more = [phrase.replace("{number}", self.number(count)) for phrase in counts["more"]]
         return {1: list(counts["once"]), 2: list(counts["twice"])}.get(count, more)
 
-    def _sentences(self, kind: str, several: bool) -> list[tuple[Frame, bool]]:
-        """Return the templates of one sentence for all clauses of a subject, each with whether it names the ``{subject}``.
-
-        Templates that state the first clause separately need `several` clauses.
-        """
-        compiled = [(compile_frame(template, self.forms), "{subject}" in template) for template in self.words[kind]]
-        return [(frame, named) for frame, named in compiled if several or frame.second < 0]
+    def _sentences(self, kind: str) -> list[tuple[Frame, bool]]:
+        """Return the templates of one sentence for all clauses of a subject, each with whether it names the ``{subject}``."""
+        return [(compile_frame(template, self.forms), "{subject}" in template) for template in self.words[kind]]
 
     def _continuations(self, tense: int, who: str) -> tuple[list[Frame], list[Frame]]:
         """Return the templates of a narrative's sentences after the first: the next ones, and the last one."""
@@ -346,13 +355,13 @@ class Grammar:
 
         def compiled(part: str) -> list[Frame]:
             texts = [text.replace("{again}", again) for again in words["again"][who] for text in words[part]]
-            return [compile_frame(capitalized(text), self.forms) for text in texts]
+            return [compile_frame(_plain(text), self.forms) for text in texts]
 
         return compiled("next"), compiled("last")
 
     def _compile_openings(self, tense: int, place: str) -> list[Frame]:
         words = self.words["narrative"]["tenses"][tense]["open" if place else "placeless"]
-        return [compile_frame(capitalized(text.replace("{place}", place)), self.forms) for text in words]
+        return [compile_frame(_plain(text.replace("{place}", place)), self.forms) for text in words]
 
     def _place(self, theme: str, choice: int) -> str:
         places = self.words["places"].get(theme)
@@ -360,9 +369,9 @@ class Grammar:
 
 
 @lru_cache(maxsize=8)
-def grammar_of(library: Library) -> Grammar:
-    """Return the grammar of a library's words."""
-    return Grammar(library)
+def grammar_of(library: Library, style: str = "") -> Grammar:
+    """Return the grammar of a library's words, for captions of a style; for the words that all styles share by default."""
+    return Grammar(library, style)
 
 
 def joint_verbs(library: Library) -> tuple[JointVerbs, ...]:
@@ -382,12 +391,9 @@ def pair_name(words: Mapping[str, Any], one: str, other: str) -> str:
 
 @lru_cache(maxsize=1 << 12)
 def compile_frame(template: str, forms: tuple[str, ...]) -> Frame:
-    """Compile a template, such as ``{subject}, after {doing}, {does}``; the subject is inserted later."""
-    pieces = _placeholder(forms).split(template)
-    if len(pieces) == 3:
-        return Frame(pieces[0], forms.index(pieces[1]), "", -1, pieces[2])
-    head, first, middle, second, tail = pieces
-    return Frame(head, forms.index(first), middle, forms.index(second), tail)
+    """Compile a template, such as ``{subject} is {doing}.``; the subject is inserted later."""
+    head, form, tail = _placeholder(forms).split(template)
+    return Frame(head, forms.index(form), tail)
 
 
 def _compile_joiner(text: str, forms: tuple[str, ...]) -> Joiner:
@@ -400,16 +406,21 @@ def _placeholder(forms: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"\{{({'|'.join(forms)})\}}")
 
 
-def capitalized(template: str) -> str:
-    """Capitalize the first letter of a template and replace runs of blanks by one blank."""
+def _plain(template: str) -> str:
+    """Replace runs of blanks in a template by one blank, and a capital letter at its beginning by a small one."""
     text = " ".join(template.split())
-    return text[:1].upper() + text[1:]
+    return text[:1].lower() + text[1:]
+
+
+def capitalized(text: str) -> str:
+    """Capitalize the first letter of each sentence."""
+    return _BEGINNING.sub(lambda match: match.group().upper(), text)
 
 
 @cache
-def _of_few_words(verbs: tuple[str, ...], more: int = 0) -> tuple[str, ...]:
-    """Return the verbs of at most _MOST_VERB_WORDS words, or `more`; all of them if there is none."""
-    return tuple([verb for verb in verbs if len(verb.split()) <= _MOST_VERB_WORDS + more]) or verbs
+def _of_few_words(verbs: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the verbs of at most _MOST_VERB_WORDS words; all of them if there is none."""
+    return tuple([verb for verb in verbs if len(verb.split()) <= _MOST_VERB_WORDS]) or verbs
 
 
 @cache

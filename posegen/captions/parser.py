@@ -1,33 +1,31 @@
 """Parser: turns a text into statements by the words of captions, and explains what it does not understand.
 
-At each word, from left to right, it takes the longest phrase of the lexicon, which holds all phrases that a language file can
-make, and what each of them may mean.
+At each word, from left to right, it takes the longest phrase of the lexicon of captions, or a longer one that people write; see
+:mod:`posegen.captions.reading`.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from posegen.captions.grammar import joint_verbs, pair_name, verb_forms
+from posegen.captions.lexicon import ANY, WORD, Meaning, lexicon_of, split_words
+from posegen.captions.reading import Detail
 from posegen.captions.segments import Statement, make_statement
 from posegen.foundations.errors import UsageError
 from posegen.foundations.wording import nearest, printable, shown
 from posegen.library.load import Library
 
-ANY = "*"
-"""Any action, as :attr:`Meaning.action` of a detail."""
-
-WORD = re.compile(r"[\w'\u2019-]+|[^\w\s]")
-"""Words, with their apostrophes and hyphens, and punctuation marks."""
-_PLACEHOLDER = re.compile(r"\{\w+\}")
-_MOST_COUNTED = 99
-
-_Phrases = Iterator[tuple[str, "Meaning"]]
-
 _SENTENCE_ENDS = frozenset(".;!?")
+_NOTHING = "nothing"
+_SHOWN = {"fillers": _NOTHING, "modifiers": "modifier", "things": "object", "parts": "object"}
+_LISTED = frozenset(("side", "direction", "speed", "path", "degrees"))
+_ANY_NUMBER = frozenset(("object", "modifier", "partner", "order", "action"))
+_CHANGING = frozenset(("direction", "path", "backward", "sideways", "in_place", "drunk"))
+_MOST_OF_AN_ARC = 300
+"""Degrees; more are a circle."""
+_MOVED = frozenset(("side", "direction", "path", "steps", "backward", "sideways"))
+"""Kinds of details of which one alone repeats an action, as in "steps to the left, then to the right"."""
 _MOST_SUGGESTED, _MOST_EXPLAINED = 8, 20
 LONGEST_TEXT = 10_000
 """Characters of a text that a command reads."""
@@ -42,16 +40,19 @@ class ParsedCaption(NamedTuple):
         As captions have them; the segments of each actor are numbered as mentioned, from 0.
     unknown : list of str
         Parts of the text that were not understood, as written.
-    misplaced : dict of str to str
-        Known phrases, as written, and the action that each describes and does not apply to; they are in `unknown`, too.
+    corrections : dict of str to str
+        Words with typing errors, and how they were read.
     place : str
         Theme of the place that is named, or empty.
+    single : frozenset of (int, int)
+        Actor and segment of what is done once by its words, such as "does a squat", which states no count.
     """
 
     statements: list[Statement]
     unknown: list[str]
-    misplaced: dict[str, str]
+    corrections: dict[str, str]
     place: str
+    single: frozenset[tuple[int, int]] = frozenset()
 
 
 def require_readable(text: str) -> None:
@@ -89,10 +90,14 @@ class _Parser:
 
     def __init__(self, text: str, library: Library) -> None:
         self.lexicon = lexicon_of(library)
+        self.reading = self.lexicon.reading
         self.text = text
         self.statements: list[Statement] = []
         self.unknown: list[tuple[int, int]] = []
-        self.misplaced: dict[str, str] = {}
+        self.corrections: dict[str, str] = {}
+        self.explained: frozenset[int] = frozenset()
+        # The segment of a walk of which only steps are named.
+        self.stepping = (-1, -1)
         self.place = ""
         self.actor = 0
         self.subject: Meaning | None = None
@@ -105,6 +110,9 @@ class _Parser:
         self.link = ""
         self.subordinate = False
         self.has_verb = False
+        self.single: set[tuple[int, int]] = set()
+        # Whether the word that is read names one repetition.
+        self.once = False
         # Whether the next verb describes an action that has only begun.
         self.begins = False
         # Details that still lack a verb.
@@ -118,22 +126,203 @@ class _Parser:
 
     def parse(self) -> ParsedCaption:
         """Parse the whole text."""
-        pieces = [(match.group().lower(), match.span()) for match in WORD.finditer(self.text)]
-        words = [word for word, _ in pieces]
+        pieces = [(match.group().lower().replace("\u2019", "'"), match.span()) for match in WORD.finditer(self.text)]
+        words = [self._corrected(word) for word, _ in pieces]
         at = 0
         while at < len(words):
-            length = self.lexicon.longest(words, at)
-            span = pieces[at][1][0], pieces[at + max(length, 1) - 1][1][1]
+            length, self.once = self.lexicon.longest(words, at), self._is_one(words, at)
             meanings = self.lexicon.phrases[tuple(words[at : at + length])] if length else []
+            spans = [span for _, span in pieces[at:]]
             if words[at] in _SENTENCE_ENDS and length <= 1:
+                self._expect_verb(self.link)
                 self._assign_details()
                 self._expect_verb("then")
-            elif not self._take(meanings, span) and any(map(str.isalnum, words[at])):
-                self.unknown.append(span)
-            at += max(length, 1)
+                at += 1
+                continue
+            taken = self._read(words, at, length, meanings, spans)
+            if not taken:
+                taken = max(length, 1)
+                span = spans[0][0], spans[taken - 1][1]
+                if not self._take(meanings, span) and not self._take_word(words, at, span) and any(map(str.isalnum, words[at])):
+                    self.unknown.append(span)
+            at += taken
+        self._expect_verb(self.link)
+        kinds = {meaning.claims[0][0] for _, meanings in self.waiting for meaning in meanings}
+        implied = next((action for kind, action in self.reading.implied.items() if kind in kinds), None)
+        if implied and not self.actions and not self.unknown:
+            # "Makes a circle" has no verb of its own.
+            self._begin_segment(implied, (("action", ""),))
         self._assign_details()
-        self.unknown += [span for span, _ in self.waiting]
-        return ParsedCaption(self._people() + self.statements, self._unknown_texts(), self.misplaced, self.place)
+        return ParsedCaption(
+            self._people() + self.statements, self._unknown_texts(), self.corrections, self.place, frozenset(self.single)
+        )
+
+    def _corrected(self, word: str) -> str:
+        """Return a word without its typing error."""
+        if word in self.lexicon.vocabulary or word in self.reading.vocabulary:
+            return word
+        meant = self.reading.corrected(word)
+        if meant != word:
+            self.corrections[word] = meant
+        return meant
+
+    def _read(self, words: list[str], at: int, length: int, meanings: list[Meaning], spans: list[tuple[int, int]]) -> int:
+        """Read what people write and captions do not; return the number of words, 0 where nothing longer is found."""
+        reading = self.reading
+        if at in self.explained and words[at] in reading.verbs:
+            return 1
+        if words[at] in reading.conditions and length < 2:
+            end = self._end_of_clause(words, at)
+            return (self._end_of_clause(words, end) if end < len(words) and words[end] in reading.verbs else end) - at
+        noun = reading.noun(words, at)
+        detail = reading.detail(words, at)
+        if detail is not None and detail.length > 1:
+            # "Right arm circles" are arm circles with the right arm.
+            named = next(
+                (i for i in range(1, detail.length) if (own := reading.noun(words, at + i)) and i + own[1] > detail.length), 0
+            )
+            detail = reading.detail(words[: at + named], at) if named else detail
+        longest = max(length, noun[1] if noun else 1, 2 if words[at] in reading.verbs else 1)
+        if detail is not None and detail.length >= longest and (detail.value or not meanings or self.has_verb):
+            return self._take_detail(detail, words, at, spans)
+        if noun is not None and noun[1] > length:
+            if not self.has_verb or self.actions[self.actor][-1] != noun[0]:  # to play the guitar is one action
+                self._begin_segment(noun[0], (("action", ""),))
+            return noun[1]
+        if self.both and any(meaning.kind == "joint" for meaning in meanings):
+            return 0
+        is_verb = words[at] in reading.verbs and at not in self.explained and not self._is_thing(words, at)
+        end = self._end_of_clause(words, at) if is_verb else at
+        found = reading.verb(words, at, end) if is_verb else None
+        # "Gets up from the chair" says more than "gets up".
+        more = found is not None and at + 1 in found.places and len(found.places) >= length
+        if length > 1 and not more:
+            return 0
+        if number := reading.number(words[at]):
+            return self._take_number(number, words, at, spans)
+        if not is_verb:
+            return 0
+        if shown_by := reading.passive(words, at):
+            self._begin_segment(shown_by, (("action", ""),))
+            return 1
+        if found is None and end == at + 1 and end < len(words) and words[end] in self.reading.clauses["joins"]:
+            # "Raises and lowers the arm": both have one object.
+            found = reading.verb(words, at, self._end_of_clause(words, end + 1))
+        named = any(meaning.kind == "verb" for meaning in meanings)
+        if named and (found is None or not found.places):
+            return 0
+        if found is None:
+            # Nothing that is known is done, such as "makes", or no known action is.
+            return 1 if words[at] in reading.kinds else self._take_detail(Detail(1, ("modifier",), words[at]), [""], 0, spans)
+        self.explained |= found.places
+        if self.has_verb and words[at].endswith("ing") and words[at - 1] not in self.reading.clauses["joins"] and not self.link:
+            self.link = "while"
+        claims, action = found.claims, found.action
+        if self.begins:
+            claims, self.begins = (("action", "begun"),), False
+        if action == "put_down" and self.actions.get(self.actor, [""])[-1] in reading.undone:
+            action = "stand"
+            self.single.add((self.actor, len(self.actions[self.actor]) - 1))
+        self._begin_segment(action, claims)
+        return 1
+
+    def _is_thing(self, words: list[str], at: int) -> bool:
+        """Return whether a word that could be a verb names a thing, as in "a heavy box"."""
+        before, kinds = words[at - 1] if at else "", self.reading.kinds
+        return words[at] in kinds and (before in self.reading.clauses["before_nouns"] or kinds.get(before) == "modifiers")
+
+    def _is_one(self, words: list[str], at: int) -> bool:
+        """Return whether a word names one of what is done, as in "a quick jump"."""
+        adjective = at > 1 and (words[at - 1] in ("left", "right") or self.reading.kinds.get(words[at - 1]) == "modifiers")
+        before = words[at - 1 - adjective] if at else ""
+        return before in self.reading.clauses["one"] and not words[at].endswith(("s", "ing"))
+
+    def _take_detail(self, detail: Detail, words: list[str], at: int, spans: list[tuple[int, int]]) -> int:
+        if detail.length > 1 and detail.kinds[0] == "degrees" and words[at + detail.length - 1] in self.reading.verbs:
+            detail = detail._replace(length=detail.length - 1)  # the turn of "a quarter turn" is done
+        span = spans[0][0], spans[detail.length - 1][1]
+        if detail.kinds[0] == "steps" and not self._steps_of_gait(words[at - 1] if at else ""):
+            # "Takes two steps" has no other verb.
+            self._begin_segment("walk", (("action", ""),))
+            self.stepping = self.actor, len(self.actions[self.actor]) - 1
+        if detail.value in ("both", ""):
+            return detail.length
+        # A circle is the path of a gait, and the direction of a turn.
+        values = {kind: detail.value.removesuffix("_circle") if kind == "direction" else detail.value for kind in detail.kinds}
+        self.waiting.append((span, [Meaning("detail", ANY, (claim,)) for claim in values.items()]))
+        if detail.kinds[0] == "steps":
+            speeds = [each for word in words[at : at + detail.length] if (each := self.reading.detail([word], 0))]
+            self.waiting += [
+                (span, [Meaning("detail", ANY, (("speed", each.value),))]) for each in speeds if each.kinds[0] == "speed"
+            ]
+        if detail.kinds[0] == "steps" and at and words[at - 1] in self.reading.clauses["back"]:
+            self._go_back(span)
+        after = at + detail.length
+        names = after < len(words) and (words[after] in self.reading.verbs or self.reading.noun(words, after) is not None)
+        if self.has_verb and not (names and at and words[at - 1] in self.reading.clauses["before_nouns"]):
+            self._assign_details()
+        return detail.length
+
+    def _steps_of_gait(self, before: str) -> bool:
+        """Return whether steps are those of the latest action: a walk, but not the turn before "and takes two steps"."""
+        takes, actions = before in self.reading.clauses["taking"], self.actions.get(self.actor)
+        if not takes or not actions:
+            return self.has_verb
+        walks = bool(self.lexicon.actions[actions[-1]].get("path"))
+        self.has_verb = walks and (self.has_verb or (before.endswith("ing") and self.link in ("", "list")))
+        return self.has_verb
+
+    def _take_number(self, number: str, words: list[str], at: int, spans: list[tuple[int, int]]) -> int:
+        """Take the number of what is done, as in "two quick jumps"."""
+        for i in range(at + 1, min(at + 4, len(words))):
+            if words[i] in self.reading.verbs or self.reading.noun(words, i):
+                self.waiting.append((spans[0], [Meaning("detail", ANY, (("count", number),))]))
+                return 1
+            if words[i] not in self.reading.kinds:
+                break
+        return int(words[at] in self.reading.kinds)
+
+    def _end_of_clause(self, words: list[str], at: int) -> int:
+        """Return where the clause of a verb ends: before the next verb, or what joins it."""
+        for i in range(at + 1, len(words)):
+            word = words[i]
+            if word in _SENTENCE_ENDS or word == "," or word in self.reading.clauses["links"]:
+                return i
+            if (
+                word in self.reading.verbs
+                and (word not in self.reading.kinds or words[i - 1] in self.reading.clauses["joins"])
+                and words[i - 1] not in self.reading.clauses["before_nouns"]
+                and self.reading.kinds.get(words[i - 1]) != "modifiers"
+            ):
+                return i - 1 if words[i - 1] in self.reading.clauses["joins"] and i - 1 > at else i
+        return len(words)
+
+    def _go_back(self, span: tuple[int, int]) -> None:
+        """Let the steps of an actor be backward, unless a turn is before them."""
+        actions = self.actions.get(self.actor, [])
+        if "turn" not in actions[-2:]:
+            self.waiting.append((span, [Meaning("detail", ANY, (("backward", "backward"),))]))
+            self._assign_details()
+
+    def _walks_on(self) -> bool:
+        """Return whether an actor who walks back has not turned before, so that the motion does not lead back."""
+        actions = self.actions.get(self.actor, [])
+        return len(actions) > 1 and bool(self.lexicon.actions[actions[-1]].get("path")) and actions[-2] != "turn"
+
+    def _take_word(self, words: list[str], at: int, span: tuple[int, int]) -> bool:
+        """Take a single word that motion does not show, or that means nothing by itself."""
+        word = words[at]
+        if not (kind := _SHOWN.get(self.reading.kinds.get(word, ""))):
+            return False
+        clauses = self.reading.clauses
+        after = at + 1 < len(words) and words[at + 1] in clauses["return"]
+        if words[at] in clauses["back"] and at and words[at - 1] in clauses["steps"] and not after:
+            self._go_back(span)
+        elif words[at] in clauses["back"] and at and words[at - 1] in self.reading.verbs and not after and self._walks_on():
+            self._take_detail(Detail(1, ("start",), word), [word], 0, [span])
+        elif kind != _NOTHING and at not in self.explained:
+            self._take_detail(Detail(1, (kind,), word), [word], 0, [span])
+        return True
 
     def _take(self, meanings: list[Meaning], span: tuple[int, int]) -> bool:
         """Take a phrase for the first thing that it can mean here; return whether there is one."""
@@ -146,6 +335,8 @@ class _Parser:
                 claims = tuple((kind, "begun" if kind == "action" else value) for kind, value in claims)
                 self.begins = False
             self._begin_segment(by_kind["verb"].action, claims)
+            if by_kind["verb"].number:
+                self.single.add((self.actor, len(self.actions[self.actor]) - 1))
             return True
         if "begins" in by_kind:
             self.begins = True
@@ -163,7 +354,7 @@ class _Parser:
         if "subject" in by_kind and self.subject is None and self.actor == 0:
             self.subject = by_kind["subject"]
             return self._expect_verb(self._link_after_subordinate(self.link))
-        if "person" in by_kind:
+        if "person" in by_kind and by_kind["person"].number <= max(self.several, 1):
             self.actor, self.several = by_kind["person"].number, max(self.several, by_kind["person"].number + 1)
             self.both = False
             return self._expect_verb("then" if self.met else "")
@@ -211,8 +402,16 @@ class _Parser:
 
     def _expect_verb(self, link: str) -> bool:
         """Expect a verb that is joined by `link`; return True, as every phrase that is taken does."""
+        if self.waiting and self.link and not self.has_verb and self.current.get(self.actor) is not None:
+            self._repeat_moved()
         self.link, self.has_verb = link, False
         return True
+
+    def _repeat_moved(self) -> None:
+        """Repeat the latest action where a clause has no verb, but another side or path."""
+        kinds, action = {meanings[0].claims[0][0] for _, meanings in self.waiting}, self.actions[self.actor][-1]
+        if kinds & _MOVED and (kinds != {"side"} or self.lexicon.actions[action].get("side")):
+            self._begin_segment(action, (("action", ""),))
 
     def _link_after_subordinate(self, link: str) -> str:
         """Return the link of the next verb: after "after walking" it is `then`."""
@@ -227,6 +426,8 @@ class _Parser:
         if actions:
             self.earlier[self.actor, actions[-1]] = number - 1
         actions.append(action)
+        if self.once and self.lexicon.actions[action].get("count") and "count" not in dict(claims):
+            claims, self.once = (*claims, ("count", "1")), False
         for kind, value in claims:
             self._state(kind, number, value)
         if self.link == "while" and before is not None:
@@ -247,19 +448,71 @@ class _Parser:
         self.statements.append(make_statement(self.actor, kind, segment, action, value))
 
     def _assign_details(self) -> None:
-        """Assign the waiting details to the latest segment."""
+        """Assign the waiting details to the latest segment; one that no motion of its action shows is stated all the same."""
         actions = self.actions.get(self.actor)
         if not actions:
             return
         for span, meanings in self.waiting:
-            meaning = next((meaning for meaning in meanings if self._applies(meaning, actions[-1])), None)
-            if meaning is None:
-                self.unknown.append(span)
-                self.misplaced[self.text[slice(*span)]] = actions[-1]
-            else:
-                for kind, value in meaning.claims:
-                    self._state(kind, len(actions) - 1, value)
+            kind, value = meanings[0].claims[0]
+            words = self.lexicon.actions[actions[-1]]
+            arm_circles = value == "circle" and not words.get(kind)
+            if kind in _CHANGING and self._change_action(value) and (kind not in _LISTED or arm_circles):
+                continue  # the action states it
+            meaning = next((each for each in meanings if self._applies(each, actions[-1])), meanings[0])
+            if ("path", "back_and_forth") in meaning.claims and not words.get("path"):
+                continue  # arms that are moved up and down
+            if (
+                meaning.action not in (ANY, actions[-1])
+                and self.reading.kinds.get(self.text[slice(*span)].lower()) == "fillers"
+            ):
+                continue  # "slightly" is the angle of a turn only
+            for kind, value in meaning.claims:
+                stepped = kind == "count" and actions[-1] in self.reading.stepped
+                self._state_detail("steps" if stepped else kind, value)
         self.waiting.clear()
+
+    def _state_detail(self, kind: str, value: str) -> None:
+        """State a detail of the latest segment, together with what it has of that kind, or of a repetition of it."""
+        actions = self.actions[self.actor]
+        number = len(actions) - 1
+        claims = self.claims[self.actor, number]
+        before = next((known for own, known in claims if own == kind), None)
+        stated = dict(claims) | {kind: value}
+        if stated.get("path", "").endswith("_circle") and int(stated.get("degrees", "360")) < _MOST_OF_AN_ARC:
+            arc = "path", stated["path"].removesuffix("_circle")
+            self._replace(number, actions[-1], ("path", stated["path"]), actions[-1], arc)
+            value = arc[1] if kind == "path" else value
+        if before is None or kind in _ANY_NUMBER:
+            self._state(kind, number, value)
+        elif before != value:
+            joined = self.reading.joined.get((kind, frozenset((before, value))))
+            if joined:
+                claims[claims.index((kind, before))] = kind, joined
+                self._replace(number, actions[-1], (kind, before), actions[-1], (kind, joined))
+            elif kind in _MOVED:
+                waiting, self.waiting, self.link = self.waiting, [], "then"
+                self._begin_segment(actions[-1], (("action", ""), (kind, value)))
+                self.waiting = waiting
+            else:
+                self._state("modifier", number, f"{kind} {value}")
+
+    def _replace(self, number: int, action: str, claim: tuple[str, str] | None, new: str, made: tuple[str, str] | None) -> None:
+        """Replace the action, and one claim if given, in the statements about a segment of the current actor."""
+        for i, each in enumerate(self.statements):
+            own = str(each["kind"]), str(each["value"])
+            if (each["actor"], each["segment"], each["action"]) == (self.actor, number, action) and claim in (None, own):
+                self.statements[i] = make_statement(self.actor, (made or own)[0], number, new, (made or own)[1])
+
+    def _change_action(self, value: str) -> bool:
+        """Let a detail make the latest action another one; return whether it is that one, as in walking backward."""
+        actions = self.actions[self.actor]
+        number = len(actions) - 1
+        name = "step" if self.stepping == (self.actor, number) else actions[-1]
+        changed = self.reading.changes.get(name, {}).get(value)
+        if changed is not None and changed in self.lexicon.actions and changed != actions[-1]:
+            self._replace(number, actions[-1], None, changed, None)
+            actions[-1] = changed
+        return any(each.get(value) == actions[-1] for each in self.reading.changes.values())
 
     def _applies(self, meaning: Meaning, action: str) -> bool:
         """Return whether a detail can be stated of an action."""
@@ -269,7 +522,7 @@ class _Parser:
         kind, value = meaning.claims[0]
         if kind in ("count", "style"):
             return bool(words.get("count" if kind == "count" else "manner"))
-        return value in words.get(kind, {})
+        return kind in _LISTED and value in words.get(kind, {})
 
     def _repeat_segment(self) -> bool:
         """Repeat the current segment with all that was stated of it; a style is stated once."""
@@ -321,20 +574,19 @@ def explain_unknown(parsed: ParsedCaption, library: Library) -> list[str]:
     list of str
         A line for each of the first parts, and one with the number of the others.
     """
-    vocabulary = _vocabulary(library)
+    vocabulary, read = _vocabulary(library), lexicon_of(library).reading.vocabulary
     lines = []
     for text in parsed.unknown[:_MOST_EXPLAINED]:
-        unknown = unknown_words(text, library)
+        unknown = [word for word in unknown_words(text, library) if word not in read]
         found = list(dict.fromkeys(near for word in unknown[:_MOST_SUGGESTED] if (near := nearest(word, vocabulary))))
-        if text in parsed.misplaced:
-            reason = f" does not apply to {shown(parsed.misplaced[text])}"
-        elif not unknown:
+        if not unknown:
             reason = "; the words are known, but not in this order"
         else:
             similar = f"the nearest known words: {', '.join(found)}" if found else "no known word is similar"
             reason = f"; {_unknown_text(unknown)}; {similar}"
         lines.append(f"not understood: {shown(text)}{reason}")
     more = len(parsed.unknown) - len(lines)
+    lines += [f"read as {shown(meant)}: {shown(word)}" for word, meant in list(parsed.corrections.items())[:_MOST_EXPLAINED]]
     return [*lines, f"not understood: {more:,} more parts"] if more else lines
 
 
@@ -347,8 +599,8 @@ def unknown_words(text: str, library: Library) -> list[str]:
     >>> unknown_words("A dog walks, then the dog barks 3 times", load_library())
     ['dog', 'barks']
     """
-    vocabulary = _vocabulary(library)
-    return list(dict.fromkeys(word for word in split_words(text) if word[0].isalpha() and word not in vocabulary))
+    known = lexicon_of(library).vocabulary
+    return list(dict.fromkeys(word for word in split_words(text) if word[0].isalpha() and word not in known))
 
 
 @lru_cache(maxsize=8)
@@ -358,212 +610,3 @@ def _vocabulary(library: Library) -> frozenset[str]:
 
 def _unknown_text(words: list[str]) -> str:
     return f"unknown word{'s' if len(words) > 1 else ''}: {', '.join(map(printable, words))}"
-
-
-class Meaning(NamedTuple):
-    """One thing that a phrase may mean.
-
-    Attributes
-    ----------
-    kind : verb, detail, then, while, list, after, subject, again, person, people, pair, both, joint, during, continues, begins,
-        place or filler
-    action : of a verb; of the seat, for `during`; ANY or one action, for a detail; the interaction, for `joint`; the theme, for
-        `place`
-    claims : (kind, value) pairs
-    who, style : of a subject; `who` is empty for anybody
-    other : the kind of person of the other one of a pair
-    number : of a person among several, or the number of people
-    """
-
-    kind: str
-    action: str = ""
-    claims: tuple[tuple[str, str], ...] = ()
-    who: str = ""
-    style: str = ""
-    number: int = 0
-    other: str = ""
-
-
-class Lexicon:
-    """Phrases of a library's language, as tuples of words, with what they may mean.
-
-    Attributes
-    ----------
-    actions : the words of each action
-    interactions : for each interaction described for both actors at once, the actions of each of the two
-    phrases : meanings of each phrase
-    """
-
-    def __init__(self, library: Library) -> None:
-        words = library.words
-        self.actions: Mapping[str, Any] = words["actions"]
-        self.interactions = {joint.name: joint.actions for joint in joint_verbs(library)}
-        self.phrases: dict[tuple[str, ...], list[Meaning]] = {}
-        self._lengths: dict[str, list[int]] = {}
-        possessives = dict.fromkeys([*words["their"].values(), *words.get("reading", {}).get("their", ())])
-        for text, meaning in [*_phrases(words), *_joint_phrases(words, library)]:
-            for possessive in possessives if "{their}" in text else [""]:
-                self._add(tuple(split_words(text.replace("{their}", possessive))), meaning)
-
-    def _add(self, phrase: tuple[str, ...], meaning: Meaning) -> None:
-        if not phrase:
-            return
-        meanings = self.phrases.setdefault(phrase, [])
-        if meaning not in meanings:
-            meanings.append(meaning)
-        lengths = self._lengths.setdefault(phrase[0], [])
-        if len(phrase) not in lengths:
-            lengths.append(len(phrase))
-            lengths.sort(reverse=True)
-
-    def longest(self, words: list[str], at: int) -> int:
-        """Return the number of words of the longest phrase that begins at a word; 0 for none."""
-        for length in self._lengths.get(words[at], ()):
-            if at + length <= len(words) and tuple(words[at : at + length]) in self.phrases:
-                return length
-        return 0
-
-
-def split_words(text: str) -> list[str]:
-    """Split a text into words and punctuation marks, in lower case."""
-    return WORD.findall(text.lower())
-
-
-@lru_cache(maxsize=8)
-def lexicon_of(library: Library) -> Lexicon:
-    """Return the lexicon of a library's language."""
-    return Lexicon(library)
-
-
-def _phrases(words: Mapping[str, Any]) -> _Phrases:
-    for name, action in words["actions"].items():
-        yield from _action_phrases(words, name, action)
-    for name, style in words["styles"].items():
-        yield from ((phrase, Meaning("detail", ANY, (("style", name),))) for phrase in style["manner"])
-        yield from _subject_phrases(style["subjects"], name)
-    yield from _subject_phrases(words["subjects"])
-    yield from _count_phrases(words)
-    yield from _joining_phrases(words)
-    yield from _people_phrases(words)
-    yield from _template_phrases(words)
-    yield from _place_phrases(words["places"])
-    yield from _extra_phrases(words, words.get("reading", {}))
-
-
-def _kind(who: str) -> str:
-    return "" if who == "person" else who
-
-
-def _subject_phrases(subjects: Mapping[str, Any], style: str = "") -> _Phrases:
-    for who, texts in subjects.items():
-        yield from ((text, Meaning("subject", who=_kind(who), style=style)) for text in texts)
-
-
-def _place_phrases(places: Mapping[str, Any]) -> _Phrases:
-    for theme, texts in places.items():
-        yield from ((text, Meaning("place", theme)) for text in texts)
-
-
-def _action_phrases(words: Mapping[str, Any], name: str, action: Mapping[str, Any]) -> _Phrases:
-    done, ended = (("action", ""),), (("action", "finished"),)
-    verbs = [*action["verbs"], *action.get("once", ()), *action.get("stopped", ())]
-    yield from _verbs(words, verbs, Meaning("verb", name, done))
-    yield from _verbs(words, action.get("finished", ()), Meaning("verb", name, ended))
-    partners = [*words["several"]["partner"], *words["several"]["numbered"][:2]]
-    together = [verb.replace("{partner}", partner) for verb in action.get("together", ()) for partner in partners]
-    yield from _verbs(words, together, Meaning("verb", name, (*done, ("partner", ""))))
-    for kind in ("speed", "side"):
-        for value, verbs in action.get(f"{kind}_verbs", {}).items():
-            yield from _verbs(words, verbs, Meaning("verb", name, (*done, (kind, value))))
-    yield from ((phrase, Meaning("during", name)) for phrase in action.get("during", ()))
-    for kind in ("side", "direction", "speed", "path", "degrees"):
-        for value, phrases in action.get(kind, {}).items():
-            yield from ((phrase.removesuffix("~"), Meaning("detail", name, ((kind, value),))) for phrase in phrases)
-
-
-def _verbs(words: Mapping[str, Any], verbs: Iterable[str], meaning: Meaning) -> _Phrases:
-    for verb in verbs:
-        yield from ((form, meaning) for form in verb_forms(verb, tuple(words["forms"])))
-
-
-def _count_phrases(words: Mapping[str, Any]) -> _Phrases:
-    counts = words["counts"]
-    for times in range(1, _MOST_COUNTED + 1):
-        named = [phrase.replace("{number}", number) for number in _numerals(words, times) for phrase in counts["more"]]
-        named += {1: counts["once"], 2: counts["twice"]}.get(times, [])
-        yield from ((phrase, Meaning("detail", ANY, (("count", str(times)),))) for phrase in named)
-
-
-def _numerals(words: Mapping[str, Any], number: int) -> list[str]:
-    return [str(number), *(str(name) for name in words["numbers"][number : number + 1])]
-
-
-def _joining_phrases(words: Mapping[str, Any]) -> _Phrases:
-    joining = words["joining"]
-    for key, kind in (("then", "then"), ("while", "while"), ("meanwhile", "filler")):
-        yield from ((_PLACEHOLDER.sub("", text), Meaning(kind)) for text in joining[key])
-    yield from ((joining[key], Meaning("list")) for key in ("and", "comma"))
-    for key, kind in (("begins", "begins"), ("starts", "filler")):
-        yield from _verbs(words, (_PLACEHOLDER.sub("", text).strip() for text in joining.get(key, ())), Meaning(kind))
-    yield from _verbs(words, joining["goes_on"], Meaning("continues"))
-    yield from _verbs(words, joining["nothing"], Meaning("filler"))
-
-
-def _people_phrases(words: Mapping[str, Any]) -> _Phrases:
-    several = words["several"]
-    for key, number in (("one", 0), ("other", 1)):
-        yield from ((text, Meaning("person", number=number)) for text in several[key])
-    yield from ((text, Meaning("person", number=number)) for number, text in enumerate(several["numbered"]))
-    for count, number in enumerate(words["numbers"][2:], 2):
-        narrative = words["narrative"]
-        templates = [several["intro"], *narrative["people"], *narrative.get("people_placeless", ())]
-        texts = [text.replace("{place}", "") for text in templates]
-        yield from ((text.replace("{number}", str(number)).rstrip(" .:"), Meaning("people", number=count)) for text in texts)
-
-
-def _joint_phrases(words: Mapping[str, Any], library: Library) -> _Phrases:
-    """Return the phrases of descriptions of both actors at once."""
-    joint = words["several"].get("joint")
-    if not joint:
-        return
-    for interaction in joint_verbs(library):
-        yield from _verbs(words, interaction.verbs, Meaning("joint", interaction.name))
-    yield from ((text, Meaning("pair")) for text in joint["pair"])
-    kinds = tuple(joint["alike"])
-    for one in kinds:
-        yield from ((pair_name(words, one, other), Meaning("pair", who=one, other=other)) for other in kinds)
-    for key, kind in (("short", "filler"), ("story", "both"), ("then", "both"), ("after", "then")):
-        yield from ((piece.rstrip("., "), Meaning(kind)) for text in joint[key] for piece in _PLACEHOLDER.split(text))
-
-
-def _template_phrases(words: Mapping[str, Any]) -> _Phrases:
-    """Return words of the sentence templates, such as "can be seen", "after" and "finally"."""
-    for template in (*words["short"], *words["full"], *words["segment"]):
-        pieces = _PLACEHOLDER.split(template)
-        verbs = [i for i, name in enumerate(_PLACEHOLDER.findall(template)) if name != "{subject}"]
-        # The words before the first of two verbs put it before the second.
-        first = verbs[0] if len(verbs) > 1 else -1
-        yield from ((piece, Meaning("after" if i == first else "filler")) for i, piece in enumerate(pieces))
-    for tense in words["narrative"]["tenses"]:
-        for key, kind in (("open", "filler"), ("placeless", "filler"), ("next", "then"), ("last", "then")):
-            yield from ((piece, Meaning(kind)) for text in tense[key] for piece in _PLACEHOLDER.split(text))
-        for who, texts in tense["again"].items():
-            yield from ((piece, Meaning("again", who=_kind(who))) for text in texts for piece in _PLACEHOLDER.split(text))
-
-
-def _extra_phrases(words: Mapping[str, Any], extra: Mapping[str, Any]) -> _Phrases:
-    """Return the phrases that are understood but that no caption contains: the key ``reading`` of a language file."""
-    for key in ("then", "while", "after", "filler"):
-        yield from ((text, Meaning(key)) for text in extra.get(key, ()))
-    yield from _subject_phrases(extra.get("subjects", {}))
-    for name, verbs in extra.get("actions", {}).items():
-        yield from _verbs(words, verbs, Meaning("verb", name, (("action", ""),)))
-    for name, verbs in extra.get("counted", {}).items():
-        for times in range(1, _MOST_COUNTED + 1):
-            claims = (("action", ""), ("count", str(times)))
-            for number in _numerals(words, times):
-                yield from _verbs(words, [verb.replace("{number}", number) for verb in verbs], Meaning("verb", name, claims))
-    yield from _place_phrases(extra.get("places", {}))
-    for kind, values in extra.get("details", {}).items():
-        for value, texts in values.items():
-            yield from ((text, Meaning("detail", ANY, ((kind, value),))) for text in texts)

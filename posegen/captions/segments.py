@@ -34,7 +34,7 @@ _MIN_STAND, _MIN_HOLD, _MIN_SEATED = 1.0, 0.4, 0.3
 _BEGUN, _SLACK = 0.25, 1e-3
 _MIN_BEGUN = 0.3
 """Seconds after which an action that the end of the clip cuts is described as begun."""
-NO_CHANGE, BEGUN, STARTS, STOPS = range(4)
+NO_CHANGE, BEGUN, STOPS = range(3)
 """Values of :attr:`Segments.change`."""
 MOST_SEGMENTS = 1 << 12
 """Exclusive upper bound of the number of segments of an actor."""
@@ -66,11 +66,13 @@ class Segments:
     repetitions : number of completed repetitions
     pace, path, direction : index into SPEEDS, PATHS, DIRECTIONS; 0 for none
     degrees : angle of a turn on the spot, one of :data:`foundations.constants.ANGLES`; 0 for none. Measured, not planned
+    steps : steps of a gait; 0 for a number that is not stated. Measured
+    foot : LEFT or RIGHT foot that makes the first step of a gait, else BOTH. Measured
+    back : index into :data:`foundations.constants.RETURNS`: whether a gait leads back to where the clip began. Measured
     exact : whether `repetitions` is all that is visible, with no further one begun
     finished : whether the planned segment ends within the clip
     covered : whether a layered segment overlays it
-    change : BEGUN where the action has only begun when the clip ends; STARTS where a gait follows something else, STOPS where
-        standing follows a gait; otherwise NO_CHANGE
+    change : BEGUN where the action has only begun when the clip ends; STOPS where standing follows a gait; otherwise NO_CHANGE
     together : whether it is done with the partner
     """
 
@@ -89,6 +91,9 @@ class Segments:
     path: Array
     direction: Array
     degrees: Array
+    steps: Array
+    foot: Array
+    back: Array
     exact: Array
     finished: Array
     covered: Array
@@ -162,7 +167,7 @@ def find_segments(scenes: Scenes, library: Library, fps: int) -> Segments:
         "pace": np.where(begun, 0, _pace(gait, scenes.speed, leg)),
         "path": np.where(begun, 0, np.where(scenes.path > 0, scenes.path * finished, _path(gait, scenes.turn, turn))),
         "direction": np.where(begun, 0, _direction(gait, turn)),
-        "degrees": np.zeros(gait.shape, np.int64),
+        **{name: np.full(gait.shape, none) for name, none in (("degrees", 0), ("steps", 0), ("foot", BOTH), ("back", 0))},
         "exact": exact,
         "finished": finished,
         "covered": _covered(scenes, used),
@@ -265,14 +270,13 @@ def _direction(gait: Array, turn: Array) -> Array:
 
 
 def _change(actions: Repertoire, scenes: Scenes) -> Array:
-    """Return STARTS for a gait behind something else, and STOPS for standing behind a gait, of the base segments."""
+    """Return STOPS for base segments that stand after a gait."""
     gait = actions.gait[scenes.action]
     travels, base = (gait != NO_GAIT) & (gait != STEP), (scenes.action != NOTHING) & ~scenes.layered
     # The base segments come first, in the order of time.
     before, follows = np.zeros_like(travels), np.zeros_like(base)
     before[..., 1:], follows[..., 1:] = travels[..., :-1], base[..., :-1] & base[..., 1:]
-    starts, stops = follows & ~before & travels, follows & before & (scenes.action == actions.standing)
-    return np.where(starts, STARTS, np.where(stops, STOPS, NO_CHANGE))
+    return np.where(follows & before & (scenes.action == actions.standing), STOPS, NO_CHANGE)
 
 
 def _continues(actions: Repertoire, scenes: Scenes) -> Array:
@@ -296,8 +300,8 @@ def _covered(scenes: Scenes, used: Array) -> Array:
 class Facts(NamedTuple):
     """What a caption may state about one segment; see :class:`posegen.captions.segments.Segments`.
 
-    `times` is 0 where repetitions are not counted, `degrees` is 0 where no angle is stated, `together` is whether it is done
-    with the partner, and `style` is empty where no style is stated.
+    `times` is 0 where repetitions are not counted, `degrees` and `steps` are 0 where none are stated, `side` is also that of
+    the first step of a gait, `together` is whether it is done with the partner, and `style` is empty where no style is stated.
     """
 
     action: int
@@ -307,6 +311,8 @@ class Facts(NamedTuple):
     path: int = 0
     direction: int = 0
     degrees: int = 0
+    steps: int = 0
+    back: int = 0
     change: int = NO_CHANGE
     finished: bool = False
     together: bool = False
@@ -345,12 +351,14 @@ def segment_facts(segments: Segments, library: Library, unfinished: Array | None
     times = np.where(segments.exact & ~begun, segments.repetitions, 0)
     columns = [
         segments.action,
-        np.where(begun, BOTH, segments.side),
+        np.where(begun, BOTH, np.where(segments.foot != BOTH, segments.foot, segments.side)),
         times,
         segments.pace,
         segments.path,
         segments.direction,
         segments.degrees,
+        segments.steps,
+        segments.back,
         segments.change,
         ended,
         segments.together,
@@ -366,12 +374,6 @@ def segment_facts(segments: Segments, library: Library, unfinished: Array | None
 def segment_keys(segments: Segments, owner: Array, most: int) -> Array:
     """Return ``actor * MOST_SEGMENTS + segment`` for each segment; `most` is the number of actors of a sequence."""
     return owner % most * MOST_SEGMENTS + np.arange(len(owner)) - segments.bounds[owner]
-
-
-@lru_cache(maxsize=1 << 14)
-def with_style(facts: Facts, style: str) -> Facts:
-    """Return the same facts with a style."""
-    return facts._replace(style=style)
 
 
 @lru_cache(maxsize=1 << 12)

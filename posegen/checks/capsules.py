@@ -1,18 +1,24 @@
 """Capsules: whether people, or the limbs of one body, pass through each other.
 
 A capsule is a rod with round ends, which approximates the flesh around a bone. Two people are checked frame by frame. One body
-is checked in blocks of frames (:mod:`posegen.checks.columns`), since every sequence needs it.
+is checked in blocks of frames, since every sequence needs it: their joints are columns, so that kernels compute eight frames at
+once, and intermediate results stay in the processor's cache. A vector over the frames of a block is float32 [VECTOR]. Arrays of
+more dimensions would not do: their rows lie at distances that the compiler does not know, so that it takes one frame at a time.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from posegen.checks.columns import BLOCK, X, Y, Z, joint_column
 from posegen.foundations.arrays import Array
 from posegen.foundations.kernels import Scalar, kernel
 from posegen.foundations.skeleton import CAPSULES, JOINTS, PROPORTIONS
+from posegen.foundations.vectors import Vector, dot, length, minus, plus, scaled
 
+BLOCK = 64
+"""Frames."""
+VECTOR = 3 * BLOCK
+"""Size of a vector over the frames of a block: x in all frames, then y, then z."""
 DEEPEST = 0.02
 """Metres by which capsules may overlap: flesh yields."""
 
@@ -46,24 +52,58 @@ ALLOWED = np.float32(DEEPEST - STRICTER)
 PAIR_ENDS = np.array([[JOINTS.index(joint) for part in pair for joint in CAPSULES[part][:2]] for pair in PAIRS])
 PAIR_RADII = np.array([CAPSULES[one][2] + CAPSULES[other][2] for one, other in PAIRS], np.float32)
 USED = np.unique(PAIR_ENDS)
-ASIDE = len(JOINTS) * BLOCK
-"""Size of the sideways offsets of all joints."""
-GAPS = 3 * BLOCK
-"""Size of the shortest vectors between two rods."""
 NONE, ONE, TWO, TINY = np.float32(0.0), np.float32(1.0), np.float32(2.0), np.float32(1e-9)
+
+
+@kernel
+def fill_columns(joints: Array, first: int, frames: int, columns: Array) -> None:
+    """Copy frames from `first` on into columns, float32 [22, VECTOR].
+
+    `joints` is float32 [at least frames, 22, 3]. After frame number `frames`, the last one is repeated.
+    """
+    last = frames - 1
+    # Four frames at a time, which are adjacent in memory.
+    for f in range(0, BLOCK, 4):
+        one, two = joints[min(first + f, last)], joints[min(first + f + 1, last)]
+        three, four = joints[min(first + f + 2, last)], joints[min(first + f + 3, last)]
+        for j in range(len(JOINTS)):
+            for k in range(3):
+                row, at = columns[j], k * BLOCK + f
+                row[at], row[at + 1], row[at + 2], row[at + 3] = one[j, k], two[j, k], three[j, k], four[j, k]
+
+
+@kernel
+def vector_in(vectors: Array, number: int, f: int) -> Vector:
+    """Return in frame `f` the vector `number` of several that follow one another."""
+    at = VECTOR * number + f
+    return vectors[at], vectors[at + BLOCK], vectors[at + 2 * BLOCK]
+
+
+@kernel
+def put_in(vectors: Array, number: int, f: int, value: Vector) -> None:
+    """Write in frame `f` the vector `number` of several that follow one another."""
+    at = VECTOR * number + f
+    vectors[at], vectors[at + BLOCK], vectors[at + 2 * BLOCK] = value
+
+
+@kernel
+def difference_in(one: Array, other: Array, f: int) -> Vector:
+    """Return in frame `f` the vector from `other` to `one`."""
+    return minus(vector_in(one, 0, f), vector_in(other, 0, f))
+
+
+@kernel
+def place_of(body: Array, joint: int) -> Vector:
+    """Return the position of a joint of a body, float32 [22, 3], in float64; metres."""
+    return float(body[joint, 0]), float(body[joint, 1]), float(body[joint, 2])
 
 
 @kernel
 def stature_of_legs(joints: Array) -> Scalar:
     """Return the stature by thigh and shank, metres; `joints` is float32 [frames, 22, 3], whose first frame is present."""
-    length = 0.0
-    for near, far in ((HIP, KNEE), (KNEE, ANKLE)):
-        square = 0.0
-        for k in range(3):
-            part = float(joints[0, near, k]) - float(joints[0, far, k])
-            square += part * part
-        length += np.sqrt(square)
-    return length / LEG
+    body = joints[0]
+    thigh, shank = minus(place_of(body, HIP), place_of(body, KNEE)), minus(place_of(body, KNEE), place_of(body, ANKLE))
+    return (length(thigh) + length(shank)) / LEG
 
 
 @kernel
@@ -72,12 +112,9 @@ def rods_gap(one: Array, other: Array, a: int, b: int, c: int, d: int) -> Scalar
 
     `one` and `other` are float32 [22, 3].
     """
-    aa, ee, f, cc, bb, rr = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for k in range(3):
-        u, v = float(one[b, k]) - float(one[a, k]), float(other[d, k]) - float(other[c, k])
-        r = float(one[a, k]) - float(other[c, k])
-        aa, ee, bb = aa + u * u, ee + v * v, bb + u * v
-        cc, f, rr = cc + u * r, f + v * r, rr + r * r
+    u, v = minus(place_of(one, b), place_of(one, a)), minus(place_of(other, d), place_of(other, c))
+    r = minus(place_of(one, a), place_of(other, c))
+    aa, ee, bb, cc, f, rr = dot(u, u), dot(v, v), dot(u, v), dot(u, r), dot(v, r), dot(r, r)
     s = min(max((bb * f - cc * ee) / max(aa * ee - bb * bb, SMALLEST), 0.0), 1.0)
     t = min(max((bb * s + f) / max(ee, SMALLEST), 0.0), 1.0)
     s = min(max((bb * t - cc) / max(aa, SMALLEST), 0.0), 1.0)
@@ -94,26 +131,21 @@ def pair_overlap(one: Array, other: Array, ends: Array, radii: Array, out: Array
     stature, other_stature = stature_of_legs(one), stature_of_legs(other)
     far = REACH * (stature + other_stature)
     for f in range(len(out)):
-        square = 0.0
-        for k in range(3):
-            part = float(one[f, 0, k]) - float(other[f, 0, k])
-            square += part * part
-        if square > far * far:
+        body, beside = one[f], other[f]
+        way = minus(place_of(body, 0), place_of(beside, 0))
+        if dot(way, way) > far * far:
             continue
         for i in range(len(radii)):
+            near, away = place_of(body, ends[i, 0]), place_of(body, ends[i, 1])
             for j in range(len(radii)):
                 thick = radii[i] * stature + radii[j] * other_stature
                 # Most parts are far apart, which their middles and lengths show.
-                square, half = 0.0, 0.0
-                along, other_along = 0.0, 0.0
-                for k in range(3):
-                    u = float(one[f, ends[i, 1], k]) - float(one[f, ends[i, 0], k])
-                    v = float(other[f, ends[j, 1], k]) - float(other[f, ends[j, 0], k])
-                    r = float(one[f, ends[i, 0], k]) - float(other[f, ends[j, 0], k]) + 0.5 * (u - v)
-                    square, along, other_along = square + r * r, along + u * u, other_along + v * v
-                half = thick + 0.5 * (np.sqrt(along) + np.sqrt(other_along))
-                if square < half * half:
-                    gap = rods_gap(one[f], other[f], ends[i, 0], ends[i, 1], ends[j, 0], ends[j, 1])
+                other_near, other_away = place_of(beside, ends[j, 0]), place_of(beside, ends[j, 1])
+                u, v = minus(away, near), minus(other_away, other_near)
+                r = plus(minus(near, other_near), scaled(minus(u, v), 0.5))
+                half = thick + 0.5 * (length(u) + length(v))
+                if dot(r, r) < half * half:
+                    gap = rods_gap(body, beside, ends[i, 0], ends[i, 1], ends[j, 0], ends[j, 1])
                     out[f] = max(out[f], thick - gap)
 
 
@@ -176,11 +208,11 @@ def overlapping(joints: Array, variant: int, actors: Array, length: Array) -> Ar
 
 @kernel
 def fill_aside(columns: Array, left: Array, aside: Array) -> None:
-    """Compute the offsets of all ends of capsules to the left of the pelvis: float32 [ASIDE], metres."""
+    """Compute the offsets of all ends of capsules to the left of the pelvis: float32 [22, BLOCK], metres."""
     for joint in USED:
-        column, out = joint_column(columns, joint), aside[joint * BLOCK : (joint + 1) * BLOCK]
+        column, out = columns[joint], aside[joint]
         for f in range(BLOCK):
-            out[f] = column[X + f] * left[X + f] + column[Y + f] * left[Y + f] + column[Z + f] * left[Z + f]
+            out[f] = dot(vector_in(column, 0, f), vector_in(left, 0, f))
 
 
 @kernel
@@ -198,10 +230,8 @@ def apart_by_length(a: Array, b: Array, c: Array, d: Array, reach: Scalar) -> bo
     """Return whether in all frames of a block the middles of two rods are further apart than half of `reach`, metres."""
     count, square = np.int32(0), reach * reach
     for f in range(BLOCK):
-        x = a[X + f] + b[X + f] - c[X + f] - d[X + f]
-        y = a[Y + f] + b[Y + f] - c[Y + f] - d[Y + f]
-        z = a[Z + f] + b[Z + f] - c[Z + f] - d[Z + f]
-        count = np.int32(count + (x * x + y * y + z * z < square))
+        way = minus(minus(plus(vector_in(a, 0, f), vector_in(b, 0, f)), vector_in(c, 0, f)), vector_in(d, 0, f))
+        count = np.int32(count + (dot(way, way) < square))
     return bool(count == 0)
 
 
@@ -209,17 +239,15 @@ def apart_by_length(a: Array, b: Array, c: Array, d: Array, reach: Scalar) -> bo
 def fill_gaps(a: Array, b: Array, c: Array, d: Array, gaps: Array) -> None:
     """Write the shortest vectors from the rod from c to d to that from a to b in each frame (Ericson 5.1.9), metres."""
     for f in range(BLOCK):
-        u_x, u_y, u_z = b[X + f] - a[X + f], b[Y + f] - a[Y + f], b[Z + f] - a[Z + f]
-        v_x, v_y, v_z = d[X + f] - c[X + f], d[Y + f] - c[Y + f], d[Z + f] - c[Z + f]
-        r_x, r_y, r_z = a[X + f] - c[X + f], a[Y + f] - c[Y + f], a[Z + f] - c[Z + f]
-        uu, uv = u_x * u_x + u_y * u_y + u_z * u_z, u_x * v_x + u_y * v_y + u_z * v_z
+        u, v, r = difference_in(b, a, f), difference_in(d, c, f), difference_in(a, c, f)
+        uu, uv = dot(u, u), dot(u, v)
         # The head is a ball: a rod without length.
-        vv = max(v_x * v_x + v_y * v_y + v_z * v_z, TINY)
-        ur, vr = u_x * r_x + u_y * r_y + u_z * r_z, v_x * r_x + v_y * r_y + v_z * r_z
+        vv = max(dot(v, v), TINY)
+        ur, vr = dot(u, r), dot(v, r)
         s = min(max((uv * vr - ur * vv) / max(uu * vv - uv * uv, TINY), NONE), ONE)
         t = min(max((uv * s + vr) / vv, NONE), ONE)
         s = min(max((uv * t - ur) / uu, NONE), ONE)
-        gaps[X + f], gaps[Y + f], gaps[Z + f] = r_x + s * u_x - t * v_x, r_y + s * u_y - t * v_y, r_z + s * u_z - t * v_z
+        put_in(gaps, 0, f, minus(plus(r, scaled(u, s)), scaled(v, t)))
 
 
 @kernel
@@ -227,8 +255,8 @@ def come_near(gaps: Array, near: Scalar) -> bool:
     """Return whether two rods are closer than `near` metres in any frame."""
     count, square = np.int32(0), near * near
     for f in range(BLOCK):
-        x, y, z = gaps[X + f], gaps[Y + f], gaps[Z + f]
-        count = np.int32(count + (x * x + y * y + z * z < square))
+        gap = vector_in(gaps, 0, f)
+        count = np.int32(count + (dot(gap, gap) < square))
     return bool(count > 0)
 
 
@@ -237,18 +265,16 @@ def pass_through(gaps: Array, near: Scalar) -> bool:
     """Return whether one rod changes sides of the other between two frames, within `near` metres of it in both."""
     count, square = np.int32(0), near * near
     for f in range(BLOCK - 1):
-        x, y, z = gaps[X + f], gaps[Y + f], gaps[Z + f]
-        p, q, r = gaps[X + f + 1], gaps[Y + f + 1], gaps[Z + f + 1]
-        close = max(x * x + y * y + z * z, p * p + q * q + r * r) < square
-        count = np.int32(count + (close & (x * p + y * q + z * r < NONE)))
+        here, there = vector_in(gaps, 0, f), vector_in(gaps, 0, f + 1)
+        close = max(dot(here, here), dot(there, there)) < square
+        count = np.int32(count + (close & (dot(here, there) < NONE)))
     return bool(count > 0)
 
 
 @kernel
 def rod_length(a: Array, b: Array) -> Scalar:
     """Return the length of a rod, metres, plus a little, since joints lie on a grid."""
-    x, y, z = a[X] - b[X], a[Y] - b[Y], a[Z] - b[Z]
-    return np.sqrt(x * x + y * y + z * z) + np.float32(STRICTER)
+    return length(difference_in(a, b, 0)) + np.float32(STRICTER)
 
 
 @kernel
@@ -257,32 +283,25 @@ def limbs_cross(columns: Array, aside: Array, stature: Scalar, gaps: Array) -> b
 
     Parameters
     ----------
-    columns : float32 [COLUMNS]
+    columns : float32 [22, VECTOR]
         Joints, metres.
-    aside : float32 [ASIDE]
+    aside : float32 [22, BLOCK]
         See :func:`fill_aside`: most limbs are apart sideways, and need no further check.
     stature : float
         Metres.
-    gaps : float32 [GAPS]
+    gaps : float32 [VECTOR]
         Scratch.
     """
     for i in range(len(PAIR_ENDS)):
         a, b, c, d = PAIR_ENDS[i, 0], PAIR_ENDS[i, 1], PAIR_ENDS[i, 2], PAIR_ENDS[i, 3]
         thick = PAIR_RADII[i] * np.float32(stature)
         near, passing = max(thick - ALLOWED, NONE), thick + PASSING
-        if apart_sideways(
-            aside[a * BLOCK : (a + 1) * BLOCK],
-            aside[b * BLOCK : (b + 1) * BLOCK],
-            aside[c * BLOCK : (c + 1) * BLOCK],
-            aside[d * BLOCK : (d + 1) * BLOCK],
-            passing,
-        ):
+        if apart_sideways(aside[a], aside[b], aside[c], aside[d], passing):
             continue
-        ends = joint_column(columns, a), joint_column(columns, b), joint_column(columns, c), joint_column(columns, d)
-        reach = rod_length(ends[0], ends[1]) + rod_length(ends[2], ends[3]) + TWO * passing
-        if apart_by_length(ends[0], ends[1], ends[2], ends[3], reach):
+        reach = rod_length(columns[a], columns[b]) + rod_length(columns[c], columns[d]) + TWO * passing
+        if apart_by_length(columns[a], columns[b], columns[c], columns[d], reach):
             continue
-        fill_gaps(ends[0], ends[1], ends[2], ends[3], gaps)
+        fill_gaps(columns[a], columns[b], columns[c], columns[d], gaps)
         if come_near(gaps, near) or pass_through(gaps, passing):
             return True
     return False

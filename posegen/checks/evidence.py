@@ -2,7 +2,7 @@
 
 A side and a count show in a *signal*: a distance between parts of the body, frame by frame. The signal of one side is that of
 the limb on this side, or towards this side; that of both sides is the mean of the two. Which signal an action has is part of
-the library (:mod:`posegen.library.schema`). Partners are actors whose hands meet, whose chests are close, or whose hips face
+the library (:mod:`posegen.library.signs`). Partners are actors whose hands meet, whose chests are close, or whose hips face
 the other. Comparing evidence with statements is done in :mod:`posegen.checks.statements`.
 """
 
@@ -13,14 +13,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from posegen.checks.capsules import place_of
 from posegen.checks.paths import path_shapes
+from posegen.checks.steps import measured_steps, return_of
 from posegen.foundations.arrays import Array
 from posegen.foundations.constants import AVERAGE_LEG, DEGREES, SHAPES
 from posegen.foundations.kernels import Scalar, kernel
 from posegen.foundations.scene import BOTH, LEFT, RIGHT
 from posegen.foundations.skeleton import JOINTS
+from posegen.foundations.vectors import length, minus
 from posegen.library.load import Library
-from posegen.library.schema import SIGNALS
+from posegen.library.signs import SIGNALS
 
 UNKNOWN = -1
 """Count of an action that has no signal for it."""
@@ -40,12 +43,10 @@ def _pair(name: str) -> tuple[int, int]:
 
 PELVIS, CHEST, HEAD = (JOINTS.index(name) for name in ("pelvis", "spine3", "head"))
 HIPS, SHOULDERS, WRISTS, KNEES, ANKLES = (_pair(name) for name in ("hip", "shoulder", "wrist", "knee", "ankle"))
-PELVIS_HEIGHT, HEAD_HEIGHT = SIGNALS.index("pelvis_height"), SIGNALS.index("head_height")
-HEAD_ASIDE, TRAVEL_ASIDE = SIGNALS.index("head_aside"), SIGNALS.index("travel_aside")
-HANDS_APART, FEET_APART = SIGNALS.index("hands_apart"), SIGNALS.index("feet_apart")
-HAND_HEIGHT, HAND_AHEAD, HAND_REACH = SIGNALS.index("hand_height"), SIGNALS.index("hand_ahead"), SIGNALS.index("hand_reach")
-FOOT_HEIGHT, FOOT_AHEAD = SIGNALS.index("foot_height"), SIGNALS.index("foot_ahead")
-FOOT_STANCE, STANCE = SIGNALS.index("foot_stance"), 0.2
+PELVIS_HEIGHT, HEAD_HEIGHT, HEAD_ASIDE, TRAVEL_ASIDE, HANDS_APART, FEET_APART = range(6)
+HAND_HEIGHT, HAND_AHEAD, HAND_REACH, FOOT_HEIGHT, FOOT_AHEAD, FOOT_STANCE = range(6, len(SIGNALS))
+"""Numbers of the signals, in the order of :data:`posegen.library.signs.SIGNALS`."""
+STANCE = 0.2
 """Metres that `foot_stance` has in stance."""
 SMALLEST = 1e-6
 
@@ -55,8 +56,8 @@ def left_of(joints: Array, f: int, pair: tuple[int, int]) -> tuple[Scalar, Scala
     """Return the level unit vector x, z from the right joint of a pair to the left one."""
     x = float(joints[f, pair[0], 0]) - float(joints[f, pair[1], 0])
     z = float(joints[f, pair[0], 2]) - float(joints[f, pair[1], 2])
-    length = max(np.sqrt(x * x + z * z), SMALLEST)
-    return x / length, z / length
+    size = max(np.sqrt(x * x + z * z), SMALLEST)
+    return x / size, z / size
 
 
 @kernel
@@ -77,10 +78,7 @@ def offset_along(joints: Array, f: int, joint: int, origin: int, way: tuple[Scal
 @kernel
 def distance(joints: Array, f: int, one: int, other: int) -> Scalar:
     """Return the distance of two joints, metres."""
-    x = float(joints[f, one, 0]) - float(joints[f, other, 0])
-    y = float(joints[f, one, 1]) - float(joints[f, other, 1])
-    z = float(joints[f, one, 2]) - float(joints[f, other, 2])
-    return np.sqrt(x * x + y * y + z * z)
+    return length(minus(place_of(joints[f], one), place_of(joints[f], other)))
 
 
 @kernel
@@ -117,7 +115,7 @@ def fill_signal(joints: Array, signal: int, side: int, out: Array) -> None:
     joints : float32 [frames, 22, 3]
         Metres.
     signal : int
-        Index in :data:`posegen.library.schema.SIGNALS`.
+        Index in :data:`posegen.library.signs.SIGNALS`.
     side : int
         LEFT, RIGHT, or BOTH for the mean of the two.
     out : float64 [frames]
@@ -206,8 +204,14 @@ class Evidence(NamedTuple):
         Share of the time in which the pelvis is slower, or faster, than the k-th speed bound.
     shapes : bool [n, len(SHAPES)]
         Which shapes of :data:`posegen.foundations.constants.SHAPES` the path has.
+    steps : int32 [n]
+        Steps, where both feet stand in the first and in the last frame and no step is unclear; else 0.
+    foot : int8 [n]
+        LEFT or RIGHT foot that makes the first step, where both feet stand in the first frame; else BOTH.
+    back : int8 [n]
+        Index into :data:`posegen.foundations.constants.RETURNS`: whether the path leads back to where the clip began.
 
-    Turn, slower, faster and shapes are 0 for actions without a gait.
+    Turn, slower, faster, shapes, steps and back are 0 for actions without a gait.
     """
 
     side: Array
@@ -216,6 +220,9 @@ class Evidence(NamedTuple):
     slower: Array
     faster: Array
     shapes: Array
+    steps: Array
+    foot: Array
+    back: Array
 
 
 class Signs(NamedTuple):
@@ -263,10 +270,10 @@ def turn_angle(joints: Array) -> Scalar:
 @kernel
 def hip_height(joints: Array) -> Scalar:
     """Return the hip height in standing, metres, by the bones of both legs, so that the mirror image has exactly the same."""
-    length = 0.0
+    limbs = 0.0
     for higher, lower in ((HIPS, KNEES), (KNEES, ANKLES)):
-        length += distance(joints, 0, higher[0], lower[0]) + distance(joints, 0, higher[1], lower[1])
-    return 0.5 * length / HIP_OVER_ANKLE
+        limbs += distance(joints, 0, higher[0], lower[0]) + distance(joints, 0, higher[1], lower[1])
+    return 0.5 * limbs / HIP_OVER_ANKLE
 
 
 @kernel
@@ -328,12 +335,15 @@ def fill_evidence(
         out.turn[i] = 0.0
         out.slower[i, :] = 0.0
         out.faster[i, :] = 0.0
+        out.steps[i], out.foot[i], out.back[i] = 0, BOTH, 0
         if signs.gait[action] > 0:
             out.turn[i] = turn_angle(seen)
             pace = np.sqrt(hip_height(seen) / AVERAGE_LEG)
             for k in range(len(bounds)):
                 limits[k] = bounds[k] * pace
             fill_speed_shares(seen, stride, limits, stride * frame_seconds, left, out.slower[i], out.faster[i])
+            out.back[i] = return_of(joints[intervals.clip[i], intervals.actor[i]], start, end)
+            out.steps[i], out.foot[i] = measured_steps(seen, frame_seconds)
 
 
 @lru_cache(maxsize=8)
@@ -343,7 +353,7 @@ def signs_of(library: Library) -> Signs:
     for i, name in enumerate(library.actions):
         action = library.action(name)
         side, count = action.signs.side, action.signs.count
-        columns[4, i] = 1 if action.gait is not None else -1
+        columns[4, i] = -1 if action.gait is None else 1
         if side is not None and (signal := side.more or side.less) is not None:
             columns[:2, i] = SIGNALS.index(signal), 1 if side.more else -1
         if count is not None and (signal := count.peaks or count.dips) is not None:
@@ -387,7 +397,9 @@ def measure_evidence(
         raise ValueError(f"frames {intervals.start[i]} to {intervals.end[i]} are not an interval of a clip of {frames} frames")
     slower, faster = np.empty((n, len(bounds))), np.empty((n, len(bounds)))
     shapes = _measure_shapes(joints, intervals, library, fps, searched)
-    found = Evidence(np.empty(n, np.int8), np.empty(n, np.int32), np.empty(n), slower, faster, shapes)
+    side, foot, back = (np.empty(n, np.int8) for _ in range(3))
+    repetitions, steps = np.empty(n, np.int32), np.empty(n, np.int32)
+    found = Evidence(side, repetitions, np.empty(n), slower, faster, shapes, steps, foot, back)
     fill_evidence(
         joints,
         Intervals(*(np.ascontiguousarray(c, np.int64) for c in intervals)),
@@ -400,16 +412,11 @@ def measure_evidence(
     return found._replace(turn=found.turn * DEGREES)
 
 
-@lru_cache(maxsize=8)
-def _travels(library: Library) -> Array:
-    """Return which actions of a library are walks or runs."""
-    return np.array([library.action(name).gait in ("walk", "run") for name in library.actions])
-
-
 def _measure_shapes(joints: Array, intervals: Intervals, library: Library, fps: float, searched: Array | None) -> Array:
     """Return which shapes the path in each interval has, bool [n, len(SHAPES)]."""
     shapes = np.zeros((len(intervals.clip), len(SHAPES)), bool)
-    travels = _travels(library)[intervals.action]
+    walks = np.array([entry.gait in ("walk", "run") for entry in library.entries.values()])
+    travels = walks[intervals.action]
     for i in np.flatnonzero(travels if searched is None else travels & searched).tolist():
         frames = slice(intervals.start[i], intervals.end[i])
         seen = joints[intervals.clip[i], intervals.actor[i], frames][:, [*HIPS, PELVIS]][..., [0, 2]].astype(np.float64)
@@ -446,7 +453,7 @@ def partners_by_criterion(joints: Array, actor: int, start: int, end: int, crite
     start, end : int
         First frame of the interval, and the frame after its last one.
     criterion : str
-        `seen` of an :class:`posegen.library.schema.Interaction`.
+        `checked_by` of an :class:`posegen.library.schema.Interaction`.
 
     Returns
     -------
@@ -464,7 +471,7 @@ def partners_by_criterion(joints: Array, actor: int, start: int, end: int, crite
 
 def find_partners(joints: Array, actor: int, start: int, end: int, action: str, library: Library) -> list[int]:
     """Return the partners of an actor in an action, by the criterion of any interaction that contains it."""
-    criteria = {interaction.seen: None for interaction in library.interactions.values() if action in interaction.actions}
+    criteria = {interaction.checked_by: None for interaction in library.interactions.values() if action in interaction.actions}
     return sorted({other for criterion in criteria for other in partners_by_criterion(joints, actor, start, end, criterion)})
 
 
@@ -472,14 +479,9 @@ def _size(vectors: Array) -> Array:
     return np.asarray(np.sqrt((vectors * vectors).sum(-1)))
 
 
-def wrist_gaps(one: Array, two: Array) -> tuple[float, int]:
-    """Return the least distance of wrists of two people, float64 [frames, 22, 3], and the most frames of a pair in contact."""
-    gaps = np.stack([_size(one[:, a] - two[:, b]) for a in WRISTS for b in WRISTS])
-    return float(gaps.min()), int((gaps <= CONTACT).sum(axis=1).max())
-
-
 def _hands(one: Array, two: Array, start: int, end: int) -> bool:
-    return wrist_gaps(one[start:end], two[start:end])[1] >= LEAST_CONTACT
+    gaps = np.stack([_size(one[start:end, a] - two[start:end, b]) for a in WRISTS for b in WRISTS])
+    return int((gaps <= CONTACT).sum(axis=1).max()) >= LEAST_CONTACT
 
 
 def _chests(one: Array, two: Array, start: int, end: int) -> bool:

@@ -7,17 +7,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from posegen.checks.capsules import ASIDE, GAPS, fill_aside, limbs_cross, overlapping, stature_of_legs
-from posegen.checks.columns import BLOCK, COLUMNS, fill_columns
-from posegen.checks.ranges import AXES, DIRECTIONS, PASSING_SECONDS, Ranges, fill_angles, leaves_ranges, ranges_of
+from posegen.checks.capsules import BLOCK, VECTOR, fill_aside, fill_columns, limbs_cross, overlapping, stature_of_legs
+from posegen.checks.ranges import ANGLES, LEFT, PASSING_SECONDS, Ranges, fill_angles, leaves_ranges, ranges_of
 from posegen.foundations.arrays import Array
 from posegen.foundations.kernels import aligned_zeros, kernel
-from posegen.foundations.skeleton import DEFAULT_SKELETON, LIBRARY_SKELETON
+from posegen.foundations.scene import Scenes
+from posegen.foundations.skeleton import DEFAULT_SKELETON, JOINTS, LIBRARY_SKELETON
 from posegen.library.load import Library
 
-LEAVES, CROSSES = 1, 2
-"""A joint leaves its range; a limb crosses the trunk or another limb."""
-_KINDS = {"range": LEAVES, "overlap": CROSSES}
+LEAVES, CROSSES, FLAW = 1, 2, 4
+"""A joint leaves its range; a limb crosses the trunk or another limb; it does so in an action whose clip has this flaw."""
+_KINDS = {"range": LEAVES, "overlap": CROSSES, "flaw": FLAW}
 _ALL_ACTORS = -1
 
 
@@ -40,7 +40,7 @@ class LimitFailures:
     Attributes
     ----------
     bodies : uint8 [n, actors]
-        Of each body: :data:`LEAVES`, :data:`CROSSES`, their sum for both, or 0.
+        Of each body: the sum of :data:`LEAVES`, :data:`CROSSES` and :data:`FLAW`, as far as they hold.
     people : bool [n]
         Whether people overlap.
     """
@@ -49,8 +49,8 @@ class LimitFailures:
     people: Array
 
     def any(self) -> Array:
-        """Return whether each sample violates a limit: bool [n]."""
-        return np.asarray(self.people | self.bodies.any(axis=1))
+        """Return whether each sample violates a limit, beside the flaws of clips: bool [n]."""
+        return np.asarray(self.people | (self.bodies & ~np.uint8(FLAW)).any(axis=1))
 
     def rows(self) -> list[list[dict[str, Any]]]:
         """Return the entries of the column `dropped` for each sample."""
@@ -63,55 +63,57 @@ class LimitFailures:
 
 
 @kernel
+def shows_action(labels: Array, first: int, chosen: Array) -> bool:
+    """Return whether labels [frames, parts] have a chosen action, bool [actions], in the block from frame `first` on."""
+    for f in range(first, min(len(labels), first + BLOCK)):
+        for part in range(labels.shape[1]):
+            action = labels[f, part]
+            if action < len(chosen) and chosen[action]:
+                return True
+    return False
+
+
+@kernel
 def limits_of_clip(joints: Array, labels: Array, reach: int, ranges: Ranges, skeleton: int, work: _Work) -> int:
-    """Return the limits that a clip violates: LEAVES, CROSSES, their sum or 0.
+    """Return the limits that a clip violates: the sum of LEAVES, CROSSES and FLAW, as far as they hold.
 
     `joints` is float32 [at least frames, 22, 3], `labels` uint16 [frames, parts], `skeleton` the index of the person's.
     """
     frames = len(labels)
-    leaves, crosses, stature = False, False, stature_of_legs(joints)
+    leaves, crosses, flaw, stature = False, False, False, stature_of_legs(joints)
     # Blocks share a frame, so that limbs do not pass through each other between two.
     for first in range(0, frames, BLOCK - 1):
         fill_columns(joints, first, frames, work.columns)
         fill_angles(work.columns, work.pelvis, work.chest, work.directions)
         leaves = leaves or leaves_ranges(work.directions, labels, first, reach, ranges, skeleton, work.left)
-        fill_aside(work.columns, work.pelvis, work.aside)
-        crosses = crosses or limbs_cross(work.columns, work.aside, stature, work.gaps)
-    return LEAVES * leaves + CROSSES * crosses
+        fill_aside(work.columns, work.pelvis[LEFT * VECTOR :], work.aside)
+        if not crosses and limbs_cross(work.columns, work.aside, stature, work.gaps):
+            if shows_action(labels, first, ranges.flawed):
+                flaw = True
+            else:
+                crosses = True
+    return LEAVES * leaves + CROSSES * crosses + FLAW * flaw
 
 
 @kernel
 def fill_limits(
-    joints: Array,
-    labels: Array,
-    variant: int,
-    cast: tuple[Array, Array, Array],
-    reach: int,
-    ranges: Ranges,
-    work: _Work,
-    out: Array,
+    joints: Array, labels: Array, variant: int, cast: Array, reach: int, ranges: Ranges, work: _Work, out: Array
 ) -> None:
-    """Write the limits that one variant violates.
+    """Write the limits that the bodies of one variant violate, uint8 [n, actors].
 
-    `cast` is the number of actors and of frames, int64 [n] each, and the skeleton of each actor, int64 [n, actors].
+    `cast` is int64 [n, actors, 2]: the frames in which each actor is present, and its skeleton.
     """
-    out[:] = 0
-    for i in range(len(out)):
-        for who in range(cast[0][i]):
-            shown = labels[i, variant, who, : cast[1][i]]
-            out[i, who] = limits_of_clip(joints[i, variant, who], shown, reach, ranges, cast[2][i, who], work)
+    for i in range(out.shape[0]):
+        for who in range(out.shape[1]):
+            frames, skeleton = cast[i, who, 0], cast[i, who, 1]
+            out[i, who] = 0
+            if frames > 0:
+                shown = labels[i, variant, who, :frames]
+                out[i, who] = limits_of_clip(joints[i, variant, who], shown, reach, ranges, skeleton, work)
 
 
 def check_limits(
-    joints: Array,
-    labels: Array,
-    variant: int,
-    actors: Array,
-    length: Array,
-    library: Library,
-    fps: float,
-    skeleton: str = DEFAULT_SKELETON,
-    persons: Array | None = None,
+    joints: Array, labels: Array, variant: int, scenes: Scenes, library: Library, fps: float, skeleton: str = DEFAULT_SKELETON
 ) -> LimitFailures:
     """Check one variant of samples against all limits.
 
@@ -126,29 +128,28 @@ def check_limits(
         Index of the action of each body part.
     variant : int
         Index of the variant that is checked.
-    actors, length : int [n]
-        Number of actors and frames of each sequence.
+    scenes : Scenes
+        Of that variant: who is present, and for how many frames.
     library : Library
         Of the actions, some of which widen ranges.
     fps : float
         Frames per second.
     skeleton : str
         One of :data:`posegen.foundations.skeleton.SKELETONS`, or those of the library.
-    persons : int64 [n, actors], optional
-        Numbers of the actors, which decide who has which skeleton of the library.
 
     Returns
     -------
     LimitFailures
     """
-    skeletons = np.zeros((len(joints), joints.shape[2]), np.int64)
-    if skeleton == LIBRARY_SKELETON and persons is not None:
-        skeletons[:] = library.skeletons.of_persons(persons)
-    cast = np.ascontiguousarray(actors, np.int64), np.ascontiguousarray(length, np.int64), skeletons
-    columns, pelvis, chest, directions, aside, gaps = (
-        aligned_zeros((size,), np.float32) for size in (COLUMNS, AXES, AXES, DIRECTIONS, ASIDE, GAPS)
-    )
+    cast = np.zeros((*scenes.heading.shape, 2), np.int64)
+    present = np.arange(cast.shape[1]) < scenes.actors[:, None]
+    cast[..., 0] = np.where(present, scenes.length[:, None], 0)
+    if skeleton == LIBRARY_SKELETON:
+        cast[..., 1] = library.skeletons.of_persons(scenes.persons.index)
+    axes = (3 * VECTOR,)
+    shapes = (len(JOINTS), VECTOR), axes, axes, (len(ANGLES) * VECTOR,), (len(JOINTS), BLOCK), (VECTOR,)
+    columns, pelvis, chest, directions, aside, gaps = (aligned_zeros(shape, np.float32) for shape in shapes)
     work = _Work(columns, pelvis, chest, directions, aside, gaps, np.empty(BLOCK, np.bool_))
-    failures = np.empty((len(joints), joints.shape[2]), np.uint8)
+    failures = np.empty(present.shape, np.uint8)
     fill_limits(joints, labels, variant, cast, int(PASSING_SECONDS * fps), ranges_of(library, skeleton), work, failures)
-    return LimitFailures(failures, overlapping(joints, variant, actors, length))
+    return LimitFailures(failures, overlapping(joints, variant, scenes.actors, scenes.length))

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posegen.checks.columns import BLOCK, X, Y, Z, joint_column
+from posegen.checks.capsules import BLOCK, VECTOR, difference_in, put_in, vector_in
 from posegen.foundations.arrays import Array
-from posegen.foundations.kernels import Scalar, kernel
+from posegen.foundations.kernels import kernel
 from posegen.foundations.skeleton import (
     BALL_BEFORE_ANKLE,
     BALL_JOINT_HEIGHT,
@@ -27,6 +27,7 @@ from posegen.foundations.skeleton import (
     PARTS,
     PROPORTIONS,
 )
+from posegen.foundations.vectors import Vector, cross, dot, length, minus, scaled
 from posegen.library.channels import widest
 from posegen.library.load import Library
 
@@ -79,11 +80,8 @@ def rests_of(library: Library, skeleton: str) -> tuple[Mapping[str, float], ...]
 BENT = 0.02
 """Distance of the hip from the line of the shank, in thigh lengths, from which the side to which the knee bends is known."""
 
-AXES = 9 * BLOCK
-"""Size of three unit vectors: left, up, forward."""
-LEFT, UP, FORWARD = 0, 3 * BLOCK, 6 * BLOCK
-DIRECTION = 3 * BLOCK
-DIRECTIONS = len(ANGLES) * DIRECTION
+LEFT, UP, FORWARD = range(3)
+"""Axes of a pelvis or a chest: unit vectors, float32 [3 * VECTOR]."""
 FIRST_LEG, FIRST_ARM = 5, 5 + 2 * len(_LEG)
 
 SPINE1, SPINE3, NECK, HEAD = (JOINTS.index(name) for name in ("spine1", "spine3", "neck", "head"))
@@ -103,60 +101,45 @@ SOLE_COSINE, SOLE_SINE = np.float32(BALL_BEFORE_ANKLE / _FOOT), np.float32(_DROP
 
 
 @kernel
-def put(out: Array, angle: int, f: int, x: Scalar, y: Scalar, r: Scalar) -> None:
-    """Write one direction."""
-    out[angle * DIRECTION + X + f] = x
-    out[angle * DIRECTION + Y + f] = y
-    out[angle * DIRECTION + Z + f] = r
-
-
-@kernel
-def along(x: Scalar, y: Scalar, z: Scalar, axes: Array, axis: int, f: int) -> Scalar:
-    """Return the component of a vector along an axis."""
-    return x * axes[axis + X + f] + y * axes[axis + Y + f] + z * axes[axis + Z + f]
+def along_axes(vector: Vector, axes: Array, f: int) -> Vector:
+    """Return the components of a vector to the left, up and forward along axes."""
+    left, up, forward = vector_in(axes, LEFT, f), vector_in(axes, UP, f), vector_in(axes, FORWARD, f)
+    return dot(vector, left), dot(vector, up), dot(vector, forward)
 
 
 @kernel
 def fill_axes(left: Array, right: Array, low: Array, high: Array, out: Array) -> None:
-    """Compute the axes of pelvis or chest from left and right joints and a lower and a higher one; `out` is float32 [AXES]."""
+    """Compute the axes of pelvis or chest from left and right joints and a lower and a higher one."""
     for f in range(BLOCK):
-        x, y, z = left[X + f] - right[X + f], left[Y + f] - right[Y + f], left[Z + f] - right[Z + f]
-        over = ONE / np.sqrt(x * x + y * y + z * z)
-        x, y, z = x * over, y * over, z * over
-        up_x, up_y, up_z = high[X + f] - low[X + f], high[Y + f] - low[Y + f], high[Z + f] - low[Z + f]
-        aside = up_x * x + up_y * y + up_z * z
-        up_x, up_y, up_z = up_x - aside * x, up_y - aside * y, up_z - aside * z
-        over = ONE / np.sqrt(up_x * up_x + up_y * up_y + up_z * up_z)
-        up_x, up_y, up_z = up_x * over, up_y * over, up_z * over
-        out[LEFT + X + f], out[LEFT + Y + f], out[LEFT + Z + f] = x, y, z
-        out[UP + X + f], out[UP + Y + f], out[UP + Z + f] = up_x, up_y, up_z
-        out[FORWARD + X + f], out[FORWARD + Y + f] = y * up_z - z * up_y, z * up_x - x * up_z
-        out[FORWARD + Z + f] = x * up_y - y * up_x
+        aside, upward = difference_in(left, right, f), difference_in(high, low, f)
+        aside = scaled(aside, ONE / length(aside))
+        upward = minus(upward, scaled(aside, dot(upward, aside)))
+        upward = scaled(upward, ONE / length(upward))
+        put_in(out, LEFT, f, aside)
+        put_in(out, UP, f, upward)
+        put_in(out, FORWARD, f, cross(aside, upward))
 
 
 @kernel
 def fill_trunk(pelvis: Array, chest: Array, out: Array) -> None:
     """Compute flexion, rotation, lateral flexion of the trunk: rotation . flexion . lateral flexion turn the pelvis' axes."""
     for f in range(BLOCK):
-        x, y, z = chest[FORWARD + X + f], chest[FORWARD + Y + f], chest[FORWARD + Z + f]
-        left, up, forward = along(x, y, z, pelvis, LEFT, f), along(x, y, z, pelvis, UP, f), along(x, y, z, pelvis, FORWARD, f)
+        left, up, forward = along_axes(vector_in(chest, FORWARD, f), pelvis, f)
         level = np.sqrt(left * left + forward * forward)
-        put(out, 0, f, level, -up, ONE)
-        put(out, 1, f, forward, left, level)
-        x, y, z = pelvis[UP + X + f], pelvis[UP + Y + f], pelvis[UP + Z + f]
-        left, up = along(x, y, z, chest, LEFT, f), along(x, y, z, chest, UP, f)
-        put(out, 2, f, up, -left, np.sqrt(left * left + up * up))
+        put_in(out, 0, f, (level, -up, ONE))
+        put_in(out, 1, f, (forward, left, level))
+        left, up, _ = along_axes(vector_in(pelvis, UP, f), chest, f)
+        put_in(out, 2, f, (up, -left, np.sqrt(left * left + up * up)))
 
 
 @kernel
 def fill_neck(chest: Array, neck: Array, head: Array, out: Array) -> None:
     """Compute flexion and lateral flexion of the neck."""
     for f in range(BLOCK):
-        x, y, z = head[X + f] - neck[X + f], head[Y + f] - neck[Y + f], head[Z + f] - neck[Z + f]
-        left, up, forward = along(x, y, z, chest, LEFT, f), along(x, y, z, chest, UP, f), along(x, y, z, chest, FORWARD, f)
+        left, up, forward = along_axes(difference_in(head, neck, f), chest, f)
         level = np.sqrt(up * up + forward * forward)
-        put(out, 0, f, up, forward, level)
-        put(out, 1, f, level, left, np.sqrt(left * left + level * level))
+        put_in(out, 0, f, (up, forward, level))
+        put_in(out, 1, f, (level, left, np.sqrt(left * left + level * level)))
 
 
 @kernel
@@ -166,43 +149,38 @@ def fill_leg(pelvis: Array, side: int, columns: Array, out: Array) -> None:
     Along the shank, a bent knee is on the same side of the hip as the toes; otherwise it is bent backwards. Where a foot points
     at the knee, which is more dorsiflexion than any ankle has, the result is larger still.
     """
-    hip, knee = joint_column(columns, LEGS[side, 0]), joint_column(columns, LEGS[side, 1])
-    ankle, foot = joint_column(columns, LEGS[side, 2]), joint_column(columns, LEGS[side, 3])
+    hip, knee, ankle, foot = columns[LEGS[side, 0]], columns[LEGS[side, 1]], columns[LEGS[side, 2]], columns[LEGS[side, 3]]
     outward = np.float32(1 - 2 * side)
     for f in range(BLOCK):
-        x, y, z = knee[X + f] - hip[X + f], knee[Y + f] - hip[Y + f], knee[Z + f] - hip[Z + f]
-        left, up, forward = along(x, y, z, pelvis, LEFT, f), along(x, y, z, pelvis, UP, f), along(x, y, z, pelvis, FORWARD, f)
-        level, thigh = np.sqrt(up * up + forward * forward), x * x + y * y + z * z
-        put(out, 0, f, -up, forward, level)
-        put(out, 1, f, level, outward * left, np.sqrt(thigh))
-        to_x, to_y, to_z = ankle[X + f] - knee[X + f], ankle[Y + f] - knee[Y + f], ankle[Z + f] - knee[Z + f]
-        toe_x, toe_y, toe_z = foot[X + f] - ankle[X + f], foot[Y + f] - ankle[Y + f], foot[Z + f] - ankle[Z + f]
-        shank, toes = to_x * to_x + to_y * to_y + to_z * to_z, toe_x * toe_x + toe_y * toe_y + toe_z * toe_z
-        straight, down = x * to_x + y * to_y + z * to_z, toe_x * to_x + toe_y * to_y + toe_z * to_z
-        ahead = (x * toe_x + y * toe_y + z * toe_z) * shank - straight * down
+        upper, lower, sole = difference_in(knee, hip, f), difference_in(ankle, knee, f), difference_in(foot, ankle, f)
+        left, up, forward = along_axes(upper, pelvis, f)
+        level, thigh = np.sqrt(up * up + forward * forward), dot(upper, upper)
+        put_in(out, 0, f, (-up, forward, level))
+        put_in(out, 1, f, (level, outward * left, np.sqrt(thigh)))
+        shank, toes, straight, down = dot(lower, lower), dot(sole, sole), dot(upper, lower), dot(sole, lower)
+        ahead = dot(upper, sole) * shank - straight * down
         off = np.sqrt(max(toes * shank - down * down, NONE))
         both = np.sqrt(thigh * shank)
         bend = np.sqrt(max(thigh * shank - straight * straight, NONE))
-        put(out, 2, f, straight, bend - np.float32(ahead < BENT_BACK * both * off) * (bend + bend), both)
-        put(out, 3, f, off * SOLE_COSINE + down * SOLE_SINE, off * SOLE_SINE - down * SOLE_COSINE, np.sqrt(toes * shank))
+        bend -= np.float32(ahead < BENT_BACK * both * off) * (bend + bend)
+        put_in(out, 2, f, (straight, bend, both))
+        dorsal = off * SOLE_SINE - down * SOLE_COSINE
+        put_in(out, 3, f, (off * SOLE_COSINE + down * SOLE_SINE, dorsal, np.sqrt(toes * shank)))
 
 
 @kernel
 def fill_arm(chest: Array, side: int, columns: Array, out: Array) -> None:
     """Compute flexion of the shoulder, none where the arm is lifted to the side, and of the elbow."""
-    shoulder, elbow = joint_column(columns, ARMS[side, 0]), joint_column(columns, ARMS[side, 1])
-    wrist = joint_column(columns, ARMS[side, 2])
+    shoulder, elbow, wrist = columns[ARMS[side, 0]], columns[ARMS[side, 1]], columns[ARMS[side, 2]]
     for f in range(BLOCK):
-        x, y, z = elbow[X + f] - shoulder[X + f], elbow[Y + f] - shoulder[Y + f], elbow[Z + f] - shoulder[Z + f]
-        left, up, forward = along(x, y, z, chest, LEFT, f), along(x, y, z, chest, UP, f), along(x, y, z, chest, FORWARD, f)
-        upper = x * x + y * y + z * z
-        hangs = np.float32(left * left < ASIDE * upper)
+        upper, fore = difference_in(elbow, shoulder, f), difference_in(wrist, elbow, f)
+        left, up, forward = along_axes(upper, chest, f)
+        square = dot(upper, upper)
+        hangs = np.float32(left * left < ASIDE * square)
         aside = ONE - hangs
-        put(out, 0, f, aside - hangs * up, hangs * forward, aside + hangs * np.sqrt(up * up + forward * forward))
-        to_x, to_y, to_z = wrist[X + f] - elbow[X + f], wrist[Y + f] - elbow[Y + f], wrist[Z + f] - elbow[Z + f]
-        straight = x * to_x + y * to_y + z * to_z
-        both = upper * (to_x * to_x + to_y * to_y + to_z * to_z)
-        put(out, 1, f, straight, np.sqrt(max(both - straight * straight, NONE)), np.sqrt(both))
+        put_in(out, 0, f, (aside - hangs * up, hangs * forward, aside + hangs * np.sqrt(up * up + forward * forward)))
+        straight, both = dot(upper, fore), square * dot(fore, fore)
+        put_in(out, 1, f, (straight, np.sqrt(max(both - straight * straight, NONE)), np.sqrt(both)))
 
 
 @kernel
@@ -211,21 +189,21 @@ def fill_angles(columns: Array, pelvis: Array, chest: Array, out: Array) -> None
 
     Parameters
     ----------
-    columns : float32 [COLUMNS]
+    columns : float32 [22, VECTOR]
         Joints.
-    pelvis, chest : float32 [AXES]
+    pelvis, chest : float32 [3 * VECTOR]
         Filled with their axes.
-    out : float32 [DIRECTIONS]
+    out : float32 [angles * VECTOR]
         x, y and r of each of :data:`ANGLES`, from which :data:`REST` is not yet subtracted; r is positive.
     """
-    neck, right_hip = joint_column(columns, NECK), joint_column(columns, LEGS[1, 0])
-    fill_axes(joint_column(columns, LEGS[0, 0]), right_hip, right_hip, joint_column(columns, SPINE1), pelvis)
-    fill_axes(joint_column(columns, COLLARS[0]), joint_column(columns, COLLARS[1]), joint_column(columns, SPINE3), neck, chest)
+    left_hip, right_hip = columns[LEGS[0, 0]], columns[LEGS[1, 0]]
+    fill_axes(left_hip, right_hip, right_hip, columns[SPINE1], pelvis)
+    fill_axes(columns[COLLARS[0]], columns[COLLARS[1]], columns[SPINE3], columns[NECK], chest)
     fill_trunk(pelvis, chest, out)
-    fill_neck(chest, neck, joint_column(columns, HEAD), out[3 * DIRECTION :])
+    fill_neck(chest, columns[NECK], columns[HEAD], out[3 * VECTOR :])
     for side in range(2):
-        fill_leg(pelvis, side, columns, out[(FIRST_LEG + 4 * side) * DIRECTION :])
-        fill_arm(chest, side, columns, out[(FIRST_ARM + 2 * side) * DIRECTION :])
+        fill_leg(pelvis, side, columns, out[(FIRST_LEG + len(_LEG) * side) * VECTOR :])
+        fill_arm(chest, side, columns, out[(FIRST_ARM + len(_ARM) * side) * VECTOR :])
 
 
 TOLERANCE = 5.0
@@ -255,27 +233,30 @@ class Ranges(NamedTuple):
         Whether the action widens the range.
     part : int64 [angles]
         Body part whose label is the action that moves the joint.
+    flawed : bool [actions]
+        Whether limbs cross in the clip that the action was made of.
     """
 
     usual: Array
     wider: Array
     widens: Array
     part: Array
+    flawed: Array
 
 
 @kernel
-def outside(x: Scalar, y: Scalar, r: Scalar, range_: Array) -> bool:
+def outside(direction: Vector, range_: Array) -> bool:
     """Return whether a direction is outside a range [3]."""
-    return bool(x * range_[0] + y * range_[1] < r * range_[2] + SMALL)
+    return bool(direction[0] * range_[0] + direction[1] * range_[1] < direction[2] * range_[2] + SMALL)
 
 
 @kernel
 def leaves_range(direction: Array, range_: Array) -> bool:
-    """Return whether an angle, float32 [DIRECTION], leaves a range in any frame of a block."""
+    """Return whether an angle, float32 [VECTOR], leaves a range in any frame of a block."""
     count = np.int32(0)
     middle_x, middle_y, half = range_[0], range_[1], range_[2]
     for f in range(BLOCK):
-        beyond = direction[X + f] * middle_x + direction[Y + f] * middle_y < direction[Z + f] * half + SMALL
+        beyond = direction[f] * middle_x + direction[BLOCK + f] * middle_y < direction[2 * BLOCK + f] * half + SMALL
         count = np.int32(count + beyond)
     return bool(count > 0)
 
@@ -288,7 +269,7 @@ def apply_wider_ranges(
 
     Parameters
     ----------
-    direction : float32 [DIRECTION]
+    direction : float32 [VECTOR]
         Of a block.
     labels : uint16 [frames]
         Index of the action in each frame of the clip.
@@ -307,8 +288,7 @@ def apply_wider_ranges(
             f += 1
         if action < len(widens) and widens[action]:
             for g in range(max(0, begin - reach - first), min(BLOCK, f + reach - first)):
-                if left[g]:
-                    left[g] = outside(direction[X + g], direction[Y + g], direction[Z + g], wider[action])
+                left[g] = left[g] and outside(vector_in(direction, 0, g), wider[action])
 
 
 @kernel
@@ -317,7 +297,7 @@ def leaves_ranges(directions: Array, labels: Array, first: int, reach: int, rang
 
     Parameters
     ----------
-    directions : float32 [DIRECTIONS]
+    directions : float32 [angles * VECTOR]
         See :func:`posegen.checks.ranges.fill_angles`.
     labels : uint16 [frames, parts]
         Of the whole clip.
@@ -332,20 +312,14 @@ def leaves_ranges(directions: Array, labels: Array, first: int, reach: int, rang
         Scratch.
     """
     for angle in range(ranges.usual.shape[1]):
-        direction, usual = directions[angle * DIRECTION : (angle + 1) * DIRECTION], ranges.usual[skeleton, angle]
+        direction = directions[angle * VECTOR : (angle + 1) * VECTOR]
+        usual, wider = ranges.usual[skeleton, angle], ranges.wider[skeleton, :, angle]
         if not leaves_range(direction, usual):
             continue
         for f in range(BLOCK):
-            left[f] = outside(direction[X + f], direction[Y + f], direction[Z + f], usual)
-        apply_wider_ranges(
-            direction,
-            labels[:, ranges.part[angle]],
-            first,
-            reach,
-            ranges.wider[skeleton, :, angle],
-            ranges.widens[:, angle],
-            left,
-        )
+            left[f] = outside(vector_in(direction, 0, f), usual)
+        shown = labels[:, ranges.part[angle]]
+        apply_wider_ranges(direction, shown, first, reach, wider, ranges.widens[:, angle], left)
         for f in range(min(BLOCK, len(labels) - first)):
             if left[f]:
                 return True
@@ -364,7 +338,8 @@ def angles_of(channel: str) -> list[tuple[str, int]]:
 def ranges_of(library: Library, skeleton: str = DEFAULT_SKELETON) -> Ranges:
     """Return the usual ranges of all angles on each skeleton, and those that the actions of a library widen."""
     usual, wider, widens, parts = zip(*(_ranges(library, rest) for rest in rests_of(library, skeleton)), strict=True)
-    return Ranges(np.stack(usual), np.stack(wider), widens[0], parts[0])
+    flawed = np.array([library.action(name).limbs_cross for name in library.actions], np.bool_)
+    return Ranges(np.stack(usual), np.stack(wider), widens[0], parts[0], flawed)
 
 
 def _ranges(library: Library, rest: Mapping[str, float]) -> tuple[Array, Array, Array, Array]:

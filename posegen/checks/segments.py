@@ -21,6 +21,7 @@ from posegen.foundations.scene import BOTH, LEFT, NOTHING, RIGHT
 from posegen.foundations.skeleton import mirror_name, mirror_order
 from posegen.library.load import Library
 from posegen.planning.quotas import Allotment
+from posegen.planning.repertoire import repertoire
 
 Row = dict[str, Any]
 
@@ -105,6 +106,9 @@ def _as_shown(segments: Segments, evidence: Evidence, library: Library) -> Segme
     return replace(
         segments,
         degrees=np.where(whole, shown_angles(segments.action, evidence.turn, library, EVEN), 0),
+        steps=np.where(whole, evidence.steps, 0),
+        foot=np.where(whole & ~repertoire(library).sided[segments.action], evidence.foot, BOTH),
+        back=np.where(whole, evidence.back, 0),
         pace=np.where(segments.pace > 0, speeds, 0),
         path=np.where(has_path(segments.path, evidence), segments.path, 0),
         direction=np.where(segments.direction > 0, shown_directions(evidence.turn), 0),
@@ -120,6 +124,7 @@ def mirror_segments(checked: CheckedSegments, sequences: int) -> CheckedSegments
     segments = replace(
         base,
         side=_OTHER_SIDE[base.side],
+        foot=_OTHER_SIDE[base.foot],
         turn=0.0 - base.turn,
         path=_OTHER_PATH[base.path],
         direction=_OTHER_DIRECTION[base.direction],

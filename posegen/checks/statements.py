@@ -15,7 +15,7 @@ import numpy as np
 from posegen.captions.segments import BEGUN, SIDES, Segments
 from posegen.checks.evidence import UNKNOWN, Evidence, Intervals, find_partners, measure_evidence, signs_of
 from posegen.foundations.arrays import Array
-from posegen.foundations.constants import ANGLES, AROUND, DIRECTIONS, PATHS, SHAPES, SPEED_BOUNDS, SPEEDS
+from posegen.foundations.constants import ANGLES, AROUND, DIRECTIONS, PATHS, RETURNS, SHAPES, SPEED_BOUNDS, SPEEDS
 from posegen.foundations.scene import BOTH
 from posegen.library.load import Library
 from posegen.planning.repertoire import NO_GAIT, RUN, STEP, WALK, repertoire
@@ -40,6 +40,8 @@ KINDS = ("action", "side", "count", "speed", "direction", "path", "degrees")
 
 Order follows from these: both actions show, and captions state them in the order in which they begin.
 """
+MEASURED = ("steps", "return")
+"""Kinds of statements that are checked, too, and never planned: segments have what is measured."""
 _OPEN = np.array(None)
 _STRAIGHT, _LEFT, _RIGHT = (PATHS.index(word) for word in ("straight", "left", "right"))
 _FIRST_SHAPE = PATHS.index(SHAPES[0])
@@ -47,7 +49,7 @@ _TO_LEFT, _TO_RIGHT, _AROUND = (DIRECTIONS.index(word) for word in ("left", "rig
 
 
 Shown = dict[str, Any]
-"""What the joints show of one segment: a value for each of :data:`KINDS`, as in statements, or None where it is not known.
+"""What the joints show of one segment: a value for each of :data:`KINDS` and :data:`MEASURED`, or None where it is not known.
 
 The value of `action` is whether it shows. `shapes` are those of the path, in addition to whether it is straight or curved.
 """
@@ -194,18 +196,23 @@ def shown_segments(action: Array, begun: Array, evidence: Evidence, library: Lib
     list of Shown, n
     """
     sided, counted = signs_of(library).side[action] >= 0, evidence.repetitions != UNKNOWN
-    known = (repertoire(library).gait[action] != NO_GAIT) | sided | counted
+    gait = repertoire(library).gait[action] != NO_GAIT
+    stepping = gait & ~repertoire(library).sided[action]
+    known = gait | sided | counted
     speeds = np.array(SPEEDS)[shown_speeds(action, evidence, library)]
     columns = (
         np.where(known, _action_shows(action, begun, evidence, library), _OPEN),
-        np.where(sided, np.array(SIDES)[evidence.side], _OPEN),
+        np.where(sided | stepping, np.array(SIDES)[np.where(sided, evidence.side, evidence.foot)], _OPEN),
         np.where(counted, evidence.repetitions.astype(str), _OPEN),
         np.where(_bound(action, library) >= 0, speeds, _OPEN),
         np.array(DIRECTIONS)[shown_directions(evidence.turn)],
         np.array(PATHS)[shown_paths(evidence.turn)],
         shown_angles(action, evidence.turn, library).astype(str),
+        np.where(gait, evidence.steps.astype(str), _OPEN),
+        np.where(gait, np.array(RETURNS)[evidence.back], _OPEN),
     )
-    rows = [dict(zip(KINDS, row, strict=True)) for row in zip(*(column.tolist() for column in columns), strict=True)]
+    kinds = *KINDS, *MEASURED
+    rows = [dict(zip(kinds, row, strict=True)) for row in zip(*(column.tolist() for column in columns), strict=True)]
     names = [tuple(SHAPES[i] for i in np.flatnonzero(shapes)) for shapes in evidence.shapes]
     return [row | {"shapes": own} for row, own in zip(rows, names, strict=True)]
 
@@ -282,7 +289,7 @@ def check_statement(statement: Mapping[str, Any], actors: Sequence[Actor], libra
     segment, shown = actor.segments[number], actor.shown[number]
     if kind == "path" and value in SHAPES:
         return value in shown["shapes"]
-    if kind in KINDS[1:]:
+    if kind in KINDS[1:] or kind in MEASURED:
         return None if shown[kind] is None else bool(shown[kind] == value)
     if kind == "partner":
         found = find_partners(actor.joints, actor.number, segment["start"], segment["end"], segment["action"], library)

@@ -1,15 +1,14 @@
-"""Read a body from its joint positions: joints by name, stature, centre of mass, anatomical angles, and frames of presence.
+"""Read a body from its joint positions: joints by name, centre of mass, anatomical angles, and frames of presence.
 
-The rotation of a limb about its own axis, and that of the head, cannot be recovered from positions. The direction in which a
-knee bends can, from the foot. Mocap joints are centres estimated by software, so an angle counts as outside its range of motion
-only beyond a tolerance. What these quantities say about the motion is measured elsewhere in this package.
+Positions do not determine the rotation of the head, or of a limb about its own axis. They determine in which direction a
+knee bends, by the foot. Mocap joints are centres estimated by software, so an angle counts as outside its range of motion
+only beyond a tolerance. Other modules of this package judge the motion by these quantities.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,69 +16,39 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from posegen.checks.ranges import ANGLES, BENT, PASSING_SECONDS, REST, angles_of
-from posegen.evaluation.kernels.bodies import (
-    AXES,
-    COSINES,
-    EXTRA,
-    ROWS,
-    SINES,
-    TANGENTS,
-    fill_angles,
-    fill_soles,
-)
+from posegen.fields.momentum import SEGMENTS
 from posegen.foundations.arrays import Array
-from posegen.foundations.constants import DEGREES
-from posegen.foundations.skeleton import DEFAULT_SKELETON, JOINT_LIMITS, JOINTS, PROPORTIONS
+from posegen.foundations.skeleton import DEFAULT_SKELETON, JOINT_LIMITS, JOINTS, sole_points
 from posegen.library.channels import widest
 from posegen.library.load import Library, load_library
 
-# Part: joints at its near and far end, share of the mass, where between them its centre lies (Winter 2009, table 4.1).
-# The trunk's ends are the middles of shoulders and hips. A hand lies at the wrist, a foot between ankle and ball.
-_LIMBS = (
-    ("hip", "knee", 0.100, 0.433),
-    ("knee", "ankle", 0.0465, 0.433),
-    ("ankle", "foot", 0.0145, 0.5),
-    ("shoulder", "elbow", 0.028, 0.436),
-    ("elbow", "wrist", 0.016, 0.430),
-    ("wrist", "wrist", 0.006, 0.0),
-)
-_TRUNK, _HEAD = 0.497, 0.081
-
 
 def _masses() -> Array:
-    """Return the share of each joint in the centre of mass: float64 [22]."""
-    shares = dict.fromkeys(JOINTS, 0.0) | {"head": _HEAD}
-    for side in ("left_", "right_"):
-        for joint in ("hip", "shoulder"):
-            shares[side + joint] += _TRUNK / 4
-        for near, far, share, along in _LIMBS:
-            shares[side + near] += share * (1 - along)
-            shares[side + far] += share * along
+    """Return the share of each joint in the centre of mass: float64 [22]. Two hips or shoulders share an end of the trunk."""
+    shares = dict.fromkeys((*JOINTS, "hips", "shoulders"), 0.0)
+    for part in SEGMENTS:
+        shares[part.near] += part.mass * (1 - part.centre)
+        shares[part.far] += part.mass * part.centre
+    for joint in ("hip", "shoulder"):
+        for side in ("left_", "right_"):
+            shares[side + joint] += shares[f"{joint}s"] / 2
     masses = np.array([shares[name] for name in JOINTS])
     return np.asarray(masses / masses.sum())
 
 
 _MASSES = _masses()
-_ASIDE = np.sin(np.radians(60))
+_SIDEWAYS = np.sin(np.radians(60))
+_BONES = (
+    *(("right_hip", "left_hip"), ("right_collar", "left_collar"), ("neck", "head")),
+    *(
+        (f"{side}_{near}", f"{side}_{far}")
+        for near, far in (("hip", "knee"), ("knee", "ankle"), ("shoulder", "elbow"), ("elbow", "wrist"), ("ankle", "foot"))
+        for side in ("left", "right")
+    ),
+)
+_NEAR, _FAR = ([JOINTS.index(bone[end]) for bone in _BONES] for end in (0, 1))
+_HIPS, _SPINE = ([JOINTS.index(name) for name in names] for names in (("left_hip", "right_hip"), ("spine1", "spine3", "neck")))
 _KINDS = [angle.removeprefix("left_").removeprefix("right_") for angle in ANGLES]
-
-
-def _rows(*names: str) -> list[int]:
-    """Return the rows of angles, of the left and the right side where they have sides."""
-    return [row for name in names for row, kind in enumerate(_KINDS) if kind == name]
-
-
-# In the order of the results of `fill_angles`: turns by arc tangents, tilts by arc sines, bends by arc cosines.
-_TURNS = _rows("trunk_rotation", "trunk_lateral", "neck_flexion", "hip_flexion", "shoulder_flexion")
-_TILTS = _rows("trunk_flexion", "neck_lateral", "hip_abduction")
-_BENDS = _rows("knee_flexion", "elbow_flexion", "ankle_dorsiflexion")
-_ROWS = np.array([*_TURNS, *_TILTS, *_BENDS])
-_SCALES = np.array([-DEGREES if _KINDS[row] in ("trunk_lateral", "ankle_dorsiflexion") else DEGREES for row in _ROWS])
-_BASES = np.array([90.0 if _KINDS[row] == "ankle_dorsiflexion" else 0.0 for row in _ROWS])
-_KNEES, _SHOULDERS = _rows("knee_flexion"), _rows("shoulder_flexion")
-# Beyond vertical, flexion of the shoulder is indistinguishable from extension with the arm sideways.
-_LIMITS = np.array([JOINT_LIMITS[kind] for kind in _KINDS]).T
-_LIMITS[1, _SHOULDERS] = np.inf
 
 
 def point(joints: Array, name: str) -> Array:
@@ -91,15 +60,6 @@ def unit(vectors: Array) -> Array:
     """Scale vectors to length 1; NaN where the length is 0."""
     length = np.sqrt((vectors * vectors).sum(-1, keepdims=True))
     return np.asarray(vectors / np.where(length > 0, length, np.nan))
-
-
-def stature(joints: Array) -> Array:
-    """Return the height of a body in metres, estimated from its left thigh and shank: float [...] of [..., 22, 3]."""
-    leg = sum(
-        np.sqrt(((point(joints, f"left_{near}") - point(joints, f"left_{far}")) ** 2).sum(-1))
-        for near, far in (("hip", "knee"), ("knee", "ankle"))
-    )
-    return np.asarray(leg / (PROPORTIONS["thigh"] + PROPORTIONS["shank"]))
 
 
 def centre_of_mass(joints: ArrayLike) -> Array:
@@ -161,50 +121,80 @@ def joint_angles(joints: ArrayLike, skeleton: str | Mapping[str, float] = DEFAUL
     """
     positions = np.asarray(joints, np.float64)
     body = frames_last(positions)
-    angles = angles_of_body(body, soles_of_body(body), skeleton)
-    return {name: angle.reshape(positions.shape[:-2]) for name, angle in zip(ANGLES, angles, strict=True)}
+    soles, (spine1, spine3, neck) = soles_of_body(body), body[_SPINE]
+    bones = _unit(body[_FAR] - body[_NEAR])
+    thigh, shank, arm, forearm, foot = bones[3:].reshape(5, 2, 3, -1)
+    pelvis, chest = _axes(bones[0], spine1 - body[_HIPS].mean(0)), _axes(bones[1], neck - spine3)
+    twist, skull = _along(chest, pelvis), _along(bones[2], chest)
+    thigh_ahead, arm_ahead = _along(thigh, pelvis), _along(arm, chest)
+    flexion = np.arctan2(arm_ahead[:, 2], -arm_ahead[:, 1])
+    # The hip lies on the side of the shank to which the toes point, unless the knee bends forward.
+    toeward = _dot(_aside(thigh, shank), _unit(_aside(foot, shank)))
+    bend = np.arccos(_cosine(thigh, shank))
+    radians = {
+        "trunk_flexion": -np.arcsin(twist[2, 1].clip(-1, 1)),
+        "trunk_rotation": np.arctan2(twist[2, 0], twist[2, 2]),
+        "trunk_lateral": -np.arctan2(twist[0, 1], twist[1, 1]),
+        "neck_flexion": np.arctan2(skull[2], skull[1]),
+        "neck_lateral": np.arcsin(skull[0].clip(-1, 1)),
+        "hip_flexion": np.arctan2(thigh_ahead[:, 2], -thigh_ahead[:, 1]),
+        "hip_abduction": np.arcsin((thigh_ahead[:, 0] * [[1], [-1]]).clip(-1, 1)),
+        "knee_flexion": np.where(toeward < -BENT, -bend, bend),
+        "ankle_dorsiflexion": -np.arcsin(_cosine(shank, _unit(soles[1::2] - soles[::2]))),
+        "shoulder_flexion": np.where(np.abs(arm_ahead[:, 0]) < _SIDEWAYS, flexion, np.nan),
+        "elbow_flexion": np.arccos(_cosine(arm, forearm)),
+    }
+    rest = REST[skeleton] if isinstance(skeleton, str) else skeleton
+    degrees = {kind: np.degrees(np.atleast_2d(values)) - rest.get(kind, 0.0) for kind, values in radians.items()}
+    shoulder = degrees["shoulder_flexion"]
+    degrees["shoulder_flexion"] = np.where(shoulder < -90, shoulder + 360.0, shoulder)
+    return {
+        name: degrees[kind][int(name.startswith("right_"))].reshape(positions.shape[:-2])
+        for name, kind in zip(ANGLES, _KINDS, strict=True)
+    }
 
 
 def frames_last(joints: Array) -> Array:
-    """Return joints as kernels read them: float64 [22, 3, frame] of [..., 22, 3]; not copied where they lie so in memory."""
+    """Return joints as measures read them: float64 [22, 3, frame] of [..., 22, 3]; not copied where they lie so in memory."""
     return np.ascontiguousarray(joints.reshape(-1, *joints.shape[-2:]).transpose(1, 2, 0), np.float64)
 
 
 def soles_of_body(body: Array) -> Array:
     """Return :func:`posegen.foundations.skeleton.sole_points` of joints [22, 3, frame]: float64 [4, 3, frame]."""
-    soles = np.empty((4, 3, body.shape[-1]))
-    fill_soles(body, soles)
-    return soles
+    with np.errstate(invalid="ignore", divide="ignore"):  # an ankle and a foot may be one point
+        return np.moveaxis(sole_points(np.moveaxis(body, -1, 0)), 0, -1)
 
 
-def angles_of_body(body: Array, soles: Array, skeleton: str | Mapping[str, float]) -> Array:
-    """Return :func:`joint_angles` of joints [22, 3, frame] with the soles [4, 3, frame]: float64 [angle, frame]."""
-    frames = body.shape[-1]
-    sides, angles = np.empty((ROWS, frames)), np.empty((len(ANGLES), frames))
-    fill_angles(body, soles, np.empty((AXES, frames)), np.empty((4, 3, frames)), sides)
-    radians, tilts, bends = np.empty((len(ANGLES), frames)), len(_TURNS), len(_TURNS) + len(_TILTS)
-    np.arctan2(sides[TANGENTS:SINES:2], sides[TANGENTS + 1 : SINES : 2], out=radians[:tilts])
-    np.arcsin(sides[SINES:COSINES], out=radians[tilts:bends])
-    np.arccos(sides[COSINES:EXTRA], out=radians[bends:])
-    rest = REST[skeleton] if isinstance(skeleton, str) else skeleton
-    least = np.array([rest.get(_KINDS[row], 0.0) for row in _ROWS])
-    angles[_ROWS] = _SCALES[:, None] * radians + (_BASES - least)[:, None]
-    angles[_KNEES] *= np.where(sides[EXTRA : EXTRA + 2] < -BENT, -1.0, 1.0)
-    # An arm behind the head is flexed far, not extended far.
-    angles[_SHOULDERS] += np.where(angles[_SHOULDERS] < -90, 360.0, 0.0)
-    angles[_SHOULDERS] = np.where(np.abs(sides[EXTRA + 2 :]) < _ASIDE, angles[_SHOULDERS], np.nan)
-    return angles
+def _dot(one: Array, other: Array) -> Array:
+    """Return the inner product of vectors [..., 3, frame]: float64 [..., frame]."""
+    return np.asarray(np.einsum("...cf,...cf->...f", one, other))
 
 
-def body_excess(angles: Array, ranges: Mapping[str, Array]) -> Array:
-    """Return the greatest :func:`range_excess` of all angles, of which those that are unknown are ignored.
+def _cosine(one: Array, other: Array) -> Array:
+    """Return the cosine of the angle between unit vectors, which rounding does not put beyond 1."""
+    return _dot(one, other).clip(-1, 1)
 
-    float64 [frame] of [angle, frame].
-    """
-    limits = np.repeat(_LIMITS[..., None], angles.shape[1] if ranges else 1, axis=2)
-    for name, (low, high) in ranges.items():
-        limits[:, ANGLES.index(name)] = low, np.inf if name.endswith("shoulder_flexion") else high
-    return np.asarray(np.fmax.reduce(np.maximum(limits[0] - angles, angles - limits[1]), axis=0, initial=0.0))
+
+def _unit(vectors: Array) -> Array:
+    """Scale vectors [..., 3, frame] to length 1; NaN where the length is 0."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(vectors / np.sqrt(_dot(vectors, vectors))[..., None, :])
+
+
+def _aside(vectors: Array, axis: Array) -> Array:
+    """Return the part of vectors that is orthogonal to a unit vector."""
+    return np.asarray(vectors - _dot(vectors, axis)[..., None, :] * axis)
+
+
+def _axes(left: Array, up: Array) -> Array:
+    """Return the axes left, up and forward of a body part, float64 [3, 3, frame], by its axis to the left and any other up."""
+    above = _unit(_aside(up, left))
+    return np.stack([left, above, np.cross(left, above, axis=0)])
+
+
+def _along(vectors: Array, axes: Array) -> Array:
+    """Return the coordinates along three axes, float64 [..., 3, frame], of vectors [..., 3, frame]."""
+    return np.asarray(np.einsum("acf,...cf->...af", axes, vectors))
 
 
 def range_excess(angles: Mapping[str, Array], ranges: Mapping[str, Array] | None = None) -> dict[str, Array]:
@@ -255,10 +245,10 @@ def frame_ranges(library: Library, names: Sequence[str], labels: Array, fps: flo
         throughout are omitted.
     """
     found: dict[str, Array] = {}
-    reach, widens = int(PASSING_SECONDS * fps), _widens(library, tuple(names))
-    wide = widens[np.minimum(labels, len(names))]
-    for number in np.unique(labels[wide]).tolist() if wide.any() else ():
-        for channel, range_ in library.action(names[number]).ranges.items():
+    reach = int(PASSING_SECONDS * fps)
+    for number in np.unique(labels).tolist():
+        known = number < len(names) and names[number] in library.entries
+        for channel, range_ in library.action(names[number]).ranges.items() if known else ():
             low, high = widest(channel, range_.min, range_.max)
             for angle, part in angles_of(channel):
                 near = np.convolve(labels[:, part] == number, np.ones(2 * reach + 1))[reach : reach + len(labels)] > 0
@@ -267,10 +257,3 @@ def frame_ranges(library: Library, names: Sequence[str], labels: Array, fps: flo
                     row = found.setdefault(angle, usual)
                     row[0, near], row[1, near] = np.minimum(row[0, near], low), np.maximum(row[1, near], high)
     return found
-
-
-@lru_cache(maxsize=8)
-def _widens(library: Library, names: tuple[str, ...]) -> Array:
-    """Return which of some actions of a library widen any range: bool [names + 1], the last one for no action."""
-    known = [name in library.entries and bool(library.action(name).ranges) for name in names]
-    return np.array([*known, False])

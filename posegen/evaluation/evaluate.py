@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import chain, islice
 from pathlib import Path
 
 from posegen.dataset.clip_files import resample
 from posegen.dataset.read import Dataset, content_errors, open_dataset
 from posegen.dataset.storage.address import AnyPath
 from posegen.evaluation.captions import (
+    Checked,
     StatementCounts,
-    StatementTally,
     Uncaptioned,
-    UncaptionedTally,
-    Variety,
-    VarietyTally,
+    check_rows,
+    count_statements,
+    find_uncaptioned,
     library_of_dataset,
+    uncaptioned_shares,
 )
 from posegen.evaluation.gait import Curve, GaitTally, Run, Walk
-from posegen.evaluation.people import People, PeopleTally
-from posegen.evaluation.plausibility import LOWER_IS_WORSE, MEASURES, measure_clip
+from posegen.evaluation.plausibility import MEASURES, measure_clip
 from posegen.evaluation.realism import (
-    MAX_REFERENCE_WINDOWS,
+    Described,
+    MeasuredReference,
     Realism,
+    RealismTally,
     Reference,
-    Windows,
     compare_with_reference,
-    describe_windows,
+    describe_clip,
     measure_reference,
 )
 from posegen.evaluation.recording import SAMPLES_PER_BLOCK, Recording, block_recordings, read_blocks
 from posegen.evaluation.spread import Spread, SpreadTally
-from posegen.evaluation.variety import Evenly, Motion, MotionTally, describe_motion
 from posegen.foundations.errors import PosegenError, UsageError
 from posegen.foundations.machine import available_cores
 from posegen.foundations.progress import Progress
@@ -59,15 +59,13 @@ class Evaluation:
     samples: int
     clips: int
     measures: dict[str, Spread]
-    walks: list[Walk]
-    runs: list[Run]
-    curves: list[Curve]
-    statements: dict[str, StatementCounts] | None
-    people: People
-    variety: Variety | None
-    uncaptioned: Uncaptioned | None
-    reference: dict[str, Spread] | None
-    realism: Realism | None
+    walks: list[Walk] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    curves: list[Curve] = field(default_factory=list)
+    statements: dict[str, StatementCounts] | None = None
+    uncaptioned: Uncaptioned | None = None
+    reference: dict[str, Spread] | None = None
+    realism: Realism | None = None
 
 
 @dataclass(frozen=True)
@@ -81,17 +79,20 @@ class _Job:
 
 @dataclass(frozen=True)
 class _Measured:
-    """Measures of some samples. Tallies of successive samples are added in their order, however many processes there are."""
+    """Measures of some samples. Those of successive samples are added in their order, however many processes there are."""
 
     samples: range
-    clips: list[tuple[str, dict[str, float]]]
-    gait: GaitTally
-    statements: StatementTally
-    people: PeopleTally
-    variety: VarietyTally
-    uncaptioned: UncaptionedTally
-    windows: list[Windows]
-    motions: list[Motion]
+    clips: list[tuple[str, dict[str, float]]] = field(default_factory=list)
+    described: list[Described] = field(default_factory=list)
+    gait: GaitTally = field(default_factory=GaitTally)
+    statements: Checked = field(default_factory=Counter)
+    uncaptioned: Counter[str] = field(default_factory=Counter)
+
+    def add(self, later: _Measured) -> None:
+        """Add the tallies of later samples."""
+        self.gait.add_tally(later.gait)
+        self.statements.update(later.statements)
+        self.uncaptioned.update(later.uncaptioned)
 
 
 def evaluate(
@@ -130,35 +131,38 @@ def evaluate(
     jobs = [_Job(path, chosen[first : first + SAMPLES_PER_JOB], compared) for first in range(0, len(chosen), SAMPLES_PER_JOB)]
     processes = min(workers or min(available_cores(), 1 + len(chosen) // _WORTH_A_PROCESS), len(jobs))
     mocap = measure_reference(reference, float(dataset.header.fps)) if reference else None
-    tally, gait, statements = SpreadTally(tuple(MEASURES), LOWER_IS_WORSE), GaitTally(), StatementTally()
-    variety, people, uncaptioned = VarietyTally(dataset.header.variants[0]), PeopleTally(library), UncaptionedTally()
-    motions, windows = MotionTally(mocap.motions.performances if mocap else ()), list[Windows]()
+    tally, found = _Tally(mocap), _Measured(chosen)
     outcomes = run_jobs(_measure, jobs, processes)
     for measured in _in_order(outcomes, len(chosen), progress or Progress()):
         for name, measures in measured.clips:
-            tally.add(name, measures)
-        gait.add_tally(measured.gait)
-        statements.add_tally(measured.statements)
-        people.add_tally(measured.people)
-        variety.add_tally(measured.variety)
-        uncaptioned.add_tally(measured.uncaptioned)
-        windows += measured.windows
-        for motion in measured.motions:
-            motions.add(motion)
-    return Evaluation(
+            tally.measures.add(name, measures)
+        for described in measured.described:
+            tally.motion.add(described)
+        found.add(measured)
+    return replace(
+        tally.evaluation(path),
         samples=len(chosen),
-        clips=len(tally),
-        measures=tally.spreads(),
-        walks=gait.walks,
-        runs=gait.runs,
-        curves=gait.curves(),
-        statements=statements.counts() if library else None,
-        people=people.people(),
-        variety=variety.variety(),
-        uncaptioned=uncaptioned.uncaptioned(),
-        reference=mocap.spread if mocap else None,
-        realism=compare_with_reference(mocap, windows, motions, path) if mocap else None,
+        walks=found.gait.walks,
+        runs=found.gait.runs,
+        curves=found.gait.curves(),
+        statements=count_statements(found.statements) if library else None,
+        uncaptioned=uncaptioned_shares(found.uncaptioned),
     )
+
+
+class _Tally:
+    """Measures of clips, and their motion in the families of a reference, if there is one."""
+
+    def __init__(self, mocap: MeasuredReference | None) -> None:
+        self.mocap, self.measures = mocap, SpreadTally(tuple(MEASURES))
+        self.motion = RealismTally(mocap.motions.performances if mocap else ())
+
+    def evaluation(self, path: AnyPath) -> Evaluation:
+        """Return the evaluation of the clips at a path."""
+        realism = compare_with_reference(self.mocap, self.motion, path) if self.mocap else None
+        reference = self.mocap.spread if self.mocap else None
+        count = len(self.measures)
+        return Evaluation(count, count, self.measures.spreads(), reference=reference, realism=realism)
 
 
 @lru_cache(1)
@@ -172,27 +176,22 @@ def _measure(job: _Job) -> _Measured:
     """Measure some samples, few at a time."""
     dataset, library = _open(job.path)
     base = dataset.header.variants[0]
-    found = _Measured(
-        job.samples, [], GaitTally(), StatementTally(), PeopleTally(library), VarietyTally(base), UncaptionedTally(), [], []
-    )
+    found = _Measured(job.samples)
     for block in read_blocks(dataset, job.samples):
         with content_errors(job.path):
             if library:
-                found.statements.add(block.joints, block.rows, library, dataset.header.fps)
-            found.variety.add(block.rows)
-            found.people.add(block.joints, block.rows)
+                found.statements.update(check_rows(block.joints, block.rows, library, dataset.header.fps))
         for recording in block_recordings(dataset, block):
             found.clips.append((recording.name, measure_clip(recording)))
             found.gait.add(recording)
-            found.uncaptioned.add(recording)
+            found.uncaptioned.update(find_uncaptioned(recording))
             if job.compared and recording.variant == base and int(recording.name.split()[1]) % job.compared == 0:
-                found.windows.extend(describe_windows(recording))
-                found.motions.append(describe_motion(recording))
+                found.described.append(describe_clip(recording))
     return found
 
 
 def _in_order(outcomes: Iterator[_Measured | LostJob[_Job]], samples: int, progress: Progress) -> Iterator[_Measured]:
-    """Yield what was measured in the order of the samples, and display how many are measured."""
+    """Yield the measures in the order of the samples, and display the number of measured samples."""
     early: dict[int, _Measured] = {}
     done = following = 0
     progress.start("evaluate", samples)
@@ -234,32 +233,11 @@ def evaluate_clips(clips: Iterable[Recording], name: str, reference: Reference |
     UsageError
         If the reference cannot be read, or it or the clips are too short.
     """
-    mocap, fps = None, 0.0
-    if reference is not None:
-        recordings = iter(reference.recordings)
-        for first in islice(recordings, 1):
-            fps = first.fps
-            mocap = measure_reference(Reference(reference.name, chain([first], recordings)), fps)
-    tally, windows = SpreadTally(tuple(MEASURES), LOWER_IS_WORSE), Evenly[Windows](MAX_REFERENCE_WINDOWS)
-    motions = MotionTally(mocap.motions.performances if mocap else ())
+    mocap = measure_reference(reference) if reference else None
+    tally = _Tally(mocap)
     for clip in clips:
-        tally.add(clip.name, measure_clip(clip))
+        tally.measures.add(clip.name, measure_clip(clip))
         if mocap:
-            same = replace(clip, joints=resample(clip.joints, clip.fps, fps), fps=fps)
-            for window in describe_windows(same):
-                windows.add(window)
-            motions.add(describe_motion(same))
-    return Evaluation(
-        samples=len(tally),
-        clips=len(tally),
-        measures=tally.spreads(),
-        walks=[],
-        runs=[],
-        curves=[],
-        statements=None,
-        people=PeopleTally(None).people(),
-        variety=None,
-        uncaptioned=None,
-        reference=mocap.spread if mocap else None,
-        realism=compare_with_reference(mocap, windows.items, motions, Path(name)) if mocap else None,
-    )
+            joints = resample(clip.joints, clip.fps, mocap.fps)
+            tally.motion.add(describe_clip(replace(clip, joints=joints, fps=mocap.fps)))
+    return tally.evaluation(Path(name))

@@ -1,11 +1,10 @@
 """Measure steady straight walking and running, and compare mean angle curves with published ones.
 
 Where there are contact labels they decide when a foot is in contact; on average the foot came down half a frame before the
-first labelled frame. Without labels, touch-down is where the heel is farthest in front of the pelvis and toe-off where the
-toes are farthest behind it (Zeni et al. 2008), interpolated between frames by a parabola through three. Toe-off found from
-positions is late by some 4 % of the cycle, for real walkers too. The published stance is therefore compared with the contact
-labels; stance from positions serves relative comparisons only. The generator has tables of its own: a table that both used
-could not reveal an error in it.
+first labelled frame. Without labels, touch-down is where the heel is farthest in front of the pelvis (Zeni et al. 2008),
+interpolated between frames by a parabola through three. Toe-off found from positions is late by some 4 % of the cycle, for real
+walkers too, so stance is measured by labels only. The generator has tables of its own: a table that both used could not reveal
+an error in it.
 """
 
 from __future__ import annotations
@@ -19,8 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from posegen.evaluation.body import centre_of_mass, joint_angles, point, stature
+from posegen.evaluation.body import centre_of_mass, joint_angles, point
 from posegen.evaluation.recording import Recording
+from posegen.fields.keypoints import stature
 from posegen.foundations.arrays import Array
 from posegen.foundations.constants import AVERAGE_LEG, GRAVITY
 from posegen.foundations.skeleton import PROPORTIONS, sole_points
@@ -35,12 +35,7 @@ BINS = (("very slow", 0.227), ("slow", 0.363), ("free", 0.5), ("fast", 0.636), (
 """Bins of speed with their upper bounds of v / sqrt(g L)."""
 
 _WALK_RATIO = 0.0065
-
-# Speed in m/s, mean and standard deviation in metres (Orendurff et al. 2004).
-_MASS = {
-    "rise": ((0.7, 0.027, 0.005), (1.6, 0.048, 0.009)),
-    "sway": ((0.7, 0.070, 0.0134), (1.6, 0.039, 0.0141)),
-}
+"""Step length divided by cadence, metres per (step per minute), of an average leg; it grows with the leg."""
 
 
 def speed_bin(speed: float, leg: float) -> str:
@@ -74,31 +69,6 @@ def published_curve(angle: str, speed: str, phases: ArrayLike) -> Array | None:
     return np.asarray(cosines @ np.cos(turns) + sines @ np.sin(turns[1:]))
 
 
-def stance_share(speed: float) -> float:
-    """Return the stance in % of the cycle at a walking speed in m/s (Kirtley et al. 1985)."""
-    return 64.2 - 3.5 * speed
-
-
-def walk_ratio(leg: float) -> float:
-    """Return step length divided by cadence, in metres per (step per minute), for a leg of `leg` metres."""
-    return _WALK_RATIO * leg / AVERAGE_LEG
-
-
-def mass_excursion(kind: str, speed: float) -> tuple[float, float]:
-    """Return mean and standard deviation, in metres, of an excursion of the centre of mass at a walking speed.
-
-    Parameters
-    ----------
-    kind : str
-        rise: vertical; sway: lateral.
-    speed : float
-        m/s. The values are published at two speeds. The mean is extrapolated linearly, the standard deviation is not.
-    """
-    (slow, low, few), (fast, high, many) = _MASS[kind]
-    share = (speed - slow) / (fast - slow)
-    return low + share * (high - low), few + min(max(share, 0.0), 1.0) * (many - few)
-
-
 WALKING = ("walk",)
 RUNNING = ("run", "sprint")
 EDGE = 0.6
@@ -125,8 +95,6 @@ class Walk:
         Steps per minute.
     step : float
         Metres.
-    stance : float
-        % of the cycle from touch-down to toe-off as found from positions; some 4 points too long.
     leg : float
         Height of the hip of a straight leg, metres.
     labelled_stance, double_support : float or None
@@ -138,7 +106,6 @@ class Walk:
     speed: float
     cadence: float
     step: float
-    stance: float
     leg: float
     labelled_stance: float | None = None
     double_support: float | None = None
@@ -148,12 +115,12 @@ class Walk:
     @property
     def ratio_error(self) -> float:
         """Step length divided by cadence, relative to the walk ratio of this leg, minus 1."""
-        return self.step / self.cadence / walk_ratio(self.leg) - 1
+        return self.step / self.cadence / (_WALK_RATIO * self.leg / AVERAGE_LEG) - 1
 
     @property
     def stance_error(self) -> float | None:
-        """Points by which labelled stance exceeds 64.2 - 3.5 v (Kirtley et al. 1985)."""
-        return None if self.labelled_stance is None else self.labelled_stance - stance_share(self.speed)
+        """Labelled stance minus 64.2 - 3.5 v, in points of % (Kirtley et al. 1985)."""
+        return None if self.labelled_stance is None else self.labelled_stance - (64.2 - 3.5 * self.speed)
 
 
 @dataclass(frozen=True)
@@ -167,7 +134,7 @@ class Run:
     cadence : float
         Steps per minute.
     contact, flight : float
-        Seconds in a step for which a foot is in contact, and seconds between two steps for which none is.
+        Seconds of contact of a foot in a step, and seconds without contact between two steps.
     rise : float
         Vertical excursion of the centre of mass, metres.
     """
@@ -222,21 +189,21 @@ def straight_heading(joints: Array, fps: float) -> Heading | None:
 def touch_downs(joints: Array, contact: Array | None, heading: Heading) -> tuple[Array, Array]:
     """Return the touch-down times of the left and of the right foot in fractional frames, by labels where there are any."""
     if contact is not None:
-        down = foot_contacts(contact)
-        return (np.flatnonzero(down[1:, 0] & ~down[:-1, 0]) + 0.5, np.flatnonzero(down[1:, 1] & ~down[:-1, 1]) + 0.5)
-    before = _soles_ahead(joints, heading)
-    return local_maxima(before[:, 0]), local_maxima(before[:, 2])
-
-
-def _soles_ahead(joints: Array, heading: Heading) -> Array:
-    """Return the distance of each sole point in front of the pelvis: float [frame, point]."""
-    pelvis = point(joints, "pelvis")[:, [0, 2]]
-    return np.asarray(((sole_points(joints)[..., [0, 2]] - pelvis[:, None]) * heading.ahead).sum(-1))
+        left, right = map(_first_frames, foot_contacts(contact).T)
+        return left - 0.5, right - 0.5
+    heels = sole_points(joints)[:, ::2, ::2] - point(joints, "pelvis")[:, None, ::2]
+    before = (heels * heading.ahead).sum(-1)
+    return local_maxima(before[:, 0]), local_maxima(before[:, 1])
 
 
 def foot_contacts(contact: Array) -> Array:
     """Return whether heel or toe of each foot is in contact: bool [frame, 2] of uint8 [frame, point]."""
     return np.stack([(contact[:, heel : heel + 2] == 1).any(-1) for heel in (0, 2)], axis=-1)
+
+
+def _first_frames(down: Array) -> Array:
+    """Return the first frame of each contact of one foot, bool [frame], that begins within the clip."""
+    return np.flatnonzero(down[1:] & ~down[:-1]) + 1
 
 
 def local_maxima(series: Array) -> Array:
@@ -293,24 +260,15 @@ def measure_walk(stretch: Recording) -> Walk | None:
     heading = straight_heading(joints, fps)
     if heading is None:
         return None
-    before = _soles_ahead(joints, heading)
-    strides, stances = [], []
-    for side in (0, 1):
-        contacts, leaves = local_maxima(before[:, 2 * side]), local_maxima(-before[:, 2 * side + 1])
-        for start, stop in pairwise(contacts):
-            between = leaves[(leaves > start) & (leaves < stop)]
-            if len(between) == 1:
-                strides.append((stop - start) / fps)
-                stances.append(100 * (between[0] - start) / (stop - start))
+    strides = np.concatenate([np.diff(times) for times in touch_downs(joints, None, heading)]) / fps
     if len(strides) < 2:
         return None
-    stride = float(np.mean(strides))
+    stride = float(strides.mean())
     rise, sway = mass_excursions(joints, touch_downs(joints, stretch.contact, heading), heading)
     return Walk(
         speed=heading.speed,
         cadence=120 / stride,
         step=heading.speed * stride / 2,
-        stance=float(np.mean(stances)),
         leg=float(stature(joints).mean()) * (PROPORTIONS["thigh"] + PROPORTIONS["shank"] + PROPORTIONS["ankle_height"]),
         labelled_stance=labelled_stance(stretch.contact),
         double_support=labelled_stance(stretch.contact, both=True),
@@ -337,7 +295,7 @@ def labelled_stance(contact: Array | None, *, both: bool = False) -> float | Non
     shares = []
     down = foot_contacts(contact)
     for side in (0, 1):
-        starts = np.flatnonzero(down[1:, side] & ~down[:-1, side]) + 1
+        starts = _first_frames(down[:, side])
         touching = np.asarray(down.all(-1) if both else down[:, side])
         if len(starts) > 1:
             shares.append(100 * float(touching[starts[0] : starts[-1]].mean()))
@@ -410,18 +368,19 @@ class GaitTally:
         heading = straight_heading(stretch.joints, stretch.fps)
         if heading is not None:
             cycles = angle_cycles(stretch.joints, touch_downs(stretch.joints, stretch.contact, heading))
-            speed = speed_bin(walk.speed, walk.leg)
-            count, total = self.sums.get(speed, (0, np.zeros((len(ANGLES), len(PHASES)))))
-            self.sums[speed] = count + len(cycles), total + cycles.sum(0)
+            self._add_sums({speed_bin(walk.speed, walk.leg): (len(cycles), cycles.sum(0))})
+
+    def _add_sums(self, later: Mapping[str, tuple[int, Array]]) -> None:
+        for speed, (cycles, sums) in later.items():
+            count, total = self.sums.get(speed, (0, 0.0))
+            self.sums[speed] = count + cycles, total + sums
 
     def add_tally(self, later: GaitTally) -> None:
         """Add the gait of later clips."""
         self.walks += later.walks
         self.runs += later.runs
         del self.walks[self.most :], self.runs[self.most :]
-        for speed, (cycles, sums) in later.sums.items():
-            count, total = self.sums.get(speed, (0, 0.0))
-            self.sums[speed] = count + cycles, total + sums
+        self._add_sums(later.sums)
 
     def curves(self) -> list[Curve]:
         """Return the mean curves, compared with the published ones."""

@@ -1,28 +1,68 @@
-"""Find performances of actions in recordings, and measure how far those of two people, and of one person, are apart."""
+"""Find performances of actions in recordings, and measure how far those of two people, and of one person, are apart.
+
+Poses are those of a common body: 13 joints on fixed bone lengths, so that distances of two people are those of their movements.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from posegen.dataset.clip_files import resample
-from posegen.evaluation.body import point
-from posegen.evaluation.common_body import JOINTS, distance, mirrored
-from posegen.evaluation.families import family_of, family_of_action
+from posegen.evaluation.body import point, unit
 from posegen.evaluation.plausibility import low_pass
 from posegen.evaluation.recording import LEGS, Recording
+from posegen.evaluation.spread import evenly
 from posegen.foundations.arrays import Array
-from posegen.foundations.skeleton import PARTS
+from posegen.foundations.constants import STANDING
+from posegen.foundations.skeleton import PARTS, mirror_order
+from posegen.foundations.yaml_files import read_yaml
 from posegen.library.load import Library
+
+_FAMILIES = read_yaml(Path(__file__).with_name("families.yaml"))
+ACTIONS: Mapping[str, Sequence[str]] = _FAMILIES["actions"]
+"""Actions of the library for each class of the reference; some classes have none."""
+PERIODIC = frozenset(_FAMILIES["periodic"])
+"""Families of repeated movement without start and end: windows of two performances are compared, not whole performances."""
+_FAMILY = {action: family for family, actions in ACTIONS.items() for action in actions}
+
+
+def family_of(name: str) -> str:
+    """Return the family of a mocap class or an action; a name without an entry is a family of its own.
+
+    >>> family_of("squat"), family_of("crouch"), family_of("bow")
+    ('crouch', 'crouch', 'bow')
+    """
+    return name if name in ACTIONS else _FAMILY.get(name, name)
+
+
+def family_of_action(action: str) -> str:
+    """Return the family of an action of the library; without an entry it is a family of its own, also if a class has its name.
+
+    >>> family_of_action("squat"), family_of_action("bow"), family_of_action("crouch")
+    ('crouch', 'bow', 'action crouch')
+    """
+    return _FAMILY.get(action, f"action {action}" if action in ACTIONS else action)
+
+
+_UPRIGHT: Mapping[str, tuple[float, float]] = _FAMILIES["upright"]
+_PAIRED = ("hip", "knee", "ankle", "shoulder", "elbow", "wrist")
+JOINTS = ("head", *(f"{side}_{name}" for name in _PAIRED for side in ("left", "right")))
+_POSITIONS = [_UPRIGHT["head"], *((x * _UPRIGHT[name][0], _UPRIGHT[name][1]) for name in _PAIRED for x in (1, -1))]
+STANDING_POSE = np.array([(x, y, 0.0) for x, y in _POSITIONS], np.float32)
+"""The common body in upright standing with hanging arms: float32 [13, 3]."""
+_MIRROR = mirror_order(JOINTS)
+_LEGS = [JOINTS.index(f"{side}_{joint}") for side in ("left", "right") for joint in ("knee", "ankle")]
 
 RATE = 10
 """Poses per second that are kept."""
 WINDOW, STRIDE = RATE, RATE // 2
-"""Poses of a window of 1 s, and from the begin of one window to that of the next."""
+"""Poses of a window of 1 s, and poses between the starts of successive windows."""
 PROGRESS = np.linspace(0.03, 0.97, 20)
 """Shares of the movement's path at which two performances are compared: rest before and after it does not count."""
 MAX_SECONDS = 60
@@ -31,7 +71,50 @@ MAX_COMPARED = 300
 """Most performances of a family that are compared with each other."""
 MAX_SEARCHED = 10
 """Most windows of a performance whose nearest is searched for in each other one."""
-STANDING = "stand"
+
+
+def common_body(joints: Array) -> Array:
+    """Return poses on the common body, each turned about the vertical axis so that hips and shoulders face +z.
+
+    Parameters
+    ----------
+    joints : float [frame, 22, 3]
+        Metres, y up, finite.
+
+    Returns
+    -------
+    float32 [frame, 13, 3]
+        Metres from the middle of the hips; joints as in :data:`JOINTS`.
+    """
+    sources = {name: np.stack([point(joints, f"{side}_{name}") for side in ("left", "right")], axis=1) for name in _PAIRED}
+    sources |= {f"{name}s": sources[name].mean(1, keepdims=True) for name in ("hip", "shoulder")}
+    sources["head"] = point(joints, "head")[:, None]
+    placed = {"hips": np.zeros_like(sources["hips"])}
+    for near, far in _FAMILIES["bones"]:
+        length = np.hypot(*np.subtract(_UPRIGHT[far], _UPRIGHT[near]))
+        placed[far] = placed[near] + length * np.nan_to_num(unit(sources[far] - sources[near]))
+    body = np.concatenate([placed[name] for name in ("head", *_PAIRED)], axis=1)
+    across = body[:, 1] - body[:, 2] + body[:, 7] - body[:, 8]
+    x, z = np.nan_to_num(unit(across[:, [0, 2]]), nan=np.sqrt(0.5)).T[..., None]
+    return np.stack([body[..., 0] * x + body[..., 2] * z, body[..., 1], body[..., 2] * x - body[..., 0] * z], axis=-1).astype(
+        np.float32
+    )
+
+
+def mirrored(poses: Array) -> Array:
+    """Return the mirror image of poses [..., 13, 3]."""
+    return np.asarray(poses[..., _MIRROR, :] * np.array([-1, 1, 1], poses.dtype))
+
+
+def distance(poses: Array, others: Array) -> Array:
+    """Return the mean distance of the joints of two poses in metres, [...] of [..., 13, 3]."""
+    difference = poses - others
+    return np.asarray(np.sqrt((difference * difference).sum(-1)).mean(-1))
+
+
+def asymmetry(poses: Array) -> Array:
+    """Return the mean distance of knees and ankles from those of the mirrored pose, metres: [...] of [..., 13, 3]."""
+    return distance(poses[..., _LEGS, :], mirrored(poses)[..., _LEGS, :])
 
 
 @dataclass(frozen=True)
@@ -46,7 +129,7 @@ class Performance:
     poses : float32 [pose, 13, 3]
         On the common body, :data:`RATE` per second; performances with the left side are mirrored.
     repetitions : float32 [repetition, progress, 13, 3]
-        Poses at :data:`PROGRESS`; none of a performance that the end of its clip cuts, which shows another part of the action.
+        Poses at :data:`PROGRESS`; none if the end of the clip cuts the performance.
     jerk : float
         Root mean square of the wrists' jerk, m/s^3; NaN if it is too short.
     """
@@ -160,7 +243,7 @@ def person_distances(found: Sequence[Performance], *, periodic: bool) -> PersonD
         items = [(each.person, "", each.windows()) for each in found if len(each.poses) >= WINDOW]
     else:
         items = [(each.person, each.kind, repetition) for each in found for repetition in each.repetitions]
-    items = [items[i] for i in np.linspace(0, len(items) - 1, min(len(items), MAX_COMPARED)).astype(np.int64)]
+    items = [items[i] for i in evenly(np.arange(len(items)), MAX_COMPARED)]
     apart = (_window_distances if periodic else _repetition_distances)([poses for _, _, poses in items])
     kinds = np.array([kind for _, kind, _ in items])
     comparable = (kinds[:, None] == kinds) & ~np.eye(len(items), dtype=bool)

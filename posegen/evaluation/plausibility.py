@@ -1,41 +1,39 @@
 """Measure from joint positions whether motion is physically plausible: bones, floor, skating, overlap, flight, balance.
 
 The measures do not depend on how the motion was made, so they apply to mocap as well. Absent frames (NaN) are ignored.
-:func:`measure_clip` combines them for one clip. Overlap between people is measured in :mod:`posegen.checks`.
+:func:`measure_clip` combines them for one clip.
 """
 
 from __future__ import annotations
 
-import math
-from functools import lru_cache
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from posegen.checks.capsules import DEEPEST, PAIRS
+from posegen.checks.capsules import DEEPEST, PAIR_ENDS, PAIRS, people_overlap
 from posegen.checks.ranges import TOLERANCE
 from posegen.evaluation.body import (
-    angles_of_body,
-    body_excess,
     centre_of_body,
     frames_last,
+    joint_angles,
+    range_excess,
     soles_of_body,
     true_intervals,
 )
-from posegen.evaluation.kernels.balance import fill_hull_distances, fill_standing
-from posegen.evaluation.kernels.bodies import WORK, fill_filtered, fill_jerk, fill_overlap
 from posegen.evaluation.recording import Recording
+from posegen.fields.keypoints import stature
 from posegen.foundations.arrays import Array
 from posegen.foundations.constants import GRAVITY
 from posegen.foundations.skeleton import CAPSULES, JOINTS, PARENTS
+from posegen.foundations.yaml_files import read_yaml
 
 CUT_OFF = 5.0
 """Hertz at which half of the power is left."""
 REACH = 4
 """Frames that the filter removes at each end."""
-_SPARC_CUT_OFF = 10.0
-_SPARC_PADDING = 4
-_SPARC_THRESHOLD = 0.05
 
 
 def low_pass(values: ArrayLike, fps: float) -> Array:
@@ -55,85 +53,15 @@ def low_pass(values: ArrayLike, fps: float) -> Array:
     float64 [frame - 8, ...]
         The frames for which the filter needs no frame beyond an end; empty for shorter series.
     """
-    series = np.asarray(values, np.float64)
-    rows = np.ascontiguousarray(np.moveaxis(series, 0, -1))
-    return np.moveaxis(_filtered(rows, fps), -1, 0)
-
-
-def _filtered(rows: Array, fps: float) -> Array:
-    """Return :func:`low_pass` of float64 [..., frame]: [..., frame - 2 REACH]."""
-    filtered = np.empty((*rows.shape[:-1], max(rows.shape[-1] - 2 * REACH, 0)))
-    count = math.prod(rows.shape[:-1])
-    fill_filtered(rows.reshape(count, -1), _low_pass_weights(fps), filtered.reshape(count, filtered.shape[-1]))
-    return filtered
-
-
-@lru_cache(maxsize=8)
-def _low_pass_weights(fps: float) -> Array:
+    rows = np.moveaxis(np.asarray(values, np.float64), 0, -1)
     spread = np.sqrt(np.log(2)) / (2 * np.pi * CUT_OFF) * fps
     weights = np.exp(-0.5 * (np.arange(-REACH, REACH + 1) / spread) ** 2)
-    return np.asarray(weights / weights.sum())
-
-
-def sparc(speeds: Array, fps: float) -> Array:
-    """Return the spectral arc lengths of speed profiles up to 10 Hz (Balasubramanian et al. 2015).
-
-    Parameters
-    ----------
-    speeds : float64 [n, frame]
-        In any unit.
-    fps : float
-        Frames per second.
-
-    Returns
-    -------
-    float64 [n]
-        Negative; lower values are less smooth. NaN where nothing moves.
-    """
-    arcs, known = np.full(len(speeds), np.nan), _are_profiles(speeds, 2)
-    if not known.any():
-        return arcs
-    length = 2 ** (int(np.ceil(np.log2(speeds.shape[1]))) + _SPARC_PADDING)
-    spectra = np.abs(np.fft.rfft(speeds[known], length)[:, : int(_SPARC_CUT_OFF * length / fps) + 1])
-    spectra /= spectra[:, :1]  # a speed is nowhere negative, so that no frequency is stronger than 0
-    steps = np.arange(spectra.shape[1] - 1)
-    last = len(steps) - (spectra >= _SPARC_THRESHOLD)[:, ::-1].argmax(1)[:, None]
-    across = 1 / np.where(last > 0, last, np.nan)
-    arcs[known] = -(np.sqrt(across * across + np.diff(spectra) ** 2) * (steps < last)).sum(1)
-    return arcs
-
-
-def log_dimensionless_jerk(speeds: Array, fps: float) -> Array:
-    """Return the log dimensionless jerk ``-ln(T^3 / peak^2 * integral of (d2v/dt2)^2)`` of speed profiles.
-
-    Parameters
-    ----------
-    speeds : float64 [n, frame]
-        In any unit. The value depends on the duration, so compare profiles of the same length only.
-    fps : float
-        Frames per second.
-
-    Returns
-    -------
-    float64 [n]
-        Lower values are less smooth. NaN where nothing moves or the speed changes linearly.
-    """
-    logs, known = np.full(len(speeds), np.nan), _are_profiles(speeds, 3)
-    moving = speeds[known]
-    jerk = np.diff(moving, 2) * fps**2
-    totals = (jerk * jerk).sum(-1) / fps
-    duration = (speeds.shape[1] - 1) / fps
-    with np.errstate(divide="ignore"):
-        found = -np.log(duration**3 / moving.max(-1, initial=0) ** 2 * totals)
-    logs[known] = np.where(totals > 0, found, np.nan)
-    return logs
-
-
-def _are_profiles(profiles: Array, frames: int) -> Array:
-    """Return which speed profiles, [n, frame], have enough frames, are finite, and are above 0 somewhere."""
-    if profiles.shape[1] < frames:
-        return np.zeros(len(profiles), bool)
-    return np.asarray(np.isfinite(profiles).all(1) & (profiles > 0).any(1))
+    weights /= weights.sum()
+    frames = max(rows.shape[-1] - 2 * REACH, 0)
+    filtered = np.zeros((*rows.shape[:-1], frames))
+    for first, weight in enumerate(weights.tolist()):
+        filtered += weight * rows[..., first : first + frames]
+    return np.moveaxis(filtered, -1, 0)
 
 
 def power_spectrum(series: ArrayLike) -> Array:
@@ -141,30 +69,12 @@ def power_spectrum(series: ArrayLike) -> Array:
     return np.asarray(np.abs(np.fft.rfft(np.asarray(series, np.float64), axis=0)) ** 2)
 
 
-MEASURES = {
-    "skate, GMD": "share of steps with a toe below 5 cm faster than .5 m/s",
-    "skate, strict": "share of steps of toes below 5 cm faster than .2 m/s",
-    "speed of low toes": "m/s, mean while below 5 cm",
-    "skate of contacts": "share of labelled sole contacts faster than .2 m/s",
-    "penetration": "mm, greatest depth of a sole or a joint below the floor",
-    "bone length": "mm, greatest deviation of a bone from its mean length",
-    "limits": f"share of frames with any angle more than {TOLERANCE:.0f} degrees outside its range for the action",
-    "limits, farthest": "degrees outside the range, the farthest angle",
-    "overlap": "share of frames with capsules overlapping by more than 2 cm",
-    "overlap, deepest": "mm",
-    "flight": "relative error of the acceleration in the air against 9.81 m/s^2, the worst flight of up to 1 s",
-    "balance": "share of quiet standing with the extrapolated centre of mass over 5 cm outside the feet",
-    "SPARC, wrists": "spectral arc length of their speed, 5 Hz low pass, mean of windows of 1.6 s",
-    "log jerk, wrists": "log dimensionless jerk of their speed, 5 Hz low pass, mean of windows of 1.6 s",
-    "jerk": "m/s^3, root mean square over joints, 5 Hz low pass",
-}
-"""Names of the measures and what they mean. For most of them 0 is best."""
+TABLES: Mapping[str, Any] = read_yaml(Path(__file__).with_name("measures.yaml"))
+MEASURES: dict[str, str] = {name: measure["meaning"] for name, measure in TABLES["clips"].items()}
+"""Names and meanings of the measures. Higher values are worse."""
 
-LOWER_IS_WORSE = frozenset({"SPARC, wrists", "log jerk, wrists"})
 OFF_BALANCE = 0.05
 """Metres outside the base of support."""
-WINDOW = 1.6
-"""Seconds over which smoothness is measured."""
 LONGEST_FLIGHT = 1.0
 """Seconds. A body that is off the ground for longer hangs, swims or climbs."""
 
@@ -189,10 +99,9 @@ SLOW = 0.15
 UPRIGHT = 0.45
 """Height of the centre of mass as a share of the greatest head height. A lower body may sit, kneel or lie."""
 HEAD = JOINTS.index("head")
-WRISTS = (JOINTS.index("left_wrist"), JOINTS.index("right_wrist"))
 _PARENTS = list(PARENTS[1:])
-_PAIR_ENDS = np.array([[JOINTS.index(joint) for part in pair for joint in CAPSULES[part][:2]] for pair in PAIRS])
 _PAIR_RADII = np.array([CAPSULES[one][2] + CAPSULES[other][2] for one, other in PAIRS])
+_TINY = 1e-12
 
 
 def depth_of(points: Array) -> float:
@@ -244,17 +153,12 @@ def foot_skate(joints: ArrayLike, fps: float) -> dict[str, float]:
         steps of low toes in which the toe moves at over .2 m/s (the definition of Kimodo), ``speed of low toes`` the mean
         horizontal speed of low toes, m/s.
     """
-    return _foot_skate(frames_last(np.asarray(joints)), fps)
-
-
-def _foot_skate(body: Array, fps: float) -> dict[str, float]:
-    """Return :func:`foot_skate` of joints [22, 3, frame]."""
-    toes = body[list(TOES)]
+    toes = frames_last(np.asarray(joints))[list(TOES)]
     speeds, low = _lengths(np.diff(toes[:, ::2])) * fps, toes[:, 1] < LOW
     low = low[:, 1:] & low[:, :-1]
-    seen, standing = np.count_nonzero(np.isfinite(speeds).any(0)), speeds[low]
+    seen, standing = np.isfinite(speeds).any(0), speeds[low]
     return {
-        "skate, GMD": np.count_nonzero((low & (speeds > FAST)).any(0)) / seen if seen else np.nan,
+        "skate, GMD": _share(np.asarray((low & (speeds > FAST)).any(0))[seen]),
         "skate, strict": _share(standing > STRICT),
         "speed of low toes": _mean(standing),
     }
@@ -325,15 +229,17 @@ def balance_margin(filtered: Array, fps: float) -> Array:
     if filtered.shape[-1] <= REACH:
         return np.zeros(0)
     centre, soles = centre_of_body(filtered), soles_of_body(filtered)
-    limits = UPRIGHT * float(filtered[HEAD, 1].max()), LOW, SLOW
-    points, ahead = np.empty((len(soles), 2, soles.shape[-1])), np.empty((2, soles.shape[-1]))
-    distances = np.empty(fill_standing(centre, soles, 1 / fps, GRAVITY, limits, points, ahead))
-    fill_hull_distances(points, ahead, _WAYS, distances)
-    return distances
+    velocity = np.gradient(centre, 1 / fps, axis=-1)
+    speeds = [_lengths(velocity), *_lengths(np.gradient(soles, 1 / fps, axis=-1))]
+    standing = (centre[1] > UPRIGHT * filtered[HEAD, 1].max()) & (soles[:, 1].max(0) < LOW)
+    quiet = standing & (np.max(speeds, axis=0) < SLOW)
+    flat = centre[::2] + velocity[::2] * np.sqrt(np.maximum(centre[1], 0.1) / GRAVITY)
+    reach = (_WAYS @ soles[:, ::2, quiet]).max(0)
+    return np.asarray((_WAYS @ flat[:, quiet] - reach).max(0))
 
 
 def body_overlap(joints: ArrayLike) -> Array:
-    """Return the depth to which parts of one body penetrate each other.
+    """Return the depth of the overlap of parts of one body.
 
     Parameters
     ----------
@@ -346,14 +252,25 @@ def body_overlap(joints: ArrayLike) -> Array:
         Depth of the deepest of 12 pairs of capsules in metres; 0 where none overlap, NaN where the body is absent.
     """
     positions = np.asarray(joints)
-    return _overlaps(frames_last(positions)).reshape(positions.shape[:-2])
+    gaps = _rod_gaps(*frames_last(positions)[PAIR_ENDS.T])
+    depths = _PAIR_RADII[:, None] * stature(positions).reshape(-1) - gaps
+    return np.asarray(np.maximum(depths.max(0), 0.0).reshape(positions.shape[:-2]))
 
 
-def _overlaps(body: Array) -> Array:
-    """Return :func:`body_overlap` of joints [22, 3, frame]."""
-    deepest, statures = np.empty((2, body.shape[-1]))
-    fill_overlap(body, _PAIR_ENDS, _PAIR_RADII, statures, np.empty(WORK), deepest)
-    return np.asarray(deepest)
+def _rod_gaps(a: Array, b: Array, c: Array, d: Array) -> Array:
+    """Return the distances of the line segments from a to b and from c to d (Ericson, Real-Time Collision Detection, 5.1.9).
+
+    float64 [pair, frame] of [pair, 3, frame]. Where the nearest point of the second line lies beyond its end, the nearest point
+    of the first line to that end is taken. A segment may be a point.
+    """
+    rod, other, apart = b - a, d - c, a - c
+    size, size_other, both = ((one * two).sum(1) for one, two in ((rod, rod), (other, other), (rod, other)))
+    along, along_other = (rod * apart).sum(1), (other * apart).sum(1)
+    crossing = size * size_other - both * both
+    s = np.where(crossing > _TINY, (both * along_other - along * size_other) / np.maximum(crossing, _TINY), 0.0).clip(0, 1)
+    t = ((both * s + along_other) / np.maximum(size_other, _TINY)).clip(0, 1)
+    s = ((both * t - along) / np.maximum(size, _TINY)).clip(0, 1)
+    return _lengths(apart + s[:, None] * rod - t[:, None] * other)
 
 
 def measure_clip(recording: Recording) -> dict[str, float]:
@@ -362,19 +279,20 @@ def measure_clip(recording: Recording) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        By the names of :data:`MEASURES`; NaN for what does not occur in the clip (no flight, no standing, no labels).
+        By the names of :data:`MEASURES`; NaN where the clip lacks the event or the labels (no flight, no standing, no labels).
     """
     joints, fps = recording.joints, recording.fps
     body = frames_last(joints)
-    soles, filtered = soles_of_body(body), _filtered(body, fps)
+    soles, filtered = soles_of_body(body), frames_last(low_pass(joints, fps))
     lengths = _lengths(body[1:] - body[_PARENTS])
-    excess = body_excess(angles_of_body(body, soles, recording.skeleton), recording.ranges)
-    overlap = _overlaps(body)
+    angles = joint_angles(joints, recording.skeleton)
+    excess = np.fmax.reduce([*range_excess(angles, recording.ranges).values()])  # of the angles that are known
+    overlap = body_overlap(joints)
     touching = None if recording.contact is None else recording.contact == TOUCHING
     flight = flight_errors(body, soles, fps, touching, round(LONGEST_FLIGHT * fps))
     margin = balance_margin(filtered, fps)
     contact = np.zeros(0) if touching is None else contact_speeds(soles, touching, fps)
-    measured = _foot_skate(body, fps) | {
+    return foot_skate(joints, fps) | {
         "skate of contacts": _share(contact > STRICT),
         "penetration": 1000 * max(depth_of(soles), depth_of(body)),
         "bone length": 1000 * float(np.abs(lengths - lengths.mean(-1, keepdims=True)).max()),
@@ -382,10 +300,11 @@ def measure_clip(recording: Recording) -> dict[str, float]:
         "limits, farthest": float(excess.max()),
         "overlap": _share(overlap > DEEPEST),
         "overlap, deepest": 1000 * float(overlap.max()),
+        "people": 1000 * max((float(people_overlap(joints, other).max()) for other in recording.others), default=np.nan),
         "flight": float(flight.max()) if len(flight) else np.nan,
         "balance": _share(margin > OFF_BALANCE),
+        "jerk": _root_mean_square(np.diff(filtered, 3)) * fps**3,
     }
-    return measured | _smoothness(filtered, fps)
 
 
 def _share(flags: Array) -> float:
@@ -396,15 +315,6 @@ def _mean(values: Array) -> float:
     return float(values.mean()) if len(values) else float("nan")
 
 
-def _smoothness(filtered: Array, fps: float) -> dict[str, float]:
-    """Return the measures of smoothness of joints [22, 3, frame] after the low pass."""
-    names = ("SPARC, wrists", "log jerk, wrists", "jerk")
-    length = round(WINDOW * fps)
-    if filtered.shape[-1] < 4:
-        return dict.fromkeys(names, float("nan"))
-    jerk = np.empty((len(filtered), filtered.shape[-1] - 3))
-    fill_jerk(filtered, jerk)
-    speeds = _lengths(np.diff(filtered[list(WRISTS)])) * fps
-    windows = speeds[:, : speeds.shape[1] // length * length].reshape(-1, length)
-    means = [_mean(values[np.isfinite(values)]) for values in (sparc(windows, fps), log_dimensionless_jerk(windows, fps))]
-    return dict(zip(names, [*means, float(np.sqrt(jerk.mean()) * fps**3)], strict=True))
+def _root_mean_square(vectors: Array) -> float:
+    """Return the root mean square length of vectors [joint, 3, frame]; NaN without a frame."""
+    return float(np.sqrt((vectors * vectors).sum(1).mean())) if vectors.size else float("nan")

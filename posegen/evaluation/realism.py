@@ -6,8 +6,8 @@ are those of the Fréchet distances FID_k and FID_g; :mod:`posegen.evaluation.di
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,21 +17,12 @@ from numpy.typing import ArrayLike
 from posegen.dataset.storage.address import AnyPath
 from posegen.evaluation.body import centre_of_mass, joint_angles, point, unit
 from posegen.evaluation.distances import band, frechet_distance, npss, share_inside
-from posegen.evaluation.plausibility import (
-    LOWER_IS_WORSE,
-    MEASURES,
-    log_dimensionless_jerk,
-    low_pass,
-    measure_clip,
-    power_spectrum,
-    sparc,
-)
+from posegen.evaluation.plausibility import MEASURES, low_pass, measure_clip, power_spectrum
 from posegen.evaluation.recording import Recording
-from posegen.evaluation.spread import Spread, SpreadTally
-from posegen.evaluation.variety import MotionTally, Variety, compare_variety, describe_motion
+from posegen.evaluation.spread import Evenly, Spread, SpreadTally
+from posegen.evaluation.variety import Motion, MotionTally, Variety, compare_variety, describe_motion
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import UsageError
-from posegen.foundations.randomness import Stream, normal
 from posegen.foundations.skeleton import JOINTS
 from posegen.foundations.yaml_files import read_yaml
 
@@ -39,22 +30,20 @@ SECONDS = 1.6
 """Length of a window."""
 
 STATISTICS = (
-    "pelvis speed", "wrist speed", "ankle speed", "acceleration", "jerk", "SPARC wrists", "SPARC ankles", "log jerk wrists",
-    "log jerk ankles", "knee range", "hip range", "elbow range", "trunk lean", "rise of mass",
+    "pelvis speed", "wrist speed", "ankle speed", "acceleration", "jerk", "knee range", "hip range", "elbow range",
+    "trunk lean", "rise of mass",
 )  # fmt: skip
 """Speeds in m/s, acceleration and jerk in m/s^2 and m/s^3 (root mean square, 5 Hz low pass), ranges and lean in
 degrees, rise in metres."""
 
 MIN_DEVIATION = 0.01
-"""Least standard deviation by which a feature is scaled: a relation that hardly ever holds must not dominate."""
-MAX_REFERENCE_WINDOWS = 20_000
-"""Most windows of a reference that are kept."""
-JITTER = 0.005
-"""Standard deviation in metres of the noise that is added to the joints of the spoiled control."""
+"""Least standard deviation by which a feature is scaled: a relation that holds in very few frames must not dominate."""
+MAX_WINDOWS = 20_000
+"""Most windows of a set that are kept; of more, every second one."""
+_WRISTS, _ANKLES = ([JOINTS.index(f"{side}_{name}") for side in ("left", "right")] for name in ("wrist", "ankle"))
 
 
-@dataclass(frozen=True)
-class Windows:
+class Windows(NamedTuple):
     """Descriptions of n windows.
 
     Attributes
@@ -73,11 +62,9 @@ class Windows:
     statistics: Array
     power: Array
 
-    def __len__(self) -> int:
-        return len(self.person)
-
-    def __getitem__(self, chosen: Array) -> Windows:
-        return Windows(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
+    def at(self, chosen: Array) -> Windows:
+        """Return the windows at some indices, or where a mask is true."""
+        return Windows(*(values[chosen] for values in self))
 
 
 def describe_windows(recording: Recording) -> Iterator[Windows]:
@@ -87,11 +74,6 @@ def describe_windows(recording: Recording) -> Iterator[Windows]:
         joints, fps = recording.joints[start : start + length], recording.fps
         described = (kinetic_features(joints, fps), geometric_features(joints, fps), _statistics(joints, fps), _power(joints))
         yield Windows(np.array([recording.person]), *(values[None].astype(np.float32) for values in described))
-
-
-def concatenate_windows(parts: Sequence[Windows]) -> Windows:
-    """Concatenate windows, at least one."""
-    return Windows(*(np.concatenate([getattr(part, name) for part in parts]) for name in Windows.__dataclass_fields__))
 
 
 def _power(joints: Array) -> Array:
@@ -106,21 +88,15 @@ def _statistics(joints: Array, fps: float) -> Array:
     filtered = low_pass(joints, fps)
     motion = [np.diff(filtered, order, axis=0) * fps**order for order in (1, 2, 3)]
     speed, acceleration, jerk = (np.sqrt((m * m).sum(-1)) for m in motion)
-    pairs = {name: speed[:, [joint, joint + 1]] for name, joint in (("ankle", 7), ("wrist", 20))}
     angles = joint_angles(joints)
     trunk = point(joints, "neck") - point(joints, "pelvis")
-
-    def mean_smoothness(measure: Callable[[Array, float], Array], name: str) -> float:
-        return float(measure(pairs[name].T, fps).mean())
 
     def mean_range(name: str) -> float:
         return float(np.mean([np.ptp(angles[f"{side}_{name}_flexion"]) for side in ("left", "right")]))
 
     return np.array([
-        speed[:, 0].mean(), pairs["wrist"].mean(), pairs["ankle"].mean(),
+        speed[:, 0].mean(), speed[:, _WRISTS].mean(), speed[:, _ANKLES].mean(),
         np.sqrt((acceleration**2).mean()), np.sqrt((jerk**2).mean()),
-        mean_smoothness(sparc, "wrist"), mean_smoothness(sparc, "ankle"),
-        mean_smoothness(log_dimensionless_jerk, "wrist"), mean_smoothness(log_dimensionless_jerk, "ankle"),
         mean_range("knee"), mean_range("hip"), mean_range("elbow"),
         np.degrees(np.arccos(np.clip(unit(trunk)[:, 1], -1, 1))).mean(),
         np.ptp(centre_of_mass(joints)[:, 1]),
@@ -163,8 +139,8 @@ def compare(reference: Windows, windows: Windows, scale: Windows) -> Comparison:
     kinetic = _scaled(reference.kinetic, windows.kinetic, scale.kinetic)
     geometric = _scaled(reference.geometric, windows.geometric, scale.geometric)
     return Comparison(
-        windows=len(reference),
-        others=len(windows),
+        windows=len(reference.person),
+        others=len(windows.person),
         fid_kinetic=frechet_distance(*kinetic),
         fid_geometric=frechet_distance(*geometric),
         npss=npss(reference.power.mean(0), windows.power.mean(0)),
@@ -211,71 +187,91 @@ class Reference:
 
 @dataclass(frozen=True)
 class Realism:
-    """Comparison with a reference, and the two controls that give it a scale.
+    """Comparison with a reference, and the control that gives it a scale.
 
     Attributes
     ----------
     dataset : Comparison
         Base variants against the whole reference.
-    split, spoiled : Comparison or None
-        Half of the reference's persons against the other half, unchanged and with joints displaced by 5 mm in every frame;
-        None for a reference of one person.
+    split : Comparison or None
+        Half of the reference's persons against the other half; None for a reference of one person.
     variety : Variety
-        Of performances, poses and transitions, beside those of the reference.
+        Variety of performances, poses and transitions of both sets.
     """
 
     dataset: Comparison
     split: Comparison | None
-    spoiled: Comparison | None
     variety: Variety
 
 
+class Described(NamedTuple):
+    """The compared parts of a clip: windows, performances, poses and transitions."""
+
+    windows: list[Windows]
+    motion: Motion
+
+
+def describe_clip(recording: Recording) -> Described:
+    """Describe a clip for a :class:`RealismTally`."""
+    return Described(list(describe_windows(recording)), describe_motion(recording))
+
+
+class RealismTally:
+    """Collect the descriptions of a set of clips, in memory that does not grow with its size.
+
+    Parameters
+    ----------
+    families : collection of str, optional
+        Families whose performances are kept; all by default.
+    """
+
+    def __init__(self, families: Collection[str] | None = None) -> None:
+        self.motions = MotionTally(families)
+        self._windows = Evenly[Windows](MAX_WINDOWS)
+
+    def add(self, described: Described) -> None:
+        """Add the result of :func:`describe_clip`."""
+        self.motions.add(described.motion)
+        for window in described.windows:
+            self._windows.add(window)
+
+    def windows(self, too_few: str) -> Windows:
+        """Return all windows; UsageError with `too_few` as its message if they are fewer than two."""
+        if len(self._windows.items) < 2:
+            raise UsageError(f"{too_few}: fewer than two windows of 1.6 s")
+        return Windows(*map(np.concatenate, zip(*self._windows.items, strict=True)))
+
+
 class MeasuredReference(NamedTuple):
-    """Windows of a reference, the same with displaced joints, the distribution of its measures over clips, its performances."""
+    """Windows of a reference, the distribution of its measures over clips, its performances, and its frame rate."""
 
     windows: Windows
-    spoiled: Windows
     spread: dict[str, Spread]
     motions: MotionTally
+    fps: float
 
 
-def measure_reference(reference: Reference, fps: float) -> MeasuredReference:
-    """Read and measure a reference; UsageError if it has not `fps` frames per second, or is too short."""
-    tally, motions = SpreadTally(tuple(MEASURES), LOWER_IS_WORSE), MotionTally()
-    windows: list[Windows] = []
-    spoiled: list[Windows] = []
-    step = 1
-    for number, recording in enumerate(reference.recordings):
+def measure_reference(reference: Reference, fps: float = 0.0) -> MeasuredReference:
+    """Read and measure a reference; UsageError if not all of it has `fps` frames per second, if given, or it is too short."""
+    tally, compared = SpreadTally(tuple(MEASURES)), RealismTally()
+    for recording in reference.recordings:
+        fps = fps or recording.fps
         if abs(recording.fps - fps) > 1e-3 * fps:
             rates = f"{recording.fps:g} frames a second, the dataset {fps:g}"
             raise UsageError(f"{reference.name}: has {rates}; give a reference of that rate, or a folder of .bvh files")
         tally.add(recording.name, measure_clip(recording))
-        motions.add(describe_motion(recording))
-        if number % step == 0:
-            windows += describe_windows(recording)
-            draws = normal(0, np.array([number]), Stream.AUGMENT, recording.joints.size).reshape(recording.joints.shape)
-            spoiled += describe_windows(replace(recording, joints=recording.joints + JITTER * draws))
-        if len(windows) >= MAX_REFERENCE_WINDOWS:
-            # Keep every second window, and every second of the clips that follow.
-            windows, spoiled, step = windows[::2], spoiled[::2], 2 * step
-    if len(windows) < 2:
-        raise UsageError(f"{reference.name}: holds too little to compare with: fewer than two windows of 1.6 s")
-    return MeasuredReference(concatenate_windows(windows), concatenate_windows(spoiled), tally.spreads(), motions)
+        compared.add(describe_clip(recording))
+    windows = compared.windows(f"{reference.name}: holds too little to compare with")
+    return MeasuredReference(windows, tally.spreads(), compared.motions, fps)
 
 
-def compare_with_reference(
-    mocap: MeasuredReference, windows: Sequence[Windows], motions: MotionTally, path: AnyPath
-) -> Realism:
-    """Compare windows and motions of the dataset at `path` with a reference; UsageError for fewer than two windows."""
-    if len(windows) < 2:
-        raise UsageError(f"{path}: is too short to compare: its base variants have fewer than two windows of 1.6 s")
-    ours, first = concatenate_windows(windows), split_by_person(mocap.windows.person)
-    split = spoiled = None
-    if 1 < first.sum() < len(first) - 1:
-        split = compare(mocap.windows[first], mocap.windows[~first], mocap.windows)
-        spoiled = compare(mocap.windows[first], mocap.spoiled[~first], mocap.windows)
+def compare_with_reference(mocap: MeasuredReference, found: RealismTally, path: AnyPath) -> Realism:
+    """Compare the motion at `path` with a reference; UsageError for fewer than two windows."""
+    ours, first = found.windows(f"{path}: is too short to compare"), split_by_person(mocap.windows.person)
+    is_split = 1 < first.sum() < len(first) - 1
+    split = compare(mocap.windows.at(first), mocap.windows.at(~first), mocap.windows) if is_split else None
     dataset = compare(mocap.windows, ours, mocap.windows)
-    return Realism(dataset, split, spoiled, compare_variety(mocap.motions, motions))
+    return Realism(dataset, split, compare_variety(mocap.motions, found.motions))
 
 
 _KINETIC_WINDOW = 5
@@ -344,18 +340,16 @@ def geometric_features(joints: ArrayLike, fps: float) -> Array:
     holds = []
     sizes = {name: np.linalg.norm(where[one] - where[other], axis=-1).mean() for name, (one, other) in _UNITS.items()}
     for relation in _RELATIONS:
-        kind, names, bounds, sign = relation["kind"], relation["joints"], relation["bounds"], 1.0
+        kind, names = relation["kind"], relation["joints"]
+        low, high = (*relation["bounds"], np.inf)[:2]
+        size = 1.0 if kind == "angle" else sizes[relation["unit"]]
         if kind == "fast":
             value = np.linalg.norm(speeds[names[0]], axis=-1)
         elif kind in ("higher", "lower"):
-            sign = 1.0 if kind == "higher" else -1.0
-            value = sign * height[names[0]]
+            value = height[names[0]]
         else:
             value = _four_points(kind, names, where, speeds)
-        if kind == "angle":
-            holds.append((value >= bounds[0]) & (value <= bounds[1]))
-        else:
-            holds.append(value > sign * bounds[0] * sizes[relation["unit"]])
+        holds.append(value < low * size if kind == "lower" else (value > low * size) & (value <= high))
     return np.asarray(np.stack(holds).mean(-1))
 
 
@@ -363,13 +357,10 @@ def _four_points(relation: str, names: list[str], where: dict[str, Array], speed
     a, b, c, d = (where[name] for name in names)
     if relation == "angle":
         return np.asarray(np.degrees(np.arccos(np.clip((unit(b - a) * unit(d - c)).sum(-1), -1, 1))))
-    if relation == "before":
-        return _along(d - c, b - a)
-    if relation == "off":
-        return _along(d - a, np.cross(b - a, c - a))
-    if relation == "moves":
-        return _along(speeds[names[3]] - speeds[names[2]], b - a)
-    return _along(speeds[names[3]] - speeds[names[0]], np.cross(b - a, c - a))
+    normal = np.cross(b - a, c - a) if "off" in relation else b - a
+    start = names[0] if "off" in relation else names[2]
+    apart = speeds[names[3]] - speeds[start] if "moves" in relation else d - where[start]
+    return _along(apart, normal)
 
 
 def _along(vectors: Array, way: Array) -> Array:

@@ -45,9 +45,9 @@ class Recording:
     family : str
         Action class of a mocap clip; empty if unknown, and for a generated clip.
     description : str
-        What the source calls a mocap clip, in its own words; empty if unknown.
+        Description of a mocap clip in the words of its source; empty if unknown.
     labels : int [frame, part], optional
-        Number of the action of each body part in each frame. Segments omit what is hardly visible; these labels do not.
+        Number of the action of each body part in each frame. Segments omit barely visible actions; labels do not.
     actions : mapping of str to int
         The numbers of actions in `labels`; another number means no action.
     style : str
@@ -58,6 +58,10 @@ class Recording:
         Ranges of the angles that a shown action widens; see :func:`posegen.evaluation.body.frame_ranges`.
     skeleton : str or mapping of str to float
         Joint placement of a generated clip, or the degrees in the rest pose of its person.
+    captions : tuple of str
+        Sentences beside a file of clips, if the reader requested them.
+    others : sequence of float32 [frame, 22, 3]
+        The other people of a generated clip.
     """
 
     name: str
@@ -75,6 +79,8 @@ class Recording:
     library: Library | None = None
     ranges: Mapping[str, Array] = field(default_factory=dict)
     skeleton: str | Mapping[str, float] = DEFAULT_SKELETON
+    captions: tuple[str, ...] = ()
+    others: Sequence[Array] = ()
 
     def number(self, action: str) -> int:
         """Return the number of an action in the labels, -1 if it has none."""
@@ -120,9 +126,9 @@ def read_blocks(dataset: Dataset, samples: range) -> Iterator[Block]:
         yield Block(joints, contact, action, rows)
 
 
-def dataset_recordings(dataset: Dataset, samples: range) -> Iterator[Recording]:
-    """Read every body of every variant of some samples, few samples at a time."""
-    for block in read_blocks(dataset, samples):
+def dataset_recordings(dataset: Dataset) -> Iterator[Recording]:
+    """Read every body of every variant of a dataset, few samples at a time."""
+    for block in read_blocks(dataset, range(len(dataset))):
         yield from block_recordings(dataset, block)
 
 
@@ -139,6 +145,7 @@ def block_recordings(dataset: Dataset, block: Block) -> Iterator[Recording]:
                 if present.stop == present.start:
                     continue
                 labels = None if block.action is None else block.action[i, v, a, present]
+                others = [other for other in range(len(row["actors"])) if other != a]
                 yield Recording(
                     name=f"sample {row['sample']} {row['variant']}" + (f" actor {a}" if a else ""),
                     person=str(actor["person"]),
@@ -153,6 +160,7 @@ def block_recordings(dataset: Dataset, block: Block) -> Iterator[Recording]:
                     library=library,
                     ranges={} if labels is None else frame_ranges(library, tuple(actions), labels, fps),
                     skeleton=_skeleton(str(dataset.header.config.get("skeleton", "anatomical")), library, actor["person"]),
+                    others=[*block.joints[i, v, others, present]],
                 )
 
 
@@ -180,11 +188,9 @@ def read_reference(path: AnyPath) -> Iterator[Recording]:
     """
     local = storage_of(path).local
     if local is None or local.is_dir():
-        if local and not (local / "dataset.json").exists():
-            raise UsageError(f"{path}: is neither a dataset nor a folder with .bvh files")
         dataset = open_dataset(path)
         base = dataset.header.variants[0]
-        yield from (clip for clip in dataset_recordings(dataset, range(len(dataset))) if clip.variant == base)
+        yield from (clip for clip in dataset_recordings(dataset) if clip.variant == base)
         return
     clips = read_clip_archive(local, ["subjects"])
     for name, joints, person, family, words in zip(

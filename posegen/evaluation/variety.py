@@ -1,31 +1,38 @@
-"""Measure how varied motion is, and compare it with a reference: performances, windows, poses and transitions."""
+"""Measure how varied motion is, and compare it with a reference: performances, windows, poses and transitions.
+
+Precision and recall, how well windows of motion cover those of other people, are those of Kynkäänniemi et al. (2019).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import pairwise
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
 from posegen.dataset.clip_files import resample
-from posegen.evaluation.common_body import JOINTS, STANDING, asymmetry, common_body, distance
-from posegen.evaluation.coverage import Coverage, compare_coverage, gather_windows
-from posegen.evaluation.families import PERIODIC
 from posegen.evaluation.performances import (
+    JOINTS,
     MAX_SECONDS,
+    PERIODIC,
     RATE,
+    STANDING_POSE,
     Performance,
     PersonDistances,
+    asymmetry,
+    common_body,
+    distance,
     mean,
+    mirrored,
     performances,
     person_distances,
 )
 from posegen.evaluation.recording import Recording
+from posegen.evaluation.spread import Evenly, evenly
 from posegen.foundations.arrays import Array
-
-Item = TypeVar("Item")
+from posegen.foundations.randomness import Stream, uniform
 
 NEAR = 0.06
 """Mean joint distance in metres within which a frame shows a pose."""
@@ -37,28 +44,22 @@ MAX_PERFORMANCES = 400
 MAX_CLIPS = 2000
 """Most clips whose poses and transitions are kept."""
 MAX_POSES = 3000
-"""Most poses of a set among which the commonest are found, and most of a family of which components are taken."""
+"""Most poses of a set in the search for the commonest ones, and most poses of a family for principal components."""
 MIN_COMPONENT_POSES = 100
-
-
-class Evenly(Generic[Item]):
-    """A list that drops every second item when it is full, and from then on keeps every second new one."""
-
-    def __init__(self, most: int) -> None:
-        self.items: list[Item] = []
-        self._most, self._step, self._seen = most, 1, 0
-
-    def add(self, item: Item) -> None:
-        """Add an item, or skip it."""
-        if self._seen % self._step == 0:
-            self.items.append(item)
-        self._seen += 1
-        if len(self.items) >= self._most:
-            self.items, self._step = self.items[::2], 2 * self._step
+NEAREST = 5
+SPLITS = 6
+MAX_WINDOWS = 200
+"""Most windows of a family on each side, so that families of long clips do not dominate."""
+MAX_JUDGED = 1000
+"""Most windows of a family whose nearness to the reference is judged. More windows reduce the error of precision and do not
+bias it: with as many as the reference has, 10 to 20 in some families, it changed by .1 from seed to seed."""
+_ROUNDING = 1e-6
+"""Relative difference of distances that count as equal: that of two windows and that of their mirror images, for example, are
+rounded differently on some processors."""
 
 
 class Motion(NamedTuple):
-    """What the variety of a set is measured by, of one clip: its performances, its poses, and those around its transitions."""
+    """Parts of one clip for measures of variety: performances, poses, and poses around transitions."""
 
     performances: list[Performance]
     poses: Array
@@ -66,14 +67,14 @@ class Motion(NamedTuple):
 
 
 def describe_motion(recording: Recording) -> Motion:
-    """Return what a clip adds to a :class:`MotionTally`."""
+    """Describe a clip for a :class:`MotionTally`."""
     body = common_body(recording.joints)
     poses = resample(body, recording.fps, RATE).astype(np.float32)
     return Motion(list(performances(recording, body)), poses[: MAX_SECONDS * RATE : 2], _transitions(recording, poses))
 
 
 class MotionTally:
-    """Collect what the variety of a set is measured by, in memory that does not grow with its size.
+    """Collect performances, poses and transitions of a set, in memory that does not grow with its size.
 
     Parameters
     ----------
@@ -87,7 +88,7 @@ class MotionTally:
         self.clips = Evenly[tuple[Array, Array]](MAX_CLIPS)
 
     def add(self, motion: Motion) -> None:
-        """Add what :func:`describe_motion` returns of a clip."""
+        """Add the result of :func:`describe_motion`."""
         for performance in motion.performances:
             if self._families is None or performance.family in self._families:
                 self.performances.setdefault(performance.family, Evenly(MAX_PERFORMANCES)).add(performance)
@@ -104,6 +105,121 @@ def _transitions(recording: Recording, poses: Array) -> Array:
     at = np.rint(np.array(starts) / recording.fps * RATE) if recording.segments else np.array([0, len(poses) - 1])
     around = at.astype(np.int64)[:, None] + np.arange(-RATE // 2, RATE // 2 + 1)
     return np.asarray(poses[np.clip(around, 0, len(poses) - 1)].reshape(-1, RATE + 1, len(JOINTS), 3))
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How windows cover as many reference windows of half of the people; means of six splits.
+
+    Attributes
+    ----------
+    windows : int
+        Windows on each side.
+    precision : float
+        Share of the windows near a reference window. Of a family, up to :data:`MAX_JUDGED` windows are judged.
+    recall : float
+        Share of the reference windows near a window.
+    """
+
+    windows: int
+    precision: float
+    recall: float
+
+
+class Windows(NamedTuple):
+    """Windows, float32 [n, pose, 13, 3], with the person and the clip of each, str [n]."""
+
+    poses: Array
+    person: Array
+    clip: Array
+
+    def at(self, chosen: Array) -> Windows:
+        """Return the windows at some indices."""
+        return Windows(*(values[chosen] for values in self))
+
+
+def gather_windows(found: Sequence[Performance]) -> Windows:
+    """Return all windows of some performances."""
+    each = [performance.windows() for performance in found]
+    counts = list(map(len, each))
+    names = (np.repeat([getattr(p, key) for p in found], counts) for key in ("person", "clip"))
+    return Windows(np.concatenate(each), *names)
+
+
+def compare_coverage(reference: Mapping[str, Windows], ours: Mapping[str, Windows]) -> dict[str, tuple[Coverage, Coverage]]:
+    """Compare windows, and those of half of a reference's people, with those of the other half.
+
+    Parameters
+    ----------
+    reference, ours : mapping of str to Windows
+        By family; both have the same families.
+
+    Returns
+    -------
+    dict of str to (Coverage, Coverage)
+        Of `ours` and of the reference's other people, by family; pooled under ``""``. Families with fewer windows of half of
+        the people than needed, or of a single person, are absent.
+    """
+    found: dict[str, list[tuple[Coverage, Coverage]]] = {}
+    for split in range(SPLITS):
+        pooled = []
+        for family, theirs in reference.items():
+            names = np.unique(theirs.person)
+            mixed = uniform(0, np.arange(len(names)), Stream.AUGMENT, 1)[:, 0].argsort()
+            people = np.roll(names[mixed], split // 2)
+            half = np.isin(theirs.person, people[: (len(people) + 1) // 2]) == (split % 2 == 0)
+            sides, own = (np.flatnonzero(half), np.flatnonzero(~half)), len(ours[family].person)
+            count = min(MAX_WINDOWS, own, *map(len, sides))
+            if count <= NEAREST:
+                continue
+            half_of_people, others = (theirs.at(evenly(side, count)) for side in sides)
+            # Other windows in each split, so that the mean of the splits depends less on which they are.
+            equally_many = ours[family].at(((np.arange(count) + (split + 0.5) / SPLITS) * own / count).astype(np.int64))
+            every = ours[family].at(evenly(np.arange(own), MAX_JUDGED))
+            pooled.append((half_of_people, others, equally_many))
+            found.setdefault(family, []).append(_both(half_of_people, others, equally_many, every))
+        if pooled:
+            sets = (Windows(*map(np.concatenate, zip(*side, strict=True))) for side in zip(*pooled, strict=True))
+            found.setdefault("", []).append(_both(*sets))
+    return {family: (_mean([a for a, _ in pairs]), _mean([b for _, b in pairs])) for family, pairs in found.items()}
+
+
+def _mean(splits: Sequence[Coverage]) -> Coverage:
+    count, *shares = np.array([astuple(split) for split in splits]).T
+    return Coverage(round(count.mean()), *map(mean, shares))
+
+
+def _both(reference: Windows, other: Windows, ours: Windows, every: Windows | None = None) -> tuple[Coverage, Coverage]:
+    return measure_coverage(reference, ours, every), measure_coverage(reference, other)
+
+
+def measure_coverage(reference: Windows, windows: Windows, every: Windows | None = None) -> Coverage:
+    """Measure the coverage of reference windows by as many windows.
+
+    The distance of two windows is that of the nearer of one and its mirror image: the preferred side does not count. A ball
+    around a window reaches its fifth nearest neighbour of another clip of the set. Precision is that of `every` window, if it
+    is given.
+    """
+    apart = _distances(windows, reference)
+    near = (apart if every is None else _distances(every, reference)) <= _radii(reference)
+    recall = float((apart <= _radii(windows)[:, None]).any(0).mean())
+    return Coverage(len(windows.poses), float(near.any(1).mean()), recall)
+
+
+def _radii(windows: Windows) -> Array:
+    """Return the distance of each window to its fifth nearest of other clips, which is within it; -1 if there are fewer."""
+    apart = np.where(windows.clip[:, None] == windows.clip, np.inf, _distances(windows, windows))
+    radii = np.sort(apart, axis=1)[:, NEAREST - 1] if len(apart) >= NEAREST else np.full(len(apart), np.inf)
+    return np.where(np.isfinite(radii), radii * (1.0 + _ROUNDING), -1.0)
+
+
+def _distances(ones: Windows, others: Windows) -> Array:
+    first = ones.poses.reshape(len(ones.poses), -1).astype(np.float64)
+    squares = []
+    for poses in (others.poses, mirrored(others.poses)):
+        second = poses.reshape(len(poses), -1).astype(np.float64)
+        squares.append((first**2).sum(1)[:, None] + (second**2).sum(1) - 2 * first @ second.T)
+    return np.asarray(np.sqrt(np.maximum(np.minimum(*squares), 0.0)))
 
 
 @dataclass(frozen=True)
@@ -189,11 +305,11 @@ def _set_variety(
             person_distances(found, periodic=family in PERIODIC),
             coverage.get(family),
             100 * float(asymmetry(poses).mean()),
-            _components([_evenly(poses, counts[family])]) if family in counts else None,
+            _components([evenly(poses, counts[family])]) if family in counts else None,
             _median([performance.jerk for performance in found]),
         )
     pooled = [
-        _evenly(np.concatenate([performance.poses for performance in sets[family]]), min(counts.values())) for family in counts
+        evenly(np.concatenate([performance.poses for performance in sets[family]]), min(counts.values())) for family in counts
     ]
     poses, transitions = (np.concatenate(parts) for parts in zip(*tally.clips.items, strict=True))
     neutral = _neutral_pose(poses)
@@ -202,7 +318,7 @@ def _set_variety(
         coverage.get(""),
         _components(pooled) if pooled else None,
         neutral=float(_near(poses, neutral).mean()),
-        commonest=_commonest_share(_evenly(poses, MAX_POSES)),
+        commonest=_commonest_share(evenly(poses, MAX_POSES)),
         transitions=len(transitions),
         through_neutral=mean(np.asarray(_near(transitions, neutral).any(1))),
     )
@@ -213,17 +329,13 @@ def _median(values: Sequence[float]) -> float:
     return float(np.median(finite)) if finite else float("nan")
 
 
-def _evenly(values: Array, count: int) -> Array:
-    return values[np.linspace(0, len(values) - 1, min(count, len(values))).astype(np.int64)]
-
-
 def _near(poses: Array, pose: Array) -> Array:
     return np.asarray(distance(poses, pose) < NEAR)
 
 
 def _neutral_pose(poses: Array) -> Array:
     """Return the mean of the poses near it, from the pose nearest to upright standing with hanging arms."""
-    pose = poses[distance(poses, STANDING).argmin()]
+    pose = poses[distance(poses, STANDING_POSE).argmin()]
     for _ in range(10):
         pose = poses[_near(poses, pose)].mean(0)
     return np.asarray(pose)

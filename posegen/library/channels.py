@@ -9,43 +9,17 @@ from typing import Literal, get_args
 from posegen.foundations.skeleton import JOINT_LIMITS
 from posegen.foundations.wording import did_you_mean, shown
 
-SIDED_CHANNELS = (
-    "hip_flexion",
-    "hip_abduction",
-    "hip_rotation",
-    "knee_flexion",
-    "ankle_dorsiflexion",
-    "collar_elevation",
-    "collar_protraction",
-    "shoulder_flexion",
-    "shoulder_abduction",
-    "shoulder_rotation",
-    "elbow_flexion",
-    "foot_forward",
-    "foot_aside",
-    "foot_up",
-    "foot_pitch",
-)
+_LEG = "hip_flexion hip_abduction hip_rotation knee_flexion ankle_dorsiflexion"
+_ARM = "collar_elevation collar_protraction shoulder_flexion shoulder_abduction shoulder_rotation elbow_flexion"
+FOOT_PLACE = ("foot_forward", "foot_aside", "foot_up")
+SIDED_CHANNELS = (*_LEG.split(), *_ARM.split(), *FOOT_PLACE, "foot_pitch")
 """Channels of each side, in degrees. Hip rotation turns the knee out from the direction of the foot; pitch is positive toes up.
 A foot's position is in leg lengths from its last stance.
 """
 
-FOOT_PLACE = ("foot_forward", "foot_aside", "foot_up")
-
-CENTRAL_CHANNELS = (
-    "root_height",
-    "root_forward",
-    "root_lateral",
-    "pelvis_tilt",
-    "pelvis_obliquity",
-    "pelvis_rotation",
-    "trunk_flexion",
-    "trunk_lateral",
-    "trunk_rotation",
-    "neck_flexion",
-    "neck_lateral",
-    "neck_rotation",
-)
+_ROOT = "root_height root_forward root_lateral pelvis_tilt pelvis_obliquity pelvis_rotation"
+_SPINE = "trunk_flexion trunk_lateral trunk_rotation neck_flexion neck_lateral neck_rotation"
+CENTRAL_CHANNELS = (*_ROOT.split(), *_SPINE.split())
 """Channels of the root (leg lengths, relative to standing), pelvis, trunk and neck (degrees). Lateral and rotation are
 positive to the left, or to the near side where the action has a side."""
 
@@ -79,6 +53,24 @@ _NUMBERS = {name: number for number, name in enumerate(CHANNELS)}
 def channels_named(name: str) -> list[int]:
     """Return the indices of the channels `name`, or of those of both sides."""
     return [_NUMBERS[one] for one in (name, f"left_{name}", f"right_{name}") if one in _NUMBERS]
+
+
+def sides_of(near: str) -> dict[str, tuple[str, ...]]:
+    """Return the sides that the words of action files name in an action performed with the side `near`."""
+    far = "right" if near == "left" else "left"
+    return {"near": (near,), "far": (far,), "both": ("left", "right"), "left": ("left",), "right": ("right",)}
+
+
+def sided_names(name: str, near: str) -> list[str]:
+    """Return the names of a channel, part or point of the left and the right side that a name in an action file stands for.
+
+    Examples
+    --------
+    >>> sided_names("near_arm", "right"), sided_names("both_hand", "left"), sided_names("head", "left")
+    (['right_arm'], ['left_hand', 'right_hand'], ['head'])
+    """
+    word, _, rest = name.partition("_")
+    return [f"{side}_{rest}" for side in sides_of(near).get(word, ())] or [name]
 
 
 def check_channels(names: list[str]) -> None:

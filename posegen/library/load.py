@@ -16,24 +16,14 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from posegen.foundations.errors import UsageError, require_known
-from posegen.foundations.links import require_inside
+from posegen.foundations.errors import UsageError, require_inside, require_known
 from posegen.foundations.validation import StrictModel, validated
 from posegen.foundations.wording import did_you_mean, shown
 from posegen.foundations.yaml_files import read_yaml
-from posegen.library.schema import (
-    NEUTRAL,
-    Action,
-    ActionFile,
-    Interaction,
-    InteractionFile,
-    Style,
-    StyleFile,
-    Theme,
-    ThemeFile,
-)
-from posegen.library.skeletons import SkeletonEntry, SkeletonFile, Skeletons
-from posegen.library.words import check_words
+from posegen.library.schema import Action, ActionFile
+from posegen.library.skeletons import SkeletonFile, Skeletons
+from posegen.library.stories import NEUTRAL, Interaction, InteractionFile, Style, StyleFile, Theme, ThemeFile
+from posegen.library.words import check_words, merge
 
 _OWN = Path(__file__).parent
 _ACTIONS = "actions"
@@ -96,10 +86,6 @@ class Library:
         """Names of all actions; the position is the index of the action."""
         return tuple(self.entries)
 
-    @cached_property
-    def _numbers(self) -> dict[str, int]:
-        return {name: number for number, name in enumerate(self.entries)}
-
     def action(self, name: str) -> Action:
         """Return an action by name.
 
@@ -129,19 +115,19 @@ class Library:
             Its position in `actions`.
         """
         self.action(name)
-        return self._numbers[name]
+        return self.actions.index(name)
 
     def as_data(self) -> dict[str, Any]:
         """Return the whole library as plain data, for the identity of a dataset."""
         # Without skeletons, the identity is that of versions that knew none.
         skeletons = {"skeletons": self.skeletons.as_data()} if len(self.skeletons) else {}
         return skeletons | {
-            "actions": {name: action.model_dump(mode="json") for name, action in self.entries.items()},
+            "actions": {name: action.as_data() for name, action in self.entries.items()},
             "families": {name: list(members) for name, members in self.families.items()},
             "themes": {name: theme.model_dump(mode="json") for name, theme in self.themes.items()},
             "words": dict(self.words),
             "styles": {name: style.model_dump(mode="json") for name, style in self.styles.items()},
-            "interactions": {name: each.model_dump(mode="json") for name, each in self.interactions.items()},
+            "interactions": {name: each.model_dump(mode="json", by_alias=True) for name, each in self.interactions.items()},
         }
 
 
@@ -202,20 +188,21 @@ def read_library(base: Path, addition: Path | None = None) -> Library:
             msg = f"{folder / _STYLES}: styles.{NEUTRAL}: is reserved for persons without a style; choose another name"
             raise UsageError(msg)
         interactions |= _read_entries(folder / _INTERACTIONS, InteractionFile, actions)
+    skeletons = {} if addition is None else _read_entries(addition / _SKELETONS, SkeletonFile, actions)
     file, words = _read_words(base, addition)
     check_words(words, actions, styles, str(file))
     names = sorted(actions)
     return Library(
-        entries={name: actions[name] for name in names},
+        entries=dict(sorted(actions.items())),
         families={
             family: tuple(name for name in names if family_of[name] == family) for family in sorted(set(family_of.values()))
         },
-        themes={name: themes[name] for name in sorted(themes)},
+        themes=dict(sorted(themes.items())),
         words=words,
-        styles={NEUTRAL: Style()} | {name: styles[name] for name in sorted(styles)},
-        interactions={name: interactions[name] for name in sorted(interactions)},
+        styles={NEUTRAL: Style()} | dict(sorted(styles.items())),
+        interactions=dict(sorted(interactions.items())),
         terms=terms,
-        skeletons=Skeletons({} if addition is None else _read_skeletons(addition / _SKELETONS)),
+        skeletons=Skeletons(dict(sorted(skeletons.items()))),
     )
 
 
@@ -237,7 +224,7 @@ def _read_words(base: Path, addition: Path | None) -> tuple[Path, dict[str, Any]
         if os.path.lexists(file):
             # English words are merged into posegen's; another language replaces them.
             own = _read_mapping(file)
-            words = _merged(words, own) if file.name == Path(_WORDS).name else own
+            words = merge(words, own) if file.name == Path(_WORDS).name else own
     return file, words
 
 
@@ -309,16 +296,6 @@ def _read_themes(file: Path, actions: Mapping[str, Action], before: Mapping[str,
     return themes
 
 
-def _read_skeletons(file: Path) -> dict[str, SkeletonEntry]:
-    """Read the skeletons of a user's folder, in the order of names; none if the file does not exist."""
-    if not os.path.lexists(file):
-        return {}
-    skeletons = validated(SkeletonFile, _read_mapping(file), f"{file}: ").skeletons
-    for name in skeletons:
-        _check_name(file, "skeletons", name)
-    return {name: skeletons[name] for name in sorted(skeletons)}
-
-
 def _language(folder: Path) -> Path:
     """Return the path of the words of a user's folder, which may not exist."""
     files = sorted((folder / "words").glob("*.yaml"))
@@ -338,12 +315,3 @@ def _read_mapping(file: Path) -> dict[str, Any]:
 def _check_name(file: Path, group: str, name: str) -> None:
     if not _NAME.fullmatch(name):
         raise UsageError(f"{file}: {group}: {shown(name)} is not a valid name; use lower-case letters, digits and underscores")
-
-
-def _merged(base: Mapping[str, Any], addition: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge two nested mappings; other values of `addition` replace those of `base`."""
-    merged = dict(base)
-    for key, value in addition.items():
-        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
-        merged[key] = _merged(merged[key], value) if both else value
-    return merged

@@ -1,6 +1,6 @@
 """Skeletons of a library: where joints of the persons of its clips lie, in the file ``skeletons.yaml``.
 
-Not responsible for measuring them, see :mod:`posegen.mocap.skeletons`.
+Not responsible for measuring them, see :mod:`posegen.mocap.pose_channels`.
 """
 
 from __future__ import annotations

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
 from posegen.foundations.validation import StrictModel
 from posegen.library.channels import check_pose
 
+
+def measured(unit: str, least: float, most: float) -> Any:
+    """Return the field of a number with a unit, which the schema of the files states, and bounds that refuse other units."""
+    return Field(ge=least, le=most, json_schema_extra={"unit": unit})
+
+
+LEG_LENGTHS = "leg lengths"
+"""Unit of lengths that scale with the body. Objects, and paths in the world, are in metres."""
 MOST_TRAVEL_KEYS = 40
-Share = Annotated[float, Field(ge=0, le=1)]
+Share = Annotated[float, measured("share", 0, 1)]
 Stage = Literal["enter", "cycle", "exit"]
+STAGES: tuple[Stage, ...] = get_args(Stage)
 MOST_OFFSETS = 3
 Offsets = Annotated[list[dict[str, float]], Field(max_length=MOST_OFFSETS)]
 
@@ -67,7 +76,7 @@ class Touch(_Interval):
     point: Literal["near_hand", "far_hand", "both_hand", "near_knee", "far_knee", "both_knee", "seat"]
 
 
-_Rate = Annotated[float, Field(ge=-15, le=15)]
+_Rate = Annotated[float, measured(f"{LEG_LENGTHS} per second", -15, 15)]
 
 
 class Travel(StrictModel):
@@ -83,7 +92,7 @@ class Travel(StrictModel):
     at: Share
     forward: _Rate = 0.0
     aside: _Rate = 0.0
-    turn: Annotated[float, Field(ge=-1080, le=1080)] = 0.0
+    turn: Annotated[float, measured("degrees per second", -1080, 1080)] = 0.0
 
 
 _STEP_WEIGHT = 0.035
@@ -104,8 +113,8 @@ class Stance(StrictModel):
 
     out: Lift
     back: Lift
-    forward: Annotated[float, Field(ge=-0.5, le=0.5)] = 0.0
-    aside: Annotated[float, Field(ge=-0.1, le=0.3)] = 0.0
+    forward: Annotated[float, measured(LEG_LENGTHS, -0.5, 0.5)] = 0.0
+    aside: Annotated[float, measured(LEG_LENGTHS, -0.1, 0.3)] = 0.0
     weight: Annotated[float, Field(gt=0, le=0.5)] = 0.2
 
     @model_validator(mode="after")

@@ -12,7 +12,8 @@ from pydantic import AfterValidator, Field, ValidationInfo
 from posegen.foundations.errors import UsageError
 from posegen.foundations.validation import StrictModel, validated
 from posegen.foundations.wording import hidden_character, shown
-from posegen.library.schema import Action, Style
+from posegen.library.schema import Action
+from posegen.library.stories import Style
 
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
 
@@ -41,14 +42,14 @@ def _example(forms: list[str]) -> str:
     return "|".join(shapes.get(form, form) for form in forms)
 
 
-def _check_template(template: str, info: ValidationInfo, *, most: int) -> str:
-    """Refuse a sentence with unknown placeholders, without a verb, or with more than `most`."""
+def _check_template(template: str, info: ValidationInfo) -> str:
+    """Refuse a sentence with unknown placeholders, without a verb, or with more than one."""
     forms, found = info.context or [], _PLACEHOLDER.findall(template)
     others = sorted({*found} - {*forms, "subject", "place", "pair"})
     if others:
         raise ValueError(f"{{{others[0]}}} is unknown; there are {{subject}}, {{place}} and the forms {{{'}, {'.join(forms)}}}")
-    if not 1 <= sum(name in forms for name in found) <= most:
-        raise ValueError(f"{shown(template)} must have {'one' if most == 1 else 'one or two'} of {{{'}, {'.join(forms)}}}")
+    if sum(name in forms for name in found) != 1:
+        raise ValueError(f"{shown(template)} must have one of {{{'}, {'.join(forms)}}}")
     return template
 
 
@@ -69,8 +70,7 @@ def _check_joiner(text: str, info: ValidationInfo, *, required: bool) -> str:
 
 Text = Annotated[str, Field(max_length=500), AfterValidator(_check_line)]
 Verb = Annotated[Text, AfterValidator(_check_verb)]
-Template = Annotated[Text, AfterValidator(partial(_check_template, most=1))]
-LongTemplate = Annotated[Text, AfterValidator(partial(_check_template, most=2))]
+Template = Annotated[Text, AfterValidator(_check_template)]
 Joiner = Annotated[Text, AfterValidator(partial(_check_joiner, required=False))]
 VerbJoiner = Annotated[Text, AfterValidator(partial(_check_joiner, required=True))]
 _Some = Field(min_length=1, max_length=100)
@@ -79,7 +79,8 @@ Phrases = Annotated[list[Text], _Some]
 Verbs = Annotated[list[Verb], _Some]
 Templates = Annotated[list[Template], _Some]
 Details = dict[str, Phrases]
-Detail = Literal["side", "direction", "degrees", "count", "speed", "path", "style"]
+Detail = Literal["side", "direction", "degrees", "count", "speed", "path", "return", "foot", "style"]
+Share = Annotated[float, Field(ge=0, le=1)]
 Entry = TypeVar("Entry", str, list[str])
 
 
@@ -128,6 +129,7 @@ class _Counts(StrictModel):
     once: Phrases
     twice: Phrases
     more: Phrases
+    steps: Annotated[list[Text], Field(min_length=2, max_length=2)] = ["", ""]
 
 
 _AND: Any = Field(alias="and")
@@ -142,7 +144,6 @@ class _Joining(StrictModel):
     goes_on: Verbs
     meanwhile: Phrases
     begins: Annotated[list[VerbJoiner], Field(max_length=100)] = []
-    starts: Annotated[list[VerbJoiner], Field(max_length=100)] = []
     nothing: Verbs
 
 
@@ -167,8 +168,10 @@ class _ActionWords(StrictModel):
 
     `once` has verbs for a single repetition, `stopped` for standing after a gait, `finished` for an action whose end is
     visible, `during` for a simultaneous action, `together` for an action with a {partner}; `speed_verbs` imply the speed, and
-    `side_verbs` the side, as in "lifts the left arm". `manner` allows adverbs of the style. A `minor` action is left out of a
-    short caption that has other actions. With a `placeless` action, no place is named.
+    `side_verbs` the side, as in "lifts the left arm". `step_verbs` count {steps}. `body` has verbs that name what the parts of
+    the body do, with {side} where there is one. `foot` is the one that makes the first step, and `return` states that a gait
+    leads back. `manner` allows adverbs of the style. A `minor` action is left out of a short caption that has other actions.
+    With a `placeless` action, no place is named.
     """
 
     verbs: Verbs
@@ -178,6 +181,8 @@ class _ActionWords(StrictModel):
     together: list[Verb] = []
     speed_verbs: dict[str, Verbs] = {}
     side_verbs: dict[str, Verbs] = {}
+    step_verbs: list[Verb] = []
+    body: list[Verb] = []
     during: list[Text] = []
     count: Annotated[bool, Field(strict=True)] = False
     manner: Annotated[bool, Field(strict=True)] = False
@@ -188,6 +193,8 @@ class _ActionWords(StrictModel):
     speed: Details = {}
     path: Details = {}
     degrees: Details = {}
+    foot: Details = {}
+    return_: Details = Field(default_factory=dict, alias="return")
 
 
 class _Reading(StrictModel):
@@ -205,6 +212,29 @@ class _Reading(StrictModel):
     details: dict[str, Details] = {}
 
 
+class Kind(StrictModel):
+    """How captions of one kind are written.
+
+    Attributes
+    ----------
+    events : most actions that a caption of one or two people states of each
+    words : most words of a caption of one person, as long as it states one action
+    listed : share of the captions that list actions without stating their order
+    capital : share of the captions whose sentences begin with capital letters
+    clauses : most actions in one sentence of a narrative
+    body : share of the verbs, of actions that have such verbs, that name what the parts of the body do
+    stated : share of the details of each kind that are stated; all if it is not given
+    """
+
+    events: Annotated[int, Field(ge=1, le=100)] = 10
+    words: Annotated[int, Field(ge=1, le=1000)] = 1000
+    listed: Share = 0.0
+    capital: Share = 0.0
+    clauses: Annotated[int, Field(ge=1, le=100)] = 2
+    body: Annotated[float, Field(ge=0, le=0.9)] = 0.0
+    stated: dict[Detail, Share] = {}
+
+
 class _Words(StrictModel):
     language: Text
     forms: Annotated[list[Annotated[str, Field(pattern="^[a-z]{1,20}$")]], Field(min_length=1, max_length=10)]
@@ -216,14 +246,31 @@ class _Words(StrictModel):
     numbers: list[Text]
     counts: _Counts
     joining: _Joining
-    short: Annotated[list[LongTemplate], _Some]
-    full: Annotated[list[LongTemplate], _Some]
+    short: Templates
+    full: Templates
     segment: Templates
     narrative: _Narrative
+    kinds: dict[Literal["short", "full", "narrative"], Kind] = {}
+    feelings: Share = 0.6
     places: dict[str, Phrases]
     actions: dict[str, _ActionWords]
     interactions: dict[str, Verbs] = {}
     reading: _Reading = _Reading()
+    caption_styles: dict[str, dict[str, Any]] = {}
+
+
+def styled_words(words: Mapping[str, Any], style: str) -> dict[str, Any]:
+    """Return the words of captions of a style: those of the language, and on top of them those listed for the style."""
+    return merge(words, words.get("caption_styles", {}).get(style, {}))
+
+
+def merge(base: Mapping[str, Any], addition: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge two nested mappings; other values of `addition` replace those of `base`."""
+    merged = dict(base)
+    for key, value in addition.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = merge(merged[key], value) if both else value
+    return merged
 
 
 def check_words(words: Mapping[str, Any], actions: Mapping[str, Action], styles: Mapping[str, Style], file: str) -> None:
@@ -248,6 +295,8 @@ def check_words(words: Mapping[str, Any], actions: Mapping[str, Action], styles:
     forms = words.get("forms")
     known_forms = forms if isinstance(forms, list) and all(isinstance(form, str) for form in forms) else []
     checked = validated(_Words, dict(words), f"{file}: ", known_forms)
+    for style in checked.caption_styles:
+        validated(_Words, styled_words(words, style), f"{file}: caption_styles.{style}: ", known_forms)
     known = checked.actions
     for name in sorted(styles):
         if name not in checked.styles:

@@ -12,16 +12,12 @@ from numpy.typing import NDArray
 
 import posegen
 from benchmarks.story.encounters import overlap_of_two, palms
-from benchmarks.story.language import LONGEST, SHORTEST, faults
+from benchmarks.story.language import faults
 from benchmarks.story.meeting import BODY, HANDS, gap, longest_near, meetings
-from benchmarks.story.negated import negations
 from benchmarks.story.recovered import chance, recovered
-from benchmarks.story.truth import Checked, check_batch, false_figures, refused
-from posegen.captions.captions import write_captions
-from posegen.captions.segments import find_segments
+from benchmarks.story.truth import Checked, check_batch, false_figures, negations, refused
 from posegen.foundations.skeleton import JOINTS
 from posegen.library.load import load_library
-from posegen.planning.scenes import plan_scenes
 from posegen.synthesis.synthesize import Batch
 from tests.evaluation.figures import standing
 
@@ -57,35 +53,6 @@ def test_sound_english_has_no_fault(text: str) -> None:
 @pytest.mark.parametrize(("fault", "text"), BROKEN.items())
 def test_each_fault_of_language_is_found(fault: str, text: str) -> None:
     assert fault in faults(text)
-
-
-def test_captions_are_sound_varied_and_of_a_fair_length(batch: Batch) -> None:
-    texts = [caption["text"] for row in batch.rows for caption in row["captions"]]
-    assert [text for text in texts if faults(text)] == []
-    # Of so few, the mean is some two words off.
-    assert SHORTEST - 2 <= np.mean([len(text.split()) for text in texts]) <= LONGEST + 2
-    # A full-sized judge wants 25,000 of 10,000 samples.
-    assert len(set(texts)) >= 2.5 * len(batch.samples)
-
-
-def planned(samples: int) -> tuple[list[str], list[frozenset[str]]]:
-    """Return captions and actions of samples as planned: so many would take long to animate."""
-    config, library = posegen.load_config("default"), load_library()
-    scenes = plan_scenes(config, library, np.arange(samples))
-    facts = find_segments(scenes, library, config.fps)
-    captions = [
-        " ".join(caption["text"] for caption in row) for row in write_captions(scenes, library, config, facts).to_pylist()
-    ]
-    bounds = zip(facts.bounds, facts.bounds[1:], strict=False)
-    return captions, [frozenset(library.actions[action] for action in facts.action[first:last]) for first, last in bounds]
-
-
-def test_words_tell_what_is_done() -> None:
-    # 300 samples show many of the 142 actions once or twice only, from which nobody learns their words.
-    captions, actions = planned(1000)
-    assert recovered(captions, actions)[0] >= 0.85  # of 10,000 samples: .95
-    mixed = [captions[i] for i in np.random.default_rng(0).permutation(len(captions))]
-    assert recovered(mixed, actions)[0] <= chance(actions) + 0.05
 
 
 def test_every_way_of_turning_a_statement_round() -> None:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from posegen.checks.capsules import DEEPEST, PARTS, overlapping, people_overlap
+from posegen.checks.capsules import PARTS, overlapping, people_overlap
+from posegen.foundations.arrays import Array
 from posegen.foundations.skeleton import JOINTS
 from tests import naive
 from tests.evaluation.figures import standing
-
-Array = NDArray[Any]
 
 
 def crowd(seed: int, frames: int = 40) -> Array:
@@ -44,12 +40,6 @@ def test_upper_arms_count() -> None:
     radius = next(radius for first, _, radius in PARTS if first == "right_shoulder")
     stature = 2 * 0.84  # of these figures, by their legs
     assert people_overlap(one, other)[0] == pytest.approx(2 * radius * stature, abs=0.01)
-
-
-def test_people_beside_each_other_do_not_overlap() -> None:
-    one = np.repeat(standing(1)[0][None], 5, axis=0).astype(np.float32)
-    assert (people_overlap(one, one + np.float32([0.9, 0, 0])) == 0).all()
-    assert (people_overlap(one, one + np.float32([0.1, 0, 0])) > DEEPEST).all()
 
 
 def test_sequences_with_overlapping_people_are_found() -> None:

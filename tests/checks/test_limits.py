@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from posegen.checks.capsules import DEEPEST, PAIR_RADII, PAIRS, PASSING, stature_of_legs
-from posegen.checks.columns import BLOCK, COLUMNS, fill_columns
+from posegen.checks.capsules import BLOCK, DEEPEST, PAIR_RADII, PAIRS, PASSING, VECTOR, fill_columns, stature_of_legs
 from posegen.checks.limits import CROSSES, LEAVES, check_limits
-from posegen.checks.ranges import ANGLES, AXES, DIRECTIONS, REST, STRICTER, TOLERANCE, fill_angles, ranges_of
+from posegen.checks.ranges import ANGLES, REST, STRICTER, TOLERANCE, fill_angles
 from posegen.evaluation.body import frame_ranges, joint_angles, range_excess
 from posegen.evaluation.plausibility import body_overlap
+from posegen.foundations.arrays import Array
 from posegen.foundations.constants import GRID
-from posegen.foundations.skeleton import DEFAULT_SKELETON, JOINT_LIMITS, JOINTS, PARTS
+from posegen.foundations.scene import empty_scenes
+from posegen.foundations.skeleton import DEFAULT_SKELETON, JOINTS, PARTS
 from posegen.library.load import Library, load_library
 from posegen.library.schema import Range
 from tests.evaluation.figures import posed, standing, turn
-
-Array = NDArray[Any]
 
 FPS = 25
 CLIPS, SHORT = 400, 3
@@ -68,8 +65,8 @@ def labelled(draws: np.random.Generator, actions: int) -> Array:
 def violated(joints: Array, labels: Array, library: Library, length: int | None = None) -> Array:
     """Violated limits in clips [n, frame, joint, axis] with labels [n, frame, part]."""
     n, frames = joints.shape[:2]
-    shown = np.full(n, frames if length is None else length)
-    return check_limits(joints[:, None, None], labels[:, None, None], 0, np.ones(n, int), shown, library, FPS).bodies[:, 0]
+    scenes = replace(empty_scenes(n, 1, 0), length=np.full(n, frames if length is None else length))
+    return check_limits(joints[:, None, None], labels[:, None, None], 0, scenes, library, FPS).bodies[:, 0]
 
 
 def excess(joints: Array, labels: Array, library: Library) -> Array:
@@ -84,10 +81,10 @@ def excess(joints: Array, labels: Array, library: Library) -> Array:
 
 def test_directions_are_those_of_the_angles(contorted: Array) -> None:
     joints = np.ascontiguousarray(contorted[:, 0])
-    columns, pelvis, chest = (np.empty(size, np.float32) for size in (COLUMNS, AXES, AXES))
+    columns, pelvis, chest = (np.empty(shape, np.float32) for shape in ((len(JOINTS), VECTOR), 3 * VECTOR, 3 * VECTOR))
     wanted, checked = joint_angles(joints), 0
     for first in range(0, CLIPS, BLOCK):
-        out = np.empty(DIRECTIONS, np.float32)
+        out = np.empty(len(ANGLES) * VECTOR, np.float32)
         fill_columns(joints, first, CLIPS, columns)
         fill_angles(columns, pelvis, chest, out)
         x, y, r = out.reshape(len(ANGLES), 3, BLOCK).astype(np.float64).transpose(1, 0, 2)[..., : CLIPS - first]
@@ -114,21 +111,6 @@ def test_joints_out_of_range_are_found(contorted: Array, library: Library) -> No
     # Wider ranges matter: without them, more is found.
     stands = np.zeros_like(labels)
     assert (violated(contorted, stands, library) & LEAVES > 0).sum() > found.sum() + 3
-
-
-@pytest.mark.parametrize("side", [-1, 1])
-@pytest.mark.parametrize("channel", [name for name in JOINT_LIMITS if any(angle.endswith(name) for angle in ANGLES)])
-def test_both_ends_of_each_range(channel: str, side: int) -> None:
-    low, high = JOINT_LIMITS[channel]
-    ranges = ranges_of(load_library())
-    for angle in (name for name in ANGLES if name.endswith(channel)):
-        usual = ranges.usual[0, ANGLES.index(angle)].astype(np.float64)
-        for further, outside in ((-0.05, False), (0.05, True)):
-            end = high + TOLERANCE - STRICTER + further if side > 0 else low - TOLERANCE + STRICTER - further
-            if channel == "shoulder_flexion" and side > 0:
-                end = 270 - STRICTER + further
-            at = np.radians(end + REST[DEFAULT_SKELETON].get(channel, 0.0))
-            assert (np.cos(at) * usual[0] + np.sin(at) * usual[1] < usual[2]) == outside
 
 
 def test_overlapping_limbs_are_found(contorted: Array, library: Library) -> None:

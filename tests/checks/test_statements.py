@@ -8,17 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import posegen
 from posegen.checks.evidence import Intervals, measure_evidence
-from posegen.checks.statements import KINDS, check_statement, observe_actors, row_statements
+from posegen.checks.statements import KINDS, MEASURED, check_statement, observe_actors, row_statements
+from posegen.foundations.arrays import Array
 from posegen.foundations.scene import BOTH, LEFT
 from posegen.foundations.skeleton import JOINTS
 from posegen.library.load import load_library
 from posegen.synthesis.synthesize import Batch
 
-Array = NDArray[Any]
 Statement = dict[str, Any]
 
 FPS = 25
@@ -80,8 +79,8 @@ def test_statements_of_captions_are_true(verdicts: list[tuple[Statement, bool | 
 
 
 def test_every_kind_of_statement_is_checked(verdicts: list[tuple[Statement, bool | None, bool | None]]) -> None:
-    # A new kind of statement must be checked during synthesis; these three follow from how captions are written.
-    assert {statement["kind"] for statement, _, _ in verdicts} <= {*KINDS, "order", "people", "style"}
+    # A new kind of statement must be checked during synthesis; the last three follow from how captions are written.
+    assert {statement["kind"] for statement, _, _ in verdicts} <= {*KINDS, *MEASURED, "order", "people", "style"}
 
 
 def test_negations_of_statements_are_false(verdicts: list[tuple[Statement, bool | None, bool | None]]) -> None:
@@ -96,6 +95,7 @@ def test_sides_and_counts_in_captions_have_signs() -> None:
         words, signs = library.words["actions"][name], library.action(name).signs
         assert not words.get("count") or signs.count, name
         assert not words.get("side") or signs.side or name == "limp", name
+        assert not any("{side}" in verb for verb in words.get("body", ())) or signs.side, name
 
 
 def walker(speed: float, turn: float, frames: int = 75) -> Array:

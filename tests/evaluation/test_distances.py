@@ -23,14 +23,6 @@ def test_frechet_distance_of_normal_sets() -> None:
     assert frechet_distance(one[:, :1], 2 * one[:, :1]) == pytest.approx(1)
 
 
-@given(SEEDS)
-@settings(max_examples=20)
-def test_frechet_distance_is_symmetric(seed: int) -> None:
-    draws = np.random.default_rng(seed)
-    one, other = draws.normal(size=(20, 4)), draws.normal(1, 2, size=(30, 4))
-    assert frechet_distance(one, other) == pytest.approx(frechet_distance(other, one))
-
-
 def test_npss_is_the_shift_of_a_rhythm() -> None:
     times = np.arange(40)[:, None] / 40
     slow, fast, faint = (power_spectrum(height * np.sin(2 * np.pi * f * times)) for height, f in ((1, 3), (1, 8), (0.1, 8)))

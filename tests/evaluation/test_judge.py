@@ -7,13 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.motion.classifier import Answer
-from benchmarks.motion.clips import Captured
+from benchmarks.motion.clips import Captured, fit, lacking
 from benchmarks.motion.families import liveliness
 from benchmarks.motion.features import SETS, mirrored, pieces
 from benchmarks.motion.plausible import Found, take_down
 from benchmarks.motion.running import early_falls
-from benchmarks.motion.shared_families import first_half, fit, lacking
 from benchmarks.motion.walking import flat_foot_slides
 from posegen.evaluation.recording import Recording
 from tests.evaluation.figures import FPS, standing, turn, wandering
@@ -101,19 +99,3 @@ def test_families_need_clips_persons_and_a_counterpart() -> None:
     families = fit(several)
     assert {name: len(of_it) for name, of_it in families.items()} == {"sneak": 11, "walk": 10}
     assert lacking(families, ("walk", "run")) == ["sneak"]
-
-
-def test_balanced_accuracy_gives_each_family_the_same_weight() -> None:
-    answer = Answer(np.array(["a", "a", "a", "b", "a"]), np.array(["a", "a", "a", "a", "b"]))
-    assert answer.balanced == pytest.approx((3 / 4 + 0) / 2)
-
-
-def test_halves_share_nobody_and_both_have_every_family() -> None:
-    persons = ["ann"] * 6 + ["bob"] * 5 + ["cid"] * 4 + ["dan"] * 3 + ["eve"] * 2
-    families = ["kick", "walk"] * 3 + ["kick"] * 5 + ["walk"] * 4 + ["dance"] * 3 + ["dance"] * 2
-    first = first_half(persons, families)
-    both = {name: {family for family, half in zip(families, first, strict=True) if half == name} for name in (True, False)}
-    assert both[True] == both[False] == {"kick", "walk", "dance"}
-    assert not {p for p, half in zip(persons, first, strict=True) if half} & {
-        p for p, half in zip(persons, first, strict=True) if not half
-    }

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from posegen.checks.capsules import PAIRS
 from posegen.evaluation.body import (
     centre_of_mass,
     frame_ranges,
@@ -30,12 +31,11 @@ from posegen.evaluation.plausibility import (
     flight_errors,
     flights,
     foot_skate,
-    log_dimensionless_jerk,
     low_pass,
-    sparc,
 )
 from posegen.evaluation.realism import geometric_features, kinetic_features
-from posegen.foundations.skeleton import JOINTS, PARTS
+from posegen.fields.keypoints import stature
+from posegen.foundations.skeleton import CAPSULES, JOINTS, PARTS
 from posegen.library.load import load_library
 from posegen.library.schema import Range
 from tests import naive
@@ -76,24 +76,6 @@ def test_skate_counts_what_slides() -> None:
     assert list(skate.values()) == pytest.approx([1 / 10, 1 / 20, 0.75 / 20])
     joints[..., 1] += 1
     assert (foot_skate(joints, FPS)["skate, GMD"], np.isnan(foot_skate(joints, FPS)["skate, strict"])) == (0, True)
-
-
-def test_a_reach_is_smoother_than_a_tremor() -> None:
-    s = np.linspace(0, 1, 50)[None]
-    reach = _minimum_jerk(50)
-    shaky = reach + 0.2 * np.sin(2 * np.pi * 5 * s)
-    assert sparc(reach, FPS) == pytest.approx(-1.41, abs=0.05)
-    # Peak 15/8 and integral of the squared second derivative 720 in unit time.
-    assert log_dimensionless_jerk(_minimum_jerk(4001), 4000) == pytest.approx(-np.log(720 / (15 / 8) ** 2), abs=0.01)
-    for measure in (sparc, log_dimensionless_jerk):
-        assert measure(shaky, FPS) < measure(reach, FPS)
-        assert measure(7 * shaky, FPS) == pytest.approx(measure(shaky, FPS))
-        assert np.isnan(measure(0 * s, FPS)).all()
-
-
-def _minimum_jerk(count: int) -> Array:
-    s = np.linspace(0, 1, count)[None]
-    return 30 * s**2 - 60 * s**3 + 30 * s**4
 
 
 @pytest.mark.parametrize(
@@ -174,13 +156,25 @@ def test_distance_of_segments_is_that_of_their_nearest_points(seed: int) -> None
     assert naive.segment_distance(a, b, c, d) <= np.sqrt((gaps**2).sum(-1)).min() + 1e-12
 
 
-def test_overlap_is_the_depth_of_capsules() -> None:
-    assert body_overlap(standing()) == pytest.approx(0)
-    joints = standing()
-    # A point of the line from spine1 to spine3, from which spine2 of SMPL's body is 2 cm away.
-    joints[:, JOINTS.index("right_wrist")] = (joints[:, JOINTS.index("spine1")] + joints[:, JOINTS.index("spine3")]) / 2
-    assert (body_overlap(joints) > 0.1).all()
-    assert np.isnan(body_overlap(joints * np.nan)).all()
+def contorted(seed: int) -> Array:
+    """Return a body whose joints are displaced far enough that limbs overlap and bend in all directions."""
+    joints = wandering(seed)
+    return np.asarray(joints + np.random.default_rng(seed).normal(0, 0.15, joints.shape))
+
+
+@given(seed=SEEDS)
+@settings(max_examples=10)
+def test_overlap_is_that_of_the_nearest_points(seed: int) -> None:
+    joints = contorted(seed)
+    at = {name: joints[:, number] for number, name in enumerate(JOINTS)}
+    pairs = [(*CAPSULES[one], *CAPSULES[other]) for one, other in PAIRS]
+    depths = [
+        (radius + other) * stature(joints) - naive.segment_distance(at[a], at[b], at[c], at[d])
+        for a, b, radius, c, d, other in pairs
+    ]
+    assert body_overlap(joints) == pytest.approx(np.maximum(np.max(depths, axis=0), 0), abs=1e-9)
+    joints[3] = np.nan
+    assert np.flatnonzero(np.isnan(body_overlap(joints))).tolist() == [3]
 
 
 def test_the_error_of_a_flight_is_that_of_its_acceleration() -> None:

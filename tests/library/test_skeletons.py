@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,11 @@ from posegen.checks.ranges import REST, rest_angles
 from posegen.config.load import load_config
 from posegen.evaluation.body import joint_angles
 from posegen.foundations.errors import UsageError
+from posegen.foundations.scene import empty_scenes
 from posegen.foundations.skeleton import JOINTS, MIRROR_JOINTS, PARENTS, PARTS, SKELETONS
 from posegen.library.load import load_library
 from posegen.library.skeletons import MEASURED, SkeletonEntry, Skeletons
-from posegen.mocap.skeletons import distinct_skeletons
+from posegen.mocap.pose_channels import distinct_skeletons
 from posegen.planning.population import persons
 
 PEOPLE = np.arange(2000)
@@ -118,7 +120,9 @@ def test_ranges_are_those_of_the_skeleton_of_each_person(tmp_path: Path) -> None
     labels = np.zeros((2, 1, 1, 9, len(PARTS)), np.uint16)
 
     def leaving(numbers: np.ndarray) -> list[bool]:
-        found = check_limits(joints, labels, 0, np.ones(2), np.full(2, 9), library, 25, "library", numbers)
+        scenes = replace(empty_scenes(2, 1, 0), length=np.full(2, 9))
+        scenes = replace(scenes, persons=replace(scenes.persons, index=numbers))
+        found = check_limits(joints, labels, 0, scenes, library, 25, "library")
         return [bool(bits & LEAVES) for bits in found.bodies[:, 0]]
 
     assert leaving(people) == [False, False]
