@@ -1,4 +1,4 @@
-"""Canonical JSON and hashes of plain data, from which identities are computed, and differences between mappings."""
+"""Identities: which keys decide content, canonical JSON and hashes of plain data, and differences between mappings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+NOT_IDENTITY = ("name", "samples", "workers", "story.library", "store")
+"""Keys that do not affect the content of samples. The library counts by its content, not by its path."""
+
 _EXACT = 2.0**53
+
+
+def decides_content(key: str) -> bool:
+    """Return whether a key, a dotted path, affects the content of samples."""
+    return not any(key == free or key.startswith(f"{free}.") for free in NOT_IDENTITY)
 
 
 def canonical(data: object) -> str:

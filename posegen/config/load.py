@@ -1,26 +1,29 @@
-"""Load configs: find a preset or file, apply overrides from the command line, and check names against the library."""
+"""Load configs: find a preset or file, apply overrides from the command line, and check names and quotas by the library."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from posegen.config.quotas import action_weight, quota_problems
-from posegen.config.schema import Config, Story
+from posegen.config.schema import Config, Quota, Quotas, Story
+from posegen.foundations.constants import STANDING
 from posegen.foundations.errors import PosegenError, UsageError
 from posegen.foundations.skeleton import LIBRARY_SKELETON
 from posegen.foundations.validation import Problem, Where, dotted, refuse, validated
 from posegen.foundations.wording import did_you_mean, shown
 from posegen.foundations.yaml_files import parse_yaml, read_yaml
 from posegen.library.load import Library, load_library
+from posegen.library.stories import Interaction
 
 _ENDINGS = (".yaml", ".yml")
 _LIBRARY_CONFIG = ("config.yaml", "themes.yaml")
 """Names of the config in a library folder, and of a file that such a folder also has."""
 _DEEPEST = 32
+APPROACH_ACTIONS = (STANDING, "walk", "turn", "wave")
+"""Actions of two actors before and after their interaction."""
 
 
 def load_config(source: str | Path | None = None, overrides: Sequence[str] = (), **values: Any) -> Config:
@@ -74,7 +77,8 @@ def load_config(source: str | Path | None = None, overrides: Sequence[str] = (),
         raise refuse([Problem("population.persons", text)], where)
     names = story.library, story.themes, quotas, story.actions or None, story.interactions.weights or None
     # Most configs name nothing in the library, and reading it takes longer than reading them.
-    styled, own = "styles" in config.population.model_fields_set, config.skeleton == LIBRARY_SKELETON
+    styled = "styles" in config.population.model_fields_set or "style" in config.captions.model_fields_set
+    own = config.skeleton == LIBRARY_SKELETON
     if any(name is not None for name in names) or styled or own:
         _check_names(config, where)
     return config
@@ -82,12 +86,16 @@ def load_config(source: str | Path | None = None, overrides: Sequence[str] = (),
 
 def presets() -> dict[str, Path]:
     """Return the file of each preset by name."""
+    return packaged_files("configs", "*.yaml")
+
+
+def packaged_files(folder: str, pattern: str) -> dict[str, Path]:
+    """Return files of the repository by name; their folder is inside the package, or beside it in an editable install."""
     package = Path(__file__).parent.parent
-    # A wheel has the presets inside the package; an editable install has them in the repository.
-    for folder in (package / "configs", package.parent / "configs"):
-        if (folder / "default.yaml").is_file():
-            return {file.stem: file for file in sorted(folder.glob("*.yaml"))}
-    raise PosegenError(f"the presets are missing next to {package}; install posegen again")
+    found = sorted((package / folder).glob(pattern)) or sorted((package.parent / folder).glob(pattern))
+    if not found:
+        raise PosegenError(f"the files of {folder}/ are missing next to {package}; install posegen again")
+    return {file.stem: file for file in found}
 
 
 def require_source(source: str | Path) -> None:
@@ -228,27 +236,47 @@ def _check_names(config: Config, where: Where) -> None:
         library = load_library(config.story.library)
     except UsageError as error:
         raise refuse([Problem("story.library", str(error))], where) from None
-    named = (
-        ("story.theme", config.story.themes or {}, library.themes),
-        ("story.action", config.story.actions, library.actions),
-        ("story.interactions.weight", config.story.interactions.weights, library.interactions),
-        ("population.style", config.population.styles, library.styles),
-    )
+    known = {"theme": library.themes, "action": library.actions, "interaction": library.interactions, "style": library.styles}
+    styles = library.words.get("caption_styles", {})
     problems = [
-        Problem(f"{kind}s.{name}", f"unknown {kind.partition('.')[2].removesuffix('s.weight')}{did_you_mean(name, known)}")
-        for kind, given, known in named
-        for name in given
-        if name not in known
+        Problem(key, f"unknown {kind}{quoted}{did_you_mean(name, known[kind])}")
+        for key, kind, name, quoted in _named(config)
+        if name not in known[kind]
     ]
+    if styles and config.captions.style not in styles:
+        problems.append(Problem("captions.style", f"unknown style{did_you_mean(config.captions.style, styles)}"))
     if config.skeleton == LIBRARY_SKELETON and not len(library.skeletons):
         text = "is library, and story.library has no skeletons.yaml: import the clips again, or choose smpl"
         problems.append(Problem("skeleton", text))
     if not problems:
         problems = list(_idle_themes(config.story, library))
     if not problems and config.quotas is not None:
-        problems = list(quota_problems(config.quotas, config.story, config.population, library))
+        problems = list(_quota_problems(config, config.quotas, library))
     if problems:
         raise refuse(problems, where)
+
+
+def _named(config: Config) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the names of the library that a config uses: the key, the kind, the name, and the name for a message.
+
+    Messages about keys that end in the name omit it.
+    """
+    story, quotas = config.story, config.quotas
+    weights = (
+        ("theme", "story.themes", story.themes or {}),
+        ("action", "story.actions", story.actions),
+        ("interaction", "story.interactions.weights", story.interactions.weights),
+        ("style", "population.styles", config.population.styles),
+    )
+    for kind, group, given in weights:
+        yield from ((f"{group}.{name}", kind, name, "") for name in given)
+    for group, entries in (("exact", quotas.exact), ("caps", quotas.caps)) if quotas else ():
+        for number, entry in enumerate(entries):
+            for kind, _, _ in weights:
+                for key in (kind, f"{kind}s"):
+                    names = getattr(entry, key, None) or ()
+                    for name in (names,) if isinstance(names, str) else names:
+                        yield f"quotas.{group}[{number}].{key}", kind, name, f" {name!r}"
 
 
 def _idle_themes(story: Story, library: Library) -> Iterator[Problem]:
@@ -258,3 +286,78 @@ def _idle_themes(story: Story, library: Library) -> Iterator[Problem]:
         if weight and not any(action_weight(story, library, name, action) for action in theme.actions):
             text = f"leaves the theme {name!r} without an action; raise one of them, or drop the theme"
             yield Problem("story.actions" if story.actions else "story.themes", text)
+
+
+def _quota_problems(config: Config, quotas: Quotas, library: Library) -> Iterator[Problem]:
+    """Yield the quotas that the library, the themes or the population cannot meet."""
+    story = config.story
+    weights = {name: theme.weight for name, theme in library.themes.items()} if story.themes is None else story.themes
+    free = [name for name, weight in weights.items() if weight and name not in _capped(quotas, "theme")]
+    if not free:
+        yield Problem("quotas.caps", "cap every theme that may occur; leave one without a cap, for the remaining samples")
+    capped_names = _capped(quotas, "action")
+    for theme in (name for name, weight in weights.items() if weight):
+        uncapped = [action for action in library.themes[theme].actions if action not in capped_names]
+        if not any(action_weight(story, library, theme, action) for action in uncapped):
+            yield Problem("quotas.caps", f"cap every action of the theme {theme!r}; leave it one without a cap")
+    for number, quota in enumerate(quotas.exact):
+        key = f"quotas.exact[{number}]"
+        yield from _exact_problems(key, quota, config, library, weights, free)
+        if quota.style is not None and not config.population.styles.get(quota.style):
+            yield Problem(f"{key}.style", f"{quota.style!r} does not occur; give it a weight in population.styles")
+        for name in ("style", "left_handed", "female", "age"):
+            if getattr(quota, name) is not None and _capped(quotas, name):
+                yield Problem(f"{key}.{name}", "is also capped under quotas.caps; ask for exact amounts, or for a cap")
+    for number, cap in enumerate(quotas.caps):
+        if cap.action == STANDING:
+            yield Problem(f"quotas.caps[{number}].action", f"{STANDING!r} is between and under other actions; cap another one")
+        exact = quotas.exact_within(cap)
+        if exact > cap.samples:
+            what = cap.action or cap.interaction or cap.theme
+            text = f"is {cap.samples:,}, and exact asks for {exact:,} samples with {what!r}; raise it"
+            yield Problem(f"quotas.caps[{number}].samples", text)
+
+
+def _capped(quotas: Quotas, kind: str) -> set[object]:
+    return {value for cap in quotas.caps if (value := getattr(cap, kind)) is not None}
+
+
+def action_weight(story: Story, library: Library, theme: str, action: str) -> float:
+    """Return the weight of an action in a theme; 0 if it does not occur."""
+    own = library.themes[theme].actions.get(action, 0.0)
+    return own * library.action(action).weight * story.actions.get(action, 1.0)
+
+
+def _exact_problems(
+    key: str, quota: Quota, config: Config, library: Library, weights: Mapping[str, float], free: Collection[str]
+) -> Iterator[Problem]:
+    """Yield the reasons why a quota cannot be met, given the weights of themes and the themes without a cap."""
+    story = config.story
+    if quota.theme is not None and not weights.get(quota.theme):
+        yield Problem(f"{key}.theme", f"{quota.theme!r} does not occur; give it a weight in story.themes")
+    else:
+        where = f"the theme {quota.theme!r}" if quota.theme else "any theme that may occur without a cap"
+        themes = free if quota.theme is None else [quota.theme]
+        for action in quota.actions:
+            if not any(action_weight(story, library, theme, action) for theme in themes):
+                text = f"{action!r} does not occur in {where}; choose another theme, or raise its weight"
+                yield Problem(f"{key}.actions", text)
+    for name in quota.actions:
+        if quota.side is not None and not library.action(name).sided:
+            yield Problem(f"{key}.side", f"{name!r} has no side; leave the side out, or the action")
+        if quota.speed is not None and (library.action(name).gait is None or library.action(name).speed is None):
+            yield Problem(f"{key}.speed", f"{name!r} is not a gait; leave the speed out, or the action")
+    capped = {cap.action for cap in config.quotas.caps} if config.quotas else set()
+    if quota.interactions and story.actors.max < 2:
+        yield Problem(f"{key}.interactions", "need two actors; set story.actors.max to 2 or more")
+    for name in quota.interactions:
+        if not library.interactions[name].weight * story.interactions.weights.get(name, 1.0):
+            yield Problem(f"{key}.interactions", f"{name!r} does not occur; give it a weight in story.interactions.weights")
+        for action in sorted({*actions_around(library.interactions[name])} & capped):
+            text = f"{name!r} may include {action!r}, which is capped under quotas.caps; cap another action"
+            yield Problem(f"{key}.interactions", text)
+
+
+def actions_around(interaction: Interaction) -> tuple[str, ...]:
+    """Return the actions that may occur in a sample with an interaction: its own, and those before and after it."""
+    return tuple(dict.fromkeys((*interaction.actions, *APPROACH_ACTIONS)))

@@ -23,7 +23,7 @@ from pydantic import (
     model_validator,
 )
 
-from posegen.config.identity import canonical, text_digest
+from posegen.config.identity import NOT_IDENTITY, canonical, text_digest
 from posegen.foundations.constants import MAX_SEED
 from posegen.foundations.plugins import FIELDS, STORED_ARRAYS, VARIANTS
 from posegen.foundations.skeleton import DEFAULT_SKELETON
@@ -33,17 +33,8 @@ from posegen.foundations.wording import shown
 if TYPE_CHECKING:
     from posegen.library.load import Library
 
-CONTENT_VERSION = 18
+CONTENT_VERSION = 19
 """Changes whenever any sample of any config would differ."""
-
-NOT_IDENTITY = ("name", "samples", "workers", "story.library", "store")
-"""Keys that do not decide what a sample contains. The library counts by its content, not by its path."""
-
-
-def decides_content(key: str) -> bool:
-    """Return whether a key, a dotted path, decides what a sample contains."""
-    return not any(key == free or key.startswith(f"{free}.") for free in NOT_IDENTITY)
-
 
 MOST_SAMPLES = 1_000_000_000
 SHORTEST = 10
@@ -75,8 +66,7 @@ def _some_weight(weights: dict[str, float], info: ValidationInfo) -> dict[str, f
 def _path_in_text(path: Path) -> Path:
     text = str(path)
     if len(text) > _LONGEST_PATH or "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
-        msg = f"must be a path of at most {_LONGEST_PATH} characters, in UTF-8, without zero bytes (got {shown(text)})"
-        raise ValueError(msg)
+        raise ValueError(f"must be a UTF-8 path of at most {_LONGEST_PATH} characters, without zero bytes (got {shown(text)})")
     return path
 
 
@@ -202,7 +192,7 @@ class AgeRange(_Range):
 
 
 class Population(StrictModel):
-    """The persons who play the actors.
+    """The persons from whom actors are drawn.
 
     Attributes
     ----------
@@ -258,7 +248,7 @@ class Interactions(StrictModel):
 
 
 class Story(StrictModel):
-    """Who does what.
+    """Actors and actions of the samples.
 
     Attributes
     ----------
@@ -285,10 +275,13 @@ class Captions(StrictModel):
 
     Attributes
     ----------
+    style : whose captions they resemble: humanml3d, kit (KIT Motion-Language), plain (short and simple) or detailed (all that
+        can be stated); caption_styles in posegen/library/words/en.yaml
     identity : share of the captions that name the gender and age of people, and share of the narratives that name the place;
-        joints hardly show either. The other captions say "a person"
+        joints show neither clearly. The other captions say "a person"
     """
 
+    style: Annotated[str, Field(strict=True, max_length=100)] = "humanml3d"
     identity: Share = 0.1
 
 
@@ -407,7 +400,7 @@ class Quotas(StrictModel):
         return self.exact_samples if self.samples is None else self.samples
 
     def exact_within(self, cap: Cap) -> int:
-        """Samples of the exact numbers that fall under a cap, as far as they name its action, interaction or theme."""
+        """Samples of the exact numbers that fall under a cap, if they name its action, interaction or theme."""
         if cap.action is not None or cap.interaction is not None:
             return sum(
                 quota.samples for quota in self.exact if {cap.action, cap.interaction} & {*quota.actions, *quota.interactions}
@@ -416,12 +409,10 @@ class Quotas(StrictModel):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if self.samples is not None and self.exact_samples > self.samples:
-            msg = f"exact asks for {self.exact_samples:,} samples, and samples is {self.samples:,}; raise it, or leave it out"
-            raise ValueError(msg)
+        if self.exact_samples > self.total:
+            raise ValueError(f"exact asks for {self.exact_samples:,} samples, and samples is {self.total:,}; raise it")
         if self.total == 0:
-            msg = "asks for nothing; list quotas under exact, or give the size of the dataset under samples for the caps"
-            raise ValueError(msg)
+            raise ValueError("asks for nothing; list quotas under exact, or give the size of the dataset under samples")
         if self.total > MOST_SAMPLES:
             raise ValueError(f"exact asks for {self.exact_samples:,} samples; {MOST_SAMPLES:,} are the most")
         return self
@@ -499,25 +490,13 @@ class Config(StrictModel):
         return self.model_dump(mode="json")
 
     def identity(self, library: Library) -> str:
-        """Hash what decides the content of the samples.
+        """Return the hash, 32 hexadecimal digits, of everything that affects the content of samples: the config and a library.
 
-        Parameters
-        ----------
-        library : Library
-            The actions, themes and words.
-
-        Returns
-        -------
-        str
-            32 hexadecimal digits. Configs with the same identity generate the same samples.
+        Configs with the same identity generate the same samples.
         """
         data = self.as_data()
         for key in NOT_IDENTITY:
             group, _, name = key.rpartition(".")
             del (data[group] if group else data)[name]
-        described = {
-            "config": canonical(data),
-            "content_version": canonical(CONTENT_VERSION),
-            "library": _library_text(library),
-        }
-        return text_digest("{" + ",".join(f'"{key}":{text}' for key, text in described.items()) + "}")
+        config, version = canonical(data), canonical(CONTENT_VERSION)
+        return text_digest(f'{{"config":{config},"content_version":{version},"library":{_library_text(library)}}}')

@@ -1,7 +1,8 @@
 """Read the files of a dataset so that no byte is used before its file has been compared with its receipt.
 
-When a dataset is opened, receipts are read and every file must exist in its size; of a large dataset, its manifest is read.
-When a file is read for the first time, all of its bytes are hashed.
+When a dataset is opened, receipts are read and every file must exist in its size. Of a large dataset, its manifest is read, and
+the receipt of a shard when one of its files is read for the first time. When a file is read for the first time, all bytes
+are hashed.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, lru_cache, partial
 from io import BufferedReader
 from pathlib import Path
 
@@ -19,7 +20,7 @@ import xxhash
 
 from posegen.dataset import receipts
 from posegen.dataset.header import check_metadata, load_header, samples_after_repair
-from posegen.dataset.layout import ROWS, SEQUENCES, Header, check_folders, receipt_path, shard_of, shard_path
+from posegen.dataset.layout import ROWS, Header, check_folders, content_of, receipt_path, shard_of, shard_path
 from posegen.dataset.lock import is_being_written
 from posegen.dataset.manifest import Manifest, load_manifest
 from posegen.dataset.object_reader import ObjectReader, open_objects
@@ -28,6 +29,9 @@ from posegen.dataset.shard_codec import check_shard
 from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.dataset.storage.folder import open_plain
 from posegen.foundations.errors import PosegenError
+
+_RECENT_SHARDS = 1000
+"""Shards of a manifest whose receipts are kept."""
 
 
 class DamagedFileError(PosegenError):
@@ -48,7 +52,7 @@ class CheckedFiles:
         Folder of the dataset.
     header : Header
     listed : mapping of str to StoredFile
-        Expected size and hash of each file that is not in `manifest`, by its path inside the dataset.
+        Expected size and hash of each file, by its path inside the dataset, of shards that `manifest` does not cover.
     counts : mapping of int to int
         Number of samples in each shard, which may be more than are visible.
     absent : mapping of str to str
@@ -58,7 +62,7 @@ class CheckedFiles:
     checked : set of str
         The files whose bytes have been hashed.
     manifest : Manifest, optional
-        Expected sizes and hashes of the other files.
+        Covers the other shards, whose receipts are read when they are needed.
     """
 
     path: AnyPath
@@ -71,17 +75,41 @@ class CheckedFiles:
     manifest: Manifest | None = None
 
     def find(self, name: str) -> StoredFile | None:
-        """Return the expected size and hash of a file, by its path inside the dataset; None if there is no such file."""
-        return self.listed.get(name) or (self.manifest.find(name) if self.manifest else None)
+        """Return the expected size and hash of a file, by its path inside the dataset; None if there is no such file.
+
+        Raises
+        ------
+        PosegenError
+            If its receipt is read now, and is missing or damaged.
+        """
+        shard = shard_of(self.header, name) if self.manifest and name not in self.listed else None
+        if shard is None or self.manifest is None or shard >= self.manifest.shards:
+            return self.listed.get(name)
+        return self._files_of(shard).get(name)
+
+    @cached_property
+    def _files_of(self) -> Callable[[int], Mapping[str, StoredFile]]:
+        return lru_cache(_RECENT_SHARDS)(self._read_listed)
+
+    def _read_listed(self, shard: int) -> Mapping[str, StoredFile]:
+        """Read the receipts of a shard that the manifest covers."""
+        samples = receipts.load_receipt(self.path, self.header, shard)
+        files = dict(samples.files)
+        for layer in filter(self.manifest.covers, self.header.layers) if self.manifest else ():
+            try:
+                files |= receipts.read_receipt(self.path, self.header, shard, layer, samples).files
+            except (FileNotFoundError, PosegenError) as error:
+                msg = f"{self.path}: shard {shard}: the receipt of {layer.name} {error}. {receipts.derive_hint(self.path)}"
+                raise PosegenError(msg) from error
+        return files
 
     def sizes(self) -> dict[str, int]:
         """Return the size on disk of each field and of the rows, in bytes by name."""
         sizes = dict.fromkeys((*(field.name for field in self.header.all_fields), ROWS), 0)
-        for name, size in self.manifest.sizes().items() if self.manifest else ():
+        for name, size in self.manifest.sizes.items() if self.manifest else ():
             sizes[name] += size
         for name, file in self.listed.items():
-            folder, _, rest = name.partition("/")
-            sizes[ROWS if folder == SEQUENCES else rest.partition("/")[0]] += file.bytes
+            sizes[content_of(name)] += file.bytes
         return sizes
 
     def read_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
@@ -156,7 +184,7 @@ def _read_ranges(file: BufferedReader, ranges: Sequence[tuple[int, int]]) -> lis
 def open_files(path: AnyPath) -> CheckedFiles:
     """Check the header, folders, Zarr metadata and receipts of a dataset, and that all of its files exist in their sizes.
 
-    In a dataset with a manifest, that is read instead of the receipts of the shards in it, and sizes are compared on reading.
+    In a dataset with a manifest, receipts of the shards in it are read, and sizes are compared, on reading.
 
     Raises
     ------
@@ -190,7 +218,7 @@ def open_files(path: AnyPath) -> CheckedFiles:
         counts[shard] = receipt.count
     absent: dict[str, str] = {}
     for layer in header.layers:
-        first = covered if manifest and layer in manifest.layers else 0
+        first = covered if manifest and manifest.covers(layer) else 0
         for shard, result in receipts.list_layer_receipts(path, header, layer, range(first, header.shards())):
             if isinstance(result, Receipt):
                 files |= result.files

@@ -30,8 +30,7 @@ from numpy.lib import format as npy
 from numpy.typing import ArrayLike
 
 from posegen.foundations.arrays import Array
-from posegen.foundations.errors import UsageError
-from posegen.foundations.links import require_inside
+from posegen.foundations.errors import UsageError, require_inside
 from posegen.foundations.skeleton import JOINTS
 
 MOST_BYTES = 2 * 2**30
@@ -45,9 +44,6 @@ FARTHEST = 10_000
 LOWEST_FPS, HIGHEST_FPS = 1.0, 1000.0
 FOLDER_FPS = 25.0
 _ARRAYS = ("joints", "offsets", "fps")
-_WITH_HANDS = (24, 52, 55)
-"""Numbers of joints of SMPL, SMPL-H and SMPL-X."""
-_PLAIN = ("joints", "posed_joints", "global_joint_positions")
 _LABELS = {"classes": "the action of each", "subjects": "one subject for each", "actions": "what is done in each"}
 
 
@@ -92,7 +88,7 @@ def read_clip_archive(path: Path, required: Sequence[str]) -> Clips:
     if not whole or offsets[0] != 0 or offsets[-1] != len(joints) or (offsets[1:] < offsets[:-1]).any():
         limits = f"integers that increase from 0 to the number of frames, {len(joints):,}, for at most {MOST_CLIPS:,} clips"
         raise _fault(path, f"offsets must be {limits}", "Clip i is joints[offsets[i]:offsets[i + 1]]", offsets)
-    rate = _checked_rate(path, fps)
+    rate = checked_rate(path, fps)
     clips = [joints[start:stop] for start, stop in pairwise(offsets.tolist())]
     names = [f"clip {i}" for i in range(len(clips))]
     _check_clips(path, names, clips)
@@ -122,52 +118,13 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Array]:
         return {name: _read_member(path, packed, name) for name in names if name in present}
 
 
-def read_plain_archive(path: Path) -> tuple[Array, float | None]:
-    """Read one clip from an ``.npz`` archive: joints [frame, 22, 3], and ``fps``, None if it has none.
-
-    Parameters
-    ----------
-    path : Path
-        Joints are named ``joints``, or as Kimodo and holosoma name them.
-
-    Raises
-    ------
-    UsageError
-        If an array is missing or does not fit.
-    """
-    arrays = read_arrays(path, (*_PLAIN, "fps"))
-    joints = next((arrays[name] for name in _PLAIN if name in arrays), None)
-    if joints is None:
-        raise _fault(path, "has no arrays joints and fps", "Store both with numpy.savez")
-    joints = body_joints(joints)
-    check_joints(path, joints)
-    return joints, _checked_rate(path, arrays["fps"]) if "fps" in arrays else None
-
-
-def body_joints(joints: Array) -> Array:
-    """Return the first 22 joints of those of SMPL, SMPL-H or SMPL-X, which begin with them; other arrays as they are."""
-    return joints[:, : len(JOINTS)] if joints.ndim == 3 and joints.shape[1] in _WITH_HANDS else joints
-
-
-def _checked_rate(path: Path, fps: Array) -> float:
+def checked_rate(path: Path, fps: Array) -> float:
+    """Return a frame rate, one number; UsageError if it is none from 1 to 1000."""
     # The comparison is false for NaN too.
     if fps.size != 1 or fps.dtype.kind not in "iuf" or not LOWEST_FPS <= float(fps.item()) <= HIGHEST_FPS:
         limits = f"{LOWEST_FPS:g} to {HIGHEST_FPS:g}"
         raise _fault(path, f"fps must be one number from {limits}", "Store the frames per second of the clips", fps)
     return float(fps.item())
-
-
-def read_joint_file(path: Path) -> Array:
-    """Read one clip from an ``.npy`` file: float [frame, 22, 3].
-
-    Raises
-    ------
-    UsageError
-        If it cannot be read, is larger than :data:`MOST_BYTES`, or holds something else.
-    """
-    joints = read_array_file(path)
-    check_joints(path, joints)
-    return joints
 
 
 def read_array_file(path: Path) -> Array:
@@ -197,7 +154,9 @@ def read_clip_folder(path: Path) -> Clips:
     files.sort()
     for file in files:
         require_inside(path, file)
-    clips = [read_joint_file(file) for file in files]
+    clips = [read_array_file(file) for file in files]
+    for file, joints in zip(files, clips, strict=True):
+        _check_shape(file, joints)
     names = [str(file) for file in files]
     _check_clips(path, names, clips)
     unknown = [""] * len(files)

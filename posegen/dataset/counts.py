@@ -32,6 +32,8 @@ class Counts(Document):
     resampled, dropped : int or None
         Samples that were resampled after failed caption or joint-limit checks, and statements that were dropped over all
         sequences; None for a table without these columns.
+    flaws : int
+        Sequences in which limbs cross as in the clip that an action was imported from, for each of their actors.
     present : int
         Frames of the base variant in which an actor is present.
     legs, any_part : list of int
@@ -45,6 +47,7 @@ class Counts(Document):
     present: Count
     legs: list[Count]
     any_part: list[Count]
+    flaws: Count = 0
 
 
 def labels_field(header: Header) -> ArrayField | None:
@@ -83,13 +86,16 @@ def count_content(header: Header, table: pa.Table, labels: Iterable[Array]) -> C
         more = count_actions(block, actions)
         legs, any_part, present = legs + more[0], any_part + more[1], present + more[2]
     attempts = pc.sum(pc.greater(table["attempt"], 0)).as_py() if "attempt" in names else None
+    kinds = pc.list_flatten(table["dropped"]) if "dropped" in names else None
+    flaws = 0 if kinds is None else pc.sum(pc.equal(pc.struct_field(kinds, "kind"), "flaw")).as_py() or 0
     return Counts(
         frames=(pc.sum(table["length"]).as_py() or 0) if "length" in names else 0,
         resampled=None if attempts is None else attempts // len(header.variants),
-        dropped=(pc.sum(pc.list_value_length(table["dropped"])).as_py() or 0) if "dropped" in names else None,
+        dropped=None if kinds is None else len(kinds) - flaws,
         present=present,
         legs=legs.tolist(),
         any_part=any_part.tolist(),
+        flaws=flaws,
     )
 
 
@@ -102,6 +108,7 @@ def add_counts(one: Counts, other: Counts) -> Counts:
         present=one.present + other.present,
         legs=[first + second for first, second in zip(one.legs, other.legs, strict=True)],
         any_part=[first + second for first, second in zip(one.any_part, other.any_part, strict=True)],
+        flaws=one.flaws + other.flaws,
     )
 
 
@@ -121,22 +128,15 @@ def count_actions(labels: Array, actions: int) -> tuple[NDArray[np.int64], NDArr
         Frames with the action on the legs, frames with it on any part, and all frames in which an actor is present.
     """
     flat = labels.reshape(-1, labels.shape[-1])
-    starts = np.ones(len(flat), bool)  # of runs of equal frames, which are long: each is counted at once
-    starts[1:] = False
-    for part in range(flat.shape[1]):
-        starts[1:] |= flat[1:, part] != flat[:-1, part]
-    first = np.flatnonzero(starts)
-    runs, lengths = flat[first], np.diff(first, append=len(flat))
-    is_present = (runs < actions).any(axis=1)
-    runs, lengths = runs[is_present], lengths[is_present]
+    frames = flat[(flat < actions).any(axis=1)]
     any_part = np.zeros(actions, np.int64)
-    for part in range(flat.shape[1]):
+    for part in range(frames.shape[1]):
         # A frame counts once for an action, however many parts perform it.
-        is_new = (runs[:, part, None] != runs[:, :part]).all(axis=1)
-        any_part += _sum_lengths(runs[is_new, part], lengths[is_new], actions)
-    return _sum_lengths(runs[:, PARTS.index("legs")], lengths, actions), any_part, int(lengths.sum())
+        is_new = (frames[:, part, None] != frames[:, :part]).all(axis=1)
+        any_part += _frames_of_each(frames[is_new, part], actions)
+    return _frames_of_each(frames[:, PARTS.index("legs")], actions), any_part, len(frames)
 
 
-def _sum_lengths(found: Array, lengths: Array, actions: int) -> NDArray[np.int64]:
-    """Return the frames with each action, int64 [actions]; sums of whole numbers below 2^53 are exact."""
-    return np.bincount(found, lengths, minlength=actions)[:actions].astype(np.int64)
+def _frames_of_each(found: Array, actions: int) -> NDArray[np.int64]:
+    """Return the frames with each action, int64 [actions]."""
+    return np.bincount(found, minlength=actions)[:actions].astype(np.int64)

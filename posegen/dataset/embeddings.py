@@ -5,8 +5,6 @@
     DATASET/embeddings/ENCODER/
       embeddings.json             identity of the dataset, encoder, sizes
       vectors.zarr/vector         (text, dimension): the embedding of each distinct text; one file per shard of texts
-      vectors.zarr/token          (text, position, dimension) and
-      vectors.zarr/mask           (text, position): embeddings of tokens, if requested
       texts/part-00000.parquet    texts of a shard: row, text
       rows/part-00000.parquet     for a shard of the dataset: sample, variant, caption, row
       receipts/KIND/00000.json    receipts, each written last; see :mod:`posegen.dataset.overlays`
@@ -21,7 +19,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from typing import Annotated, Any, Literal, overload
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -30,22 +28,13 @@ import xxhash
 from numpy.typing import ArrayLike
 from pydantic import Field
 
+from posegen.dataset import overlays
 from posegen.dataset.documents import Document, Origin
 from posegen.dataset.files import exists
 from posegen.dataset.header import encode_array_metadata, encode_group_metadata, load_header
 from posegen.dataset.layout import ArrayField, Header, Positive, shard_path
-from posegen.dataset.object_reader import cache_of
-from posegen.dataset.overlays import (
-    OverlayReceipt,
-    folder_name,
-    load_overlay_header,
-    overlay_folder,
-    overlay_hint,
-    read_overlay_receipt,
-    read_part,
-    read_part_table,
-)
-from posegen.dataset.read_cache import ReadCache
+from posegen.dataset.object_reader import ReadCache, cache_of
+from posegen.dataset.overlays import OverlayReceipt
 from posegen.dataset.shard_codec import decode_shard, reader_of
 from posegen.dataset.storage.address import AnyPath, storage_of, to_path
 from posegen.dataset.tables import column_numbers
@@ -56,12 +45,10 @@ from posegen.foundations.wording import did_you_mean, shown
 
 FOLDER = "embeddings"
 HEADER_FILE = "embeddings.json"
-VECTOR, TOKEN, MASK = "vector", "token", "mask"
 TEXTS_SCHEMA = pa.schema([("row", pa.int64()), ("text", pa.string())])
 ROWS_SCHEMA = pa.schema([("sample", pa.int64()), ("variant", pa.string()), ("caption", pa.int32()), ("row", pa.int64())])
 """`caption` is the index of the caption in its sequence, `row` the number of its text."""
 
-POSITIONS_PER_CHUNK = 16
 VECTORS = "vectors.zarr"
 _CACHE_BYTES = 256 << 20
 
@@ -80,7 +67,7 @@ class EmbeddingHeader(Document):
     details : dict
         More information about the encoder, for the reader.
     dimension, positions : int
-        Length of a vector; maximum number of tokens of a text with embeddings of tokens, 0 without.
+        Length of a vector; 0, or the maximum number of tokens of a text where an earlier version stored their embeddings too.
     dtype : str
     shard, chunk : int
         Texts in a shard and in a chunk; the shard is a multiple of the chunk.
@@ -104,25 +91,18 @@ class EmbeddingHeader(Document):
     begun: str
 
     @property
-    def fields(self) -> tuple[ArrayField, ...]:
-        """The arrays."""
-        size = self.dimension
-        vector = ArrayField(VECTOR, ("dimension",), (size,), (size,), self.dtype, math.nan, {"length": 1})
-        if not self.positions:
-            return (vector,)
-        dims, step = ("position", "dimension"), POSITIONS_PER_CHUNK
-        token = ArrayField(TOKEN, dims, (self.positions, size), (step, size), self.dtype, math.nan, {})
-        mask = ArrayField(MASK, dims[:1], (self.positions,), (step,), "uint8", 0, {"meaning": "1: there is a token"})
-        return vector, token, mask
+    def field(self) -> ArrayField:
+        """The array of embeddings."""
+        return ArrayField("vector", ("dimension",), (self.dimension,), (self.dimension,), self.dtype, math.nan, {"length": 1})
 
     def source_of(self, digest: str) -> str:
         """Return the `source` of a receipt of vectors: the encoder, the storage, and the hash of the texts."""
         return f"{self.fingerprint} {self.dtype} {self.shard}/{self.chunk} {self.positions} {digest}"
 
     def __post_init__(self) -> None:
-        """Raise ValueError if sizes are not multiples of each other."""
-        if self.shard % self.chunk or self.positions % POSITIONS_PER_CHUNK:
-            raise ValueError(f"the shard must be a multiple of the chunk, and the positions of {POSITIONS_PER_CHUNK}")
+        """Raise ValueError if the shard is no multiple of the chunk."""
+        if self.shard % self.chunk:
+            raise ValueError("the shard must be a multiple of the chunk")
 
 
 class Texts(Sequence[str]):
@@ -136,13 +116,9 @@ class Texts(Sequence[str]):
     def __len__(self) -> int:
         return self._count
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-    def __getitem__(self, index: int | slice) -> str | list[str]:
+    def __getitem__(self, index: Any) -> Any:
         rows = range(len(self))[index]
-        if isinstance(rows, range):
+        if isinstance(index, slice):
             return [self[row] for row in rows]
         shard, position = divmod(rows, self._size)
         return self._read(shard)[position]
@@ -162,7 +138,11 @@ class Embeddings:
     """
 
     def __init__(
-        self, folder: AnyPath, header: EmbeddingHeader, receipts: Mapping[str, Sequence[OverlayReceipt]], dataset: Header
+        self,
+        folder: AnyPath,
+        header: EmbeddingHeader,
+        receipts: Mapping[str, Sequence[OverlayReceipt]],
+        dataset: Header,
     ) -> None:
         self.folder = folder
         self.header = header
@@ -226,34 +206,6 @@ class Embeddings:
                 vectors[here] = self._shard(shard)[indices.ravel()[here] % self.header.shard]
         return vectors.reshape(*indices.shape, self.dimension)
 
-    def tokens(self, rows: ArrayLike) -> tuple[Array, Array]:
-        """Read the embeddings of the tokens of some texts.
-
-        Returns
-        -------
-        token : float32 [n, position, dimension]
-            NaN where a text has no token.
-        mask : bool [n, position]
-
-        Raises
-        ------
-        UsageError
-            If there are none.
-        """
-        if not self.header.positions:
-            msg = f"{self.folder}: has no embeddings of tokens. Run `posegen embed` with --tokens and another --name"
-            raise UsageError(msg)
-        indices = np.asarray(rows, np.int64).ravel()
-        fields = {field.name: field for field in self.header.fields}
-        token = np.empty((len(indices), self.header.positions, self.dimension), np.float32)
-        mask = np.empty(token.shape[:2], bool)
-        for number, row in enumerate(indices.tolist()):
-            shard, position = divmod(row, self.header.shard)
-            for name, values in ((TOKEN, token), (MASK, mask)):
-                receipt = self._vectors[shard]
-                (values[number],) = read_array(self.folder, self.header, receipt, fields[name], position, self._cache)
-        return token, mask
-
     def of_sequences(self, shard: int) -> Array:
         """Return the text numbers of a shard of the dataset: int64 [sample, variant, caption], -1 where there is no caption."""
         return self._grid(shard)
@@ -274,13 +226,12 @@ class Embeddings:
 
     def _table(self, shard: int) -> pa.Table:
         receipt = self._rows[shard]
-        return read_part_table(self.folder, receipt, rows_part(shard), receipt.numbers["rows"], ROWS_SCHEMA, self._cache)
+        return overlays.read_part_table(
+            self.folder, receipt, rows_part(shard), receipt.numbers["rows"], ROWS_SCHEMA, self._cache
+        )
 
     def _read_shard(self, shard: int) -> Array:
-        field = self.header.fields[0]
-        return read_array(self.folder, self.header, self._vectors[shard], field, cache=self._cache).astype(
-            np.float32, copy=False
-        )
+        return _read_vectors(self.folder, self.header, self._vectors[shard], self._cache).astype(np.float32, copy=False)
 
 
 def open_embeddings(dataset: str | AnyPath, encoder: str | None = None) -> Embeddings:
@@ -314,18 +265,18 @@ def open_embeddings(dataset: str | AnyPath, encoder: str | None = None) -> Embed
 
 def _read_receipts(folder: AnyPath, header: EmbeddingHeader, dataset: Header) -> dict[str, list[OverlayReceipt]]:
     """Read all receipts and check that they cover all captions of the dataset."""
-    hint = overlay_hint(folder)
+    hint = overlays.overlay_hint(folder)
     try:
-        rows = list(storage_of(folder).map(partial(read_overlay_receipt, folder, "rows"), range(dataset.shards())))
+        rows = list(storage_of(folder).map(partial(overlays.read_overlay_receipt, folder, "rows"), range(dataset.shards())))
         distinct = max((receipt.numbers["distinct"] for receipt in rows), default=0)
         shards = range(-(-distinct // header.shard))
         texts, vectors = (
-            list(storage_of(folder).map(partial(read_overlay_receipt, folder, kind), shards)) for kind in ("texts", "vectors")
+            list(storage_of(folder).map(partial(overlays.read_overlay_receipt, folder, kind), shards))
+            for kind in ("texts", "vectors")
         )
     except FileNotFoundError as error:
         name = str(error.filename).removeprefix(f"{folder}/")
-        msg = f"{folder}: is incomplete: {name} is missing. {hint}"
-        raise PosegenError(msg) from error
+        raise PosegenError(f"{folder}: is incomplete: {name} is missing. {hint}") from error
     is_shorter = any(receipt.count < dataset.count(shard) for shard, receipt in enumerate(rows))
     if is_shorter or sum(receipt.count for receipt in texts) < distinct:
         raise PosegenError(f"{folder}: has embeddings of fewer samples than the dataset. {hint}")
@@ -352,7 +303,7 @@ def count_embedded(folder: AnyPath) -> tuple[int, int]:
 
 def _select_encoder(path: AnyPath, encoder: str | None) -> str:
     known = [folder.name for folder in encoder_folders(path)]
-    name = known[0] if encoder is None and len(known) == 1 else encoder and folder_name(encoder)
+    name = known[0] if encoder is None and len(known) == 1 else encoder and overlays.folder_name(encoder)
     if name in known:
         return name
     if not known:
@@ -364,56 +315,41 @@ def _select_encoder(path: AnyPath, encoder: str | None) -> str:
     raise UsageError(f"{path}: has {fault}")
 
 
-def read_array(
-    folder: AnyPath,
-    header: EmbeddingHeader,
-    receipt: OverlayReceipt,
-    field: ArrayField,
-    position: int | None = None,
-    cache: ReadCache | None = None,
-) -> Array:
-    """Read an array of a shard of texts, or of one text of it, as :func:`posegen.dataset.overlays.read_part` reads a file.
-
-    Raises
-    ------
-    PosegenError
-        If the file is missing or damaged; names it and the hint.
-    """
-    name = shard_path(field, receipt.shard, VECTORS)
-    data = read_part(folder, receipt, name, cache)
-    rows = np.arange(receipt.count) if position is None else np.array([position])
+def _read_vectors(folder: AnyPath, header: EmbeddingHeader, receipt: OverlayReceipt, cache: ReadCache | None) -> Array:
+    """Read the embeddings of a shard of texts; PosegenError, with the file and the hint, if it is missing or damaged."""
+    name = shard_path(header.field, receipt.shard, VECTORS)
+    data = overlays.read_part(folder, receipt, name, cache)
     try:
-        return decode_shard(field, reader_of(data), len(data), header.shard, header.chunk, rows)
+        return decode_shard(header.field, reader_of(data), len(data), header.shard, header.chunk, np.arange(receipt.count))
     except (ValueError, IndexError) as error:
-        raise Origin(str(folder / name), overlay_hint(folder)).error(f"cannot be decoded ({error})") from error
+        raise Origin(str(folder / name), overlays.overlay_hint(folder)).error(f"cannot be decoded ({error})") from error
 
 
 def read_texts(folder: AnyPath, receipt: OverlayReceipt, cache: ReadCache | None = None) -> list[str]:
-    """Read the texts of a shard of texts; raises as :func:`read_array` does."""
-    table = read_part_table(folder, receipt, texts_part(receipt.shard), receipt.count, TEXTS_SCHEMA, cache)
+    """Read the texts of a shard of texts; PosegenError, with the file and the hint, if it is missing or damaged."""
+    table = overlays.read_part_table(folder, receipt, texts_part(receipt.shard), receipt.count, TEXTS_SCHEMA, cache)
     return list(table.column("text").to_pylist())
 
 
 def encoder_folder(dataset: AnyPath, encoder: str) -> AnyPath:
     """Return the folder of an encoder's embeddings; PosegenError if a link is in its path."""
-    return overlay_folder(dataset, FOLDER, encoder, "receipts", "texts", "rows", VECTORS, "pairs", "search")
+    return overlays.overlay_folder(dataset, FOLDER, encoder, "receipts", "texts", "rows", VECTORS, "pairs", "search")
 
 
 def load_embedding_header(folder: AnyPath) -> EmbeddingHeader | None:
     """Read the header of an encoder's embeddings; None if there is none, PosegenError if it is damaged."""
     file = folder / HEADER_FILE
     hint = f"Delete {file} and run the same `posegen embed` command again: undamaged files are kept"
-    return load_overlay_header(EmbeddingHeader, file, hint)
+    return overlays.load_overlay_header(EmbeddingHeader, file, hint)
 
 
 def embedding_metadata(header: EmbeddingHeader, texts: int) -> dict[str, bytes]:
     """Return the Zarr metadata: the content of each file by its path inside the encoder's folder."""
-    attributes = {"encoder": header.encoder, "identity": header.identity, "told": header.details}
-    files = {f"{VECTORS}/zarr.json": encode_group_metadata(attributes)}
-    for field in header.fields:
-        name = f"{VECTORS}/{field.name}/zarr.json"
-        files[name] = encode_array_metadata(field, "text", texts, header.shard, header.chunk)
-    return files
+    attributes, field = {"encoder": header.encoder, "identity": header.identity, "told": header.details}, header.field
+    return {
+        f"{VECTORS}/zarr.json": encode_group_metadata(attributes),
+        f"{VECTORS}/{field.name}/zarr.json": encode_array_metadata(field, "text", texts, header.shard, header.chunk),
+    }
 
 
 def texts_part(shard: int) -> str:

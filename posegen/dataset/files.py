@@ -58,12 +58,12 @@ def has_content(path: AnyPath, data: bytes) -> bool:
         return False
 
 
-def remove_durably(path: AnyPath, expected: bytes | None = None) -> bool:
-    """Remove a file and sync its folder. Return whether there was a file.
+def remove_durably(path: AnyPath, expected: bytes | None = None) -> None:
+    """Remove a file, if there is one, and sync its folder.
 
     In a bucket, content that differs from the expected one raises ConflictError.
     """
-    return storage_of(path).remove(expected)
+    storage_of(path).remove(expected)
 
 
 def exists(path: AnyPath) -> bool:
@@ -71,6 +71,12 @@ def exists(path: AnyPath) -> bool:
     with suppress(OSError):
         return storage_of(path).find() is not None
     return False
+
+
+def is_plain(path: AnyPath) -> bool:
+    """Return whether there is a plain file at a path."""
+    entry = storage_of(path).find()
+    return entry is not None and entry.is_plain
 
 
 def total_bytes(folder: AnyPath) -> int:

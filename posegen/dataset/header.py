@@ -20,20 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from posegen.dataset import layout
 from posegen.dataset.documents import LOST_COUNT, Count, Document, Origin, read_sealed, seal, unseal
 from posegen.dataset.files import exists, has_content, read_file, write_durably
-from posegen.dataset.layout import (
-    COPY_FILE,
-    COPY_KEY,
-    GROUP_FILE,
-    HEADER_FILE,
-    MOTION,
-    REPAIR_FILE,
-    ArrayField,
-    Header,
-    array_path,
-    check_folders,
-)
+from posegen.dataset.layout import HEADER_FILE, ArrayField, Header, array_path
 from posegen.dataset.receipts import complete_prefix, complete_shards
 from posegen.dataset.shard_codec import COMPRESSION
 from posegen.dataset.storage.address import AnyPath, storage_of
@@ -79,7 +69,7 @@ def load_header(path: AnyPath) -> Header:
     try:
         data = read_file(file, _MAX_BYTES)
     except FileNotFoundError as error:
-        if exists(path / COPY_FILE):
+        if exists(path / layout.COPY_FILE):
             raise PosegenError(f"{file}: is missing. {_capitalize(repair + generate)}") from error
         inside = [str(each.parent) for each in sorted(folder.glob(f"*/{HEADER_FILE}"))] if folder else []
         fix = (
@@ -141,7 +131,7 @@ def repair_header(path: AnyPath, run: str, identity: str | None = None) -> None:
     """
     header, fault = inspect_header(path)
     if header and fault and identity in (None, header.identity):
-        check_folders(path, header)
+        layout.check_folders(path, header)
         write_durably(path / HEADER_FILE, header.to_bytes(), run)
 
 
@@ -154,7 +144,7 @@ class _RepairRecord(Document):
 
 def record_repair(path: AnyPath, samples: int, run: str) -> None:
     """Record that a dataset will have `samples` samples again; until then, readers refuse it if it shows fewer."""
-    write_durably(path / REPAIR_FILE, seal(_RepairRecord(samples)), run)
+    write_durably(path / layout.REPAIR_FILE, seal(_RepairRecord(samples)), run)
 
 
 def samples_after_repair(path: AnyPath) -> int:
@@ -166,10 +156,10 @@ def samples_after_repair(path: AnyPath) -> int:
         If its record is damaged, because the number is in no other file; names the file and the fix.
     """
     try:
-        data = read_file(path / REPAIR_FILE, _MAX_BYTES)
+        data = read_file(path / layout.REPAIR_FILE, _MAX_BYTES)
     except FileNotFoundError:
         return 0
-    return read_sealed(_RepairRecord, data, Origin(str(path / REPAIR_FILE), LOST_COUNT)).samples
+    return read_sealed(_RepairRecord, data, Origin(str(path / layout.REPAIR_FILE), LOST_COUNT)).samples
 
 
 def _is_lost(path: AnyPath) -> bool:
@@ -178,15 +168,15 @@ def _is_lost(path: AnyPath) -> bool:
         document = unseal(read_file(path / HEADER_FILE, _MAX_BYTES), Origin(HEADER_FILE, ""))
     except (FileNotFoundError, PosegenError):
         return True
-    return COPY_KEY in document or "format_version" not in document
+    return layout.COPY_KEY in document or "format_version" not in document
 
 
 def _load_copy(path: AnyPath) -> Header | None:
     """Read the copy of the header; None if there is no valid one."""
-    origin = Origin(COPY_FILE, "")
+    origin = Origin(layout.COPY_FILE, "")
     try:
-        document = unseal(read_file(path / COPY_FILE, _MAX_BYTES), origin)
-        document.pop(COPY_KEY, None)  # absent if the two files were exchanged
+        document = unseal(read_file(path / layout.COPY_FILE, _MAX_BYTES), origin)
+        document.pop(layout.COPY_KEY, None)  # absent if the two files were exchanged
         return Header.from_json(document, origin).with_samples(0)
     except (FileNotFoundError, PosegenError):
         return None
@@ -219,7 +209,7 @@ def _array_size(path: AnyPath, copy: Header, name: str) -> int | None:
 
 def _matches_arrays(path: AnyPath, header: Header) -> bool:
     """Return whether the Zarr group belongs to a header."""
-    return has_content(path / GROUP_FILE, header_metadata(header)[GROUP_FILE])
+    return has_content(path / layout.GROUP_FILE, header_metadata(header)[layout.GROUP_FILE])
 
 
 def _capitalize(sentence: str) -> str:
@@ -239,10 +229,10 @@ def header_metadata(header: Header) -> dict[str, bytes]:
         Content of each file by its path inside the dataset.
     """
     document = header.to_json()
-    files = {GROUP_FILE: encode_group_metadata({name: document[name] for name in _GROUP_KEYS})}
+    files = {layout.GROUP_FILE: encode_group_metadata({name: document[name] for name in _GROUP_KEYS})}
     for field in header.all_fields:
         files[array_path(field.name)] = encode_array_metadata(field, "sample", header.samples, header.shard, header.chunk)
-    return files | {COPY_FILE: header.copy_bytes()}
+    return files | {layout.COPY_FILE: header.copy_bytes()}
 
 
 def encode_group_metadata(attributes: dict[str, Any]) -> bytes:
@@ -315,7 +305,7 @@ def find_metadata_faults(path: AnyPath, header: Header) -> Iterator[tuple[str, s
 def check_metadata(path: AnyPath, header: Header) -> None:
     """Raise PosegenError if a `zarr.json` file is missing or does not match the header; the header's copy is not checked."""
     for name, fault in find_metadata_faults(path, header):
-        if name.startswith(MOTION):
+        if name.startswith(layout.MOTION):
             msg = (
                 f"{path}: {name} {fault}. "
                 "Run the same `posegen generate` command again: it writes the file again and keeps all shards"

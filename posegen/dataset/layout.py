@@ -40,8 +40,8 @@ REPAIR_FILE = "repair.json"
 """Record of a repair in progress."""
 PARTS_FILE = "parts.json"
 """Record of what a run, or several jobs together, are to make; removed once they are finished."""
-MANIFEST_FILE = "manifest.bin"
-"""Compaction of the receipts of a large dataset; see :mod:`posegen.dataset.manifest`."""
+MANIFEST_FILE = "manifest.json"
+"""What the receipts of a large dataset state together; see :mod:`posegen.dataset.manifest`."""
 MOTION = "motion.zarr"
 GROUP_FILE = "motion.zarr/zarr.json"
 SEQUENCES = "sequences"
@@ -340,6 +340,12 @@ def shard_path(field: ArrayField, shard: int, group: str = MOTION) -> str:
 def rows_path(shard: int) -> str:
     """Return the path of the Parquet file with the shard's sequences."""
     return f"{SEQUENCES}/part-{shard:05}.parquet"
+
+
+def content_of(path: str) -> str:
+    """Return the name of the field that a file of a shard belongs to, or `rows`, by its path inside the dataset."""
+    folder, _, rest = path.partition("/")
+    return ROWS if folder == SEQUENCES else rest.partition("/")[0]
 
 
 def receipt_path(shard: int, layer: Layer | None = None) -> str:

@@ -86,22 +86,16 @@ def part_locks(dataset: Path) -> list[Path]:
     return []
 
 
-def lock_holder(lock: Path) -> str | None:
-    """Return the run that holds a lock, or held it when it died; None if there is no lock, or one without a run."""
-    match = _HOLDER.fullmatch(_read_holder(lock))
-    return match[1] if match else None
-
-
 def is_being_written(dataset: AnyPath) -> bool:
     """Return whether a run may be writing a dataset, without taking the lock; False for one in a bucket."""
     folder = storage_of(dataset).local
     return folder is not None and any(is_held(lock) for lock in (folder / LOCK_FILE, *part_locks(folder)))
 
 
-def is_held(lock: Path) -> bool:
+def is_held(lock: AnyPath) -> bool:
     """Return whether a run may hold a lock, without taking it."""
-    run = lock_holder(lock)
-    return run is not None and not has_ended(run)
+    match = _HOLDER.fullmatch(_read_holder(lock))
+    return match is not None and not has_ended(match[1])
 
 
 @contextmanager
@@ -142,7 +136,7 @@ def _write_holder(path: Path, holder: str) -> None:
         os.close(handle)
 
 
-def _read_holder(lock: Path) -> str:
+def _read_holder(lock: AnyPath) -> str:
     try:
         return read_file(lock, _MAX_BYTES).decode(errors="replace")
     except (FileNotFoundError, PosegenError):

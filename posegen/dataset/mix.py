@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -22,67 +22,36 @@ from posegen.dataset.batches import ArrayShape, Source, make_batches
 from posegen.dataset.documents import Count, Document, Origin, read_sealed, seal
 from posegen.dataset.files import write_durably
 from posegen.dataset.read import Dataset, Sample, StoredSource, open_dataset
+from posegen.dataset.splits import is_in_split
 from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import PosegenError, UsageError
-from posegen.foundations.wording import shown
 
 _VERSION = 1
 _MOST_CHUNKS = 10_000_000
 _HINT = "Run posegen mix again"
 
 
-@dataclass(frozen=True)
 class MixSource:
     """The chunks of several sources, one after another; see :class:`posegen.dataset.batches.Source`.
 
-    Attributes
+    Each dataset has splits by its own seed, see :meth:`used`; `seed` is that of the first one. `samples` is the number of
+    positions of samples in an epoch, of which those behind the end of a dataset are not used.
+
+    Parameters
     ----------
-    sources : tuple of Source
-    chunks : tuple of int
+    sources : sequence of StoredSource
+    chunks : sequence of int
         Chunks of each source in an epoch; more than it has if some are repeated.
-    where : str
-        SQL condition on the sequences of all batches.
     """
 
-    sources: tuple[StoredSource, ...]
-    chunks: tuple[int, ...]
-    where: str = ""
-
-    @property
-    def samples(self) -> int:
-        """Positions of samples in an epoch; those behind the end of a dataset are not used."""
-        return sum(self.chunks) * self.chunk
-
-    @property
-    def chunk(self) -> int:
-        """Samples in a chunk."""
-        return self.sources[0].chunk
-
-    @property
-    def seed(self) -> int | None:
-        """Seed of the first dataset; splits are those of each dataset by its own seed, in `parts`."""
-        return None if any(source.seed is None for source in self.sources) else self.sources[0].seed
-
-    @property
-    def parts(self) -> tuple[tuple[int, int, int], ...]:
-        """Seed, samples, and chunks in an epoch of each source."""
-        return tuple((source.seed or 0, source.samples, n) for source, n in zip(self.sources, self.chunks, strict=True))
-
-    @property
-    def variants(self) -> tuple[str, ...]:
-        """Variants that all have."""
-        return tuple(name for name in self.sources[0].variants if all(name in source.variants for source in self.sources))
-
-    @property
-    def most_threads(self) -> int:
-        """Number of threads that may load at the same time."""
-        return min(source.most_threads for source in self.sources)
-
-    @property
-    def name(self) -> str:
-        """Name for messages."""
-        return " and ".join(source.name for source in self.sources)
+    def __init__(self, sources: Sequence[StoredSource], chunks: Sequence[int]) -> None:
+        self.sources, self.chunks = sources, chunks
+        self.chunk, self.seed = sources[0].chunk, sources[0].seed
+        self.samples = sum(chunks) * self.chunk
+        self.variants = tuple(name for name in sources[0].variants if all(name in source.variants for source in sources))
+        self.most_threads = min(source.most_threads for source in sources)
+        self.name = " and ".join(source.name for source in sources)
 
     def arrays(self) -> dict[str, ArrayShape]:
         """Return the arrays that all have in the same shape."""
@@ -95,7 +64,7 @@ class MixSource:
         return tuple(name for name in first if all(name in other for other in others))
 
     def load(self, chunk: int, variants: Sequence[int], into: Mapping[str, Array], columns: tuple[str, ...]) -> Any:
-        """Load a chunk; see :class:`posegen.dataset.batches.sources.Source`."""
+        """Load a chunk; see :class:`posegen.dataset.batches.windows.Source`."""
         (number,), (own_chunk,) = (found.tolist() for found in self._find(np.array([chunk])))
         source = self.sources[number]
         own = [source.variants.index(name) for name in self.variants]
@@ -107,13 +76,23 @@ class MixSource:
 
     def match(self, where: str) -> Array:
         """Return the sequences of an epoch for which an SQL condition holds: bool [position, variant]."""
+        variants = [[source.variants.index(name) for name in self.variants] for source in self.sources]
+        return self._spread([source.match(where)[:, own] for source, own in zip(self.sources, variants, strict=True)])
+
+    def used(self, split: str | None) -> Array:
+        """Return whether each position of an epoch has a sample, and one of the split if there is one: bool [position]."""
+        every = [np.ones(source.samples, bool) for source in self.sources]
+        if split is not None:
+            every = [is_in_split(source.seed, source.samples, split) for source in self.sources]
+        return self._spread(every)
+
+    def _spread(self, of_each: Sequence[Array]) -> Array:
+        """Return values of the samples of each source, bool [sample, ...], for the positions of an epoch."""
         found = []
-        for source, chunks in zip(self.sources, self.chunks, strict=True):
-            own = source.match(where)[:, [source.variants.index(name) for name in self.variants]]
-            padded = np.zeros((-(-len(own) // self.chunk) * self.chunk, own.shape[1]), bool)
-            padded[: len(own)] = own
-            held = padded.reshape(-1, self.chunk, own.shape[1])
-            found.append(held[np.arange(chunks) % len(held)].reshape(-1, own.shape[1]))
+        for own, chunks in zip(of_each, self.chunks, strict=True):
+            whole = np.zeros((-(-len(own) // self.chunk), self.chunk, *own.shape[1:]), bool)
+            whole.reshape(-1, *own.shape[1:])[: len(own)] = own
+            found.append(whole[np.arange(chunks) % len(whole)].reshape(-1, *own.shape[1:]))
         return np.concatenate(found)
 
     def locate(self, samples: Array) -> dict[str, Array]:
@@ -140,12 +119,10 @@ class Mix:
     datasets : tuple of Dataset
     weights : tuple of float or None
         Shares of the sequences of an epoch; None for each sequence once.
-    where : str
-        SQL condition on the sequences of batches; samples that are read by their number are not selected.
     """
 
-    def __init__(self, datasets: Sequence[Dataset], weights: Sequence[float] | None, where: str = "") -> None:
-        self.datasets, self.where = tuple(datasets), where
+    def __init__(self, datasets: Sequence[Dataset], weights: Sequence[float] | None) -> None:
+        self.datasets = tuple(datasets)
         self.weights = None if weights is None else tuple(weights)
 
     def __repr__(self) -> str:
@@ -170,35 +147,20 @@ class Mix:
 
     def batch_source(self, fields: Sequence[str] | str | None) -> MixSource:
         """Return the source of batches with these fields; see :func:`posegen.dataset.batches.make_batches`."""
-        sources = tuple(dataset.batch_source(fields) for dataset in self.datasets)
-        return MixSource(sources, _chunks(sources, self.weights), self.where)
+        sources = [dataset.batch_source(fields) for dataset in self.datasets]
+        return MixSource(sources, _chunks(sources, self.weights))
 
-    def counts(self) -> tuple[int, list[int]]:
-        """Return the number of samples with a selected sequence, and how many positions of an epoch each dataset has of them.
-
-        Raises
-        ------
-        UsageError
-            If the condition selects nothing.
-        """
+    def positions(self) -> list[int]:
+        """Return how many positions of an epoch each dataset has."""
         source = self.batch_source([])
-        positions = [chunks * source.chunk for chunks in source.chunks]
-        if not self.where:
-            return len(self), positions
-        chosen = np.split(source.match(self.where).any(axis=1), np.cumsum(positions)[:-1])
-        samples = sum(int(own[: len(dataset)].sum()) for own, dataset in zip(chosen, self.datasets, strict=True))
-        if not samples:
-            raise UsageError(
-                f"{source.name}: none of {len(self):,} samples is selected by {shown(self.where)}. Change the condition"
-            )
-        return samples, [int(own.sum()) for own in chosen]
+        return [chunks * source.chunk for chunks in source.chunks]
 
 
-def _chunks(sources: Sequence[Source], weights: Sequence[float] | None) -> tuple[int, ...]:
+def _chunks(sources: Sequence[Source], weights: Sequence[float] | None) -> list[int]:
     """Return the chunks of each source in an epoch."""
     own = [-(-source.samples // source.chunk) for source in sources]
     if weights is None:
-        return tuple(own)
+        return own
     passes = [weight / source.samples for weight, source in zip(weights, sources, strict=True)]
     chunks = [each / min(passes) * count for each, count in zip(passes, own, strict=True)]
     if sum(chunks) > _MOST_CHUNKS:
@@ -206,10 +168,10 @@ def _chunks(sources: Sequence[Source], weights: Sequence[float] | None) -> tuple
             f"an epoch with weights {list(weights)} has {sum(chunks):.3g} chunks, at most {_MOST_CHUNKS:,} are possible. "
             "Choose weights closer to each other"
         )
-    return tuple(map(round, chunks))
+    return list(map(round, chunks))
 
 
-def concat(datasets: Sequence[str | AnyPath | Dataset], weights: Sequence[float] | None = None, where: str = "") -> Mix:
+def concat(datasets: Sequence[str | AnyPath | Dataset], weights: Sequence[float] | None = None) -> Mix:
     """Read several datasets as one.
 
     Parameters
@@ -218,9 +180,6 @@ def concat(datasets: Sequence[str | AnyPath | Dataset], weights: Sequence[float]
         At least one, with the same frame rate and the same number of samples in a chunk.
     weights : sequence of float, optional
         Share of each dataset in the sequences of an epoch, in any unit; by default each sequence occurs once.
-    where : str
-        SQL condition on the columns of the table of sequences: batches have the sequences for which it holds (needs DuckDB).
-        Weights are shares before this selection.
 
     Returns
     -------
@@ -229,7 +188,7 @@ def concat(datasets: Sequence[str | AnyPath | Dataset], weights: Sequence[float]
     Raises
     ------
     UsageError
-        If datasets cannot be read together, weights are not positive, or DuckDB does not accept the condition.
+        If datasets cannot be read together, or weights are not positive.
     PosegenError
         If a dataset is missing or damaged.
 
@@ -260,10 +219,7 @@ def concat(datasets: Sequence[str | AnyPath | Dataset], weights: Sequence[float]
             raise UsageError(f"{dataset.path}: has no samples. Leave it out")
     if weights is not None and (len(weights) != len(opened) or not all(0 < weight < float("inf") for weight in weights)):
         raise UsageError(f"weights must be {len(opened)} positive numbers, one for each dataset (got {list(weights)})")
-    if where:
-        for dataset in opened:
-            dataset.matching(0, where)
-    return Mix(opened, weights, where)
+    return Mix(opened, weights)
 
 
 @dataclass(frozen=True)
@@ -282,7 +238,7 @@ class _MixDocument(Document):
     format_version: Annotated[int, Field(ge=1, le=_VERSION)]
     datasets: list[_Part]
     weights: list[float] | None
-    where: str = ""
+    where: Literal[""] = ""
 
 
 def write_mix(path: str | Path, mix: Mix) -> None:
@@ -304,7 +260,7 @@ def write_mix(path: str | Path, mix: Mix) -> None:
         raise UsageError(f"{path}: {'exists' if path.exists() else 'its folder does not exist'}. Choose another file")
     parts = [_Part(_relative(dataset.path, path.parent), dataset.header.identity, len(dataset)) for dataset in mix.datasets]
     weights = None if mix.weights is None else [float(weight) for weight in mix.weights]
-    write_durably(path, seal(_MixDocument(_VERSION, parts, weights, mix.where), indent=2))
+    write_durably(path, seal(_MixDocument(_VERSION, parts, weights), indent=2))
 
 
 def _relative(dataset: AnyPath, folder: Path) -> str:
@@ -339,4 +295,4 @@ def open_mix(path: str | Path) -> Mix:
     for part, dataset in zip(document.datasets, datasets, strict=True):
         if (dataset.header.identity, len(dataset)) != (part.identity, part.samples):
             raise PosegenError(f"{path}: {dataset.path} is not the dataset of {part.samples:,} samples that was mixed. {_HINT}")
-    return concat(datasets, document.weights, document.where)
+    return concat(datasets, document.weights)

@@ -1,25 +1,34 @@
 """Read the objects of a dataset in a bucket so that no byte is used before it has been checked.
 
 Of arrays, only the chunks that are asked for are requested, and each is compared with its checksum. Tables are requested
-whole and compared with their receipt. What was read is kept in a cache.
+whole and compared with their receipt. What was read is kept in a folder of this machine while its disk has room: an entry is
+named by the address of an object and its hash in the receipt, so that an object that is stored again is another entry. Readers
+check what they read there as they check what a server sends. Several processes may share the folder.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import xxhash
 
-from posegen.dataset.layout import Header
-from posegen.dataset.read_cache import ReadCache, open_cache
+from posegen.dataset.layout import ArrayField, Header
 from posegen.dataset.receipts import StoredFile, stored_file
-from posegen.dataset.shard_codec import check_chunk, check_shard, index_bytes, read_index, reader_of
+from posegen.dataset.shard_codec import check_chunk, check_shard, read_index, reader_of
 from posegen.dataset.storage.address import AnyPath, storage_of
-from posegen.dataset.storage.bucket import BucketPath
+from posegen.foundations.errors import PosegenError
+from posegen.foundations.machine import free_disk, user_cache
+
+FOLDER_VARIABLE = "POSEGEN_READ_CACHE"
+"""Environment variable with the folder of the cache; ``posegen/objects`` in the user's cache by default; empty for no cache."""
+LEAST_FREE = 10 * 10**9
+"""Bytes of the disk that the cache leaves free."""
 
 Range: TypeAlias = tuple[int, int]
 """Offset and length of a part of an object."""
@@ -27,6 +36,48 @@ Range: TypeAlias = tuple[int, int]
 _GAP = 1 << 16
 """Bytes that are read without need to save a request."""
 _INDEXES = 1024
+
+
+class ReadCache:
+    """Bytes by name, of which nothing is removed.
+
+    Parameters
+    ----------
+    folder : Path
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def read(self, name: str) -> bytes | None:
+        """Return an entry; None if there is none."""
+        with suppress(FileNotFoundError):
+            return self._path(name).read_bytes()
+        return None
+
+    def write(self, name: str, data: bytes) -> None:
+        """Add an entry, unless less than :data:`LEAST_FREE` of the disk would be free.
+
+        Raises
+        ------
+        PosegenError
+            If the folder cannot be written.
+        """
+        path = self._path(name)
+        temporary = path.with_name(f"{name}~{os.getpid()}-{time.monotonic_ns()}")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if free_disk(path.parent) - len(data) >= LEAST_FREE:
+                temporary.write_bytes(data)
+                temporary.replace(path)
+        except OSError as error:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            hint = f"Name another folder in {FOLDER_VARIABLE}, or set it to nothing"
+            raise PosegenError(f"{self._folder}: the cache cannot be written ({error.strerror}). {hint}") from error
+
+    def _path(self, name: str) -> Path:
+        return self._folder / name[:2] / name
 
 
 class ObjectReader:
@@ -41,10 +92,10 @@ class ObjectReader:
         Without one, all objects are requested whole and compared with their receipts.
     """
 
-    def __init__(self, path: BucketPath, header: Header, cache: ReadCache | None) -> None:
+    def __init__(self, path: Any, header: Header, cache: ReadCache | None) -> None:
         self._path, self._header, self._cache = path, header, cache
         self._whole = lru_cache(2)(self._read_whole)
-        self._index = lru_cache(_INDEXES)(self._read_index)
+        self._index = lru_cache(_INDEXES)(self._fetch)
 
     def read(self, name: str, file: StoredFile, ranges: Sequence[Range]) -> list[bytes]:
         """Read parts of an object, each given by its offset and length.
@@ -63,36 +114,22 @@ class ObjectReader:
         ValueError
             If it is damaged, or not the one of the receipt.
         """
-        field = self._header.field_of(name)
-        if field is None or self._cache is None:
+        if self._header.field_of(name) is None or self._cache is None:
             return reader_of(self._whole(name, file))(ranges)
-        length, chunk = index_bytes(field, self._header.shard, self._header.chunk), self._header.chunk
-        if ranges == [(file.bytes - length, length)]:
-            return [self._index(name, file)]
-        return self._fetch(self._cache, name, file, ranges, lambda data: check_chunk(field, data, chunk))
+        is_index = len(ranges) == 1 and sum(ranges[0]) == file.bytes
+        return (self._index if is_index else self._fetch)(name, file, tuple(ranges))
 
-    def _read_index(self, name: str, file: StoredFile) -> bytes:
-        """Return the bytes of the index of an object."""
-        field, shard, chunk = self._header.field_of(name), self._header.shard, self._header.chunk
+    def _fetch(self, name: str, file: StoredFile, ranges: tuple[Range, ...]) -> list[bytes]:
+        """Read parts of an array's object from the cache or the bucket."""
+        field, cache, entry = self._header.field_of(name), self._cache, _entry(self._path / name, file)
         assert field is not None
-        assert self._cache is not None
-        length = index_bytes(field, shard, chunk)
-
-        def check(data: bytes) -> object:
-            return read_index(field, lambda ranges: [data], file.bytes, shard, chunk)
-
-        return self._fetch(self._cache, name, file, [(file.bytes - length, length)], check)[0]
-
-    def _fetch(
-        self, cache: ReadCache, name: str, file: StoredFile, ranges: Sequence[Range], check: Callable[[bytes], object]
-    ) -> list[bytes]:
-        """Read parts of an object from the cache or the bucket; `check` raises ValueError for a damaged part."""
+        assert cache is not None
         found = {(0, 0): b""}
         for each in ranges:
-            data = cache.read(self._entry(name, file, each))
+            data = cache.read(f"{entry}-{each[0]}-{each[1]}")
             with suppress(ValueError):  # a damaged entry is requested again
                 if data is not None:
-                    check(data)
+                    self._check(field, file, each, data)
                     found[each] = data
         groups: list[list[Range]] = []
         for each in sorted({*ranges} - found.keys()):
@@ -103,11 +140,19 @@ class ObjectReader:
         for group in groups:
             first = group[0][0]
             data = (self._path / name).read(first, sum(group[-1]), expected=(file.bytes, file.xxh3))
-            for start, length in group:
-                found[start, length] = data[start - first : start - first + length]
-                check(found[start, length])
-                cache.write(self._entry(name, file, (start, length)), found[start, length])
+            for each in group:
+                found[each] = data[each[0] - first : sum(each) - first]
+                self._check(field, file, each, found[each])
+                cache.write(f"{entry}-{each[0]}-{each[1]}", found[each])
         return [found[each] for each in ranges]
+
+    def _check(self, field: ArrayField, file: StoredFile, part: Range, data: bytes) -> None:
+        """Raise ValueError for a damaged part: the index, which ends the object, or a chunk."""
+        shard, chunk = self._header.shard, self._header.chunk
+        if sum(part) == file.bytes:
+            read_index(field, lambda ranges: [data], file.bytes, shard, chunk)
+        else:
+            check_chunk(field, data, chunk)
 
     def _read_whole(self, name: str, file: StoredFile) -> bytes:
         """Read an object from the cache or the bucket and compare it with its receipt, and an array also with its checksums."""
@@ -115,9 +160,6 @@ class ObjectReader:
         if field := self._header.field_of(name):
             check_shard(field, reader_of(data), len(data), self._header.shard, self._header.chunk)
         return data
-
-    def _entry(self, name: str, file: StoredFile, part: Range) -> str:
-        return f"{_entry(self._path / name, file)}-{part[0]}-{part[1]}"
 
 
 def open_objects(path: AnyPath, header: Header, *, cached: bool) -> ObjectReader | None:
@@ -127,8 +169,11 @@ def open_objects(path: AnyPath, header: Header, *, cached: bool) -> ObjectReader
 
 
 def cache_of(path: AnyPath) -> ReadCache | None:
-    """Return the cache of the environment for what is read of a bucket; None for a folder."""
-    return None if storage_of(path).local else open_cache(os.environ)
+    """Return the cache of the environment for what is read of a bucket; None for a folder, and without a cache."""
+    folder = os.environ.get(FOLDER_VARIABLE)
+    if storage_of(path).local or folder == "":
+        return None
+    return ReadCache(Path(folder) if folder else user_cache() / "objects")
 
 
 def read_object(path: AnyPath, file: StoredFile, cache: ReadCache | None) -> bytes:

@@ -1,6 +1,6 @@
 """Overlays: data of a later stage that is stored beside a dataset, in parts, each of which is complete when it has a receipt.
 
-Embeddings, pairs of texts, the index of search and paraphrases are overlays. Each has a folder ``DATASET/KIND/NAME`` with a
+Embeddings, the index of search and paraphrases are overlays. Each has a folder ``DATASET/KIND/NAME`` with a
 header, its parts, and ``receipts/KIND/00000.json``, written last. Not responsible for the content of parts.
 """
 
@@ -16,8 +16,7 @@ import pyarrow as pa
 from posegen.dataset.documents import MAX_BYTES, Count, Document, Origin, check_version, parse, read_sealed, seal, unseal
 from posegen.dataset.files import check_real_folders, explain_unreadable, read_file
 from posegen.dataset.layout import OVERLAYS
-from posegen.dataset.object_reader import read_object
-from posegen.dataset.read_cache import ReadCache
+from posegen.dataset.object_reader import ReadCache, read_object
 from posegen.dataset.receipts import StoredFile, stored_file
 from posegen.dataset.runs import current_run
 from posegen.dataset.storage.address import AnyPath, storage_of
@@ -31,7 +30,7 @@ KINDS = {
     "rows": ("rows", "captions", "distinct"),
     "texts": (),
     "vectors": ("embedded", "known"),
-    "pairs": ("duplicates", "negatives"),
+    "pairs": ("duplicates", "negatives"),  # of texts, which earlier versions mined
     "search": ("phrases", "places", "actions"),
     "paraphrases": ("captions", "kept"),
 }
@@ -150,7 +149,10 @@ def commit_part(
     receipt = OverlayReceipt(kind, shard, count, source, dict(numbers), stored, round(seconds, 3), current_run())
     for attempt in range(ATTEMPTS_TO_COMMIT):
         try:
-            _commit(folder, receipt, files)
+            with storage_of(folder).writer(receipt=_receipt_path(folder, kind, shard)) as writer:
+                for name, pieces in files.items():
+                    writer.write(folder / name, pieces)
+                writer.commit(seal(receipt))
             break
         except ConflictError:
             found = intact_receipt(folder, kind, shard)  # None if a third run is about to store the part
@@ -159,13 +161,6 @@ def commit_part(
             if found or attempt == ATTEMPTS_TO_COMMIT - 1:
                 raise
     return receipt
-
-
-def _commit(folder: AnyPath, receipt: OverlayReceipt, files: Mapping[str, Sequence[bytes]]) -> None:
-    with storage_of(folder).writer(receipt=_receipt_path(folder, receipt.kind, receipt.shard)) as writer:
-        for name, pieces in files.items():
-            writer.write(folder / name, pieces)
-        writer.commit(seal(receipt))
 
 
 def read_overlay_receipt(folder: AnyPath, kind: str, shard: int) -> OverlayReceipt:

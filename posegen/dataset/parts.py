@@ -7,7 +7,6 @@ those that have a receipt, and two jobs that make the same shard at the same tim
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -21,13 +20,7 @@ from posegen.foundations.wording import shown
 
 MOST_PARTS = 1_000_000
 EVERYTHING = "all"
-"""What ``--part`` is to do everything, whatever the environment states."""
-PARTS_VARIABLE = "POSEGEN_PARTS"
-"""Environment variable with the number of parts, for a scheduler from which a job learns only its index."""
-
-_SLURM_ARRAY, _KUBERNETES = "SLURM_ARRAY_TASK_", "JOB_COMPLETION_INDEX"
-_SLURM = f"{_SLURM_ARRAY}ID"
-_FIX = f"State the part, such as --part 3/16, or do everything with --part {EVERYTHING}"
+"""What ``--part`` is to do everything."""
 _PART = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
 
 
@@ -86,50 +79,6 @@ def parse_part(part: Part | str | None) -> Part | None:
     if match is None:
         raise UsageError(f"--part {shown(part)}: must be such as 3/16, the third of 16 parts, or {EVERYTHING}")
     return Part(int(match[1]), int(match[2]))
-
-
-def part_of_job(environment: Mapping[str, str]) -> tuple[Part, str] | None:
-    """Return the part that a scheduler has given to this job, and the variable that states it; None if none has.
-
-    Parameters
-    ----------
-    environment : mapping of str to str
-        Variables of a Slurm array (``SLURM_ARRAY_TASK_ID``, ``_MIN``, ``_MAX``, ``_STEP`` and ``_COUNT``), or of a Kubernetes
-        indexed job (``JOB_COMPLETION_INDEX``, from 0) with the number of its completions in ``POSEGEN_PARTS``.
-
-    Raises
-    ------
-    UsageError
-        If there is an index, but not the number of parts.
-
-    Examples
-    --------
-    >>> part, variable = part_of_job({"JOB_COMPLETION_INDEX": "0", "POSEGEN_PARTS": "8"})
-    >>> str(part), variable
-    ('1/8', 'JOB_COMPLETION_INDEX')
-    """
-    if environment.get(_SLURM):
-        first, count = _variable(environment, f"{_SLURM_ARRAY}MIN", "0"), _variable(environment, f"{_SLURM_ARRAY}COUNT")
-        step = max(_variable(environment, f"{_SLURM_ARRAY}STEP", "1"), 1)
-        offset = _variable(environment, _SLURM) - first
-        last = _variable(environment, f"{_SLURM_ARRAY}MAX", str(first + (count - 1) * step))
-        if offset % step == 0 and last - first == (count - 1) * step:
-            return Part(offset // step + 1, count), _SLURM
-        raise UsageError(f"{_SLURM}: the numbers of the array are not evenly spaced, such as 0-15. {_FIX}")
-    if environment.get(_KUBERNETES):
-        return Part(_variable(environment, _KUBERNETES) + 1, _variable(environment, PARTS_VARIABLE)), _KUBERNETES
-    return None
-
-
-def _variable(environment: Mapping[str, str], name: str, default: str = "") -> int:
-    text = environment.get(name) or default
-    if not text:
-        index = _SLURM if environment.get(_SLURM) else _KUBERNETES
-        msg = f"{index} is set, which numbers the parts of a dataset, but {name} is not. Set it to the number of parts, or"
-        raise UsageError(f"{msg} s{_FIX[1:]}")
-    if not re.fullmatch(r"[0-9]{1,9}", text):
-        raise UsageError(f"{name}: must be a number, not {shown(text)}. {_FIX}")
-    return int(text)
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
+from posegen.dataset import tables
 from posegen.dataset.batches import make_batches
-from posegen.dataset.batches.sources import CAPTIONS, ArrayShape
+from posegen.dataset.batches.windows import CAPTIONS, ArrayShape
 from posegen.dataset.checked_files import CheckedFiles, open_files
 from posegen.dataset.counts import Counts, add_counts, count_content, labels_field, no_counts
 from posegen.dataset.embeddings import Embeddings, open_embeddings
@@ -26,19 +26,8 @@ from posegen.dataset.header import read_config
 from posegen.dataset.layout import ROWS, ArrayField, Header, rows_path, shard_path
 from posegen.dataset.object_reader import open_objects
 from posegen.dataset.receipts import Receipt, list_receipts, load_receipt, read_receipt
-from posegen.dataset.shard_codec import as_slice, chunk_ranges, decode_chunk, decode_shard, read_index
-from posegen.dataset.statistics import compute_stats
+from posegen.dataset.shard_codec import as_slice, chunk_ranges, chunk_slices, decode_chunk, decode_shard, read_index
 from posegen.dataset.storage.address import AnyPath, to_path
-from posegen.dataset.tables import (
-    CAPTION_TEXTS,
-    QUALITY,
-    UNDECODABLE,
-    caption_texts,
-    decode_table,
-    find_rows_fault,
-    hash_rows,
-    matching_rows,
-)
 from posegen.foundations.arrays import Array, grouped
 from posegen.foundations.errors import PosegenError
 from posegen.foundations.hashing import canonical, content_hashes
@@ -49,10 +38,7 @@ if TYPE_CHECKING:
 TEXT_EMBEDDING = "text_embedding"
 """Name of the field of batches with the embeddings of a sequence's captions, float32 [caption, dimension]."""
 
-
-_CACHED_TABLE_BYTES = 64 << 20
-_KEY_COLUMNS = ("sample", "variant")
-
+_CACHED_ROWS = 1 << 16
 _BLOCK_BYTES = 8 << 20
 _MAX_BLOCK_BYTES = 1 << 30
 _CACHED_TABLES = 4
@@ -80,8 +66,8 @@ class StoredSource:
         # Only such arrays are part of a sequence, in datasets of any origin.
         fields_by_name = {field.name: field for field in self._header.all_fields if field.dims[:1] == ("variant",)}
         self._fields = {name: field for name, field in fields_by_name.items() if fields is None or name in fields}
-        self._tables: dict[tuple[int, tuple[str, ...]], pa.Table] = {}
-        self._lock = Lock()
+        rows = self._header.shard * len(self._header.variants)
+        self._table = lru_cache(max(1, _CACHED_ROWS // rows))(partial(read_columns, files))
         self.name = str(files.path)
         self.samples = files.header.samples
         self.seed = files.header.seed
@@ -94,10 +80,10 @@ class StoredSource:
 
     def arrays(self) -> dict[str, ArrayShape]:
         """Return the shape of each array by name."""
-        arrays = {name: ArrayShape(field.shape[1:], field.chunk[1:], field.dtype) for name, field in self._fields.items()}
+        arrays = {name: ArrayShape(field.shape[1:], field.dtype) for name, field in self._fields.items()}
         if self._embeddings:
             shape = (self._embeddings.captions, self._embeddings.dimension)
-            arrays[TEXT_EMBEDDING] = ArrayShape(shape, shape, "float32")
+            arrays[TEXT_EMBEDDING] = ArrayShape(shape, "float32")
         return arrays
 
     def columns(self) -> tuple[str, ...]:
@@ -105,7 +91,7 @@ class StoredSource:
         return tuple(read_table(self._files, 0).column_names)
 
     def load(self, chunk: int, variants: Sequence[int], into: Mapping[str, Array], columns: tuple[str, ...]) -> pa.Table | None:
-        """Load a chunk; see :class:`posegen.dataset.batches.sources.Source`.
+        """Load a chunk; see :class:`posegen.dataset.batches.windows.Source`.
 
         Raises
         ------
@@ -125,7 +111,7 @@ class StoredSource:
         return self._table(shard, columns).slice(position * chunk_rows, rows)
 
     def match(self, where: str) -> Array:
-        """Return the sequences for which an SQL condition holds; see :meth:`posegen.dataset.batches.sources.Source.match`."""
+        """Return the sequences for which an SQL condition holds; see :meth:`posegen.dataset.batches.windows.Source.match`."""
         dataset, found = Dataset(self._files), np.zeros((self.samples, len(self.variants)), bool)
         for shard in range(self._header.shards()):
             rows = dataset.matching(shard, where)
@@ -133,24 +119,12 @@ class StoredSource:
             found[rows.column("sample").to_numpy(), [self.variants.index(name) for name in names]] = True
         return found
 
-    def _table(self, shard: int, columns: tuple[str, ...]) -> pa.Table:
-        """Return columns of a shard's table, from a cache of bounded size."""
-        table = self._tables.get((shard, columns))
-        if table is None:
-            table = read_columns(self._files, shard, columns)
-            with self._lock:
-                self._tables[shard, columns] = table
-                while len(self._tables) > 1 and sum(kept.nbytes for kept in self._tables.values()) > _CACHED_TABLE_BYTES:
-                    del self._tables[next(iter(self._tables))]  # the oldest
-        return table
-
     def _load_embeddings(
         self, embeddings: Embeddings, shard: int, position: int, variants: Sequence[int], buffer: Array
     ) -> None:
         start = position * self._header.chunk
         rows = embeddings.of_sequences(shard)[start : start + self._header.chunk][:, list(variants)]
-        shaped = buffer.reshape(len(variants), self._header.chunk, *rows.shape[2:], embeddings.dimension)
-        shaped[:, : len(rows)] = np.moveaxis(embeddings.take(rows), 1, 0)
+        buffer[:, : len(rows)] = np.moveaxis(embeddings.take(rows), 1, 0)
 
     def _load_array(self, field: ArrayField, shard: int, position: int, variants: Sequence[int], buffer: Array) -> None:
         path = shard_path(field, shard)
@@ -159,18 +133,17 @@ class StoredSource:
             self._files.check_present(path)
             buffer[...] = field.fill
             return
-        chunk_variants = field.chunk[0]  # of which all but one are discarded
+        header, chunk_variants = self._header, field.chunk[0]
+        is_whole = field.chunk[1:] == field.shape[1:] and chunk_variants == 1
+        decoded = np.empty((header.chunk, *field.chunk), field.dtype)  # stays in the processor's cache
         try:
-            read, header = partial(self._files.read_ranges, path), self._header
+            read = partial(self._files.read_ranges, path)
             index = read_index(field, read, file.bytes, header.shard, header.chunk)[position]
             chosen = index[[variant // chunk_variants for variant in variants]]
             for (v, *cell), data in zip(np.ndindex(chosen.shape[:-1]), read(chunk_ranges(chosen)), strict=True):
-                if chunk_variants == 1:
-                    decode_chunk(field, data, buffer[(v, *cell)])
-                else:
-                    values = np.empty((self._header.chunk, *field.chunk), field.dtype)
-                    decode_chunk(field, data, values)
-                    buffer[(v, *cell)] = values[:, variants[v] % chunk_variants]
+                decode_chunk(field, data, buffer[v] if is_whole else decoded)
+                if not is_whole:
+                    buffer[(v, slice(None), *chunk_slices(cell, field.chunk[1:]))] = decoded[:, variants[v] % chunk_variants]
         except ValueError as error:
             raise self._files.damaged(path, str(error)) from error
 
@@ -193,21 +166,21 @@ def read_table(files: CheckedFiles, shard: int, columns: Sequence[str] | None = 
     name, header = rows_path(shard), files.header
     first, count, variants = shard * header.shard, files.counts[shard], len(header.variants)
     try:
-        table = decode_table(files.read(name), count * variants, columns)
-    except UNDECODABLE as error:
+        table = tables.decode_table(files.read(name), count * variants, columns)
+    except tables.UNDECODABLE as error:
         raise files.damaged(name, f"cannot be decoded ({error})") from error
-    if fault := find_rows_fault(table, header, first, count):
+    if fault := tables.find_rows_fault(table, header, first, count):
         raise files.damaged(name, fault)
     return table.slice(0, header.count(shard) * variants)
 
 
 def read_columns(files: CheckedFiles, shard: int, columns: Sequence[str]) -> pa.Table:
     """Read columns of the table of a shard as :func:`read_table` does, with captions as lists of texts."""
-    names = {*_KEY_COLUMNS, *columns} - {CAPTIONS} | ({CAPTION_TEXTS} if CAPTIONS in columns else set())
+    names = {"sample", "variant", *columns} - {CAPTIONS} | ({tables.CAPTION_TEXTS} if CAPTIONS in columns else set())
     table = read_table(files, shard, sorted(names)).select(columns)
     if CAPTIONS in columns:
         index = table.column_names.index(CAPTIONS)
-        table = table.set_column(index, CAPTIONS, caption_texts(table.column(CAPTIONS)))
+        table = table.set_column(index, CAPTIONS, tables.caption_texts(table.column(CAPTIONS)))
     return table
 
 
@@ -360,7 +333,6 @@ class Dataset:
         return (self.arrays(field, slice(first, min(first + step, stop))) for first in range(start, stop, step))
 
     batches = make_batches
-    stats = compute_stats
 
     def batch_source(self, fields: Sequence[str] | str | None) -> StoredSource:
         """Return the source of batches with these fields; see :func:`posegen.dataset.batches.make_batches`."""
@@ -393,12 +365,12 @@ class Dataset:
             If DuckDB is not installed, or does not accept the condition.
         """
         table = self.table(shard)
-        if QUALITY in where and QUALITY in self.fields:
+        if tables.QUALITY in where and tables.QUALITY in self.fields:
             first, variants = shard * self.header.shard, len(self.header.variants)
-            values = self.arrays(QUALITY, slice(first, first + len(table) // variants))
+            values = self.arrays(tables.QUALITY, slice(first, first + len(table) // variants))
             lowest = np.where(np.isnan(values), np.inf, values).reshape(len(table), -1).min(axis=1)
-            table = table.append_column(QUALITY, pa.array(lowest))
-        return matching_rows(table, where)
+            table = table.append_column(tables.QUALITY, pa.array(lowest))
+        return tables.matching_rows(table, where)
 
     def sample_embedding(self, sample: int) -> Array:
         """Read the embeddings of a sample's captions: float32 [variant, caption, dimension], NaN where there is no caption."""
@@ -414,9 +386,9 @@ class Dataset:
 
     @property
     def listed_shards(self) -> tuple[int, str]:
-        """Number of leading shards in the manifest, 0 without one, and a hash of all that it states of them."""
+        """Number of leading shards in the manifest, 0 without one, and a hash of their receipts."""
         manifest = self._files.manifest
-        return (manifest.shards, manifest.entries["link"][-1].tobytes().hex()) if manifest and manifest.shards else (0, "")
+        return (manifest.shards, manifest.receipts) if manifest else (0, "")
 
     def rows_hash(self, shard: int) -> str:
         """Return the hash of the file with the sequences of a shard."""
@@ -436,7 +408,7 @@ class Dataset:
     def compute_hashes(self, name: str, shard: int) -> str:
         """Hash the values of a field, or the `rows`, of the visible samples of a shard; as in a receipt."""
         if name == ROWS:
-            return hash_rows(self.table(shard), len(self.header.variants))
+            return tables.hash_rows(self.table(shard), len(self.header.variants))
         first = shard * self.header.shard
         blocks = self.blocks(name, first, first + self.header.count(shard))
         return "".join(content_hashes(canonical(block)) for block in blocks)
@@ -517,10 +489,6 @@ def open_dataset(path: str | AnyPath, encoder: str | None = None) -> Dataset:
         Its folder, or its address in a bucket, such as ``s3://BUCKET/PATH``.
     encoder : str, optional
         Encoder of the captions' embeddings, if the dataset has embeddings by several encoders.
-
-    Returns
-    -------
-    Dataset
 
     Raises
     ------

@@ -22,16 +22,7 @@ from pydantic import Field
 from posegen.dataset.counts import Counts, count_of_actions
 from posegen.dataset.documents import MAX_BYTES, Count, Document, Origin, read_sealed
 from posegen.dataset.files import read_file
-from posegen.dataset.layout import (
-    ROWS,
-    Header,
-    Layer,
-    Positive,
-    check_folders,
-    receipt_path,
-    rows_path,
-    shard_path,
-)
+from posegen.dataset.layout import ROWS, Header, Layer, Positive, check_folders, receipt_path, rows_path, shard_path
 from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.dataset.tables import max_table_bytes
 from posegen.foundations.errors import PosegenError
@@ -55,6 +46,12 @@ class StoredFile(Document):
 def split_hashes(text: str) -> list[str]:
     """Return the content hashes of samples from their concatenation in a receipt."""
     return [text[start : start + DIGITS] for start in range(0, len(text), DIGITS)]
+
+
+def find_differing(one: str, other: str, first: int) -> list[int]:
+    """Return the samples whose content hashes differ, given those of samples from `first` on."""
+    pairs = zip(split_hashes(one), split_hashes(other), strict=True)
+    return [first + i for i, (a, b) in enumerate(pairs) if a != b]
 
 
 def stored_file(pieces: Sequence[bytes]) -> StoredFile:
@@ -101,11 +98,6 @@ class Receipt(Document):
     def size(self) -> int:
         """Size of the shard's files in bytes."""
         return sum(file.bytes for file in self.files.values())
-
-    def hash_of(self, field: str, sample: int) -> str:
-        """Return the content hash of a sample, given by its index in the dataset, in a field or in `rows`."""
-        start = (sample - self.first) * DIGITS
-        return self.content[field][start : start + DIGITS]
 
 
 def generate_hint(shard: int) -> str:
@@ -311,10 +303,6 @@ def _read(file: AnyPath) -> Receipt:
         raise PosegenError(str(error).removeprefix("receipt: ").removesuffix(". ")) from error
 
 
-def _is_hexadecimal(text: str) -> bool:
-    return not text.encode(errors="replace").translate(None, _HEX)
-
-
 def _find_fault(
     receipt: Receipt, header: Header, shard: int, layer: Layer | None = None, samples: Receipt | None = None
 ) -> str | None:
@@ -336,7 +324,8 @@ def _find_fault(
     sources = layer.sources if layer else (ROWS,)
     if receipt.content.keys() != {*sources, *(field.name for field in fields)}:
         return f"has content hashes of {', '.join(sorted(receipt.content))}, not of the dataset's fields"
-    if any(len(text) != DIGITS * receipt.count or not _is_hexadecimal(text) for text in receipt.content.values()):
+    hashes = [text.encode(errors="replace") for text in receipt.content.values()]
+    if any(len(digits) != DIGITS * receipt.count or digits.translate(None, _HEX) for digits in hashes):
         return "does not have one content hash for each sample"
     if receipt.counts and {len(receipt.counts.legs), len(receipt.counts.any_part)} != {count_of_actions(header)}:
         return "counts other actions than those of the dataset"

@@ -1,4 +1,4 @@
-"""Identify the process that writes a file, and find out whether it may still be running.
+"""The process that writes a file: its name, whether it may still be running, and a setting that makes its work faster.
 
 The name of a run is ``host_boot_process_start``. With it, another process on the same machine can prove that the run has ended:
 the machine was restarted since, or there is no process with that number and start time in the process namespace of both. A run
@@ -7,9 +7,12 @@ whose end cannot be proved, such as one on another machine or in another contain
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -96,3 +99,29 @@ def _start_ticks(process: int) -> int | None:
         return int(psutil.Process(process).create_time() * 100)
     except psutil.NoSuchProcess:
         return None
+
+
+LARGEST_SETTING = 2**31 - 1
+"""Largest value of a setting of the C library."""
+
+
+@contextmanager
+def keep_freed_memory() -> Iterator[None]:
+    """Make the C library keep freed memory inside this context.
+
+    By default it returns large blocks to the system, which zeroes them again page by page for the next shard: a tenth to a
+    fifth of the time of a run. Only the GNU C library has this setting.
+    """
+    trim_threshold, mmap_max = -1, -4  # constants of its malloc.h
+    library = ctypes.CDLL(None)
+    if not hasattr(library, "mallopt"):
+        yield
+        return
+    library.mallopt(mmap_max, 0)
+    library.mallopt(trim_threshold, LARGEST_SETTING)
+    try:
+        yield
+    finally:
+        library.mallopt(mmap_max, 65536)
+        library.mallopt(trim_threshold, 128 * 1024)
+        library.malloc_trim(0)

@@ -194,7 +194,7 @@ def decode_shard(field: ArrayField, read: Read, size: int, shard: int, chunk: in
         into, within = as_slice(here), as_slice(rows[here] % chunk)
         for cell in grid:
             decode_chunk(field, next(pieces), decoded)
-            values[(into, *_chunk_slices(cell, field.chunk))] = decoded[within]
+            values[(into, *chunk_slices(cell, field.chunk))] = decoded[within]
     return values
 
 
@@ -228,7 +228,7 @@ def _check_chunk_header(data: bytes, values_bytes: int, stored_bytes: int) -> No
 
 def _encode_chunk(field: ArrayField, array: Array, cell: Sequence[int], steps: tuple[int, ...]) -> tuple[bytes, bytes] | None:
     """Encode one chunk and its checksum; None if all of its values are absent."""
-    part = array[_chunk_slices(cell, steps)]
+    part = array[chunk_slices(cell, steps)]
     if _is_absent(field, part):
         return None
     if part.shape == steps:
@@ -240,7 +240,8 @@ def _encode_chunk(field: ArrayField, array: Array, cell: Sequence[int], steps: t
     return encoded, _checksum(encoded)
 
 
-def _chunk_slices(cell: Sequence[int], steps: tuple[int, ...]) -> tuple[slice, ...]:
+def chunk_slices(cell: Sequence[int], steps: tuple[int, ...]) -> tuple[slice, ...]:
+    """Return the part of an array that a chunk holds, given its place in the grid and its size."""
     return tuple(slice(at * step, (at + 1) * step) for at, step in zip(cell, steps, strict=True))
 
 

@@ -62,6 +62,11 @@ def in_split(seed: int, indices: ArrayLike, split: str, *, identities: bool = Fa
     return numbers[(low <= drawn) & (drawn < high)]
 
 
+def is_in_split(seed: int, samples: int, split: str) -> NDArray[Any]:
+    """Return whether each of the first `samples` samples is in a split, as :func:`in_split` does: bool [samples]."""
+    return np.isin(np.arange(samples), in_split(seed, np.arange(samples), split), assume_unique=True)
+
+
 def split_groups(groups: NDArray[Any], seed: int, categories: NDArray[Any] | None = None) -> dict[str, NDArray[Any]]:
     """Divide a user's own data into splits; equal groups share a split.
 

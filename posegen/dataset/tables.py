@@ -231,11 +231,9 @@ def _text_leaves(array: Any, name: str, bounds: Array) -> Iterator[tuple[str, by
     encoded = (pc.fill_null(array, "") if array.null_count else array).cast(pa.large_binary())
     lengths = _numbers(pc.binary_length(encoded), np.dtype(np.int64))
     yield _leaf(f"{name}#", lengths, bounds)
-    _, offsets, data = encoded.buffers()
-    starts = np.frombuffer(offsets, np.int64)[encoded.offset : encoded.offset + len(encoded) + 1]
-    letters = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
-    first, last = (int(starts[0]), int(starts[-1])) if len(starts) else (0, 0)
-    yield _leaf(f"{name}:text", letters[first:last], _inner_bounds(lengths, bounds))
+    whole = pa.LargeListArray.from_arrays(pa.array([0, len(encoded)], pa.int64()), encoded)
+    letters = pc.binary_join(whole, pa.scalar(b"", pa.large_binary()))[0].as_buffer()
+    yield _leaf(f"{name}:text", np.frombuffer(letters, np.uint8), _inner_bounds(lengths, bounds))
 
 
 def _numbers(array: Any, dtype: np.dtype[Any]) -> Array:

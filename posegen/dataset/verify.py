@@ -12,13 +12,10 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections import deque
-from collections.abc import Callable, Container, Generator, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Container, Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from secrets import SystemRandom
 
 import xxhash
@@ -30,22 +27,15 @@ from posegen.dataset.files import exists, read_file
 from posegen.dataset.header import find_metadata_faults, header_metadata, inspect_header, samples_after_repair
 from posegen.dataset.layout import Header, Layer
 from posegen.dataset.lock import LOCK_FILE, PART_LOCK, is_being_written, is_held
-from posegen.dataset.manifest import Manifest, load_manifest
-from posegen.dataset.memory import keep_freed_memory
+from posegen.dataset.manifest import Manifest, load_manifest, make_manifest
 from posegen.dataset.overlays import read_overlay_receipt, read_part
 from posegen.dataset.parts import is_made_in_parts, read_parts
-from posegen.dataset.read import Dataset, open_shard
-from posegen.dataset.receipts import (
-    Receipt,
-    complete_shards,
-    find_size_fault,
-    list_receipts,
-    read_receipt,
-    split_hashes,
-)
-from posegen.dataset.runs import has_ended
+from posegen.dataset.read import open_shard
+from posegen.dataset.receipts import Receipt, complete_shards, find_differing, find_size_fault, list_receipts, read_receipt
+from posegen.dataset.runs import has_ended, keep_freed_memory
 from posegen.dataset.storage.address import AnyPath, storage_of, to_path
 from posegen.dataset.storage.folder import open_plain, temporary_run
+from posegen.dataset.storage.storage import map_in_order
 from posegen.dataset.tables import UNDECODABLE
 from posegen.foundations.errors import PosegenError, UsageError
 from posegen.foundations.machine import available_cores
@@ -132,20 +122,7 @@ def find_problems(
         if fault := storage_of(path / name).find_folder_fault():
             yield Problem(None, name, fault, repairable=False)
             return  # nothing is read through it
-    yield from (Problem(None, name, fault) for name, fault in find_metadata_faults(path, header))
-    manifest = None
-    try:
-        manifest = load_manifest(path, header)
-    except PosegenError as error:
-        yield Problem(None, layout.MANIFEST_FILE, str(error).removeprefix(f"{path / layout.MANIFEST_FILE}: "))
-    for name, read in ((layout.PARTS_FILE, read_parts), (layout.REPAIR_FILE, samples_after_repair)):
-        try:
-            found = read(path)
-        except PosegenError as error:
-            yield Problem(None, name, str(error).removeprefix(f"{path / name}: "), repairable=False)
-            continue
-        if isinstance(found, int) and found > header.samples and not is_being_written(path):
-            yield Problem(None, name, f"a repair has not finished: {header.samples} of {found} samples are visible")
+    yield from _check_documents(path, header, with_receipts=shards is None)
     receipts, expected = list[int](), expected_shards(path, header)
     with suppress(OSError):  # reported by the search for orphan files
         receipts = list_receipts(path)
@@ -154,25 +131,31 @@ def find_problems(
         yield Problem(None, layout.HEADER_FILE, what, repairable=False)
         expected = 0
     known = {*receipts, *range(expected)}
-    selected, seen = [shard for shard in sorted(known) if shards is None or shard in shards], storage_of(path).listed()
-
-    def check(shard: int) -> list[Problem]:
-        before = _receipt_time(seen, shard)
-        problems = list(_check_shard(seen, header, shard, decode=decode))
-        if problems and _receipt_time(path, shard) != before:  # a run has stored the shard meanwhile
-            problems = list(_check_shard(path, header, shard, decode=decode))
-        if not problems and manifest and shard < manifest.shards:
-            problems += _check_manifest(path, header, shard, manifest)
-        return problems
-
-    progress(0, len(selected))
-    with keep_freed_memory():
-        for done, problems in enumerate(_in_order(check, selected), 1):
-            yield from problems
-            progress(done, len(selected))
+    selected = [shard for shard in sorted(known) if shards is None or shard in shards]
+    yield from _check_shards(path, header, selected, progress, decode=decode)
     if orphans:
         yield from _find_orphans(path, header, known)
         yield from _check_overlays(path)
+
+
+def _check_documents(path: AnyPath, header: Header, *, with_receipts: bool) -> Iterator[Problem]:
+    """Check the Zarr metadata, and the documents beside the header; the manifest also with the receipts, if so asked."""
+    yield from (Problem(None, name, fault) for name, fault in find_metadata_faults(path, header))
+    readers: dict[str, Callable[[AnyPath], object]] = {
+        layout.MANIFEST_FILE: lambda path: load_manifest(path, header),
+        layout.PARTS_FILE: read_parts,
+        layout.REPAIR_FILE: samples_after_repair,
+    }
+    for name, read in readers.items():
+        try:
+            found = read(path)
+        except PosegenError as error:
+            yield Problem(None, name, str(error).removeprefix(f"{path / name}: "), repairable=name == layout.MANIFEST_FILE)
+            continue
+        if isinstance(found, Manifest) and with_receipts and not _is_manifest_true(path, header, found):
+            yield Problem(None, name, f"does not match the receipts any more. Run: posegen finish {path}")
+        if isinstance(found, int) and found > header.samples and not is_being_written(path):
+            yield Problem(None, name, f"a repair has not finished: {header.samples} of {found} samples are visible")
 
 
 def unchecked_files(path: AnyPath) -> list[str]:
@@ -224,24 +207,6 @@ def _check_document(path: AnyPath, name: str) -> None:
         with open_plain(array) as file:
             if hashlib.file_digest(file, xxhash.xxh3_128).hexdigest() != expected:
                 raise Origin(str(array), origin.hint).error("is damaged: its hash does not match its receipt")
-
-
-def _in_order(check: Callable[[int], list[Problem]], shards: list[int]) -> Iterator[list[Problem]]:
-    """Check shards, as many at once as there are cores, and yield what is found in their order.
-
-    Reading, decoding and hashing run without Python's lock.
-    """
-    workers = max(1, min(available_cores(), len(shards)))
-    pool, started = ThreadPoolExecutor(workers, "verify"), deque[Future[list[Problem]]]()
-    try:
-        for shard in shards:
-            started.append(pool.submit(check, shard))
-            if len(started) > workers:  # few at once, so that memory does not grow with the dataset
-                yield started.popleft().result()
-        while started:
-            yield started.popleft().result()
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def choose_shards(path: AnyPath, part: Container[int] | None = None, share: float = 1.0) -> list[int] | None:
@@ -311,6 +276,26 @@ def _header_problem(path: AnyPath, fault: str, *, repairable: bool) -> Problem:
     return Problem(None, layout.HEADER_FILE, fault, repairable)
 
 
+def _check_shards(
+    path: AnyPath, header: Header, shards: Sequence[int], progress: Progress, *, decode: bool
+) -> Iterator[Problem]:
+    """Check shards, several at the same time; reading, decoding and hashing run without Python's lock."""
+    seen = storage_of(path).listed()
+
+    def check(shard: int) -> list[Problem]:
+        before = _receipt_time(seen, shard)
+        problems = list(_check_shard(seen, header, shard, decode=decode))
+        if problems and _receipt_time(path, shard) != before:  # a run has stored the shard meanwhile
+            problems = list(_check_shard(path, header, shard, decode=decode))
+        return problems
+
+    progress(0, len(shards))
+    with keep_freed_memory():
+        for done, problems in enumerate(map_in_order(check, shards, available_cores(), "verify"), 1):
+            yield from problems
+            progress(done, len(shards))
+
+
 def _check_shard(
     path: AnyPath, header: Header, shard: int, layer: Layer | None = None, samples: Receipt | None = None, *, decode: bool
 ) -> Iterator[Problem]:
@@ -333,11 +318,16 @@ def _check_shard(
             yield problem(name, f"has {receipt.count} samples, the dataset has {header.count(shard)} in this shard")
     for file, content in names.items():
         try:
-            fault = _size_fault(path, receipt, file)
+            if file in receipt.files:
+                fault = find_size_fault(path / file, receipt.files[file])
+            else:
+                fault = "exists, and the shard's receipt does not list it" if exists(path / file) else None
             if fault is None and file in receipt.files:
                 dataset.check_file(file)
             if fault is None and decode:
-                fault = _content_fault(dataset, receipt, content)
+                hashes = dataset.compute_hashes(content, shard), receipt.content[content]
+                if differing := find_differing(*hashes, receipt.first):
+                    fault = f"content of {content} does not match the receipt in {format_samples(differing)}"
         except DamagedFileError as error:
             fault = error.fault
         except OSError as error:
@@ -351,30 +341,10 @@ def _check_shard(
             yield from _check_shard(path, header, shard, each, receipt, decode=decode)
 
 
-def _check_manifest(path: AnyPath, header: Header, shard: int, manifest: Manifest) -> Iterator[Problem]:
-    """Compare a shard's entry in the manifest with its receipts, which were found valid."""
-    try:
-        samples = read_receipt(path, header, shard)
-        layers = [read_receipt(path, header, shard, layer, samples) for layer in manifest.layers]
-    except (FileNotFoundError, PosegenError):  # a run has begun to store the shard again
-        return
-    if fault := manifest.find_fault(shard, [samples, *layers]):
-        yield Problem(None, layout.MANIFEST_FILE, f"{fault}. Run: posegen finish {path}")
-
-
-def _size_fault(path: AnyPath, receipt: Receipt, name: str) -> str | None:
-    """Compare the existence and the size of a file with its receipt."""
-    if name in receipt.files:
-        return find_size_fault(path / name, receipt.files[name])
-    return "exists, and the shard's receipt does not list it" if exists(path / name) else None
-
-
-def _content_fault(dataset: Dataset, receipt: Receipt, name: str) -> str | None:
-    """Decode a field or the rows of a shard, and compare each sample with the receipt."""
-    stored = split_hashes(dataset.compute_hashes(name, receipt.shard))
-    expected = split_hashes(receipt.content[name])
-    differing = [receipt.first + i for i, pair in enumerate(zip(stored, expected, strict=True)) if pair[0] != pair[1]]
-    return f"content of {name} does not match the receipt in {format_samples(differing)}" if differing else None
+def _is_manifest_true(path: AnyPath, header: Header, manifest: Manifest) -> bool:
+    """Return whether the receipts are those of the manifest; also if some of them are missing, which is another problem."""
+    made = make_manifest(path, header.with_samples(manifest.shards * header.shard))
+    return made == manifest or (made.shards, made.layers) != (manifest.shards, manifest.layers)
 
 
 def _first_line(error: BaseException) -> str:
@@ -383,22 +353,23 @@ def _first_line(error: BaseException) -> str:
 
 def _find_orphans(path: AnyPath, header: Header, known: Container[int]) -> Iterator[Problem]:
     """Find files and folders that do not belong to a dataset whose shards are `known`."""
-    folders = dict.fromkeys(("", *layout.dataset_folders(header)))
-    files = {layout.HEADER_FILE, layout.MANIFEST_FILE, *header_metadata(header)}
+    folders = ("", *layout.dataset_folders(header))
+    expected = {layout.HEADER_FILE, layout.MANIFEST_FILE, *header_metadata(header)}
     local = storage_of(path).local
+    is_busy = is_being_written(path) or (local is None and is_made_in_parts(path))
     if local is None:
-        for name in sorted(storage_of(path).list().keys() - files):
+        for name in sorted(storage_of(path).list().keys() - expected):
             if name.partition("/")[0] not in layout.OVERLAYS:
-                yield from _check_object(path, header, known, name)
+                yield from _check_entry(path, header, known, name, "", is_busy=is_busy)
         return
-    is_busy = is_being_written(path)
     for folder in folders:
         try:
             for entry in os.scandir(local / folder):
-                name = f"{folder}/{entry.name}".lstrip("/")
-                is_expected = name in files or (name in (*folders, *layout.OVERLAYS) and entry.is_dir(follow_symlinks=False))
-                if not is_expected:
-                    yield from _check_entry(local, header, known, name, entry, is_busy=is_busy)
+                name, is_folder = f"{folder}/{entry.name}".lstrip("/"), entry.is_dir(follow_symlinks=False)
+                kind = "a link" if entry.is_symlink() else "a folder" if is_folder else "no plain file"
+                kind = "" if entry.is_file(follow_symlinks=False) else kind
+                if name not in expected and not (is_folder and name in (*folders, *layout.OVERLAYS)):
+                    yield from _check_entry(path, header, known, name, kind, is_busy=is_busy)
         except FileNotFoundError:
             continue  # its files are reported as missing
         except OSError as error:
@@ -406,31 +377,19 @@ def _find_orphans(path: AnyPath, header: Header, known: Container[int]) -> Itera
             yield Problem(None, folder or ".", what, repairable=False)
 
 
-def _check_object(path: AnyPath, header: Header, known: Container[int], name: str) -> Iterator[Problem]:
-    """Describe what is wrong with an object that is no metadata of the dataset."""
-    shard = layout.shard_of(header, name)
-    if shard is None and name not in (layout.PARTS_FILE, layout.REPAIR_FILE):
-        yield Problem(None, name, "does not belong to the dataset. Remove it", repairable=False)
-    elif shard is not None and shard not in known and not is_made_in_parts(path):
-        yield Problem(shard, name, "belongs to an unfinished shard: there is no receipt")
-
-
 def _check_entry(
-    path: Path, header: Header, known: Container[int], name: str, entry: os.DirEntry[str], *, is_busy: bool
+    path: AnyPath, header: Header, known: Container[int], name: str, kind: str, *, is_busy: bool
 ) -> Iterator[Problem]:
-    """Describe what is wrong with an entry that is neither a folder of the dataset nor one of its metadata files."""
-    run = temporary_run(entry.name)
-    shard = layout.shard_of(header, name)
-    if shard is not None and shard in known:
-        return  # checked with its shard
-    if not entry.is_file(follow_symlinks=False):
-        kind = "a link" if entry.is_symlink() else "a folder" if entry.is_dir(follow_symlinks=False) else "no plain file"
+    """Describe what is wrong with an entry that is no metadata of the dataset; `kind` is what it is unless a plain file."""
+    file, shard = name.rpartition("/")[2], layout.shard_of(header, name)
+    run = temporary_run(file)
+    if (shard is not None and shard in known) or name == layout.PARTS_FILE:
+        return  # checked with its shard, or with the header
+    if kind:
         yield Problem(shard, name, f"is {kind} that does not belong to the dataset. Remove it", repairable=False)
-    elif name == LOCK_FILE or PART_LOCK.fullmatch(name):
+    elif file == name and (name == LOCK_FILE or PART_LOCK.fullmatch(name)):
         if not is_held(path / name):
             yield Problem(None, name, "is the lock of a run that has ended")
-    elif name == layout.PARTS_FILE:
-        pass  # its content is checked with the header
     elif name == layout.REPAIR_FILE:
         if not is_busy:
             yield Problem(None, name, "is the record of a repair that did not finish")

@@ -7,41 +7,31 @@ extends the arrays, then it writes `dataset.json`, which alone decides how many 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
-from posegen.dataset import layout
+from posegen.dataset import layout, receipts
 from posegen.dataset.counts import count_content, labels_field
 from posegen.dataset.documents import seal
-from posegen.dataset.files import remove_durably, write_changed, write_durably
+from posegen.dataset.files import is_plain, remove_durably, write_changed, write_durably
 from posegen.dataset.header import header_metadata, load_header, samples_after_repair
 from posegen.dataset.layout import ArrayField, Header, Layer
 from posegen.dataset.lock import LOCK_FILE, PART_LOCK
-from posegen.dataset.receipts import (
-    DIGITS,
-    Receipt,
-    StoredFile,
-    complete_receipt,
-    is_foreign_receipt,
-    list_receipts,
-    receipt_identity,
-    stored_file,
-)
+from posegen.dataset.receipts import DIGITS, Receipt, StoredFile, receipt_identity, stored_file
 from posegen.dataset.runs import has_ended
 from posegen.dataset.shard_codec import encode_shard
-from posegen.dataset.storage.address import AnyPath, storage_of
+from posegen.dataset.storage.address import AnyPath, Writer, storage_of
 from posegen.dataset.storage.bucket import ATTEMPTS_TO_COMMIT
 from posegen.dataset.storage.folder import sync_folder, temporary_run
-from posegen.dataset.storage.storage import ConflictError, Writer
+from posegen.dataset.storage.storage import ConflictError
 from posegen.dataset.tables import encode_table, find_rows_fault, hash_rows
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import PosegenError, UsageError
 from posegen.foundations.hashing import canonical, content_hashes
-from posegen.foundations.stopwatch import stage
 
 
 def create(path: AnyPath, header: Header, run: str | None = None) -> Header:
@@ -167,7 +157,13 @@ def add_layer(path: AnyPath, header: Header, layer: Layer, run: str) -> Header:
 
 
 def commit_layer(
-    path: AnyPath, header: Header, layer: Layer, samples: Receipt, arrays: Mapping[str, Array], run: str, seconds: float = 0.0
+    path: AnyPath,
+    header: Header,
+    layer: Layer,
+    samples: Receipt,
+    arrays: Mapping[str, Array],
+    run: str,
+    seconds: float = 0.0,
 ) -> Receipt:
     """Store a layer of a shard; when this returns, it is complete and on disk.
 
@@ -257,16 +253,13 @@ def unfinished_files(path: AnyPath, header: Header, shards: int) -> list[str]:
     shards : int
         Number of shards at the end of the run, which makes all that are missing.
     """
-    unfinished: list[str] = []
-    local = storage_of(path).local
-    if local is None:
-        return unfinished
-    kept = set(list_receipts(path))
-    for folder in filter(lambda folder: (local / folder).is_dir(), layout.dataset_folders(header)):
-        for entry in os.scandir(local / folder):
-            name = f"{folder}/{entry.name}"
-            shard = layout.shard_of(header, name) if entry.is_file(follow_symlinks=False) else None
-            if shard is not None and shard not in kept and shard >= shards:
+    if storage_of(path).local is None:
+        return []
+    kept, unfinished = set(receipts.list_receipts(path)), []
+    for folder in layout.dataset_folders(header):
+        for name in (f"{folder}/{entry}" for entry in storage_of(path / folder).list_names()):
+            shard = layout.shard_of(header, name)
+            if shard is not None and shard not in kept and shard >= shards and is_plain(path / name):
                 unfinished.append(name)
     return sorted(unfinished)
 
@@ -275,22 +268,24 @@ def _check_empty(path: AnyPath, header: Header) -> None:
     """Raise UsageError if a folder has anything but the remains of a run that died while it created this very dataset."""
     known = {layout.MOTION, layout.SEQUENCES, layout.RECEIPTS, layout.COPY_FILE}
     known |= {layout.REPAIR_FILE, layout.PARTS_FILE, layout.MANIFEST_FILE, LOCK_FILE}
-    local = storage_of(path).local
-    known |= set() if local else {layout.HEADER_FILE}  # of a run that creates it at the same time
+    known |= set() if storage_of(path).local else {layout.HEADER_FILE}  # of a run that creates it at the same time
+    known |= {layout.GROUP_FILE, *(f"{layout.MOTION}/{field.name}" for field in header.fields)}
     path = storage_of(path).listed()
-    names = storage_of(path).list_names()
-    foreign = [name for name in names if name not in known and not PART_LOCK.fullmatch(name) and temporary_run(name) is None]
-    fields = {field.name for field in header.fields}
-    inside = [
-        f"{layout.MOTION}/{name}"
-        for name in storage_of(path / layout.MOTION).list_names()
-        if name not in {*fields, "zarr.json"}
-    ]
-    foreign += [name for name in inside if local is None or (local / name).is_dir()]
+    arrays = (f"{layout.MOTION}/{name}" for name in storage_of(path / layout.MOTION).list_names())
+    names = [*storage_of(path).list_names(), *arrays]
+    foreign = [name for name in names if name not in known and not PART_LOCK.fullmatch(name) and not _is_temporary(name)]
     if not foreign:
-        foreign = [layout.receipt_path(shard) for shard in list_receipts(path) if is_foreign_receipt(path, header, shard)]
+        foreign = [
+            layout.receipt_path(shard)
+            for shard in receipts.list_receipts(path)
+            if receipts.is_foreign_receipt(path, header, shard)
+        ]
     if foreign:
         raise UsageError(f"{path}: is not empty: it contains {', '.join(sorted(foreign)[:3])}. Choose an empty or a new folder")
+
+
+def _is_temporary(name: str) -> bool:
+    return temporary_run(name.rpartition("/")[2]) is not None
 
 
 def _write_metadata(path: AnyPath, header: Header, run: str | None) -> None:
@@ -313,52 +308,29 @@ def _commit(
     sources: Mapping[str, str],
     run: str,
     seconds: float,
-    attempts: int = ATTEMPTS_TO_COMMIT,
 ) -> Receipt:
     """Store a shard with its table, or a layer of a shard with the content hashes of its sources.
 
-    In a bucket, other runs may store it at the same time: then it is stored `attempts` times at most.
+    In a bucket, other runs may store it at the same time: then it is stored again, a few times.
     """
     fields = header.fields if layer is None else layer.fields
     values = _check_arrays(header, fields, arrays)
-    first, count = shard * header.shard, len(values[fields[0].name])
+    count, place = len(values[fields[0].name]), path / layout.receipt_path(shard, layer)
+    derived_from = {name: text[: count * DIGITS] for name, text in sources.items()}
+    rows = 0 if table is None else len(table)
+    identity, first = receipt_identity(header, layer), shard * header.shard
+    receipt = Receipt(shard, first, count, identity, derived_from, {}, rows, float(seconds), run)
     try:
-        with storage_of(path).writer(run, path / layout.receipt_path(shard, layer)) as writer:
-            # Large arrays first: they are written while the table is encoded.
-            files = _write_arrays(writer, path, header, fields, shard, values)
-            if table is not None:
-                files[layout.rows_path(shard)] = _write_table(
-                    writer, path / layout.rows_path(shard), table, header, first, count
-                )
-            with stage("hash"):
-                content = {name: content_hashes(array) for name, array in values.items()}
-                content |= {name: text[: count * DIGITS] for name, text in sources.items()}
-                if table is not None:
-                    content[layout.ROWS] = hash_rows(table, len(header.variants))
-            receipt = Receipt(
-                shard=shard,
-                first=first,
-                count=count,
-                identity=receipt_identity(header, layer),
-                content=content,
-                files=files,
-                rows=0 if table is None else len(table),
-                seconds=float(seconds),
-                made_by_run=run,
-                counts=None if table is None else count_content(header, table, _base_labels(header, values)),
-            )
-            if stored := _stored_meanwhile(path, header, layer, receipt):
+        for _ in range(ATTEMPTS_TO_COMMIT):
+            with suppress(ConflictError), storage_of(path).writer(run, place) as writer:
+                written = _write_files(writer, path, header, receipt, fields, values, table)
+                if stored := _stored_meanwhile(path, header, layer, written):
+                    return stored
+                absent = [name for name in (layout.shard_path(field, shard) for field in fields) if name not in written.files]
+                writer.commit(seal(written), [path / name for name in absent])
+                return written
+            if stored := _stored_meanwhile(path, header, layer, written):
                 return stored
-            absent = [path / name for name in (layout.shard_path(field, shard) for field in fields) if name not in files]
-            with stage("sync"):
-                writer.commit(seal(receipt), absent)
-    except ConflictError:
-        if stored := _stored_meanwhile(path, header, layer, receipt):
-            return stored
-        if attempts > 1:
-            return _commit(path, header, layer, shard, arrays, table, sources, run, seconds, attempts - 1)
-        remove_durably(path / layout.receipt_path(shard, layer))
-        raise PosegenError(f"{path}: shard {shard}: other runs store it all the time. Run the same command again") from None
     except OSError as error:
         what = f"shard {shard}" if layer is None else f"{layer.name} of shard {shard}"
         msg = (
@@ -366,28 +338,41 @@ def _commit(
             "free or check the disk, then run the same command again"
         )
         raise PosegenError(msg) from error
-    return receipt
+    remove_durably(place)
+    raise PosegenError(f"{path}: shard {shard}: other runs store it all the time. Run the same command again")
 
 
-def _write_arrays(
-    writer: Writer, path: AnyPath, header: Header, fields: Sequence[ArrayField], shard: int, values: Mapping[str, Array]
-) -> dict[str, StoredFile]:
-    """Write the arrays of a shard; a field without any value has no file."""
+def _write_files(
+    writer: Writer,
+    path: AnyPath,
+    header: Header,
+    receipt: Receipt,
+    fields: Sequence[ArrayField],
+    values: Mapping[str, Array],
+    table: pa.Table | None,
+) -> Receipt:
+    """Begin to write the files of a shard, and add them to its receipt; a field without any value has no file."""
     files: dict[str, StoredFile] = {}
-    with stage("encode"):
-        for field in fields:
-            if pieces := encode_shard(field, values[field.name], header.shard, header.chunk):
-                name = layout.shard_path(field, shard)
-                files[name] = _write_file(writer, path / name, pieces)
-    return files
 
+    def write(name: str, pieces: Sequence[bytes]) -> None:
+        writer.write(path / name, pieces)
+        files[name] = stored_file(pieces)
 
-def _write_table(writer: Writer, place: AnyPath, table: pa.Table, header: Header, first: int, count: int) -> StoredFile:
-    """Write the table of the sequences of `count` samples from `first` on; ValueError if it has other rows."""
-    with stage("encode"):
-        if fault := find_rows_fault(table, header, first, count):
+    # Large arrays first: they are written while the table is encoded.
+    for field in fields:
+        if pieces := encode_shard(field, values[field.name], header.shard, header.chunk):
+            write(layout.shard_path(field, receipt.shard), pieces)
+    if table is not None:
+        if fault := find_rows_fault(table, header, receipt.first, receipt.count):
             raise ValueError(f"the table of sequences {fault}")
-        return _write_file(writer, place, [encode_table(table)])
+        write(layout.rows_path(receipt.shard), [encode_table(table)])
+    content = {name: content_hashes(array) for name, array in values.items()} | receipt.content
+    if table is None:
+        return replace(receipt, content=content, files=files)
+    content[layout.ROWS] = hash_rows(table, len(header.variants))
+    labels = labels_field(header)
+    counts = count_content(header, table, [values[labels.name][:, 0]] if labels else [])
+    return replace(receipt, content=content, files=files, counts=counts)
 
 
 def _stored_meanwhile(path: AnyPath, header: Header, layer: Layer | None, own: Receipt) -> Receipt | None:
@@ -401,7 +386,7 @@ def _stored_meanwhile(path: AnyPath, header: Header, layer: Layer | None, own: R
     if storage_of(path).local:
         return None
     extended = header.with_samples(own.first + own.count)
-    found = complete_receipt(path, extended, own.shard, layer, own if layer else None)
+    found = receipts.complete_receipt(path, extended, own.shard, layer, own if layer else None)
     if found is None or found.count < own.count:
         return None
     if differing := [name for name, text in own.content.items() if not found.content[name].startswith(text)]:
@@ -413,7 +398,6 @@ def _stored_meanwhile(path: AnyPath, header: Header, layer: Layer | None, own: R
     return found
 
 
-@stage("encode")
 def _check_arrays(header: Header, fields: Sequence[ArrayField], arrays: Mapping[str, Array]) -> dict[str, Array]:
     """Check the arrays of fields against the header and return them in canonical form."""
     names = [field.name for field in fields]
@@ -427,15 +411,3 @@ def _check_arrays(header: Header, fields: Sequence[ArrayField], arrays: Mapping[
         if array.shape[1:] != field.shape or array.dtype != np.dtype(field.dtype):
             raise ValueError(f"{field.name} must be {field.dtype} [n, {field.shape}], not {array.dtype} {array.shape}")
     return {name: canonical(arrays[name]) for name in names}
-
-
-def _base_labels(header: Header, values: Mapping[str, Array]) -> list[Array]:
-    """Return the actions of the base variant, if the dataset has such a field."""
-    field = labels_field(header)
-    return [values[field.name][:, 0]] if field else []
-
-
-def _write_file(writer: Writer, path: AnyPath, pieces: Sequence[bytes]) -> StoredFile:
-    writer.write(path, pieces)
-    with stage("hash"):
-        return stored_file(pieces)

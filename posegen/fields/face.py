@@ -1,7 +1,7 @@
 """The field `face`: facial expressions that fit the actions, eyes with blinks and gaze, brows, and mouths that move in speech.
 
-An actor in an action of :data:`FACES` shows its expression; otherwise an actor of a happy or sad style shows that one. The
-action of the head takes precedence over that of the arms, and these over trunk and legs. Weights of expressions change by
+An actor in an action that `face.yaml` lists shows its expression; otherwise an actor of a happy or sad style shows that one.
+The action of the head takes precedence over that of the arms, and these over trunk and legs. Weights of expressions change by
 minimum jerk within 0.3 s. A mouth opens and closes 8 times a second in talk, 6 in shouting, 10 in whispering and 4 in singing,
 with a different amplitude each time. (At 20 frames a second 10 Hz is the highest rate that frames can show.) Blinks occur once
 in each 3.5 s (17 a minute at rest: Bentivoglio et al. 1997) and take 0.3 s; the gaze changes once a second. All other numbers
@@ -10,6 +10,10 @@ are chosen, not measured: joint positions do not determine faces.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 
 from posegen.fields.field import DerivedField, FieldArray, Sequences, minimum_jerk, weighted_neighbours
@@ -17,38 +21,16 @@ from posegen.fields.vectors import cosine
 from posegen.foundations.arrays import Array
 from posegen.foundations.randomness import Stream, uniform
 from posegen.foundations.skeleton import PARTS
+from posegen.foundations.yaml_files import read_yaml
 
-EXPRESSIONS = ("neutral", "happy", "sad", "angry", "surprised", "strained", "attentive")
+_TABLES: Mapping[str, Mapping[str, Any]] = read_yaml(Path(__file__).with_name("face.yaml"))
+EXPRESSIONS = tuple(_TABLES["expressions"])
+SPEECH: Mapping[str, Sequence[float]] = _TABLES["speech"]
+"""Cycles a second, opening of the mouth, and its rounding."""
 COMPONENTS = (
     "left_eye_open", "right_eye_open", "gaze_left", "gaze_up", "brows_raised", "brows_lowered", "inner_brows_raised",
     "mouth_open", "mouth_corners", "mouth_rounded",
 )  # fmt: skip
-_LOOKS = {
-    #              eyes brows up, down, inner   mouth open, corners, round
-    "neutral": (0.85, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
-    "happy": (0.7, 0.1, 0.0, 0.0, 0.15, 0.8, 0.0),
-    "sad": (0.6, 0.0, 0.1, 0.8, 0.0, -0.6, 0.0),
-    "angry": (0.8, 0.0, 0.9, 0.0, 0.1, -0.3, 0.0),
-    "surprised": (1.0, 0.9, 0.0, 0.3, 0.4, 0.0, 0.4),
-    "strained": (0.55, 0.0, 0.6, 0.0, 0.15, -0.1, 0.0),
-    "attentive": (0.9, 0.25, 0.1, 0.0, 0.0, 0.0, 0.0),
-}
-"""Components of each expression, from 0 to 1; corners of the mouth from -1 (down) to 1 (up)."""
-
-SPEECH = {"talk": (8.0, 0.5, 0.2), "shout": (6.0, 0.9, 0.1), "whisper": (10.0, 0.25, 0.3), "sing": (4.0, 0.7, 0.6)}
-"""Cycles a second, opening of the mouth, and its rounding."""
-
-FACES = {
-    "talk": "attentive", "shout": "angry", "whisper": "attentive", "sing": "happy", "celebrate": "happy", "cry": "sad",
-    "laugh": "happy", "wave": "happy", "high_five": "happy", "hug": "happy", "handshake": "happy", "dance": "happy",
-    "salsa": "happy", "salute": "attentive", "reading": "attentive", "typing": "attentive", "looking_around": "attentive",
-    "sneak": "attentive", "point": "attentive", "punch": "angry", "kick": "angry", "fight": "angry", "fight_stance": "angry",
-    "dodge": "surprised", "sprint": "strained", "push": "strained", "pull": "strained", "carry": "strained",
-    "climbing": "strained", "lunge": "strained", "squat": "strained", "jumping_jack": "strained", "pitching": "strained",
-    "batting": "strained", "limp": "strained",
-}  # fmt: skip
-"""Expression of an actor by action; other actions show the expression of the style."""
-
 _STYLES = {"happy": "happy", "sad": "sad"}
 _ORDER = ("head", "left_arm", "right_arm", "trunk", "legs")
 _TRANSITION = 0.3
@@ -114,14 +96,14 @@ def _variant_faces(sequences: Sequences, variant: int, styles: Array) -> tuple[A
     fps, frames = float(sequences.config.fps), sequences.shape[3]
     action, seconds = sequences.action[:, variant], np.arange(frames) / fps
     last = np.maximum(sequences.lengths[:, variant] - 1, 0)
-    numbers = {name: EXPRESSIONS.index(expression) for name, expression in FACES.items()}
+    numbers = {name: EXPRESSIONS.index(expression) for name, expression in _TABLES["actions"].items()}
     expressions = _expressions(sequences, numbers, action, styles[:, variant])
     weights = _blended((expressions[..., None] == np.arange(len(EXPRESSIONS))).astype(np.float64), last, fps)
     speech = _expressions(sequences, {name: i for i, name in enumerate(SPEECH)}, action, np.full(expressions.shape[:2], -1))
     rates, opening, rounding = (np.array([*column, 0.0]) for column in zip(*SPEECH.values(), strict=True))
     loud, round_ = (_blended(table[speech], last, fps) for table in (opening, rounding))
     faces = np.zeros((*expressions.shape, len(COMPONENTS)))
-    looks = np.array([_LOOKS[name] for name in EXPRESSIONS])
+    looks = np.array([*_TABLES["expressions"].values()])
     plain = np.zeros((*expressions.shape, looks.shape[1]))
     for number in range(len(EXPRESSIONS)):
         plain += weights[..., number, None] * looks[number]

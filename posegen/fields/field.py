@@ -14,9 +14,8 @@ import numpy as np
 
 from posegen.config.schema import Config
 from posegen.foundations.arrays import Array
-from posegen.foundations.errors import UsageError
+from posegen.foundations.errors import require_known
 from posegen.foundations.plugins import FIELDS
-from posegen.foundations.wording import did_you_mean
 from posegen.library.load import Library
 
 ABSENT = float("nan")
@@ -158,9 +157,7 @@ def select_fields(names: Iterable[str]) -> tuple[DerivedField, ...]:
     """
     selected: dict[str, DerivedField] = {}
     for name in names:
-        if name not in FIELDS:
-            known = FIELDS.names()
-            raise UsageError(f"unknown field {name!r}{did_you_mean(name, known)}")
+        require_known("unknown field", name, FIELDS.names())
         record: DerivedField = FIELDS.load(name)
         selected |= {required.name: required for required in select_fields(record.requires)}
         selected[name] = record

@@ -83,8 +83,8 @@ def _hidden(x: Array, y: Array, depth: Array, stature: Array, focal: Array) -> A
     return hidden
 
 
-def _stature(joints: Array) -> Array:
-    """Return the stature estimated from the left thigh and shank; float64 [n, variant, actor, frame]."""
+def stature(joints: Array) -> Array:
+    """Return the height of a body in metres, estimated from its left thigh and shank: float64 [...] of [..., 22, 3]."""
     hip, knee, ankle = (vector(joints[..., JOINTS.index(f"left_{name}"), :]) for name in ("hip", "knee", "ankle"))
     leg = length(hip - knee) + length(knee - ankle)
     return np.asarray(leg / (PROPORTIONS["thigh"] + PROPORTIONS["shank"]))
@@ -131,7 +131,7 @@ def _compute(sequences: Sequences) -> dict[str, Array]:
     joints = sequences.joints.astype(np.float64)
     x, y, depth = _projected(joints, seen)
     inside = (x >= 0) & (x < SIZE) & (y >= 0) & (y < SIZE)
-    hidden = _hidden(x, y, depth, _stature(joints), seen.focal)
+    hidden = _hidden(x, y, depth, stature(joints), seen.focal)
     visibility = np.where(inside, np.where(hidden, HIDDEN, SEEN), OUTSIDE)
     pixels = np.stack([x, y], -1)
     detections, confidence = _detected(sequences, pixels, visibility)

@@ -11,6 +11,7 @@ m (r - c) x (v - v_c) + m k^2 (d x d'), with r the segment's centre, k its radiu
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from posegen.fields.vectors import Vector, cross, length, stacked, unit, vector
 from posegen.fields.velocity import differences
 from posegen.foundations.arrays import Array
 from posegen.foundations.skeleton import JOINTS
+from posegen.foundations.yaml_files import read_yaml
 
 BODY_MASS_INDEX = 21.7
 """Kilograms per square metre."""
@@ -36,17 +38,10 @@ class Segment(NamedTuple):
     gyration: float
 
 
-_LIMBS = (
-    Segment("shoulder", "elbow", 0.028, 0.436, 0.322),
-    Segment("elbow", "wrist", 0.016, 0.430, 0.303),
-    Segment("wrist", "wrist", 0.006, 0.0, 0.0),
-    Segment("hip", "knee", 0.100, 0.433, 0.323),
-    Segment("knee", "ankle", 0.0465, 0.433, 0.302),
-    Segment("ankle", "foot", 0.0145, 0.5, 0.475),
-)
+_TABLE = read_yaml(Path(__file__).with_name("segments.yaml"))
+_LIMBS = tuple(Segment(*row) for row in _TABLE["limbs"])
 SEGMENTS = (
-    Segment("hips", "shoulders", 0.497, 0.5, 0.2887),
-    Segment("neck", "head", 0.081, 1.0, 0.495),
+    *(Segment(*row) for row in _TABLE["trunk"]),
     *(limb._replace(near=f"{side}_{limb.near}", far=f"{side}_{limb.far}") for side in ("left", "right") for limb in _LIMBS),
 )
 """All segments of a body; their mass fractions add up to 1."""

@@ -99,12 +99,8 @@ def _fallen(start: Array, velocity: Array, seconds: Array, radius: float) -> tup
     return places, seconds < landing
 
 
-def _held(use: _Use) -> tuple[Array, Array]:
-    return use.spot.copy(), np.full(len(use.spot), HELD)
-
-
-def _launched(use: _Use, *, kicked: bool) -> tuple[Array, Array]:
-    places, states = use.spot.copy(), np.full(len(use.spot), LYING if kicked else HELD)
+def _launched(use: _Use, places: Array, states: Array, *, kicked: bool) -> None:
+    states[:] = LYING if kicked else HELD
     velocity = differences(use.spot, use.fps, 0)
     for first, stop in use.windows:
         release = first + int(np.argmax(_length(velocity[first:stop])))
@@ -116,11 +112,9 @@ def _launched(use: _Use, *, kicked: bool) -> tuple[Array, Array]:
             places[first:release] = start
         places[release:stop], flies = _fallen(start, away, np.arange(stop - release) / use.fps, use.radius)
         states[release:stop] = np.where(flies, FLYING, LYING)
-    return places, states
 
 
-def _caught(use: _Use) -> tuple[Array, Array]:
-    places, states = _held(use)
+def _caught(use: _Use, places: Array, states: Array) -> None:
     for first, stop in use.windows:
         catch = first + int(np.argmin(use.least[first:stop]))
         begin = max(first, catch - int(_FLIGHT * use.fps))
@@ -134,11 +128,9 @@ def _caught(use: _Use) -> tuple[Array, Array]:
         # Before its flight, there is no ball.
         places[first:begin] = np.nan
         states[first:begin] = NOTHING
-    return places, states
 
 
-def _bounced(use: _Use) -> tuple[Array, Array]:
-    places, states = _held(use)
+def _bounced(use: _Use, places: Array, states: Array) -> None:
     height = use.spot[:, 1]
     inner = (height[1:-1] <= height[:-2]) & (height[1:-1] < height[2:])
     lowest = np.flatnonzero(inner) + 1
@@ -154,28 +146,26 @@ def _bounced(use: _Use) -> tuple[Array, Array]:
             down = reached - push * t - 0.5 * GRAVITY * t * t
             places[frames[side], 1] = np.maximum(down[side], use.radius)
         states[begin + 1 : end] = FLYING
-    return places, states
 
 
-def _taken(use: _Use) -> tuple[Array, Array]:
-    places, states = _held(use)
+def _taken(use: _Use, places: Array, states: Array) -> None:
     for first, stop in use.windows:
         grasp = first + int(np.argmin(use.spot[first:stop, 1]))
-        places[first:grasp], states[first:grasp] = use.spot[grasp], LYING
-        places[first:grasp, 1] = use.radius
-    return places, states
+        _lie(use, places, states, slice(first, grasp), grasp)
 
 
-def _left(use: _Use) -> tuple[Array, Array]:
-    places, states = _held(use)
+def _left(use: _Use, places: Array, states: Array) -> None:
     let_go = int(np.argmin(use.spot[:, 1]))
-    places[let_go:], states[let_go:] = use.spot[let_go], LYING
-    places[let_go:, 1] = use.radius
-    return places, states
+    _lie(use, places, states, slice(let_go, None), let_go)
 
 
-_USES: dict[str, Callable[[_Use], tuple[Array, Array]]] = {
-    "held": _held,
+def _lie(use: _Use, places: Array, states: Array, frames: slice, touched: int) -> None:
+    """Put an object on the floor in some frames, where the hand touches it in another one."""
+    places[frames], states[frames] = use.spot[touched], LYING
+    places[frames, 1] = use.radius
+
+
+_USES: dict[str, Callable[[_Use, Array, Array], None]] = {
     "thrown": partial(_launched, kicked=False),
     "caught": _caught,
     "fielded": _caught,
@@ -184,6 +174,7 @@ _USES: dict[str, Callable[[_Use], tuple[Array, Array]]] = {
     "taken": _taken,
     "left": _left,
 }
+"""How a use moves an object that is held all the time unless this changes its places and states."""
 
 
 def _ahead(joints: Array) -> Array:
@@ -214,7 +205,10 @@ def _used(joints: Array, seated: Array, item: Object, person: Any, segment: Any,
     # Without a complete repetition, the ball is not known to be released.
     use = item.use if segment["repetitions"] or item.use == "bounced" else "held"
     least, radius = apart if use == "caught" else spot[:, 1], RADIUS.get(item.kind, 0.0)
-    return _USES[use](_Use(spot, least, _ahead(joints), windows, fps, radius))
+    places, states = spot.copy(), np.full(frames, HELD)
+    if use in _USES:
+        _USES[use](_Use(spot, least, _ahead(joints), windows, fps, radius), places, states)
+    return places, states
 
 
 def _compute(sequences: Sequences) -> dict[str, Array]:

@@ -58,13 +58,9 @@ def _jerk(joints: Array, fps: float) -> Array:
 
 
 def _stretch(joints: Array) -> Array:
-    worst = np.zeros(joints.shape[:3])
-    for joint, parent in enumerate(PARENTS):
-        if parent >= 0:
-            bone = length(vector(joints[..., joint, :] - joints[..., parent, :]))
-            change = abs(bone - bone[..., :1])
-            worst = np.maximum(worst, np.where(np.isnan(change), 0.0, change).max(-1))
-    return worst
+    bones = length(vector(joints[..., 1:, :] - joints[..., PARENTS[1:], :]))
+    change = abs(bones - bones[..., :1, :])
+    return np.asarray(np.where(np.isnan(change), 0.0, change).max((-2, -1)))
 
 
 def _compute(sequences: Sequences) -> dict[str, Array]:

@@ -39,6 +39,7 @@ SPEEDS = ("", "slow", "normal", "fast")
 SHAPES = ("left_circle", "right_circle", "figure_eight", "zigzag", "back_and_forth", "left_diagonal", "right_diagonal")
 PATHS = ("", "straight", "left", "right", *SHAPES)
 DIRECTIONS = ("", "left", "right", "around")
+RETURNS = ("", "back", "there")
 """Words of captions by class; class 0 is not described."""
 
 ANGLES = (45, 90, 135, 180)

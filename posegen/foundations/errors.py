@@ -59,6 +59,20 @@ def require_local(path: str | Path) -> None:
         )
 
 
+def require_inside(folder: Path, file: Path) -> None:
+    """Raise UsageError if a file in a folder is a link, or lies in one, to something outside; a folder may come from anyone.
+
+    Parameters
+    ----------
+    folder : Path
+        May be a link itself.
+    file : Path
+        Begins with `folder`.
+    """
+    if not Path(os.path.realpath(file)).is_relative_to(os.path.realpath(folder)):
+        raise UsageError(f"{file}: is a link to something outside {folder}; put a copy of the file there, or leave it out")
+
+
 def without_secrets(text: str) -> str:
     """Return the first line of a message without signatures of addresses and values of secret environment variables.
 

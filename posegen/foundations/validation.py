@@ -8,9 +8,10 @@ from inspect import isclass
 from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.fields import FieldInfo
 
 from posegen.foundations.errors import UsageError
-from posegen.foundations.wording import did_you_mean, nearest, shown
+from posegen.foundations.wording import counted, did_you_mean, nearest, shown
 
 _MOST_PROBLEMS = 10
 _KINDS = {
@@ -118,7 +119,7 @@ def refuse(problems: Sequence[Problem], where: Where, more: int = 0) -> UsageErr
         lines.append(f"{source}{p.key}{': ' if p.key else ''}{p.text}")
     more += len(problems[_MOST_PROBLEMS:])
     if more:
-        lines.append(f"and {more:,} more problem{'s' if more > 1 else ''}")
+        lines.append(f"and {counted(more, 'more problem')}")
     return UsageError("\n".join(lines))
 
 
@@ -187,7 +188,7 @@ def _problem(details: Any, model: type[BaseModel]) -> Problem:
 def _suggestion(location: tuple[str | int, ...], model: type[BaseModel]) -> str:
     *group, name = location
     siblings = _group_at(model, group)
-    match = nearest(str(name), siblings.model_fields)
+    match = nearest(str(name), _fields(siblings))
     if match is not None:
         return f"; did you mean {dotted((*group, match))!r}?"
     # Of several keys with the same last part, one inside this group takes precedence, then the first one.
@@ -196,7 +197,7 @@ def _suggestion(location: tuple[str | int, ...], model: type[BaseModel]) -> str:
     match = nearest(str(name), elsewhere)
     if match is not None:
         return f"; did you mean {elsewhere[match]!r}?"
-    return did_you_mean(str(name), siblings.model_fields)
+    return did_you_mean(str(name), _fields(siblings))
 
 
 def _group_at(model: type[BaseModel], location: Sequence[str | int]) -> type[BaseModel]:
@@ -204,11 +205,17 @@ def _group_at(model: type[BaseModel], location: Sequence[str | int]) -> type[Bas
     annotation: Any = model
     for part in location:
         if isclass(annotation) and issubclass(annotation, BaseModel):
-            annotation = _unwrapped(annotation.model_fields[str(part)].annotation)
+            annotation = _unwrapped(_fields(annotation)[str(part)].annotation)
         else:
             # A mapping of names to models, or a list of models: its last argument is what it holds, or `...` behind that.
             annotation = _unwrapped(next(held for held in reversed(get_args(annotation)) if held is not Ellipsis))
     return annotation if isclass(annotation) and issubclass(annotation, BaseModel) else model
+
+
+def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """Return the fields of a model and of those that extend it, as one of which data may be validated."""
+    extended = (name_and_field for kind in model.__subclasses__() for name_and_field in _fields(kind).items())
+    return dict(extended) | model.model_fields
 
 
 def _unwrapped(annotation: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 _LONGEST_QUOTE = 60
@@ -13,13 +13,8 @@ _LONGEST_GUESS = 100
 _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 """Unicode's categories of control and format characters, halves of pairs, and ends of lines and paragraphs."""
 _JOINERS = "\u200c\u200d"
-_WIDTH = 120
-"""Columns of a table where there is no terminal."""
-_NARROW = 20
-"""Width to which a terminal can narrow text in a table."""
-_NARROWEST = 6
-"""The same where a number needs the room."""
-_GAP = 3
+_WIDTH, _WIDEST = 120, 10_000
+"""Columns of a table where there is no terminal, and at most."""
 
 
 def shown(value: object) -> str:
@@ -154,11 +149,19 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"; there are {', '.join(names)}" if names else "; there are none"
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a number of things.
+
+    >>> counted(1, "shard"), counted(1200, "shard")
+    ('1 shard', '1,200 shards')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> str:
     """Return a table as text: the first column and those without a name aligned left, the others right.
 
-    Nothing is cut in a narrow terminal: columns on the left wrap, and columns without room are printed below, after the first
-    column again.
+    Nothing is cut in a narrow terminal: text wraps as far as it can, and then the terminal wraps the lines.
 
     Parameters
     ----------
@@ -168,42 +171,20 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = ""
     title : str, optional
         Printed above the table.
     """
-    width = shutil.get_terminal_size().columns - 1 if sys.stdout.isatty() else _WIDTH
-    lines = [tuple(columns), *map(tuple, rows)]
-    longest = [max(len(line[number]) for line in lines) for number in range(len(columns))]
-    least = [length if number and columns[number] else min(length, _NARROW) for number, length in enumerate(longest)]
-    blocks = [[0]]
-    for number in range(1, len(columns)):
-        if len(blocks[-1]) > 1 and sum(least[i] + _GAP for i in blocks[-1]) + least[number] > width:
-            blocks.append([0])
-        blocks[-1].append(number)
-    grids = []
-    for block in blocks:
-        spare = width + _GAP - sum(least[i] + _GAP for i in block)
-        widths = dict[int, int]()
-        for number in block:
-            # Without room for two columns, the first one wraps further.
-            widths[number] = max(min(least[number], 1 if number else _NARROWEST), min(longest[number], least[number] + spare))
-            spare -= widths[number] - least[number]
-        grids.append(_grid(columns, lines[1:], widths))
-    return (f"{title}\n" if title else "") + "\n\n".join(grids)
-
-
-def _grid(columns: Sequence[str], rows: Sequence[Sequence[str]], widths: Mapping[int, int]) -> str:
-    """Return the columns of a table that have a width, as text."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
     grid = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for number, width in widths.items():
-        grid.add_column(
-            columns[number], justify="right" if number and columns[number] else "left", width=width, overflow="fold"
-        )
+    for number, name in enumerate(columns):
+        is_figure = number > 0 and name != ""
+        grid.add_column(name, justify="right" if is_figure else "left", no_wrap=is_figure, overflow="fold")
     for row in rows:
-        grid.add_row(*(row[number] for number in widths))
-    total = sum(widths.values()) + _GAP * len(widths)
-    console = Console(file=sys.stdout, highlight=False, markup=False, color_system=None, width=total)
+        grid.add_row(*row)
+    console = Console(file=sys.stdout, highlight=False, markup=False, color_system=None, width=_WIDEST)
+    width = shutil.get_terminal_size().columns - 1 if sys.stdout.isatty() else _WIDTH
+    least = console.measure(grid).minimum
     with console.capture() as captured:
-        console.print(grid)
-    return "\n".join(line.rstrip() for line in captured.get().splitlines()).strip("\n")
+        console.print(grid, width=max(width, least))
+    text = "\n".join(line.rstrip() for line in captured.get().splitlines()).strip("\n")
+    return f"{title}\n{text}" if title else text

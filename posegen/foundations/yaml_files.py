@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,13 @@ _KINDS = {
     ),
 }
 """Plain scalars that are no text. YAML 1.1 has more words for true and false, and numbers such as 1_000."""
+_CONVERTERS: Mapping[str, Callable[[str], str | int | float | bool | None]] = {
+    "null": lambda _: None,
+    "bool": lambda text: text.lower() == "true",
+    "int": int,
+    "float": lambda text: float(text.replace(".", "") if text[-1].isalpha() else text),  # .inf and .nan
+    "str": str,
+}
 _BEGINNINGS = frozenset("~nNtTfF-+.0123456789")
 
 
@@ -175,16 +182,7 @@ def _scalar(event: Any) -> str | int | float | bool | None:
     kind = next((kind for kind, pattern in _KINDS.items() if pattern.match(text)), "str")
     if kind in ("int", "float") and len(text) > _LONGEST_NUMBER:
         raise _refused(f"has a number of {len(text)} characters; shorten it", event)
-    match kind:
-        case "null":
-            return None
-        case "bool":
-            return text.lower() == "true"
-        case "int":
-            return int(text)
-        case "float":
-            return float(text.replace(".", "") if text[-1].isalpha() else text)  # .inf and .nan
-    return text
+    return _CONVERTERS[kind](text)
 
 
 def _refused(problem: str, event: Any) -> ConstructorError:

@@ -1,4 +1,4 @@
-"""Where jobs run: joblib's backends, the environment of their processes, and a Dask cluster of this machine.
+"""Where jobs run: processes of this machine and their environment, or a Dask cluster.
 
 Not responsible for which jobs there are and what happens when one fails; see :mod:`posegen.generation.jobs`.
 """
@@ -6,7 +6,6 @@ Not responsible for which jobs there are and what happens when one fails; see :m
 from __future__ import annotations
 
 import gc
-import logging
 import multiprocessing
 import os
 import signal
@@ -15,18 +14,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from types import FrameType
 from typing import Any
 
-from posegen.dataset.memory import LARGEST_SETTING
+from posegen.dataset.runs import LARGEST_SETTING
 from posegen.foundations.errors import PosegenError, UsageError
 from posegen.foundations.import_path import safe_path
 from posegen.foundations.plugins import require_extra
 from posegen.foundations.wording import shown
-
-LOKY, DASK = "loky", "dask"
 
 WORKER_ENVIRONMENT = {
     "MALLOC_MMAP_MAX_": "0",
@@ -36,64 +32,37 @@ WORKER_ENVIRONMENT = {
     "PYTHONSAFEPATH": "1",
 }
 """Environment of workers beside the limits of threads that joblib sets. The settings of malloc make the GNU C library keep
-freed memory; see :func:`posegen.dataset.memory.keep_freed_memory`. The third one is for pyarrow, which otherwise starts a
+freed memory; see :func:`posegen.dataset.runs.keep_freed_memory`. The third one is for pyarrow, which otherwise starts a
 thread when it is imported."""
 
-_THREADS = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR", "NUMBA")
 _SECONDS_BETWEEN_LOOKS = 0.5
 """Seconds between looks at whether the parent, or the scheduler, is there."""
 _SECONDS_TO_CONNECT = 30
 _SECONDS_TO_GET_WORKERS = 120
 
 
-@dataclass(frozen=True)
-class Backend:
-    """Where jobs run.
-
-    Attributes
-    ----------
-    name : str
-        ``loky`` (processes of this machine), ``dask``, or another backend that is registered with joblib.
-    scheduler : str or None
-        Address of the scheduler of a Dask cluster, such as ``tcp://10.0.0.1:8786``; None starts a cluster on this machine. The
-        workers run code that this process sends, and it theirs.
-    """
-
-    name: str = LOKY
-    scheduler: str | None = None
-
-    def check(self) -> None:
-        """Raise UsageError if there is no such backend, a package is missing, or a scheduler is named without Dask."""
-        from joblib import parallel_config
-
-        if self.scheduler is not None and self.name != DASK:
-            raise UsageError(f"--scheduler is for --backend {DASK}. Add that, or leave it out")
-        if self.name == DASK:
-            require_extra(DASK)
-            return
-        try:
-            with parallel_config(backend=self.name):
-                pass
-        except (ValueError, KeyError) as error:
-            msg = f"backend must be {LOKY}, {DASK} or one that is registered with joblib, not {shown(self.name)}"
-            raise UsageError(msg) from error
-
-
-LOCAL = Backend()
-"""Processes of this machine."""
+def check_backend(name: str, scheduler: str | None) -> None:
+    """Raise UsageError if there is no such backend, or a package or the scheduler of Dask is missing."""
+    if name not in ("loky", "dask"):
+        raise UsageError(f"backend must be loky or dask, not {shown(name)}")
+    if name == "dask" and scheduler is None:
+        raise UsageError("--backend dask needs --scheduler ADDRESS, which `dask scheduler` prints")
+    if scheduler is not None:
+        require_extra("dask")
 
 
 @contextmanager
-def opened(backend: Backend, workers: int, load: Callable[[], object] | None) -> Iterator[dict[str, Any]]:
-    """Open a backend, and end its processes at the end.
+def opened(scheduler: str | None, workers: int, load: Callable[[], object] | None) -> Iterator[dict[str, Any]]:
+    """Connect to a Dask cluster, or prepare processes of this machine and end them at the end.
 
     Parameters
     ----------
-    backend : Backend
+    scheduler : str or None
+        Address of the scheduler of the cluster. Its workers run code that this process sends, and it theirs.
     workers : int
         Number of processes. joblib does a single job after the other in this process, so at least two are started.
     load : callable, optional
-        Called once in each worker of `loky` before its first job.
+        Called once in each process of this machine before its first job.
 
     Yields
     ------
@@ -105,25 +74,21 @@ def opened(backend: Backend, workers: int, load: Callable[[], object] | None) ->
     UsageError
         If there is no scheduler at the address, or no shared memory for worker processes.
     """
-    processes = max(2, workers)
-    if backend.name == LOKY:
-        try:
-            multiprocessing.Lock()
-        except OSError as error:  # joblib would use threads
-            msg = f"worker processes need shared memory, and /dev/shm cannot be used ({error.strerror}). Use --workers 1"
-            raise UsageError(msg) from error
+    if scheduler is not None:
+        with _connected(scheduler) as client:
+            yield {"backend": "dask", "n_jobs": -1, "client": client, "wait_for_workers_timeout": _SECONDS_TO_GET_WORKERS}
+        return
+    try:
+        multiprocessing.Lock()
+    except OSError as error:  # joblib would use threads
+        msg = f"worker processes need shared memory, and /dev/shm cannot be used ({error.strerror}). Use --workers 1"
+        raise UsageError(msg) from error
     with _environment():
-        if backend.name == DASK:
-            with _cluster(backend.scheduler, processes) as client:
-                yield {"backend": DASK, "n_jobs": -1, "client": client, "wait_for_workers_timeout": _SECONDS_TO_GET_WORKERS}
-        elif backend.name == LOKY:
-            try:
-                start = {"initializer": _start_worker, "initargs": (os.getpid(), load)}
-                yield {"backend": LOKY, "n_jobs": processes, "inner_max_num_threads": 1, **start}
-            finally:
-                _end_workers()
-        else:
-            yield {"backend": backend.name, "n_jobs": processes}
+        try:
+            start = {"initializer": _start_worker, "initargs": (os.getpid(), load)}
+            yield {"backend": "loky", "n_jobs": max(2, workers), "inner_max_num_threads": 1, **start}
+        finally:
+            _end_workers()
 
 
 @contextmanager
@@ -155,7 +120,7 @@ def _environment() -> Iterator[None]:
 
 
 def _start_worker(parent: int, load: Callable[[], object] | None) -> None:
-    """Prepare a worker of `loky`, which would outlive a killed parent."""
+    """Prepare a worker, which would outlive a killed parent."""
     threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
     # A worker starts no process. By this, the lock of numcodecs leaves no name in the system when the worker is killed.
     multiprocessing.set_start_method("fork", force=True)
@@ -178,39 +143,18 @@ def _end_workers() -> None:
 
 
 @contextmanager
-def _cluster(scheduler: str | None, workers: int) -> Iterator[Any]:
-    """Connect to a scheduler, or start a cluster of this machine, which nobody else can use: it has a key of its own."""
+def _connected(scheduler: str) -> Iterator[Any]:
+    """Connect to the scheduler of a Dask cluster."""
     # Imported here because it takes a second, and few runs use it.
-    import dask
-    from distributed import Client, LocalCluster, Security
+    from distributed import Client
 
-    if scheduler is not None:
-        try:
-            client = Client(scheduler, timeout=_SECONDS_TO_CONNECT)
-        except (OSError, ValueError, ImportError, MemoryError) as error:  # MemoryError: another service sent its own bytes
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            msg = f"--scheduler {shown(scheduler)}: cannot be reached ({reason}). Start it with `dask scheduler`"
-            raise UsageError(msg) from error
-        with client, _watched(client):
-            yield client
-        return
-    no_pages: dict[str, list[str]] = {f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker", "nanny")}
-    threads = dict.fromkeys((f"{name}_NUM_THREADS" for name in _THREADS), "1")
-    with dask.config.set(no_pages), starting():
-        cluster = LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            memory_limit=0,
-            host="127.0.0.1",
-            protocol="tls",
-            security=Security.temporary(),
-            dashboard_address="127.0.0.1:0",
-            scheduler_kwargs={"dashboard": False},
-            worker_dashboard_address="127.0.0.1:0",
-            env=WORKER_ENVIRONMENT | threads,
-            silence_logs=logging.CRITICAL,
-        )
-    with cluster, Client(cluster) as client, _watched(client):
+    try:
+        client = Client(scheduler, timeout=_SECONDS_TO_CONNECT)
+    except (OSError, ValueError, ImportError, MemoryError) as error:  # MemoryError: another service sent its own bytes
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        msg = f"--scheduler {shown(scheduler)}: cannot be reached ({reason}). Start it with `dask scheduler`"
+        raise UsageError(msg) from error
+    with client, _watched(client):
         yield client
 
 
@@ -220,8 +164,7 @@ def _watched(client: Any) -> Iterator[None]:
 
     def look(number: int, frame: FrameType | None) -> None:
         if client.status != "running":
-            msg = "the connection to the scheduler was lost. Complete shards are kept: run the same command again"
-            raise PosegenError(msg)
+            raise PosegenError("the connection to the scheduler was lost. Complete shards are kept: run the same command again")
 
     if threading.current_thread() is not threading.main_thread():
         yield

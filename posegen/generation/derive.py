@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from posegen.config.schema import Config
-from posegen.dataset.faults import inject_sample_fault, inject_shard_fault
+from posegen.dataset.files import remove_durably
 from posegen.dataset.header import load_header
-from posegen.dataset.layout import ROWS, Header, Layer, check_folders
+from posegen.dataset.layout import MANIFEST_FILE, ROWS, Header, Layer, check_folders
 from posegen.dataset.lock import shared_lock
-from posegen.dataset.manifest import covers_all, drop_manifest, write_manifest
+from posegen.dataset.manifest import covers_all, make_manifest, store_manifest
 from posegen.dataset.parts import Part, parse_part
 from posegen.dataset.read import Dataset, open_shard
 from posegen.dataset.receipts import Receipt, list_layer_receipts, load_receipt
@@ -33,10 +32,10 @@ from posegen.foundations.plugins import FIELDS, STORED_ARRAYS
 from posegen.foundations.progress import Progress
 from posegen.foundations.quantities import human_bytes
 from posegen.generation.header import field_layer, stored_config
-from posegen.generation.jobs import JobError, LostJob, TimeLimit, run_jobs
+from posegen.generation.jobs import JobError, TimeLimit, collect, run_jobs
 from posegen.generation.run import check_lost
 from posegen.generation.session import write_session
-from posegen.generation.shard import ShardJob, blocks
+from posegen.generation.shard import ShardJob, blocks, inject_faults
 from posegen.library.load import load_library
 
 LEAST_SHARD_SECONDS = 600.0
@@ -88,10 +87,11 @@ def derive(
 ) -> DerivationResult:
     """Compute derived fields of all samples of a dataset and store them.
 
+    On Ctrl-C or SIGTERM it raises KeyboardInterrupt. Complete shards are kept, and the same call resumes.
+
     Parameters
     ----------
     path : str, Path or BucketPath
-        Dataset folder.
     add : iterable of str
         Names of fields, see :data:`posegen.foundations.plugins.FIELDS`. By default, the fields that were derived before are
         completed.
@@ -108,8 +108,6 @@ def derive(
         If a field is unknown, or there is no field to complete.
     PosegenError
         If the dataset has another content version, lacks the inputs of a field, or cannot be written.
-    KeyboardInterrupt
-        On Ctrl-C or SIGTERM. Complete shards are kept, and the same call resumes.
 
     Examples
     --------
@@ -123,9 +121,14 @@ def derive(
     """
     if workers is not None and workers < 1:
         raise UsageError(f"workers must be at least 1, not {workers}")
-    path, started, run = to_path(path), time.monotonic(), current_run()
-    fields = select_fields(add)
-    part = parse_part(part)
+    return _derive(to_path(path), select_fields(add), workers or available_cores(), parse_part(part), progress or Progress())
+
+
+def _derive(
+    path: AnyPath, fields: Sequence[DerivedField], workers: int, part: Part | None, progress: Progress
+) -> DerivationResult:
+    """Hold the lock of a dataset, and derive what is missing."""
+    started, run = time.monotonic(), current_run()
     config = stored_config(path, load_header(path))
     with write_session(path, run, part=part.lock_name if part else "") as check:
         with shared_lock(path, run, is_part=part is not None):
@@ -139,13 +142,11 @@ def derive(
             for shard, receipt in list_layer_receipts(path, header, layer, shards)
             if isinstance(receipt, str)
         ]
-        for layer in layers:
-            first = next((job.shard for job in jobs if job.layer == layer), None)
-            if first is not None:
-                drop_manifest(path, header, first, layer)
-        written = _derive_shards(jobs, workers or available_cores(), progress or Progress(), check) if jobs else 0
+        if jobs:
+            remove_durably(path / MANIFEST_FILE)
+        written = _derive_shards(jobs, workers, progress, check) if jobs else 0
         if part is None and (jobs or not covers_all(path, header)):
-            write_manifest(path, header, run)
+            store_manifest(path, make_manifest(path, header), run)
     return DerivationResult(
         path=path,
         layers=tuple(layer.name for layer in layers),
@@ -199,20 +200,18 @@ def _check_sources(path: AnyPath, header: Header, field: DerivedField) -> None:
 def _derive_shards(jobs: Sequence[ShardJob], workers: int, progress: Progress, check: Callable[[], None]) -> int:
     """Derive shards and return the bytes that were written."""
     done = written = 0
-    lost: list[LostJob[ShardJob]] = []
+
+    def receive(receipt: Receipt) -> None:
+        nonlocal done, written
+        done += receipt.count
+        written += receipt.size
+        progress.update(done, human_bytes(written))
+
     processes = min(workers, len(jobs))
     limit = None if processes == 1 else TimeLimit(LEAST_SHARD_SECONDS, grows=True)
     progress.start("derive", sum(job.stop - job.start for job in jobs))
     try:
-        with closing(run_jobs(_derive_shard, jobs, processes, limit, find=_find_layer)) as outcomes:
-            for outcome in outcomes:
-                check()
-                if isinstance(outcome, LostJob):
-                    lost.append(outcome)
-                    continue
-                done += outcome.count
-                written += outcome.size
-                progress.update(done, human_bytes(written))
+        lost = collect(run_jobs(_derive_shard, jobs, processes, limit, find=_find_layer), check, receive)
     finally:
         progress.stop()
     check_lost(jobs[0].path, lost, len(jobs))
@@ -230,7 +229,6 @@ def _derive_shard(job: ShardJob) -> Receipt:
     """Derive the layer of a shard and commit it; JobError if its samples cannot be read."""
     assert job.layer is not None
     started = time.monotonic()
-    inject_shard_fault()
     if made := _find_layer(job):  # by another part meanwhile
         return made
     try:
@@ -247,7 +245,7 @@ def _compute_layer(job: ShardJob, layer: Layer, dataset: Dataset, own: Receipt) 
     library = load_library(job.config.story.library)
     computed: list[dict[str, Array]] = []
     for start, stop in blocks(dataset.header, own.first, own.first + own.count):
-        inject_sample_fault(start, stop)
+        inject_faults(start, stop)
         # An array that is not stored is no input of the field: see _check_sources.
         stored = {
             name: dataset.arrays(name, slice(start, stop)) if name in dataset.fields else np.zeros((stop - start, 0))

@@ -1,7 +1,8 @@
-"""Summary of a dataset, and provenance of a sample: what is needed to make it again without its dataset.
+"""What a dataset contains and how far it is, and what makes a sample again without its dataset.
 
 A summary has size, actions, example captions, and code that reads the dataset. Its counts come from receipts, or from the
-manifest of a large dataset: neither time nor memory grow with its rows.
+manifest of a large dataset: neither time nor memory grow with its rows. The status of a dataset that runs are making comes from
+the names of its receipts. Not responsible for whether shards are sound; see :mod:`posegen.dataset.verify`.
 """
 
 from __future__ import annotations
@@ -12,36 +13,20 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from posegen.config.identity import differences
-from posegen.config.schema import Config, decides_content
+from posegen.config.identity import decides_content, differences
+from posegen.config.schema import Config
 from posegen.dataset.counts import Counts, labels_field
-from posegen.dataset.header import read_config
+from posegen.dataset.header import load_header, read_config
 from posegen.dataset.layout import ArrayField, Header
+from posegen.dataset.lock import LOCK_FILE, is_held, part_locks
+from posegen.dataset.parts import read_parts
 from posegen.dataset.read import Dataset, content_errors, open_dataset
-from posegen.dataset.receipts import split_hashes
-from posegen.dataset.storage.address import AnyPath, storage_of
+from posegen.dataset.receipts import list_receipts, split_hashes
+from posegen.dataset.storage.address import AnyPath, storage_of, to_path
 from posegen.foundations.errors import PosegenError, UsageError
 from posegen.generation.header import stored_config
 
 CAPTION_EXAMPLES = 6
-
-
-@dataclass(frozen=True)
-class ActionShare:
-    """Share of the frames with an action: on the legs, and on any part of the body."""
-
-    action: str
-    legs: float
-    any: float
-
-
-@dataclass(frozen=True)
-class CaptionExample:
-    """A caption and the sequence that it describes."""
-
-    sample: int
-    variant: str
-    text: str
 
 
 @dataclass(frozen=True)
@@ -59,9 +44,11 @@ class Description:
         Duration of all sequences together, whatever the number of actors.
     sizes : dict of str to int
         Bytes on disk of each array and of the rows.
-    actions : tuple of ActionShare
-        Of the base variant, the most frequent first.
-    captions : tuple of CaptionExample
+    actions : list of dict
+        ``action``, and shares of the frames with it on the legs (``legs``) and on any part of the body (``any``), of the base
+        variant, the most frequent first.
+    captions : list of dict
+        Examples: ``sample``, ``variant`` and ``text``.
     note : str
         What a user should know before relying on the number of samples; empty if there is nothing.
     resampled, dropped : int or None
@@ -75,11 +62,12 @@ class Description:
     fields: dict[str, str]
     hours: float
     sizes: dict[str, int]
-    actions: tuple[ActionShare, ...]
-    captions: tuple[CaptionExample, ...]
+    actions: list[dict[str, Any]]
+    captions: list[dict[str, Any]]
     note: str
     resampled: int | None
     dropped: int | None
+    flaws: int
 
     @property
     def sequences(self) -> int:
@@ -115,10 +103,11 @@ def describe(path: str | AnyPath) -> Description:
             hours=counts.frames / header.fps / 3600,
             sizes=dataset.sizes(),
             actions=_action_shares(header, counts),
-            captions=tuple(islice(_captions(dataset), CAPTION_EXAMPLES)),
+            captions=list(islice(_captions(dataset), CAPTION_EXAMPLES)),
             note=dataset.note,
             resampled=counts.resampled,
             dropped=counts.dropped,
+            flaws=counts.flaws,
         )
 
 
@@ -131,40 +120,44 @@ def reading_lines(description: Description) -> list[str]:
     """Return lines of Python that read the dataset without posegen."""
     path = str(description.path)
     array = "joints" if "joints" in description.fields else next(iter(description.fields))
+    first = f"{array} = motion[{array!r}][0, 0]  # sample 0, variant {description.header.variants[0]}"
     if storage_of(description.path).local is None:
         return [
             "import obstore.store, zarr, zarr.storage",
             f"bucket = obstore.store.from_url({path + '/motion.zarr'!r})",
             "motion = zarr.open_group(zarr.storage.ObjectStore(bucket, read_only=True), mode='r')",
-            f"{array} = motion[{array!r}][0, 0]  # sample 0, variant {description.header.variants[0]}",
+            first,
             f"print({array}.shape)",
         ]
     return [
         "import pyarrow.parquet, zarr",
         f"motion = zarr.open_group({path + '/motion.zarr'!r}, mode='r')",
-        f"{array} = motion[{array!r}][0, 0]  # sample 0, variant {description.header.variants[0]}",
+        first,
         f"rows = pyarrow.parquet.read_table({path + '/sequences'!r}, filters=[('sample', '==', 0)]).to_pylist()",
         f"print({array}.shape, rows[0]['captions'][0]['text'])",
     ]
 
 
-def _action_shares(header: Header, counts: Counts) -> tuple[ActionShare, ...]:
+def _action_shares(header: Header, counts: Counts) -> list[dict[str, Any]]:
     field = labels_field(header)
     if field is None or not counts.present:
-        return ()
+        return []
     found = zip(field.attributes["names"], counts.legs, counts.any_part, strict=True)
-    shares = [ActionShare(name, legs / counts.present, any_part / counts.present) for name, legs, any_part in found]
-    return tuple(sorted(shares, key=lambda share: (-share.any, share.action)))
+    shares = [
+        {"action": name, "legs": legs / counts.present, "any": any_part / counts.present} for name, legs, any_part in found
+    ]
+    return sorted(shares, key=lambda share: (-share["any"], share["action"]))
 
 
-def _captions(dataset: Dataset) -> Iterator[CaptionExample]:
+def _captions(dataset: Dataset) -> Iterator[dict[str, Any]]:
     """Yield one caption of each sample, with a different position and variant each time."""
     for sample in range(len(dataset)):
         rows = dataset.rows(sample)
         row = rows[sample % len(rows)]
         captions = row["captions"]
         if captions:
-            yield CaptionExample(sample, row["variant"], captions[sample % len(captions)]["text"])
+            text = captions[sample % len(captions)]["text"]
+            yield {"sample": sample, "variant": row["variant"], "text": text}
 
 
 _SEQUENCE = ("variant", "length", "theme", "attempt", "parameters", "dropped")
@@ -261,3 +254,78 @@ def _overrides(config: Config) -> tuple[str, ...]:
     if config.story.library is not None:  # its content decides, and its path leads to it
         changed["story.library"] = data["story"]["library"]
     return tuple(f"{key}={json.dumps(value)}" for key, value in changed.items())
+
+
+@dataclass(frozen=True)
+class DatasetStatus:
+    """How far a dataset is.
+
+    Attributes
+    ----------
+    path : Path
+        Dataset folder.
+    samples : int
+        Published: readers see them.
+    target : int
+        Number of samples that the last run, or the parts together, are to make.
+    parts : int
+        Number of parts of the last job; 0 unless the dataset is made in parts.
+    state : str
+        ``complete``, ``running``, ``stopped``, or ``unknown`` for a bucket with shards to make.
+    made, shards : int
+        Number of shards with a receipt, and of all.
+    running : list of str or None
+        Locks that runs may hold: the parts that are being made, such as ``3 of 16``, or ``the dataset``; None for a bucket,
+        which has no locks.
+    """
+
+    path: AnyPath
+    samples: int
+    target: int
+    parts: int
+    state: str
+    made: int
+    shards: int
+    running: list[str] | None
+
+
+def find_status(path: str | AnyPath) -> DatasetStatus:
+    """Describe how far a dataset is, by the names of its receipts.
+
+    Parameters
+    ----------
+    path : str or Path
+        Dataset folder.
+
+    Raises
+    ------
+    UsageError
+        If it is not a dataset.
+    """
+    place = to_path(path)
+    header, record = load_header(place), read_parts(place)
+    whole = header.with_samples(max(header.samples, record.samples if record else 0))
+    seen: AnyPath = storage_of(place).listed()
+    made = [shard for shard in list_receipts(seen) if shard < whole.shards()]
+    left = whole.shards() - len(made)
+    running = _running(seen)
+    state = "complete" if not left else "unknown" if running is None else "running" if running else "stopped"
+    return DatasetStatus(
+        path=place,
+        samples=header.samples,
+        target=whole.samples,
+        parts=record.count if record else 0,
+        state=state,
+        made=len(made),
+        shards=whole.shards(),
+        running=running,
+    )
+
+
+def _running(folder: AnyPath) -> list[str] | None:
+    """Return what runs may be writing in a dataset, by its locks; None for a bucket, which has no locks."""
+    local = storage_of(folder).local
+    if local is None:
+        return None
+    parts = [lock.name.removeprefix(f"{LOCK_FILE}-").replace("-", " ") for lock in part_locks(local) if is_held(lock)]
+    return [*parts, "the dataset"] if is_held(local / LOCK_FILE) else parts

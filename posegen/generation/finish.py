@@ -57,14 +57,11 @@ class FinishResult:
 
 
 def finish(path: str | AnyPath, progress: Progress | None = None) -> FinishResult:
-    """Publish the complete prefix of a dataset that is made in parts.
-
-    It may be called while parts are being made, and again after them.
+    """Publish the complete prefix of a dataset that is made in parts, also while they are being made.
 
     Parameters
     ----------
     path : str, Path or BucketPath
-        Dataset folder.
     progress : Progress, optional
 
     Raises
@@ -87,7 +84,7 @@ def finish(path: str | AnyPath, progress: Progress | None = None) -> FinishResul
     (2, [2], 4, [])
     """
     path, name = to_path(path), current_run()
-    header = load_header(path)
+    load_header(path)  # before anything is locked
     with write_session(path, name, beside_parts=True):
         repair_header(path, name)
         header = load_header(path)

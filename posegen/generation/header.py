@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from posegen import __version__
-from posegen.config.identity import differences
-from posegen.config.schema import CONTENT_VERSION, Config, decides_content
+from posegen.config.identity import decides_content, differences
+from posegen.config.schema import CONTENT_VERSION, Config
 from posegen.dataset.header import read_config
 from posegen.dataset.layout import FORMAT_VERSION, ArrayField, Creation, Header, Layer
 from posegen.dataset.storage.address import AnyPath
@@ -178,8 +178,8 @@ def stored_config(path: AnyPath, header: Header) -> Config:
         folder = config.story.library or "of this posegen"
         msg = (
             f"{path}: its config has the identity {expected.identity[:8]} here, not {header.identity[:8]:.8} as in its "
-            f"dataset.json: the files of actions, themes or words ({folder}) have changed. The bytes can be verified, but the "
-            "samples cannot be made again: restore the files"
+            f"dataset.json: the files of actions, themes or words ({folder}) have changed, or its samples are recordings "
+            "(posegen import --as scene). The bytes can be verified, but the samples cannot be made again: restore the files"
         )
         raise PosegenError(msg)
     for key, value in _derived_entries(header).items():

@@ -13,16 +13,16 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from itertools import count, islice
 from multiprocessing import TimeoutError as NothingDoneError
 from typing import Any, Generic, TypeVar
 
-from posegen.dataset.memory import keep_freed_memory
+from posegen.dataset.runs import keep_freed_memory
 from posegen.foundations.errors import PosegenError
 from posegen.foundations.quantities import human_time
-from posegen.generation.backends import LOCAL, LOKY, Backend, opened, starting
+from posegen.generation.backends import opened, starting
 
 Job = TypeVar("Job")
 Outcome = TypeVar("Outcome")
@@ -96,7 +96,7 @@ def run_jobs(
     workers: int,
     limit: TimeLimit | None = None,
     *,
-    backend: Backend = LOCAL,
+    scheduler: str | None = None,
     load: Callable[[], object] | None = None,
     find: Callable[[Job], Outcome | None] = lambda job: None,
 ) -> Generator[Outcome | LostJob[Job], None, None]:
@@ -109,13 +109,13 @@ def run_jobs(
     jobs : iterable
         Read as workers become free.
     workers : int
-        Number of processes. With 1 and no limit, the jobs run in this process, unless another backend is given.
+        Number of processes. With 1 and no limit, the jobs run in this process, unless there is a scheduler.
     limit : TimeLimit, optional
         No limit by default.
-    backend : Backend, optional
-        ``loky`` by default.
+    scheduler : str, optional
+        Address of the scheduler of a Dask cluster whose workers do the jobs.
     load : callable, optional
-        Called once in each worker of ``loky`` before its first job.
+        Called once in each process of this machine before its first job.
     find : callable, optional
         Returns the outcome of a job that was done although its result was lost; None if it was not done.
 
@@ -130,7 +130,7 @@ def run_jobs(
     PosegenError
         If workers cannot start.
     """
-    if workers == 1 and limit is None and backend.name == LOKY:
+    if workers == 1 and limit is None and scheduler is None:
         with keep_freed_memory():
             for job in jobs:
                 try:
@@ -139,8 +139,23 @@ def run_jobs(
                     outcome = LostJob(job, False, str(error) if isinstance(error, JobError) else SHORT_OF_MEMORY)
                 yield outcome
         return
-    with opened(backend, workers, load) as options:
+    with opened(scheduler, workers, load) as options:
         yield from _Supervisor(function, (_Task(job) for job in jobs), limit, find, options, workers).run()
+
+
+def collect(
+    outcomes: Generator[Outcome | LostJob[Job], None, None], check: Callable[[], None], receive: Callable[[Outcome], None]
+) -> list[LostJob[Job]]:
+    """Pass the results of jobs to `receive`, after `check`, which may end the run, and return the lost jobs."""
+    lost: list[LostJob[Job]] = []
+    with closing(outcomes):
+        for outcome in outcomes:
+            check()
+            if isinstance(outcome, LostJob):
+                lost.append(outcome)
+            else:
+                receive(outcome)
+    return lost
 
 
 @dataclass(frozen=True)

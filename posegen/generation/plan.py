@@ -103,8 +103,13 @@ def check_space(
         raise PosegenError(msg)
 
 
-def check_free_space(path: AnyPath, header: Header, complete: Mapping[int, int], target: int) -> None:
-    """Check the disk as :func:`check_space` does, by its free bytes and the size of some of the complete shards."""
+def check_free_space(
+    path: AnyPath, header: Header, complete: Mapping[int, int], target: int, elsewhere: Mapping[int, int] | None = None
+) -> None:
+    """Check the disk as :func:`check_space` does, by its free bytes and the size of some of the complete shards.
+
+    Shards that are made `elsewhere` need no room.
+    """
     receipts = [load_receipt(path, header, shard) for shard in list(complete)[:MEASURED_SHARDS]]
     bytes_each = sum(receipt.size for receipt in receipts) / sum(receipt.count for receipt in receipts) if receipts else None
-    check_space(path, header, complete, target, bytes_each, storage_of(path).free_bytes())
+    check_space(path, header, {**(elsewhere or {}), **complete}, target, bytes_each, storage_of(path).free_bytes())

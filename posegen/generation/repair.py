@@ -15,21 +15,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 
+from posegen.dataset import layout
 from posegen.dataset.files import remove_durably
 from posegen.dataset.header import inspect_header, load_header, record_repair, repair_header, samples_after_repair
-from posegen.dataset.layout import (
-    MANIFEST_FILE,
-    REPAIR_FILE,
-    ROWS,
-    Header,
-    check_folders,
-    receipt_path,
-    rows_path,
-    shard_files,
-    shard_path,
-)
+from posegen.dataset.layout import ROWS, Header
 from posegen.dataset.lock import locked
-from posegen.dataset.receipts import DIGITS, Receipt, complete_shards, load_receipt, read_receipt
+from posegen.dataset.receipts import Receipt, complete_shards, find_differing, load_receipt, read_receipt
 from posegen.dataset.runs import current_run
 from posegen.dataset.storage.address import AnyPath
 from posegen.dataset.tables import hash_rows
@@ -84,7 +75,7 @@ def find_content_problems(
             if isinstance(outcome, LostJob):
                 shard = outcome.job.shard
                 reason = "could not be compared: its worker died, possibly for lack of memory"
-                yield Problem(shard, receipt_path(shard), reason)
+                yield Problem(shard, layout.receipt_path(shard), reason)
             else:
                 yield from outcome
 
@@ -100,26 +91,22 @@ def _compare(job: ShardJob) -> list[Problem]:
     try:
         return _differences(job, load_receipt(job.path, job.header, shard))
     except PosegenError as error:
-        return [Problem(shard, receipt_path(shard), f"could not be compared: {error}", repairable=False)]
+        return [Problem(shard, layout.receipt_path(shard), f"could not be compared: {error}", repairable=False)]
 
 
 def _differences(job: ShardJob, receipt: Receipt) -> list[Problem]:
     receipts = _receipts(job, receipt)
-    files = {name: shard_path(job.header.field(name), receipt.shard) for name in receipts if name != ROWS}
-    files |= {ROWS: rows_path(receipt.shard)}
-    different: dict[str, list[int]] = {name: [] for name in files}
+    made = dict.fromkeys(receipts, "")
     for start, stop in blocks(job.header, receipt.first, receipt.first + receipt.count):
-        hashes = _content_hashes(job, start, stop, list(receipts))
-        for name in files:
-            for position, sample in enumerate(range(start, stop)):
-                if hashes[name][position * DIGITS : (position + 1) * DIGITS] != receipts[name].hash_of(name, sample):
-                    different[name].append(sample)
+        for name, hashes in _content_hashes(job, start, stop, list(receipts)).items():
+            made[name] += hashes
     problems = []
-    for name, samples in different.items():
-        if samples:
-            layer = job.header.layer_of(files[name])
+    for name, own in receipts.items():
+        if samples := find_differing(made[name], own.content[name], receipt.first):
+            file = layout.rows_path(receipt.shard) if name == ROWS else layout.shard_path(job.header.field(name), receipt.shard)
+            layer = job.header.layer_of(file)
             reason = f"matches its receipt, but its {name} differ from what the config makes in {format_samples(samples)}"
-            problems.append(Problem(receipt.shard, files[name], reason, layer=None if layer is None else layer.name))
+            problems.append(Problem(receipt.shard, file, reason, layer=None if layer is None else layer.name))
     return problems
 
 
@@ -188,7 +175,7 @@ def repair(
         If the samples cannot be made any more, another session writes the dataset, or the disk fails.
     """
     header = inspect_header(path)[0] or load_header(path)
-    check_folders(path, header)
+    layout.check_folders(path, header)
     config = stored_config(path, header)
     repairable = [(problem.layer, problem.shard) for problem in problems if problem.repairable and problem.shard is not None]
     damaged = sorted({shard for layer, shard in repairable if layer is None})
@@ -202,12 +189,14 @@ def repair(
         sound = {shard: count for shard, count in complete_shards(path, header).items() if shard not in damaged}
         check_free_space(path, header, sound, samples)
         layers = {layer.name: layer for layer in header.layers}
-        receipts = [receipt_path(shard, layers[name]) for name, shard in damaged_layers]
+        receipts = [layout.receipt_path(shard, layers[name]) for name, shard in damaged_layers]
         try:
             record_repair(path, samples, run)
-            remove_durably(path / MANIFEST_FILE)  # written again by the run below
+            remove_durably(path / layout.MANIFEST_FILE)  # written again by the run below
             repair_header(path, run)
-            for name in (*receipts, *_files_to_remove(header, made, dropped)):
+            # Receipts first, so that no shard counts as complete while a part of it is missing.
+            receipts += [layout.receipt_path(shard) for shard in (*made, *dropped)]
+            for name in (*receipts, *(name for shard in dropped for name in layout.shard_files(header, shard))):
                 remove_durably(path / name)
             if not samples:  # the session that began the dataset died before its first shard was complete
                 publish(path, header, 0, run)
@@ -216,7 +205,7 @@ def repair(
             raise PosegenError(msg) from error
     if samples:
         generate(config, samples=samples, workers=workers or useful_workers(len(made)), out=path, progress=progress)
-    remove_durably(path / REPAIR_FILE)
+    remove_durably(path / layout.REPAIR_FILE)
     if load_header(path).layers:
         derive(path, workers=workers, progress=progress)
     derived = tuple(sorted({name for name, _ in damaged_layers}))
@@ -231,10 +220,3 @@ def _sample_count(path: AnyPath, header: Header) -> int:
         return header.samples
     receipt = load_receipt(path, header, last)
     return receipt.first + receipt.count
-
-
-def _files_to_remove(header: Header, made: Sequence[int], dropped: Sequence[int]) -> Iterator[str]:
-    """Yield files to remove: receipts first, so that no shard counts as complete while a part of it is missing."""
-    yield from (receipt_path(shard) for shard in (*made, *dropped))
-    for shard in dropped:
-        yield from shard_files(header, shard)

@@ -8,8 +8,8 @@ holds the lock of the part and publishes nothing: see :mod:`posegen.generation.f
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from collections.abc import Generator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -18,24 +18,19 @@ from pathlib import Path
 from posegen.config.schema import Config
 from posegen.dataset.files import remove_durably, total_bytes
 from posegen.dataset.header import is_dataset, load_header, record_repair, repair_header, samples_after_repair
-from posegen.dataset.layout import Header
+from posegen.dataset.layout import MANIFEST_FILE, Header
 from posegen.dataset.lock import shared_lock
-from posegen.dataset.manifest import covers_all, drop_manifest, write_manifest
+from posegen.dataset.manifest import covers_all, make_manifest, store_manifest
 from posegen.dataset.parts import Part, parse_part, read_parts, record_parts, remove_parts
-from posegen.dataset.receipts import (
-    Receipt,
-    complete_prefix,
-    complete_shards,
-    list_layer_receipts,
-)
+from posegen.dataset.receipts import Receipt, complete_prefix, complete_shards, list_layer_receipts
 from posegen.dataset.runs import current_run
 from posegen.dataset.storage.address import AnyPath, storage_of, to_path
 from posegen.dataset.write import create, publish, unfinished_files
 from posegen.foundations.errors import PosegenError, ServerError, UsageError
-from posegen.foundations.machine import available_cores, most_workers, process_memory
+from posegen.foundations.machine import available_cores, most_workers
 from posegen.foundations.progress import Progress
 from posegen.foundations.quantities import human_bytes
-from posegen.generation.backends import LOKY, Backend
+from posegen.generation.backends import check_backend
 from posegen.generation.header import (
     bytes_per_sample,
     check_same_dataset,
@@ -44,10 +39,10 @@ from posegen.generation.header import (
     settings_kept,
     stored_config,
 )
-from posegen.generation.jobs import DIED, SHORT_OF_MEMORY, TOO_SLOW, LostJob, TimeLimit, run_jobs
+from posegen.generation.jobs import DIED, SHORT_OF_MEMORY, TOO_SLOW, LostJob, TimeLimit, collect, run_jobs
 from posegen.generation.plan import Plan, check_free_space, check_space, make_plan
 from posegen.generation.session import write_session
-from posegen.generation.shard import ShardJob, ShardMeasures, find_shard, make_shard, prepare_worker, warm_up
+from posegen.generation.shard import ShardJob, find_shard, make_shard, prepare_worker, warm_up
 from posegen.library.load import load_library
 
 LEAST_SHARD_SECONDS = 300.0
@@ -57,7 +52,6 @@ SLOWEST_BYTES_PER_SECOND = 1e6
 SECONDS_BETWEEN_PUBLICATIONS = 2.0
 SECONDS_BETWEEN_PUBLICATIONS_IN_BUCKET = 30.0
 """Publishing takes about 20 requests, for which all workers may have to wait."""
-SECONDS_BETWEEN_MEASUREMENTS = 1.0
 NAMED_FAILURES = 10
 _HINTS = {
     DIED: "; it may need more memory than there is",
@@ -122,13 +116,14 @@ def generate(
     workers: int | None = None,
     out: str | AnyPath | None = None,
     part: Part | str | None = None,
-    backend: str = LOKY,
+    backend: str = "loky",
     scheduler: str | None = None,
     progress: Progress | None = None,
     shard_timeout: float | None = None,
-    on_shard: Callable[[ShardMeasures], None] | None = None,
 ) -> GenerationResult:
     """Generate a dataset, or the part of it that is missing.
+
+    On Ctrl-C or SIGTERM it raises KeyboardInterrupt. Complete shards are kept, and the same call resumes.
 
     Parameters
     ----------
@@ -137,32 +132,18 @@ def generate(
         Number of samples; by default that of the config. Existing samples are never removed.
     workers : int, optional
         Number of processes; by default that of the config, or one for each core. With 1 and no `shard_timeout`, this process
-        does the work. For a folder on this machine, at most :func:`posegen.foundations.machine.most_workers` are used.
+        does the work.
     out : str, Path or BucketPath, optional
         Dataset folder, or its address in a bucket, such as ``s3://BUCKET/PATH``; ``data/<config>-<seed>`` by default.
     part : Part or str, optional
-        Make only this part, such as ``"3/16"``, without publishing it: other runs may make the others at the same time, on
-        other machines that share the folder, and :func:`posegen.generation.finish.finish` publishes them. See
-        :mod:`posegen.dataset.parts`.
-    backend : str, optional
-        Backend of joblib: ``loky``, processes of this machine, or ``dask``, a Dask cluster (needs ``posegen[dask]``). Others
-        that are registered with joblib are accepted, but not tested.
-    scheduler : str, optional
-        Address of the scheduler of a Dask cluster whose workers share the folder, such as ``tcp://10.0.0.1:8786``. By default,
-        Dask starts `workers` processes on this machine.
+        Make only this part, such as ``"3/16"``, without publishing it; see :func:`posegen.generation.finish.finish`.
+    backend, scheduler : str, optional
+        ``loky``, processes of this machine, or ``dask``: with the address of the scheduler of a Dask cluster, such as
+        ``tcp://10.0.0.1:8786``, whose workers share the folder (needs ``posegen[dask]``).
     progress : Progress, optional
         Nothing is shown by default. See :func:`posegen.foundations.progress.make_progress`.
     shard_timeout : float, optional
-        Seconds that a shard may take. If one takes longer, all workers are killed; the shards that they were making are tried
-        again, a shard that is late twice alone at the end, and then it is lost. By default the limit is the longest of 5
-        minutes, 20 times the slowest shard so far, and the shard's size at 1 MB a second. There is none where this process does
-        the work: with one worker, and for the only shard of a new dataset.
-    on_shard : callable, optional
-        Called with the measures of each shard once it is complete.
-
-    Returns
-    -------
-    GenerationResult
+        Seconds that a shard may take before its worker is killed; see :class:`posegen.generation.jobs.TimeLimit`.
 
     Raises
     ------
@@ -170,58 +151,41 @@ def generate(
         If the folder holds something else.
     GenerationError
         If samples could not be made. They are named, and all other shards are complete.
-    KeyboardInterrupt
-        On Ctrl-C or SIGTERM. Complete shards are kept, and the same call resumes.
 
     Examples
     --------
     >>> import tempfile, posegen
-    >>> config = posegen.load_config("smoke")
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     result = posegen.generate(config, samples=4, workers=1, out=f"{folder}/motion")
-    ...     again = posegen.generate(config, samples=4, workers=1, out=f"{folder}/motion")
-    >>> result.samples, result.sequences, result.nothing_to_do, again.nothing_to_do
-    (4, 20, False, True)
+    ...     result = posegen.generate(posegen.load_config("smoke"), samples=4, workers=1, out=f"{folder}/motion")
+    >>> result.samples, result.sequences, result.nothing_to_do
+    (4, 20, False)
     """
+    check_backend(backend, scheduler)
+    path, parsed = default_path(config) if out is None else to_path(out), parse_part(part)
+    return _generate(config, samples, workers, path, parsed, scheduler, progress or Progress(), shard_timeout)
+
+
+def _generate(
+    config: Config,
+    samples: int | None,
+    workers: int | None,
+    path: AnyPath,
+    part: Part | None,
+    scheduler: str | None,
+    progress: Progress,
+    shard_timeout: float | None,
+) -> GenerationResult:
+    """Hold the lock of a dataset, and make and publish what is missing."""
     samples = config.samples if samples is None else samples
     workers = workers if workers is not None else config.workers or available_cores()
     _check_arguments(config, samples, workers, shard_timeout)
-    where = Backend(backend, scheduler)
-    where.check()
-    path = default_path(config) if out is None else to_path(out)
-    progress = progress or Progress()
     name, started = current_run(), time.monotonic()
-    part = parse_part(part)
-    library = load_library(config.story.library)
-    header = new_header(config, library)
+    header = new_header(config, load_library(config.story.library))
     with write_session(path, name, create=True, part=part.lock_name if part else "") as check:
-        opened = (path, header, samples, name, progress)
-        run = _open_part(*opened, part) if part else _open_run(*opened)
+        run = _open_run(path, header, samples, name, progress, part)
         try:
-            if run.plan.shards:
-                processes, limit = _parallelism(run, workers, shard_timeout)
-                if backend == LOKY and storage_of(path).local:  # workers of a bucket wait for uploads
-                    processes = _limit_processes(processes, progress)
-                # Workers of other backends have other working directories.
-                job_path = path if backend == LOKY else path.resolve()
-                is_here = backend == LOKY and processes == 1 and limit is None
-                warm_up(config, run.plan.first, progress, here=is_here)
-                run.started = time.monotonic()
-                progress.start("generate", run.plan.samples_to_make)
-                job = ShardJob(job_path, run.plan.header, config, run.plan.first, name, is_shared=not run.is_alone)
-                jobs = (replace(job, shard=shard) for shard in chain.from_iterable(run.plan.missing))
-                load = partial(prepare_worker, config, run.plan.first, library)
-                outcomes = run_jobs(make_shard, jobs, processes, limit, backend=where, load=load, find=find_shard)
-                with closing(outcomes):
-                    for outcome in outcomes:
-                        check()
-                        if isinstance(outcome, LostJob):
-                            run.lost.append(outcome)
-                            continue
-                        receipt, measures = outcome
-                        if on_shard is not None and measures is not None:
-                            on_shard(measures)
-                        run.record(receipt, progress)
+            outcomes = _make_shards(run, config, workers, shard_timeout, scheduler, progress)
+            lost = collect(outcomes, check, partial(run.record, progress))
         except ServerError:
             raise  # to publish would mean to wait for the server once more
         except BaseException:
@@ -231,12 +195,8 @@ def generate(
             raise
         finally:
             progress.stop()
-        run.publish()
-        if not part and (record := read_parts(path)) and record.samples <= run.header.samples:
-            remove_parts(path, record)
-        if not part and (run.plan.shards or not covers_all(path, run.header)):
-            write_manifest(path, run.header, name)
-    check_lost(path, run.lost, run.plan.shards)
+        run.end()
+    check_lost(path, lost, run.plan.shards)
     return run.result(started)
 
 
@@ -255,16 +215,12 @@ class _Run:
         Number of samples of each complete shard.
     name : str
         Name of the session.
-    started, published, measured : float
-        When the first shard was started, when the complete prefix was last published, and when `usage` was measured.
+    started, published : float
+        When the first shard was started, and when the complete prefix was last published.
     samples, bytes, shards : int
         Made by this run.
-    lost : list of LostJob
-        Shards that could not be made.
     part : Part or None
         The only part that is made; its samples are not published.
-    usage : str
-        Memory of this process and its workers.
     """
 
     path: AnyPath
@@ -277,17 +233,9 @@ class _Run:
     samples: int = 0
     bytes: int = 0
     shards: int = 0
-    lost: list[LostJob[ShardJob]] = field(default_factory=list)
     part: Part | None = None
-    usage: str = ""
-    measured: float = float("-inf")
 
-    @property
-    def is_alone(self) -> bool:
-        """Whether no other run can make shards of the same plan."""
-        return not self.part and storage_of(self.path).local is not None
-
-    def record(self, receipt: Receipt, progress: Progress) -> None:
+    def record(self, progress: Progress, receipt: Receipt) -> None:
         """Count a complete shard, show the progress, and publish the complete prefix from time to time."""
         self.complete[receipt.shard] = receipt.count
         if receipt.made_by_run != self.name:  # another run has made it meanwhile
@@ -296,10 +244,7 @@ class _Run:
         self.bytes += receipt.size
         self.shards += 1
         rate = self.samples * len(self.header.variants) / max(time.monotonic() - self.started, 1e-9)
-        if time.monotonic() - self.measured >= SECONDS_BETWEEN_MEASUREMENTS:
-            self.measured = time.monotonic()
-            self.usage = f"{human_bytes(process_memory())} memory"
-        progress.update(self.samples, f"{rate:,.0f} sequences/s, {human_bytes(self.bytes)}, {self.usage}")
+        progress.update(self.samples, f"{rate:,.0f} sequences/s, {human_bytes(self.bytes)}")
         if self.shards == 1:  # the size of a sample on disk is known now
             target, bytes_each = self.plan.header.samples, self.bytes / self.samples
             check_space(self.path, self.header, self.complete, target, bytes_each, storage_of(self.path).free_bytes())
@@ -316,6 +261,17 @@ class _Run:
         prefix = complete_prefix(self.path, self.header, self.complete)
         if prefix >= self.header.samples:
             self.header = publish(self.path, self.header, prefix, self.name)
+
+    def end(self) -> None:
+        """Publish what is complete; once all of it is, forget the request, and write the manifest."""
+        self.publish()
+        if self.part:
+            return
+        record = read_parts(self.path)
+        if record and record.samples <= self.header.samples:
+            remove_parts(self.path, record)
+        if self.plan.shards or not covers_all(self.path, self.header):
+            store_manifest(self.path, make_manifest(self.path, self.header), self.name)
 
     def result(self, began: float) -> GenerationResult:
         """Return the summary of a run that began at a time of the monotonic clock."""
@@ -335,6 +291,30 @@ class _Run:
             incomplete_layers=tuple(incomplete_layers(path, header)),
             part=str(self.part) if self.part else None,
         )
+
+
+def _make_shards(
+    run: _Run, config: Config, workers: int, shard_timeout: float | None, scheduler: str | None, progress: Progress
+) -> Generator[Receipt | LostJob[ShardJob], None, None]:
+    """Make the missing shards of a run, and yield the outcome of each."""
+    plan = run.plan
+    if not plan.shards:
+        return
+    is_local = storage_of(run.path).local is not None
+    processes, limit = _parallelism(run, workers, shard_timeout)
+    most = most_workers() if scheduler is None and is_local else processes  # workers of a bucket wait for uploads
+    if processes > most:
+        progress.log(f"using {most} workers, not {processes}: more are slower on this machine (cores: {available_cores()})")
+        processes = most
+    warm_up(config, plan.first, progress, here=scheduler is None and processes == 1 and limit is None)
+    run.started = time.monotonic()
+    progress.start("generate", plan.samples_to_make)
+    # Workers of a cluster have other working directories.
+    path = run.path if scheduler is None else run.path.resolve()
+    job = ShardJob(path, plan.header, config, plan.first, run.name, is_shared=bool(run.part) or not is_local)
+    jobs = (replace(job, shard=shard) for shard in chain.from_iterable(plan.missing))
+    load = partial(prepare_worker, config, plan.first, load_library(config.story.library))
+    yield from run_jobs(make_shard, jobs, processes, limit, scheduler=scheduler, load=load, find=find_shard)
 
 
 def incomplete_layers(path: AnyPath, header: Header) -> list[str]:
@@ -362,7 +342,7 @@ def _check_arguments(config: Config, samples: int, workers: int, shard_timeout: 
         check_quotas(config, load_library(config.story.library))
 
 
-def _open_run(path: AnyPath, expected: Header, samples: int, name: str, progress: Progress) -> _Run:
+def _open_run(path: AnyPath, expected: Header, samples: int, name: str, progress: Progress, part: Part | None) -> _Run:
     """Read the state of the dataset, plan the missing shards, and create an empty dataset if there is none.
 
     Parameters
@@ -376,21 +356,41 @@ def _open_run(path: AnyPath, expected: Header, samples: int, name: str, progress
     name : str
         Name of the session.
     progress : Progress
+    part : Part or None
+        The only part that is made; then nothing is published, and other parts may be made meanwhile.
     """
-    repair_header(path, name, expected.identity)
-    exists, header = is_dataset(path), replace(expected, created=new_creation())
-    if exists:
-        header = _load_same(path, expected, progress)
+    others: dict[int, int] = {}
+    with shared_lock(path, name, is_part=part is not None):  # another part may be creating the dataset at this moment
+        repair_header(path, name, expected.identity)
+        exists, header = is_dataset(path), replace(expected, created=new_creation())
+        if exists:
+            header = _load_same(path, expected, progress)
+        elif part:
+            header = create(path, header, name)
+        target = max(samples, header.samples, samples_after_repair(path))
+        if part:
+            target = record_parts(path, target, part.count, name)
+            whole = header.with_samples(target)
+            others = {shard: whole.count(shard) for shard in range(whole.shards()) if shard not in part}
     # Complete shards may exist without a header, if it and its copy were damaged and the user removed them as advised.
-    complete = complete_shards(path, header)
-    # Existing samples stay.
-    target = max(samples, header.samples, complete_prefix(path, header, complete), samples_after_repair(path))
-    if samples < target:
-        progress.log(f"{path} has {target:,} samples, more than the requested {samples:,}; none is removed")
-    check_free_space(path, header, complete, target)
+    own = complete_shards(path, header, lambda shard: part is None or shard in part)
+    target = target if part else max(target, complete_prefix(path, header, own))
+    if samples < target:  # existing samples stay
+        verb = "is to have" if part else "has"
+        progress.log(f"{path} {verb} {target:,} samples, more than the requested {samples:,}; none is removed")
+    check_free_space(path, header, own, target, others)
+    complete = others | own
     plan = make_plan(header.with_samples(target), complete)
     if plan.shards:
-        drop_manifest(path, header, plan.missing[0].start)
+        remove_durably(path / MANIFEST_FILE)
+    if part is None:
+        header = _show_only_complete(path, header, plan, name, exists=exists)
+    return _Run(path, plan, header, complete, name, part=part)
+
+
+def _show_only_complete(path: AnyPath, header: Header, plan: Plan, name: str, *, exists: bool) -> Header:
+    """Hide shards that are about to be made again, record what is to be made, and return the header that is on disk."""
+    target = plan.header.samples
     if not exists:
         header = create(path, header, name)
     elif plan.shards:
@@ -410,7 +410,7 @@ def _open_run(path: AnyPath, expected: Header, samples: int, name: str, progress
         # Files of a run that was to make more samples and died.
         for file in unfinished_files(path, header, plan.header.shards()):
             remove_durably(path / file)
-    return _Run(path, plan, header, complete, name)
+    return header
 
 
 def _load_same(path: AnyPath, expected: Header, progress: Progress) -> Header:
@@ -421,36 +421,6 @@ def _load_same(path: AnyPath, expected: Header, progress: Progress) -> Header:
         progress.log(note)
     stored_config(path, header)
     return header
-
-
-def _open_part(path: AnyPath, expected: Header, samples: int, name: str, progress: Progress, part: Part) -> _Run:
-    """Plan the missing shards of a part as :func:`_open_run` does, and create an empty dataset if there is none."""
-    # Another part may be creating the dataset at this moment.
-    with shared_lock(path, name, is_part=True):
-        repair_header(path, name, expected.identity)
-        exists = is_dataset(path)
-        new = replace(expected, created=new_creation())
-        header = _load_same(path, expected, progress) if exists else create(path, new, name)
-        target = record_parts(path, max(samples, header.samples, samples_after_repair(path)), part.count, name)
-    if samples < target:
-        progress.log(f"{path} is to have {target:,} samples, more than the requested {samples:,}; none is removed")
-    whole = header.with_samples(target)
-    others = {shard: whole.count(shard) for shard in range(whole.shards()) if shard not in part}
-    complete = others | complete_shards(path, header, part.__contains__)
-    check_space(path, header, complete, target, None, storage_of(path).free_bytes())
-    plan = make_plan(whole, complete)
-    if plan.shards:
-        drop_manifest(path, header, plan.missing[0].start)
-    return _Run(path, plan, header, complete, name, part=part)
-
-
-def _limit_processes(processes: int, progress: Progress) -> int:
-    """Return the number of processes, at most :func:`posegen.foundations.machine.most_workers`, and say so if that is less."""
-    most, cores = most_workers(), available_cores()
-    if processes > most:
-        on_cores = "1 core" if cores == 1 else f"{cores} cores"
-        progress.log(f"using {most} workers, not {processes}: on {on_cores}, more are slower and take more memory")
-    return min(processes, most)
 
 
 def _parallelism(run: _Run, workers: int, shard_timeout: float | None) -> tuple[int, TimeLimit | None]:

@@ -6,23 +6,18 @@ Generating, deriving and repairing use it. What they write is left to :mod:`pose
 from __future__ import annotations
 
 import errno
-import os
-import shutil
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from types import FrameType
 
 from posegen.dataset.lock import locked
-from posegen.dataset.runs import current_run, has_ended
 from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.dataset.storage.folder import remove_temporary_files
 from posegen.foundations.errors import PosegenError, UsageError, require_local
 from posegen.foundations.machine import describe_full_disk
 
-_PREFIX = ".posegen-profile~"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -98,7 +93,7 @@ def explain_disk_errors(path: AnyPath, *, create: bool = True) -> Iterator[None]
     except BrokenPipeError:
         raise  # the reader of the progress has ended, which does not concern the dataset
     except OSError as error:
-        if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+        if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG):
             fix = "Choose a writable folder with --out" if create else "Check its permissions"
             raise UsageError(f"{path}: {error.filename} cannot be written ({error.strerror}). {fix}") from error
         msg = f"{path}: {error}. Complete shards are kept; check the disk, then run the same command again"
@@ -126,52 +121,14 @@ def interruptible() -> Iterator[Callable[[], None]]:
         if requests:
             raise KeyboardInterrupt
 
-    # A process that ignores Ctrl-C, under nohup or as a background job of a shell, continues to ignore it.
-    with _handlers(stop, [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]):
+    if threading.current_thread() is not threading.main_thread():  # which alone can install handlers
         yield check
-
-
-@contextmanager
-def _handlers(handler: Callable[[int, FrameType | None], None] | signal.Handlers, numbers: Iterable[int]) -> Iterator[None]:
-    """Install a signal handler; threads other than the main one cannot, and change nothing."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
         return
-    before = {number: signal.signal(number, handler) for number in numbers}
+    # A process that ignores Ctrl-C, under nohup or as a background job of a shell, continues to ignore it.
+    heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, stop) for number in heard}
     try:
-        yield
+        yield check
     finally:
         for number, previous in before.items():
             signal.signal(number, previous)
-
-
-def disk_folder(out: Path) -> Path:
-    """Return a folder on the disk of a dataset at `out`; its parent, unless it is the root of another disk."""
-    path = Path(os.path.abspath(out))
-    parent = next(folder for folder in (*path.parents, path) if folder.is_dir())
-    return path if path.is_dir() and path.stat().st_dev != parent.stat().st_dev else parent
-
-
-@contextmanager
-def temporary_folder(out: Path) -> Iterator[Path]:
-    """Create an empty folder on the disk of `out`, and remove it at the end, with those that killed profiles left beside it.
-
-    Raises
-    ------
-    OSError
-        If it cannot be created.
-    """
-    parent, run = disk_folder(out), current_run()
-    for left in parent.glob(f"{_PREFIX}*"):
-        if has_ended(left.name.removeprefix(_PREFIX)) and left.is_dir() and not left.is_symlink():
-            shutil.rmtree(left, ignore_errors=True)
-    folder = parent / f"{_PREFIX}{run}"
-    folder.mkdir(exist_ok=True)
-    try:
-        yield folder
-    finally:
-        with _handlers(signal.SIG_IGN, _SIGNALS):
-            # A worker that is being stopped may still write: the second time removes what it adds.
-            shutil.rmtree(folder, ignore_errors=True)
-            if folder.exists():
-                shutil.rmtree(folder)

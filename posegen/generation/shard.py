@@ -1,13 +1,26 @@
-"""One shard: make its samples, compute its arrays, commit it, and measure the work.
+"""One shard: make its samples, compute its arrays and commit it.
 
 A worker receives a :class:`ShardJob` and returns a receipt; both are small, and motion never travels between processes. A shard
 that is too large to be made at once is made in blocks, so that a worker holds the shard and one block. A sample that cannot be
-made is named, and the other shards are made without it. For fault injection see :mod:`posegen.dataset.faults`.
+made is named, and the other shards are made without it.
+
+Faults of tests are injected here. The environment variable ``POSEGEN_FAULT`` holds them, separated by commas:
+
+- ``kill:sample=13`` kills the process before it makes sample 13, as the out-of-memory killer would;
+- ``hang:sample=13`` makes it hang;
+- ``memory:sample=13`` raises MemoryError;
+- ``raise:sample=13`` raises :class:`InjectedError`;
+- ``sleep:seconds=0.2`` delays every block of samples.
+
+With the suffix ``:once=FILE``, a fault of a sample occurs once: FILE must not exist before, and is created. A fault never
+changes the content of a sample. Faults of the disk, which are calls of the C library, come from `tests/faults/injection.c`.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import signal
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -20,16 +33,13 @@ import numpy as np
 import pyarrow as pa
 
 from posegen.config.identity import digest
-from posegen.dataset.faults import inject_sample_fault, inject_shard_fault
 from posegen.dataset.layout import Header, Layer
 from posegen.dataset.receipts import Receipt, complete_receipt
 from posegen.dataset.storage.address import AnyPath
 from posegen.fields.field import Sequences, compute_fields, fields_with_arrays
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import UsageError
-from posegen.foundations.machine import lifetime_peak
 from posegen.foundations.progress import Progress, compilation_shown
-from posegen.foundations.stopwatch import Span, stage, timing
 from posegen.generation.header import bytes_per_sample
 from posegen.generation.jobs import JobError
 from posegen.library.load import Library, load_library, take_library
@@ -37,7 +47,6 @@ from posegen.library.load import Library, load_library, take_library
 if TYPE_CHECKING:
     from posegen.config.schema import Config
     from posegen.synthesis.synthesize import Batch
-
 
 BLOCK_BYTES = 96 << 20
 """Bytes of arrays that are made at once. Planning takes about 18 ms a block of any size, so a usual shard is one block."""
@@ -85,44 +94,14 @@ class ShardJob:
         return self.start + self.header.count(self.shard)
 
 
-@dataclass(frozen=True)
-class ShardMeasures:
-    """Time and memory that a shard took.
-
-    Attributes
-    ----------
-    process : int
-        Process that made it.
-    samples : int
-    started, stopped : float
-        Seconds of the system's monotonic clock, which all processes share.
-    peak_bytes : int
-        Largest memory that the process ever held.
-    spans : tuple of posegen.foundations.stopwatch.Span
-        Its stages.
-    """
-
-    process: int
-    samples: int
-    started: float
-    stopped: float
-    peak_bytes: int
-    spans: tuple[Span, ...]
-
-    @property
-    def seconds(self) -> float:
-        """Duration."""
-        return self.stopped - self.started
-
-
-def find_shard(job: ShardJob) -> tuple[Receipt, None] | None:
-    """Return the receipt of a shard that is complete, as :func:`make_shard` does without measures; None if it is not."""
+def find_shard(job: ShardJob) -> Receipt | None:
+    """Return the receipt of a shard that is complete; None if it is not."""
     receipt = complete_receipt(job.path, job.header, job.shard)
-    return None if receipt is None or receipt.count < job.stop - job.start else (receipt, None)
+    return None if receipt is None or receipt.count < job.stop - job.start else receipt
 
 
-def make_shard(job: ShardJob) -> tuple[Receipt, ShardMeasures | None]:
-    """Make the samples of a shard and commit it, unless another run has made it meanwhile: then there are no measures.
+def make_shard(job: ShardJob) -> Receipt:
+    """Make the samples of a shard and commit it, unless another run has made it meanwhile.
 
     Raises
     ------
@@ -136,31 +115,19 @@ def make_shard(job: ShardJob) -> tuple[Receipt, ShardMeasures | None]:
     started, first, count = time.monotonic(), job.start, job.stop - job.start
     arrays: dict[str, Array] = {}
     tables: list[pa.Table] = []
-    inject_shard_fault()
-    with timing() as spans:
-        for start, stop in blocks(job.header, first, job.stop):
-            batch = make_samples(job.config, start, stop)
-            with stage("fields"):
-                block = compute_arrays(job.config, batch, (field.name for field in job.header.fields))
-            if len(batch.samples) == count:
-                arrays = block
-            else:
-                for name, values in block.items():
-                    if name not in arrays:
-                        arrays[name] = np.empty((count, *values.shape[1:]), values.dtype)
-                    arrays[name][start - first : stop - first] = values
-            tables.append(batch.sequences)
-        table, seconds = pa.concat_tables(tables).combine_chunks(), time.monotonic() - started
-        receipt = commit_shard(job.path, job.header, job.shard, arrays, table, job.run, seconds)
-    measures = ShardMeasures(
-        process=os.getpid(),
-        samples=receipt.count,
-        started=started,
-        stopped=time.monotonic(),
-        peak_bytes=lifetime_peak(),
-        spans=tuple(spans),
-    )
-    return receipt, measures
+    for start, stop in blocks(job.header, first, job.stop):
+        batch = make_samples(job.config, start, stop)
+        block = compute_arrays(job.config, batch, (field.name for field in job.header.fields))
+        if len(batch.samples) == count:
+            arrays = block
+        else:
+            for name, values in block.items():
+                if name not in arrays:
+                    arrays[name] = np.empty((count, *values.shape[1:]), values.dtype)
+                arrays[name][start - first : stop - first] = values
+        tables.append(batch.sequences)
+    table, seconds = pa.concat_tables(tables).combine_chunks(), time.monotonic() - started
+    return commit_shard(job.path, job.header, job.shard, arrays, table, job.run, seconds)
 
 
 def blocks(header: Header, first: int, end: int) -> Iterator[tuple[int, int]]:
@@ -191,7 +158,7 @@ def make_samples(config: Config, start: int, stop: int) -> Batch:
     from posegen.synthesis.synthesize import synthesize
 
     try:
-        inject_sample_fault(start, stop)
+        inject_faults(start, stop)
         return synthesize(config, np.arange(start, stop))
     except (MemoryError, UsageError):
         raise
@@ -204,7 +171,6 @@ def make_samples(config: Config, start: int, stop: int) -> Batch:
         raise JobError(f"{name} of seed {config.seed} could not be made: {type(error).__name__}: {error}") from error
 
 
-@stage("start-up")
 def warm_up(config: Config, sample: int, progress: Progress, *, here: bool = True) -> None:
     """Load the kernels, so that all are compiled and cached before workers load them.
 
@@ -217,15 +183,14 @@ def warm_up(config: Config, sample: int, progress: Progress, *, here: bool = Tru
     here : bool, optional
         Whether this process makes samples itself. Otherwise nothing is done if the kernels are known to be cached.
     """
-    stamps = [_stamp(), _stamp(config)]
-    if stamps[1].exists() and not here:
+    stamp = _stamp(config)
+    if stamp.exists() and not here:
         return
     with compilation_shown(progress):
         load_kernels(config, sample)
     # Without a writable cache, each process compiles for itself.
     with suppress(OSError):
-        for stamp in stamps:
-            stamp.touch()
+        stamp.touch()
 
 
 def load_kernels(config: Config, sample: int = 0) -> None:
@@ -244,16 +209,37 @@ def prepare_worker(config: Config, sample: int, library: Library) -> None:
         load_kernels(config, sample)
 
 
-def is_compiled() -> bool:
-    """Return whether the kernels are compiled and cached for this kind of processor."""
-    return _stamp().exists()
-
-
-def _stamp(config: Config | None = None) -> Path:
-    """Return the file that exists once kernels are cached: those that every config calls, or all of this one."""
+def _stamp(config: Config) -> Path:
+    """Return the file that exists once the kernels that a config calls are cached."""
     from posegen.foundations.kernels import cache_folder, processor
 
-    keys = {} if config is None else {key: value for key, value in config.as_data().items() if key not in _NOT_KERNELS}
+    keys = {key: value for key, value in config.as_data().items() if key not in _NOT_KERNELS}
     # numba keeps machine code by the version of Python and by the path of the sources, too.
     place = sys.implementation.cache_tag, str(Path(__file__).parents[1])
     return cache_folder() / f"compiled-{digest([*processor(), *place, keys])[:16]}"
+
+
+VARIABLE = "POSEGEN_FAULT"
+_FAULT = re.compile(r"(\w+):(\w+)=([\d.]+)(?::once=([^,]+))?")
+
+
+class InjectedError(Exception):
+    """The error of the fault ``raise``."""
+
+
+def inject_faults(start: int, stop: int) -> None:
+    """Inject the faults of samples `start` to `stop`. Call it before they are made."""
+    for action, _, value, once in _FAULT.findall(os.environ.get(VARIABLE, "")):
+        if action == "sleep":
+            time.sleep(float(value))
+            continue
+        if not start <= int(value) < stop or (once and Path(once).exists()):
+            continue
+        if once:
+            Path(once).touch()
+        if action == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        while action == "hang":
+            time.sleep(1.0)
+        message = f"the fault {action} of sample {value} in {VARIABLE}"
+        raise MemoryError(message) if action == "memory" else InjectedError(message)

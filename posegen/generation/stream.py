@@ -20,9 +20,6 @@ from posegen.generation.shard import compute_arrays
 from posegen.library.load import load_library
 from posegen.synthesis.synthesize import rows_schema, synthesize
 
-_BLOCK = 100
-"""Largest number of samples that are made at once."""
-
 
 @dataclass(frozen=True)
 class Stream:
@@ -66,7 +63,7 @@ class Stream:
     def arrays(self) -> dict[str, ArrayShape]:
         """Return the shape of each array by name."""
         fields = array_fields(self.config, load_library(self.config.story.library))
-        return {field.name: ArrayShape(field.shape[1:], field.shape[1:], field.dtype) for field in fields}
+        return {field.name: ArrayShape(field.shape[1:], field.dtype) for field in fields}
 
     def columns(self) -> tuple[str, ...]:
         """Return the columns of the table of sequences."""
@@ -74,20 +71,15 @@ class Stream:
 
     def load(self, chunk: int, variants: Sequence[int], into: Mapping[str, Array], columns: tuple[str, ...]) -> pa.Table | None:
         """Make the samples of a chunk; see :class:`posegen.dataset.batches.Source`."""
-        tables = []
-        first, end = chunk * self.chunk, min((chunk + 1) * self.chunk, self.samples)
-        for start in range(first, end, _BLOCK):
-            batch = synthesize(self.config, np.arange(start, min(start + _BLOCK, end)))
-            within = slice(start - first, start - first + len(batch.samples))
-            for name, values in compute_arrays(self.config, batch, into).items():
-                for v, variant in enumerate(variants):
-                    chunk_values = canonical(values[:, variant])
-                    # The target has leading dimensions of size 1, because a whole array is one piece.
-                    into[name][v].reshape(self.chunk, *chunk_values.shape[1:])[within] = chunk_values
-            if columns:
-                tables.append(batch.sequences.select(columns))
-        table = pa.concat_tables(tables) if columns else None
-        if table is not None and CAPTIONS in columns:
+        first = chunk * self.chunk
+        batch = synthesize(self.config, np.arange(first, min(first + self.chunk, self.samples)))
+        for name, values in compute_arrays(self.config, batch, into).items():
+            for v, variant in enumerate(variants):
+                into[name][v, : len(values)] = canonical(values[:, variant])
+        if not columns:
+            return None
+        table = batch.sequences.select(columns)
+        if CAPTIONS in columns:
             table = table.set_column(columns.index(CAPTIONS), CAPTIONS, caption_texts(table.column(CAPTIONS)))
         return table
 

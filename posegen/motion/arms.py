@@ -10,24 +10,30 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posegen.foundations.kernels import Array, Scalar, inline_kernel, kernel
+from posegen.foundations.kernels import Array, Scalar, kernel
 from posegen.foundations.skeleton import ANATOMICAL, CONTACTS, PROPORTIONS
-from posegen.library.channels import ANCHORS, HAND_CHANNELS
-from posegen.motion import rows
-from posegen.motion.channels import add_cycle_harmonics, fill_layer_weight
-from posegen.motion.feet.footsteps import fill_swing
-from posegen.motion.feet.stances import find_stances
-from posegen.motion.key_poses import (
-    FIRST_HAND,
-    fill_times,
-    fill_track,
-    flatten_ends,
-    knots_of_channel,
-    mark_intervals,
-    pose_tables,
+from posegen.foundations.trigonometry import ease_towards
+from posegen.foundations.vectors import (
+    Vector,
+    across,
+    along_times_span,
+    difference_at,
+    dot,
+    length,
+    middle_joint,
+    minus,
+    plus,
+    put_vector,
+    scaled,
+    vector_at,
 )
+from posegen.library.channels import ANCHORS, HAND_CHANNELS
+from posegen.motion import key_poses, rows
+from posegen.motion.channels import add_harmonics, fill_layer_weight
+from posegen.motion.footsteps import fill_swing
+from posegen.motion.key_poses import mark_intervals
 from posegen.motion.library_tables import SUPPORTS, ActionTables
-from posegen.motion.trigonometry import ease_towards
+from posegen.motion.stances import find_stances
 from posegen.motion.workspace import Clock, Person, Role, Segment, Workspace, between, copy_row, fill_row
 
 SHOULDER_HEIGHT = PROPORTIONS["shoulder_height"]
@@ -55,18 +61,8 @@ ROOMY = 1.1
 """Multiple of the shortest distance between shoulder and wrist from which a folding arm gives way."""
 STRAIGHT = 0.05
 """Distance of the elbow from the line from shoulder to wrist, in upper arms, from which its side is well defined."""
-FLESH_RADII = 0.106
-"""Radii of a slim thigh and forearm together, in leg lengths: .034 and .018 of stature."""
-FLESH_GIVES, WRIST_EASE = 0.006, 0.014
-"""Metres by which flesh is compressed, and distance in metres at which a wrist begins to give way."""
-TILTED = 0.02
-"""Metres towards the front of the thigh by which the direction out is tilted; an arm through its middle has no direction of its
-own.
-"""
 EASY_WRIST, LOWEST_WRIST = 0.03, 0.005
 """Metres between wrist and floor, for bodies on the floor: the wrist gives way below the first and stays above the second."""
-PUSH_PASSES = 5
-"""Number of passes: as the wrist moves out, the elbow follows, so that one pass is not enough."""
 
 
 class Arm(NamedTuple):
@@ -98,7 +94,9 @@ def arm_of(work: Workspace, person: Person, side: int) -> Arm:
     """Return the arm of one side: 0 left, 1 right."""
     shoulder, elbow, wrist = LEFT_SHOULDER + side, LEFT_ELBOW + side, LEFT_WRIST + side
     upper, fore, joints = -person.offsets[elbow, 1], -person.offsets[wrist, 1], work.joints
-    return Arm(upper, fore, np.float32(1.0 - 2.0 * side), work.turns[5], joints[shoulder], joints[elbow], joints[wrist])
+    return Arm(
+        upper, fore, np.float32(1.0 - 2.0 * side), work.turns[rows.CHEST], joints[shoulder], joints[elbow], joints[wrist]
+    )
 
 
 @kernel
@@ -122,12 +120,12 @@ def anchor_axes(anchor: int, work: Workspace, person: Person, level: Scalar, axe
     shoulder = offsets[COLLAR, 1] + offsets[LEFT_SHOULDER, 1]
     if anchor == HEAD_ANCHOR:
         up = HEAD_ABOVE * stature - (offsets[NECK, 1] + offsets[HEAD_JOINT, 1] - shoulder)
-        body_anchor(work.turns[4], work.joints[HEAD_JOINT], up, 0.0, origin)
-        return work.turns[4], origin
+        body_anchor(work.turns[rows.HEAD], work.joints[HEAD_JOINT], up, 0.0, origin)
+        return work.turns[rows.HEAD], origin
     if anchor != FLOOR_ANCHOR:
         ahead = offsets[COLLAR, 2] + offsets[LEFT_SHOULDER, 2] + CHEST_BEFORE * stature
-        body_anchor(work.turns[5], work.joints[SPINE3_JOINT], shoulder - CHEST_BELOW * stature, ahead, origin)
-        return work.turns[5], origin
+        body_anchor(work.turns[rows.CHEST], work.joints[SPINE3_JOINT], shoulder - CHEST_BELOW * stature, ahead, origin)
+        return work.turns[rows.CHEST], origin
     root = work.root
     for i in range(9):
         fill_row(axes[i], np.float32(1.0 if i == 4 else 0.0))
@@ -148,17 +146,17 @@ def fill_hand_channels(
 
     In a gait the target is constant.
     """
-    fill_times(work.curve, segment, actions, draws)
+    key_poses.fill_times(work.curve, segment, actions.poses, draws)
     for c in range(first, first + HAND):
         row = work.channels[c]
-        fill_row(row, np.float32(actions.pose[segment.kind, c] if segment.gait else 0.0))
-        if actions.used[segment.kind, c] and not segment.gait:
-            n = knots_of_channel(work.curve, segment, pose_tables(actions), draws, draws[:0], 1.0, c, 1.0)
+        fill_row(row, np.float32(actions.poses.pose[segment.kind, c] if segment.gait else 0.0))
+        if actions.poses.used[segment.kind, c] and not segment.gait:
+            n = key_poses.knots_of_channel(work.curve, segment, actions.poses, draws, draws[:0], 1.0, c, 1.0)
             if layered or c != first + HAND_REACH:
-                flatten_ends(work.curve, n)
-            fill_track(row, work.curve.knots, n, clock)
+                key_poses.flatten_ends(work.curve, n)
+            key_poses.fill_track(row, work.curve.knots, n, clock)
             series = actions.series_channel, actions.series
-            add_cycle_harmonics(row, segment, series, draws, draws[:0], c, clock, work.root[rows.WORK])
+            add_harmonics(row, segment, series, draws, draws[:0], c, clock, work.root[rows.SUMS])
 
 
 @kernel
@@ -180,55 +178,42 @@ def pull_wrist(arm: Arm, hand: Array, axes: Array, origin: Array, weight: Array,
     goal : float32 [3, frames], changed
         Goal of the wrist, metres.
     """
-    length, mirror, one = np.float32(arm.upper + arm.fore), np.float32(arm.sign), np.float32(1.0)
+    whole, mirror, one = np.float32(arm.upper + arm.fore), np.float32(arm.sign), np.float32(1.0)
     shoulder, wrist = arm.shoulder, arm.wrist
-    easy, longest = np.float32(EASY) * length, np.float32(LONGEST) * length
+    easy, longest = np.float32(EASY) * whole, np.float32(LONGEST) * whole
     for f in between(first, last):
-        a, u, w = mirror * length * hand[HAND_ASIDE, f], length * hand[HAND_UP, f], length * hand[HAND_FORWARD, f]
+        a, u, w = mirror * whole * hand[HAND_ASIDE, f], whole * hand[HAND_UP, f], whole * hand[HAND_FORWARD, f]
         x = origin[0, f] + axes[0, f] * a + axes[1, f] * u + axes[2, f] * w - shoulder[0, f]
         y = origin[1, f] + axes[3, f] * a + axes[4, f] * u + axes[5, f] * w - shoulder[1, f]
         z = origin[2, f] + axes[6, f] * a + axes[7, f] * u + axes[8, f] * w - shoulder[2, f]
-        distance = np.sqrt(x * x + y * y + z * z)
+        distance = length((x, y, z))
         fit = ease_towards(distance, easy, longest) / distance if distance > easy else one
         reach = min(max(hand[HAND_REACH, f], np.float32(0.0)), one)
-        here = wrist[0, f], wrist[1, f], wrist[2, f]
-        there = shoulder[0, f] + fit * x, shoulder[1, f] + fit * y, shoulder[2, f] + fit * z
+        here, there = vector_at(wrist, f), plus(vector_at(shoulder, f), scaled((x, y, z), fit))
         for i in range(3):
             goal[i, f] += weight[f] * (here[i] + reach * (there[i] - here[i]) - goal[i, f])
 
 
 @kernel
-def perpendicular_part(x: Scalar, y: Scalar, z: Scalar, ux: Scalar, uy: Scalar, uz: Scalar) -> tuple[Scalar, Scalar, Scalar]:
-    """Return the part of a vector that is perpendicular to the direction (ux, uy, uz)."""
-    along = x * ux + y * uy + z * uz
-    return x - along * ux, y - along * uy, z - along * uz
-
-
-@kernel
-def elbow_direction(arm: Arm, f: int, bx: Scalar, by: Scalar, bz: Scalar, least: Scalar) -> tuple[Scalar, Scalar, Scalar]:
-    """Return the direction of the elbow from the line along (bx, by, bz), after turning the arm there as a whole.
+def elbow_direction(arm: Arm, f: int, line: Vector, least: Scalar) -> Vector:
+    """Return the direction of the elbow from the new line, a unit vector, after turning the arm there as a whole.
 
     If the elbow was nearer than `least` metres to the line to the wrist, downwards and outwards is mixed in. A direction
     relative to the new line alone would change sides from frame to frame for an elbow near that line.
     """
-    shoulder, elbow, wrist, chest = arm.shoulder, arm.elbow, arm.wrist, arm.chest
-    ax, ay, az = wrist[0, f] - shoulder[0, f], wrist[1, f] - shoulder[1, f], wrist[2, f] - shoulder[2, f]
-    size = np.float32(1.0) / np.sqrt(ax * ax + ay * ay + az * az)
-    ax, ay, az = size * ax, size * ay, size * az
-    x, y, z = elbow[0, f] - shoulder[0, f], elbow[1, f] - shoulder[1, f], elbow[2, f] - shoulder[2, f]
-    x, y, z = perpendicular_part(x, y, z, ax, ay, az)
-    lack = least - np.sqrt(x * x + y * y + z * z)
+    chest, one, old = arm.chest, np.float32(1.0), difference_at(arm.wrist, arm.shoulder, f)
+    old = scaled(old, one / length(old))
+    side = across(difference_at(arm.elbow, arm.shoulder, f), old)
+    lack = least - length(side)
     if lack > 0:
         out = np.float32(0.5) * np.float32(arm.sign)
-        dx, dy, dz = out * chest[0, f] - chest[1, f], out * chest[3, f] - chest[4, f], out * chest[6, f] - chest[7, f]
-        dx, dy, dz = perpendicular_part(dx, dy, dz, ax, ay, az)
-        x, y, z = x + lack * dx, y + lack * dy, z + lack * dz
+        outwards = out * chest[0, f] - chest[1, f], out * chest[3, f] - chest[4, f], out * chest[6, f] - chest[7, f]
+        side = plus(side, scaled(across(outwards, old), lack))
     # The shortest turn from the old line to the new one. It is undefined for opposite lines and bounded near them.
-    turned = (x * bx + y * by + z * bz) / max(np.float32(1.0) + ax * bx + ay * by + az * bz, np.float32(1e-3))
-    x, y, z = perpendicular_part(x - turned * (ax + bx), y - turned * (ay + by), z - turned * (az + bz), bx, by, bz)
+    turned = dot(side, line) / max(one + old[0] * line[0] + old[1] * line[1] + old[2] * line[2], np.float32(1e-3))
+    side = across(minus(side, scaled(plus(old, line), turned)), line)
     # A straight arm along the chosen direction has no side; the result must not be NaN.
-    size = np.float32(1.0) / np.sqrt(max(x * x + y * y + z * z, np.float32(1e-20)))
-    return size * x, size * y, size * z
+    return scaled(side, one / np.sqrt(max(dot(side, side), np.float32(1e-20))))
 
 
 @kernel
@@ -244,37 +229,30 @@ def solve_elbow(arm: Arm, goal: Array, first: int, last: int) -> None:
     first, last : int
         Frames to solve; frames whose goal is the wrist itself are unchanged.
     """
-    upper, fore, half = np.float32(arm.upper), np.float32(arm.fore), np.float32(0.5)
+    upper, fore, one = np.float32(arm.upper), np.float32(arm.fore), np.float32(1.0)
     chest, shoulder, elbow, wrist = arm.chest, arm.shoulder, arm.elbow, arm.wrist
     longest, least = np.float32(LONGEST) * (upper + fore), np.float32(STRAIGHT) * upper
     shortest = np.sqrt(upper * upper + fore * fore + np.float32(2.0 * COS_FOLDED) * upper * fore)
     for f in between(first, last):
         if goal[0, f] == wrist[0, f] and goal[1, f] == wrist[1, f] and goal[2, f] == wrist[2, f]:
             continue
-        x, y, z = goal[0, f] - shoulder[0, f], goal[1, f] - shoulder[1, f], goal[2, f] - shoulder[2, f]
-        distance = np.sqrt(x * x + y * y + z * z)
+        start, line = vector_at(shoulder, f), difference_at(goal, shoulder, f)
+        distance = length(line)
         if distance < np.float32(1e-4):
             # A goal in the shoulder has no direction; ahead is used.
-            x, y, z, distance = chest[2, f], chest[5, f], chest[8, f], np.float32(1.0)
-            distance_kept = shortest
+            line, distance = (chest[2, f], chest[5, f], chest[8, f]), one
+            span = shortest
         else:
             # A folding arm gives way as a stretched arm does, with the sign reversed.
             # An arm that is straighter by itself stays so; else it would jump in the first frame in which it has a goal.
-            ox, oy, oz = wrist[0, f] - shoulder[0, f], wrist[1, f] - shoulder[1, f], wrist[2, f] - shoulder[2, f]
-            most = max(longest, np.sqrt(ox * ox + oy * oy + oz * oz))
-            distance_kept = min(-ease_towards(-distance, np.float32(-ROOMY) * shortest, -shortest), most)
-        x, y, z = x / distance, y / distance, z / distance
-        along = (upper * upper - fore * fore + distance_kept * distance_kept) * half / distance_kept
-        out = np.sqrt(max(upper * upper - along * along, np.float32(0.0)))
+            most = max(longest, length(difference_at(wrist, shoulder, f)))
+            span = min(-ease_towards(-distance, np.float32(-ROOMY) * shortest, -shortest), most)
+        line = line[0] / distance, line[1] / distance, line[2] / distance
+        along = along_times_span(upper, fore, span) / span
         # Near its own position the elbow stays where it is.
-        gx, gy, gz = goal[0, f] - wrist[0, f], goal[1, f] - wrist[1, f], goal[2, f] - wrist[2, f]
-        px, py, pz = elbow_direction(arm, f, x, y, z, min(least, np.sqrt(gx * gx + gy * gy + gz * gz)))
-        elbow[0, f] = shoulder[0, f] + along * x + out * px
-        elbow[1, f] = shoulder[1, f] + along * y + out * py
-        elbow[2, f] = shoulder[2, f] + along * z + out * pz
-        wrist[0, f] = shoulder[0, f] + distance_kept * x
-        wrist[1, f] = shoulder[1, f] + distance_kept * y
-        wrist[2, f] = shoulder[2, f] + distance_kept * z
+        side = elbow_direction(arm, f, line, min(least, length(difference_at(goal, wrist, f))))
+        put_vector(elbow, f, middle_joint(start, line, side, upper, along, one))
+        put_vector(wrist, f, plus(start, scaled(line, span)))
 
 
 @kernel
@@ -323,12 +301,17 @@ def place_hand(work: Workspace, role: Role, person: Person, actions: ActionTable
     Without targets nothing is computed. `work` is as :func:`posegen.motion.trunk.place_upper_body` leaves it; elbow and wrist
     are changed.
     """
-    arm, channel, first, last = arm_of(work, person, side), FIRST_HAND + HAND * side, clock.margin, clock.margin + clock.frames
-    goal, weight, hand = work.turns[2], work.root[rows.WORK2], work.channels[channel : channel + HAND]
+    arm, channel, first, last = (
+        arm_of(work, person, side),
+        rows.FIRST_HAND + HAND * side,
+        clock.margin,
+        clock.margin + clock.frames,
+    )
+    goal, weight, hand = work.turns[rows.GOAL], work.root[rows.LAYER_WEIGHT], work.channels[channel : channel + HAND]
     drawn = False
     for k in range(len(role.segments)):
         segment, layered = role.segments[k], k >= role.base
-        follows = actions.used[segment.kind, channel + HAND_REACH]
+        follows = actions.poses.used[segment.kind, channel + HAND_REACH]
         # A layer without a target for the hand replaces the target of the base segment.
         if not (follows or (drawn and layered and actions.owned[segment.kind, channel + HAND_REACH])):
             continue
@@ -353,9 +336,9 @@ def place_hand(work: Workspace, role: Role, person: Person, actions: ActionTable
         meets = anchor in (MEETING_ANCHOR, PARTNER_ANCHOR)
         fill_hand_channels(work, segment, actions, role.shared if meets else person.draws, channel, layered, clock)
         level = ground_level(work, segment, clock)
-        axes, origin = anchor_axes(anchor, work, person, level, work.turns[0], work.turns[1])
+        axes, origin = anchor_axes(anchor, work, person, level, work.turns[rows.ANCHOR_AXES], work.turns[rows.ANCHOR_ORIGIN])
         if meets:
-            axes, origin = work.turns[0], work.turns[1]
+            axes, origin = work.turns[rows.ANCHOR_AXES], work.turns[rows.ANCHOR_ORIGIN]
             meeting_axes(
                 role.point, work.root, f0, person.stature, arm.upper + arm.fore, anchor == PARTNER_ANCHOR, axes, origin
             )
@@ -366,124 +349,13 @@ def place_hand(work: Workspace, role: Role, person: Person, actions: ActionTable
         solve_elbow(arm, goal, first, last)
 
 
-@inline_kernel
-def forearm_gap(
-    elbow: Array, wrist: Array, hip: Array, knee: Array, f: int
-) -> tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]:
-    """Return the shortest vector from the line of a thigh to that of a forearm (Ericson, Real-Time Collision Detection, 5.1.9).
-
-    The results are x, y, z in metres, its length, and the fractions of forearm and thigh at which it meets them.
-    """
-    none, one = np.float32(0.0), np.float32(1.0)
-    ax, ay, az = wrist[0, f] - elbow[0, f], wrist[1, f] - elbow[1, f], wrist[2, f] - elbow[2, f]
-    bx, by, bz = knee[0, f] - hip[0, f], knee[1, f] - hip[1, f], knee[2, f] - hip[2, f]
-    rx, ry, rz = elbow[0, f] - hip[0, f], elbow[1, f] - hip[1, f], elbow[2, f] - hip[2, f]
-    a, b, e = ax * ax + ay * ay + az * az, ax * bx + ay * by + az * bz, bx * bx + by * by + bz * bz
-    c, d = ax * rx + ay * ry + az * rz, bx * rx + by * ry + bz * rz
-    # Almost parallel lines have no unique nearest points; any of them is used. A head is a line without length.
-    along = min(max((b * d - c * e) / max(a * e - b * b, np.float32(1e-8)), none), one)
-    beside = min(max((b * along + d) / max(e, np.float32(1e-8)), none), one)
-    along = min(max((b * beside - c) / a, none), one)
-    x, y, z = rx + along * ax - beside * bx, ry + along * ay - beside * by, rz + along * az - beside * bz
-    return x, y, z, np.sqrt(x * x + y * y + z * z), along, beside
-
-
-@kernel
-def is_near_thigh(
-    elbow: Array, wrist: Array, hip: Array, knee: Array, share: Scalar, reach: Scalar, first: int, last: int, work: Array
-) -> bool:
-    """Return whether the point at the fraction `share` of a forearm comes within `reach` metres of a thigh in any frame."""
-    none, one, part = np.float32(0.0), np.float32(1.0), np.float32(share)
-    for f in between(first, last):
-        bx, by, bz = knee[0, f] - hip[0, f], knee[1, f] - hip[1, f], knee[2, f] - hip[2, f]
-        x = elbow[0, f] + part * (wrist[0, f] - elbow[0, f]) - hip[0, f]
-        y = elbow[1, f] + part * (wrist[1, f] - elbow[1, f]) - hip[1, f]
-        z = elbow[2, f] + part * (wrist[2, f] - elbow[2, f]) - hip[2, f]
-        beside = min(max((x * bx + y * by + z * bz) / (bx * bx + by * by + bz * bz), none), one)
-        x, y, z = x - beside * bx, y - beside * by, z - beside * bz
-        work[f] = x * x + y * y + z * z
-    # The compiler counts several frames at once; it does not search the least value so.
-    near, most = 0, np.float32(reach * reach)
-    for f in between(first, last):
-        near += work[f] < most
-    return near > 0
-
-
-@kernel
-def push_wrist_out(
-    root: Array, elbow: Array, wrist: Array, hip: Array, knee: Array, least: Scalar, first: int, last: int, goal: Array
-) -> bool:
-    """Write goals that move a wrist out of a thigh, so that the lines of forearm and thigh keep `least` metres, softly.
-
-    Parameters
-    ----------
-    root : float32 [rows, frames]
-        One row is scratch.
-    elbow, wrist, hip, knee : float32 [3, frames]
-        Metres.
-    least : float
-        Metres.
-    first, last : int
-    goal : float32 [3, frames], written
-        Goal of the wrist; where nothing is near, the wrist itself.
-
-    Returns
-    -------
-    bool
-        Whether anything has to move.
-    """
-    closest, easy, tilted, moved = np.float32(least), np.float32(least + WRIST_EASE), np.float32(TILTED), False
-    distances = root[rows.WORK]
-    for f in between(first, last):
-        goal[0, f], goal[1, f], goal[2, f] = wrist[0, f], wrist[1, f], wrist[2, f]
-        distances[f] = forearm_gap(elbow, wrist, hip, knee, f)[3]
-    for f in range(first, last):
-        if distances[f] >= easy:
-            continue
-        x, y, z, distance, along, _ = forearm_gap(elbow, wrist, hip, knee, f)
-        moved = True
-        # For a contact near the elbow, the wrist has to move further.
-        push = (-ease_towards(-distance, -easy, -closest) - distance) / (np.float32(0.4) + np.float32(0.6) * along)
-        # The front of the thigh: ahead on a hanging thigh, up on one that points forward.
-        bx, by, bz = knee[0, f] - hip[0, f], knee[1, f] - hip[1, f], knee[2, f] - hip[2, f]
-        size = np.float32(1.0) / np.sqrt(bx * bx + by * by + bz * bz)
-        s, c = root[rows.HEADING_SIN, f], root[rows.HEADING_COS, f]
-        ahead = -size * by
-        x, y, z = x + tilted * s * ahead, y + tilted * size * (bx * s + bz * c), z + tilted * c * ahead
-        push /= max(np.sqrt(x * x + y * y + z * z), np.float32(1e-4))
-        goal[0, f] += push * x
-        goal[1, f] += push * y
-        goal[2, f] += push * z
-    return moved
-
-
-@kernel
-def clear_thighs(work: Workspace, person: Person, clock: Clock) -> None:
-    """Keep both forearms out of both thighs in the stored frames; elbows and wrists in `joints` are changed."""
-    offsets, goal, first, last = person.offsets, work.turns[2], clock.margin, clock.margin + clock.frames
-    least, distances = FLESH_RADII * float(-offsets[4, 1] - offsets[7, 1]) - FLESH_GIVES, work.root[rows.WORK]
-    reach = least + 2.0 * WRIST_EASE
-    for side in range(2):
-        arm = arm_of(work, person, side)
-        elbow, wrist = arm.elbow, arm.wrist
-        for other in range(2):
-            leg = work.legs[side if other == 0 else 1 - side]
-            hip, knee = leg[rows.HIP_X : rows.HIP_X + 3], leg[rows.KNEE_X : rows.KNEE_X + 3]
-            near = is_near_thigh(elbow, wrist, hip, knee, 1.0, reach, first, last, distances)
-            near = near or is_near_thigh(elbow, wrist, hip, knee, 0.6, reach, first, last, distances)
-            for again in range(PUSH_PASSES if near else 0):
-                deep = least - 0.5 * WRIST_EASE if again else least
-                if push_wrist_out(work.root, elbow, wrist, hip, knee, deep, first, last, goal):
-                    solve_elbow(arm, goal, first, last)
-
-
 @kernel
 def raise_wrists(work: Workspace, role: Role, person: Person, clock: Clock) -> None:
     """Keep the wrists above the floor in segments on the floor; elbows and wrists in `joints` are changed.
 
     The angles of arms vary between persons, so that key poses alone do not keep every hand above the floor.
     """
-    goal, easy, lowest = work.turns[2], np.float32(EASY_WRIST), np.float32(LOWEST_WRIST)
+    goal, easy, lowest = work.turns[rows.GOAL], np.float32(EASY_WRIST), np.float32(LOWEST_WRIST)
     for k in range(role.base):
         segment = role.segments[k]
         if segment.support != SUPPORTED_BY_FLOOR:

@@ -15,16 +15,17 @@ from posegen.foundations.scene import Scenes
 from posegen.foundations.skeleton import CONTACTS, JOINTS, PARTS
 from posegen.library.load import Library
 from posegen.motion import rows, trunk
-from posegen.motion.arms import clear_thighs, place_hand, raise_wrists
-from posegen.motion.channels import DORSIFLEXION, HIP_FLEXION, KNEE_FLEXION, TILT, fill_channels, nominal_height
-from posegen.motion.clearance import clear_body, clear_forearms
-from posegen.motion.feet.footsteps import mark_lifted_feet, solve_legs
-from posegen.motion.feet.legs import nominal_leg
-from posegen.motion.joint_ranges import tuck_pelvis
+from posegen.motion.arms import place_hand, raise_wrists
+from posegen.motion.channels import fill_channels
+from posegen.motion.clearance import clear_body, clear_forearms, clear_thighs
+from posegen.motion.footsteps import lower_pelvis, mark_lifted_feet, place_stance_feet, swing_leg
+from posegen.motion.gait_channels import standing_height
 from posegen.motion.key_poses import mark_intervals, stage_bounds
+from posegen.motion.legs import limit_stance_ankles, nominal_leg
 from posegen.motion.library_tables import FALLING, SEAT, ActionTables, library_tables
 from posegen.motion.placement import face_partners
 from posegen.motion.scene_arrays import Roles, SceneArrays, person_at, role_at, scene_arrays
+from posegen.motion.stances import plan_stances
 from posegen.motion.timeline import fill_timeline
 from posegen.motion.workspace import (
     MARGIN_SECONDS,
@@ -40,10 +41,6 @@ from posegen.motion.workspace import (
     to_grid,
 )
 
-SWAY_OUT = 0.025
-"""Lateral distance of the pelvis towards the stance leg in walking, as a fraction of the leg."""
-SOFT_SECONDS = 0.08
-"""Time to either side over which the pelvis height of a fast walker is averaged."""
 TOUCHING = 0.005
 """Height in metres below which the heel or toe of a foot in contact touches."""
 LEG_JOINTS = (rows.HIP_X, rows.KNEE_X, rows.ANKLE_X, rows.BALL_X)
@@ -149,7 +146,7 @@ def animate_into(
     tables = library_tables(library)
     margin = int(np.ceil(MARGIN_SECONDS * fps))
     # Start of the segment, end of its first stage, begin of its last stage, end, and all keys once for each repetition.
-    numbers = tables.numbers
+    numbers = tables.poses.numbers
     keys = int((numbers["last_key"] - numbers["first_key"]).max(initial=0))
     knots = 4 + keys * max(1, int(scenes.repetitions.max(initial=0)))
     work = empty_workspace(frames + 2 * margin, scenes.action.shape[2], knots)
@@ -184,38 +181,59 @@ def animate_scenes(
 
 @kernel
 def animate_actor(work: Workspace, role: Role, person: Person, actions: ActionTables, clock: Clock) -> None:
-    """Compute one actor in the stored frames of the workspace.
+    """Compute one actor in the stored frames of the workspace: all stages, in order.
 
-    The results are in `work`: the leg joints in `legs`, all other joints in `joints`, and the contact of the feet in `contact`.
+    A stage reads its arguments and the rows of `work` that are named here; rows that are named as scratch in
+    :mod:`posegen.motion.rows` pass nothing from one stage to the next. The results are the leg joints in `legs`, all other
+    joints in `joints`, and the contact of the feet in `contact`.
     """
-    offsets, neutral, channels, leg = person.offsets, person.neutral, work.channels, leg_length(person.offsets)
+    channels, offsets, leg = work.channels, person.offsets, leg_length(person.offsets)
+    # Segments -> `weights`, and the root's speed, phase, heading and path.
     fill_timeline(work, role, person, actions, clock)
-    stand = nominal_height(neutral[HIP_FLEXION[0]], neutral[KNEE_FLEXION[0]], neutral[DORSIFLEXION[0]], neutral[TILT], person)
+    # Neutral posture -> pelvis height in quiet standing.
+    stand = standing_height(person)
+    # Root, `weights` and segments -> `channels`, RUN_HEIGHT, and the jumps in `airborne`.
     fill_channels(work, role, person, actions, stand, clock)
+    # `channels` -> angles, pitch and lowest point of the legs as the channels alone have them.
     for side in range(2):
-        hip, knee, ankle = channels[HIP_FLEXION[side]], channels[KNEE_FLEXION[side]], channels[DORSIFLEXION[side]]
-        nominal_leg(hip, knee, ankle, channels[TILT], -offsets[4, 1], -offsets[7, 1], person.foot, work.legs[side])
-    inward = float(offsets[1, 0]) + SWAY_OUT * leg - person.widths[0]
-    lean = 0.5 * inward * inward / leg
-    tilt, obliquity = channels[TILT], channels[trunk.OBLIQUITY]
-    trunk.fill_pelvis_height(work.root, work.legs, tilt, obliquity, -offsets[1, 1], offsets[1, 0], lean, stand)
-    trunk.soften_steps(work.root, int(SOFT_SECONDS / clock.step + 0.5))
-    trunk.pelvis_path(work.root, channels, leg)
-    trunk.pelvis_rotation(work.root, channels, work.turns[6])
+        nominal_leg(channels, side, offsets, person.foot, work.legs[side])
+    # Phase, RUN_HEIGHT, LOWEST of the legs and `channels` -> position and rotation of the pelvis.
+    trunk.place_pelvis(work, person, leg, stand, clock)
+    # Segments and `airborne` -> `lifted`, GUIDED and BEND.
     guided = mark_lifted_feet(work, role, person, actions, clock)
-    solve_legs(work, role, person, guided, clock)
-    tuck_pelvis(work, person, channels[trunk.TRUNK_FLEXION], clock)
+    # Root, `lifted`, pitch of the legs and foot channels -> `contact`, `stances` and `counts`; the pitch of feet in contact.
+    raised = plan_stances(work, person, guided, clock.step)
+    # `stances` -> ankles and yaw of feet in contact, GROUND under all feet; the pelvis height is raised by the ground.
+    uneven = place_stance_feet(work, person, raised)
+    # Pelvis and ankles in contact -> LOWERING, pelvis and hips.
+    lower_pelvis(work, person, clock.step)
+    for side in range(2):
+        # Hips, ankles and `stances` -> pitch and ankle of feet in contact whose ankle would bend too far.
+        limit_stance_ankles(work, side, person, clock.step)
+        # Hips, `channels`, `stances` and LIFT -> ankle in swings; then ball, heel, toe and knee of all stored frames.
+        swing_leg(work, person, side, guided, uneven, clock)
+    # Pelvis, hips and knees -> pelvis and trunk flexion where a hip would flex too far.
+    trunk.tuck_pelvis(work, person, channels[rows.TRUNK_FLEXION], clock)
+    # Body -> abduction of both shoulders.
     trunk.hold_arms_out(channels, offsets)
-    trunk.place_upper_body(channels, work.turns[6], offsets, work.joints, work.turns)
+    # Pelvis and `channels` -> rotations of chest and head, joints above the pelvis.
+    trunk.place_upper_body(work, offsets)
+    # Segments, chest, head, path and GROUND -> elbows and wrists of hands that have a target.
     for side in range(2):
         place_hand(work, role, person, actions, clock, side)
+    # Arms, hips and knees -> elbows and wrists outside the thighs.
     clear_thighs(work, person, clock)
+    # The same outside thighs, trunk and head, which may be deeper.
     clear_body(work, person, clock)
+    # Both arms -> elbows and wrists of forearms that are apart.
     clear_forearms(work, person, clock)
+    # Arms and GROUND -> elbows and wrists above the floor in segments on the floor.
     raise_wrists(work, role, person, clock)
+    # `contact`, GAIT_WEIGHT and segments -> flights of gaits and falls in `airborne`.
     mark_flight(work.root, work.contact, work.airborne)
     for k in range(role.base):
         mark_intervals(role.segments[k], actions, person.draws, clock, FALLING, work.airborne)
+    # `airborne`, `joints` and `legs` -> heights of all joints in flights.
     fall_freely(work.airborne, clock, work.joints, work.legs)
 
 

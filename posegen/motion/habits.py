@@ -10,9 +10,10 @@ import numpy as np
 
 from posegen.foundations.kernels import Array, Scalar, kernel
 from posegen.foundations.scene import RIGHT
-from posegen.library.channels import CENTRAL_CHANNELS, CHANNELS, HAND_CHANNELS, SIDED_CHANNELS
-from posegen.motion.library_tables import FLOOR, channel_row
-from posegen.motion.trigonometry import sin_turns
+from posegen.foundations.trigonometry import sin_turns
+from posegen.library.channels import CHANNELS
+from posegen.motion import rows
+from posegen.motion.library_tables import FLIPPED, FLOOR, channel_row
 from posegen.motion.workspace import Segment
 
 OFFSETS = channel_row(
@@ -49,25 +50,18 @@ IDLE, LYING = 0.5, 0.4
 """Share of the offsets in channels that the action does not move, and on the floor."""
 HANGING, RAISED = 0.35, 40.0 / 360
 """Share of an offset to the back in an arm that hangs, and turns of flexion from which all of it counts."""
-_TILT, _FLEXION = CHANNELS.index("pelvis_tilt"), CHANNELS.index("trunk_flexion")
-_SHOULDERS = CHANNELS.index("left_shoulder_flexion"), CHANNELS.index("right_shoulder_flexion")
-_SIDED = len(SIDED_CHANNELS)
-_FIRST_HAND = len(CHANNELS) - 2 * len(HAND_CHANNELS)
-_CENTRAL = len(CENTRAL_CHANNELS)
-_LEG_CHANNELS = SIDED_CHANNELS.index("collar_elevation")
 _STRIDE_ACTION, _STRIDE_CHANNEL, _STRIDE_OFFSET = 17, 5, 21
 MOST_NUMBER = 1.6
 """Number of a person from which an offset counts in full."""
-_FLIPPED = np.array([c.endswith(("_lateral", "_rotation", "_obliquity")) and c in CENTRAL_CHANNELS for c in CHANNELS])
-"""Channels whose sign changes with the side."""
+_FLIPPED = np.array([c in FLIPPED for c in CHANNELS])
 
 
 @kernel
 def near_channel(c: int, right: bool) -> int:
     """Return the channel of the left side that equals channel `c` of an action performed with the right side."""
-    if not right or c < _CENTRAL or c >= _FIRST_HAND:
+    if not right or c < rows.FIRST_LEFT or c >= rows.FIRST_HAND:
         return c
-    return c + _SIDED if c < _CENTRAL + _SIDED else c - _SIDED
+    return c + rows.SIDED if c < rows.FIRST_LEFT + rows.SIDED else c - rows.SIDED
 
 
 @kernel
@@ -81,8 +75,8 @@ def habit(habits: Array, segment: Segment, c: int, which: int) -> Scalar:
     own = near_channel(c, segment.kind % 2 == RIGHT)
     first = _STRIDE_ACTION * (segment.kind // 2) + 31 * which
     number = habits[(first + _STRIDE_CHANNEL * own) % len(habits)]
-    if not (own < _CENTRAL + _SIDED or own >= _FIRST_HAND):
-        number = ALIKE * habits[(first + _STRIDE_CHANNEL * (own - _SIDED)) % len(habits)] + UNLIKE * number
+    if not (own < rows.FIRST_LEFT + rows.SIDED or own >= rows.FIRST_HAND):
+        number = ALIKE * habits[(first + _STRIDE_CHANNEL * (own - rows.SIDED)) % len(habits)] + UNLIKE * number
     return segment.personal * number
 
 
@@ -90,7 +84,7 @@ def habit(habits: Array, segment: Segment, c: int, which: int) -> Scalar:
 def habit_size(habits: Array, segment: Segment, c: int) -> Scalar:
     """Return the person's factor on the key poses of a channel."""
     size = 1.0 + SIZE_SPREAD * habit(habits, segment, c, 0)
-    return min(size, MOST_BENT) if c in (_TILT, _FLEXION) else size
+    return min(size, MOST_BENT) if c in (rows.PELVIS_TILT, rows.TRUNK_FLEXION) else size
 
 
 @kernel
@@ -106,7 +100,7 @@ def habit_offset(habits: Array, segment: Segment, c: int, used: bool) -> Scalar:
 @kernel
 def hanging_offset(offset: Scalar, c: int, pose: Scalar) -> Scalar:
     """Return the offset of a channel at a key pose, in turns: less where it would hold a hanging arm behind the body."""
-    if offset >= 0 or not (c == _SHOULDERS[0] or c == _SHOULDERS[1]):
+    if offset >= 0 or not (c == rows.SHOULDER_FLEXION[0] or c == rows.SHOULDER_FLEXION[1]):
         return offset
     return offset * min(max(HANGING + (1.0 - HANGING) * pose / RAISED, HANGING), 1.0)
 
@@ -136,15 +130,15 @@ def habit_lag(habits: Array, segment: Segment, c: int, at: Scalar) -> Scalar:
 @kernel
 def most_lag(habits: Array, segment: Segment, c: int) -> Scalar:
     """Return by which share of a stage a key pose in its middle is late."""
-    if c >= _FIRST_HAND:
+    if c >= rows.FIRST_HAND:
         return 0.0
-    if c < _CENTRAL:
-        if c < _CENTRAL - 6:
+    if c < rows.FIRST_LEFT:
+        if c < rows.FIRST_LEFT - 6:
             return 0.0
-        limb = 0 if c < _CENTRAL - 3 else 1
+        limb = 0 if c < rows.FIRST_LEFT - 3 else 1
     else:
-        if (c - _CENTRAL) % _SIDED < _LEG_CHANNELS or (c - _CENTRAL) % _SIDED >= _LEG_CHANNELS + 6:
+        if (c - rows.FIRST_LEFT) % rows.SIDED < rows.FIRST_ARM or (c - rows.FIRST_LEFT) % rows.SIDED >= rows.FIRST_ARM + 6:
             return 0.0
-        limb = 2 + (near_channel(c, segment.kind % 2 == RIGHT) - _CENTRAL) // _SIDED
+        limb = 2 + (near_channel(c, segment.kind % 2 == RIGHT) - rows.FIRST_LEFT) // rows.SIDED
     number = habits[(_STRIDE_ACTION * (segment.kind // 2) + 3 * limb + 11) % len(habits)]
     return LAG_SPREAD * min(max(number, -MOST_LAG), MOST_LAG)

@@ -6,65 +6,29 @@ channel follows a quintic: the minimum-jerk movement of Flash and Hogan (1985) f
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 
 from posegen.foundations.constants import GRAVITY
-from posegen.foundations.kernels import Array, Scalar, inline_kernel, kernel
-from posegen.library.channels import CHANNELS, HAND_CHANNELS
+from posegen.foundations.kernels import Array, Scalar, kernel
+from posegen.foundations.trigonometry import sin_turns
+from posegen.motion import rows
 from posegen.motion.habits import OFFSETS, drawn_offset, habit_offset, habit_size, hanging_offset, most_lag
-from posegen.motion.library_tables import CYCLE, ENTER, EXIT, FLOOR, SEAT, TURNING_BACK, ActionTables
-from posegen.motion.trigonometry import sin_turns
+from posegen.motion.library_tables import CYCLE, ENTER, EXIT, FLOOR, SEAT, TURNING_BACK, ActionTables, Poses
 from posegen.motion.workspace import Clock, Curve, Segment, between, frame_window
 
-ROOT_HEIGHT, ROOT_FORWARD, ROOT_LATERAL = (CHANNELS.index(f"root_{c}") for c in ("height", "forward", "lateral"))
-PELVIS_TILT = CHANNELS.index("pelvis_tilt")
-FIRST_LEFT, FIRST_RIGHT = CHANNELS.index("left_hip_flexion"), CHANNELS.index("right_hip_flexion")
-FIRST_FOOT, LAST_FOOT = (CHANNELS.index(f"left_foot_{c}") - FIRST_LEFT for c in ("forward", "pitch"))
-FIRST_HAND = len(CHANNELS) - 2 * len(HAND_CHANNELS)
-"""First of the channels of the hands; they are the last channels."""
 TIME, VALUE, SLOPE, PUSH = range(4)
 """Rows of the key poses of a channel: seconds, value, its first and its second derivative."""
 LEAST_JERK = 20.0 / 3.0
 """Second derivative at a key where a channel turns back, as a multiple of the mean slope divided by the seconds: with it, the
 quintic between a rest and a turn has no jerk at the turn, and the least in all.
 """
+Own: TypeAlias = tuple[Scalar, Scalar, Scalar, Scalar]
 UNEVEN = 0.14
 """Width of the distribution of begin and end of a repetition, as a share of its duration."""
 RESIZED, RESIZED_TOGETHER, SHIFTED = 0.45, 0.3, 1.2
 """Widths of the distributions of a repetition's size, of that of root and feet, and of its offset, in offsets of persons."""
-
-
-class PoseTables(NamedTuple):
-    """The tables of an action's key poses, named as in :class:`posegen.motion.library_tables.ActionTables`.
-
-    A call copies each array of its arguments, so that the kernels which run for each channel take these alone.
-    """
-
-    numbers: Array
-    pose: Array
-    used: Array
-    keys: Array
-    key_pose: Array
-    key_given: Array
-    pose_offsets: Array
-    key_offsets: Array
-
-
-@inline_kernel
-def pose_tables(actions: ActionTables) -> PoseTables:
-    """Return the tables of the key poses."""
-    return PoseTables(
-        actions.numbers,
-        actions.pose,
-        actions.used,
-        actions.keys,
-        actions.key_pose,
-        actions.key_given,
-        actions.pose_offsets,
-        actions.key_offsets,
-    )
 
 
 @kernel
@@ -123,13 +87,6 @@ def time_in_cycle(segment: Segment, at: Scalar, length: Scalar) -> Scalar:
 
 
 @kernel
-def flight_begin(segment: Segment, draws: Array, number: int, which: int) -> Scalar:
-    """Return the time in seconds at which flight `which` of repetition `number` begins."""
-    begin, length = repetition_span(segment, draws, number)
-    return begin + time_in_cycle(segment, takeoff_share(segment, which), length)
-
-
-@kernel
 def time_in_stage(segment: Segment, stage: int, at: Scalar, number: int, draws: Array) -> Scalar:
     """Return the time at which the fraction `at` of a stage has passed; `number` is the repetition of the cycle."""
     begin, length = stage_span(segment, stage, number, draws)
@@ -175,7 +132,7 @@ def most_keys(segment: Segment, numbers: Array) -> int:
 
 
 @kernel
-def fill_times(curve: Curve, segment: Segment, actions: ActionTables, draws: Array) -> None:
+def fill_times(curve: Curve, segment: Segment, actions: Poses, draws: Array) -> None:
     """Write the time of each key of a segment to `curve.times`, once for all channels.
 
     The keys of one repetition follow those of the other. The first repetition includes the keys outside the cycle.
@@ -195,30 +152,30 @@ def fill_times(curve: Curve, segment: Segment, actions: ActionTables, draws: Arr
 @kernel
 def is_foot(c: int) -> bool:
     """Return whether a channel is the position or pitch of a foot."""
-    return c >= FIRST_LEFT and FIRST_FOOT <= (c - FIRST_LEFT) % (FIRST_RIGHT - FIRST_LEFT) <= LAST_FOOT
+    return c >= rows.FIRST_LEFT and (c - rows.FIRST_LEFT) % rows.SIDED >= rows.FOOT_CHANNELS[0] - rows.FIRST_LEFT
 
 
 @kernel
 def key_size(segment: Segment, draws: Array, own_size: Scalar, c: int, stage: int, number: int, at: Scalar) -> Scalar:
     """Return the factor on a key pose: the amplitude of the segment, varied by person and in each repetition.
 
-    `own_size` is the factor of the person, see :func:`own_key_size`.
+    `own_size` is the factor of the person.
     """
     # Amplitude does not change where the pelvis meets a seat or the floor, nor where the feet are.
-    if c in (ROOT_HEIGHT, ROOT_FORWARD) and (segment.support == SEAT or segment.support == FLOOR):
+    if c in (rows.ROOT_HEIGHT, rows.ROOT_FORWARD) and (segment.support == SEAT or segment.support == FLOOR):
         return 1.0
     # Steps, and heights in flights, belong to the path, which it does not change.
     if is_together(c) and travels(segment):
         return 1.0
-    if segment.support == FLOOR and (c == PELVIS_TILT or is_foot(c)):
+    if segment.support == FLOOR and (c == rows.PELVIS_TILT or is_foot(c)):
         return 1.0
     # The last key of a cycle leads back to the begin of the next cycle.
-    if c < FIRST_HAND and (stage != CYCLE or at == 1.0):
+    if c < rows.FIRST_HAND and (stage != CYCLE or at == 1.0):
         return segment.amplitude * (1.0 if is_together(c) else own_size)
     if stage != CYCLE or at == 1.0:
         return 1.0
     # Amplitude does not change a hand target either, but it varies slightly.
-    if c >= FIRST_HAND:
+    if c >= rows.FIRST_HAND:
         return 1.0 + 0.05 * (draws[(5 * number + c) % len(draws)] - 0.5)
     # Root and feet vary together, and half as much as the amplitude, because the legs have a fixed length.
     own = 0 if is_together(c) else c
@@ -226,12 +183,6 @@ def key_size(segment: Segment, draws: Array, own_size: Scalar, c: int, stage: in
     again = 1.0 + width * segment.personal * (draws[(5 * number + own) % len(draws)] - 0.5)
     size = segment.amplitude * again * own_size
     return 1.0 + 0.5 * (size - 1.0) if is_together(c) else size
-
-
-@kernel
-def own_key_size(habits: Array, segment: Segment, c: int) -> Scalar:
-    """Return the person's factor on the key poses of a channel, which root and feet have in common."""
-    return habit_size(habits, segment, 0 if is_together(c) else c)
 
 
 @kernel
@@ -259,18 +210,18 @@ def travels(segment: Segment) -> bool:
 @kernel
 def is_together(c: int) -> bool:
     """Return whether a channel is one of root and feet, whose sizes vary together."""
-    return c in (ROOT_HEIGHT, ROOT_FORWARD, ROOT_LATERAL) or is_foot(c)
+    return c in (rows.ROOT_HEIGHT, rows.ROOT_FORWARD, rows.ROOT_LATERAL) or is_foot(c)
 
 
 @kernel
-def passes_on(segment: Segment, actions: PoseTables, c: int, at_end: bool) -> bool:
+def passes_on(segment: Segment, actions: Poses, c: int, at_end: bool) -> bool:
     """Return whether a limb or the trunk moves from the neighbour's posture directly to the first key pose, or from the last.
 
     It does so where the segment overlaps with its neighbour; it would otherwise return to standing between them. The pelvis and
     the feet do return, because the next movement starts from there.
     """
     overlaps = segment.end > segment.shown_end if at_end else segment.start < segment.shown_start
-    if not overlaps or segment.repetitions == 0 or is_together(c) or c >= FIRST_HAND or actions.pose[segment.kind, c] != 0:
+    if not overlaps or segment.repetitions == 0 or is_together(c) or c >= rows.FIRST_HAND or actions.pose[segment.kind, c] != 0:
         return False
     if segment.support == SEAT or segment.support == FLOOR:
         return False
@@ -289,35 +240,25 @@ def set_knot(curve: Curve, n: int, time: Scalar, value: Scalar, through: int) ->
 
 @kernel
 def stage_knots(
-    curve: Curve,
-    segment: Segment,
-    actions: PoseTables,
-    draws: Array,
-    habits: Array,
-    own: tuple[Scalar, Scalar, Scalar],
-    c: int,
-    stage: int,
-    cycle: int,
-    unit: Scalar,
-    n: int,
+    curve: Curve, segment: Segment, poses: Poses, draws: Array, habits: Array, own: Own, c: int, stage: int, cycle: int, n: int
 ) -> int:
     """Write the keys of one pass through a stage for one channel behind the `n` existing ones, and return the new number.
 
-    `own` are the person's size, offset and largest lag in the channel, which are those of all stages.
+    `own` are the person's size, offset and largest lag in the channel, and its unit, which are those of all stages.
     The root heights at take-off and landing are not scaled, because the legs must be able to stand at them. The second
     derivative there is in metres.
     """
-    jumping = c == ROOT_HEIGHT and stage == CYCLE and segment.flight_seconds > 0
+    jumping = c == rows.ROOT_HEIGHT and stage == CYCLE and segment.flight_seconds > 0
     launched, flown = -1, 0
-    row, most = actions.numbers[row_of_repetition(segment, cycle)], most_keys(segment, actions.numbers)
+    row, most = poses.numbers[row_of_repetition(segment, cycle)], most_keys(segment, poses.numbers)
     first, last = row.first_key, row.last_key
-    own_size, shift, lag = own
-    open_end = stage == CYCLE and cycle == segment.repetitions - 1 and passes_on(segment, actions, c, True)
+    own_size, shift, lag, unit = own
+    open_end = stage == CYCLE and cycle == segment.repetitions - 1 and passes_on(segment, poses, c, True)
     stage_length = stage_span(segment, stage, cycle, draws)[1] if lag != 0 else 0.0
     for key in range(first, last):
-        if actions.keys[key].stage != stage or not actions.key_given[key, c]:
+        if poses.keys[key].stage != stage or not poses.key_given[key, c]:
             continue
-        at = actions.keys[key].at
+        at = poses.keys[key].at
         if open_end and at == 1.0:
             continue
         landing = launched >= 0
@@ -334,9 +275,9 @@ def stage_knots(
             time = begin + time_in_cycle(segment, at, length)
         if lag != 0:
             time += stage_length * (lag * sin_turns(0.5 * at))
-        pose = actions.key_pose[key, c] * unit * size + unit * drawn_offset(habits, segment, actions.key_offsets, key, c)
+        pose = poses.key_pose[key, c] * unit * size + unit * drawn_offset(habits, segment, poses.key_offsets, key, c)
         offset = shift + repetition_offset(segment, draws, c, cycle, at) if stage == CYCLE else shift
-        n = set_knot(curve, n, time, pose + hanging_offset(offset, c, pose), actions.keys[key].through)
+        n = set_knot(curve, n, time, pose + hanging_offset(offset, c, pose), poses.keys[key].through)
         if landing:
             curve.knots[PUSH, launched] = curve.knots[PUSH, n - 1] = -GRAVITY
             launched = -1
@@ -386,7 +327,7 @@ def root_height_unit(segment: Segment, leg: Scalar, seat: Scalar, stand: Scalar)
 
 @kernel
 def knots_of_channel(
-    curve: Curve, segment: Segment, actions: PoseTables, draws: Array, habits: Array, leg: Scalar, c: int, height_unit: Scalar
+    curve: Curve, segment: Segment, actions: Poses, draws: Array, habits: Array, leg: Scalar, c: int, height_unit: Scalar
 ) -> int:
     """Write the key poses of one channel over a whole segment to `curve.knots` and `curve.moving`, and return their number.
 
@@ -407,25 +348,27 @@ def knots_of_channel(
         Leg lengths that equal 1 in the channel `root_height`.
     """
     enter_end, exit_begin = stage_bounds(segment)
-    unit = height_unit if c == ROOT_HEIGHT else 1.0
+    unit = height_unit if c == rows.ROOT_HEIGHT else 1.0
     # A held pose varies less than a movement, because the hands must stay at their targets.
-    exact = c in (ROOT_HEIGHT, ROOT_FORWARD) or is_foot(c) or c >= FIRST_HAND or (segment.support == FLOOR and c == PELVIS_TILT)
+    exact = c in (rows.ROOT_HEIGHT, rows.ROOT_FORWARD) or is_foot(c) or c >= rows.FIRST_HAND
+    exact = exact or (segment.support == FLOOR and c == rows.PELVIS_TILT)
     size = 1.0 if exact else (1.0 + 0.4 * (segment.amplitude - 1.0)) * habit_size(habits, segment, c)
     hold = actions.pose[segment.kind, c] * unit * size
     hold += unit * drawn_offset(habits, segment, actions.pose_offsets, segment.kind, c)
     shift = habit_offset(habits, segment, c, is_used(segment, actions.used, c))
-    own = own_key_size(habits, segment, c), shift, most_lag(habits, segment, c)
+    # Root and feet have their size in common.
+    own = habit_size(habits, segment, 0 if is_together(c) else c), shift, most_lag(habits, segment, c), unit
     hold += hanging_offset(shift, c, hold)
     n = set_knot(curve, 0, segment.start, 0.0, 0)
-    n = stage_knots(curve, segment, actions, draws, habits, own, c, ENTER, 0, unit, n)
+    n = stage_knots(curve, segment, actions, draws, habits, own, c, ENTER, 0, n)
     if not passes_on(segment, actions, c, False):
         n = set_knot(curve, n, enter_end, hold, 0)
     before = n
     for number in range(segment.repetitions):
-        n = stage_knots(curve, segment, actions, draws, habits, own, c, CYCLE, number, unit, n)
+        n = stage_knots(curve, segment, actions, draws, habits, own, c, CYCLE, number, n)
     if n == before:
         n = set_knot(curve, n, exit_begin, hold, 0)
-    n = stage_knots(curve, segment, actions, draws, habits, own, c, EXIT, 0, unit, n)
+    n = stage_knots(curve, segment, actions, draws, habits, own, c, EXIT, 0, n)
     n = set_knot(curve, n, segment.end, 0.0, 0)
     for i in range(n):
         curve.knots[PUSH, i] /= leg
@@ -498,7 +441,7 @@ def mark_intervals(segment: Segment, actions: ActionTables, draws: Array, clock:
     marks : [frames], changed
     """
     for number in range(max(segment.repetitions, 1)):
-        row = actions.numbers[row_of_repetition(segment, number)]
+        row = actions.poses.numbers[row_of_repetition(segment, number)]
         for i in range(row.first_interval, row.last_interval):
             stage = int(actions.intervals[i, 1])
             if int(actions.intervals[i, 0]) != point or (stage != CYCLE and number > 0):
@@ -515,8 +458,9 @@ def mark_airborne(segment: Segment, draws: Array, clock: Clock, airborne: Array)
     """Mark the frames in which a jumping segment is off the ground."""
     flight = flight_seconds(segment)
     for number in range(segment.repetitions):
+        begin, length = repetition_span(segment, draws, number)
         for which in range(flight_count(segment)):
-            lift = flight_begin(segment, draws, number, which)
+            lift = begin + time_in_cycle(segment, takeoff_share(segment, which), length)
             f0 = max(0, int(np.floor((lift - clock.first) / clock.step)) + 1)
             f1 = min(len(airborne), int(np.ceil((lift + flight - clock.first) / clock.step)))
             airborne[f0:f1] = True

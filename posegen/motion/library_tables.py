@@ -6,23 +6,33 @@ Angles are in turns, root channels in leg lengths, hand targets in arm lengths. 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from posegen.foundations.kernels import Array
 from posegen.foundations.skeleton import CONTACTS, JOINT_LIMITS, PARTS
-from posegen.library.channels import ANCHORS, CHANNELS, FOOT_PLACE, HAND_CHANNELS, SIDED_CHANNELS, channels_named, widest
+from posegen.library.channels import (
+    ANCHORS,
+    CENTRAL_CHANNELS,
+    CHANNELS,
+    FOOT_PLACE,
+    HAND_CHANNELS,
+    SIDED_CHANNELS,
+    channels_named,
+    sided_names,
+    sides_of,
+    widest,
+)
 from posegen.library.load import Library
 from posegen.library.schema import MOST_PERFORMANCES, Action
 from posegen.library.stages import Key, Offsets
-from posegen.motion.gait.curves import half_cycle_later
-from posegen.motion.gait.steps import GAITS, Gaits, gait_tables, stride_parameters
-from posegen.motion.workspace import ACTION
+from posegen.motion.gaits import GAITS, Gaits, gait_curves, half_cycle_later, stride_parameters
+from posegen.motion.workspace import ACTION, RANGED
 
 PLANTED, GAIT, FLIGHT, SEAT, FLOOR = range(5)
 SUPPORTS = {"planted": PLANTED, "gait": GAIT, "flight": FLIGHT, "seat": SEAT, "floor": FLOOR}
@@ -42,12 +52,8 @@ _NUMBERS = {name: number for number, name in enumerate(CHANNELS)}
 _FOOT = tuple(f"{side}_{c}" for side in ("left", "right") for c in (*FOOT_PLACE, "foot_pitch"))
 _FOOT_CHANNELS = [_NUMBERS[name] for name in _FOOT]
 _LEG = ("hip", "knee", "ankle", "foot")
-_FLIPPED = {
-    "root_lateral",
-    "pelvis_obliquity",
-    *(f"{part}_rotation" for part in ("pelvis", "trunk", "neck")),
-    *(f"{part}_lateral" for part in ("trunk", "neck")),
-}
+FLIPPED = frozenset(c for c in CENTRAL_CHANNELS if c.endswith(("_lateral", "_rotation", "_obliquity")))
+"""Channels whose sign changes with the side."""
 _PART_CHANNELS = {
     "trunk": ("trunk_flexion", "trunk_lateral", "trunk_rotation"),
     "head": ("neck_flexion", "neck_lateral", "neck_rotation"),
@@ -100,6 +106,35 @@ class StrategyTables(NamedTuple):
     idle: Array
 
 
+class Poses(NamedTuple):
+    """Numbers and key poses of all actions.
+
+    A call copies each array of its arguments, so that the kernels which run for each channel take these alone.
+
+    Attributes
+    ----------
+    numbers : ACTION [2 * actions]
+        See :data:`posegen.motion.workspace.ACTION`.
+    pose : float [2 * actions, channels]
+    used : bool [2 * actions, channels]
+        Channels that the action moves.
+    keys : KEY [keys]
+        The keys of all actions; those of one action are `first_key` to `last_key`.
+    key_pose, key_given : [keys, channels]
+    pose_offsets, key_offsets : float [offsets, 2 * actions, channels], float [offsets, keys, channels]
+        What a number of a person adds to each pose.
+    """
+
+    numbers: Array
+    pose: Array
+    used: Array
+    keys: Array
+    key_pose: Array
+    key_given: Array
+    pose_offsets: Array
+    key_offsets: Array
+
+
 class ActionTables(NamedTuple):
     """Arrays of all actions of a library, and of the gaits.
 
@@ -107,26 +142,19 @@ class ActionTables(NamedTuple):
 
     Attributes
     ----------
-    numbers : ACTION [2 * actions]
-        See :data:`posegen.motion.workspace.ACTION`.
-    pose : float [2 * actions, channels]
-    used, owned : bool [2 * actions, channels]
-        Channels that the action moves, and those that it replaces as a layer.
+    poses : Poses
+    owned : bool [2 * actions, channels]
+        Channels that the action replaces as a layer.
     anchors : int [2 * actions, 2]
         Index into ANCHORS of the origin of the target of the left and of the right hand.
     parts : bool [2 * actions, parts]
         Body parts that are labelled with the action when it is a layer.
-    keys : KEY [keys]
-        The keys of all actions; those of one action are `first_key` to `last_key`.
-    key_pose, key_given : [keys, channels]
-    pose_offsets, key_offsets : float [offsets, 2 * actions, channels], float [offsets, keys, channels]
-        What a number of a person adds to each pose.
     series_channel : int [series]
         The harmonics of all actions; those of one action are `first_series` to `last_series`.
     series : float [series, 2, SERIES]
         Cosines and sines over the cycle of the action; for a gait, over the stride of the left leg.
     stride : float [2 * actions, STRIDE_PARAMETERS]
-        The columns are named in :mod:`posegen.motion.gait.steps`.
+        The columns are named in :mod:`posegen.motion.gaits`.
     held : bool [2 * actions, channels]
         Channels in which a gait keeps the pose instead of swinging.
     limits : float [2 * actions, len(LIMITED), 2]
@@ -142,17 +170,10 @@ class ActionTables(NamedTuple):
         Curves of walking and running.
     """
 
-    numbers: Array
-    pose: Array
-    used: Array
+    poses: Poses
     owned: Array
     anchors: Array
     parts: Array
-    keys: Array
-    key_pose: Array
-    key_given: Array
-    pose_offsets: Array
-    key_offsets: Array
     series_channel: Array
     series: Array
     stride: Array
@@ -166,12 +187,8 @@ class ActionTables(NamedTuple):
 @cache
 def _channels(name: str, near: str) -> tuple[tuple[int, float, int], ...]:
     """Return the channels that a value of an action sets: index, sign and unit; `near` is the side that performs the action."""
-    word, _, rest = name.partition("_")
-    names: tuple[str, ...] = (name,)
-    if word in ("near", "far", "both"):
-        far = "right" if near == "left" else "left"
-        names = tuple(f"{side}_{rest}" for side in {"near": (near,), "far": (far,), "both": ("left", "right")}[word])
-    signs = [-1.0 if near == "right" and each in _FLIPPED else 1.0 for each in names]
+    names = sided_names(name, near)
+    signs = [-1.0 if near == "right" and each in FLIPPED else 1.0 for each in names]
     return tuple((_NUMBERS[each], sign, _whole(each)) for each, sign in zip(names, signs, strict=True))
 
 
@@ -220,17 +237,14 @@ def _keys(action: Action, near: str, pose: Array, used: Array) -> list[tuple[int
 
 
 def _intervals(action: Action, near: str) -> list[tuple[int, int, float, float]]:
-    far = "right" if near == "left" else "left"
-    sides = {"near": (near,), "far": (far,), "both": ("left", "right"), "left": ("left",), "right": ("right",)}
     rows = []
     for lift in action.lifts:
         body = lift.foot == "body"
-        points = [LIFTED[side] for side in sides["both" if body else lift.foot]] + [FALLING] * body
+        points = [LIFTED[side] for side in sides_of(near)["both" if body else lift.foot]] + [FALLING] * body
         rows += [(point, _STAGES.index(lift.stage), lift.begin, lift.end) for point in points]
     for touch in action.touches:
-        word, _, rest = touch.point.partition("_")
-        names = [f"{side}_{rest}" for side in sides[word]] if rest else [word]
-        rows += [(CONTACTS.index(name), _STAGES.index(touch.stage), touch.begin, touch.end) for name in names]
+        points = [CONTACTS.index(name) for name in sided_names(touch.point, near)]
+        rows += [(point, _STAGES.index(touch.stage), touch.begin, touch.end) for point in points]
     return rows
 
 
@@ -240,11 +254,11 @@ def _travel(action: Action, near: str) -> list[tuple[float, float, float, float]
 
 
 def _parts(names: Iterable[str], near: str) -> set[str]:
-    return {p.replace("near", near).replace("far", "right" if near == "left" else "left") for p in names}
+    return {part for name in names for part in sided_names(name, near)}
 
 
 def _held(action: Action, near: str) -> Array:
-    parts = _parts(action.manner.holds if action.manner else (), near)
+    parts = _parts(action.gait_style.fixed_parts if action.gait_style else (), near)
     return np.array([any(c in _HELD_CHANNELS.get(part, ()) for part in parts) for c in CHANNELS])
 
 
@@ -300,34 +314,29 @@ def _owned(action: Action, near: str, used: Array) -> tuple[Array, Array]:
 
 def _alike(one: Action, other: Action) -> bool:
     """Return whether two strategies of an action may take turns: feet, hands, flights and stages but the cycle are alike."""
-    cycles = (
-        {name: value for name, value in each.pose.items() if "foot_" in name or "_hand_" in name} for each in (one, other)
-    )
-    outside = ([lift for lift in each.lifts if lift.stage != "cycle"] for each in (one, other))
-    equal = ("support", "flight", "harmonics", "anchors", "enter_keys", "exit_keys", "touches", "travel")
-    hands = (
-        {name.split("_hand_")[0] for key in each.cycle_keys for name in key.pose if "_hand_" in name} for each in (one, other)
-    )
-    return (
-        one.support in ("planted", "flight")
-        and bool(one.cycle_keys and other.cycle_keys)
-        and all(getattr(one, name) == getattr(other, name) for name in equal)
-        and all(first == second for first, second in (cycles, outside, hands))
-    )
+
+    def common(each: Action) -> tuple[Any, ...]:
+        placed = {name: value for name, value in each.pose.items() if "foot_" in name or "_hand_" in name}
+        lifts = [lift for lift in each.lifts if lift.stage != "cycle"]
+        hands = {name.split("_hand_")[0] for key in each.cycle_keys for name in key.pose if "_hand_" in name}
+        outside = each.enter_keys, each.exit_keys, each.touches, each.travel
+        return placed, lifts, hands, each.support, each.flight, each.harmonics, each.anchors, *outside
+
+    moving = one.support in ("planted", "flight") and one.cycle_keys and other.cycle_keys
+    return bool(moving) and common(one) == common(other)
 
 
 def _turn_shares(action: Action) -> Array:
     """Return for each performance the cumulative shares of those that may take turns with it: [performances, 32]."""
-    performances, shares = action.performances, np.ones((len(action.performances), MOST_PERFORMANCES))
-    for k, one in enumerate(performances):
-        free = [other is one or _alike(one, other) for other in performances]
-        shares[k, : len(free)] = _cumulative([weight * alike for weight, alike in zip(action.weights, free, strict=True)])
+    alike = [[other is one or _alike(one, other) for other in action.performances] for one in action.performances]
+    return np.array([_shares(np.multiply(action.weights, free)) for free in alike])
+
+
+def _shares(weights: ArrayLike) -> Array:
+    """Return the cumulative shares of the performances of an action: float [32], 1 from the last one on."""
+    shares, sums = np.ones(MOST_PERFORMANCES), np.cumsum(weights)
+    shares[: len(sums)] = sums / sums[-1]
     return shares
-
-
-def _cumulative(weights: Sequence[float]) -> Array:
-    sums = np.cumsum(weights)
-    return np.asarray(sums / sums[-1])
 
 
 def _arms_hang(action: Action) -> bool:
@@ -347,20 +356,15 @@ def strategy_tables(library: Library) -> StrategyTables:
     """Return what decides which performance of an action of `library` (hashed by identity) a segment takes."""
     actions = [library.action(name) for name in library.actions]
     count = np.array([len(action.performances) - 1 for action in actions], np.int64)
-    shares, handless = np.ones((2, len(actions), MOST_PERFORMANCES))
-    for a, action in enumerate(actions):
-        weights = action.weights
-        free = [k == 0 or _arms_hang(one) for k, one in enumerate(action.performances)]
-        shares[a, : len(weights)] = _cumulative(weights)
-        handless[a, : len(weights)] = _cumulative([weight * hanging for weight, hanging in zip(weights, free, strict=True)])
+    hanging = [[k == 0 or _arms_hang(one) for k, one in enumerate(action.performances)] for action in actions]
     turns = [_turn_shares(action) for action in actions]
     return StrategyTables(
         first=2 * len(actions) + 2 * (np.cumsum(count) - count),
         others=count,
-        usual=np.array([action.usual for action in actions]),
-        freedom=np.array([action.freedom for action in actions]),
-        share=shares,
-        handless_share=handless,
+        usual=np.array([action.habit_share for action in actions]),
+        freedom=np.array([action.variation for action in actions]),
+        share=np.array([_shares(action.weights) for action in actions]),
+        handless_share=np.array([_shares(np.multiply(a.weights, free)) for a, free in zip(actions, hanging, strict=True)]),
         # Rows of an action are those of its left and of its right side.
         turn_share=np.repeat(np.concatenate([[each[0] for each in turns], *(each[1:] for each in turns)]), 2, axis=0),
         idle=np.array([_is_idle(action) for action in actions]),
@@ -370,83 +374,72 @@ def strategy_tables(library: Library) -> StrategyTables:
 @lru_cache(maxsize=8)
 def library_tables(library: Library) -> ActionTables:
     """Return the arrays of the actions of `library` (hashed by identity) and of the gaits."""
-    lists = _Lists()
     performed = [(a, library.action(name)) for a, name in enumerate(library.actions)]
     others = [(a, other) for a, action in performed for other in action.performances[1:]]
-    for a, action in performed + others:
-        for near in ("left", "right"):
-            _add_rows(lists, a, action, near)
-    rows, keys, offsets, series = lists.rows, lists.keys, lists.offsets, lists.series
-    return ActionTables(
+    rows = [_action_row(a, action, near) for a, action in performed + others for near in ("left", "right")]
+    columns: dict[str, list[Any]] = {name: [row[name] for row in rows] for name in rows[0]}
+    numbers, parts = np.array(columns["numbers"], ACTION), {}
+    for name in RANGED:
+        counts = np.array([len(each) for each in columns[name]])
+        numbers[f"last_{name}"] = np.cumsum(counts)
+        numbers[f"first_{name}"] = numbers[f"last_{name}"] - counts
+        parts[name] = list(chain.from_iterable(columns[name]))
+    keys, series = parts["key"], parts["series"]
+    has_offsets = any(columns["offsets"])
+    poses = Poses(
+        numbers=numbers,
+        pose=np.array(columns["pose"]),
+        used=np.array(columns["used"]),
         keys=np.array([k[:3] for k in keys], KEY),
         key_pose=np.asarray([k[3] for k in keys]).reshape(-1, len(CHANNELS)),
         key_given=np.asarray([k[4] for k in keys], bool).reshape(-1, len(CHANNELS)),
-        pose_offsets=_stacked(offsets),
-        key_offsets=_stacked([k[5] for k in keys]) if any(offsets) else np.zeros((0, len(keys), len(CHANNELS))),
+        pose_offsets=_stacked(columns["offsets"]),
+        key_offsets=_stacked([k[5] for k in keys]) if has_offsets else np.zeros((0, len(keys), len(CHANNELS))),
+    )
+    return ActionTables(
+        poses=poses,
         series_channel=np.asarray([s[0] for s in series], np.int64),
         series=np.asarray([s[1:] for s in series]).reshape(-1, 2, SERIES),
-        intervals=np.asarray(lists.intervals, np.float64).reshape(-1, 4),
-        travel=np.asarray(lists.travel, np.float64).reshape(-1, 4),
-        gaits=gait_tables(),
-        numbers=np.array([row["numbers"] for row in rows], ACTION),
-        **{name: np.array([row[name] for row in rows]) for name in rows[0] if name != "numbers"},
+        intervals=np.asarray(parts["interval"], np.float64).reshape(-1, 4),
+        travel=np.asarray(parts["travel"], np.float64).reshape(-1, 4),
+        gaits=gait_curves(),
+        **{name: np.array(columns[name]) for name in ("owned", "anchors", "parts", "stride", "held", "limits")},
     )
 
 
-@dataclass(frozen=True)
-class _Lists:
-    """What the arrays of :class:`ActionTables` are made of: a row for each performance and side, and what the rows refer to."""
-
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    keys: list[tuple[int, float, int, Array, Array, list[Array]]] = field(default_factory=list)
-    offsets: list[list[Array]] = field(default_factory=list)
-    series: list[tuple[int, Array, Array]] = field(default_factory=list)
-    intervals: list[tuple[int, int, float, float]] = field(default_factory=list)
-    travel: list[tuple[float, float, float, float]] = field(default_factory=list)
-
-    def lengths(self) -> tuple[int, int, int, int]:
-        """Return the numbers of keys, series, intervals and parts of travel so far."""
-        return len(self.keys), len(self.series), len(self.intervals), len(self.travel)
-
-
-def _add_rows(lists: _Lists, a: int, action: Action, near: str) -> None:
-    """Add a performance of the action with number `a`, whose near side is `near`."""
+def _action_row(a: int, action: Action, near: str) -> dict[str, Any]:
+    """Return what the tables hold of a performance of the action with number `a`, whose near side is `near`."""
     pose, used = _row(action.pose, near)
-    firsts = lists.lengths()
-    drawn = bool(action.offsets)
     for key in chain.from_iterable(action.keys.values()):
         used = used | _row(key.pose, near)[1]
-        drawn = drawn or bool(key.offsets)
-    performed = _series(action, near)
-    lists.series.extend(performed)
-    used[[c for c, _, _ in performed]] = True
-    lists.keys.extend(_keys(action, near, pose, used))
-    lists.intervals.extend(_intervals(action, near))
-    lists.travel.extend(_travel(action, near))
-    lists.offsets.append(_offsets(action.offsets, near))
+    series = _series(action, near)
+    used[[c for c, _, _ in series]] = True
+    drawn = any([action.offsets, *(key.offsets for key in chain.from_iterable(action.keys.values()))])
     flight, begin, again = (*action.flight, 0.0)[:3] if action.flight else (0.0, 0.0, 0.0)
     end = begin + (flight / action.cycle if action.cycle else 0.0)
     places = bool(used[_FOOT_CHANNELS].any())
     guided = PLACED if places else RETURNED if action.lifts else 0
     gait = GAITS[action.gait]
     kind = (SUPPORTS[action.support], gait, guided, *_open_ends(action, places))
-    ranges = [edge for first, last in zip(firsts, lists.lengths(), strict=True) for edge in (first, last)]
     owned, parts = _owned(action, near, used)
     hands = [ANCHORS.index(a) for a in (action.anchors.near, action.anchors.far)]
-    numbers = (action.enter, action.exit, flight, begin, end, again, *kind, *ranges, action.cycle, a, _bend(action), drawn)
-    lists.rows.append(
-        {
-            "numbers": numbers,
-            "pose": pose,
-            "used": used,
-            "owned": owned,
-            "anchors": hands if near == "left" else hands[::-1],
-            "parts": parts,
-            "stride": stride_parameters(action, gait, near),
-            "held": _held(action, near),
-            "limits": _limits(action),
-        }
-    )
+    seconds = (action.enter, action.exit, flight, begin, end, again)
+    return {
+        "numbers": (*seconds, *kind, action.cycle, a, _bend(action), drawn, *(0 for _ in RANGED for _ in range(2))),
+        "pose": pose,
+        "used": used,
+        "key": _keys(action, near, pose, used),
+        "series": series,
+        "interval": _intervals(action, near),
+        "travel": _travel(action, near),
+        "offsets": _offsets(action.offsets, near),
+        "owned": owned,
+        "anchors": hands if near == "left" else hands[::-1],
+        "parts": parts,
+        "stride": stride_parameters(action, gait, near),
+        "held": _held(action, near),
+        "limits": _limits(action),
+    }
 
 
 class StyleTables(NamedTuple):
@@ -459,7 +452,7 @@ class StyleTables(NamedTuple):
     sway : float [styles]
         Factor on the sway in standing.
     steps : float [styles, 7]
-        Changes of steps and arms; the columns are named in :mod:`posegen.motion.gait.steps`.
+        Changes of steps and arms; the columns are named in :mod:`posegen.motion.gaits`.
     """
 
     posture: Array

@@ -13,13 +13,13 @@ from posegen.foundations.constants import GRID
 from posegen.foundations.kernels import Array, Scalar, kernel
 from posegen.foundations.scene import Scenes
 from posegen.foundations.skeleton import CAPSULES, PROPORTIONS
+from posegen.foundations.trigonometry import cos_turns, sin_turns
 from posegen.library.load import Library
 from posegen.motion import rows
 from posegen.motion.arms import SHOULDER_HEIGHT
 from posegen.motion.library_tables import ActionTables, library_tables, style_tables
 from posegen.motion.scene_arrays import Roles, person_arrays, person_at, role_arrays, role_at
 from posegen.motion.timeline import fill_timeline
-from posegen.motion.trigonometry import cos_turns, sin_turns
 from posegen.motion.workspace import MARGIN_SECONDS, Clock, Person, Role, Workspace, empty_workspace, leg_length, to_grid
 
 FOREARM_RADIUS = CAPSULES["left_forearm"][2]
@@ -54,18 +54,6 @@ def arm_length(person: Person) -> Scalar:
 
 
 @kernel
-def stature_from_legs(person: Person) -> Scalar:
-    """Return the stature in metres of a person of average proportions with legs of this length; flesh scales with it."""
-    return leg_length(person.offsets) / LEGS
-
-
-@kernel
-def hands_apart(statures: Scalar) -> Scalar:
-    """Return the distance in metres of the wrists of two hands that meet; `statures` is the sum of both statures in metres."""
-    return min(max(FOREARM_RADIUS * statures - COMPRESSION, NEAREST), FARTHEST)
-
-
-@kernel
 def face_partners(work: Workspace, roles: Roles, persons: Person, i: int, actions: ActionTables, clock: Clock) -> None:
     """Move the second actor of sample `i` so that the first two face each other when they meet, and write the meeting points.
 
@@ -94,7 +82,9 @@ def face_partners(work: Workspace, roles: Roles, persons: Person, i: int, action
     starts[1, rows.START_Z] = starts[0, rows.START_Z] + np.rint(begin_z / GRID) * GRID
     starts[1, rows.START_HEADING] += turn
     share = arm / (arm + other_arm)
-    half = 0.5 * hands_apart(stature_from_legs(one) + stature_from_legs(other))
+    # Flesh scales with the stature of a person of average proportions with legs of this length.
+    statures = leg_length(one.offsets) / LEGS + leg_length(other.offsets) / LEGS
+    half = 0.5 * min(max(FOREARM_RADIUS * statures - COMPRESSION, NEAREST), FARTHEST)
     high = 0.5 * SHOULDER_HEIGHT * (one.stature + other.stature)
     for who in range(2):
         sense = 1.0 - 2.0 * who

@@ -6,36 +6,31 @@ consecutive actions pass into each other near the standing pose, but not through
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 from posegen.foundations.kernels import Array, Scalar, kernel
 from posegen.foundations.scene import DRAWS, Persons
-from posegen.library.channels import CENTRAL_CHANNELS, CHANNELS, SIDED_CHANNELS, channels_named
-from posegen.motion import rows
-from posegen.motion.gait import steps
+from posegen.foundations.trigonometry import smooth_step
+from posegen.foundations.yaml_files import read_yaml
+from posegen.library.channels import CHANNELS, channels_named
+from posegen.motion import gaits, rows
 from posegen.motion.key_poses import stage_bounds
 from posegen.motion.library_tables import FLIGHT, FLOOR, SEAT, ActionTables
-from posegen.motion.trigonometry import smooth_step
 from posegen.motion.workspace import Clock, Person, Role, Workspace, between, fill_row, frame_window
 
 RESTS = 8
 """Number of resting postures of an actor; then the first one returns."""
-CENTRAL = {
-    "trunk_flexion": 10.0,
-    "trunk_lateral": 5.0,
-    "trunk_rotation": 8.0,
-    "neck_flexion": 6.0,
-    "neck_lateral": 3.0,
-    "neck_rotation": 14.0,
-}
-"""Largest deviation of each angle from the posture of the person, degrees."""
-SHIFTS = {"root_lateral": 0.055, "root_forward": 0.028}
-"""The same of the position of the pelvis over the feet, leg lengths."""
+POSTURES: dict[str, dict[str, float]] = read_yaml(Path(__file__).with_name("postures.yaml"))
+"""How people stand: channels and their degrees, or leg lengths."""
+CENTRAL, ARMS, SHIFTS = (POSTURES[f"rest_{part}"] for part in ("trunk", "arms", "pelvis"))
 LOWERED = 0.015
 """Leg lengths by which the pelvis is lowered, at most, by knees that are bent: in half of the postures they are not."""
 HIP_DROP = -0.22
-"""Turns by which the hip of the free leg drops for each leg length that the pelvis stands aside; the trunk stays upright."""
-ARMS = {"shoulder_flexion": 20.0, "shoulder_abduction": 7.0, "collar_elevation": 2.0}
+"""Turns by which the hip of the free leg drops for each leg length that the pelvis stands aside, by 4 to 9 mm in standing; the
+trunk stays upright.
+"""
 AWAY = 4.0
 """Degrees by which arms are further from the trunk on average: in most postures they do not hang straight down."""
 BENT, STRAIGHT, LESS_BENT = 80.0, 0.1, 0.5
@@ -55,8 +50,6 @@ SHIFTED = len(CENTRAL) + 2 * (len(ARMS) + 1)
 """Number of the draws of the shifts; those of the angles are before them."""
 NUMBERS = SHIFTED + len(SHIFTS) + 1
 _ONE_ARM, _OTHER_ARM = (np.arange(len(CENTRAL) + k, SHIFTED, 2) for k in range(2))
-_SIDED_FROM, _SIDED = len(CENTRAL_CHANNELS), len(SIDED_CHANNELS)
-_ELBOW = CHANNELS.index("left_elbow_flexion")
 
 
 def resting_postures(persons: Persons, draws: Array, posture: Array) -> Array:
@@ -79,26 +72,26 @@ def resting_postures(persons: Persons, draws: Array, posture: Array) -> Array:
     for i, (name, most) in enumerate(CENTRAL.items()):
         sign = np.where(mirrored, -1.0, 1.0) if not name.endswith("flexion") else 1.0
         rests[..., CHANNELS.index(name)] = sign * most / 360 * numbers[..., i, :]
-    lean = rests[..., CHANNELS.index("trunk_flexion")]
-    rests[..., CHANNELS.index("neck_flexion")] -= LEVEL_HEAD * lean
+    lean = rests[..., rows.TRUNK_FLEXION]
+    rests[..., rows.NECK_FLEXION] -= LEVEL_HEAD * lean
     for i, (name, most) in enumerate(SHIFTS.items()):
         sign = np.where(mirrored, -1.0, 1.0) if name == "root_lateral" else 1.0
         rests[..., CHANNELS.index(name)] = sign * most * numbers[..., SHIFTED + i, :]
-    rests[..., CHANNELS.index("root_height")] = -LOWERED * np.maximum(numbers[..., SHIFTED + len(SHIFTS), :], 0.0)
+    rests[..., rows.ROOT_HEIGHT] = -LOWERED * np.maximum(numbers[..., SHIFTED + len(SHIFTS), :], 0.0)
     for name in ("pelvis_obliquity", "trunk_lateral"):
-        rests[..., CHANNELS.index(name)] += HIP_DROP * rests[..., CHANNELS.index("root_lateral")]
+        rests[..., CHANNELS.index(name)] += HIP_DROP * rests[..., rows.ROOT_LATERAL]
     for side in range(2):
         # A mirrored person has the other hand.
         other = mirrored ^ (side > 0)
         arm = np.where(other[..., None], numbers[..., _OTHER_ARM, :], numbers[..., _ONE_ARM, :])
         for i, (name, most) in enumerate(ARMS.items()):
             rests[..., channels_named(name)[side]] = most / 360 * arm[..., i, :]
-        elbow = channels_named("elbow_flexion")[side]
+        elbow = rows.ELBOW_FLEXION[side]
         bent = np.maximum(arm[..., len(ARMS), :] - STRAIGHT, 0.0) * BENT / 360
         rests[..., elbow] = bent - LESS_BENT * np.maximum(posture[..., None, elbow], 0.0) * (bent > 0)
-        rests[..., channels_named("shoulder_rotation")[side]] = -TURNED_IN * bent
-        rests[..., channels_named("shoulder_flexion")[side]] += UPRIGHT_ARMS * lean + AHEAD * bent
-        rests[..., channels_named("shoulder_abduction")[side]] += AWAY / 360
+        rests[..., rows.SHOULDER_ROTATION[side]] = -TURNED_IN * bent
+        rests[..., rows.SHOULDER_FLEXION[side]] += UPRIGHT_ARMS * lean + AHEAD * bent
+        rests[..., rows.SHOULDER_ABDUCTION[side]] += AWAY / 360
     return rests.astype(np.float32)
 
 
@@ -118,7 +111,7 @@ def fill_resting_weight(work: Workspace, role: Role, actions: ActionTables, cloc
     for k in range(role.base):
         segment = role.segments[k]
         if segment.gait:
-            if segment.gait == steps.STEP and not actions.used[segment.kind, _ELBOW]:
+            if segment.gait == gaits.STEP and not actions.poses.used[segment.kind, rows.ELBOW_FLEXION[0]]:
                 continue
             gait = work.weights[k]
             for f in range(len(weight)):
@@ -150,14 +143,14 @@ def change_begin(draws: Array, k: int, limb: int) -> Scalar:
 @kernel
 def rest_anew(work: Workspace, role: Role, person: Person, actions: ActionTables, clock: Clock) -> None:
     """Add the deviations of the resting postures to the channels: each is held, and passes into the next one."""
-    weight, eased, frames = work.root[rows.WORK], work.root[rows.WORK2], work.root.shape[1]
+    weight, eased, frames = work.root[rows.RESTING], work.root[rows.EASED], work.root.shape[1]
     fill_resting_weight(work, role, actions, clock, weight)
     first = int(np.floor(clock.first / SPAN)) - 1
     last = int(np.floor((clock.first + frames * clock.step) / SPAN)) + 1
     c = 0
     while c < len(work.channels):
-        limb = 0 if c < _SIDED_FROM else 1 + (c - _SIDED_FROM) // _SIDED
-        end_of_limb = min(_SIDED_FROM + limb * _SIDED, len(work.channels))
+        limb = 0 if c < rows.FIRST_LEFT else 1 + (c - rows.FIRST_LEFT) // rows.SIDED
+        end_of_limb = min(rows.FIRST_LEFT + limb * rows.SIDED, len(work.channels))
         for k in range(first, last):
             begin, end = change_begin(person.draws, k, limb), change_begin(person.draws, k + 1, limb)
             f0, f1 = frame_window(clock, begin, begin + CHANGE, frames)

@@ -24,7 +24,7 @@ from posegen.foundations.skeleton import (
 from posegen.library.channels import CENTRAL_CHANNELS, CHANNELS, channels_named
 from posegen.library.load import Library
 from posegen.motion import rows
-from posegen.motion.gait.steps import STEP
+from posegen.motion.gaits import STEP
 from posegen.motion.library_tables import (
     PLANTED,
     ActionTables,
@@ -35,40 +35,11 @@ from posegen.motion.library_tables import (
     strategy_tables,
     style_tables,
 )
-from posegen.motion.rests import resting_postures
+from posegen.motion.rests import LEVEL_HEAD, POSTURES, UPRIGHT_ARMS, resting_postures
 from posegen.motion.workspace import SEGMENT, Person, Role
 
-NEUTRAL = {
-    "pelvis_tilt": 9.0,
-    "trunk_flexion": -14.0,
-    "neck_flexion": 3.0,
-    "hip_flexion": 10.5,
-    "knee_flexion": 4.5,
-    "ankle_dorsiflexion": 3.0,
-    "shoulder_flexion": -6.0,
-    "shoulder_abduction": 8.0,
-    "shoulder_rotation": -6.0,
-    "elbow_flexion": 15.0,
-}
-"""Neutral posture in quiet standing, degrees. The foot lies flat: pelvis tilt, hip, knee and ankle add up to 0.
-
-The trunk is straightened until the shoulders are nearly above the hips, as a plumb line shows them (Kendall et al. 2005).
-"""
-POSTURES = {
-    "trunk_flexion": 5.0,
-    "neck_flexion": 7.0,
-    "shoulder_flexion": 15.0,
-    "shoulder_abduction": 5.0,
-    "shoulder_rotation": 12.0,
-    "elbow_flexion": 12.0,
-    "trunk_lateral": 1.8,
-    "trunk_rotation": 3.5,
-    "neck_lateral": 2.0,
-    "neck_rotation": 5.0,
-    "collar_elevation": 2.0,
-}
-"""Standard deviations between persons of the angles of the neutral posture, degrees; those of walking in Schwartz et al. (2008)
-and CGM 2.3 are as large."""
+NEUTRAL, SPREADS = POSTURES["neutral"], POSTURES["spreads"]
+"""Neutral posture in quiet standing, and standard deviations between persons of its angles; degrees."""
 OTHER_ARM = 0.7
 """Part of the number of the one arm in that of the other; the rest is its own, with a weight that keeps the variance."""
 BENT, STRAIGHT, TURNED_IN = 50.0, 0.1, 0.4
@@ -80,8 +51,6 @@ SOFT_KNEES = 7.0
 """Degrees of knee flexion for each number above -0.5."""
 FEET_APART = 0.023
 """Standard deviation of the distance by which a foot stands ahead of the middle, as a share of stature."""
-UPRIGHT_ARMS, LEVEL_HEAD = 0.8, 0.5
-"""Shares of a lean of the trunk that shoulders and neck make up for: arms hang, and eyes look ahead."""
 PERSONAL = 0.825
 """Correlation of two performances of one person; the rest of the variance is drawn anew in each scene."""
 EVEN, FLAT = 0.3, 0.38
@@ -94,28 +63,12 @@ TOGETHER = 0.3
 """Weight of the habits in what is done with a partner: two bodies that are close to each other leave less room for them."""
 SWING_SPREAD, SWING_UNLIKE = 0.28, 0.2
 """Standard deviations of the arm swing between persons, and between the sides of a person, as shares of the usual swing."""
-ROOT = [CHANNELS.index(f"root_{c}") for c in ("height", "forward", "lateral")]
 OVERLAP_SECONDS = 0.45
 """Time by which a movement lasts longer than its segment, at most, where it passes into the next one."""
 OVERLAP_GAIT = 1.1
 """The same for the trunk and the arms where the neighbour is a gait: the first steps begin in the posture before them."""
 LONGEST_TURN = 2.5
 """Seconds of a turn on the spot over which one posture passes into another, at most."""
-SWAY = {
-    "root_forward": 0.007,
-    "root_lateral": 0.009,
-    "trunk_flexion": 0.7,
-    "trunk_lateral": 0.6,
-    "trunk_rotation": 1.0,
-    "neck_flexion": 1.6,
-    "neck_lateral": 1.0,
-    "neck_rotation": 4.0,
-    "shoulder_flexion": 1.6,
-    "shoulder_abduction": 1.0,
-    "elbow_flexion": 2.0,
-    "collar_elevation": 0.7,
-}
-"""Amplitude of postural sway of each channel: leg lengths for the root, degrees for the others."""
 
 
 class Roles(NamedTuple):
@@ -128,7 +81,6 @@ class Roles(NamedTuple):
     turn: Array
     left_leads: Array
     start: Array
-    steps: Array
     meets: Array
     behind: Array
     apart: Array
@@ -149,7 +101,7 @@ _OF_SEGMENTS = (
     *("start", "end", "tempo", "amplitude", "repetitions", "speed", "turn"),
 )
 """Columns of the scenes that the segments of the roles depend on, beside habits and handedness of the persons."""
-_NEUTRAL_ROW, _SWAY_ROW = channel_row(NEUTRAL), channel_row(SWAY)
+_NEUTRAL_ROW, _SWAY_ROW = channel_row(NEUTRAL), channel_row(POSTURES["sway"])
 
 
 def _postures(persons: Persons, draws: Array, own: Array, styles: StyleTables) -> tuple[Array, Array]:
@@ -159,36 +111,30 @@ def _postures(persons: Persons, draws: Array, own: Array, styles: StyleTables) -
     """
     posture = np.zeros((*persons.stature.shape, len(CHANNELS)))
     unlike = np.sqrt(1 - OTHER_ARM * OTHER_ARM)
-    for i, (name, spread) in enumerate(POSTURES.items()):
+    for i, (name, spread) in enumerate(SPREADS.items()):
         for k, c in enumerate(channels_named(name)):
             # Both arms of a person differ less than those of two persons. A mirrored person has the other hand.
             other = np.full(persons.stature.shape, k > 0) ^ ((name not in CENTRAL_CHANNELS) & persons.left_handed)
-            number = np.where(
-                other,
-                OTHER_ARM * own[..., Habit.POSTURE + i] + unlike * own[..., Habit.POSTURE + len(POSTURES) + i],
-                own[..., Habit.POSTURE + i],
-            )
-            mirror = (
-                np.where(persons.left_handed, -1.0, 1.0)
-                if name.endswith(("_lateral", "trunk_rotation", "neck_rotation"))
-                else 1.0
-            )
+            one, unlike_one = own[..., Habit.POSTURE + i], own[..., Habit.POSTURE + len(SPREADS) + i]
+            number = np.where(other, OTHER_ARM * one + unlike * unlike_one, one)
+            turned = name.endswith(("_lateral", "trunk_rotation", "neck_rotation"))
+            mirror = np.where(persons.left_handed & turned, -1.0, 1.0)
             posture[..., c] = mirror * number * spread / 360
-    for k, (elbow, turn) in enumerate(zip(channels_named("elbow_flexion"), channels_named("shoulder_rotation"), strict=True)):
+    for k, (elbow, turn) in enumerate(zip(rows.ELBOW_FLEXION, rows.SHOULDER_ROTATION, strict=True)):
         arm = np.where(persons.left_handed ^ (k > 0), own[..., Habit.BENT_ARMS + 2], own[..., Habit.BENT_ARMS + 1])
         bent = np.maximum(OTHER_ARM * own[..., Habit.BENT_ARMS] + unlike * arm - STRAIGHT, 0.0) * BENT / 360
         posture[..., elbow] = np.maximum(posture[..., elbow] + bent, -10 / 360)
         posture[..., turn] -= TURNED_IN * bent
-    for c in channels_named("shoulder_abduction"):
+    for c in rows.SHOULDER_ABDUCTION:
         posture[..., c] = np.maximum(posture[..., c], -4 / 360)
-    lean = np.maximum(posture[..., CHANNELS.index("trunk_flexion")], MOST_UPRIGHT / 360)
-    posture[..., CHANNELS.index("trunk_flexion")] = lean
-    for c in channels_named("shoulder_flexion"):
+    lean = np.maximum(posture[..., rows.TRUNK_FLEXION], MOST_UPRIGHT / 360)
+    posture[..., rows.TRUNK_FLEXION] = lean
+    for c in rows.SHOULDER_FLEXION:
         posture[..., c] += UPRIGHT_ARMS * lean
-    posture[..., CHANNELS.index("neck_flexion")] -= LEVEL_HEAD * lean
+    posture[..., rows.NECK_FLEXION] -= LEVEL_HEAD * lean
     # Older people stand more bent (from 60 on, up to 8 degrees) and sway more.
     old = np.clip((persons.age - 60) / 20, 0, 1)
-    posture[..., CHANNELS.index("trunk_flexion")] += old * 8 / 360
+    posture[..., rows.TRUNK_FLEXION] += old * 8 / 360
     sway = _SWAY_ROW * (0.8 + 0.4 * draws[..., 4:5] + 0.5 * old[..., None])
     return posture + styles.posture[persons.style], (sway * styles.sway[persons.style][..., None]).astype(np.float64)
 
@@ -304,7 +250,6 @@ def role_at(roles: Roles, i: int, who: int) -> Role:
         roles.turn[i, who],
         roles.left_leads[i, who],
         roles.start[i, who],
-        roles.steps[i],
         roles.points[i, who],
         roles.shared[i],
     )
@@ -316,7 +261,7 @@ def segment_records(scenes: Scenes, library: Library, own: Array | None = None) 
     The kind of an unused segment is -1. `own` are the numbers of each actor, if known: the habits of a :class:`Person`.
     """
     action, actions = scenes.action.astype(np.int64), library_tables(library)
-    numbers = actions.numbers
+    numbers = actions.poses.numbers
     records = np.zeros(action.shape, SEGMENT)
     right = (scenes.side == RIGHT) | ((scenes.side == BOTH) & _prefers_right(scenes, action))
     rows = performance_rows(scenes, library)
@@ -348,7 +293,7 @@ def _overlap_neighbours(records: Array, base: Array, together: Array, actions: A
     standing = base & (records["support"] == PLANTED) & (records["repetitions"] == 0) & (records["guided"] == 0)
     standing &= (records["enter"] > 0) & (records["exit"] > 0)
     # Only where the pelvis is above the feet may the feet of the neighbour move.
-    upright = standing | ~(actions.pose[records["kind"]][..., ROOT] != 0).any(-1)
+    upright = standing | ~(actions.poses.pose[records["kind"]][..., : rows.ROOT_LATERAL + 1] != 0).any(-1)
     first, second = records[..., :-1], records[..., 1:]
     free = base[..., :-1] & base[..., 1:] & ~together[..., :-1] & ~together[..., 1:]
     closes = free & (first["closes"] > 0) & ((second["opens"] > 0) | upright[..., :-1])
@@ -380,7 +325,10 @@ def performance_rows(scenes: Scenes, library: Library) -> Array:
     """
     action, strategies = scenes.action.astype(np.int64), strategy_tables(library)
     slot = np.arange(action.shape[-1]) * strategies.idle[action]
-    habit = _uniform_of(scenes.persons.habits, action)
+    # The fraction of a multiple of one of its habits is a number on [0, 1) of each person for each action.
+    habit = np.take_along_axis(scenes.persons.habits[..., None, :], ((11 * action + 1) % HABITS)[..., None], -1)[..., 0]
+    habit = habit.astype(np.float64) * 37.0
+    habit = habit - np.floor(habit)
     drawn = np.take_along_axis(scenes.draws[..., None, :], ((7 * action + 5 * slot + 2) % DRAWS)[..., None], -1)[..., 0]
     drawn = drawn.astype(np.float64)
     often = strategies.usual[action]
@@ -408,11 +356,8 @@ def _second_rows(scenes: Scenes, strategies: StrategyTables, rows: Array) -> Arr
 
 def _below_arms(scenes: Scenes, library: Library) -> Array:
     """Return whether each base segment is shown, or passes into its neighbours, while a layer moves an arm."""
-    moves = (
-        scenes.layered
-        & (scenes.action >= 0)
-        & library_tables(library).parts[2 * scenes.action.astype(np.int64)][..., ARM_PARTS].any(-1)
-    )
+    arms = library_tables(library).parts[2 * scenes.action.astype(np.int64)][..., ARM_PARTS].any(-1)
+    moves = scenes.layered & (scenes.action >= 0) & arms
     begins, ends = scenes.start[..., :, None] - OVERLAP_SECONDS, scenes.end[..., :, None] + OVERLAP_SECONDS
     together = (scenes.start[..., None, :] < ends) & (scenes.end[..., None, :] > begins) & moves[..., None, :]
     return np.asarray(together.any(-1) & ~scenes.layered)
@@ -425,12 +370,6 @@ def _prefers_right(scenes: Scenes, action: Array) -> Array:
     """
     own = np.take_along_axis(scenes.persons.habits[..., None, :], (13 * action[..., None] + 7) % HABITS, -1)[..., 0]
     return np.asarray((own > 0) ^ scenes.persons.left_handed[..., None])
-
-
-def _uniform_of(habits: Array, action: Array) -> Array:
-    """Return a number on [0, 1) of each person for each action: the fraction of a multiple of one of its habits."""
-    own = np.take_along_axis(habits[..., None, :], (11 * action[..., None] + 1) % HABITS, -1)[..., 0].astype(np.float64) * 37.0
-    return np.asarray(own - np.floor(own))
 
 
 def _own_numbers(scenes: Scenes) -> Array:
@@ -480,7 +419,6 @@ def role_arrays(scenes: Scenes, library: Library, own: Array | None = None, like
         turn=turn,
         left_leads=_left_leads(scenes),
         start=start,
-        steps=scenes.steps.astype(np.float64) / np.array([1, 1, whole_turn, 1, 1, 1]),
         meets=scenes.meets.astype(np.float64),
         behind=scenes.behind,
         apart=scenes.apart.astype(np.float64),

@@ -8,12 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from posegen.foundations.kernels import Array, Scalar, kernel
-from posegen.motion import rows
-from posegen.motion.gait import steps
-from posegen.motion.gait.curves import curve_warp
+from posegen.foundations.trigonometry import cos_turns, sin_turns, smooth_step
+from posegen.motion import gaits, rows
+from posegen.motion.gaits import curve_warp
 from posegen.motion.key_poses import fill_track, stage_bounds, travel_knots, travels
 from posegen.motion.library_tables import ActionTables
-from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
 from posegen.motion.workspace import Clock, Person, Role, Segment, Workspace, copy_row, fill_row, leg_length
 
 STANDING_PHASE = 0.07
@@ -61,9 +60,9 @@ def steps_continue(work: Workspace, role: Role, k: int) -> bool:
     if k + 1 >= role.base or role.segments[k].gait == 0 or role.segments[k + 1].gait == 0:
         return False
     here, there, stride, following = role.segments[k].gait, role.segments[k + 1].gait, work.strides[k], work.strides[k + 1]
-    if (here == steps.RUN and there == steps.STEP) or (here == steps.STEP and there == steps.RUN):
+    if (here == gaits.RUN and there == gaits.STEP) or (here == gaits.STEP and there == gaits.RUN):
         return False  # a run does not pass into a turn on the spot
-    return bool(stride[steps.AHEAD] == following[steps.AHEAD] and stride[steps.ASIDE] == following[steps.ASIDE])
+    return bool(stride[gaits.AHEAD] == following[gaits.AHEAD] and stride[gaits.ASIDE] == following[gaits.ASIDE])
 
 
 @kernel
@@ -90,13 +89,13 @@ def plan_ramps(work: Workspace, role: Role) -> None:
         # A change of speed between two gaits takes place in both segments, a start or a stop in one of them.
         room = 2.0 if joined else 1.0
         half = _half_ramp(change, max(rate[k], rate[k + 1]), room * before, room * after)
-        if here == steps.STEP or there == steps.STEP:
+        if here == gaits.STEP or there == gaits.STEP:
             half = min(half, 0.3)
         # A stop takes place in the segment before, a start in the segment behind.
         stop, start_half = _half_ramp(change, rate[k], before, before), _half_ramp(change, rate[k + 1], after, after)
-        if here == steps.STEP or there == steps.STEP:
-            stop = stop if here == steps.RUN else min(stop, 0.3)
-            start_half = start_half if there == steps.RUN else min(start_half, 0.3)
+        if here == gaits.STEP or there == gaits.STEP:
+            stop = stop if here == gaits.RUN else min(stop, 0.3)
+            start_half = start_half if there == gaits.RUN else min(start_half, 0.3)
         early, late = at - 0.05 - 2 * stop, at + 0.05 + 2 * start_half
         down, up = (early, at - 0.05), (at + 0.05, late)
         step_down, step_up = (at - min(0.3, 2 * stop), at), (at, at + min(0.3, 2 * start_half))
@@ -141,14 +140,14 @@ def plan_rates(work: Workspace, role: Role) -> Scalar:
         while first < count - 1 and not segments[first].gait:
             first += 1
         # In backward steps, the foot that landed last steps first.
-        phase = STANDING_PHASE + (0.5 if role.left_leads != (stride[first, steps.AHEAD] < 0) else 0.0)
+        phase = STANDING_PHASE + (0.5 if role.left_leads != (stride[first, gaits.AHEAD] < 0) else 0.0)
     k, now = 0, phase
     while k < count:
         if not segments[k].gait:
             k += 1
             continue
         first, strides, more = k, 0.0, True
-        sense = -1.0 if stride[k, steps.AHEAD] < 0 else 1.0
+        sense = -1.0 if stride[k, gaits.AHEAD] < 0 else 1.0
         while more:
             strides += rate[k] * ramped_seconds(work.ramps[k, 1], segments[k])
             more = steps_continue(work, role, k)
@@ -193,21 +192,21 @@ def fill_speeds(work: Workspace, role: Role, clock: Clock) -> None:
     for r in WEIGHTED:
         fill_row(root[r], np.float32(0.0))
     fill_row(root[rows.DUTY], np.float32(STANDING_DUTY))
-    fill_row(root[rows.LIFT], np.float32(steps.STANDING_LIFT))
+    fill_row(root[rows.LIFT], np.float32(gaits.STANDING_LIFT))
     fill_row(root[rows.BEATS], np.float32(2.0))
     for k in range(role.base):
         segment, stride, rate, weight = role.segments[k], work.strides[k], work.rates[0, k], work.weights[k]
         if not segment.gait:
             continue
         fill_ramp(weight, work.ramps[k, 1], clock)
-        here = np.float32(-rate if stride[steps.AHEAD] < 0 else rate)
+        here = np.float32(-rate if stride[gaits.AHEAD] < 0 else rate)
         for f in range(len(weight)):
             root[rows.RATE, f] += weight[f] * here
         fill_ramp(weight, work.ramps[k, 0], clock)
-        duty = steps.stance_share(segment.gait, segment.speed, rate, stride)
-        pace, turned = np.float32(segment.speed * stride[steps.AHEAD]), np.float32(work.rates[1, k])
+        duty = gaits.stance_share(segment.gait, segment.speed, rate, stride)
+        pace, turned = np.float32(segment.speed * stride[gaits.AHEAD]), np.float32(work.rates[1, k])
         more = np.float32(duty - STANDING_DUTY)
-        running, stepping = np.float32(stride[steps.BOUNCES] > 0), np.float32(segment.gait == steps.STEP)
+        running, stepping = np.float32(stride[gaits.BOUNCES] > 0), np.float32(segment.gait == gaits.STEP)
         for f in range(len(weight)):
             w = weight[f]
             root[rows.SPEED, f] += w * pace
@@ -281,11 +280,11 @@ def segment_rates(work: Workspace, role: Role, leg: Scalar) -> None:
     """Write the strides per second of each gait segment, before adjustment; `leg` is the hip height in metres."""
     for k in range(role.base):
         segment, stride = role.segments[k], work.strides[k]
-        if segment.gait and stride[steps.STEP_LENGTH] > 0:
-            work.rates[0, k] = 0.5 * segment.speed / stride[steps.STEP_LENGTH]
+        if segment.gait and stride[gaits.STEP_LENGTH] > 0:
+            work.rates[0, k] = 0.5 * segment.speed / stride[gaits.STEP_LENGTH]
         elif segment.gait:
-            rate = steps.stride_rate(segment.gait, segment.speed, leg, role.turn[k], segment.shown_end - segment.shown_start)
-            work.rates[0, k] = stride[steps.CADENCE] * rate
+            rate = gaits.stride_rate(segment.gait, segment.speed, leg, role.turn[k], segment.shown_end - segment.shown_start)
+            work.rates[0, k] = stride[gaits.CADENCE] * rate
 
 
 @kernel
@@ -295,12 +294,12 @@ def add_stride_parameters(root: Array, weight: Array, stride: Array, speed: Scal
     Feet must not cross in sideways steps: each is a quarter of a stride further out, so that they close up to a usual step
     width.
     """
-    period = 1.0 / (rate * stride[steps.BOUNCES]) if stride[steps.BOUNCES] > 0 else 0.0
+    period = 1.0 / (rate * stride[gaits.BOUNCES]) if stride[gaits.BOUNCES] > 0 else 0.0
     contact = min(duty / rate, 0.96 * period)
-    apart = 0.5 * stride[steps.WIDTH] + 0.25 * abs(stride[steps.ASIDE]) * speed / rate
-    warp = curve_warp(duty) if stride[steps.BOUNCES] == 2 else 0.0
-    lift = stride[steps.CLEARANCE] - steps.STANDING_LIFT
-    values = (speed * stride[steps.ASIDE], stride[steps.LIMP], stride[steps.LONE_SIDE], lift, apart, period, contact, warp)
+    apart = 0.5 * stride[gaits.WIDTH] + 0.25 * abs(stride[gaits.ASIDE]) * speed / rate
+    warp = curve_warp(duty) if stride[gaits.BOUNCES] == 2 else 0.0
+    lift = stride[gaits.CLEARANCE] - gaits.STANDING_LIFT
+    values = (speed * stride[gaits.ASIDE], stride[gaits.LIMP], stride[gaits.LONE_SIDE], lift, apart, period, contact, warp)
     for i in range(len(WEIGHTED)):
         value = np.float32(values[i])
         if value != 0:
@@ -308,11 +307,11 @@ def add_stride_parameters(root: Array, weight: Array, stride: Array, speed: Scal
             for f in range(len(weight)):
                 row[f] += weight[f] * value
     # These do not fade from one segment to the next.
-    if stride[steps.RISE] != 0 or (stride[steps.BOUNCES] > 0 and stride[steps.BOUNCES] != 2):
+    if stride[gaits.RISE] != 0 or (stride[gaits.BOUNCES] > 0 and stride[gaits.BOUNCES] != 2):
         for f in range(len(weight)):
             if weight[f] > 0:
-                root[rows.RISING, f] = np.float32(stride[steps.RISE])
-                root[rows.BEATS, f] = np.float32(stride[steps.BOUNCES])
+                root[rows.RISING, f] = np.float32(stride[gaits.RISE])
+                root[rows.BEATS, f] = np.float32(stride[gaits.BOUNCES])
 
 
 @kernel
@@ -332,7 +331,7 @@ def glide(segment: Segment, clock: Clock, speed: Array) -> None:
 @kernel
 def travel(work: Workspace, segment: Segment, actions: ActionTables, person: Person, clock: Clock) -> None:
     """Add the rates at which an action without a gait travels and turns to the rows of the root."""
-    leg, rates = leg_length(person.offsets), work.root[rows.WORK]
+    leg, rates = leg_length(person.offsets), work.root[rows.TRACK]
     for column in range(3):
         n = travel_knots(work.curve, segment, actions, person.draws, 1 + column)
         fill_row(rates, np.float32(0.0))
@@ -353,7 +352,7 @@ def fill_timeline(work: Workspace, role: Role, person: Person, actions: ActionTa
     for k in range(role.base):
         segment = role.segments[k]
         copy_row(actions.stride[segment.kind], 0, work.strides.shape[1], work.strides[k])
-        steps.step_in_style(work.strides[k], segment.gait, segment.speed, person.style)
+        gaits.step_in_style(work.strides[k], segment.gait, segment.speed, person.style)
     segment_rates(work, role, leg_length(person.offsets) + float(person.foot[rows.FOOT_ANKLE_HEIGHT]))
     plan_ramps(work, role)
     phase = plan_rates(work, role)

@@ -1,6 +1,6 @@
 """Pelvis, trunk, head and arms: height, path and rotation of the pelvis, and forward kinematics above it.
 
-The legs are solved in :mod:`posegen.motion.feet`; arms whose hands have targets are corrected in :mod:`posegen.motion.arms`.
+The legs are solved in :mod:`posegen.motion.legs`; arms whose hands have targets are corrected in :mod:`posegen.motion.arms`.
 """
 
 from __future__ import annotations
@@ -9,15 +9,17 @@ import numpy as np
 
 from posegen.foundations.constants import GRAVITY
 from posegen.foundations.kernels import Array, Scalar, kernel
-from posegen.library.channels import CHANNELS
+from posegen.foundations.skeleton import JOINT_LIMITS
+from posegen.foundations.trigonometry import atan_turns, cos_turns, ease_towards, sin_turns, smooth_step
 from posegen.motion import rows
-from posegen.motion.channels import TILT
-from posegen.motion.gait.curves import run_rise
-from posegen.motion.trigonometry import cos_turns, sin_turns, smooth_step
-from posegen.motion.workspace import fill_row, triangular_mean
+from posegen.motion.channels import BEYOND
+from posegen.motion.gaits import run_rise
+from posegen.motion.workspace import Clock, Person, Workspace, fill_row, triangular_mean
 
-ROOT_HEIGHT, ROOT_FORWARD, ROOT_LATERAL = (CHANNELS.index(f"root_{c}") for c in ("height", "forward", "lateral"))
-OBLIQUITY, ROTATION = CHANNELS.index("pelvis_obliquity"), CHANNELS.index("pelvis_rotation")
+SWAY_OUT = 0.025
+"""Lateral distance of the pelvis towards the stance leg in walking, as a fraction of the leg."""
+SOFT_SECONDS = 0.08
+"""Time to either side over which the pelvis height of a fast walker is averaged."""
 SUPPORT_LEAD, MOST_LEAD = 0.3, 0.13
 """Share of the distance between feet and body that balance requires in starting and braking, a h / g, by which the pelvis is
 ahead of its path or behind it, and the most of it in leg lengths; the trunk leans for the rest.
@@ -28,17 +30,18 @@ It is fastest in double support and slowest over the stance foot, by some 9 per 
 """
 FAST, FASTER = 1.4, 0.4
 """Speed in m/s from which the steps of a walker are softened, and the range of speed over which that increases."""
-TRUNK_FLEXION = CHANNELS.index("trunk_flexion")
-NECK_FLEXION = CHANNELS.index("neck_flexion")
-ARMS = (CHANNELS.index("left_collar_elevation"), CHANNELS.index("right_collar_elevation"))
-"""First channel of each arm."""
-COLLAR_ELEVATION, COLLAR_PROTRACTION, SHOULDER_FLEXION, SHOULDER_ABDUCTION, SHOULDER_ROTATION, ELBOW = range(6)
+ELEVATION, PROTRACTION, FLEXION, ABDUCTION, TURN_OUT, ELBOW = range(6)
+"""Channels of an arm, from its first one on."""
 SPINE1, SPINE2, SPINE3, NECK, HEAD, LEFT_COLLAR = 3, 6, 9, 12, 15, 13
 LEFT_HIP = 1
 ROOM_OF_ARMS, TURN = np.float32(0.205), np.float32(6.2831853)
 """By how much the shoulders of SMPL's neutral body are further out than its hips, in arm lengths; radians of a turn."""
 BENT, FOLDED = np.float32(138.0 / 360.0), np.float32(150.0 / 360.0)
 """Turns that an elbow bends without resistance, and at most."""
+EASY_HIP, MOST_HIP = np.float32(124 / 360), np.float32(JOINT_LIMITS["hip_flexion"][1] / 360 + BEYOND)
+"""Turns of hip flexion from which the pelvis tilts back, and that a hip never reaches."""
+SLOPE = np.float32(0.674)
+"""Tangent of 124 - 90 degrees, rounded down."""
 
 
 @kernel
@@ -105,49 +108,44 @@ def hold_arms_out(channels: Array, offsets: Array) -> None:
         room = np.abs(offsets[collar, 0] + offsets[collar + 3, 0]) - np.abs(offsets[hip, 0])
         length = -offsets[collar + 5, 1] - offsets[collar + 7, 1]
         out = np.float32(max(ROOM_OF_ARMS - room / length, np.float32(0.0)) / TURN)
-        row = channels[ARMS[side] + SHOULDER_ABDUCTION]
+        row = channels[rows.SHOULDER_ABDUCTION[side]]
         for f in range(len(row)):
             row[f] += out
 
 
 @kernel
-def place_arm(channels: Array, side: int, offsets: Array, joints: Array, turns: Array) -> None:
-    """Write the positions of collar, shoulder, elbow and wrist of one side.
+def place_arm(work: Workspace, side: int, offsets: Array) -> None:
+    """Write the positions of collar, shoulder, elbow and wrist of one side (0 left, 1 right) from the rotation of the chest.
 
-    Parameters
-    ----------
-    channels : float32 [channels, frames]
-    side : int
-        0 left, 1 right.
-    offsets : float32 [22, 3]
-    joints : float32 [22, 3, frames], changed
-    turns : float32 [7, 9, frames]
-        The rotation of the uppermost spine joint is the sixth; the first four are scratch.
+    `offsets` is float32 [22, 3]. The rotations of the arm are scratch of this stage.
     """
-    arm, sign, chest, collar = channels[ARMS[side] : ARMS[side] + 6], 1.0 - 2.0 * side, turns[5], LEFT_COLLAR + side
+    arm, sign, joints, turns = (
+        work.channels[rows.COLLAR_ELEVATION[side] : rows.COLLAR_ELEVATION[side] + 6],
+        1.0 - 2.0 * side,
+        work.joints,
+        work.turns,
+    )
+    collar = LEFT_COLLAR + side
     shoulder, elbow, wrist = collar + 3, collar + 5, collar + 7
-    still = turns[3, 0]
-    fill_row(still, np.float32(0.0))
-    place_child(chest, offsets[collar], joints[SPINE3], joints[collar])
-    limb_rotation(still, arm[COLLAR_ELEVATION], still, turns[0], sign)
-    protraction = turns[3, 1]
-    for f in range(len(protraction)):
-        protraction[f] = -arm[COLLAR_PROTRACTION, f]
-    limb_rotation(still, still, protraction, turns[1], sign)
-    compose_rotations(turns[0], turns[1], turns[2])
-    compose_rotations(chest, turns[2], turns[0])
-    place_child(turns[0], offsets[shoulder], joints[collar], joints[shoulder])
-    limb_rotation(arm[SHOULDER_FLEXION], arm[SHOULDER_ABDUCTION], arm[SHOULDER_ROTATION], turns[1], sign)
-    compose_rotations(turns[0], turns[1], turns[2])
-    place_child(turns[2], offsets[elbow], joints[shoulder], joints[elbow])
-    bend, none = turns[3, 1], np.float32(0.0)
-    for f in range(len(bend)):
-        angle = arm[ELBOW, f]
-        over = max((angle - BENT) / (FOLDED - BENT), none)
-        bend[f] = min(angle, BENT) + (FOLDED - BENT) * over / (np.float32(1.0) + over)
-    limb_rotation(bend, still, still, turns[1], sign)
-    compose_rotations(turns[2], turns[1], turns[0])
-    place_child(turns[0], offsets[wrist], joints[elbow], joints[wrist])
+    still, angle, none = work.root[rows.STILL], work.root[rows.ANGLE], np.float32(0.0)
+    fill_row(still, none)
+    place_child(turns[rows.CHEST], offsets[collar], joints[SPINE3], joints[collar])
+    limb_rotation(still, arm[ELEVATION], still, turns[rows.RAISED], sign)
+    for f in range(len(angle)):
+        angle[f] = -arm[PROTRACTION, f]
+    limb_rotation(still, still, angle, turns[rows.PROTRACTED], sign)
+    compose_rotations(turns[rows.RAISED], turns[rows.PROTRACTED], turns[rows.COLLAR_ANGLES])
+    compose_rotations(turns[rows.CHEST], turns[rows.COLLAR_ANGLES], turns[rows.COLLAR])
+    place_child(turns[rows.COLLAR], offsets[shoulder], joints[collar], joints[shoulder])
+    limb_rotation(arm[FLEXION], arm[ABDUCTION], arm[TURN_OUT], turns[rows.ARM_ANGLES], sign)
+    compose_rotations(turns[rows.COLLAR], turns[rows.ARM_ANGLES], turns[rows.UPPER_ARM])
+    place_child(turns[rows.UPPER_ARM], offsets[elbow], joints[shoulder], joints[elbow])
+    for f in range(len(angle)):
+        over = max((arm[ELBOW, f] - BENT) / (FOLDED - BENT), none)
+        angle[f] = min(arm[ELBOW, f], BENT) + (FOLDED - BENT) * over / (np.float32(1.0) + over)
+    limb_rotation(angle, still, still, turns[rows.FOREARM_ANGLES], sign)
+    compose_rotations(turns[rows.UPPER_ARM], turns[rows.FOREARM_ANGLES], turns[rows.FOREARM])
+    place_child(turns[rows.FOREARM], offsets[wrist], joints[elbow], joints[wrist])
 
 
 @kernel
@@ -159,27 +157,28 @@ def spine_rotation(channels: Array, first: int, share: Scalar, scratch: Array, o
 
 
 @kernel
-def place_upper_body(channels: Array, pelvis: Array, offsets: Array, joints: Array, turns: Array) -> None:
-    """Write the positions of spine, neck, head and both arms, from rotation and position of the pelvis.
+def place_upper_body(work: Workspace, offsets: Array) -> None:
+    """Write the positions of spine, neck, head and both arms, and the rotations of chest and head, from those of the pelvis.
 
-    The three spine joints share the angles of the trunk equally. `turns` [7, 9, frames] is scratch; at the end, 4 and 5 are the
-    rotations of head and uppermost spine joint.
+    The three spine joints share the angles of the trunk equally. `offsets` is float32 [22, 3]; the chest is the uppermost spine
+    joint.
     """
-    third, chest = turns[4], turns[5]
-    spine_rotation(channels, TRUNK_FLEXION, 1.0 / 3.0, turns[5, 0], third)
+    channels, joints, turns, lateral = work.channels, work.joints, work.turns, work.root[rows.ANGLE]
+    pelvis, third, chest, head = turns[rows.PELVIS], turns[rows.TRUNK_THIRD], turns[rows.CHEST], turns[rows.HEAD]
+    lower, middle = turns[rows.LOWER_SPINE], turns[rows.MIDDLE_SPINE]
+    spine_rotation(channels, rows.TRUNK_FLEXION, 1.0 / 3.0, lateral, third)
     place_child(pelvis, offsets[SPINE1], joints[0], joints[SPINE1])
-    compose_rotations(pelvis, third, turns[0])
-    place_child(turns[0], offsets[SPINE2], joints[SPINE1], joints[SPINE2])
-    compose_rotations(turns[0], third, turns[1])
-    place_child(turns[1], offsets[SPINE3], joints[SPINE2], joints[SPINE3])
-    compose_rotations(turns[1], third, chest)
+    compose_rotations(pelvis, third, lower)
+    place_child(lower, offsets[SPINE2], joints[SPINE1], joints[SPINE2])
+    compose_rotations(lower, third, middle)
+    place_child(middle, offsets[SPINE3], joints[SPINE2], joints[SPINE3])
+    compose_rotations(middle, third, chest)
     place_child(chest, offsets[NECK], joints[SPINE3], joints[NECK])
-    spine_rotation(channels, NECK_FLEXION, 1.0, turns[3, 0], turns[0])
-    head = turns[4]
-    compose_rotations(chest, turns[0], head)
+    spine_rotation(channels, rows.NECK_FLEXION, 1.0, lateral, turns[rows.NODDED])
+    compose_rotations(chest, turns[rows.NODDED], head)
     place_child(head, offsets[HEAD], joints[NECK], joints[HEAD])
     for side in range(2):
-        place_arm(channels, side, offsets, joints, turns)
+        place_arm(work, side, offsets)
 
 
 @kernel
@@ -242,11 +241,11 @@ def soften_steps(root: Array, radius: int) -> None:
         fast += root[rows.SPEED, f] > np.float32(FAST)
     if fast == 0:
         return
-    triangular_mean(root[rows.HEIGHT], radius, root[rows.WORK])
+    triangular_mean(root[rows.HEIGHT], radius, root[rows.SMOOTHED])
     for f in range(root.shape[1]):
         walking = root[rows.GAIT_WEIGHT, f] - root[rows.RUN_WEIGHT, f]
         share = walking * smooth_step((root[rows.SPEED, f] - np.float32(FAST)) / np.float32(FASTER))
-        root[rows.HEIGHT, f] += share * (root[rows.WORK, f] - root[rows.HEIGHT, f])
+        root[rows.HEIGHT, f] += share * (root[rows.SMOOTHED, f] - root[rows.HEIGHT, f])
 
 
 @kernel
@@ -263,25 +262,32 @@ def pelvis_path(root: Array, channels: Array, leg: Scalar) -> None:
         walking = root[rows.GAIT_WEIGHT, f] - np.float32(0.6) * root[rows.RUN_WEIGHT, f]
         walking *= np.float32(1.0) - abs(root[rows.LONE_FOOT, f])
         sway = walking * slow * cos_turns(root[rows.PHASE, f] - np.float32(0.32))
-        aside = sway + np.float32(leg) * channels[ROOT_LATERAL, f]
+        aside = sway + np.float32(leg) * channels[rows.ROOT_LATERAL, f]
         surge = (root[rows.GAIT_WEIGHT, f] - root[rows.RUN_WEIGHT, f]) * np.float32(SURGE_SECONDS) * abs(root[rows.SPEED, f])
-        forward = np.float32(leg) * channels[ROOT_FORWARD, f]
+        forward = np.float32(leg) * channels[rows.ROOT_FORWARD, f]
         forward += surge * cos_turns(np.float32(2.0) * (root[rows.PHASE, f] - np.float32(SURGE_PHASE)))
         ahead = np.float32(SUPPORT_LEAD / GRAVITY) * root[rows.ACCELERATION, f]
         forward += np.float32(leg) * min(max(ahead, np.float32(-MOST_LEAD)), np.float32(MOST_LEAD))
         s, c = root[rows.HEADING_SIN, f], root[rows.HEADING_COS, f]
         root[rows.ROOT_X, f] = root[rows.PATH_X, f] + forward * s + aside * c
         root[rows.ROOT_Z, f] = root[rows.PATH_Z, f] + forward * c - aside * s
-        root[rows.HEIGHT, f] += np.float32(leg) * channels[ROOT_HEIGHT, f]
+        root[rows.HEIGHT, f] += np.float32(leg) * channels[rows.ROOT_HEIGHT, f]
 
 
 @kernel
-def pelvis_rotation(root: Array, channels: Array, out: Array) -> None:
-    """Write the rotation of the pelvis, float32 [9, frames]."""
-    facing = root[rows.WORK]
+def place_pelvis(work: Workspace, person: Person, leg: Scalar, stand: Scalar, clock: Clock) -> None:
+    """Write height, path and rotation of the pelvis; `leg` is the leg length, `stand` the height in standing, in metres."""
+    root, channels, offsets = work.root, work.channels, person.offsets
+    inward = float(offsets[1, 0]) + SWAY_OUT * leg - person.widths[0]
+    lean = 0.5 * inward * inward / leg
+    tilt, obliquity = channels[rows.PELVIS_TILT], channels[rows.OBLIQUITY]
+    fill_pelvis_height(root, work.legs, tilt, obliquity, -offsets[1, 1], offsets[1, 0], lean, stand)
+    soften_steps(root, int(SOFT_SECONDS / clock.step + 0.5))
+    pelvis_path(root, channels, leg)
+    facing = root[rows.FACING]
     for f in range(len(facing)):
-        facing[f] = root[rows.HEADING, f] + channels[ROTATION, f]
-    trunk_rotation(facing, channels[TILT], channels[OBLIQUITY], 1.0, out)
+        facing[f] = root[rows.HEADING, f] + channels[rows.PELVIS_ROTATION, f]
+    trunk_rotation(facing, tilt, obliquity, 1.0, work.turns[rows.PELVIS])
 
 
 @kernel
@@ -292,3 +298,38 @@ def place_hips(root: Array, pelvis: Array, offsets: Array, place: Array, legs: A
         place[1, f] = root[rows.HEIGHT, f] - root[rows.LOWERING, f]
     for side in range(2):
         place_child(pelvis, offsets[1 + side], place, legs[side, rows.HIP_X : rows.HIP_Z + 1])
+
+
+@kernel
+def hip_flexion(pelvis: Array, leg: Array, f: int) -> Scalar:
+    """Return the flexion of a hip in turns where it is above `EASY_HIP`, else 0; `pelvis` are rotations [9, frames]."""
+    x, y = leg[rows.KNEE_X, f] - leg[rows.HIP_X, f], leg[rows.KNEE_Y, f] - leg[rows.HIP_Y, f]
+    z = leg[rows.KNEE_Z, f] - leg[rows.HIP_Z, f]
+    up = pelvis[1, f] * x + pelvis[4, f] * y + pelvis[7, f] * z
+    ahead = max(pelvis[2, f] * x + pelvis[5, f] * y + pelvis[8, f] * z, np.float32(1e-4))
+    if up < SLOPE * ahead:
+        return np.float32(0.0)
+    if up < ahead:
+        return np.float32(0.25) + atan_turns(up / ahead)
+    return np.float32(0.5) - atan_turns(ahead / up)
+
+
+@kernel
+def tuck_pelvis(work: Workspace, person: Person, trunk_flexion: Array, clock: Clock) -> None:
+    """Tilt the pelvis back about the hips where one flexes too far, and bend the trunk as much, so that the chest stays.
+
+    How far a hip flexes over feet on the floor depends on the lengths of thigh and shank. `trunk_flexion` is changed.
+    """
+    pelvis, place, offsets = work.turns[rows.PELVIS], work.joints[0], person.offsets
+    drop, ahead = np.float32(offsets[1, 1]), np.float32(offsets[1, 2])
+    for f in range(clock.margin, clock.margin + clock.frames):
+        flexion = max(hip_flexion(pelvis, work.legs[0], f), hip_flexion(pelvis, work.legs[1], f))
+        if flexion <= EASY_HIP:
+            continue
+        excess = flexion - ease_towards(flexion, EASY_HIP, MOST_HIP)
+        s, c = sin_turns(excess), cos_turns(excess)
+        for k in range(3):
+            up, forward = pelvis[3 * k + 1, f], pelvis[3 * k + 2, f]
+            pelvis[3 * k + 1, f], pelvis[3 * k + 2, f] = c * up - s * forward, s * up + c * forward
+            place[k, f] += drop * (up - pelvis[3 * k + 1, f]) + ahead * (forward - pelvis[3 * k + 2, f])
+        trunk_flexion[f] += excess

@@ -14,8 +14,7 @@ from posegen.foundations.kernels import Array, Scalar, aligned_zeros, kernel
 from posegen.foundations.scene import DRAWS
 from posegen.library.channels import CHANNELS
 from posegen.motion import rows
-from posegen.motion.gait.curves import HARMONICS
-from posegen.motion.gait.steps import STRIDE_PARAMETERS
+from posegen.motion.gaits import HARMONICS, STRIDE_PARAMETERS
 
 NO_POINT, NO_DRAWS = np.zeros(rows.POINT_SIZE), np.full(DRAWS, 0.5)
 """Meeting point and draws of an actor without a partner."""
@@ -24,17 +23,19 @@ KNOTS = 160
 MARGIN_SECONDS = 1.4
 """Seconds computed before the first and behind the last stored frame: a footprint depends on its whole stance."""
 
+RANGED = ("key", "series", "interval", "travel")
+"""Tables of which each action has a range of rows."""
 ACTION = np.dtype(
     [
         *((name, np.float64) for name in ("enter", "exit", "flight_seconds", "flight_begin", "flight_end", "flight_again")),
         *((name, np.int64) for name in ("support", "gait", "guided", "opens", "closes")),
-        *((f"{end}_{table}", np.int64) for table in ("key", "series", "interval", "travel") for end in ("first", "last")),
         *(("cycle", np.float64), ("action", np.int64), ("bend", np.float64), ("drawn", np.int64)),
+        *((f"{end}_{table}", np.int64) for table in RANGED for end in ("first", "last")),
     ]
 )
 """Numbers of an action: seconds of its stages and flights, shares of the cycle at which flights begin and end, support, gait,
-placement of the feet, its ranges of rows in the tables of keys, series, intervals and travel, the seconds of its cycle, its
-index in the library, the turns by which its range of dorsiflexion is wider than usual, and whether its poses have offsets.
+placement of the feet, the seconds of its cycle, its index in the library, the turns by which its range of dorsiflexion is wider
+than usual, whether its poses have offsets, and its ranges of rows in the tables of keys, series, intervals and travel.
 """
 SEGMENT = np.dtype(
     [
@@ -128,8 +129,6 @@ class Role(NamedTuple):
         Whether the left foot takes the first step.
     start : float [5]
         In the first stored frame; see :data:`posegen.motion.rows.START_PHASE`.
-    steps : float [steps, 6]
-        Steps of the scene; see :mod:`posegen.motion.feet.footsteps`.
     point : float [rows.POINT_SIZE]
         Meeting point of the hands with those of the partner.
     shared : float [DRAWS]
@@ -141,7 +140,6 @@ class Role(NamedTuple):
     turn: Array
     left_leads: bool
     start: Array
-    steps: Array
     point: Array = NO_POINT
     shared: Array = NO_DRAWS
 
@@ -169,7 +167,7 @@ class Person(NamedTuple):
     posture : float [channels]
         Turns by which the person, with its style, differs from the usual posture; `neutral` contains it.
     style : float [7]
-        Changes of steps and arms by the style; the columns are named in :mod:`posegen.motion.gait.steps`.
+        Changes of steps and arms by the style; the columns are named in :mod:`posegen.motion.gaits`.
     habits : float [HABITS]
         Standard normal numbers of the person; see :mod:`posegen.motion.habits`.
     swing : float [2]
@@ -230,8 +228,8 @@ class Workspace(NamedTuple):
     channels : float32 [channels, frames]
     waves : float32 [2 * HARMONICS, frames]
     weights : float32 [segments, frames]
-    turns : float32 [7, 9, frames]
-        Rotations; the last three are those of head, uppermost spine joint and pelvis.
+    turns : float32 [TURNS, 9, frames]
+        Rotations, row by row.
     joints : float32 [22, 3, frames]
     nominal : float32 [4, frames]
     contact : bool [2, frames]
@@ -242,7 +240,6 @@ class Workspace(NamedTuple):
     curve : Curve
         Key poses of one channel.
     series : float32 [1 + 2 * HARMONICS]
-    angles : float [4]
     strides : float [segments, STRIDE_PARAMETERS]
     rates : float [2, segments]
         Strides per second of each base segment, and turns of the heading per second.
@@ -267,7 +264,6 @@ class Workspace(NamedTuple):
     stances: Array
     curve: Curve
     series: Array
-    angles: Array
     strides: Array
     rates: Array
     ramps: Array
@@ -287,7 +283,7 @@ def empty_workspace(frames: int, segments: int, knots: int = KNOTS) -> Workspace
         channels=row_arrays(len(CHANNELS)),
         waves=row_arrays(2 * HARMONICS),
         weights=row_arrays(segments),
-        turns=row_arrays(7, 9),
+        turns=row_arrays(rows.TURNS, 9),
         joints=row_arrays(22, 3),
         nominal=row_arrays(4),
         contact=np.zeros((2, frames), bool),
@@ -297,7 +293,6 @@ def empty_workspace(frames: int, segments: int, knots: int = KNOTS) -> Workspace
         stances=np.zeros((2, frames // 2 + 1, 8)),
         curve=Curve(np.zeros(knots), np.zeros((4, knots)), np.zeros(knots, np.int8)),
         series=np.zeros(1 + 2 * HARMONICS, np.float32),
-        angles=np.zeros(4),
         strides=np.zeros((segments, STRIDE_PARAMETERS)),
         rates=np.zeros((2, segments)),
         ramps=np.zeros((segments, 2, 4)),

@@ -17,55 +17,18 @@ from posegen.foundations.scene import HABITS, Persons
 from posegen.foundations.skeleton import AVERAGE_STATURE, JOINTS, LIBRARY_SKELETON, SHAPE, SKELETONS
 from posegen.library.load import Library
 from posegen.planning.repertoire import check_names
+from posegen.planning.rules import RULES
 
 Candidates = list[tuple[Array, Array, Array]]
 """Rows of samples, and the numbers of the persons who may be the first actor, and any actor, in ascending order."""
 
-_STATURE_MEN, _STATURE_WOMEN = (1.759, 0.067), (1.618, 0.063)
-_GROWTH = (
-    (6.0, 0.66, 0.71),
-    (8.0, 0.73, 0.785),
-    (10.0, 0.79, 0.85),
-    (12.0, 0.85, 0.925),
-    (14.0, 0.93, 0.98),
-    (16.0, 0.985, 0.995),
-    (18.0, 1.0, 1.0),
-)
-"""Years, and share of the adult stature of boys and of girls: medians of the CDC growth charts of 2000."""
-_SHORT_LEGS = (12.0, 0.0085)
-"""Age from which the legs have their adult share of the stature, and the share by which they are shorter per year before."""
-_LIMIT = 2.5
-_VARIATION = {
-    "thigh": (0.033, 0.0, (1.0,)),
-    "shank": (0.033, 0.0, (0.37, 0.929)),
-    "trunk": (0.032, 0.0, (-0.419, -0.443, 0.792)),
-    "upper_arm": (0.033, 0.0, (0.337, 0.236, -0.062, 0.909)),
-    "forearm": (0.043, 0.0145, (0.399, 0.345, -0.162, 0.127, 0.824)),
-    "shoulders": (0.042, 0.027, (0.137, -0.118, 0.178, 0.029, 0.159, 0.954)),
-    "hips": (0.042, -0.034, (0.19, -0.203, 0.31, 0.045, -0.125, 0.111, 0.893)),
-}
-"""Of each length of `skeleton.SHAPE`: the standard deviation between people of one stature and sex, by how much
-men are above the mean of both sexes, as shares of the length, and a row of the Cholesky factor of the correlations.
-
-From the public measurements of ANSUR II (Gordon et al. 2014; 4,082 men and 1,986 women, both sexes weighted alike) as shares of
-stature: buttock-knee length, midpatella height, height of the seventh neck vertebra above the seat, acromion-radiale and
-radiale-stylion length, biacromial and bicristal breadth. These share no landmark, whose error would be a correlation. The
-breadth of the hips varies by .066 there, with the tissue around them; that of the hip joints is assumed to vary as the
-shoulders do.
-"""
-_MOST_MOVED = 0.4
-"""Largest displacement of a joint along each axis as a fraction of the length of its bone, so that no bone vanishes."""
-_PELVIS = 0.07
-"""What counts as the length of the pelvis, as a fraction of stature."""
+_BODY = RULES.body
+_LIMIT = _BODY.most_deviation
 _MOVED = (
     (("left_collar", "left_shoulder"), True),
     (("spine1", "spine2", "spine3", "neck", "head", "left_knee", "left_ankle", "left_elbow", "left_wrist"), False),
 )
 """Joints whose placement varies: freely, or along their bone, so that angles are measured from the same directions."""
-_ENERGY_SPREAD = 0.45
-_ENERGY_LOST_PER_YEAR = 0.006
-_MIDDLE_AGE = 45.0
-_YEARS_TO_FULL_WEIGHT = 10.0
 
 
 def persons(config: Config, library: Library, index: ArrayLike) -> Persons:
@@ -90,9 +53,10 @@ def persons(config: Config, library: Library, index: ArrayLike) -> Persons:
     sizes = np.clip(normal(config.seed, number.ravel(), Stream.BODY, 2 + len(SHAPE)), -_LIMIT, _LIMIT)
     habits = np.clip(normal(config.seed, number.ravel(), Stream.HABIT, HABITS), -_LIMIT, _LIMIT)
     male = draws[:, 0] >= population.female
-    mean, spread = (np.where(male, men, women) for men, women in zip(_STATURE_MEN, _STATURE_WOMEN, strict=True))
+    mean, spread = (np.where(male, men, women) for men, women in zip(_BODY.stature_men, _BODY.stature_women, strict=True))
     age = population.age.min + draws[:, 2] * (population.age.max - population.age.min)
-    energy = np.clip(sizes[:, 1] * _ENERGY_SPREAD - (age - _MIDDLE_AGE) * _ENERGY_LOST_PER_YEAR, -1.0, 1.0)
+    lost = (age - _BODY.energy.middle_age) * _BODY.energy.lost_per_year
+    energy = np.clip(sizes[:, 1] * _BODY.energy.deviation - lost, -1.0, 1.0)
 
     def single(values: Array) -> Array:
         return values.astype(np.float32).reshape(number.shape)
@@ -113,13 +77,12 @@ def persons(config: Config, library: Library, index: ArrayLike) -> Persons:
 
 def _shape(draws: Array, age: Array, male: Array) -> Array:
     """Return the lengths of people relative to those of the average body, [n, SHAPE], for independent normal numbers."""
-    shorter = np.minimum(age - _SHORT_LEGS[0], 0.0) * _SHORT_LEGS[1]
+    shorter = np.minimum(age - _BODY.short_legs[0], 0.0) * _BODY.short_legs[1]
     shape = np.empty(draws.shape)
-    for i, name in enumerate(SHAPE):
-        spread, of_men, row = _VARIATION[name]
+    for i, (name, rule) in enumerate(_BODY.variation.items()):
         # Sequential additions: the order in a NumPy reduction depends on the CPU.
-        number = sum(weight * draws[:, k] for k, weight in enumerate(row))
-        shape[:, i] = 1.0 + np.where(male, of_men, -of_men) + spread * np.clip(number, -_LIMIT, _LIMIT)
+        number = sum(weight * draws[:, k] for k, weight in enumerate(rule.row))
+        shape[:, i] = 1.0 + np.where(male, rule.men, -rule.men) + rule.deviation * np.clip(number, -_LIMIT, _LIMIT)
         shape[:, i] += shorter if name in ("thigh", "shank") else 0.0
     return shape
 
@@ -138,9 +101,9 @@ def _placement(config: Config, library: Library, number: Array) -> Array:
     # The pelvis is known by its hips and spine1, whose direction from the hips is kept.
     bones[..., JOINTS.index("spine1"), 1:] -= rest[..., JOINTS.index("left_hip"), 1:]
     lengths = np.sqrt((bones * bones).sum(-1, keepdims=True))
-    most = _MOST_MOVED * np.where(lengths > 0, lengths, _PELVIS) * np.ones(3)
+    most = _BODY.most_moved * np.where(lengths > 0, lengths, _BODY.pelvis) * np.ones(3)
     # Nor do left and right change places.
-    most[..., 0] = np.where(rest[..., 0] != 0, _MOST_MOVED * np.abs(rest[..., 0]), most[..., 0])
+    most[..., 0] = np.where(rest[..., 0] != 0, _BODY.most_moved * np.abs(rest[..., 0]), most[..., 0])
     moves = np.clip(spread * drawn.reshape(*number.shape, len(JOINTS), 3), -most, most)
     moved = rest.copy()
     for names, freely in _MOVED:
@@ -160,7 +123,7 @@ def _placement(config: Config, library: Library, number: Array) -> Array:
 def _grown(age: Array, male: Array) -> Array:
     """Return the share of the adult stature that each person has."""
     share = np.ones(len(age))
-    for (year, *boy_and_girl), (later, *grown) in pairwise(_GROWTH):
+    for (year, *boy_and_girl), (later, *grown) in pairwise(_BODY.growth):
         part = (age - year) / (later - year)
         boy, girl = (one + part * (two - one) for one, two in zip(boy_and_girl, grown, strict=True))
         share = np.where((age >= year) & (age < later), np.where(male, boy, girl), share)
@@ -172,7 +135,7 @@ def _styles(config: Config, library: Library, age: Array, draws: Array) -> Array
     styles = config.population.styles
     check_names("population.styles", styles, library.styles)
     begins = np.array([style.from_age for style in library.styles.values()])
-    years = np.maximum(age[:, None] - begins, 0.0) / _YEARS_TO_FULL_WEIGHT
+    years = np.maximum(age[:, None] - begins, 0.0) / _BODY.years_to_full_weight
     weights = np.array([float(styles.get(name, 0.0)) for name in library.styles]) * np.where(begins > 0, years, 1.0)
     cumulative = np.cumsum(weights, axis=1)
     return np.where(cumulative[:, -1] > 0, choose(draws, cumulative), 0)

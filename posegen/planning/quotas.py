@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from posegen.config.quotas import actions_around
+from posegen.config.load import actions_around
 from posegen.config.schema import Cap, Config, Quota, Quotas
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import UsageError

@@ -15,10 +15,9 @@ from posegen.foundations.errors import UsageError
 from posegen.foundations.scene import BOTH, LEFT, NOTHING, RIGHT
 from posegen.foundations.skeleton import PARTS
 from posegen.foundations.wording import did_you_mean
+from posegen.library.channels import sided_names
 from posegen.library.load import Library
 from posegen.library.schema import Action
-
-"""The idle action, over which arm actions are performed."""
 
 PICKING, PUTTING = "pick_up", "put_down"
 
@@ -90,12 +89,9 @@ def repertoire(library: Library) -> Repertoire:
         shaped = all(shape in paths for shape in SHAPES)
         gait, seated, base = _GAITS[action.gait], action.support == "seat", "legs" in action.parts or not action.layered
         # Arms that hold something allow no layer.
-        host = (gait in (WALK, STEP) or seated) and not (action.manner and action.manner.holds)
-        resting, counted, jumping = (
-            action.support in ("seat", "floor"),
-            action.repetitions is not None,
-            action.support == "flight",
-        )
+        host = (gait in (WALK, STEP) or seated) and not (action.gait_style and action.gait_style.fixed_parts)
+        resting, jumping = seated or action.support == "floor", action.support == "flight"
+        counted = action.repetitions is not None
         steady = any(lift.foot == "body" for one in action.performances for lift in one.lifts)
         kinds = gait, base, action.layered and not base, host, action.sided, seated, resting, counted, jumping, steady, shaped
         seconds = *seconds_of(action), action.enter, action.exit, action.cycle
@@ -121,12 +117,8 @@ def seconds_of(action: Action) -> tuple[float, float]:
 
 def parts_of(action: Action, side: int) -> tuple[str, ...]:
     """Return the body parts that an action with `side` moves, in the order of :data:`posegen.foundations.skeleton.PARTS`."""
-    near, far = {LEFT: (["left"], ["right"]), RIGHT: (["right"], ["left"]), BOTH: (["left", "right"],) * 2}[side]
-    moved: set[str] = set()
-    for part in action.parts:
-        word, _, rest = part.partition("_")
-        sides = {"near": near, "far": far}.get(word)
-        moved.update([part] if sides is None else [f"{own}_{rest}" for own in sides])
+    sides = {LEFT: ("left",), RIGHT: ("right",), BOTH: ("left", "right")}[side]
+    moved = {name for part in action.parts for near in sides for name in sided_names(part, near)}
     return tuple(part for part in PARTS if part in moved)
 
 

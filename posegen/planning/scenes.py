@@ -17,18 +17,19 @@ from posegen.foundations.arrays import Array
 from posegen.foundations.bodies import seat_height
 from posegen.foundations.errors import UsageError
 from posegen.foundations.randomness import Stream, choose, integers, uniform
-from posegen.foundations.scene import DRAWS, NOTHING, Persons, Scenes, empty_scenes, on_grid
+from posegen.foundations.scene import DRAWS, NOTHING, Persons, Scenes, empty_scenes, in_single, on_grid
 from posegen.library.load import Library
-from posegen.planning.age_curves import TEMPO, of_age
-from posegen.planning.interactions import add_interactions
+from posegen.planning.course import write_courses
+from posegen.planning.durations import needed_seconds
+from posegen.planning.interactions import plan_meetings, write_meetings
 from posegen.planning.population import cast, persons
 from posegen.planning.quotas import Allotment, allot
 from posegen.planning.repertoire import Repertoire, action_weights, repertoire, theme_weights
-from posegen.planning.track import Actor, Columns, Requirement, needed_seconds, plan_track
+from posegen.planning.rules import RULES, of_age
+from posegen.planning.track import Actor, Requirement, plan_track
 
 _POSITION_DRAWS = 4
 _PHASE_STEPS = 1 << 16
-_SINGLE_STEPS = 1 << 24
 _CONSTRAINED_ATTEMPT = 2
 _SPACING, _LOOSENESS = 3.2, 0.3
 
@@ -61,7 +62,15 @@ def plan_scenes(config: Config, library: Library, samples: ArrayLike, attempt: A
     length = integers(_single(config, index, Stream.LENGTH, attempts), shortest, longest)
     people = persons(config, library, cast(config, index, attempts, allotment.candidates))
     theme, weights = _themes(config, library, index, attempts, allotment)
-    tracks = []
+    scenes = replace(
+        empty_scenes(len(index), most, 0),
+        sample=index,
+        theme=theme.astype(np.int16),
+        actors=actors.astype(np.int16),
+        length=length.astype(np.int32),
+        persons=people,
+    )
+    courses = []
     for number in range(most):
         rows = np.flatnonzero(actors > number)
         actor = _actor(
@@ -69,19 +78,14 @@ def plan_scenes(config: Config, library: Library, samples: ArrayLike, attempt: A
         )
         if number == 0:
             actor = _constrain(config, actor, allotment)
-        tracks.append((rows, *plan_track(config, known, actor)))
-    scenes = replace(
-        _assemble(len(index), most, tracks),
-        sample=index,
-        theme=theme.astype(np.int16),
-        actors=actors.astype(np.int16),
-        length=length.astype(np.int32),
-        persons=people,
-    )
-    scenes = _with_positions(config, known, scenes, attempts)
+        courses.append((rows, number, plan_track(config, known, actor)))
     # An actor with an action of a quota takes part in no interaction.
     allowed = allotment.interactions & (allotment.action == NOTHING)[:, None]
-    return add_interactions(config, library, known, scenes, attempts, allotment.interaction, allowed)
+    meetings = plan_meetings(config, library, known, scenes, attempts, allotment.interaction, allowed)
+    courses += [(meeting.samples, who, steps.course()) for meeting in meetings for who, steps in enumerate(meeting.steps)]
+    scenes = _with_positions(config, known, write_courses(scenes, courses), attempts)
+    write_meetings(scenes, meetings)
+    return scenes
 
 
 def _single(config: Config, samples: Array, stream: Stream, attempt: Array, actor: int = 0) -> Array:
@@ -115,7 +119,7 @@ def _actor(
         needed=needed_seconds(config),
         segments=integers(draws, config.story.segments.min, config.story.segments.max),
         person=person,
-        tempo=np.array([style.tempo for style in styles])[person.style] * of_age(TEMPO, person.age),
+        tempo=np.array([style.tempo for style in styles])[person.style] * of_age(RULES.age.tempo, person.age),
         amplitude=np.array([style.amplitude for style in styles])[person.style],
         speed=np.array([style.speed for style in styles])[person.style],
     )
@@ -135,26 +139,10 @@ def _constrain(config: Config, actor: Actor, allotment: Allotment) -> Actor:
     return replace(actor, segments=segments, required=required)
 
 
-def _assemble(n: int, most: int, tracks: list[tuple[Array, Columns, Columns]]) -> Scenes:
-    widest = max(base["action"].shape[1] for _, base, _ in tracks)
-    layers = max(layer["action"].shape[1] for _, _, layer in tracks)
-    scenes = empty_scenes(n, most, widest + layers)
-    for actor, (rows, base, layer) in enumerate(tracks):
-        for segments, first in ((base, 0), (layer, widest)):
-            where = (rows, actor, slice(first, first + segments["action"].shape[1]))
-            for name, values in segments.items():
-                getattr(scenes, name)[where] = values
-            scenes.layered[where] = (segments["action"] >= 0) & (first > 0)
-    return scenes
-
-
 def _with_positions(config: Config, known: Repertoire, scenes: Scenes, attempt: Array) -> Scenes:
     most = scenes.origin.shape[1]
     position, motion, seat = (
-        np.stack(
-            [uniform(config.seed, scenes.sample, stream, count, attempt=attempt, substream=actor) for actor in range(most)],
-            axis=1,
-        )
+        np.stack([uniform(config.seed, scenes.sample, stream, count, attempt=attempt, substream=k) for k in range(most)], 1)
         for stream, count in ((Stream.POSITION, _POSITION_DRAWS), (Stream.MOTION, DRAWS + 1), (Stream.SEAT, 1))
     )
     origin, heading = start_positions(scenes.actors, position)
@@ -167,7 +155,7 @@ def _with_positions(config: Config, known: Repertoire, scenes: Scenes, attempt: 
         seat_height=np.where(sits, seat_height(scenes.persons, seat[..., 0]), np.float32(0.0)),
         # Rounded so that adding half a stride is exact, which the mirror variant needs.
         phase=(np.floor(motion[..., DRAWS] * _PHASE_STEPS) / _PHASE_STEPS).astype(np.float32),
-        draws=(np.floor(motion[..., :DRAWS] * _SINGLE_STEPS) / _SINGLE_STEPS).astype(np.float32),
+        draws=in_single(motion[..., :DRAWS]),
     )
 
 

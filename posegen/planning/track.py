@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -16,45 +16,25 @@ from posegen.config.schema import Config
 from posegen.foundations.arrays import Array
 from posegen.foundations.bodies import leg_height
 from posegen.foundations.constants import AVERAGE_LEG, RADIANS
-from posegen.foundations.randomness import Stream, choose_fitting, integers, uniform
+from posegen.foundations.randomness import Stream, choose_fitting, uniform
 from posegen.foundations.scene import BOTH, LEFT, NOTHING, RIGHT, UNUSED, Persons
-from posegen.planning.age_curves import JUMP, RANGE, RUNNING, TOP_SPEED, WALKING, of_age
-from posegen.planning.paths import SPEED_OF_ROOM, path_of, path_speeds, seconds_of_ends, split_paths
+from posegen.planning.course import Columns, Course, path_of, path_speeds, seconds_of_ends, split_paths, stacked
+from posegen.planning.durations import (
+    AFTER,
+    BEFORE,
+    around_of,
+    ending_factor,
+    filled,
+    shortened_turn,
+    span_of,
+    target_of,
+    turning_span,
+)
 from posegen.planning.repertoire import NO_GAIT, RUN, STEP, WALK, Repertoire
-from posegen.variants.variant import longest_time
+from posegen.planning.rules import RULES, of_age
 
-Columns = dict[str, Array]
-"""Segments: arrays of equal shape, by the names of :class:`posegen.foundations.scene.Scenes`."""
-
-_DOMINANT = 0.8
-_STRAIGHT = 0.38
-_AGAIN = 0.3
-_LEAST_CURVE, _LEAST_TURN = 30.0, 40.0
-_CURVE_RATE = 45.0
-"""Largest turn rate of a curve, degrees per second."""
-_WALKING, _RUNNING = (0.5, 1.9), (2.2, 7.0)
-"""Limits of the speeds of walks and runs with any style, metres per second for an average leg."""
-_ELSE = (0.85, 1.15)
-"""Limits of all other speeds with any style, as shares of the slowest and the fastest speed of the action."""
-_TEMPO, _AMPLITUDE = (0.85, 1.2), (0.8, 1.2)
-_STYLED_TEMPO, _STYLED_AMPLITUDE = (0.65, 1.25), (0.6, 1.2)
-_LEAST_AMPLITUDE = 0.55
-"""Least amplitude due to age: a smaller jump would hardly leave the ground."""
-_HOLD = 0.8
-_SPARE_SECONDS = 2.0
-_NEXT_SEGMENT = 1.3
-_TURNING_RATE = (90.0, 120.0)
-
-BEFORE, AFTER = 0.4, 0.2
-"""Seconds between the starts of a base segment and its layer, and between their ends."""
+_SEGMENT = RULES.segment
 _SEGMENT_DRAWS, _LAYER_DRAWS = 12, 8
-_SHORTEST_NEXT, _SHORTEST_LAST = 1.4, 2.5
-"""Least seconds between the end of a segment and the end of the clip, unless both are the same; the second one if the segment
-is to be the last one."""
-_MOST_STRETCH, _MOST_HASTE = 1.3, 1.35
-"""Largest factors by which an action is slowed or hastened so that it ends with the clip."""
-_MARGIN = 0.02
-"""Margin in metres per second between drawn speeds and the limits of a quota."""
 
 
 class Requirement(NamedTuple):
@@ -117,15 +97,15 @@ class Actor:
     def speeds(self, known: Repertoire, action: Array, seconds: Array, draws: Array) -> Array:
         """Return the speeds of all segments [n, segments]: no faster than age and the time for starting and stopping allow."""
         leg, age = leg_height(self.person)[:, None], self.person.age[:, None]
-        aged = np.where(known.gait[action] == WALK, of_age(WALKING, age), 1.0) * self.speed[:, None]
+        aged = np.where(known.gait[action] == WALK, of_age(RULES.age.walking, age), 1.0) * self.speed[:, None]
         drawn = speed_of(known, action, leg, aged, draws)
-        gait, room = known.gait[action], SPEED_OF_ROOM * seconds
-        fastest = np.minimum(TOP_SPEED * of_age(RUNNING, age) * np.sqrt(leg / AVERAGE_LEG), room)
+        gait, room = known.gait[action], RULES.path.room * seconds
+        fastest = np.minimum(RULES.age.top_speed * of_age(RULES.age.running, age) * np.sqrt(leg / AVERAGE_LEG), room)
         fastest, least = np.where(gait == RUN, fastest, room), speed_limits(known, action)[0]
         drawn = np.where((gait == RUN) | (gait == WALK), np.minimum(drawn, np.maximum(fastest, least)), drawn)
         slow, fast = self.required.slow[:, None], self.required.fast[:, None]
         # Starts and curves make the measured speed slightly lower than the planned one.
-        margin = np.minimum(_MARGIN, 0.25 * (fast - slow))
+        margin = np.minimum(_SEGMENT.margin, 0.25 * (fast - slow))
         limited = slow + margin + draws * ((fast - margin) - (slow + margin))
         return np.where((action == self.required.action[:, None]) & (fast > 0), limited, drawn)
 
@@ -137,10 +117,10 @@ class Actor:
 
     def amplitudes(self, known: Repertoire, action: Array, draws: Array) -> Array:
         """Return the amplitudes of all segments [n, segments], as far as age allows."""
-        drawn = amplitude_of(self.person.energy[:, None], self.amplitude[:, None], draws)
+        drawn = factor_of(RULES.amplitude, self.person.energy[:, None], self.amplitude[:, None], draws)
         age = self.person.age[:, None]
-        aged = np.where(known.jumping[action], of_age(JUMP, age), of_age(RANGE, age))
-        return np.asarray(np.maximum(drawn * aged, np.minimum(drawn, _LEAST_AMPLITUDE)))
+        aged = np.where(known.jumping[action], of_age(RULES.age.jump, age), of_age(RULES.age.range, age))
+        return np.asarray(np.maximum(drawn * aged, np.minimum(drawn, RULES.amplitude.least)))
 
 
 class _State(NamedTuple):
@@ -153,23 +133,15 @@ class _State(NamedTuple):
     holding: Array
 
 
-class _Step(NamedTuple):
-    """One segment of each sample, as far as the next one depends on it.
-
-    With `done` the track is complete and the segment unused. `main` are start, end, tempo, turn and repetitions of its main
-    action, which is performed as a layer over standing if it can be a layer, otherwise as the base. `layer` are those of an
-    additional layer.
-    """
-
-    done: Array
-    draws: Array
-    layer_draws: Array
-    main: Columns
-    layer: Columns
+_Step: TypeAlias = tuple[Array, Array, Array, Columns, Columns]
+"""One segment of each sample, as far as the next one depends on it: whether the track is complete and the segment unused, the
+draws of the segment and of its layer, and the main action and an additional layer: start, end, tempo, turn and repetitions. The
+main action is performed as a layer over standing if it can be a layer, otherwise as the base.
+"""
 
 
-def plan_track(config: Config, known: Repertoire, actor: Actor) -> tuple[Columns, Columns]:
-    """Return the base segments and the layers of one actor; layers are compact and in the order of time."""
+def plan_track(config: Config, known: Repertoire, actor: Actor) -> Course:
+    """Return the course of one actor alone; its layers are compact and in the order of time."""
     n = len(actor.sample)
     state = _State(np.zeros(n), np.full(n, NOTHING), np.full(n, NOTHING), np.zeros(n, bool), np.zeros(n, bool))
     steps: list[_Step] = []
@@ -177,11 +149,9 @@ def plan_track(config: Config, known: Repertoire, actor: Actor) -> tuple[Columns
         step, state = _next_step(config, known, actor, state, len(steps))
         steps.append(step)
     # Columns on which no later segment depends are computed for all segments at once.
-    done, draws, above = (np.stack(columns, axis=1) for columns in zip(*(step[:3] for step in steps), strict=True))
-    main, layer = (
-        {name: np.stack([columns[name] for columns in each], axis=1) for name in each[0]}
-        for each in ([step.main for step in steps], [step.layer for step in steps])
-    )
+    *arrays, mains, additional = zip(*steps, strict=True)
+    done, draws, above = (np.stack(columns, axis=1) for columns in arrays)
+    main, layer = stacked(mains), stacked(additional)
     action, overlay = main["action"], known.layered[main["action"]]
     seconds = seconds_of_ends(main["path"], main["end"] - main["start"])
     main |= {
@@ -201,7 +171,8 @@ def plan_track(config: Config, known: Repertoire, actor: Actor) -> tuple[Columns
     above_standing = main | {"start": main["start"] + BEFORE, "end": main["end"] + BEFORE}
     base = {name: np.where(overlay, standing.get(name, values), values) for name, values in main.items()}
     layers = {name: np.where(overlay, above_standing[name], values) for name, values in layer.items()}
-    return split_paths(_unless(done, base), draws[..., SegmentDraw.LEFT_OR_RIGHT] >= 0.5), _compact(_unless(done, layers))
+    base = split_paths(_unless(done, base), draws[..., SegmentDraw.LEFT_OR_RIGHT] >= 0.5)
+    return Course(base, _compact(_unless(done, layers)))
 
 
 def _next_step(config: Config, known: Repertoire, actor: Actor, state: _State, number: int) -> tuple[_Step, _State]:
@@ -218,20 +189,22 @@ def _next_step(config: Config, known: Repertoire, actor: Actor, state: _State, n
     }
     # A layer that the end of the clip would cut is planned to end before it.
     host = base | {"end": np.where(state.time < actor.shown, np.minimum(base["end"], actor.shown), base["end"])}
-    tempo = tempo_of(actor.person.energy, actor.tempo, above[:, LayerDraw.TEMPO])
+    tempo = factor_of(RULES.tempo, actor.person.energy, actor.tempo, above[:, LayerDraw.TEMPO])
     recent = np.stack([state.previous, state.layer], axis=1)
     layer = layer_of(known, actor.weights, recent, host, tempo, config.story.layering, above)
     straight = (known.gait[action] != NO_GAIT) & (main["turn"] == 0.0) & (main["path"] == 0)
     after = np.where(overlay, action, layer["action"])
     time = np.where(done, state.time, base["end"])
     holding = (state.holding | (action == known.picking)) & (action != known.putting)
-    return _Step(done, draws, above, main, layer), _State(time, action, after, straight, holding)
+    return (done, draws, above, main, layer), _State(time, action, after, straight, holding)
 
 
 def _main_action(known: Repertoire, actor: Actor, state: _State, number: int, draws: Array) -> Columns:
     """Return action, start, end, tempo, turn in degrees, and repetitions of the main action of a segment."""
     remaining, left, usual = actor.shown - state.time, actor.segments - number, actor.shown / actor.segments
-    room, asked = room_of(remaining, left), actor.required
+    # For repetitions there is room until the remaining segments must start, before the end of the clip.
+    room = np.where(remaining > 0, remaining - np.maximum(left - 1, 0) * _SEGMENT.next, np.inf)
+    asked = actor.required
     required = asked.action != NOTHING
     # A required action does not occur before its own segment.
     later = np.where(required & (number < asked.at), asked.action, NOTHING)
@@ -239,16 +212,18 @@ def _main_action(known: Repertoire, actor: Actor, state: _State, number: int, dr
     holding = np.where(state.holding, known.picking, NOTHING)
     banned = np.stack([np.broadcast_to(later, holding.shape), holding], axis=1)
     action = action_of(known, actor.weights, banned, state.previous, state.layer, left <= 1, room, draws[:, SegmentDraw.ACTION])
-    too_long = (remaining > 0) & (known.shortest[action] > _MOST_HASTE * (remaining - around_of(known, action)))
+    too_long = (remaining > 0) & (known.shortest[action] > _SEGMENT.most_haste * (remaining - around_of(known, action)))
     # Standing is not repeated; what takes too long after it is cut by the end of the clip.
     filler = too_long & known.counted[action] & (state.previous != known.standing)
     action = np.where(filler, known.standing, action)
     action = np.where(required & (number == asked.at), asked.action, action)
-    tempo = np.where(known.steady[action], 1.0, tempo_of(actor.person.energy, actor.tempo, draws[:, SegmentDraw.TEMPO]))
+    tempo = np.where(
+        known.steady[action], 1.0, factor_of(RULES.tempo, actor.person.energy, actor.tempo, draws[:, SegmentDraw.TEMPO])
+    )
     target = target_of(remaining, left, usual, draws[:, SegmentDraw.TARGET])
     room = np.minimum(room - around_of(known, action), usual * 3.0)
     span, repetitions = span_of(known, action, tempo, target, room, draws[:, SegmentDraw.REPETITIONS])
-    kept, rest = np.where(left > 1, _SHORTEST_NEXT, _SHORTEST_LAST), remaining - around_of(known, action)
+    kept, rest = np.where(left > 1, _SEGMENT.shortest_next, _SEGMENT.shortest_last), remaining - around_of(known, action)
     span, repetitions = filled(known, action, tempo, span, repetitions, rest, kept)
     degrees = turn_of(known, action, state.straight & (action == state.previous), span, draws)
     span = turning_span(known, action, degrees, span, actor.tempo, draws[:, SegmentDraw.RATE])
@@ -257,7 +232,8 @@ def _main_action(known: Repertoire, actor: Actor, state: _State, number: int, dr
     degrees, span = shortened_turn(known, action, degrees, span, rest)
     factor = ending_factor(known, action, span, rest, kept)
     factor = np.where(known.steady[action], 1.0, factor)
-    hastened = np.where(known.steady[action], 1.0, np.clip(tempo / factor, *tempo_limits(actor.tempo)))
+    slowest, fastest = (np.clip(actor.tempo * limit, *RULES.tempo.styled) for limit in RULES.tempo.limits)
+    hastened = np.where(known.steady[action], 1.0, np.clip(tempo / factor, slowest, fastest))
     span = np.where(known.counted[action], span * tempo / hastened, span * factor)
     tempo = np.where(known.counted[action], hastened, tempo)
     start, end = state.time, state.time + span
@@ -277,34 +253,12 @@ def _compact(segments: Columns) -> Columns:
     return {name: np.take_along_axis(values, order, axis=1)[:, :most] for name, values in segments.items()}
 
 
-class SegmentDraw(IntEnum):
-    """Positions of the random numbers of a base segment. A new one is added at the end."""
-
-    ACTION = 0
-    TARGET = 1
-    TEMPO = 2
-    AMPLITUDE = 3
-    SPEED = 4
-    STRAIGHT = 5
-    TURN = 6
-    SIDE = 7
-    REPETITIONS = 8
-    RATE = 9
-    LEFT_OR_RIGHT = 10
-    PATH = 11
-
-
-class LayerDraw(IntEnum):
-    """Positions of the random numbers of a layer. A new one is added at the end."""
-
-    WHETHER = 0
-    ACTION = 1
-    TEMPO = 2
-    AMPLITUDE = 3
-    SIDE = 4
-    REPETITIONS = 5
-    TARGET = 6
-    START = 7
+SegmentDraw = IntEnum(
+    "SegmentDraw", "ACTION TARGET TEMPO AMPLITUDE SPEED STRAIGHT TURN SIDE REPETITIONS RATE LEFT_OR_RIGHT PATH", start=0
+)
+"""Positions of the random numbers of a base segment. A new one is added at the end."""
+LayerDraw = IntEnum("LayerDraw", "WHETHER ACTION TEMPO AMPLITUDE SIDE REPETITIONS TARGET START", start=0)
+"""Positions of the random numbers of a layer. A new one is added at the end."""
 
 
 def action_of(
@@ -333,12 +287,12 @@ def action_of(
     int [n]
     """
     # A clip may end on a seat or on the floor.
-    resting = np.where(known.resting & ~known.counted, known.enter + _HOLD, known.shortest)
+    resting = np.where(known.resting & ~known.counted, known.enter + _SEGMENT.hold, known.shortest)
     needed = np.stack([known.shortest, resting])
     travelling = (known.gait != NO_GAIT) & (known.gait != STEP) & (known.left > 0)
     lessened = np.concatenate([banned, np.stack([previous, layer], axis=1)], axis=1)
     factors = np.zeros(lessened.shape)
-    factors[:, -2] = np.where(travelling, _AGAIN, 0.0)[previous]
+    factors[:, -2] = np.where(travelling, _SEGMENT.again, 0.0)[previous]
     chosen = choose_fitting(draws, weights, needed, last, room, lessened, factors)
     # If no action fits, one that the end of the clip cuts is chosen; if all would repeat, a repetition.
     for kept in (lessened.shape[1], banned.shape[1]):
@@ -365,8 +319,8 @@ def speed_of(known: Repertoire, action: Array, leg: Array, style: Array, draws: 
 def speed_limits(known: Repertoire, action: Array) -> tuple[Array, Array]:
     """Return the limits of the speeds of actions with any style or quota, metres per second for an average leg."""
     slow, fast, gait = known.slow[action], known.fast[action], known.gait[action]
-    least, most = _ELSE[0] * slow, _ELSE[1] * fast
-    for kind, (slowest, fastest) in ((WALK, _WALKING), (RUN, _RUNNING)):
+    least, most = RULES.speed.other[0] * slow, RULES.speed.other[1] * fast
+    for kind, (slowest, fastest) in ((WALK, RULES.speed.walk), (RUN, RULES.speed.run)):
         least = np.where(gait == kind, np.minimum(slow, slowest), least)
         most = np.where(gait == kind, np.maximum(fast, fastest), most)
     return least, most
@@ -396,182 +350,26 @@ def turn_of(known: Repertoire, action: Array, straight_before: Array, span: Arra
     left = (only_left | (draws[:, SegmentDraw.LEFT_OR_RIGHT] < 0.5)) & ~only_right
     always = np.where(only_right, -known.left[action], np.maximum(known.right[action], 0.0))
     most = np.where(left | either, known.left[action], -known.right[action])
-    least = np.maximum(np.minimum(np.where(gait == STEP, _LEAST_TURN, _LEAST_CURVE), most), always)
+    least = np.maximum(np.minimum(np.where(gait == STEP, _SEGMENT.least_turn, _SEGMENT.least_curve), most), always)
     size = least + draws[:, SegmentDraw.TURN] * (most - least)
-    size = np.where(gait == STEP, size, np.maximum(np.minimum(size, _CURVE_RATE * span), always))
-    curved = (gait == STEP) | (draws[:, SegmentDraw.STRAIGHT] >= _STRAIGHT) | straight_before | (always > 0)
+    size = np.where(gait == STEP, size, np.maximum(np.minimum(size, _SEGMENT.curve_rate * span), always))
+    curved = (gait == STEP) | (draws[:, SegmentDraw.STRAIGHT] >= _SEGMENT.straight) | straight_before | (always > 0)
     return np.where((gait != NO_GAIT) & curved, np.where(left, size, 0.0 - size), 0.0)
 
 
 def side_of(known: Repertoire, action: Array, left_handed: Array, draws: Array) -> Array:
     """Return the side of each action: mostly the dominant hand; gaits start with either foot."""
     dominant = np.where(left_handed, LEFT, RIGHT)
-    hand = np.where(draws < _DOMINANT, dominant, LEFT + RIGHT - dominant)
+    hand = np.where(draws < _SEGMENT.dominant_hand, dominant, LEFT + RIGHT - dominant)
     foot = np.where(draws < 0.5, LEFT, RIGHT)
     side = np.where(known.sided[action], hand, np.where(known.gait[action] != NO_GAIT, foot, BOTH))
     return np.where(action == NOTHING, BOTH, side).astype(np.int8)
 
 
-def tempo_limits(style: Array) -> tuple[Array, Array]:
-    """Return the limits of the tempo with the factor of a style."""
-    low, high = (np.clip(style * limit, *_STYLED_TEMPO) for limit in _TEMPO)
-    return low, high
-
-
-def tempo_of(energy: Array, style: Array, draws: Array) -> Array:
-    """Return the factor on the pace, which grows with energy; `style` is the factor of the person's style."""
-    own = np.clip(1.02 + 0.08 * energy + 0.24 * (draws - 0.5), *_TEMPO)
-    return np.asarray(np.clip(style * own, *_STYLED_TEMPO))
-
-
-def amplitude_of(energy: Array, style: Array, draws: Array) -> Array:
-    """Return the factor on the size of a movement, which grows with energy; `style` is the factor of the person's style."""
-    own = np.clip(1.0 + 0.1 * energy + 0.26 * (draws - 0.5), *_AMPLITUDE)
-    return np.asarray(np.clip(style * own, *_STYLED_AMPLITUDE))
-
-
-def target_of(remaining: Array, left: Array, usual: Array, draws: Array) -> Array:
-    """Return the target duration of a segment, so that the remaining segments fill the clip.
-
-    Parameters
-    ----------
-    remaining : float [n]
-        Seconds from the start of the segment to the end of the clip.
-    left : int [n]
-        Number of segments that still start before the end.
-    usual : float [n]
-        Mean seconds of a segment, used after the end of the clip.
-    draws : float [n]
-        On [0, 1).
-    """
-    share = remaining / np.maximum(left, 1) * (0.7 + 0.6 * draws)
-    # The last segment does not end exactly with the clip; the end of the clip cuts it.
-    last = remaining * (1.05 + 0.3 * draws) + 0.3
-    shown = np.where(left > 1, share, last)
-    return np.where(remaining > 0, shown, usual * (0.6 + 0.8 * draws))
-
-
-def span_of(known: Repertoire, action: Array, tempo: Array, target: Array, room: Array, draws: Array) -> tuple[Array, Array]:
-    """Return the seconds and the repetitions of an action.
-
-    Parameters
-    ----------
-    known : Repertoire
-    action : int [n]
-    tempo : float [n]
-    target : float [n]
-        Target seconds without repetitions; clipped to the action's range.
-    room : float [n]
-        Available seconds for repetitions; the fewest repetitions may exceed them.
-    draws : float [n]
-        On [0, 1), for the number of repetitions.
-
-    Returns
-    -------
-    float [n], int [n]
-        Repetitions are 0 for actions without a cycle.
-    """
-    around = known.enter[action] + known.exit[action]
-    cycle, fewest = known.cycle[action], known.fewest[action]
-    fitting = np.floor((room * tempo - around) / np.where(cycle > 0, cycle, 1.0)).astype(np.int64)
-    counted = known.counted[action]
-    # Drawing among the counts that fit, rather than clipping a drawn count, keeps all counts possible.
-    most = np.clip(fitting, fewest, known.most[action])
-    repetitions = np.where(counted, integers(draws, fewest, most), 0)
-    longest = known.longest[action] * (0.85 + 0.15 * draws)
-    held = np.maximum(np.minimum(target, longest), known.shortest[action])
-    held = np.where(around > 0, np.maximum(held, around / tempo + _HOLD), held)
-    return np.where(counted, (around + repetitions * cycle) / tempo, held), repetitions
-
-
-def turning_span(known: Repertoire, action: Array, degrees: Array, span: Array, style: Array, draws: Array) -> Array:
-    """Return the seconds of each segment: those of turns on the spot depend on the angle, others keep `span`.
-
-    `style` is the factor of the person's style on the pace.
-    """
-    rate = (_TURNING_RATE[0] + draws * (_TURNING_RATE[1] - _TURNING_RATE[0])) * style
-    needed = np.maximum(np.abs(degrees) / rate, known.shortest[action])
-    return np.where(known.gait[action] == STEP, needed, span)
-
-
-def around_of(known: Repertoire, action: Array) -> Array:
-    """Return the seconds of standing around actions of the arms, which are layers over standing; 0 for other actions."""
-    return np.where(known.layered[action], BEFORE + AFTER, 0.0)
-
-
-def filled(
-    known: Repertoire, action: Array, tempo: Array, span: Array, repetitions: Array, remaining: Array, kept: Array
-) -> tuple[Array, Array]:
-    """Return the seconds and the repetitions of segments, with more repetitions where no time for a next segment is left.
-
-    Parameters
-    ----------
-    known : Repertoire
-    action : int [n]
-    tempo, span : float [n]
-        Factor on the pace, and seconds.
-    repetitions : int [n]
-    remaining : float [n]
-        Seconds from the start of the segment to the end of the clip; not positive after the clip.
-    kept : float [n]
-        Seconds that a next segment needs.
-
-    Returns
-    -------
-    float [n], int [n]
-    """
-    cycle = np.where(known.cycle[action] > 0, known.cycle[action], 1.0)
-    left = remaining - span
-    last = known.counted[action] & (remaining > 0) & (left > 0) & (left < kept)
-    more = np.minimum(np.floor(left * tempo / cycle + 0.5).astype(np.int64), known.most[action] - repetitions)
-    more = np.where(last, np.maximum(more, 0), 0)
-    return span + more * cycle / tempo, repetitions + more
-
-
-def shortened_turn(known: Repertoire, action: Array, degrees: Array, span: Array, remaining: Array) -> tuple[Array, Array]:
-    """Return degrees and seconds of segments, smaller for turns on the spot that would last longer than `remaining`."""
-    share = np.where(remaining > 0, remaining, span) / span
-    # Some actions always turn by more, to one side only.
-    free = (known.gait[action] == STEP) & (known.right[action] <= 0) & (known.left[action] >= 0)
-    fits = free & (share < 1.0) & (np.abs(degrees) * share >= _LEAST_TURN) & (remaining >= known.shortest[action])
-    return np.where(fits, degrees * share, degrees), np.where(fits, remaining, span)
-
-
-def ending_factor(known: Repertoire, action: Array, span: Array, remaining: Array, kept: Array) -> Array:
-    """Return the factor on the seconds of each segment with which it ends with the clip, or well before; 1 where none does.
-
-    Parameters
-    ----------
-    known : Repertoire
-    action : int [n]
-    span : float [n]
-        Seconds of the segment.
-    remaining : float [n]
-        Seconds from its start to the end of the clip; not positive after the clip.
-    kept : float [n]
-        Seconds that a next segment needs.
-
-    Returns
-    -------
-    float [n]
-        Actions with repetitions change their tempo by it. Others may also last as long as the clip.
-    """
-    factor = np.where(remaining > 0, remaining / span, 1.0)
-    counted, turns = known.counted[action], known.gait[action] == STEP
-    near = (factor >= 1.0) & (remaining - span < kept)
-    lengthened = near & ((factor <= _MOST_STRETCH) | ~(counted | turns))
-    hastened = (factor < 1.0) & counted & (factor >= 1.0 / _MOST_HASTE)
-    return np.where(lengthened | hastened, factor, 1.0)
-
-
-def needed_seconds(config: Config) -> float:
-    """Return the seconds that plans must cover, so that a faster variant does not run out of plan."""
-    return config.frames / config.fps * longest_time(config) + _SPARE_SECONDS
-
-
-def room_of(remaining: Array, left: Array) -> Array:
-    """Return the seconds available for repetitions, so that the remaining segments start before the end of the clip."""
-    return np.where(remaining > 0, remaining - np.maximum(left - 1, 0) * _NEXT_SEGMENT, np.inf)
+def factor_of(rule: Any, energy: Array, style: Array, draws: Array) -> Array:
+    """Return a factor that grows with energy, by the rule of tempo or amplitude; `style` is that of the person's style."""
+    own = np.clip(rule.mean + rule.energy * energy + rule.spread * (draws - 0.5), *rule.limits)
+    return np.asarray(np.clip(style * own, *rule.styled))
 
 
 def layer_of(

@@ -2,7 +2,7 @@
 
 Joints are float arrays [..., frames, joints, 3] in metres, y up, x to the left of a figure that faces +z. Labels have the
 same leading axes and frames: action [..., frames, 5], contact [..., frames, 9]. Every function returns a new array, identical
-on every machine; random ones are a function of (seed, sample).
+on every machine.
 
 The variants of posegen transform the planned scene instead: a faster variant has other steps, and jumps obey the same gravity.
 The functions of this module only transform the arrays.
@@ -22,7 +22,6 @@ Examples
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,11 +29,6 @@ from numpy.typing import ArrayLike
 from posegen.foundations.arrays import Array
 from posegen.foundations.constants import GRID
 from posegen.foundations.skeleton import MIRROR_CONTACTS, MIRROR_JOINTS, MIRROR_PARTS
-
-_QUARTER_TURN = 1.5707963267948966
-
-_NOISE, _DROPOUT = 0, 1
-"""Substreams of the random numbers."""
 
 
 def speed(joints: ArrayLike, factor: float) -> Array:
@@ -148,99 +142,6 @@ def mirror_contacts(labels: ArrayLike) -> Array:
     return _swapped(np.asarray(labels), MIRROR_CONTACTS, axis=-1, what="contacts")
 
 
-def rotate(joints: ArrayLike, angle: float) -> Array:
-    """Rotate a clip about the vertical axis through the origin.
-
-    Parameters
-    ----------
-    joints : float [..., frames, joints, 3]
-    angle : float
-        Radians; positive turns a figure that faces +z to its left, towards +x.
-
-    Returns
-    -------
-    float [..., frames, joints, 3]
-    """
-    array = _checked(joints)
-    if not np.isfinite(angle):
-        raise ValueError(f"angle must be a finite number of radians, not {angle}")
-    sine, cosine = (array.dtype.type(value) for value in _sine_and_cosine(angle))
-    x, y, z = array[..., 0], array[..., 1], array[..., 2]
-    return np.stack([x * cosine + z * sine, y, z * cosine - x * sine], axis=-1)
-
-
-def joint_noise(joints: ArrayLike, sigma: float, seed: int, sample: int = 0) -> Array:
-    """Add independent noise to every coordinate, as in marker-based or video-based measurements.
-
-    Parameters
-    ----------
-    joints : float [..., frames, joints, 3]
-        Each clip of the leading axes has its own noise.
-    sigma : float
-        Standard deviation in metres; the largest value is 6 times that.
-    seed, sample : int
-        Key of the noise; clip i has the number sample + i. A longer clip starts with the noise of a shorter one.
-
-    Returns
-    -------
-    float [..., frames, joints, 3]
-    """
-    from posegen.foundations.randomness import Stream, normal
-
-    array = _checked(joints)
-    if not (np.isfinite(sigma) and sigma >= 0):
-        raise ValueError(f"sigma must be 0 or more metres, not {sigma}")
-    noisy = array.copy()
-    # One clip after another, since each normal number needs twelve uniform ones.
-    for i, clip in enumerate(noisy.reshape(-1, *array.shape[-3:])):
-        draws = normal(seed, [sample + i], Stream.AUGMENT, clip.size, substream=_NOISE)
-        clip += (sigma * draws).reshape(clip.shape).astype(array.dtype)
-    return noisy
-
-
-def frame_dropout(
-    joints: ArrayLike, share: float, seed: int, sample: int = 0, fill: Literal["nan", "hold"] = "nan"
-) -> tuple[Array, Array]:
-    """Drop random frames, as a camera or a tracker does.
-
-    Parameters
-    ----------
-    joints : float [..., frames, joints, 3]
-        Each clip of the leading axes loses its own frames.
-    share : float
-        Probability that a frame is lost, 0 to below 1. At least one frame of a clip is kept.
-    seed, sample : int
-        Key of the random choice; clip i has the number sample + i.
-    fill : {"nan", "hold"}
-        Value of lost frames: NaN, or the last kept frame (before the first kept frame, the first one).
-
-    Returns
-    -------
-    joints : float [..., frames, joints, 3]
-    lost : bool [..., frames]
-        Which frames were lost.
-    """
-    from posegen.foundations.randomness import Stream, uniform
-
-    array = _checked(joints)
-    if not 0 <= share < 1:
-        raise ValueError(f"share must be 0 or more and below 1, not {share}")
-    if fill not in {"nan", "hold"}:
-        raise ValueError(f"fill must be 'nan' or 'hold', not {fill!r}")
-    frames = array.shape[-3]
-    clips = array.reshape(-1, *array.shape[-3:]).copy()
-    draws = uniform(seed, sample + np.arange(len(clips)), Stream.AUGMENT, frames, substream=_DROPOUT)
-    lost = draws < share
-    lost[np.arange(len(clips)), draws.argmax(-1)] = False
-    if fill == "nan":
-        clips[lost] = np.nan
-    else:
-        kept = np.maximum.accumulate(np.where(lost, -1, np.arange(frames)), axis=-1)
-        kept = np.where(kept < 0, (~lost).argmax(-1)[:, None], kept)
-        clips = np.take_along_axis(clips, kept[:, :, None, None], axis=1)
-    return clips.reshape(array.shape), lost.reshape(array.shape[:-2])
-
-
 def _checked(joints: ArrayLike) -> Array:
     array = np.asarray(joints)
     if array.ndim < 3 or array.shape[-1] != 3 or not array.shape[-3]:
@@ -263,21 +164,6 @@ def _times(frames: int, factor: float) -> Array:
     # The margin keeps the last frame if rounding moves it just past the end.
     count = int((frames - 1) / factor + 1e-9) + 1
     return np.asarray(np.minimum(np.arange(count) * float(factor), frames - 1))
-
-
-def _sine_and_cosine(angle: float) -> tuple[float, float]:
-    """Compute sine and cosine by series; those of the C library differ between machines. Quarter turns are exact."""
-    quarters = int(np.rint(angle / _QUARTER_TURN))
-    rest = angle - quarters * _QUARTER_TURN
-    sine, cosine = rest, 1.0
-    sine_term, cosine_term = rest, 1.0
-    for n in range(2, 22, 2):
-        cosine_term *= -rest * rest / ((n - 1) * n)
-        sine_term *= -rest * rest / (n * (n + 1))
-        cosine += cosine_term
-        sine += sine_term
-    turned = ((sine, cosine), (cosine, -sine), (-sine, -cosine), (-cosine, sine))
-    return turned[quarters % 4]
 
 
 def _swapped(array: Array, order: tuple[int, ...], axis: int, what: str) -> Array:

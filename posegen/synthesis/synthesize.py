@@ -128,7 +128,8 @@ def synthesize(config: Config, indices: ArrayLike) -> Batch:
 
     Each caption statement and joint limit is checked against the joints of every variant. A sample that fails is resampled, up
     to :data:`MAX_RESAMPLES` times, or :data:`MAX_QUOTA_RESAMPLES` if it does not meet its quota. Statements that still fail are
-    removed from the captions and listed in the row's `dropped` column, together with limits that are still violated.
+    removed from the captions and listed in the row's `dropped` column, together with limits that are still violated. Limbs that
+    cross in an action whose clip has this flaw (`limbs_cross`) are listed there, too; the sample is not resampled for them.
 
     Parameters
     ----------
@@ -235,26 +236,16 @@ def _attempt(
         failed = np.zeros(n, bool)
         failed[checked.segments.owner[checked.false.any(axis=1)] // checked.actors % max(n, 1)] = True
         failures = [
-            check_limits(
-                motion.joints,
-                motion.action,
-                v,
-                scenes[name].actors,
-                scenes[name].length,
-                library,
-                config.fps,
-                config.skeleton,
-                scenes[name].persons.index,
-            )
+            check_limits(motion.joints, motion.action, v, scenes[name], library, config.fps, config.skeleton)
             for v, name in enumerate(names)
             if name in animated
         ]
         for failure in failures:
             failed |= failure.any()
     if last:
-        dropped = [row for failure in failures for row in failure.rows()]
-        checked = remove_false(checked, library).add_dropped(dropped)
+        checked = remove_false(checked, library)
         failed[:] = False  # from now on, only quotas are tried again
+    checked = checked.add_dropped([row for failure in failures for row in failure.rows()])
     if config.quotas is not None:
         asked = allot(config, library, samples)
         unmet = unmet_quotas(asked, checked, motion.joints[:, 0, 0], library, config.fps)
@@ -271,7 +262,7 @@ def _without_segments(scenes: Scenes) -> Scenes:
     """Return scenes with what rows state beside the segments: they are small, and alike in all attempts."""
     columns = {name: getattr(scenes, name)[..., :0] for name in (*UNUSED, "draws", "shared")}
     bodies = {name: getattr(scenes.persons, name)[..., :0] for name in ("habits", "rest", "shape")}
-    return replace(scenes, steps=scenes.steps[:, :0], persons=replace(scenes.persons, **bodies), **columns)
+    return replace(scenes, persons=replace(scenes.persons, **bodies), **columns)
 
 
 @stage("captions")

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import io
 import os
-import subprocess
-import sys
 import tracemalloc
 import zipfile
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -64,35 +61,24 @@ def test_a_folder_per_class_is_read(tmp_path: Path) -> None:
         ({"joints": np.zeros((50, 21, 3), np.float32)}, "joints must be float [frames, 22, 3] (got float32 [50, 21, 3])"),
         ({"joints": np.zeros((50, 22, 3), np.int64)}, "joints must be float"),
         ({"joints": np.full((50, 22, 3), np.inf)}, "some joints of clip 0 are infinite, or farther than 10,000 m"),
-        ({"joints": np.full((50, 22, 3), -1e300)}, "some joints of clip 0 are infinite, or farther than 10,000 m"),
         ({"joints": np.float32(1)}, "joints must be float [frames, 22, 3] (got 1.0)"),
-        ({"joints": np.full((50, 22, 3), "x")}, "joints must be float"),
         (
             {"offsets": np.array([0, 10, 31, 34, 99])},
             "offsets must be integers that increase from 0 to the number of frames, 50",
         ),
         ({"offsets": np.array([0, 31, 10, 34, 50])}, "offsets must be integers"),
-        ({"offsets": np.array([0, 10, 31, 34, 50], np.uint8)[[0, 2, 1, 3, 4]]}, "offsets must be integers"),
         ({"offsets": np.array(["0", "10", "31", "34", "50"])}, "offsets must be integers"),
-        ({"offsets": np.array([0.0, np.nan, 31, 34, 50])}, "offsets must be integers"),
         ({"offsets": np.int64(0)}, "offsets must be integers"),
-        ({"offsets": np.zeros(0, np.int64)}, "offsets must be integers"),
         ({"fps": np.float64(0)}, "fps must be one number from 1 to 1000 (got 0.0)"),
-        ({"fps": np.float64(1e-6)}, "fps must be one number from 1 to 1000 (got 1e-06)"),
-        ({"fps": np.float64(-25)}, "fps must be one number from 1 to 1000 (got -25.0)"),
         ({"fps": np.float64("nan")}, "fps must be one number from 1 to 1000 (got nan)"),
-        ({"fps": np.float64("inf")}, "fps must be one number from 1 to 1000 (got inf)"),
-        ({"fps": np.float64(1e9)}, "fps must be one number from 1 to 1000"),
         ({"fps": np.array("25")}, "fps must be one number from 1 to 1000 (got '25')"),
         ({"fps": np.array([25.0, 25.0])}, "fps must be one number from 1 to 1000 (got float64 [2])"),
-        ({"fps": np.zeros(0)}, "fps must be one number"),
         ({"fps": np.complex128(25)}, "fps must be one number"),
         ({"classes": np.array("walk")}, "classes must name the action of each of the 4 clips (got 'walk')"),
         ({"classes": np.array(["walk"] * 3)}, "classes must name the action of each of the 4 clips (got <U4 [3])"),
         ({"classes": np.ones(4)}, "classes must name"),
         ({"classes": np.array([b"\xff"] * 4)}, "classes cannot be read as text"),
         ({"classes": np.array(["\ud800"] * 4)}, "classes cannot be read as text"),
-        ({"classes": np.array([2**31] * 4, np.uint32).view("<U1")}, "classes cannot be read as text"),
         ({"classes": np.array([{}, {}, {}, {}])}, "classes holds Python objects"),
         ({"subjects": np.array(["a", "b"])}, "subjects must name one subject for each of the 4 clips"),
         ({"subjects": np.array([None] * 4)}, "subjects holds Python objects"),
@@ -112,67 +98,6 @@ def header_of(shape: tuple[int, ...], dtype: type) -> bytes:
     described = {"descr": npy.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
     npy.write_array_header_1_0(file, described)
     return file.getvalue()
-
-
-def bomb(path: Path, declared: int) -> Path:
-    """Write an archive whose joints are 12 GiB of zeros in 12 MB, and whose directory declares `declared` bytes of them."""
-    archive_of(path, joints=None)
-    size = 12 * 2**30
-    compressor = zlib.compressobj(9, zlib.DEFLATED, -15)
-    stream = compressor.compress(header_of((size // (22 * 3 * 4), 22, 3), np.float32))
-    stream += compressor.flush(zlib.Z_FULL_FLUSH)
-    block = compressor.compress(bytes(2**26)) + compressor.flush(zlib.Z_FULL_FLUSH)
-    stream += block * (size // 2**26) + compressor.flush()
-    with zipfile.ZipFile(path, "a") as packed:
-        member = zipfile.ZipInfo("joints.npy")
-        member.compress_type, member.file_size, member.compress_size, member.CRC = (
-            zipfile.ZIP_DEFLATED,
-            declared,
-            len(stream),
-            0,
-        )
-        member.header_offset = packed.start_dir
-        assert packed.fp
-        packed.fp.seek(packed.start_dir)
-        packed.fp.write(member.FileHeader(zip64=True) + stream)
-        packed.start_dir = packed.fp.tell()
-        packed.filelist.append(member)
-        packed.writestr("more.npy", b"")  # writes the directory
-    return path
-
-
-READ = """
-import re, sys
-from pathlib import Path
-from posegen.dataset.clip_files import read_clip_archive
-
-def most():
-    return int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
-
-before = most()
-try:
-    read_clip_archive(Path(sys.argv[1]), ["classes"])
-except Exception as error:
-    print(error)
-print(most() - before)
-"""
-
-
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the peak of memory that Linux reports")
-@pytest.mark.parametrize(
-    ("declared", "reported"),
-    [
-        (12 * 2**30 + 128, "joints unpacks to 12,884,902,016 bytes; at most 2,147,483,648 are read"),
-        (2**30, "joints asks for 12,884,901,744 bytes, but the file has 1,073,741,824"),
-    ],
-)
-def test_a_real_bomb_takes_no_memory(declared: int, reported: str, tmp_path: Path) -> None:
-    path = bomb(tmp_path / "bomb.npz", declared)
-    assert path.stat().st_size < 14e6
-    done = subprocess.run([sys.executable, "-c", READ, str(path)], capture_output=True, text=True, check=True, timeout=120)
-    message, taken = done.stdout.splitlines()
-    assert message.startswith(f"{path}: {reported}")
-    assert int(taken) < MUCH
 
 
 def test_an_archive_that_unpacks_to_more_than_the_limit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,13 +137,6 @@ def test_a_clip_of_too_many_frames_is_refused(tmp_path: Path, monkeypatch: pytes
     (tmp_path / "folder" / "walk").mkdir(parents=True)
     np.save(tmp_path / "folder" / "walk" / "a.npy", np.zeros((21, 22, 3)))
     assert "walk/a.npy has 21 frames" in refusal(tmp_path / "folder")
-
-
-def test_arrays_of_no_bytes_take_no_time(tmp_path: Path) -> None:
-    path = archive_of(tmp_path / "a.npz", classes=None)
-    with zipfile.ZipFile(path, "a") as packed:
-        packed.writestr("classes.npy", header_of((10**12,), np.dtype("<U0")))  # type: ignore[arg-type]
-    assert "classes" in refusal(path)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
@@ -9,7 +8,7 @@ import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posegen.dataset.documents import Document, Origin, parse, read_sealed, seal, seal_quickly, unseal
+from posegen.dataset.documents import Document, Origin, read_sealed, seal, unseal
 from posegen.foundations.errors import PosegenError
 
 SOURCE = Origin("a.json", "Repair it.")
@@ -36,23 +35,9 @@ def test_every_flipped_bit_is_detected(document: dict[str, object], indent: int 
         unseal(bytes(sealed), SOURCE)
 
 
-@given(documents, st.data())
-def test_every_truncation_is_detected(document: dict[str, object], data: st.DataObject) -> None:
-    sealed = seal(document)
-    with pytest.raises(PosegenError):
-        unseal(sealed[: data.draw(st.integers(0, len(sealed) - 1))], SOURCE)
-
-
 @given(st.binary(max_size=200))
 def test_any_other_bytes_are_refused_with_a_message(data: bytes) -> None:
     with pytest.raises(PosegenError, match=r"a\.json"):
-        unseal(data, SOURCE)
-
-
-@pytest.mark.parametrize("body", ['"a":NaN}', '"a":' + "[" * 90_000, '"a":1', '"a":' + "9" * 5000 + "}"])
-def test_a_sealed_text_other_than_json_is_refused(body: str) -> None:
-    data = f'{{"hash":"{xxhash.xxh3_128_hexdigest(body.encode())}",{body}'.encode()
-    with pytest.raises(PosegenError, match="not valid JSON"):
         unseal(data, SOURCE)
 
 
@@ -67,7 +52,7 @@ def test_a_sealed_text_other_than_json_is_refused(body: str) -> None:
         '"a":"\\ud800"}',
         '"a":"\\u00e9"}',
         '"hash":"x"}',
-        '"a":' + "[" * 40 + "]" * 40 + "}",
+        '"a":' + "[" * 90_000 + "]" * 90_000 + "}",
         '"a":[' + "[]," * 110_000 + "1]}",
     ],
 )
@@ -79,7 +64,7 @@ def test_json_in_another_form_is_refused(body: str) -> None:
 
 @dataclass(frozen=True)
 class Measured(Document):
-    """A document with numbers that two writers of JSON write differently."""
+    """A document of each kind of value."""
 
     name: str
     seconds: float
@@ -91,16 +76,13 @@ def test_a_dataclass_is_read_back(name: str, seconds: float, parts: dict[str, li
     document = Measured(name, seconds, parts)
     data = seal(document)
     assert read_sealed(Measured, data, SOURCE) == document
-    assert "e" in repr(seconds) or seal_quickly(document) == data
 
 
 @pytest.mark.parametrize(
     "body",
     [
         '"name":"a", "seconds":1.0,"parts":{}}',
-        '"seconds":1.0,"name":"a","parts":{}}',
         '"name":"a","name":"a","seconds":1.0,"parts":{}}',
-        '"name":"a","seconds":1,"parts":{}}',
         '"name":"a","seconds":"1","parts":{}}',
         '"name":"a","seconds":1.0,"parts":{},"more":1}',
         '"name":"a","seconds":1.0}',
@@ -110,18 +92,7 @@ def test_a_dataclass_is_read_back(name: str, seconds: float, parts: dict[str, li
         '"name":"a","seconds":1.0,"parts":{"a":[1,true]}}',
     ],
 )
-def test_a_dataclass_is_read_as_its_json_is(body: str) -> None:
-    """The quick way of reading a document accepts and refuses what the thorough one does."""
+def test_other_json_than_a_dataclass_gives_is_refused(body: str) -> None:
     data = f'{{"hash":"{xxhash.xxh3_128_hexdigest(body.encode())}",{body}'.encode()
-
-    def outcome(read: Callable[[], Measured]) -> Measured | str:
-        try:
-            return read()
-        except PosegenError as error:
-            return str(error)
-
-    thorough = outcome(lambda: parse(Measured, unseal(data, SOURCE), SOURCE))
-    assert outcome(lambda: read_sealed(Measured, data, SOURCE)) == thorough
-    assert isinstance(thorough, Measured) == (
-        body in ('"seconds":1.0,"name":"a","parts":{}}', '"name":"a","seconds":1,"parts":{}}')
-    )
+    with pytest.raises(PosegenError, match=r"a\.json: .*Repair it\."):
+        read_sealed(Measured, data, SOURCE)

@@ -5,7 +5,6 @@ import math
 from typing import Any
 
 import numpy as np
-import pytest
 import zarr
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +12,7 @@ from zarr.codecs import BloscCodec, Crc32cCodec
 from zarr.core.buffer import default_buffer_prototype
 from zarr.storage import MemoryStore
 
-from posegen.dataset.header import described_samples, header_metadata
+from posegen.dataset.header import header_metadata
 from posegen.dataset.layout import ArrayField, Header, shard_path
 from posegen.dataset.shard_codec import COMPRESSION, encode_shard
 from tests.dataset.tiny import make_header
@@ -88,29 +87,8 @@ def test_zarr_writes_the_same_metadata(case: tuple[Header, list[np.ndarray[Any, 
     assert ours.metadata.dimension_names == ("sample", *field.dims)
 
 
-@given(fields_and_values())
-def test_zarr_writes_shards_of_the_same_size(case: tuple[Header, list[np.ndarray[Any, Any]]]) -> None:
-    """Zarr stores the same chunks and leaves out absent ones; only their order may differ."""
-    header, shards = case
-    (field,) = header.fields
-    array = create_with_zarr(header.with_samples(len(shards[0])), field)
-    array[:] = shards[0]
-    stored: Any = array.store
-    sizes = [len(value) for key, value in stored._store_dict.items() if key != "zarr.json"]
-    encoded = b"".join(encode_shard(field, shards[0], 4, 2))
-    assert sizes == ([len(encoded)] if encoded else [])
-
-
 def test_encoding_is_reproducible_for_any_memory_layout() -> None:
     header = make_header()
     field = header.field("joints")
     values = np.random.default_rng(1).normal(size=(6, *field.shape)).astype("f4")
     assert encode_shard(field, values, 6, 3) == encode_shard(field, values[:, ::1].copy(order="F"), 6, 3)
-
-
-@pytest.mark.parametrize(
-    ("text", "samples"),
-    [(b'{\n  "shape": [\n    12,\n    3\n  ]}', 12), (b'{"shape": [true]}', None), (b"[", None), (b"[]", None)],
-)
-def test_the_number_of_samples_is_read_from_metadata(text: bytes, samples: int | None) -> None:
-    assert described_samples(text) == samples

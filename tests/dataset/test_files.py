@@ -19,8 +19,7 @@ from posegen.foundations.errors import PosegenError
 @pytest.fixture(scope="module")
 def dead() -> str:
     """The run of a process that has ended."""
-    code = "from posegen.dataset.runs import current_run; print(current_run())"
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.check_output([sys.executable, "-c", PRINT_RUN], input="", text=True).strip()
 
 
 def leave_temporary(path: Path, run: str) -> Path:
@@ -57,10 +56,11 @@ def test_a_failed_write_keeps_the_old_file_and_nothing_else(tmp_path: Path, monk
     assert os.listdir(tmp_path) == ["file"]
 
 
-def test_removing_returns_whether_there_was_a_file(tmp_path: Path) -> None:
+def test_a_file_is_removed_if_there_is_one(tmp_path: Path) -> None:
     (tmp_path / "a").touch()
-    assert remove_durably(tmp_path / "a")
-    assert not remove_durably(tmp_path / "a")
+    for _ in range(2):
+        remove_durably(tmp_path / "a")
+        assert os.listdir(tmp_path) == []
 
 
 def test_only_the_temporary_files_of_ended_runs_are_removed(tmp_path: Path, dead: str) -> None:
@@ -69,11 +69,12 @@ def test_only_the_temporary_files_of_ended_runs_are_removed(tmp_path: Path, dead
     kept = [leave_temporary(tmp_path / f"file{i}", run) for i, run in enumerate([current_run(), "not a run", "far_b_1_1"])]
     gone = [leave_temporary(tmp_path / "receipts" / "00001.json", dead), leave_temporary(tmp_path / "file9", dead)]
     assert all(temporary_run(path.name) for path in kept + gone)
-    assert sorted(remove_temporary_files(tmp_path)) == sorted(gone)
+    remove_temporary_files(tmp_path)
     assert all(path.exists() for path in kept)
     assert not any(path.exists() for path in gone)
     assert (tmp_path / ".hidden.temporary").exists()
-    assert remove_temporary_files(tmp_path, current_run()) == kept[:1]
+    remove_temporary_files(tmp_path, current_run())
+    assert [path.exists() for path in kept] == [False, True, True]
 
 
 def test_links_are_not_followed_when_removing_temporary_files(tmp_path: Path, dead: str) -> None:
@@ -82,7 +83,7 @@ def test_links_are_not_followed_when_removing_temporary_files(tmp_path: Path, de
     inside.mkdir()
     left = leave_temporary(outside / "file", dead)
     (inside / "link").symlink_to(outside)
-    assert remove_temporary_files(inside) == []
+    remove_temporary_files(inside)
     assert left.exists()
 
 
@@ -96,9 +97,11 @@ def test_a_run_has_ended_if_its_machine_restarted_or_its_process_is_gone(dead: s
     assert not has_ended("anything else")
 
 
+PRINT_RUN = "from posegen.dataset.runs import current_run; print(current_run(), flush=True); import sys; sys.stdin.read()"
+
+
 def test_a_zombie_has_ended() -> None:
-    code = "import sys; from posegen.dataset.runs import current_run; print(current_run(), flush=True); sys.stdin.read()"
-    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen([sys.executable, "-c", PRINT_RUN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout
         assert child.stdin
         run = child.stdout.readline().strip()
@@ -170,3 +173,34 @@ def test_only_a_plain_file_with_one_name_is_used_as_the_lock(kind: str, tmp_path
         pass
     assert target.read_bytes() == b"keep"
     assert os.path.lexists(lock)
+
+
+ANOTHER_NAMESPACE = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child"]
+
+
+def test_only_a_run_of_the_same_boot_and_namespace_ends_with_its_process() -> None:
+    host, boot, _, start = current_run().split("_")
+    restart, _, namespace = boot.partition("-")
+    gone = f"{2**22}_{start}"  # above the largest number of a process
+    assert has_ended(f"{host}_{restart}-{namespace}_{gone}")
+    assert has_ended(f"{host}_0ther-{namespace}_{gone}")
+    assert has_ended(f"{host}_0ther-1{namespace}_{gone}")
+    assert not has_ended(f"{host}_{restart}-1{namespace}_{gone}")
+    assert not has_ended(f"{host}_{restart}-unknown_{gone}")
+
+
+@pytest.mark.parametrize("own_proc", [True, False])
+def test_a_run_in_another_namespace_counts_as_running(own_proc: bool, tmp_path: Path) -> None:
+    command = [*ANOTHER_NAMESPACE, *(["--mount-proc"] if own_proc else []), sys.executable, "-c"]
+    if subprocess.run([*command, ""], capture_output=True, check=False).returncode:
+        pytest.skip("this machine does not permit process namespaces")
+    with subprocess.Popen([*command, PRINT_RUN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout
+        run = child.stdout.readline().strip()
+        left = tmp_path / f".00003.json~{run}~7.temporary"
+        left.touch()
+        assert not has_ended(run)
+        remove_temporary_files(tmp_path)
+        assert left.exists()
+    ask = f"from posegen.dataset.runs import *; print(has_ended({current_run()!r}), has_ended(current_run()))"
+    assert subprocess.run([*command, ask], capture_output=True, text=True, check=True).stdout == "False False\n"

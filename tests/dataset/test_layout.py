@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from posegen.config.schema import Config
 from posegen.dataset.documents import Origin, read_sealed, seal
-from posegen.dataset.layout import ArrayField, Header, receipt_path, rows_path, shard_path
+from posegen.dataset.layout import ArrayField, Header, rows_path
 from posegen.dataset.read import open_dataset
 from posegen.dataset.receipts import Receipt, StoredFile
 from posegen.dataset.verify import verify
@@ -85,7 +85,7 @@ KEYS = sorted(make_header().to_json())
 def test_a_missing_key_is_reported(key: str) -> None:
     data = make_header().to_json()
     del data[key]
-    with pytest.raises(PosegenError, match=rf"dataset\.json: .*`{key}` is missing.*Repair it\."):
+    with pytest.raises(PosegenError, match=rf"dataset\.json: .*`{key}`: Field required.*Repair it\."):
         Header.from_json(data, SOURCE)
 
 
@@ -100,11 +100,6 @@ def test_a_value_of_another_type_is_refused(key: str, value: Any) -> None:
     else:
         with pytest.raises(PosegenError, match=r"dataset\.json: .*(Repair it|newer posegen)\."):
             Header.from_json(data, SOURCE)
-
-
-def test_an_unknown_key_is_reported() -> None:
-    with pytest.raises(PosegenError, match="`sampels` is not known"):
-        Header.from_json(make_header().to_json() | {"sampels": 3}, SOURCE)
 
 
 def test_a_later_format_version_requires_a_newer_posegen() -> None:
@@ -150,20 +145,6 @@ def test_a_field_that_cannot_be_stored_is_refused(change: dict[str, Any]) -> Non
 def test_a_header_that_cannot_be_stored_is_refused(change: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"shard|variants|fields|chunk"):
         make_header(**change)
-
-
-def test_shards_are_counted() -> None:
-    header = make_header(samples=14)
-    assert header.shards() == 3
-    assert [header.count(shard) for shard in range(3)] == [6, 6, 2]
-    assert make_header().shards() == 0
-
-
-def test_paths_have_at_least_five_digits() -> None:
-    assert receipt_path(7) == "receipts/00007.json"
-    assert receipt_path(123456) == "receipts/123456.json"
-    assert rows_path(123456) == "sequences/part-123456.parquet"
-    assert shard_path(FIELDS[0], 123456) == "motion.zarr/joints/c.123456.0.0.0"
 
 
 @pytest.mark.parametrize("seed", [2**53, 2**63 - 1])

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import random
-import re
 from pathlib import Path
 from typing import Any
 
@@ -15,27 +13,12 @@ import xarray
 import zarr
 
 from posegen.dataset.header import load_header, record_repair
-from posegen.dataset.layout import COPY_FILE, REPAIR_FILE
+from posegen.dataset.layout import REPAIR_FILE
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.runs import current_run
 from posegen.dataset.write import publish
 from posegen.foundations.errors import PosegenError
-from tests.dataset.tiny import VARIANTS, files_of, fill, make_arrays, make_header, make_rows
-
-FLIPS_IN_A_FILE = 12
-
-
-def read_all(path: Path) -> None:
-    """Open a dataset and read all of it."""
-    dataset = open_dataset(path)
-    for field in dataset.fields:
-        dataset.arrays(field)
-    assert len(dataset.sequences) == len(dataset) * len(VARIANTS)
-
-
-def files_read(dataset: Path) -> list[str]:
-    """List all files that readers need."""
-    return [name for name in files_of(dataset) if name != COPY_FILE]
+from tests.dataset.tiny import VARIANTS, fill, make_arrays, make_header, make_rows
 
 
 def assert_rows_equal(rows: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:
@@ -119,50 +102,6 @@ def test_other_programs_read_a_dataset(dataset: Path) -> None:
     assert_rows_equal(table.to_pylist(), make_rows(0, 14))
     query = f"select sample, variant, len(captions) from '{dataset}/sequences/*.parquet' order by sample, variant"
     assert duckdb.sql(query).fetchall() == [(i, variant, i % 3) for i in range(14) for variant in VARIANTS]
-
-
-def flips(size: int) -> list[int]:
-    """Return bits to flip in a file of `size` bytes: the first, the last, and some in between."""
-    bits = random.Random(size).sample(range(size * 8), min(FLIPS_IN_A_FILE, size * 8))
-    return [0, size * 8 - 1, *bits]
-
-
-def test_a_flipped_bit_in_any_file_is_detected(dataset: Path) -> None:
-    read_all(dataset)
-    for name in files_read(dataset):
-        file = dataset / name
-        intact = file.read_bytes()
-        for bit in flips(len(intact)):
-            damaged = bytearray(intact)
-            damaged[bit // 8] ^= 1 << bit % 8
-            file.write_bytes(damaged)
-            with pytest.raises(PosegenError) as raised:
-                read_all(dataset)
-            number = next((digit for digit in "012" if f"0{digit}." in name or f"c.{digit}." in name), None)
-            assert number is None or f"shard {number}" in str(raised.value)
-            assert re.search(r"[Rr]un the same `posegen generate` command|Run: posegen verify", str(raised.value)), "no hint"
-        file.write_bytes(intact)
-    read_all(dataset)
-
-
-@pytest.mark.parametrize("how", ["missing", "empty", "short", "long", "link", "folder"])
-def test_an_incomplete_file_is_detected_on_opening(how: str, dataset: Path, tmp_path: Path) -> None:
-    for name in files_read(dataset):
-        file, aside = dataset / name, tmp_path / "aside"
-        file.rename(aside)
-        data = aside.read_bytes()
-        if how == "link":
-            file.symlink_to(aside)
-        elif how == "folder":
-            file.mkdir()
-        elif how != "missing":
-            file.write_bytes({"empty": b"", "short": data[:-1], "long": data + b"\n"}[how])
-        with pytest.raises(PosegenError):
-            open_dataset(dataset)
-        if how == "folder":
-            file.rmdir()
-        aside.replace(file)
-    read_all(dataset)
 
 
 def test_damage_is_detected_when_it_is_read(dataset: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import threading
 from pathlib import Path
@@ -11,11 +12,13 @@ import numpy as np
 import pytest
 
 from posegen.dataset.header import load_header
+from posegen.dataset.layout import COPY_FILE
+from posegen.dataset.read import open_dataset
 from posegen.dataset.receipts import StoredFile
 from posegen.dataset.runs import current_run
 from posegen.dataset.verify import Problem, expected_shards, find_problems, verify
 from posegen.dataset.write import commit_shard, publish
-from posegen.foundations.errors import UsageError
+from posegen.foundations.errors import PosegenError, UsageError
 from tests.dataset.hostile import forge_file
 from tests.dataset.tiny import commit, files_of, fill, make_arrays, make_rows, to_table
 
@@ -48,24 +51,36 @@ def test_an_intact_dataset_has_no_problems(samples: int, tmp_path: Path) -> None
     assert files_of(tmp_path) == before
 
 
-def test_every_flipped_bit_is_reported(dataset: Path) -> None:
+def read_all(dataset: Path) -> None:
+    opened = open_dataset(dataset)
+    for field in opened.fields:
+        opened.arrays(field)
+    assert len(opened.sequences) == 2 * len(opened)
+
+
+def test_every_flipped_bit_is_reported_and_refused(dataset: Path) -> None:
     random = np.random.default_rng(3)
     for name in files_of(dataset):
-        file = dataset / name
+        file, shard = dataset / name, shard_in(name)
         intact = file.read_bytes()
-        for position in {0, len(intact) - 1, *random.integers(0, len(intact), 4).tolist()}:
+        for position in {0, len(intact) - 1, *random.integers(0, len(intact), 8).tolist()}:
             damaged = bytearray(intact)
             damaged[position] ^= 1 << int(random.integers(8))
             file.write_bytes(damaged)
-            shard = shard_in(name)
             problems = find_problems(dataset, shards=[] if shard is None else [shard])
             assert [(problem.shard, problem.file) for problem in problems] == [(shard, name)], position
+            if name != COPY_FILE:
+                with pytest.raises(PosegenError, match="." if shard is None else f"shard {shard}") as raised:
+                    read_all(dataset)
+                hint = r"[Rr]un the same `posegen generate` command|Run: posegen verify"
+                assert re.search(hint, str(raised.value)), "no hint"
         file.write_bytes(intact)
     assert verify(dataset) == []
+    read_all(dataset)
 
 
-@pytest.mark.parametrize("damage", ["shorter", "empty", "longer", "gone", "link", "folder"])
-def test_every_truncated_missing_or_replaced_file_is_reported(damage: str, dataset: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("damage", ["shorter", "empty", "longer", "gone", "link", "folder", "pipe"])
+def test_every_truncated_missing_or_replaced_file_is_reported_and_refused(damage: str, dataset: Path, tmp_path: Path) -> None:
     for name in files_of(dataset):
         file = dataset / name
         intact = file.read_bytes()
@@ -75,12 +90,18 @@ def test_every_truncated_missing_or_replaced_file_is_reported(damage: str, datas
             file.symlink_to(tmp_path / "elsewhere")
         elif damage == "folder":
             file.mkdir()
+        elif damage == "pipe":  # to open it must not block
+            os.mkfifo(file)
         elif damage != "gone":
             file.write_bytes({"shorter": intact[:-1], "empty": b"", "longer": intact + b"\0"}[damage])
         assert named(dataset) == {(shard_in(name), name)}, name
+        if name != COPY_FILE:
+            with pytest.raises(PosegenError):
+                open_dataset(dataset)
         file.rmdir() if damage == "folder" else file.unlink(missing_ok=True)
         file.write_bytes(intact)
     assert verify(dataset) == []
+    read_all(dataset)
 
 
 def test_problems_state_the_reason(dataset: Path) -> None:

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ from posegen.dataset.header import load_header
 from posegen.dataset.layout import receipt_path
 from posegen.dataset.read import open_dataset
 from posegen.dataset.receipts import complete_prefix, complete_shards
+from posegen.dataset.runs import current_run
 from posegen.dataset.write import commit_shard, create, publish
 from posegen.foundations.errors import PosegenError, UsageError
 from tests.dataset.tiny import FIELDS, commit, files_of, fill, make_arrays, make_header, make_rows, make_table, to_table
@@ -51,17 +50,6 @@ def test_the_old_file_of_an_absent_field_is_removed(dataset: Path) -> None:
     np.testing.assert_array_equal(open_dataset(dataset).arrays("action", slice(6, 12)), arrays["action"])
 
 
-def test_negative_zero_is_stored_as_zero(dataset: Path) -> None:
-    header = load_header(dataset)
-    arrays, plain = make_arrays(6, 12), make_arrays(6, 12)
-    arrays["joints"][:, :, 0] = -0.0
-    plain["joints"][:, :, 0] = 0.0
-    receipt = commit_shard(dataset, header, 1, arrays, make_table(6, 12), "run")
-    assert np.signbit(arrays["joints"][:, :, 0]).all(), "what is given is not changed"
-    assert not np.signbit(open_dataset(dataset).arrays("joints", slice(6, 12))[:, :, 0]).any()
-    assert receipt == commit_shard(dataset, header, 1, plain, make_table(6, 12), "run")
-
-
 def test_shards_can_be_completed_in_any_order(tmp_path: Path) -> None:
     create(tmp_path, make_header())
     header = load_header(tmp_path)
@@ -93,12 +81,6 @@ def test_a_damaged_shard_is_not_complete(damage: str, dataset: Path, tmp_path: P
         open_dataset(dataset)
 
 
-def test_publishing_again_changes_nothing(dataset: Path) -> None:
-    times = {name: (dataset / name).stat().st_mtime_ns for name in files_of(dataset)}
-    publish(dataset, load_header(dataset), 14)
-    assert {name: (dataset / name).stat().st_mtime_ns for name in files_of(dataset)} == times
-
-
 def test_publishing_repairs_metadata(dataset: Path) -> None:
     file = dataset / "motion.zarr/joints/zarr.json"
     file.write_bytes(file.read_bytes().replace(b'"units": "m"', b'"units": "f"'))
@@ -124,13 +106,6 @@ def test_a_folder_that_is_not_empty_is_refused(name: str, tmp_path: Path) -> Non
     with pytest.raises(UsageError, match=r"is not empty.*Choose"):
         create(path, make_header())
     assert files_of(path) == before
-
-
-def test_a_path_of_a_file_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    for path in (tmp_path / "file", tmp_path / "file" / "inside"):
-        with pytest.raises(OSError, match="file"):
-            create(path, make_header())
 
 
 def test_creating_again_after_a_lost_header_keeps_the_shards(dataset: Path) -> None:
@@ -171,8 +146,8 @@ def test_rows_that_do_not_match_are_refused(rows: list[dict[str, Any]], dataset:
 
 
 def test_a_run_that_has_ended_commits_nothing(dataset: Path) -> None:
-    code = "from posegen.dataset.runs import current_run; print(current_run())"
-    dead = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout.strip()
+    host, _, process, start = current_run().split("_")
+    dead = f"{host}_anotherboot_{process}_{start}"
     before = {name: (dataset / name).read_bytes() for name in files_of(dataset)}
     with pytest.raises(PosegenError, match="has ended"):
         commit(dataset, load_header(dataset), 1, 14, dead)

@@ -12,7 +12,7 @@ from posegen.cli.main import main
 from posegen.config.load import load_config
 from posegen.dataset.compare import compare
 from posegen.dataset.verify import verify
-from posegen.fields.field import DerivedField, Sequences, compute_fields, select_fields
+from posegen.fields.field import DerivedField, Sequences, compute_fields
 from posegen.foundations.errors import PosegenError, UsageError
 from posegen.foundations.plugins import FIELDS, STORED_ARRAYS, Registry
 from tests.fields.conftest import computed
@@ -94,10 +94,6 @@ def test_other_libraries_read_them(tmp_path: Path) -> None:
         np.testing.assert_array_equal(opened["extrinsics"].values, posegen.open(tmp_path / "motion").arrays("extrinsics"))
 
 
-def test_required_fields_come_first() -> None:
-    assert [field.name for field in select_fields(["keypoints"])] == ["camera", "keypoints"]
-
-
 def test_a_plugin_adds_a_field(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(tmp_path / "package", PLUGIN, fields="HEIGHT")
     monkeypatch.syspath_prepend(str(tmp_path / "package"))
@@ -123,5 +119,5 @@ def test_impossible_requests_are_refused(tmp_path: Path, capsys: pytest.CaptureF
         posegen.derive(path, ["quality"])
     assert main(["derive", str(path)]) == 2
     assert "--add" in capsys.readouterr().err
-    assert main(["derive", str(path), "--add", "stick", "--workers", "0"]) == 2
+    assert main(["derive", str(path), "--add", "velocity", "--workers", "0"]) == 2
     assert main(["info", str(path)]) == 0

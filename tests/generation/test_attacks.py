@@ -10,21 +10,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import psutil
 import pytest
 
 import posegen
 from posegen.config.schema import Config
+from tests.generation.runs import Runs, assert_equal_content, receipts, wait_for, workers_of
 
 pytestmark = pytest.mark.slow
 
-SameContent = Callable[[Path, Path], None]
-WaitFor = Callable[[subprocess.Popen[str], Path, int], None]
-WorkersOf = Callable[[int], list[psutil.Process]]
 
 KILLS = int(os.environ.get("POSEGEN_TEST_KILLS", "3"))
 """Number of runs that are killed at random moments."""
@@ -46,14 +41,8 @@ def orphan_files(path: Path) -> list[str]:
     return [str(file) for file in path.rglob("*") if file.name.startswith(".") or file.name.endswith(".temporary")]
 
 
-def shards_in(path: Path) -> int:
-    return len(list((path / "receipts").glob("*.json")))
-
-
 @pytest.mark.parametrize("seed", range(KILLS))
-def test_a_run_killed_with_its_workers_is_resumed(
-    seed: int, small: Config, whole: Path, tmp_path: Path, runs: Any, wait_for: WaitFor, assert_equal_content: SameContent
-) -> None:
+def test_a_run_killed_with_its_workers_is_resumed(seed: int, small: Config, whole: Path, tmp_path: Path, runs: Runs) -> None:
     moment = random.Random(seed)
     path = tmp_path / "killed"
     run = runs.start(path, "--samples", str(4 * SHARDS), "--workers", "2", fault=SLOW)
@@ -61,7 +50,7 @@ def test_a_run_killed_with_its_workers_is_resumed(
     time.sleep(moment.random() * 0.1)
     os.killpg(run.pid, signal.SIGKILL)
     run.wait()
-    completed = shards_in(path)
+    completed = len(receipts(path))
     assert completed < SHARDS
     # In this process, where the kernels are loaded; another test resumes with the command.
     result = posegen.generate(small, samples=4 * SHARDS, workers=1, out=path)
@@ -71,27 +60,27 @@ def test_a_run_killed_with_its_workers_is_resumed(
 
 
 def test_a_sample_that_kills_its_worker_is_named_and_other_shards_are_made(
-    small: Config, whole: Path, tmp_path: Path, runs: Any, assert_equal_content: SameContent
+    small: Config, whole: Path, tmp_path: Path, runs: Runs
 ) -> None:
     path = tmp_path / "poisoned"
     code, _, error = runs.finish(path, "--samples", "40", "--workers", "2", fault="kill:sample=13")
     assert code == 1
     assert "1 of 10 shards could not be made" in error
     assert "shard 3 (samples 12 to 15 of seed 0): its worker died, also without other shards" in error
-    assert shards_in(path) == 9
+    assert len(receipts(path)) == 9
     assert len(posegen.open(path)) == 12
     assert posegen.generate(small, samples=4 * SHARDS, workers=1, out=path).shards_made == SHARDS - 9
     assert_equal_content(path, whole)
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_sample_that_raises_is_named_and_other_shards_are_made(workers: str, tmp_path: Path, runs: Any) -> None:
+def test_a_sample_that_raises_is_named_and_other_shards_are_made(workers: str, tmp_path: Path, runs: Runs) -> None:
     path = tmp_path / "poisoned"
     code, out, error = runs.finish(path, "--samples", "12", "--workers", workers, "--json", fault="raise:sample=6")
     assert (code, out) == (1, "")
     assert "sample 6 of seed 0 could not be made: InjectedError" in error
     assert "Traceback" not in error
-    assert sorted(file.name for file in (path / "receipts").iterdir()) == ["00000.json", "00002.json"]
+    assert receipts(path) == ["00000.json", "00002.json"]
     assert len(posegen.open(path)) == 4
 
 
@@ -103,10 +92,7 @@ def test_an_interrupted_run_stops_cleanly_and_resumes(
     small: Config,
     whole: Path,
     tmp_path: Path,
-    runs: Any,
-    wait_for: WaitFor,
-    workers_of: WorkersOf,
-    assert_equal_content: SameContent,
+    runs: Runs,
 ) -> None:
     path = tmp_path / "stopped"
     options = ("--samples", str(4 * SHARDS), "--workers", "2")
@@ -124,7 +110,7 @@ def test_an_interrupted_run_stops_cleanly_and_resumes(
     assert "Traceback" not in error
     assert not any(worker.is_running() for worker in workers)
     assert orphan_files(path) == []
-    completed = shards_in(path)
+    completed = len(receipts(path))
     assert 4 <= completed < SHARDS
     # The first shard may have been in the slower worker.
     assert len(posegen.open(path)) in range(0, 4 * completed + 1, 4)

@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -19,16 +18,18 @@ import pytest
 
 from posegen.foundations.errors import PosegenError
 from posegen.generation.jobs import DIED, SHORT_OF_MEMORY, LostJob, TimeLimit, run_jobs
+from tests.generation.runs import workers_of
 
 # A thread of loky may look for a job that the end of its workers has removed. Nothing depends on it then.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 
 THREADS = "OMP_NUM_THREADS"
 
+
 MEASURE = """
 import resource
 import numpy as np
-from posegen.dataset.memory import keep_freed_memory
+from posegen.dataset.runs import keep_freed_memory
 
 def touch():
     np.full(40_000_000, 1, np.uint8)
@@ -110,21 +111,13 @@ def test_workers_do_not_import_from_the_current_folder(first: str, tmp_path: Pat
 
 def live_workers() -> list[psutil.Process]:
     """Return the live workers that this process has started."""
-    found = []
-    for child in psutil.Process().children(recursive=True):
-        with suppress(psutil.NoSuchProcess):  # it has just ended, or is a zombie
-            if "popen_loky" in " ".join(child.cmdline()):
-                found.append(child)
-    return found
+    return workers_of(os.getpid())
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_every_job_is_done_once(workers: int) -> None:
     assert sorted(run_jobs(square, range(7), workers)) == [0, 1, 4, 9, 16, 25, 36]
-
-
-def test_no_jobs_give_no_results() -> None:
-    assert list(run_jobs(square, [], 2)) == []
+    assert list(run_jobs(square, [], workers)) == []
 
 
 def test_one_worker_is_this_process() -> None:
@@ -178,7 +171,7 @@ def test_a_job_that_always_kills_its_worker_is_lost_and_the_others_are_done(tmp_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, 2])  # one worker with a limit is another process
 def test_a_job_that_hangs_once_is_made_again(workers: int, tmp_path: Path) -> None:
     make = partial(square_or, notes=tmp_path, how="stop", times=1)
     assert sorted(run_jobs(make, range(5), workers, TimeLimit(3.0), load=IMPORT)) == [0, 1, 4, 9, 16]
@@ -194,11 +187,6 @@ def test_a_job_that_always_hangs_is_lost_and_the_others_are_done(tmp_path: Path)
     assert sorted(o for o in outcomes if isinstance(o, int)) == [0, 4, 9]
     assert len((tmp_path / "tries").read_text()) == 3
     assert live_workers() == []
-
-
-def test_with_a_limit_one_worker_is_another_process() -> None:
-    outcomes = list(run_jobs(process, range(3), 1, TimeLimit(60.0)))
-    assert os.getpid() not in {pid for pid, _ in outcomes}
 
 
 @pytest.mark.slow
@@ -244,14 +232,6 @@ def test_a_killed_worker_loses_no_job() -> None:
 def test_an_exception_of_a_job_is_raised() -> None:
     with pytest.raises(LookupError, match="job"):
         list(run_jobs(fail, range(4), 2))
-    assert live_workers() == []
-
-
-def test_closing_stops_the_workers() -> None:
-    outcomes = run_jobs(slow_square, range(100), 2)
-    next(outcomes)
-    assert len(live_workers()) == 2
-    outcomes.close()
     assert live_workers() == []
 
 
@@ -352,6 +332,7 @@ def test_no_job_is_done_after_the_end(tmp_path: Path) -> None:
     outcomes = run_jobs(write_soon, (tmp_path / str(i) for i in range(100)), 4)
     next(outcomes)  # others may be starting
     outcomes.close()
+    assert live_workers() == []
     done = set(tmp_path.iterdir())
     time.sleep(0.3)
     assert set(tmp_path.iterdir()) == done

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -57,13 +56,6 @@ def test_it_grows_with_the_dataset(small: Config, dataset: Path) -> None:
     assert (dataset / MANIFEST_FILE).read_bytes() == manifest
 
 
-def test_a_shard_that_is_made_again_is_listed_as_it_is(small: Config, dataset: Path) -> None:
-    damage(dataset / JOINTS.format(1))
-    posegen.generate(small, samples=14, workers=1, out=dataset)
-    assert manifest_of(dataset).shards == 3
-    assert verify(dataset) == []
-
-
 def test_a_run_that_was_killed_while_it_made_a_shard_again_leaves_none(
     small: Config, dataset: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,20 +68,21 @@ def test_a_run_that_was_killed_while_it_made_a_shard_again_leaves_none(
     monkeypatch.delenv("POSEGEN_FAULT")
     posegen.generate(small, samples=14, workers=1, out=dataset)
     assert manifest_of(dataset).shards == 3
+    assert verify(dataset) == []
 
 
-def test_it_lists_complete_layers(dataset: Path, assert_equal_content: Callable[[Path, Path], None]) -> None:
+def test_it_lists_complete_layers(dataset: Path) -> None:
     posegen.derive(dataset, ["velocity"], workers=1)
-    assert [layer.name for layer in manifest_of(dataset).layers] == ["velocity"]
+    assert [text.split()[0] for text in manifest_of(dataset).layers] == ["velocity"]
     before = posegen.open(dataset).arrays("velocity").tobytes()
     damage(dataset / JOINTS.format(0).replace("joints", "velocity"))
     assert [(problem.shard, problem.layer) for problem in verify(dataset)] == [(0, "velocity")]
     posegen.derive(dataset, workers=1)
     assert verify(dataset) == []
-    assert [layer.name for layer in manifest_of(dataset).layers] == ["velocity"]
+    assert [text.split()[0] for text in manifest_of(dataset).layers] == ["velocity"]
     (dataset / "receipts/velocity/00001.json").unlink()
     finish(dataset)
-    assert manifest_of(dataset).layers == ()
+    assert manifest_of(dataset).layers == []
     assert posegen.open(dataset).fields == ("joints", "action", "contact")
     posegen.derive(dataset, workers=1)
     assert posegen.open(dataset).arrays("velocity").tobytes() == before
@@ -99,7 +92,7 @@ def test_a_repair_writes_it_again(dataset: Path, capsys: pytest.CaptureFixture[s
     damage(dataset / JOINTS.format(1))
     damage(dataset / MANIFEST_FILE)
     assert main(["verify", str(dataset)]) == 1
-    assert "manifest.bin: is damaged" in capsys.readouterr().out
+    assert "manifest.json: is damaged" in capsys.readouterr().out
     assert main(["verify", str(dataset), "--repair"]) == 0
     assert manifest_of(dataset).shards == 3
     damage(dataset / MANIFEST_FILE)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,40 +11,16 @@ import posegen
 from posegen.cli.main import main
 from posegen.config.schema import Config
 from posegen.dataset.lock import locked
-from posegen.dataset.parts import Part, parse_part, part_of_job
+from posegen.dataset.parts import Part, parse_part
 from posegen.dataset.verify import verify
 from posegen.foundations.errors import PosegenError, UsageError
+from posegen.generation.describe import find_status
 from posegen.generation.finish import finish
-from posegen.generation.status import find_status
-
-SameContent = Callable[[Path, Path], None]
-
-
-NOTE = "part 2 of 3, from JOB_COMPLETION_INDEX; --part all does everything\n"
-ARRAY = {"SLURM_ARRAY_TASK_MIN": "1", "SLURM_ARRAY_TASK_MAX": "9", "SLURM_ARRAY_TASK_STEP": "4", "SLURM_ARRAY_TASK_COUNT": "3"}
-
-
-@pytest.mark.parametrize(
-    ("environment", "part"),
-    [
-        ({"SLURM_ARRAY_TASK_ID": "7", "SLURM_ARRAY_TASK_COUNT": "8"}, Part(8, 8)),
-        ({"SLURM_ARRAY_TASK_ID": "7", "SLURM_ARRAY_TASK_MIN": "1", "SLURM_ARRAY_TASK_COUNT": "8"}, Part(7, 8)),
-        ({**ARRAY, "SLURM_ARRAY_TASK_ID": "9"}, Part(3, 3)),
-        ({"SLURM_ARRAY_TASK_ID": "1", "SLURM_ARRAY_TASK_COUNT": "2", "JOB_COMPLETION_INDEX": "7"}, Part(2, 2)),
-        ({"SLURM_ARRAY_TASK_ID": "", "JOB_COMPLETION_INDEX": "0", "POSEGEN_PARTS": "5"}, Part(1, 5)),
-    ],
-)
-def test_the_part_of_a_job_is_read(environment: dict[str, str], part: Part) -> None:
-    index = "SLURM_ARRAY_TASK_ID" if environment.get("SLURM_ARRAY_TASK_ID") else "JOB_COMPLETION_INDEX"
-    assert part_of_job(environment) == (part, index)
+from tests.generation.runs import assert_equal_content
 
 
 def test_a_part_is_read() -> None:
     assert [parse_part(part) for part in ("3/16", "all", Part(1, 2), None)] == [Part(3, 16), None, Part(1, 2), None]
-
-
-def test_without_an_index_there_is_no_part() -> None:
-    assert part_of_job({"POSEGEN_PARTS": "5", "SLURM_ARRAY_TASK_COUNT": "8"}) is None
 
 
 @pytest.mark.parametrize(
@@ -57,31 +32,7 @@ def test_a_part_that_is_none_is_refused(text: str, message: str) -> None:
         parse_part(text)
 
 
-@pytest.mark.parametrize(
-    ("environment", "message"),
-    [
-        (
-            {"JOB_COMPLETION_INDEX": "0"},
-            "POSEGEN_PARTS is not. Set it to the number of parts, or state .* --part all",
-        ),
-        ({"JOB_COMPLETION_INDEX": "8", "POSEGEN_PARTS": "8"}, "part 9/8: the number must be from 1 to the number of parts"),
-        ({"SLURM_ARRAY_TASK_ID": "7"}, "but SLURM_ARRAY_TASK_COUNT is not. Set it to the number of parts"),
-        ({"SLURM_ARRAY_TASK_ID": "x", "SLURM_ARRAY_TASK_COUNT": "8"}, "SLURM_ARRAY_TASK_ID: must be a number, not 'x'"),
-        ({**ARRAY, "SLURM_ARRAY_TASK_ID": "4"}, "not evenly spaced"),
-        (
-            {**ARRAY, "SLURM_ARRAY_TASK_ID": "5", "SLURM_ARRAY_TASK_STEP": "1"},
-            "not evenly spaced, such as 0-15. State",
-        ),
-    ],
-)
-def test_a_job_without_a_part_is_refused(environment: dict[str, str], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        part_of_job(environment)
-
-
-def test_parts_in_any_order_make_the_same_as_one_run(
-    small: Config, fourteen: Path, tmp_path: Path, assert_equal_content: SameContent
-) -> None:
+def test_parts_in_any_order_make_the_same_as_one_run(small: Config, fourteen: Path, tmp_path: Path) -> None:
     path = tmp_path / "dataset"
     for number, made in ((3, 1), (1, 2), (3, 0)):  # the third part has shard 2, the first has shards 0 and 3
         result = posegen.generate(small, samples=14, workers=1, out=path, part=f"{number}/3")
@@ -101,7 +52,7 @@ def test_parts_in_any_order_make_the_same_as_one_run(
     assert {file.name for file in path.iterdir()} == {file.name for file in fourteen.iterdir()}
 
 
-def test_parts_extend_a_dataset(small: Config, fourteen: Path, tmp_path: Path, assert_equal_content: SameContent) -> None:
+def test_parts_extend_a_dataset(small: Config, fourteen: Path, tmp_path: Path) -> None:
     path = tmp_path / "dataset"
     posegen.generate(small, samples=6, workers=1, out=path)
     for number in (1, 2):
@@ -133,7 +84,7 @@ def test_the_commands_tell_what_is_missing(tmp_path: Path, capsys: pytest.Captur
     assert main([*command, "--part", "1/2"]) == 0
     assert main(["finish", path]) == 1
     said = capsys.readouterr().out
-    assert "4 samples, 20 sequences are published" in said
+    assert "published 4 samples, 20 sequences." in said
     assert "2 of 4 shards are missing: 1, 3.\nRun again: posegen generate --part 2/2" in said
     assert main([*command, "--part", "2/2"]) == 0
     assert main(["status", path]) == 0
@@ -144,51 +95,6 @@ def test_the_commands_tell_what_is_missing(tmp_path: Path, capsys: pytest.Captur
     assert main([*command, "--part", "1/x"]) == 2
 
 
-def test_in_an_array_of_jobs_each_makes_its_part(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also of an array over something else, such as seeds, which is reported, and `finish` names what is missing."""
-    path = str(tmp_path / "dataset")
-    settings = [part for setting in ("frames=40", "store.shard=4", "store.chunk=2") for part in ("--set", setting)]
-    command = ["generate", "--config", "smoke", *settings, "--workers=1", "--samples=14", "--out", path]
-    monkeypatch.setenv("JOB_COMPLETION_INDEX", "1")
-    assert main(command) == 2
-    assert "but POSEGEN_PARTS is not. Set it to the number of parts" in capsys.readouterr().err
-    monkeypatch.setenv("POSEGEN_PARTS", "3")
-    assert main([*command, "--quiet"]) == 0
-    assert capsys.readouterr().err == NOTE
-    assert main([*command, "--part=3/3"]) == 0
-    assert NOTE not in capsys.readouterr().err
-    assert main(["finish", path]) == 1
-    assert "--part 1/3, with the other options as before, or --part all" in capsys.readouterr().out
-    assert main([*command, "--part=all"]) == 0
-    printed = capsys.readouterr()
-    assert NOTE not in printed.err
-    assert "It holds 14 samples" in printed.out
-
-
-@pytest.mark.slow
-def test_in_an_array_of_jobs_each_does_its_part_of_other_stages(
-    fourteen: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = str(shutil.copytree(fourteen, tmp_path / "dataset"))
-    monkeypatch.setenv("JOB_COMPLETION_INDEX", "1")
-    monkeypatch.setenv("POSEGEN_PARTS", "3")
-    shown = []
-    for stage in (["derive", "--add=stick"], ["verify"], ["export", "--to=bvh", f"--out={tmp_path}/bvh"], ["embed"]):
-        for part in ([], ["--part=all"]):
-            options = [*stage[1:], *([] if stage[0] in ("verify", "embed") else ["--workers=1"]), *part]
-            assert main([stage[0], path, *options]) == 0
-            shown.append(NOTE in capsys.readouterr().err)
-    assert shown == [True, False] * 4
-    assert len(list((tmp_path / "bvh").rglob("*.bvh"))) == 70
-    (tmp_path / "texts.txt").write_text("a person walks\n", encoding="utf-8")
-    assert main(["embed", str(tmp_path / "texts.txt")]) == 0
-    assert NOTE not in capsys.readouterr().err
-    assert main(["embed", path, "--pairs"]) == 2
-    assert "Run the command again with --part all" in capsys.readouterr().err
-
-
 @pytest.mark.slow
 def test_parts_derive_what_one_run_derives(fourteen: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     whole, path = (Path(shutil.copytree(fourteen, tmp_path / name)) for name in ("whole", "dataset"))
@@ -196,7 +102,6 @@ def test_parts_derive_what_one_run_derives(fourteen: Path, tmp_path: Path, capsy
     first = posegen.derive(path, ["velocity"], workers=1, part="2/3")
     assert (first.shards_made, first.part, first.nothing_to_do) == (1, "2/3", False)
     assert posegen.derive(path, workers=1, part="2/3").nothing_to_do
-    assert find_status(path).layers == {"velocity": 1}
     assert finish(path).incomplete_layers == ["velocity"]
     assert posegen.open(path).fields == ("joints", "action", "contact")
     with locked(path, part="1-of-2"), pytest.raises(PosegenError, match="part 1 of 2 is being made by process"):

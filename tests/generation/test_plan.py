@@ -50,38 +50,23 @@ def check(complete: dict[int, int], target: int, bytes_each: float | None, free:
     check_space(HERE, header(), complete, target, bytes_each, free)
 
 
-def test_a_new_dataset_needs_every_shard() -> None:
-    plan = planned(header(), {}, 25)
-    assert spans(plan) == [(0, 0, 10), (1, 10, 20), (2, 20, 25)]
-    assert (plan.header.samples, plan.samples_to_make) == (25, 25)
-
-
-def test_missing_shards_are_made() -> None:
-    plan = planned(header(samples=10), full(0, 2), 30)
-    assert spans(plan) == [(1, 10, 20)]
-    assert (plan.header.samples, plan.samples_to_make) == (30, 10)
-
-
-def test_an_extension_makes_a_partial_last_shard_again() -> None:
-    plan = planned(header(samples=15), full(0) | {1: 5}, 28)
-    assert spans(plan) == [(1, 10, 20), (2, 20, 28)]
-    assert plan.samples_to_make == 18
-
-
-def test_a_finished_dataset_needs_nothing() -> None:
-    plan = planned(header(samples=20), full(0, 1), 20)
-    assert spans(plan) == []
-    assert plan.samples_to_make == 0
-
-
-def test_fewer_samples_than_there_are_change_nothing() -> None:
-    plan = planned(header(samples=30), full(0, 1, 2), 12)
-    assert spans(plan) == []
-    assert plan.header.samples == 30
-
-
-def test_a_missing_published_shard_is_made_even_for_fewer_samples() -> None:
-    assert spans(planned(header(samples=30), full(0, 2), 5)) == [(1, 10, 20)]
+@pytest.mark.parametrize(
+    ("published", "complete", "samples", "made", "target"),
+    [
+        (0, {}, 25, [(0, 0, 10), (1, 10, 20), (2, 20, 25)], 25),
+        (10, {0: 10, 2: 10}, 30, [(1, 10, 20)], 30),
+        (15, {0: 10, 1: 5}, 28, [(1, 10, 20), (2, 20, 28)], 28),  # a partial last shard is made again
+        (20, {0: 10, 1: 10}, 20, [], 20),
+        (30, {0: 10, 1: 10, 2: 10}, 12, [], 30),  # none is removed
+        (30, {0: 10, 2: 10}, 5, [(1, 10, 20)], 30),
+    ],
+)
+def test_missing_shards_are_made(
+    published: int, complete: dict[int, int], samples: int, made: list[tuple[int, int, int]], target: int
+) -> None:
+    plan = planned(header(samples=published), complete, samples)
+    assert spans(plan) == made
+    assert (plan.header.samples, plan.samples_to_make) == (target, sum(stop - start for _, start, stop in made))
 
 
 def test_memory_follows_from_the_complete_shards() -> None:
@@ -149,10 +134,7 @@ def test_space_is_estimated_from_the_arrays_of_a_new_dataset() -> None:
 
 def test_space_is_estimated_from_measured_samples() -> None:
     complete = full(0) | {1: 5, 4: 10}
+    check(full(0), 10, None, 0)
     check(complete, 30, 1e6, 15_000_000 + MARGIN)
     with pytest.raises(PosegenError, match=r"15 more samples need about 15 MB, and 67.1 MB must stay free, but only 82.1 MB"):
         check(complete, 30, 1e6, 15_000_000 + MARGIN - 1)
-
-
-def test_a_finished_dataset_needs_no_space() -> None:
-    check(full(0), 10, None, 0)

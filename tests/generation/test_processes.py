@@ -15,7 +15,7 @@ import pytest
 import posegen
 from posegen.config.schema import Config
 from posegen.evaluation.evaluate import SAMPLES_PER_JOB
-from tests.generation.conftest import PATIENCE, ROOT, SMALL
+from tests.generation.runs import PATIENCE, ROOT, SMALL
 
 pytestmark = pytest.mark.slow
 

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.foundations.arrays import Array
 from posegen.foundations.scene import Scenes
 from posegen.foundations.skeleton import JOINTS
 from posegen.library.channels import CHANNELS
 from posegen.library.load import Library
 from posegen.motion.engine import animate_actor
 from posegen.motion.library_tables import library_tables
+from posegen.motion.rows import PELVIS
 from posegen.motion.scene_arrays import segment_records
 from posegen.motion.workspace import Clock, Person, Role, Workspace, empty_workspace
 from tests.naive import central_rotation
 
 __all__ = ["MARGIN", "acted", "rotations_of", "shown"]
 
-Array = NDArray[Any]
 
 MARGIN = 40
 
@@ -30,7 +28,7 @@ def role(scenes: Scenes, library: Library, place: tuple[float, float]) -> Role:
     turn = scenes.turn[0, 0].astype(np.float64) / (2 * np.pi)
     seat = float(scenes.seat_height[0, 0])
     start = np.array((0.2, 0.1, *place, seat))
-    return Role(base, segments, turn, True, start, scenes.steps[0].astype(np.float64))
+    return Role(base, segments, turn, True, start)
 
 
 def acted(
@@ -60,7 +58,7 @@ def shown(work: Workspace, joint: str) -> Array:
 def rotations_of(work: Workspace, frame: int) -> dict[str, Array]:
     """Return the rotations of chest and head in a stored frame, from channels and pelvis alone."""
     angles = dict(zip(CHANNELS, work.channels[:, MARGIN + frame].astype(np.float64), strict=True))
-    pelvis = work.turns[6, :, MARGIN + frame].reshape(3, 3).astype(np.float64)
+    pelvis = work.turns[PELVIS, :, MARGIN + frame].reshape(3, 3).astype(np.float64)
     third = central_rotation(*(angles[f"trunk_{c}"] / 3 for c in ("rotation", "flexion", "lateral")))
     chest = pelvis @ third @ third @ third
     return {

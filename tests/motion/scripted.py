@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posegen.foundations.arrays import Array
 from posegen.foundations.scene import BOTH, Persons, Scenes, empty_scenes
 from posegen.foundations.skeleton import AVERAGE, JOINTS, SHAPE
 from posegen.library.load import Library, load_library
@@ -15,23 +14,6 @@ from posegen.motion.engine import Motion, animate
 from posegen.motion.library_tables import ActionTables, library_tables, style_tables
 from posegen.motion.scene_arrays import person_arrays
 from posegen.motion.workspace import SEGMENT, Person, Segment
-
-__all__ = [
-    "ARM",
-    "LEG",
-    "LIBRARY",
-    "SegmentSpec",
-    "animated",
-    "leg_length",
-    "person",
-    "pick",
-    "scripted",
-    "segment",
-    "segment_of_kind",
-    "set_shape",
-]
-
-Array = NDArray[Any]
 
 LIBRARY = load_library()
 LEG, ARM = (-sum(AVERAGE[JOINTS.index(f"left_{end}"), 1] for end in ends) for ends in (("knee", "ankle"), ("elbow", "wrist")))
@@ -66,9 +48,22 @@ def scripted(
     return scenes
 
 
+def between_standing(*segments: SegmentSpec) -> tuple[SegmentSpec, ...]:
+    """The segments with standing before and after them, or below them if the first one is a layer."""
+    begin, end = segments[0].start, segments[-1].end
+    if segments[0].layered:
+        return (SegmentSpec("stand", -2, end + 20), *segments)
+    return (SegmentSpec("stand", -2, begin), *segments, SegmentSpec("stand", end, end + 20))
+
+
 def animated(scenes: Scenes, frames: int, fps: int) -> Motion:
     """Motion of the scenes: joints [n, actors, frames, 22, 3], and so on."""
     return animate(scenes, LIBRARY, frames, fps)
+
+
+def place(motion: Motion, joint: str) -> Array:
+    """Positions of a joint of the only actor, float64 [frames, 3]."""
+    return motion.joints[0, 0, :, JOINTS.index(joint)].astype(np.float64)
 
 
 def leg_length(stature: float) -> float:
@@ -83,13 +78,6 @@ def set_shape(persons: Persons, **factors: float) -> None:
             persons.shape[..., SHAPE.index(bone)] = factor
 
 
-def pick(scenes: Scenes, samples: Array) -> Scenes:
-    """Some of the samples, in the given order."""
-    arrays = {f.name: getattr(scenes, f.name)[samples] for f in fields(Scenes) if f.name != "persons"}
-    persons = replace(scenes.persons, **{f.name: getattr(scenes.persons, f.name)[samples] for f in fields(Persons)})
-    return replace(scenes, persons=persons, **arrays)
-
-
 def segment(action: str, start: float, end: float, *, right: bool = False, **numbers: float) -> Segment:
     """Return a segment as kernels read it; `numbers` are its tempo, amplitude, repetitions and speed."""
     return segment_of_kind(library_tables(LIBRARY), 2 * LIBRARY.index(action) + right, start, end, **numbers)
@@ -98,21 +86,10 @@ def segment(action: str, start: float, end: float, *, right: bool = False, **num
 def segment_of_kind(tables: ActionTables, kind: int, start: float, end: float, **numbers: float) -> Segment:
     """Return a segment of the action in row `kind` of the tables."""
     record = np.zeros(1, SEGMENT).view(np.recarray)[0]
-    own = {name: tables.numbers[name][kind] for name in tables.numbers.dtype.names or ()}
-    fields = {
-        "tempo": 1.0,
-        "amplitude": 1.0,
-        "personal": 1.0,
-        **numbers,
-        "kind": kind,
-        "second": kind,
-        "start": start,
-        "end": end,
-        "shown_start": start,
-        "shown_end": end,
-        **own,
-    }
-    for name, value in fields.items():
+    own = {name: tables.poses.numbers[name][kind] for name in tables.poses.numbers.dtype.names or ()}
+    span = {"start": start, "end": end, "shown_start": start, "shown_end": end}
+    usual = {"tempo": 1.0, "amplitude": 1.0, "personal": 1.0}
+    for name, value in (usual | numbers | {"kind": kind, "second": kind} | span | own).items():
         record[name] = value
     return record
 
@@ -122,6 +99,9 @@ def person(stature: float = 1.7, seed: int | None = None) -> Person:
     scenes = scripted(frames=0, stature=stature)
     if seed is not None:
         scenes.draws[:] = np.random.default_rng(seed).random(scenes.draws.shape)
-    cast = person_arrays(scenes, style_tables(LIBRARY))
-    numbers = {name: getattr(cast, name)[0, 0] for name in Person._fields}
-    return Person(**numbers)
+    return person_of(scenes)
+
+
+def person_of(scenes: Scenes) -> Person:
+    """Return the first actor as kernels read it."""
+    return Person(*(array[0, 0] for array in person_arrays(scenes, style_tables(LIBRARY))))

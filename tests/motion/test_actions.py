@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from posegen.evaluation.body import centre_of_mass
+from posegen.foundations.arrays import Array
 from posegen.foundations.scene import BOTH, LEFT, RIGHT, Scenes
 from posegen.foundations.skeleton import CONTACTS, JOINTS, PROPORTIONS
 from posegen.motion.engine import Motion
-from tests.motion.scripted import LIBRARY, SegmentSpec, animated, leg_length, scripted
-
-Array = NDArray[Any]
+from tests.motion.scripted import LIBRARY, SegmentSpec, animated, between_standing, leg_length, place, scripted
 
 FPS = 50
 PELVIS = 0
@@ -23,10 +19,6 @@ SOLES = slice(0, 4)
 
 def act(scenes: Scenes, fps: int = FPS) -> Motion:
     return animated(scenes, int(scenes.length[0]), fps)
-
-
-def place(motion: Motion, joint: str) -> Array:
-    return motion.joints[0, 0, :, JOINTS.index(joint)].astype(np.float64)
 
 
 def landings(motion: Motion, side: str) -> Array:
@@ -62,8 +54,7 @@ def test_steady_running_leaves_the_ground(speed: float) -> None:
 
 @pytest.mark.parametrize("turn", [-120, 90])
 def test_a_curve_turns_the_body(turn: int) -> None:
-    segments = (SegmentSpec("stand", -2, 1), SegmentSpec("walk", 1, 6, speed=1.2, turn=turn), SegmentSpec("stand", 6, 12))
-    motion = act(scripted(*segments, frames=10 * FPS))
+    motion = act(scripted(*between_standing(SegmentSpec("walk", 1, 6, speed=1.2, turn=turn)), frames=10 * FPS))
     assert facing(motion, 0) == pytest.approx(0, abs=0.03)
     assert facing(motion, -1) == pytest.approx(np.radians(turn), abs=0.06)
     moved = place(motion, "pelvis")[-1]
@@ -72,11 +63,7 @@ def test_a_curve_turns_the_body(turn: int) -> None:
 
 @pytest.mark.parametrize("turn", [-170, 100])
 def test_turning_on_the_spot(turn: int) -> None:
-    motion = act(
-        scripted(
-            SegmentSpec("stand", -2, 1), SegmentSpec("turn", 1, 3.2, turn=turn), SegmentSpec("stand", 3.2, 8), frames=6 * FPS
-        )
-    )
+    motion = act(scripted(*between_standing(SegmentSpec("turn", 1, 3.2, turn=turn)), frames=6 * FPS))
     assert facing(motion, -1) == pytest.approx(np.radians(turn), abs=0.06)
     assert np.abs(place(motion, "pelvis")[:, [0, 2]]).max() < 0.12
     assert len(landings(motion, "left")) > 0
@@ -91,8 +78,7 @@ def facing(motion: Motion, frame: int) -> float:
 
 @pytest.mark.parametrize("lead", [LEFT, RIGHT])
 def test_the_named_foot_steps_first(lead: int) -> None:
-    segments = (SegmentSpec("stand", -2, 1), SegmentSpec("walk", 1, 7, speed=1.1, side=lead), SegmentSpec("stand", 7, 12))
-    motion = act(scripted(*segments, frames=10 * FPS))
+    motion = act(scripted(*between_standing(SegmentSpec("walk", 1, 7, speed=1.1, side=lead)), frames=10 * FPS))
     first = {side: int(landings(motion, side)[0]) for side in ("left", "right")}
     assert (first["left"] < first["right"]) == (lead == LEFT)
     ankles = np.stack([place(motion, "left_ankle"), place(motion, "right_ankle")])
@@ -103,11 +89,7 @@ def test_the_named_foot_steps_first(lead: int) -> None:
 @pytest.mark.parametrize("amplitude", [0.8, 1.0, 1.2])
 def test_a_jump_falls_freely(amplitude: float) -> None:
     fps = 120
-    segments = (
-        SegmentSpec("stand", -2, 1),
-        SegmentSpec("jump", 1, 5.4, repetitions=2, amplitude=amplitude),
-        SegmentSpec("stand", 5.4, 9),
-    )
+    segments = between_standing(SegmentSpec("jump", 1, 5.4, repetitions=2, amplitude=amplitude))
     motion = act(scripted(*segments, frames=7 * fps), fps)
     in_air = (motion.contact[0, 0, :, SOLES] == 0).all(-1)
     edges = np.flatnonzero(np.diff(in_air.astype(int))) + 1
@@ -124,8 +106,7 @@ def test_a_jump_falls_freely(amplitude: float) -> None:
 @pytest.mark.parametrize("seat", [0.38, 0.5])
 @pytest.mark.parametrize("stature", [1.6, 1.85])
 def test_sitting_puts_the_pelvis_on_the_seat(seat: float, stature: float) -> None:
-    segments = (SegmentSpec("stand", -2, 1), SegmentSpec("sit", 1, 8), SegmentSpec("stand", 8, 12))
-    motion = act(scripted(*segments, frames=10 * FPS, seat=seat, stature=stature))
+    motion = act(scripted(*between_standing(SegmentSpec("sit", 1, 8)), frames=10 * FPS, seat=seat, stature=stature))
     on = motion.contact[0, 0, :, CONTACTS.index("seat")] == 1
     pelvis, knee = place(motion, "pelvis"), place(motion, "left_knee")
     assert on.sum() > 3 * FPS
@@ -157,14 +138,8 @@ def performed(name: str, *, side: int = BOTH, repetitions: int = 0) -> tuple[Mot
     action = LIBRARY.action(name)
     cycles = action.cycle * repetitions or 3.0
     end = 1 + action.enter + cycles + action.exit
-    stand = (
-        (SegmentSpec("stand", -2, end + 3),)
-        if action.layered
-        else (SegmentSpec("stand", -2, 1), SegmentSpec("stand", end, end + 3))
-    )
     spec = SegmentSpec(name, 1, end, side=side, repetitions=repetitions, layered=action.layered)
-    segments = (*stand, spec) if action.layered else (stand[0], spec, stand[1])
-    motion = act(scripted(*segments, frames=int((end + 2) * FPS)))
+    motion = act(scripted(*between_standing(spec), frames=int((end + 2) * FPS)))
     return motion, slice(int((1 + action.enter) * FPS) + 2, int((1 + action.enter + cycles) * FPS) - 2)
 
 
@@ -215,8 +190,7 @@ def test_hands_touch_what_they_are_said_to_touch(name: str, one: str, other: str
 
 
 def test_a_spin_goes_once_around() -> None:
-    segments = (SegmentSpec("stand", -2, 1), SegmentSpec("spin", 1, 5, turn=360), SegmentSpec("stand", 5, 9))
-    motion = act(scripted(*segments, frames=8 * FPS))
+    motion = act(scripted(*between_standing(SegmentSpec("spin", 1, 5, turn=360)), frames=8 * FPS))
     headings = np.unwrap([facing(motion, f) for f in range(8 * FPS)])
     assert headings[-1] - headings[0] == pytest.approx(2 * np.pi, abs=0.06)
 
@@ -239,11 +213,7 @@ def test_a_layer_leaves_the_legs_alone() -> None:
 
 
 def test_labels_follow_the_segments() -> None:
-    motion = act(
-        scripted(
-            SegmentSpec("stand", -2, 1), SegmentSpec("squat", 1, 6, repetitions=2), SegmentSpec("stand", 6, 12), frames=8 * FPS
-        )
-    )
+    motion = act(scripted(*between_standing(SegmentSpec("squat", 1, 6, repetitions=2)), frames=8 * FPS))
     expected = np.full(8 * FPS, LIBRARY.index("stand"))
     expected[FPS : 6 * FPS] = LIBRARY.index("squat")
     np.testing.assert_array_equal(motion.action[0, 0], np.repeat(expected[:, None], 5, 1))

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from posegen.evaluation.body import centre_of_mass
+from posegen.foundations.arrays import Array
 from posegen.foundations.scene import RIGHT
 from posegen.foundations.skeleton import CONTACTS, JOINTS
 from posegen.motion.scene_arrays import OVERLAP_SECONDS
-from tests.motion.scripted import LIBRARY, SegmentSpec, animated, scripted
-
-Array = NDArray[Any]
+from tests.motion.scripted import LIBRARY, SegmentSpec, animated, between_standing, scripted
 
 FPS = 100
 BEFORE = 1.0
@@ -24,13 +20,9 @@ def once(action: str, amplitude: float = 1.0) -> tuple[Array, Array, float, floa
     """Joints and contacts of an action performed once, and the seconds at which it begins and ends."""
     known = LIBRARY.action(action)
     end = BEFORE + (known.enter + known.cycle + known.exit if known.repetitions else 6.0)
-    segments = (
-        SegmentSpec("stand", -2, BEFORE),
-        SegmentSpec(action, BEFORE, end, side=RIGHT, repetitions=1 if known.repetitions else 0, amplitude=amplitude),
-        SegmentSpec("stand", end, end + 3),
-    )
+    doing = SegmentSpec(action, BEFORE, end, side=RIGHT, repetitions=1 if known.repetitions else 0, amplitude=amplitude)
     frames = round((end + 1) * FPS)
-    motion = animated(scripted(*segments, frames=frames, seat=0.44), frames, FPS)
+    motion = animated(scripted(*between_standing(doing), frames=frames, seat=0.44), frames, FPS)
     return motion.joints[0, 0].astype(np.float64), motion.contact[0, 0], BEFORE, end
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from benchmarks.generate.realism import bone_length_error, frozen_frames, sole_speeds
 from posegen.config.schema import Config
@@ -20,11 +18,9 @@ from posegen.foundations.skeleton import JOINTS, sole_points
 from posegen.motion.engine import Motion
 from posegen.planning.scenes import plan_scenes
 from posegen.variants.variant import draw_parameters
-from tests.motion.scripted import LIBRARY, animated, pick
+from tests.motion.scripted import LIBRARY, animated
 from tests.variants.applied import apply_variant
 from tests.variants.copied import mirrored, translated
-
-Array = NDArray[Any]
 
 CONFIG = Config()
 SAMPLES = np.arange(60)
@@ -87,12 +83,12 @@ def test_values_lie_on_the_grid(motion: Motion) -> None:
 @pytest.mark.parametrize("order", [[7], [59, 3, 3, 7], list(range(40, 20, -1))])
 def test_content_is_independent_of_batch_and_order(scenes: Scenes, motion: Motion, order: list[int]) -> None:
     expected = Motion(motion.joints[order], motion.action[order], motion.contact[order])
-    assert_equal(animated(pick(scenes, np.array(order)), CONFIG.frames, CONFIG.fps), expected)
+    assert_equal(animated(scenes.select(np.array(order)), CONFIG.frames, CONFIG.fps), expected)
     assert_equal(animated(plan_scenes(CONFIG, LIBRARY, np.array(order)), CONFIG.frames, CONFIG.fps), expected)
 
 
 def test_stored_frames_do_not_depend_on_the_number_of_frames(scenes: Scenes, motion: Motion) -> None:
-    roomy = animated(pick(scenes, np.arange(12)), CONFIG.frames + 50, CONFIG.fps)
+    roomy = animated(scenes.select(np.arange(12)), CONFIG.frames + 50, CONFIG.fps)
     np.testing.assert_array_equal(roomy.action[:, :, : CONFIG.frames], motion.action[:12])
     # Whether swinging toes are given room once more, and whether a foot swings as seen from a body that turns, is found for
     # a clip as a whole: some swings differ by up to 2 cm. To do both in every clip was tried, and bent walkers' knees too far.
@@ -127,7 +123,7 @@ def test_crowds_are_plausible(crowd: tuple[Scenes, Motion]) -> None:
 def test_a_scene_must_fit(scenes: Scenes) -> None:
     with pytest.raises(ValueError, match="a scene has 250 frames but the arrays have 200"):
         animated(scenes, 200, 25)
-    assert animated(pick(scenes, np.arange(0)), 200, 25).joints.shape == (0, 1, 200, 22, 3)
+    assert animated(scenes.select(np.arange(0)), 200, 25).joints.shape == (0, 1, 200, 22, 3)
 
 
 @pytest.mark.parametrize("fps", [20, 30, 60, 120])
@@ -137,7 +133,7 @@ def test_every_frame_rate_is_plausible(fps: int) -> None:
 
 
 def test_higher_frame_rates_give_the_same_motion(scenes: Scenes) -> None:
-    some = pick(scenes, np.arange(12))
+    some = scenes.select(np.arange(12))
     slow = animated(some, CONFIG.frames, 25).joints
     fast = animated(replace(some, length=some.length * 2), 2 * CONFIG.frames, 50).joints[:, :, ::2]
     apart = np.sqrt(((slow - fast).astype(np.float64) ** 2).sum(-1))
@@ -168,6 +164,6 @@ def test_the_mirrored_scene_follows_the_mirrored_path(scenes: Scenes, motion: Mo
 
 @pytest.mark.parametrize("name", ["speed", "scale"])
 def test_variants_are_plausible(scenes: Scenes, name: str) -> None:
-    some = pick(scenes, np.arange(30))
+    some = scenes.select(np.arange(30))
     changed = apply_variant(some, name, draw_parameters(CONFIG, SAMPLES[:30]))
     assert_plausible(animated(changed, CONFIG.frames, CONFIG.fps), CONFIG.fps)

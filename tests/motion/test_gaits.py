@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from posegen.evaluation.body import centre_of_mass, joint_angles
+from posegen.foundations.arrays import Array
 from posegen.foundations.scene import LEFT, RIGHT
-from posegen.foundations.skeleton import CONTACTS, DEFAULT_SKELETON, JOINTS, SKELETONS, sole_points
+from posegen.foundations.skeleton import CONTACTS, DEFAULT_SKELETON, SKELETONS, sole_points
 from posegen.motion.engine import Motion
-from tests.motion.scripted import SegmentSpec, animated, scripted
-
-Array = NDArray[Any]
+from tests.motion.scripted import SegmentSpec, animated, between_standing, place, scripted
 
 FPS, SECONDS = 50, 6
 STEADY = slice(2 * FPS, 4 * FPS)
@@ -25,18 +22,10 @@ HEELS = [CONTACTS.index(f"{side}_heel") for side in ("left", "right")]
 def act(
     action: str, speed: float, side: int = LEFT, turn: float = 0.0, fps: int = FPS, skeleton: str = DEFAULT_SKELETON
 ) -> Motion:
-    segments = (
-        SegmentSpec("stand", 0, 0.6),
-        SegmentSpec(action, 0.6, 5, speed=speed, side=side, turn=turn),
-        SegmentSpec("stand", 5, 9),
-    )
-    scenes = scripted(*segments, frames=SECONDS * fps)
+    doing = SegmentSpec(action, 0.6, 5, speed=speed, side=side, turn=turn)
+    scenes = scripted(*between_standing(doing), frames=SECONDS * fps)
     scenes.persons.rest[...] = SKELETONS[skeleton]
     return animated(scenes, SECONDS * fps, fps)
-
-
-def place(motion: Motion, joint: str) -> Array:
-    return motion.joints[0, 0, :, JOINTS.index(joint)].astype(np.float64)
 
 
 def shares(motion: Motion) -> Array:

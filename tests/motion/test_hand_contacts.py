@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from posegen.evaluation.plausibility import body_overlap
+from posegen.foundations.arrays import Array
 from posegen.foundations.scene import LEFT, RIGHT, Scenes
 from posegen.foundations.skeleton import AVERAGE, CONTACTS, JOINTS
 from posegen.library.schema import Action
 from posegen.motion.arms import HEAD_ABOVE
-from posegen.motion.library_tables import style_tables
-from posegen.motion.scene_arrays import person_arrays
-from posegen.motion.workspace import Person
 from tests.motion.acted import acted, rotations_of, shown
-from tests.motion.scripted import ARM, LIBRARY, SegmentSpec, animated, scripted, set_shape
-
-Array = NDArray[Any]
+from tests.motion.scripted import ARM, LIBRARY, SegmentSpec, animated, between_standing, person_of, scripted, set_shape
 
 BODIES = ((1.5, 0.93, 1.06), (1.7, 1.0, 1.0), (1.95, 1.06, 0.95))
 """Stature in metres; length of the arms and breadth of the shoulders, relative to the average of that stature."""
@@ -74,16 +69,9 @@ def scene(name: str, side: int, body: tuple[float, float, float], amplitude: flo
     doing = SegmentSpec(
         name, START, end, side=side, repetitions=repetitions(action), layered=action.layered, amplitude=amplitude
     )
-    apart = (SegmentSpec("stand", -2, START), doing, SegmentSpec("stand", end, 30))
-    segments = (SegmentSpec("stand", -2, 30), doing) if action.layered else apart
-    made = scripted(*segments, frames=round((end + 0.5) * FPS), stature=body[0])
+    made = scripted(*between_standing(doing), frames=round((end + 0.5) * FPS), stature=body[0])
     set_shape(made.persons, arms=body[1], shoulders=body[2])
     return made
-
-
-def someone(scenes: Scenes) -> Person:
-    cast = person_arrays(scenes, style_tables(LIBRARY))
-    return Person(**{name: getattr(cast, name)[0, 0] for name in Person._fields})
 
 
 def frame_of(action: Action, share: float) -> int:
@@ -97,7 +85,7 @@ def frame_of(action: Action, share: float) -> int:
 @pytest.mark.parametrize("side", [LEFT, RIGHT])
 def test_a_hand_is_at_its_point_of_the_head(touch: Touch, body: tuple[float, float, float], side: int) -> None:
     action = LIBRARY.action(touch.action)
-    work = acted(scene(touch.action, side, body), LIBRARY, someone(scene(touch.action, side, body)))
+    work = acted(scene(touch.action, side, body), LIBRARY, person_of(scene(touch.action, side, body)))
     number = side if touch.hand == "near" else 1 - side
     name, sign = (("left", 1), ("right", -1))[number]
     frame = frame_of(action, touch.at)
@@ -192,13 +180,8 @@ def test_behind_stairs_the_hand_target_is_on_the_raised_floor(stairs: str) -> No
     for before, speed in (("walk", 1.0), (stairs, 0.5)):
         pick = LIBRARY.action("pick_up")
         end = 6 + pick.enter + pick.cycle + pick.exit
-        segments = (
-            SegmentSpec("stand", -2, 1),
-            SegmentSpec(before, 1, 5, speed=speed),
-            SegmentSpec("stand", 5, 6),
-            SegmentSpec("pick_up", 6, end, side=RIGHT, repetitions=1),
-            SegmentSpec("stand", end, 20),
-        )
+        picking = SegmentSpec("pick_up", 6, end, side=RIGHT, repetitions=1)
+        segments = between_standing(SegmentSpec(before, 1, 5, speed=speed), SegmentSpec("stand", 5, 6), picking)
         motion = animated(scripted(*segments, frames=round(end * FPS)), round(end * FPS), FPS)
         joints = motion.joints[0, 0].astype(np.float64)[6 * FPS :]
         floor = joints[0, JOINTS.index("left_ankle"), 1]

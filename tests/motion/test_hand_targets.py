@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from posegen.foundations.arrays import Array
 from posegen.foundations.scene import LEFT, RIGHT
 from posegen.foundations.skeleton import ANATOMICAL, AVERAGE, JOINTS
 from posegen.library.channels import CHANNELS
@@ -18,8 +16,6 @@ from posegen.motion.workspace import Workspace
 from tests.motion.acted import MARGIN, acted, rotations_of, shown
 from tests.motion.scripted import ARM, LIBRARY, SegmentSpec, person, scripted
 from tests.naive import about_y
-
-Array = NDArray[Any]
 
 PLACES = {"chest": (0.2, -0.3, 0.6), "head": (0.15, -0.3, 0.5), "floor": (0.5, 1.9, 0.5)}
 BEND = {"near_shoulder_flexion": 40.0, "near_elbow_flexion": 80.0}
@@ -42,7 +38,8 @@ def library() -> Library:
         entries[f"over_{anchor}"] = Action.model_validate({**shape, "parts": ["near_arm", "trunk", "head"], "layered": True})
     both = {**timing, "parts": ["legs"], "pose": place("both", PLACES["chest"])}
     entries["hold_both"] = Action.model_validate(both)
-    steps = {"support": "gait", "gait": "walk", "speed": [1, 2], "duration": [2, 6], "manner": {"holds": ["near_arm"]}}
+    held = {"gait_style": {"fixed_parts": ["near_arm"]}}
+    steps = {"support": "gait", "gait": "walk", "speed": [1, 2], "duration": [2, 6], **held}
     carry = {**steps, "parts": ["legs"], "sided": True, "pose": BEND | place("near", PLACES["chest"])}
     entries["carry"] = Action.model_validate(carry)
     names = sorted(entries)
@@ -109,9 +106,9 @@ def test_a_gait_holds_its_hand_and_fades_to_the_target() -> None:
 
 def test_nothing_moves_without_a_hand_target() -> None:
     work = act(SegmentSpec("walk", -3, 9, speed=1.2), SegmentSpec("wave", 1, 5, repetitions=4, layered=True, side=RIGHT))
-    turns, joints = work.turns.copy(), work.joints.copy()
-    place_upper_body(work.channels, turns[6], person().offsets, joints, turns)
-    np.testing.assert_array_equal(work.joints, joints)
+    before = work.joints.copy()
+    place_upper_body(work, person().offsets)
+    np.testing.assert_array_equal(work.joints, before)
 
 
 def test_a_layer_without_a_target_replaces_the_target_below() -> None:

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from posegen.checks.ranges import TOLERANCE
 from posegen.config.load import load_config
 from posegen.config.schema import CONTENT_VERSION
 from posegen.evaluation.body import frame_ranges, frames_last, joint_angles, range_excess
 from posegen.evaluation.plausibility import body_overlap, depth_of
+from posegen.foundations.arrays import Array
 from posegen.foundations.bodies import body_offsets
 from posegen.foundations.constants import GRID
 from posegen.foundations.scene import LEFT, RIGHT
 from posegen.foundations.skeleton import JOINT_LIMITS, JOINTS, PARTS, sole_points
 from posegen.library.channels import CHANNELS
+from posegen.motion.channels import BEYOND, SOFT, ease_range
 from posegen.motion.engine import animate
-from posegen.motion.joint_ranges import BEYOND, SOFT, ease_range
 from posegen.motion.library_tables import LIMITED, library_tables
 from posegen.synthesis.synthesize import synthesize
 from posegen.viewing.gallery import demonstration
 from tests.motion.scripted import LIBRARY, set_shape
-
-Array = NDArray[Any]
 
 FPS = 25
 DEEP, SUNK = 0.02, 0.005

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from posegen.config.schema import Config
+from posegen.foundations.arrays import Array
 from posegen.foundations.scene import BOTH, LEFT, Scenes
 from posegen.foundations.skeleton import JOINTS
 from posegen.library.load import Library
 from posegen.motion import scene_arrays
 from posegen.motion.library_tables import strategy_tables
 from posegen.planning.population import persons
-from tests.motion.scripted import LIBRARY, SegmentSpec, animated, pick, scripted
-
-Array = NDArray[Any]
+from tests.motion.scripted import LIBRARY, SegmentSpec, animated, between_standing, scripted
 
 FPS, BEFORE, AFTER, PERSONS = 25, 0.5, 1.0, 24
 
@@ -47,11 +45,9 @@ def performed(name: str, which: int) -> Performance:
     end = BEFORE + longest
     speed = action.speed[0] if action.speed else 0.0
     own = SegmentSpec(name, BEFORE, end, speed, 0.0, LEFT if action.sided else BOTH, fewest)
-    stand = SegmentSpec("stand", -2, BEFORE), SegmentSpec("stand", end, end + 9)
-    layered = (SegmentSpec("stand", -2, end + 9), own._replace(layered=True))
-    segments = layered if action.layered else (stand[0], own, stand[1])
+    segments = between_standing(own._replace(layered=action.layered))
     frames = round((end + AFTER) * FPS)
-    scenes = pick(scripted(*segments, frames=frames), np.zeros(PERSONS, int))
+    scenes = scripted(*segments, frames=frames).select(np.zeros(PERSONS, int))
     scenes = replace(scenes, persons=persons(Config(), LIBRARY, np.arange(PERSONS)[:, None]))
     scenes.draws[:] = np.random.default_rng(3).random(scenes.draws.shape)
     row = int(strategy_tables(LIBRARY).first[kind]) + 2 * (which - 1) if which else 2 * kind
@@ -178,12 +174,12 @@ def test_in_a_stance_the_foot_is_where_the_stance_places_it(name: str) -> None:
 
 def test_repetitions_of_one_segment_may_be_performed_by_two_strategies() -> None:
     kicks = SegmentSpec("kick", 0.5, 0.5 + 0.5 + 2 * 1.5 + 0.5, side=LEFT, repetitions=2)
-    scenes = pick(scripted(kicks, frames=120), np.zeros(400, int))
+    scenes = scripted(kicks, frames=120).select(np.zeros(400, int))
     scenes = replace(scenes, persons=persons(Config(), LIBRARY, np.arange(400)[:, None]))
     scenes.draws[:] = np.random.default_rng(5).random(scenes.draws.shape)
     records = scene_arrays.segment_records(scenes, LIBRARY)[:, 0, 0]
     other = records["second"] != records["kind"]
-    assert 0.2 < other.mean() < 1 - LIBRARY.action("kick").usual
+    assert 0.2 < other.mean() < 1 - LIBRARY.action("kick").habit_share
     joints = animated(scenes, 120, FPS).joints[:, 0].astype(np.float64)
     first, second = (joints[:, start : start + 37] - joints[:, start : start + 37, :1] for start in (25, 62))
     apart = distance(first, second).mean(axis=(1, 2))

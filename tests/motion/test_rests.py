@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posegen.library.channels import CENTRAL_CHANNELS, CHANNELS
-from posegen.motion import rows
 from posegen.motion.library_tables import library_tables, style_tables
-from posegen.motion.rests import CENTRAL, IN_ACTION, RESTS, SHIFTS, fill_resting_weight, rest_anew
+from posegen.motion.rests import IN_ACTION, fill_resting_weight, rest_anew
 from posegen.motion.scene_arrays import person_arrays
 from posegen.motion.workspace import Clock, empty_workspace
 from posegen.planning.scenes import plan_scenes
@@ -68,15 +67,6 @@ def test_less_of_a_posture_shows_in_an_action(action: str, share: float) -> None
     assert np.abs(np.diff(weights)).max() < 0.25
 
 
-def test_gaits_have_postures_of_their_own_but_a_turn_on_the_spot_has_not() -> None:
-    specs = SegmentSpec("stand", -3.0, 2.0), SegmentSpec("walk", 2.0, 8.0, speed=1.2), SegmentSpec("turn", 8.0, 20.0, turn=90)
-    work, out = empty_workspace(FRAMES, 3), np.zeros(FRAMES, np.float32)
-    work.weights[1], work.weights[2] = 0.75, 0.25
-    fill_resting_weight(work, role(scripted(*specs, frames=FRAMES), LIBRARY, (0.0, 0.0)), TABLES, CLOCK, out)
-    np.testing.assert_allclose(out, 0.25)
-    assert work.root[rows.WORK].max() == 0
-
-
 def test_a_mirrored_person_rests_in_the_mirror_image() -> None:
     scenes = plan_scenes(CONFIG, LIBRARY, SAMPLES)
     mirrored = apply_variant(scenes, "mirror", draw_parameters(CONFIG, SAMPLES))
@@ -84,15 +74,3 @@ def test_a_mirrored_person_rests_in_the_mirror_image() -> None:
     order = [CHANNELS.index(naive.mirror_channel(name)) for name in CHANNELS]
     turned = [c.endswith(("_lateral", "_rotation", "_obliquity")) and c in CENTRAL_CHANNELS for c in CHANNELS]
     np.testing.assert_array_equal(other, one[..., order] * np.where(turned, np.float32(-1), np.float32(1)))
-
-
-def test_postures_fill_their_ranges() -> None:
-    scenes = plan_scenes(CONFIG, LIBRARY, np.arange(200))
-    rests = person_arrays(scenes, style_tables(LIBRARY)).rests[:, 0]
-    assert rests.shape == (200, RESTS, len(CHANNELS))
-    for name, most in {**{name: degrees / 360 for name, degrees in CENTRAL.items()}, **SHIFTS}.items():
-        if name in ("neck_flexion", "trunk_lateral"):
-            continue  # they also follow the trunk, and the pelvis
-        values = rests[..., CHANNELS.index(name)]
-        assert np.abs(values).max() <= most + 1e-6
-        assert values.std() == pytest.approx(0.697 * most, rel=0.1)

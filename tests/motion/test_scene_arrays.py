@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from posegen.config.schema import Config
+from posegen.foundations.arrays import Array
 from posegen.foundations.scene import BOTH, LEFT, RIGHT, Persons, Scenes
 from posegen.library.channels import CENTRAL_CHANNELS, CHANNELS
-from posegen.motion.gait.steps import STEP
+from posegen.motion.gaits import STEP
 from posegen.motion.library_tables import library_tables, strategy_tables, style_tables
 from posegen.motion.scene_arrays import (
     LONGEST_TURN,
@@ -28,10 +27,8 @@ from posegen.planning.population import persons
 from posegen.planning.scenes import plan_scenes
 from posegen.variants.variant import draw_parameters
 from tests import naive
-from tests.motion.scripted import LIBRARY, SegmentSpec, pick, scripted
+from tests.motion.scripted import LIBRARY, SegmentSpec, scripted
 from tests.variants.applied import apply_variant
-
-Array = NDArray[Any]
 
 TABLES = library_tables(LIBRARY)
 CONFIG = Config()
@@ -54,7 +51,7 @@ def cast() -> Persons:
 def crowd(name: str) -> Array:
     """Return which performance of an action each of many people chooses in each of several scenes, [people, scenes]."""
     one = scripted(SegmentSpec(name, 0, 5), frames=100)
-    scenes = replace(pick(one, np.zeros(len(cast().index), int)), persons=cast())
+    scenes = replace(one.select(np.zeros(len(cast().index), int)), persons=cast())
     scenes.draws[:] = np.random.default_rng(7).random(scenes.draws.shape)
     rows = performance_rows(scenes, LIBRARY)[:, 0, 0].reshape(600, 20)
     assert (rows % 2 == 0).all()
@@ -78,7 +75,7 @@ def test_most_performances_of_a_person_are_of_its_usual_strategy(name: str) -> N
     weights = np.array(LIBRARY.action(name).weights)
     agree = [np.mean([(one[:, None] == one).sum() - len(one) for one in chosen]) / (chosen.shape[1] * (chosen.shape[1] - 1))]
     chance = ((weights / weights.sum()) ** 2).sum()
-    usual = LIBRARY.action(name).usual
+    usual = LIBRARY.action(name).habit_share
     # Two performances agree if both are usual, else by chance.
     assert agree[0] == pytest.approx(usual**2 + (1 - usual**2) * chance, abs=0.02)
     others = (chosen[:-1] == chosen[1:]).mean()
@@ -89,7 +86,7 @@ def test_a_draw_that_rounds_to_1_is_still_a_strategy() -> None:
     scenes = scripted(*(SegmentSpec(name, k, k + 1) for k, name in enumerate(LIBRARY.actions)), frames=100)
     scenes.draws[:] = 1.0
     rows = performance_rows(scenes, LIBRARY)[0, 0]
-    np.testing.assert_array_equal(TABLES.numbers["action"][rows], np.arange(len(LIBRARY.actions)))
+    np.testing.assert_array_equal(TABLES.poses.numbers["action"][rows], np.arange(len(LIBRARY.actions)))
 
 
 def test_what_is_done_together_is_done_as_written() -> None:
@@ -98,19 +95,11 @@ def test_what_is_done_together_is_done_as_written() -> None:
     np.testing.assert_array_equal(performance_rows(scenes, LIBRARY)[0, 0], 2 * np.arange(len(LIBRARY.actions)))
 
 
-def test_a_person_has_the_same_habits_in_all_its_scenes() -> None:
-    cast = persons(CONFIG, LIBRARY, np.array([[3, 8], [8, 3]]))
-    np.testing.assert_array_equal(cast.habits[0], cast.habits[1, ::-1])
-    assert np.abs(cast.habits[0, 0] - cast.habits[0, 1]).max() > 1
-    same = persons(Config.model_validate({"story": {"actors": {"max": 2}}}), LIBRARY, np.array([8]))
-    np.testing.assert_array_equal(same.habits[0], cast.habits[0, 1])
-
-
 def test_performances_of_a_person_are_more_alike_than_those_of_two() -> None:
     """In each scene a person's numbers correlate by .64, the square of its share, with those in another scene."""
     count = 400
     cast = persons(CONFIG, LIBRARY, np.repeat(np.arange(count), 2)[:, None])
-    scenes = replace(pick(scripted(SegmentSpec("stand", 0, 5), frames=100), np.zeros(2 * count, int)), persons=cast)
+    scenes = replace(scripted(SegmentSpec("stand", 0, 5), frames=100).select(np.zeros(2 * count, int)), persons=cast)
     scenes.draws[:] = np.random.default_rng(3).random(scenes.draws.shape)
     numbers = person_arrays(scenes, style_tables(LIBRARY)).habits[:, 0].reshape(count, 2, -1)
     assert numbers.std() == pytest.approx(1, abs=0.03)
@@ -162,12 +151,6 @@ def test_actions_pass_into_each_other_and_keep_their_cycles() -> None:
     assert (extra <= np.minimum(OVERLAP_GAIT, 0.4 * length) + 1e-6)[there & gaits[..., 1:] & ~turns[..., 1:]].all()
     # One posture passes into the next one over a whole turn on the spot.
     assert (extra <= np.minimum(LONGEST_TURN, length) + 1e-6)[there & turns[..., 1:]].all()
-    before, behind = (np.zeros(used.shape, bool) for _ in range(2))
-    before[..., :-1], behind[..., 1:] = turns[..., 1:], turns[..., :-1]
-    for name, more, turning in (("exit", later, before), ("enter", earlier, behind)):
-        planned_seconds = TABLES.numbers[name][records["kind"]] / records["tempo"]
-        seconds = np.where(turning & (more > 0), 0.0, planned_seconds) + more
-        np.testing.assert_allclose((records[name] / records["tempo"])[inner], seconds[inner], atol=1e-6)
     assert (later[scenes.layered & used] == 0).all()
     assert (later[scenes.together & used] == 0).all()
     joined = base[..., :-1] & base[..., 1:]
@@ -192,7 +175,7 @@ def test_arms_hang_in_idle_postures_below_arm_actions() -> None:
     hands = [CHANNELS.index(f"{side}_hand_reach") for side in ("left", "right")]
     stands = (scenes.action == LIBRARY.index("stand")) & ~scenes.layered & ~scenes.together
     elbows = [CHANNELS.index(f"{side}_elbow_flexion") for side in ("left", "right")]
-    reaching = TABLES.used[rows][..., hands].any(-1) | (TABLES.pose[rows][..., elbows] > 59 / 360).any(-1)
+    reaching = TABLES.poses.used[rows][..., hands].any(-1) | (TABLES.poses.pose[rows][..., elbows] > 59 / 360).any(-1)
     below = np.zeros(stands.shape, bool)
     for index, who, slot in np.argwhere(stands):
         for k in np.flatnonzero(scenes.layered[index, who] & (scenes.action[index, who] >= 0)):
@@ -210,7 +193,7 @@ def test_arms_hang_in_idle_postures_below_arm_actions() -> None:
 def test_people_stand_in_postures_of_their_own() -> None:
     """Nobody stands like most others: few are within 6 degrees of the mean in trunk, arms and elbows at once."""
     cast = persons(CONFIG, LIBRARY, np.arange(400)[:, None])
-    scenes = replace(pick(scripted(SegmentSpec("stand", 0, 5), frames=100), np.zeros(400, int)), persons=cast)
+    scenes = replace(scripted(SegmentSpec("stand", 0, 5), frames=100).select(np.zeros(400, int)), persons=cast)
     scenes.draws[:] = np.random.default_rng(5).random(scenes.draws.shape)
     body = person_arrays(scenes, style_tables(LIBRARY))
     names = ["trunk_flexion", "left_shoulder_flexion", "right_shoulder_flexion", "left_elbow_flexion", "right_elbow_flexion"]

@@ -2,54 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from posegen.checks.capsules import DEEPEST, STRICTER
+from posegen.foundations.arrays import Array
 from posegen.foundations.bodies import body_offsets
 from posegen.foundations.skeleton import CAPSULES, JOINTS
-from posegen.motion.arms import WRIST_EASE, clear_thighs, forearm_gap, is_near_thigh, push_wrist_out
-from posegen.motion.clearance import EASE, HARD, clear_body, clear_forearms
-from posegen.motion.rows import HEADING_COS, HEADING_SIN, HIP_X, KNEE_X, ROOT_ROWS
+from posegen.motion.clearance import EASE, HARD, WRIST_EASE, clear_body, clear_forearms, clear_thighs
+from posegen.motion.rows import CHEST, HEADING_COS, HIP_X, KNEE_X
 from posegen.motion.workspace import Clock, Person, Workspace, empty_workspace
 from tests.motion.scripted import SegmentSpec, scripted
 from tests.naive import segment_distance
 
-Array = NDArray[Any]
-
 FRAMES = 80
 OFFSETS = body_offsets(scripted(SegmentSpec("stand", 0, 1), frames=1).persons)[0, 0]
 LEG = -float(OFFSETS[4, 1] + OFFSETS[7, 1])
-
-
-def lines(seed: int) -> list[Array]:
-    """Elbow, wrist, hip and knee over the frames, float32 [3, frames] each, often near each other."""
-    generator = np.random.default_rng(seed)
-    return [generator.uniform(-0.3, 0.3, (3, FRAMES)).astype(np.float32) for _ in range(4)]
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_the_gap_is_the_shortest_distance(seed: int) -> None:
-    elbow, wrist, hip, knee = lines(seed)
-    gaps = np.array([forearm_gap(elbow, wrist, hip, knee, f) for f in range(FRAMES)], np.float64)
-    expected = segment_distance(*(points.T.astype(np.float64) for points in (elbow, wrist, hip, knee)))
-    np.testing.assert_allclose(gaps[:, 3], expected, atol=2e-6)
-    on_arm = elbow.T + gaps[:, 4:5] * (wrist - elbow).T
-    on_thigh = hip.T + gaps[:, 5:6] * (knee - hip).T
-    np.testing.assert_allclose(gaps[:, :3], on_arm - on_thigh, atol=2e-6)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_a_near_thigh_is_detected(seed: int) -> None:
-    elbow, wrist, hip, knee = lines(seed)
-    point = elbow + np.float32(0.6) * (wrist - elbow)
-    nearest = segment_distance(*(points.T.astype(np.float64) for points in (point, point, hip, knee)))[10:50].min()
-    work = np.zeros(FRAMES, np.float32)
-    assert is_near_thigh(elbow, wrist, hip, knee, 0.6, nearest + 1e-3, 10, 50, work)
-    assert not is_near_thigh(elbow, wrist, hip, knee, 0.6, nearest - 1e-3, 10, 50, work)
 
 
 def letting_down(steep: float) -> tuple[Workspace, Person]:
@@ -93,34 +61,11 @@ def test_a_hand_lowered_into_a_thigh_rests_on_it(steep: float) -> None:
     assert np.abs(np.diff(work.joints[20], 2)).max() < 0.25 * speed
 
 
-def test_nothing_moves_without_a_near_thigh() -> None:
-    elbow, wrist, hip, knee = (points.copy() for points in lines(0))
-    hip += 2
-    knee += 2
-    root, goal = np.zeros((ROOT_ROWS, FRAMES), np.float32), np.zeros((3, FRAMES), np.float32)
-    assert not push_wrist_out(root, elbow, wrist, hip, knee, 0.09, 0, FRAMES, goal)
-    np.testing.assert_array_equal(goal, wrist)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_pushing_out_commutes_with_the_mirror(seed: int) -> None:
-    root = np.random.default_rng(seed).uniform(-1, 1, (ROOT_ROWS, FRAMES)).astype(np.float32)
-    flipped = root.copy()
-    flipped[HEADING_SIN] *= -1
-    sides = []
-    for sign, course in ((1, root), (-1, flipped)):
-        points = [p * np.array([[sign], [1], [1]], np.float32) for p in lines(seed)]
-        goal = np.zeros((3, FRAMES), np.float32)
-        assert push_wrist_out(course, *points, 0.09, 0, FRAMES, goal)
-        sides.append(goal * np.array([[sign], [1], [1]], np.float32))
-    np.testing.assert_array_equal(sides[0], sides[1])
-
-
 def folding(height: float, sign: float = 1.0) -> tuple[Workspace, Person]:
     """An arm of the left (`sign` 1) or right side moves its forearm from the front into trunk or head, `height` metres up."""
     work, offsets = empty_workspace(FRAMES, 1), OFFSETS.copy()
     side = 0 if sign > 0 else 1
-    work.turns[5, [0, 4, 8]] = 1
+    work.turns[CHEST, [0, 4, 8]] = 1
     for joint, y in ((3, 1.0), (9, 1.2), (15, 1.5)):
         work.joints[joint, 1] = y
     offsets[[18, 19, 20, 21], 1] = [-0.3, -0.3, -0.25, -0.25]
@@ -171,7 +116,7 @@ def test_clearing_the_body_commutes_with_the_mirror() -> None:
 def crossing(stagger: float, sign: float = 1.0) -> tuple[Workspace, Person]:
     """Both forearms turn in before the belly until they cross; mirrored if `sign` is -1."""
     work, offsets = empty_workspace(FRAMES, 1), OFFSETS.copy()
-    work.turns[5, [0, 4, 8]] = 1
+    work.turns[CHEST, [0, 4, 8]] = 1
     offsets[[18, 19, 20, 21], 1] = [-0.3, -0.3, -0.25, -0.25]
     turn = np.linspace(-0.5, 1.2, FRAMES)
     for own, lift, height in ((1.0, 0.3, 0.0), (-1.0, -0.2, 0.01)):

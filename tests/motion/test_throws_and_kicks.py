@@ -7,17 +7,15 @@ adult who moves neither large nor small must lie between half of the least publi
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from posegen.foundations.arrays import Array
 from posegen.foundations.scene import RIGHT
 from posegen.foundations.skeleton import JOINTS
-from tests.motion.scripted import LIBRARY, SegmentSpec, animated, scripted
-
-Array = NDArray[Any]
+from tests.motion.scripted import LIBRARY, SegmentSpec, animated, between_standing, scripted
 
 FPS = 250
 BEFORE = 1.0
@@ -36,11 +34,7 @@ def seen(action: str) -> Array:
     """Joints of the action performed once with the right side, from its first frame to the last of its cycle."""
     known = LIBRARY.action(action)
     end = BEFORE + known.enter + known.cycle + known.exit
-    segments = (
-        SegmentSpec("stand", -2, BEFORE),
-        SegmentSpec(action, BEFORE, end, side=RIGHT, repetitions=1),
-        SegmentSpec("stand", end, end + 3),
-    )
+    segments = between_standing(SegmentSpec(action, BEFORE, end, side=RIGHT, repetitions=1))
     frames = round((end + 0.5) * FPS)
     joints = animated(scripted(*segments, frames=frames, stature=STATURE), frames, FPS).joints[0, 0].astype(np.float64)
     return joints[round((BEFORE + known.enter) * FPS) : round((end - known.exit) * FPS)]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posegen.motion.trigonometry import atan_turns, cos_turns, sin_turns, smooth_step
+from posegen.foundations.trigonometry import atan_turns, cos_turns, sin_turns, smooth_step
 from tests import naive
 
 TURN = 2 * np.pi

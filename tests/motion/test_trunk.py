@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
-from posegen.foundations.skeleton import ANATOMICAL, JOINTS, PARENTS, SKELETONS
+from posegen.foundations.arrays import Array
+from posegen.foundations.skeleton import ANATOMICAL, JOINTS, SKELETONS
 from posegen.library.channels import CHANNELS
-from posegen.motion.trunk import compose_rotations, hold_arms_out, limb_rotation, place_child, place_upper_body, trunk_rotation
+from posegen.motion.rows import PELVIS
+from posegen.motion.trunk import hold_arms_out, place_upper_body
+from posegen.motion.workspace import empty_workspace
 from tests import naive
 from tests.naive import about_x, about_y, about_z
-
-Array = NDArray[Any]
 
 OFFSETS = (1.7 * ANATOMICAL).astype(np.float32)
 """The anatomical body: SMPL's head lies so far ahead of its neck that a nod lowers it as much as it moves it ahead."""
 UPPER = [j for j, name in enumerate(JOINTS) if not any(part in name for part in ("hip", "knee", "ankle", "foot"))]
 FLOAT32 = 1e-6
 
-angle = st.floats(-0.5, 0.5, width=32)
 SEEDS = st.integers(0, 2**32 - 1)
 
 
@@ -38,11 +35,10 @@ def rows(rotations: Array) -> Array:
 
 
 def upper(channels: Array, pelvis: Array, root: Array) -> Array:
-    frames = channels.shape[1]
-    joints = np.zeros((22, 3, frames), np.float32)
-    joints[0] = root
-    place_upper_body(channels, pelvis, OFFSETS, joints, np.zeros((7, 9, frames), np.float32))
-    return joints
+    work = empty_workspace(channels.shape[1], 1)
+    work.channels[:], work.turns[PELVIS], work.joints[0] = channels, pelvis, root
+    place_upper_body(work, OFFSETS)
+    return work.joints
 
 
 def posed(**degrees: float) -> dict[str, Array]:
@@ -52,38 +48,6 @@ def posed(**degrees: float) -> dict[str, Array]:
         channels[CHANNELS.index(name)] = value / 360
     joints = upper(channels, rows(np.eye(3)[None]), np.zeros((3, 1), np.float32))
     return {name: joints[j, :, 0] for j, name in enumerate(JOINTS)}
-
-
-@given(angle, angle, angle, st.sampled_from([1.0, 1 / 3]))
-def test_trunk_rotation(y: float, x: float, z: float, share: float) -> None:
-    out = np.zeros((9, 1), np.float32)
-    about = [np.array([a], np.float32) for a in (y, x, z)]
-    trunk_rotation(about[0], about[1], about[2], share, out)
-    expected = naive.trunk_rotation((y, x, z), share)
-    np.testing.assert_allclose(out[:, 0].reshape(3, 3), expected, atol=2 * FLOAT32)
-
-
-@given(angle, angle, angle, st.sampled_from(["left", "right"]))
-def test_limb_rotation(flexion: float, abduction: float, rotation: float, side: str) -> None:
-    out = np.zeros((9, 1), np.float32)
-    about = [np.array([a], np.float32) for a in (flexion, abduction, rotation)]
-    limb_rotation(about[0], about[1], about[2], out, 1.0 if side == "left" else -1.0)
-    np.testing.assert_allclose(
-        out[:, 0].reshape(3, 3), naive.limb_rotation(side, flexion, abduction, rotation), atol=2 * FLOAT32
-    )
-
-
-@given(SEEDS)
-def test_products_and_children(seed: int) -> None:
-    generator = np.random.default_rng(seed)
-    first, second = random_rotations(generator, 5), random_rotations(generator, 5)
-    out = np.zeros((9, 5), np.float32)
-    compose_rotations(rows(first), rows(second), out)
-    np.testing.assert_allclose(out.T.reshape(5, 3, 3), naive.compose_rotations(first, second), atol=FLOAT32)
-    offset, parent = generator.uniform(-1, 1, 3).astype(np.float32), generator.uniform(-3, 3, (3, 5)).astype(np.float32)
-    child = np.zeros((3, 5), np.float32)
-    place_child(rows(first), offset, parent, child)
-    np.testing.assert_allclose(child.T, naive.place_child(first, offset, parent.T), atol=2 * FLOAT32)
 
 
 @given(SEEDS)
@@ -97,17 +61,6 @@ def test_upper_body_is_forward_kinematics(seed: int) -> None:
             channels[:, f].astype(np.float64), pelvis[f], root[:, f], OFFSETS.astype(np.float64)
         )
         np.testing.assert_allclose(joints[UPPER, :, f], expected[UPPER], atol=5e-6)
-
-
-@given(SEEDS)
-def test_bones_keep_their_length_far_from_the_origin(seed: int) -> None:
-    generator = np.random.default_rng(seed)
-    channels = generator.uniform(-0.4, 0.4, (len(CHANNELS), 8)).astype(np.float32)
-    root = generator.uniform(-40, 40, (3, 8)).astype(np.float32)
-    joints = upper(channels, rows(random_rotations(generator, 8)), root).astype(np.float64)
-    for j in UPPER[1:]:
-        lengths = np.sqrt(((joints[j] - joints[PARENTS[j]]) ** 2).sum(0))
-        np.testing.assert_allclose(lengths, np.sqrt((OFFSETS[j].astype(np.float64) ** 2).sum()), atol=1e-5)
 
 
 X, Y, Z = range(3)

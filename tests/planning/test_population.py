@@ -30,10 +30,6 @@ def test_a_person_is_the_same_in_any_company(numbers):
         assert np.array_equal(found[0], getattr(CROWD, field.name)[numbers])
 
 
-def test_another_seed_is_another_population():
-    assert (persons(Config(seed=1), LIBRARY, np.arange(100)).stature != CROWD.stature[:100]).any()
-
-
 def test_shares_and_sizes():
     assert abs(CROWD.male.mean() - 0.5) < 0.02
     assert abs(CROWD.left_handed.mean() - 0.1) < 0.01

@@ -10,16 +10,13 @@ import numpy as np
 import pytest
 
 from posegen.captions.captions import write_captions
-from posegen.captions.segments import BEGUN, find_segments
+from posegen.captions.segments import find_segments
 from posegen.config.schema import Config
-from posegen.foundations.bodies import hip_height, leg_height
-from posegen.foundations.constants import SPEEDS
 from posegen.foundations.errors import UsageError
-from posegen.foundations.scene import NOTHING, Persons, Scenes
+from posegen.foundations.scene import Persons, Scenes
 from posegen.library.load import load_library
-from posegen.planning.age_curves import JUMP, RANGE, RUNNING, of_age
 from posegen.planning.population import persons
-from posegen.planning.repertoire import NO_GAIT, RUN, WALK, repertoire
+from posegen.planning.repertoire import NO_GAIT, WALK, repertoire
 from posegen.planning.scenes import plan_scenes
 from posegen.variants.variant import draw_parameters
 from tests.variants.applied import apply_variant
@@ -30,6 +27,8 @@ STYLES = list(LIBRARY.styles)
 SAMPLES = np.arange(400)
 WALKING = {"story": {"actions": {"walk": 10, "run": 20}}}
 """Keys of a config in which people walk and run more."""
+DETAILED = {"style": "detailed"}
+"""Captions that state a style often enough to be counted."""
 NAMED = [name for name in STYLES if name != "neutral"]
 SAID = {
     phrase
@@ -111,59 +110,16 @@ def test_neutral_plans_do_not_depend_on_the_others():
 
 @pytest.mark.parametrize("style", NAMED)
 def test_tempo_amplitude_and_speed_follow_the_style(style):
-    wanted, styled, plain = (
-        LIBRARY.styles[style],
-        scenes_of(all_of(style, **WALKING)),
-        scenes_of(all_of("neutral", style, **WALKING)),
-    )
+    target = LIBRARY.styles[style]
+    styled, plain = scenes_of(all_of(style, **WALKING)), scenes_of(all_of("neutral", style, **WALKING))
     first = (slice(None), 0, 0)
     both = (styled.action[first] == plain.action[first]) & (styled.persons.style[:, 0] > 0)
     gait = KNOWN.gait[plain.action[first]]
-    scale = [np.sqrt(leg_height(scenes.persons)[:, 0] / 0.9) for scenes in (styled, plain)]
-    for kind, least, most in ((WALK, 0.5, 1.9), (RUN, 2.2, 7.0)):
-        walks = (
-            both & (gait == kind) & (plain.speed[first] / scale[1] * min(wanted.speed, 1) > least) & (plain.speed[first] > 0)
-        )
-        walks &= plain.speed[first] / scale[1] * wanted.speed < most
-        # The curves of a path have a speed of their own.
-        walks &= (plain.path[first] == 0) & (styled.path[first] == 0)
-        if kind == RUN:
-            # Nobody runs faster than the duration of the segment and the age allow.
-            seconds = np.minimum((plain.end - plain.start)[first], (styled.end - styled.start)[first])
-            fastest = np.minimum(1.24 * seconds, 6.9 * of_age(RUNNING, plain.persons.age[:, 0]) * scale[1])
-            walks &= plain.speed[first] * max(wanted.speed, 1) < fastest
-        assert walks.sum() > 5
-        np.testing.assert_allclose(
-            (styled.speed[first] / scale[0])[walks], (plain.speed[first] / scale[1] * wanted.speed)[walks]
-        )
-    # What is near the end of the clip changes its tempo to end with it.
-    earlier = np.maximum(plain.end[first], styled.end[first]) + 2.5 < plain.length / 25
-    still = both & earlier & (gait == NO_GAIT) & (plain.action[first] != KNOWN.standing)
-    assert still.sum() > 20
-    for name, low, high in (("tempo", 0.65, 1.25), ("amplitude", 0.6, 1.2)):
-        # Smaller than .55 nobody moves because of its age.
-        aging = still & (getattr(plain, name)[first] > 0.5501)
-        before = getattr(plain, name)[first][aging] * getattr(wanted, name)
-        aged = np.ones(aging.sum())
-        if name == "amplitude":
-            age = plain.persons.age[:, 0][aging]
-            aged = np.where(KNOWN.jumping[plain.action[first][aging]], of_age(JUMP, age), of_age(RANGE, age))
-        expected = np.clip(before / aged, low, high)
-        expected = np.maximum(expected * aged, np.minimum(expected, 0.55)) if name == "amplitude" else expected
-        np.testing.assert_allclose(getattr(styled, name)[first][aging], expected, rtol=1e-6)
-
-
-def test_speeds_stay_within_what_gaits_allow():
-    for style in NAMED:
-        scenes = scenes_of(all_of(style))
-        used = scenes.action != NOTHING
-        gait = np.where(used, KNOWN.gait[scenes.action], NO_GAIT)
-        own = scenes.speed / np.sqrt(leg_height(scenes.persons)[..., None] / 0.9)
-        for kind, least, most in ((WALK, 0.5, 1.9), (RUN, 2.2, 7.0)):
-            slow, fast = (np.where(gait == kind, bound[scenes.action], 0.0) for bound in (KNOWN.slow, KNOWN.fast))
-            there = gait == kind
-            assert (own[there] >= np.minimum(slow, least)[there] - 1e-5).all()
-            assert (own[there] <= np.maximum(fast, most)[there] + 1e-5).all()
+    for name, chosen in (("speed", gait == WALK), ("tempo", gait == NO_GAIT), ("amplitude", gait == NO_GAIT)):
+        one, other = (getattr(scenes, name)[first][both & chosen] for scenes in (styled, plain))
+        assert len(one) > 5
+        # Limits of gaits and of bodies, and the end of the clip, keep some nearer to the neutral style.
+        assert np.median(one / other) == pytest.approx(getattr(target, name), abs=0.05)
 
 
 def stated_styles(config: Config) -> tuple[list, Scenes]:
@@ -173,7 +129,7 @@ def stated_styles(config: Config) -> tuple[list, Scenes]:
 
 @pytest.mark.parametrize("actors", [1, 2])
 def test_captions_tell_a_style_only_of_who_has_it(actors):
-    config = Config.model_validate({"story": {"actors": {"min": actors, "max": actors}}})
+    config = Config.model_validate({"story": {"actors": {"min": actors, "max": actors}}, "captions": DETAILED})
     rows, scenes = stated_styles(config)
     ways: Counter[bool] = Counter()
     for row, styles in zip(rows, scenes.persons.style.tolist(), strict=True):
@@ -190,7 +146,7 @@ def test_captions_tell_a_style_only_of_who_has_it(actors):
 
 @pytest.mark.parametrize("style", NAMED)
 def test_styles_have_words_that_vary(style):
-    rows, _ = stated_styles(all_of(style))
+    rows, _ = stated_styles(all_of(style, captions=DETAILED))
     said = {
         caption["text"].lower() for row in rows for caption in row if any(c["kind"] == "style" for c in caption["statements"])
     }
@@ -220,23 +176,6 @@ def test_a_style_is_mentioned_only_where_it_is_visible():
         if not seen:
             assert not any(claim["kind"] == "style" for caption in row for claim in caption["statements"])
     assert unseen > 20
-
-
-def test_words_for_speed_are_true_of_the_tired():
-    config = all_of("tired", variants={"mirror": False}, **WALKING)
-    parameters = draw_parameters(config, SAMPLES)
-    for variant in ("base", "speed"):
-        scenes = apply_variant(scenes_of(config), variant, parameters)
-        facts = find_segments(scenes, LIBRARY, config.fps)
-        legs = hip_height(scenes.persons)[:, 0]
-        walks = 0
-        for i, (first, last) in enumerate(zip(facts.bounds, facts.bounds[1:], strict=False)):
-            for row in range(first, last):
-                if KNOWN.names[facts.action[row]] == "walk" and facts.change[row] != BEGUN:
-                    walks += 1
-                    relative = facts.speed[row] / np.sqrt(legs[i] / 0.9)
-                    assert SPEEDS[facts.pace[row]] == ("slow" if relative < 0.95 else "fast" if relative > 1.55 else "normal")
-        assert walks > 100
 
 
 def test_mirrored_people_keep_their_style():

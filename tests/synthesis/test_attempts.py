@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import posegen
-from posegen.captions.captions import write_captions
 from posegen.captions.segments import Segments, find_segments
 from posegen.checks.segments import check_segments, mirror_segments, remove_false
 from posegen.checks.statements import check_statement, observe_actors, row_statements
@@ -22,7 +19,7 @@ from posegen.library.load import load_library
 from posegen.motion.engine import Motion, animate_into, empty_motion
 from posegen.planning.scenes import plan_scenes
 from posegen.synthesis.synthesize import MAX_RESAMPLES, Batch
-from posegen.variants import mirror, position
+from posegen.variants.built_in import MIRROR, POSITION
 from posegen.variants.variant import draw_parameters
 from tests.synthesis.own_library import library_folder
 from tests.variants.applied import apply_variant
@@ -83,22 +80,6 @@ def test_all_variants_of_a_sample_have_the_same_attempt(wrong_side: tuple[Config
     assert MAX_RESAMPLES in attempts
 
 
-def test_samples_that_are_resampled_are_described_once(
-    wrong_side: tuple[Config, Batch], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config, batch = wrong_side
-    described: Counter[int] = Counter()
-
-    def counted(scenes: Scenes, *others: Any) -> pa.ListArray:
-        described.update(scenes.sample.tolist())
-        return write_captions(scenes, *others)
-
-    monkeypatch.setattr("posegen.synthesis.synthesize.write_captions", counted)
-    assert posegen.synthesize(config, list(range(8))).rows == batch.rows
-    assert sorted(described) == list(range(8))
-    assert max(described.values()) <= len(batch.variants)
-
-
 def test_a_resampled_sample_does_not_depend_on_others(wrong_side: tuple[Config, Batch]) -> None:
     config, batch = wrong_side
     alone = posegen.synthesize(config, [5])
@@ -137,9 +118,9 @@ def animated(config: Config, variant: str) -> tuple[Scenes, Motion]:
     motion = empty_motion(len(SAMPLES), 2, config.story.actors.max, config.frames)
     animate_into(base, library, config.fps, motion, 0)
     if variant == "mirror":
-        mirror.VARIANT.copy(motion, 0, 1, parameters)
+        MIRROR.copy(motion, 0, 1, parameters)
     else:
-        position.VARIANT.copy(motion, 0, 1, parameters)
+        POSITION.copy(motion, 0, 1, parameters)
     return apply_variant(base, variant, parameters), motion
 
 

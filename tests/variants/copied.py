@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posegen.motion.engine import Motion, empty_motion
-from posegen.variants import mirror, position
+from posegen.variants.built_in import MIRROR, POSITION
 
 __all__ = ["mirrored", "translated"]
 
@@ -25,8 +25,8 @@ def _copied(motion: Motion, copy: Callable[[Motion], None]) -> Motion:
 
 
 def mirrored(motion: Motion) -> Motion:
-    return _copied(motion, lambda both: mirror.VARIANT.copy(both, 0, 1, {}))
+    return _copied(motion, lambda both: MIRROR.copy(both, 0, 1, {}))
 
 
 def translated(motion: Motion, offset_x: NDArray[Any], offset_z: NDArray[Any]) -> Motion:
-    return _copied(motion, lambda both: position.VARIANT.copy(both, 0, 1, {"offset_x": offset_x, "offset_z": offset_z}))
+    return _copied(motion, lambda both: POSITION.copy(both, 0, 1, {"offset_x": offset_x, "offset_z": offset_z}))

@@ -13,13 +13,9 @@ from typing import Any
 import numpy as np
 
 from posegen.dataset.batches.order import Order, Piece
-from posegen.dataset.batches.skeletons import vary_skeletons
-from posegen.dataset.batches.sources import MixedSource, SelectableSource, Selection, Source, SourceOwner
-from posegen.dataset.batches.windows import Windows
-from posegen.dataset.splits import in_split
-from posegen.foundations.arrays import Array
+from posegen.dataset.batches.windows import MixedSource, SelectableSource, Selection, Source, SourceOwner, Windows
+from posegen.dataset.splits import is_in_split
 from posegen.foundations.errors import UsageError, require_known
-from posegen.foundations.skeleton import JOINTS
 from posegen.foundations.wording import shown
 
 WINDOW = 1280
@@ -27,8 +23,6 @@ WINDOW = 1280
 
 _THREADS = 2
 _SEEDS = 2**64
-_MOST_NOISE = 0.1
-_BODY = (len(JOINTS), 3)
 
 
 @dataclass(frozen=True)
@@ -80,8 +74,6 @@ class Batches:
         Step between batches; 1 for all.
     threads : int
         Threads that prefetch.
-    skeleton_noise : float
-        Variation of the skeletons, metres; see :func:`posegen.dataset.batches.skeletons.vary_skeletons`.
     unused : list
         Buffers for the next iteration.
     """
@@ -93,12 +85,10 @@ class Batches:
     stop: int | None
     every: int
     threads: int
-    skeleton_noise: float = 0.0
     unused: list[Any] = field(default_factory=list, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        order = (self.source, self.order, self.selection, self.start, self.stop, self.every)
-        return Batches, (*order, self.threads, self.skeleton_noise)
+        return Batches, (self.source, self.order, self.selection, self.start, self.stop, self.every, self.threads)
 
     @property
     def per_epoch(self) -> int:
@@ -179,16 +169,9 @@ class Batches:
         samples, variants = self.order.sequences_of(pieces)
         names = [self.source.variants[index] for index in self.selection.variants]
         keys: dict[str, Any] = {"sample": samples, "variant": [names[variant] for variant in variants.tolist()]}
-        if self.order.parts and isinstance(self.source, MixedSource):
+        if isinstance(self.source, MixedSource):
             keys |= self.source.locate(samples)
-        values, epoch = keys | windows.take(pieces), pieces[0].epoch
-        if self.skeleton_noise:
-            joints: Array = values["joints"]
-            index = np.array(self.selection.variants)[variants]
-            values["joints"] = vary_skeletons(
-                joints, self.skeleton_noise, seed=self.order.seed, epoch=epoch, sample=samples, variant=index
-            )
-        return SequenceBatch(number, epoch, values)
+        return SequenceBatch(number, pieces[0].epoch, keys | windows.take(pieces))
 
 
 def make_batches(
@@ -206,107 +189,87 @@ def make_batches(
     drop_last: bool = False,
     lanes: int = 1,
     threads: int = _THREADS,
-    skeleton_noise: float = 0.0,
 ) -> Batches:
-    """Return shuffled batches of sequences.
-
-    The sequences of batch k depend only on k, seed, size, window, lanes, drop_last, the split, the selected variants, the
-    sequences for which the condition holds, and the number of samples and the chunk size of the source.
+    """Return shuffled batches of sequences, which depend on nothing but these arguments, the samples and their chunks.
 
     Parameters
     ----------
     source : Source or SourceOwner
         What to read: an open dataset, a config without a dataset, or clips. As a method, ``dataset.batches(64, seed=1)``.
     size : int
-        Sequences in a batch; the last batch of an epoch may have fewer.
+        Sequences in a batch; the last batch of an epoch may have fewer, and is left out with `drop_last`.
     seed : int
         Seed of the order; 0 to 2^64 - 1.
     fields : sequence of str, or str, optional
-        Content of batches besides ``sample`` and ``variant``: arrays, and columns of the table of sequences; ``captions`` are
-        lists of texts. All arrays unless given.
+        Arrays and columns of the table of sequences, besides ``sample`` and ``variant``; ``captions`` are lists of texts.
+        All arrays unless given.
     variants : sequence of str, or str, optional
         All unless given.
     split : str, optional
         ``training``, ``validation`` or ``test``: batches of the samples in this split alone; see :mod:`posegen.dataset.splits`.
     where : str
-        SQL condition on the columns of the table of sequences, such as ``duration > 4``: batches of the sequences for which it
-        holds alone (needs DuckDB and a dataset on disk).
+        SQL condition on the columns of a stored table, such as ``duration > 4``: batches of such sequences (needs DuckDB).
     window : int
         Number of sequences that are shuffled together: whole chunks of samples with their variants, at least one chunk.
-    epochs : int or None
-        Number of passes over all sequences, each in another order; None for no end.
-    start : int
-        Index of the first batch, to resume from it. Batches are counted over all epochs.
-    drop_last : bool
-        Leave out an incomplete batch at the end of an epoch.
+    epochs, start : int
+        Number of passes, each in another order, None for no end; and the index of the first batch, counted over all epochs.
     lanes : int
-        Number of windows that take turns in providing batches, so that several processes read different windows: a multiple of
-        the number of processes. Takes memory for as many windows.
+        Windows that take turns in providing batches: a multiple of the number of processes that read. Each takes memory.
     threads : int
         Threads that prefetch; 0 to read only when a batch is requested.
-    skeleton_noise : float
-        Standard deviation in metres by which bones of each actor are varied, differently in each clip and epoch; 0 to .1. See
-        :func:`posegen.dataset.batches.skeletons.vary_skeletons`. Only ``joints`` change, not fields derived from them.
-
-    Returns
-    -------
-    Batches
 
     Raises
     ------
     UsageError
         If there are no samples or no such fields or variants, or a number is out of its range.
     """
-    if isinstance(source, SourceOwner):
-        source = source.batch_source(fields)
-    if source.samples < 1:
-        raise UsageError(f"{source.name}: no samples yet, so there are no batches")
+    source = source.batch_source(fields) if isinstance(source, SourceOwner) else source
     indices = _select_variants(source, variants)
-    conditions = [text for text in (where, source.where if isinstance(source, MixedSource) else "") if text]
-    order = Order(
-        seed=_check_integer("seed", seed, below=_SEEDS),
-        samples=source.samples,
-        variants=len(indices),
-        chunk=source.chunk,
-        size=_check_integer("size", size, least=1),
-        window=_check_integer("window", window, least=1),
-        lanes=_check_integer("lanes", lanes, least=1),
-        drop_last=bool(drop_last),
-        split=None if split is None else _check_split(source, split),
-        parts=source.parts if isinstance(source, MixedSource) else (),
-        chosen=_matching(source, conditions, indices),
-    )
-    if order.total == 0:
-        lacks = [f"in the split {split}"] * (split is not None) + [f"for which {text} holds" for text in conditions]
-        raise UsageError(f"{source.name}: no sample {' '.join(lacks)} among {source.samples:,}")
-    if order.per_epoch == 0:
-        msg = f"{source.name}: {order.total} sequences, fewer than a batch of {size}, and drop_last leaves out such a batch"
-        raise UsageError(msg)
+    integers = {"seed": _check_integer("seed", seed, below=_SEEDS)}
+    for name, value in (("size", size), ("window", window), ("lanes", lanes)):
+        integers[name] = _check_integer(name, value, least=1)
+    order = _make_order(source, integers, indices, split, where, drop_last=drop_last)
     stop = None if epochs is None else _check_integer("epochs", epochs, least=1) * order.per_epoch
     selection = _select_fields(source, fields, indices)
-    noise, first, workers = (
-        _check_noise(skeleton_noise, selection),
-        _check_integer("start", start),
-        _check_integer("threads", threads),
-    )
-    return Batches(source, order, selection, first, stop, 1, workers, noise)
+    first, workers = _check_integer("start", start), _check_integer("threads", threads)
+    return Batches(source, order, selection, first, stop, 1, workers)
 
 
-def _matching(source: Source, conditions: Sequence[str], variants: tuple[int, ...]) -> bytes:
-    """Return the bits of the sequences for which conditions hold; see :class:`posegen.dataset.batches.order.Order`."""
-    if not conditions:
-        return b""
-    if not isinstance(source, SelectableSource):
-        raise UsageError(f"{source.name} has no stored table of sequences, so where cannot be used. Generate a dataset")
-    return np.packbits(np.logical_and.reduce([source.match(where)[:, variants] for where in conditions])).tobytes()
+def _make_order(
+    source: Source, integers: dict[str, int], variants: tuple[int, ...], split: str | None, where: str, *, drop_last: bool
+) -> Order:
+    """Return the order of the sequences; UsageError if there is none."""
+    if source.samples < 1:
+        raise UsageError(f"{source.name}: no samples yet, so there are no batches")
+    chosen = _choose(source, split, where, variants)
+    sizes = {"samples": source.samples, "variants": len(variants), "chunk": source.chunk}
+    order = Order(**sizes, **integers, drop_last=drop_last, chosen=chosen)
+    if order.total == 0:
+        lacks = [f"in the split {split}"] * (split is not None) + [f"for which {where} holds"] * bool(where)
+        raise UsageError(f"{source.name}: no sample {' '.join(lacks)} among {source.samples:,}")
+    if order.per_epoch == 0:
+        msg = f"{source.name}: {order.total} sequences, fewer than a batch of {order.size}"
+        raise UsageError(f"{msg}, and drop_last leaves out such a batch")
+    return order
 
 
-def _check_split(source: Source, split: str) -> tuple[int, str]:
-    """Return the seed of the samples, and the split; UsageError if there is no such split."""
-    if source.seed is None:
-        raise UsageError(f"{source.name} has no splits")
-    in_split(source.seed, [], split)  # refuses unknown names
-    return source.seed, split
+def _choose(source: Source, split: str | None, where: str, variants: tuple[int, ...]) -> bytes:
+    """Return the bits of the sequences in a split for which a condition holds, as :class:`Order` takes them."""
+    masks = []
+    if isinstance(source, MixedSource):
+        masks.append(source.used(split)[:, None])
+    elif split is not None:
+        if source.seed is None:
+            raise UsageError(f"{source.name} has no splits")
+        masks.append(is_in_split(source.seed, source.samples, split)[:, None])
+    if where:
+        if not isinstance(source, SelectableSource):
+            raise UsageError(f"{source.name} has no stored table of sequences, so where cannot be used. Generate a dataset")
+        masks.append(source.match(where)[:, variants])
+    chosen = np.ones((source.samples, len(variants)), bool)
+    for mask in masks:
+        chosen &= mask
+    return np.packbits(chosen).tobytes() if masks else b""
 
 
 def _windows_of(planned: tuple[int, list[Piece]]) -> set[tuple[int, int]]:
@@ -325,24 +288,12 @@ def _check_integer(name: str, value: Any, least: int = 0, below: int | None = No
     return number
 
 
-def _check_noise(value: Any, selection: Selection) -> float:
-    """Return `skeleton_noise` as a float; UsageError if it is out of its range or there are no joints to vary."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= _MOST_NOISE:
-        raise UsageError(f"skeleton_noise must be metres between 0 and {_MOST_NOISE} (got {shown(value)})")
-    if value and "joints" not in selection.arrays:
-        raise UsageError("skeleton_noise varies joints, which these batches do not have: add 'joints' to `fields`")
-    shape = selection.arrays["joints"].shape if value else (0, 0, *_BODY)
-    if len(shape) != 4 or shape[-2:] != _BODY:
-        msg = f"skeleton_noise varies joints [actor, frame, {_BODY[0]}, 3]; these have the shape {list(shape)}: leave it out"
-        raise UsageError(msg)
-    return float(value)
-
-
 def _check_names(what: str, names: Sequence[str] | str) -> list[str]:
     listed = [names] if isinstance(names, str) else list(names)
-    twice = sorted({str(name) for name in listed if listed.count(name) > 1})
-    if twice or not listed:
-        raise UsageError(f"{what} must be a list of distinct names (got {f'{twice[0]!r} twice' if twice else 'an empty list'})")
+    if twice := sorted({str(name) for name in listed if listed.count(name) > 1}):
+        raise UsageError(f"{what} must be a list of distinct names (got {twice[0]!r} twice)")
+    if not listed:
+        raise UsageError(f"{what} must be a list of distinct names (got an empty list)")
     return listed
 
 

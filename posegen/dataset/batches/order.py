@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posegen.dataset.splits import in_split
 from posegen.foundations.arrays import Array
 
 _WORD = 2**32 - 1
@@ -70,10 +69,6 @@ class Order:
         Number of windows that take turns in providing batches: the epoch is divided into as many parts, read in parallel.
     drop_last : bool
         Leave out an incomplete batch at the end of an epoch.
-    split : (int, str) or None
-        Seed of the samples and the split that they must be in; None for all samples.
-    parts : tuple of (int, int, int)
-        Seed, samples and chunks of each of several datasets whose chunks follow one another; see :mod:`posegen.dataset.mix`.
     chosen : bytes
         Bits of the sequences [sample, variant] that may occur, as packed by NumPy; empty for all.
 
@@ -92,14 +87,12 @@ class Order:
     window: int
     lanes: int = 1
     drop_last: bool = False
-    split: tuple[int, str] | None = None
-    parts: tuple[tuple[int, int, int], ...] = ()
     chosen: bytes = b""
 
     @property
     def total(self) -> int:
         """Number of sequences in an epoch."""
-        return _total(self)
+        return int(_chunk_sizes(self).sum())
 
     @property
     def per_epoch(self) -> int:
@@ -118,10 +111,7 @@ class Order:
 
     def listed(self) -> Array:
         """Return all sequences of an epoch, not shuffled: sample * variants + variant, int64 [total]."""
-        if self.chosen:
-            return np.flatnonzero(_chosen(self))
-        used = _used(self.samples, self.chunk, self.split, self.parts)
-        return np.flatnonzero(np.repeat(used, self.variants))
+        return np.flatnonzero(_chosen(self))
 
     def pieces(self, number: int) -> list[Piece]:
         """Return the parts of windows that form a batch.
@@ -189,50 +179,19 @@ class Order:
         return lane * each + min(lane, more) + row
 
 
-Parts = tuple[tuple[int, int, int], ...]
-
-
-@lru_cache(4)
-def _used(samples: int, chunk: int, split: tuple[int, str] | None, parts: Parts) -> Array:
-    """Return whether each sample is in the split and, of several datasets, not behind the end of one: bool [samples]."""
-    if parts:
-        of_each = []
-        for seed, count, chunks in parts:
-            own = -(-count // chunk)
-            places = np.zeros((own, chunk), bool)
-            places.ravel()[:count] = _used(count, chunk, None if split is None else (seed, split[1]), ())
-            of_each.append(places[np.arange(chunks) % own].ravel())
-        return np.concatenate(of_each)
-    if split is None:
-        return np.ones(samples, bool)
-    chosen = np.zeros(samples, bool)
-    chosen[in_split(split[0], np.arange(samples), split[1])] = True
-    return chosen
-
-
 @lru_cache(4)
 def _chosen(order: Order) -> Array:
-    """Return whether each sequence is used, of an order with a condition: bool [sample, variant]."""
-    bits = np.unpackbits(np.frombuffer(order.chosen, np.uint8), count=order.samples * order.variants)
-    used = _used(order.samples, order.chunk, order.split, order.parts)
-    return bits.reshape(order.samples, order.variants).astype(bool) & used[:, None]
+    """Return whether each sequence is used: bool [sample, variant]."""
+    shape = order.samples, order.variants
+    if not order.chosen:
+        return np.broadcast_to(np.True_, shape)
+    return np.unpackbits(np.frombuffer(order.chosen, np.uint8), count=shape[0] * shape[1]).reshape(shape).astype(bool)
 
 
 @lru_cache(4)
 def _chunk_sizes(order: Order) -> Array:
     """Return the number of sequences of each chunk that are used."""
-    samples, chunk = order.samples, order.chunk
-    if order.chosen:
-        return np.add.reduceat(_chosen(order).sum(axis=1), np.arange(0, samples, chunk))
-    if order.split is None and not order.parts:
-        return np.minimum(samples - np.arange(order.chunks) * chunk, chunk) * order.variants
-    used = np.flatnonzero(_used(samples, chunk, order.split, order.parts))
-    return np.bincount(used // chunk, minlength=order.chunks) * order.variants
-
-
-@lru_cache(4)
-def _total(order: Order) -> int:
-    return int(_chunk_sizes(order).sum())
+    return np.add.reduceat(_chosen(order).sum(axis=1), np.arange(0, order.samples, order.chunk))
 
 
 @lru_cache(4)
@@ -255,13 +214,8 @@ def _window_order(order: Order, epoch: int, window: int) -> Window:
     first = window * order.chunks_in_window
     chunks = _chunk_order(order.seed, epoch, order.chunks)[first : first + order.chunks_in_window]
     samples = chunks[:, None] * order.chunk + np.arange(order.chunk)
-    used = samples < order.samples
-    if order.split is not None or order.parts:
-        used &= _used(order.samples, order.chunk, order.split, order.parts)[np.minimum(samples, order.samples - 1)]
-    sequences = np.repeat(used[:, None], order.variants, axis=1)  # [chunk, variant, sample]
-    if order.chosen:
-        sequences &= _chosen(order)[np.minimum(samples, order.samples - 1)].transpose(0, 2, 1)
-    present = np.flatnonzero(sequences)
+    used = _chosen(order)[np.minimum(samples, order.samples - 1)] & (samples < order.samples)[..., None]
+    present = np.flatnonzero(used.transpose(0, 2, 1))  # [chunk, variant, sample]
     return Window(chunks, present[_shuffled(order.seed, epoch, window, len(present))])
 
 

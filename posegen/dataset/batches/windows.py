@@ -1,19 +1,131 @@
-"""The windows of sequences that are in memory: threads load their chunks, and batches are copied out of them."""
+"""Sources of batches, and the windows of sequences in memory: threads load chunks, and batches are copied out of them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
 
 from posegen.dataset.batches.order import Order, Piece
-from posegen.dataset.batches.sources import Selection, Source
 from posegen.foundations.arrays import Array
+
+CAPTIONS = "captions"
+"""Name of the column of captions, which are lists of texts in batches."""
+
+
+@dataclass(frozen=True)
+class ArrayShape:
+    """Shape of an array of each sequence.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Shape for one sequence.
+    dtype : str
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Content of batches: arrays by name, columns of the table of sequences, and indices of variants."""
+
+    arrays: dict[str, ArrayShape]
+    columns: tuple[str, ...]
+    variants: tuple[int, ...]
+
+
+class Source(Protocol):
+    """Samples in chunks.
+
+    A source can be pickled and holds no thread and no open file, so that other processes can use it. Its methods are functions
+    of their arguments.
+    """
+
+    @property
+    def samples(self) -> int:
+        """Number of samples."""
+
+    @property
+    def chunk(self) -> int:
+        """Number of samples in a chunk; the last one may have fewer."""
+
+    @property
+    def seed(self) -> int | None:
+        """Seed of the samples, which decides on their split; None for samples without splits."""
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """Names of the variants in order."""
+
+    @property
+    def most_threads(self) -> int:
+        """Number of threads that may load at the same time."""
+
+    @property
+    def name(self) -> str:
+        """Name for messages."""
+
+    def arrays(self) -> Mapping[str, ArrayShape]:
+        """Return the shape of each array by name."""
+
+    def columns(self) -> tuple[str, ...]:
+        """Return the columns of the table of sequences."""
+
+    def load(self, chunk: int, variants: Sequence[int], into: Mapping[str, Array], columns: tuple[str, ...]) -> Any:
+        """Load a chunk.
+
+        Parameters
+        ----------
+        chunk : int
+        variants : sequence of int
+            Indices of the variants to load.
+        into : mapping of str to ndarray [variant, chunk, *shape]
+            Destination of each array to load, C-contiguous; values behind the chunk's samples have no meaning.
+        columns : tuple of str
+            Columns of the table of sequences, :data:`CAPTIONS` as lists of texts.
+
+        Returns
+        -------
+        pyarrow.Table or None
+            Rows of the samples in all their variants; None if there are no columns to load.
+        """
+
+
+@runtime_checkable
+class SelectableSource(Protocol):
+    """A source with a table of sequences that is stored, so that conditions on it can be evaluated."""
+
+    def match(self, where: str) -> Array:
+        """Return the sequences for which an SQL condition holds: bool [sample, variant]."""
+
+
+@runtime_checkable
+class SourceOwner(Protocol):
+    """An object with a method that returns a source, such as an open dataset."""
+
+    def batch_source(self, fields: Sequence[str] | str | None) -> Source:
+        """Return the source of batches with these fields; None for the default fields."""
+
+
+@runtime_checkable
+class MixedSource(Protocol):
+    """A source of several datasets; see :class:`posegen.dataset.mix.MixSource`."""
+
+    def used(self, split: str | None) -> Array:
+        """Return whether each position of an epoch has a sample, and one of the split if there is one: bool [position]."""
+
+    def locate(self, samples: Array) -> Mapping[str, Array]:
+        """Return ``dataset``, the number of the dataset, and ``sample``, the sample in it, of positions in an epoch."""
+
 
 Key = tuple[int, int]
 """Epoch and window."""
@@ -98,7 +210,9 @@ class Windows:
             tables = [load.result() for load in loads]
             slots = self._order.in_window(*key).slots[piece.first : piece.stop]
             for name, shape in self._selection.arrays.items():
-                shape.take(buffers[name], slots, arrays[name][start : start + len(slots)])
+                into, sequences = arrays[name][start : start + len(slots)], buffers[name].reshape(-1, *shape.shape)
+                # All slots are valid, so nothing is clipped. To raise an error otherwise, NumPy would copy everything again.
+                np.take(sequences, slots, axis=0, out=into, mode="clip")
             start += len(slots)
             rows.append(self._rows(key, tables, slots))
         return arrays | self._columns(rows)
@@ -115,9 +229,7 @@ class Windows:
     def _new_buffers(self) -> dict[str, Array]:
         outer = (self._order.chunks_in_window, len(self._selection.variants))
         chunk = self._source.chunk
-        return {
-            name: np.empty((*outer, *shape.buffer_shape(chunk)), shape.dtype) for name, shape in self._selection.arrays.items()
-        }
+        return {name: np.empty((*outer, chunk, *shape.shape), shape.dtype) for name, shape in self._selection.arrays.items()}
 
     def _rows(self, key: Key, tables: Sequence[Any], slots: Array) -> Any:
         """Select rows of the tables of a window's chunks."""

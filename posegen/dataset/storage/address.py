@@ -6,15 +6,18 @@ import re
 from pathlib import Path
 from typing import TypeAlias
 
-from posegen.dataset.storage.bucket import ADDRESS, SCHEMES, BucketPath
-from posegen.dataset.storage.folder import Folder
-from posegen.dataset.storage.storage import Storage
+from posegen.dataset.storage.bucket import ADDRESS, SCHEMES, BucketPath, BucketWriter
+from posegen.dataset.storage.folder import BackgroundWriter, Folder
 from posegen.foundations.errors import UsageError, require_local
 from posegen.foundations.plugins import require_extra
 from posegen.foundations.wording import shown
 
 AnyPath: TypeAlias = Path | BucketPath
 """Where a dataset is: a folder of this machine, or one of a bucket."""
+Storage: TypeAlias = Folder | BucketPath
+"""A file or a folder at a path: both have the same methods. A bucket has neither locks nor temporary files: `local` is None."""
+Writer: TypeAlias = BackgroundWriter | BucketWriter
+"""Writes the files of a shard, of which none is visible before `place` or `commit`."""
 
 
 def storage_of(path: str | AnyPath) -> Storage:
@@ -50,5 +53,4 @@ def to_path(value: str | AnyPath) -> AnyPath:
     storage = storage_of(value)
     if storage.local:
         require_local(str(value))
-    path: AnyPath = storage.path
-    return path
+    return storage.path

@@ -1,16 +1,13 @@
 """Datasets in object storage: the objects of a bucket by their address, such as ``s3://BUCKET/PATH``.
 
 An object is written by one request with a condition, so that it appears whole, and so that of two writers one wins and the
-other finds out. There are no locks, no temporary objects and no multipart uploads. Where a server has conditions for new
-objects only, an object is replaced once it has not changed for a pause, and read again after another: of two runs that
-replace it at the same time, the last one succeeds and the other finds out, if requests take less than the pause.
+other finds out. There are no locks, no temporary objects and no multipart uploads.
 
 No request deletes what another run may have written, because DELETE takes no condition: a removed object is replaced by a mark,
 on the same condition as any other content, and all readers take it for absent. Of runs that store the same shard, one at a time
 has its own mark in the place of the receipt, and only that one replaces objects and can write the receipt.
 
-Requests that fail for a passing reason are repeated. Keys are read from the environment and the standard files of the
-provider, and appear in no error.
+Requests that fail for a passing reason are repeated. Keys are read from the environment, and appear in no error.
 
 Not responsible for which objects there are; see :mod:`posegen.dataset.layout`.
 """
@@ -21,18 +18,15 @@ import errno
 import re
 import sys
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from secrets import SystemRandom, token_hex
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from posegen.dataset.storage.object_store import ROLE_SERVER, has_answered, open_store, reason_of, server_error
-from posegen.dataset.storage.storage import ConflictError, Entry, Item, Result
+from posegen.dataset.storage.storage import ConflictError, Entry, Item, Result, map_in_order
 from posegen.foundations.errors import PosegenError, ServerError
 from posegen.foundations.hashing import byte_hash
-from posegen.foundations.stopwatch import stage
 
 SCHEMES = ("s3://", "gs://", "az://")
 """Beginnings of the addresses of buckets."""
@@ -63,16 +57,12 @@ _LONGEST_FIRST_REQUEST = 5.0
 _ANSWERED: set[str] = set()
 """Buckets whose server has answered this process, or the one that sent it a path."""
 _ATTEMPTS = 20
-_WITHOUT_REPLACING: set[str] = set()
-"""Buckets whose server has answered a conditional replacement with 501, as OpenStack Swift does."""
-PAUSE_TO_NOTICE = 2.0
-"""Least seconds before and after an object is replaced without a condition: longer than a request takes."""
 
 
 class BucketPath:
     """An object of a bucket, or a folder of objects: a common beginning of their names.
 
-    It has what datasets need of a :class:`pathlib.Path`, and is its own :class:`posegen.dataset.storage.storage.Storage`. It
+    It has what datasets need of a :class:`pathlib.Path`, and is its own :data:`posegen.dataset.storage.address.Storage`. It
     can be sent to other processes.
 
     Parameters
@@ -85,10 +75,17 @@ class BucketPath:
         What :meth:`listed` has found, by name.
     """
 
-    local = None
+    # It is no dataclass, since what is printed of a result would then have its fields instead of its address.
+    local: ClassVar[None] = None
 
     def __init__(self, bucket: str, key: str, listing: Mapping[str, Entry] | None = None) -> None:
         self.bucket, self.key, self._listing = bucket, key, listing
+
+    def __eq__(self, other: object) -> bool:
+        return other.__class__ is self.__class__ and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _received, (self.bucket, self.key, self._listing, self.bucket in _ANSWERED)
@@ -100,12 +97,6 @@ class BucketPath:
         return f"{self.bucket}/{self.key}"
 
     __repr__ = __str__
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and str(self) == str(other)
-
-    def __hash__(self) -> int:
-        return hash(str(self))
 
     @property
     def path(self) -> BucketPath:
@@ -235,8 +226,6 @@ class BucketPath:
                 f"{self}: is larger than 5 GiB. Make the dataset with a smaller store.shard, or export fewer sequences"
             )
         mode: Any = None if expected else "create"
-        before: bytes | None = None  # what it contained a pause ago, where there are no conditions
-        is_overwritten = False
         for attempt in range(_ATTEMPTS):
             if mode and self._put(data, mode):
                 return bool(mode != "create")
@@ -247,17 +236,11 @@ class BucketPath:
                 mode = "create"
                 continue
             if current == data:
-                return is_overwritten
+                return False
             is_absent = _MARK.fullmatch(current) and not _MARK.fullmatch(expected or b"")
             if (expected not in (None, current) and not is_absent) or (claim and claim[0].stored() != claim[1]):
                 raise ConflictError(f"{self}: another run has written it meanwhile. Run the same command again")
             mode = {name: meta[name] for name in ("e_tag", "version") if meta[name]}
-            if self.bucket in _WITHOUT_REPLACING:
-                if current == before:  # so no other run waits to see whether its own replacement stays
-                    is_overwritten = self._put(data, "overwrite")
-                before, mode = (None if current == before else current), None
-                time.sleep(PAUSE_TO_NOTICE * _RANDOM.uniform(1.0, 1.5))
-                continue
             time.sleep(_RANDOM.uniform(0, 0.1 * attempt))
         raise ConflictError(f"{self}: other runs write it all the time. Run the same command again")
 
@@ -268,8 +251,8 @@ class BucketPath:
         except FileNotFoundError:
             return b""
 
-    def remove(self, expected: bytes | None = None, claim: tuple[BucketPath, bytes] | None = None) -> bool:
-        """Replace an object by a mark, so that readers take it for absent. Return whether there was one.
+    def remove(self, expected: bytes | None = None, claim: tuple[BucketPath, bytes] | None = None) -> None:
+        """Replace an object, if there is one, by a mark, so that readers take it for absent.
 
         Raises
         ------
@@ -279,12 +262,10 @@ class BucketPath:
         while self.is_file():
             try:
                 self.write(_new_mark(), self.stored() if expected is None else expected, claim=claim)
+                return
             except ConflictError:
                 if claim or expected is not None:
                     raise
-                continue
-            return True
-        return False
 
     def delete(self) -> None:
         """Delete an object that no run writes any more. A server may do so once more, and late, if an answer was lost."""
@@ -299,7 +280,7 @@ class BucketPath:
     def make_folder(self) -> None:
         """Do nothing: a bucket has no folders."""
 
-    def writer(self, run: str | None = None, receipt: BucketPath | None = None) -> BucketWriter:
+    def writer(self, run: str | None = None, receipt: Any = None) -> BucketWriter:
         """Return a writer of objects."""
         del run
         return BucketWriter(receipt)
@@ -336,7 +317,6 @@ class BucketPath:
         def put(obstore: Any, store: Any) -> None:
             obstore.put(store, self.key, data, mode=mode, attributes=attributes, use_multipart=False)
 
-        is_replacing = isinstance(mode, dict)
         if self.bucket not in _ANSWERED:
             self.find()  # a small request, because first requests must be answered soon
         try:
@@ -344,10 +324,10 @@ class BucketPath:
         except (AlreadyExistsError, PreconditionError):
             return False
         except ServerError as error:
-            if not is_replacing or "status code: 501" not in str(error):
+            if "status code: 501" not in str(error):
                 raise
-            _WITHOUT_REPLACING.add(self.bucket)
-            return False
+            msg = f"{self}: the server does not write on a condition. Use another one: posegen docs object-storage"
+            raise ServerError(msg) from error
         except FileNotFoundError as error:
             if mode != "create":
                 return False
@@ -392,7 +372,7 @@ class BucketPath:
 
 
 class BucketWriter:
-    """Writes objects as a :class:`posegen.dataset.storage.storage.Writer`.
+    """Writes objects as a :data:`posegen.dataset.storage.address.Writer`.
 
     Parameters
     ----------
@@ -414,7 +394,7 @@ class BucketWriter:
         """Forget what was not written."""
         self._pending.clear()
 
-    def write(self, path: BucketPath, pieces: Sequence[bytes]) -> None:
+    def write(self, path: Any, pieces: Sequence[bytes]) -> None:
         """Keep the content of an object until :meth:`place`."""
         self._pending.append((path, pieces))
 
@@ -422,7 +402,7 @@ class BucketWriter:
         """Write all objects, several at the same time."""
         self._place(None)
 
-    def commit(self, content: bytes, obsolete: Iterable[BucketPath] = ()) -> None:
+    def commit(self, content: bytes, obsolete: Iterable[Any] = ()) -> None:
         """Write all objects, and then their receipt; an older receipt is removed before.
 
         Raises
@@ -432,12 +412,10 @@ class BucketWriter:
         """
         receipt = self._receipt
         assert receipt is not None
-        # To replace the mark takes pauses where there are no conditions: there, a new receipt needs none.
-        mark = _new_mark() if self._before or receipt.bucket not in _WITHOUT_REPLACING else b""
+        mark = _new_mark()
         if is_claimed := _MARK.fullmatch(self._before):
             time.sleep(_RANDOM.uniform(0, _PAUSE_FOR_OTHERS))
-        if mark:
-            receipt.write(mark, b"" if is_claimed else self._before)
+        receipt.write(mark, b"" if is_claimed else self._before)
         replaced = self._place((receipt, mark))
         for path in obsolete:
             path.remove(claim=(receipt, mark))
@@ -454,8 +432,7 @@ class BucketWriter:
             path, pieces = item
             return path.write(b"".join(pieces), claim=claim)
 
-        with stage("write"):
-            replaced = list(map_requests(put, self._pending))
+        replaced = list(map_requests(put, self._pending))
         written = [item for item, is_replaced in zip(self._pending, replaced, strict=True) if is_replaced]
         self._pending.clear()
         return written
@@ -463,18 +440,7 @@ class BucketWriter:
 
 def map_requests(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
     """Yield the results of a function that sends requests, in order, :data:`REQUESTS` at the same time."""
-    pending: deque[Future[Result]] = deque()
-    with ThreadPoolExecutor(REQUESTS, "posegen-requests") as pool:
-        try:
-            for item in items:
-                pending.append(pool.submit(function, item))
-                if len(pending) >= 2 * REQUESTS:
-                    yield pending.popleft().result()
-            while pending:
-                yield pending.popleft().result()
-        finally:
-            for future in pending:
-                future.cancel()
+    return map_in_order(function, items, REQUESTS, "posegen-requests")
 
 
 def _received(bucket: str, key: str, listing: Mapping[str, Entry] | None, is_answered: bool) -> BucketPath:

@@ -11,21 +11,20 @@ import os
 import re
 import shutil
 import stat
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from io import BufferedReader
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from posegen.dataset.runs import current_run, has_ended
 from posegen.dataset.storage.storage import Entry, Item, Result
 from posegen.foundations.hashing import byte_hash
 from posegen.foundations.machine import free_disk
-from posegen.foundations.stopwatch import stage
 
 _TEMPORARY = re.compile(r"\.(?P<name>.+)~(?P<run>[A-Za-z0-9_.-]+)~[0-9]+\.temporary")
 _BLOCK = 1 << 20
@@ -36,7 +35,7 @@ _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.-]")
 
 @dataclass(frozen=True)
 class Folder:
-    """A file or a folder of this machine, as a :class:`posegen.dataset.storage.storage.Storage`."""
+    """A file or a folder of this machine, as a :data:`posegen.dataset.storage.address.Storage`."""
 
     path: Path
 
@@ -77,26 +76,23 @@ class Folder:
     def find_hash(self) -> str:
         """Return the XXH3-128 hash of a plain file."""
         with open_plain(self.path) as file:
-            return byte_hash(iter(partial(file.read, _BLOCK), b""))
+            return _hash(file)
 
     def write(self, data: bytes, expected: bytes | None = None, run: str | None = None) -> None:
         """Write the file; nothing is `expected` where there are locks."""
         del expected
         _write_file(self.path, data, run)
 
-    def writer(self, run: str | None = None, receipt: Path | None = None) -> BackgroundWriter:
-        """Return a writer of files."""
+    def writer(self, run: str | None = None, receipt: Any = None) -> BackgroundWriter:
+        """Return a writer of files in the folder, by a run, whose `commit` writes the receipt."""
         return BackgroundWriter(run, receipt)
 
-    def remove(self, expected: bytes | None = None) -> bool:
-        """Remove the file and sync its folder. Return whether there was a file."""
+    def remove(self, expected: bytes | None = None) -> None:
+        """Remove the file, if there is one, and sync its folder."""
         del expected
-        try:
+        with suppress(FileNotFoundError):
             self.path.unlink()
-        except FileNotFoundError:
-            return False
-        sync_folder(self.path.parent)
-        return True
+            sync_folder(self.path.parent)
 
     def remove_folder(self) -> None:
         """Remove the folder, if there is one, with all that is in it."""
@@ -138,7 +134,7 @@ class BackgroundWriter:
         The receipt that :meth:`commit` writes.
     """
 
-    def __init__(self, run: str | None = None, receipt: Path | None = None) -> None:
+    def __init__(self, run: str | None = None, receipt: Any = None) -> None:
         self._run = run or current_run()
         self._receipt = receipt
         self._thread = ThreadPoolExecutor(1, "background-writer")
@@ -154,12 +150,10 @@ class BackgroundWriter:
         for temporary, _, _ in self._pending:
             temporary.unlink(missing_ok=True)
 
-    def write(self, path: Path, pieces: Sequence[bytes]) -> None:
+    def write(self, path: Any, pieces: Sequence[bytes]) -> None:
         """Begin to write the file that will be at `path`."""
         temporary = _temporary_path(path, self._run)
-        # In the context of the caller, who may be measuring the time of stages.
-        writing = self._thread.submit(copy_context().run, self._write, temporary, path, pieces)
-        self._pending.append((temporary, path, writing))
+        self._pending.append((temporary, path, self._thread.submit(self._write, temporary, path, pieces)))
 
     def place(self) -> None:
         """Rename all files to their final names and sync each folder once.
@@ -178,7 +172,7 @@ class BackgroundWriter:
         for folder in folders:
             sync_folder(folder)
 
-    def commit(self, content: bytes, obsolete: Iterable[Path] = ()) -> None:
+    def commit(self, content: bytes, obsolete: Iterable[Any] = ()) -> None:
         """Place all files, and then write their receipt, in the order that makes it safe to die in between.
 
         Parameters
@@ -212,13 +206,11 @@ class BackgroundWriter:
         _make_folder(path.parent)
         try:
             with temporary.open("wb") as file:
-                with stage("write"):
-                    file.writelines(pieces)
-                    file.flush()
+                file.writelines(pieces)
+                file.flush()
                 # Do not retry: after an fsync that failed, the system may have dropped the bytes, and the next fsync succeeds.
                 # The file is removed, and a later run writes it again.
-                with stage("sync"):
-                    os.fsync(file.fileno())
+                os.fsync(file.fileno())
         except OSError as error:  # which names no file if writing or syncing failed
             raise OSError(error.errno, error.strerror, str(path)) from error
 
@@ -227,48 +219,52 @@ def sync_folder(folder: Path) -> None:
     """Sync a folder's list of files to the disk."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        with stage("sync"):
-            os.fsync(handle)
+        os.fsync(handle)
     finally:
         os.close(handle)
 
 
-def place_files(source: Path, target: Path, names: Sequence[str]) -> None:
-    """Sync files of a folder to the disk, and move them into another folder of the same disk.
+def sync_files(folder: Path, names: Sequence[str]) -> dict[str, tuple[int, str]]:
+    """Sync files of a folder to the disk, and return the size and XXH3-128 hash of each by name.
 
-    To sync many small files one after another takes 20 times as long as with several threads.
+    To sync many small files one after another takes 20 times as long as with several threads, each of which takes its share: a
+    future for each file would take as much processor time as the rest.
     """
+    found: dict[str, tuple[int, str]] = {}
+
+    def sync_share(first: int) -> None:
+        for name in names[first::_SYNCS]:
+            with open_plain(f"{folder}/{name}") as file:
+                os.fsync(file.fileno())
+                found[name] = os.fstat(file.fileno()).st_size, _hash(file)
+
     with ThreadPoolExecutor(_SYNCS, "sync") as threads:
-        for _ in threads.map(lambda name: _sync_file(source / name), names):
-            pass
-    folders = dict.fromkeys((target / name).parent for name in names)
+        deque(threads.map(sync_share, range(_SYNCS)), maxlen=0)
+    return {name: found[name] for name in names}
+
+
+def _hash(file: BufferedReader) -> str:
+    return byte_hash(iter(partial(file.read, _BLOCK), b""))
+
+
+def place_files(source: Path, target: Path, names: Iterable[str]) -> None:
+    """Move files that are on the disk from a folder into another one of the same disk, under the same names."""
+    folders = {name.rpartition("/")[0] for name in names}
     for folder in folders:
-        _make_folder(folder)
+        _make_folder(target / folder)
     for name in names:
-        (source / name).replace(target / name)
+        os.replace(f"{source}/{name}", f"{target}/{name}")
     for folder in folders:
-        sync_folder(folder)
+        sync_folder(target / folder)
 
 
-def _sync_file(path: Path) -> None:
-    with open_plain(path) as file:
-        os.fsync(file.fileno())
-
-
-def remove_temporary_files(folder: Path, own: str = "") -> list[Path]:
-    """Remove the temporary files of the run `own` and of runs that have certainly ended, and return their paths.
-
-    Links are not followed.
-    """
-    removed: list[Path] = []
+def remove_temporary_files(folder: Path, own: str = "") -> None:
+    """Remove the temporary files of the run `own` and of runs that have certainly ended; links are not followed."""
     for parent, _, names in os.walk(folder):
         for name in names:
             run = temporary_run(name)
             if run is not None and (run == own or has_ended(run)):
-                path = Path(parent, name)
-                path.unlink(missing_ok=True)
-                removed.append(path)
-    return removed
+                Path(parent, name).unlink(missing_ok=True)
 
 
 def temporary_run(name: str) -> str | None:

@@ -154,13 +154,10 @@ def server_error(where: str, error: Exception) -> ServerError:
         return ServerError(f"{where}: there is no such bucket. Create it, or name another one")
     if ROLE_SERVER in str(error):
         return ServerError(f"{where}: there are no keys in the environment or in ~/.aws. Set them: posegen docs object-storage")
+    suspects = "the bucket, its region"
     if not has_answered(error):
-        variable = _ENDPOINT_VARIABLES[where.partition(":")[0]][0]
-        return ServerError(
-            f"{where}: {reason_of(error)}. Check {variable}, the network and the keys in the environment, then run "
-            "the same command again: what is complete is kept"
-        )
+        suspects = f"{_ENDPOINT_VARIABLES[where.partition(':')[0]][0]}, the network"
     return ServerError(
-        f"{where}: {reason_of(error)}. Check the bucket, its region and the keys in the environment, then run the same command "
-        "again: what is complete is kept"
+        f"{where}: {reason_of(error)}. Check {suspects} and the keys in the environment, then run the same command again: "
+        "what is complete is kept"
     )

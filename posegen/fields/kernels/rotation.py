@@ -1,6 +1,6 @@
 """Kernels of joint rotations; :mod:`posegen.fields.rotation` defines the rotations and passes the arrays.
 
-A vector is a tuple of three numbers, a rotation a tuple of three vectors: the images of the axes x, y and z.
+Vectors are those of :mod:`posegen.foundations.vectors`. A rotation is a tuple of three vectors, the images of the axes x, y, z.
 
 One joint is computed at a time, over a block of frames, in a working array whose rows have a constant length. So the compiler
 knows that they do not overlap, and computes several frames with one instruction. A vector takes three rows, a rotation nine.
@@ -12,8 +12,8 @@ import numpy as np
 
 from posegen.foundations.kernels import Array, Scalar, kernel
 from posegen.foundations.skeleton import JOINTS, PARENTS
+from posegen.foundations.vectors import Vector, across, cross, dot, length, minus, plus, scaled, unit
 
-Vector = tuple[Scalar, Scalar, Scalar]
 Rotation = tuple[Vector, Vector, Vector]
 
 BLOCK = 64
@@ -36,20 +36,12 @@ _WEAK = 0.08
 
 _COPY, _PELVIS, _CHEST, _SHORTEST, _SPINE, _HIP, _KNEE, _HINGE, _SHOULDER = range(9)
 _KINDS = {
-    "pelvis": _PELVIS, "spine1": _SPINE, "spine2": _SPINE, "spine3": _CHEST, "neck": _SHORTEST, "left_collar": _SHORTEST,
-    "right_collar": _SHORTEST, "left_hip": _HIP, "right_hip": _HIP, "left_knee": _KNEE, "right_knee": _KNEE,
-    "left_ankle": _HINGE, "right_ankle": _HINGE, "left_shoulder": _SHOULDER, "right_shoulder": _SHOULDER,
-    "left_elbow": _HINGE, "right_elbow": _HINGE,
+    "pelvis": _PELVIS, "spine1": _SPINE, "spine2": _SPINE, "spine3": _CHEST, "neck": _SHORTEST, "collar": _SHORTEST,
+    "hip": _HIP, "knee": _KNEE, "ankle": _HINGE, "shoulder": _SHOULDER, "elbow": _HINGE,
 }  # fmt: skip
-_LIMBS = {
-    "left_hip": "left_knee", "right_hip": "right_knee", "left_knee": "left_ankle", "right_knee": "right_ankle",
-    "left_ankle": "left_foot", "right_ankle": "right_foot", "left_shoulder": "left_elbow", "right_shoulder": "right_elbow",
-    "left_elbow": "left_wrist", "right_elbow": "right_wrist", "spine1": "spine2", "spine2": "spine3", "neck": "head",
-    "left_collar": "left_shoulder", "right_collar": "right_shoulder",
-}  # fmt: skip
+_KIND = np.array([_KINDS.get(name.removeprefix("left_").removeprefix("right_"), _COPY) for name in JOINTS])
+_CHILD = np.array([PARENTS.index(joint) if PARENTS.count(joint) == 1 else 0 for joint in range(len(JOINTS))])
 """Child joint at which each bone is aimed."""
-_KIND = np.array([_KINDS.get(name, _COPY) for name in JOINTS])
-_CHILD = np.array([JOINTS.index(_LIMBS[name]) if name in _LIMBS else 0 for name in JOINTS])
 _SIGN = np.array([-1.0 if name.startswith("right_") else 1.0 for name in JOINTS])
 _SHARE = np.array([1 / 3 if name == "spine1" else 1 / 2 for name in JOINTS])
 """Share of the remaining twist of the chest that a joint of the spine takes."""
@@ -305,7 +297,7 @@ def frame(first: Vector, second: Vector) -> Rotation:
     """
     one = unit(first)
     other = across(second, one)
-    is_level, is_parallel = abs(one[1]) < 0.9, np.sqrt(dot(other, other)) < _PARALLEL
+    is_level, is_parallel = abs(one[1]) < 0.9, length(other) < _PARALLEL
     # Numbers are chosen rather than vectors, so that the loop over the frames has no branch.
     any_other = across((0.0, 1.0 if is_level else 0.0, 0.0 if is_level else 1.0), one)
     x = any_other[0] if is_parallel else other[0]
@@ -347,48 +339,6 @@ def inverse(a: Rotation) -> Rotation:
     """Return the inverse rotation."""
     x, y, z = a
     return (x[0], y[0], z[0]), (x[1], y[1], z[1]), (x[2], y[2], z[2])
-
-
-@kernel
-def across(a: Vector, axis: Vector) -> Vector:
-    """Return the component of `a` orthogonal to the unit vector `axis`."""
-    return minus(a, scaled(axis, dot(a, axis)))
-
-
-@kernel
-def unit(a: Vector) -> Vector:
-    """Return the vector scaled to length 1; a zero vector stays zero."""
-    return scaled(a, 1.0 / max(np.sqrt(dot(a, a)), _TINY))
-
-
-@kernel
-def cross(a: Vector, b: Vector) -> Vector:
-    """Return the cross product."""
-    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
-
-
-@kernel
-def dot(a: Vector, b: Vector) -> Scalar:
-    """Return the inner product."""
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-@kernel
-def plus(a: Vector, b: Vector) -> Vector:
-    """Return the sum."""
-    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
-
-
-@kernel
-def minus(a: Vector, b: Vector) -> Vector:
-    """Return the difference."""
-    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
-
-
-@kernel
-def scaled(a: Vector, factor: Scalar) -> Vector:
-    """Return a multiple of a vector."""
-    return a[0] * factor, a[1] * factor, a[2] * factor
 
 
 @kernel

@@ -1,1 +1,0 @@
-"""Feet and legs: footsteps, stances, swings and leg kinematics."""

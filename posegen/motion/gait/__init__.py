@@ -1,1 +1,0 @@
-"""Gait: curves of walking and running, cadence and step parameters."""

@@ -1,0 +1,92 @@
+"""What a text asks for and its motion does not show, and the steps and metres of a motion."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from posegen.captions.parser import ParsedCaption
+from posegen.checks.evidence import turn_angle
+from posegen.checks.statements import NEAR_ANGLE, check_statement, observe_actors
+from posegen.foundations.wording import shown
+from posegen.library.load import Library
+from posegen.motion.engine import Motion
+
+MEASURED = ("steps", "distance")
+"""Kinds of statements that are numbers of steps, or of metres."""
+FEW = {"steps": 4.0, "distance": 3.0}
+"""The numbers that stand for a few."""
+_UNSHOWN = ("modifier", "object", "start", "return", "time", "backward", "sideways", "in_place")
+"""Kinds of statements that nothing in the motion is made for."""
+_LISTED = ("side", "count", "speed", "direction", "degrees", "path")
+"""Kinds of statements of which an action has words for some values."""
+_FEET = ([0, 1], [2, 3])
+"""Contacts of the left and of the right foot."""
+
+
+def explain_missing(
+    parsed: ParsedCaption, kept: list[int], visible: list[int], motion: Motion, actors: Any, library: Library, fps: int
+) -> list[str]:
+    """Return a message for each action with statements that the motion does not show.
+
+    `kept` has the numbers of the segments of the script, and `visible` those of the described segments.
+    """
+    number_of = {number: i for i, number in enumerate(visible)}
+    observed = observe_actors(np.ascontiguousarray(motion.joints), [actors], library, fps)[0]
+    missing: dict[tuple[int, str], list[str]] = {}
+    for statement in parsed.statements:
+        number, kind, value = int(statement["segment"]), str(statement["kind"]), str(statement["value"])
+        if number < 0 or number not in kept or kind in ("people", "style"):
+            continue
+        shows: bool | None = False
+        here = number_of.get(number)
+        arc = kind == "degrees" and library.action(str(statement["action"])).gait not in (None, "step")
+        if here is not None and (kind in MEASURED or arc):
+            start, stop = actors[0]["segments"][here]["start"], actors[0]["segments"][here]["end"]
+            shows = is_near(kind, value, measure(kind, motion, start, stop))
+        elif here is not None and kind not in _UNSHOWN:
+            if kind == "order":
+                relation, other = value.split()
+                value = f"{relation} {number_of.get(int(other), -1)}" if int(other) in kept else ""
+            action = str(actors[0]["segments"][here]["action"])
+            seen = statement | {"segment": here, "action": action, "value": _closed(value, kind, action, observed[0], here)}
+            # A turn of 180 degrees has no side that its end would show.
+            around = kind == "direction" and observed[0].shown[here]["direction"] == "around"
+            known = library.words["actions"][action].get(kind, {})
+            if around or (kind == "order" and not value):
+                shows = True
+            elif kind not in _LISTED or (known if kind == "count" else seen["value"] in known):
+                shows = check_statement(seen, observed, library)
+        if shows is False:
+            words = value if kind in _UNSHOWN else " ".join(each for each in (kind, value) if each)
+            missing.setdefault((number, str(statement["action"])), []).append(words)
+    return [f"the motion does not show this of {shown(action)}: {', '.join(words)}" for (_, action), words in missing.items()]
+
+
+def _closed(value: str, kind: str, action: str, actor: Any, number: int) -> str:
+    """Return the path that a text leaves open between left and right, as the motion shows it."""
+    return next((path for path in actor.shown[number]["shapes"] if path.endswith(value)), value) if kind == "path" else value
+
+
+def measure(kind: str, motion: Motion, start: int, stop: int) -> float:
+    """Return the steps, the metres or the degrees of turning of the first actor in some frames."""
+    if kind == "steps":
+        feet = motion.contact[0, 0, start:stop] == 1
+        down = np.stack([feet[:, own].any(axis=1) for own in _FEET], axis=1)
+        return float((down[1:] & ~down[:-1]).sum())
+    if kind == "degrees":
+        return abs(float(turn_angle(motion.joints[0, 0, start:stop]))) * 180.0 / np.pi
+    pelvis = motion.joints[0, 0, start:stop, 0].astype(np.float64)[:, [0, 2]]
+    moved = np.diff(pelvis, axis=0)
+    return float(np.sqrt((moved * moved).sum(axis=1)).sum())
+
+
+def is_near(kind: str, value: str, measured: float) -> bool:
+    """Return whether a text's number of steps, metres or degrees is shown."""
+    if kind == "degrees":
+        return abs(float(value) - measured) <= NEAR_ANGLE
+    asked = float(FEW.get(kind, 0.0) if value == "few" else value)
+    # Who takes one step closes the other foot.
+    margin = 1.0 if value in ("few", "1") else 0.0 if kind == "steps" else max(0.15 * asked, 0.3)
+    return abs(asked - measured) <= margin
