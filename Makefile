@@ -74,7 +74,7 @@ wheel: $(VENV)/ready-to-run
 	rm -rf $(COMPILED) && mkdir -p $(COMPILED)
 	export POSEGEN_PORTABLE_KERNELS=1 POSEGEN_KERNEL_CACHE=$(COMPILED)/kernels && cd $(COMPILED) && \
 	  for command in "generate --samples 2 --out one" "generate --config crowd --samples 2 --out two" "evaluate one" \
-	    "export one --to humanml3d -o features" "export one --to csv -o numbers" "derive one --add rotation"; do \
+	    "export one --to humanml3d -o features" "export one --to bvh -o numbers" "derive one --add rotation"; do \
 	    $(abspath $(BIN))/posegen $$command --quiet || exit 1; done
 	POSEGEN_WHEEL_KERNELS=$(COMPILED)/kernels $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps \
 	  --no-build-isolation . -w $(DIST)

@@ -1,9 +1,9 @@
-"""Datasets for benchmarks: made by the command, and read and compared with zarr and pyarrow alone."""
+"""Data for benchmarks: samples in memory, and datasets made by the command, read and compared with zarr and pyarrow alone."""
 
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,12 @@ import zarr
 from numpy.typing import NDArray
 
 from benchmarks.measure import ROOT, posegen
+from posegen import load_config, synthesize
+from posegen.dataset.read import Dataset
+from posegen.synthesis.synthesize import Batch
 
-__all__ = ["differences", "generate", "slabs"]
-
+AT_ONCE = 50
+ONLY_BASE = "variants={speed: null, position: null, scale: null, mirror: false}"
 SLAB = 200
 """Samples that are held in memory at once."""
 
@@ -25,6 +28,19 @@ def generate(out: Path, *arguments: str, environment: Mapping[str, str] | None =
     command = posegen("generate", "--quiet", "--out", out, *arguments)
     subprocess.run(command, cwd=ROOT, env=environment, check=True)
     return out
+
+
+def blocks(samples: int, preset: str = "default", overrides: Sequence[str] = ()) -> Iterator[Batch]:
+    """Make the first samples of a preset with some keys changed."""
+    config = load_config(preset, overrides)
+    for first in range(0, samples, AT_ONCE):
+        yield synthesize(config, range(first, min(first + AT_ONCE, samples)))
+
+
+def caption_texts(dataset: Dataset) -> list[str]:
+    """Return the texts of all captions of a dataset, row by row."""
+    lists = [dataset.captions(shard).column("captions").to_pylist() for shard in range(dataset.header.shards())]
+    return [text for captions in lists for texts in captions for text in texts]
 
 
 def slabs(path: Path) -> Iterator[dict[str, NDArray[Any]]]:

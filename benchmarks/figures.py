@@ -14,19 +14,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "DETAILS",
-    "RESULTS",
-    "Figure",
-    "described_machine",
-    "filled_page",
-    "machine_sentence",
-    "read_table",
-    "results_table",
-    "update",
-    "write",
-]
-
 RESULTS = Path(__file__).parent / "results"
 DETAILS = Path(__file__).parents[1] / ".cache" / "results"
 PATHS = {

@@ -19,14 +19,7 @@ from benchmarks import embed, generate, keep, motion, speed, story, tasks, train
 from benchmarks.figures import Figure, update, write
 
 SECTIONS = {
-    "embed": embed,
-    "generate": generate,
-    "keep": keep,
-    "motion": motion,
-    "speed": speed,
-    "story": story,
-    "tasks": tasks,
-    "train": train,
+    section.__name__.rpartition(".")[2]: section for section in (embed, generate, keep, motion, speed, story, tasks, train)
 }
 
 

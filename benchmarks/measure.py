@@ -1,29 +1,29 @@
-"""Measurements for benchmarks: alternating timings, and the memory of a command."""
+"""Measurements for benchmarks: alternating timings, and processes that are run, killed, and whose memory is measured."""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-__all__ = [
-    "ROOT", "Comparison", "Peak", "compare", "folder_bytes", "kill_family", "module", "on_one_core", "peak_memory", "posegen",
-    "printed_by", "use_one_core",
-]  # fmt: skip
-
 ROOT = Path(__file__).parent.parent
 
-POLL = 0.02
+SCALE = float(os.environ.get("POSEGEN_JUDGE_SCALE", "1"))
+POLL, KILL_POLL = 0.02, 0.002
+"""Seconds between two looks at a process: at its memory, and at what it has written."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,11 @@ class Peak:
 
     resident: int
     proportional: int
+
+
+def scaled(count: int, least: int = 1) -> int:
+    """Return the number scaled by POSEGEN_JUDGE_SCALE."""
+    return max(least, round(count * SCALE))
 
 
 def use_one_core() -> None:
@@ -81,14 +86,20 @@ def compare(
     return Comparison(*seconds)
 
 
-def posegen(*arguments: str | Path) -> list[str]:
+def apart(function: Callable[..., Any], *arguments: object, **named: object) -> Any:
+    """Return the result of a function in a process of its own, which has no memory, caches or restricted cores of this one."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(function, *arguments, **named).result()
+
+
+def posegen(*arguments: object) -> list[str]:
     """Return a posegen command for this Python."""
-    return module("posegen", *arguments)
+    return [sys.executable, "-m", "posegen", *map(str, arguments)]
 
 
-def module(name: str, *arguments: object) -> list[str]:
-    """Return the command that runs a module by this Python."""
-    return [sys.executable, "-m", name, *map(str, arguments)]
+def run(*arguments: object) -> None:
+    """Run a posegen command in the repository."""
+    subprocess.run(posegen(*arguments, "--quiet"), cwd=ROOT, check=True)
 
 
 def printed_by(command: Sequence[str], environment: Mapping[str, str] = os.environ) -> Any:
@@ -115,10 +126,23 @@ def peak_memory(command: Sequence[str], environment: Mapping[str, str] = os.envi
     return Peak(resident, proportional)
 
 
+def killed(command: Sequence[str], until: Callable[[], bool], moment: float = 0.0, poll: float = KILL_POLL) -> bool:
+    """Kill a command and its children some seconds after a condition holds; return whether it was still running then."""
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as process:
+        while process.poll() is None and not until():
+            time.sleep(poll)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(moment)
+        if process.poll() is None:
+            kill_family(process)
+    return process.returncode == -signal.SIGKILL
+
+
 def kill_family(process: subprocess.Popen[bytes]) -> None:
     """Kill a command, then its children; in the other order it would replace them."""
     for one in _family(process.pid):
-        one.kill()
+        with suppress(psutil.NoSuchProcess):
+            one.kill()
 
 
 def _family(pid: int) -> list[psutil.Process]:

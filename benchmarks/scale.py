@@ -1,4 +1,4 @@
-"""What grows with a dataset: the largest real run that fits, and datasets of up to 10 million samples made from one shard.
+"""Growth of time and memory with a dataset: the largest real run that fits, and up to 10 million samples made from one shard.
 
 The real dataset has 2 million samples of 10 frames. Its first tenth is measured, then it is extended; the extension is killed
 half way and run again. Fabricated shards have receipts of their own, and hard links to the files of the first: they show what
@@ -10,19 +10,19 @@ the number of files and receipts costs, without reading samples. All of it takes
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 import posegen
 from benchmarks.figures import RESULTS, described_machine, machine_sentence
-from benchmarks.measure import ROOT, kill_family, peak_memory
+from benchmarks.measure import apart, folder_bytes, killed, peak_memory
 from benchmarks.measure import posegen as command
 from benchmarks.motion.clips import ONE_VARIANT
 from posegen.config.schema import SHORTEST
@@ -30,7 +30,11 @@ from posegen.dataset.documents import seal
 from posegen.dataset.header import load_header
 from posegen.dataset.layout import MANIFEST_FILE, MOTION, receipt_path, rows_path
 from posegen.dataset.receipts import load_receipt
+from posegen.dataset.verify import choose_shards, find_problems
 from posegen.dataset.write import publish
+from posegen.foundations.machine import lifetime_peak
+from posegen.generation.describe import describe, find_status
+from posegen.generation.finish import finish
 
 SAMPLES = 2_000_000
 SHORT = ("--set", f"frames={SHORTEST}", "--set", ONE_VARIANT)
@@ -38,53 +42,63 @@ SHORT = ("--set", f"frames={SHORTEST}", "--set", ONE_VARIANT)
 SIZES = (500, 5_000, 50_000)
 """Shards of the fabricated datasets."""
 RESULT = RESULTS / "scale.md"
-_TIMED = r"""
-import json, re, sys, time
-from pathlib import Path
-import numpy as np, posegen, zarr
-from posegen.dataset.read import open_dataset
-from posegen.dataset.verify import choose_shards, find_problems
-from posegen.generation.describe import describe
-from posegen.generation.finish import finish
-from posegen.generation.status import find_status
-path, began, used = sys.argv[1], time.perf_counter(), time.process_time()
-{code}
-peak = int(re.search("VmHWM:\s*([0-9]+)", open("/proc/self/status").read())[1]) / 1024
-print(json.dumps([time.perf_counter() - began, time.process_time() - used, peak]))
-"""
-OPENING = {
-    "open": "posegen.open(path)",
-    "info": "describe(path)",
-    "status": "find_status(path)",
+REPEATS = {"open": 9, "info": 9, "status": 9}
+"""Measures that take milliseconds, run by several processes; the quickest counts."""
+
+
+class _Stopped(Exception):  # noqa: N818
+    """The first shard is read."""
+
+
+def _generate(path: Path) -> None:
+    config = posegen.load_config("default", ["frames=60"])
+    assert posegen.generate(config, samples=len(posegen.open(path)), out=path).nothing_to_do
+
+
+def _read_one(path: Path) -> None:
+    dataset = posegen.open(path)
+    dataset.arrays("joints", [len(dataset) // 7 // 200 * 200])
+
+
+def _read_many(path: Path) -> None:
+    dataset = posegen.open(path)
+    for sample in np.random.default_rng(0).integers(0, len(dataset), 1000):
+        dataset.arrays("joints", [int(sample)])
+
+
+def _verify(path: Path, stop: Callable[[int, int], None] = lambda done, total: None) -> None:
+    assert not list(find_problems(path, choose_shards(path, None, 0.01), stop))
+
+
+def _verify_first(path: Path) -> None:
+    def stop(done: int, total: int) -> None:
+        if done:
+            raise _Stopped
+
+    with suppress(_Stopped):
+        _verify(path, stop)
+
+
+def _open_by_receipts(path: Path) -> None:
+    (path / MANIFEST_FILE).unlink()
+    posegen.open(path)
+
+
+MEASURES: dict[str, Callable[[Path], object]] = {
+    "finish, which writes the manifest": finish,
+    "open": posegen.open,
+    "info": describe,
+    "status": find_status,
+    "finish again": finish,
+    "generate, nothing to do": _generate,
+    "open, and read a random sample": _read_one,
+    "verify --sample 1%, until the first shard is read": _verify_first,
+    "open without the manifest": _open_by_receipts,
+    "verify --sample 1%": _verify,
+    "1,000 random samples": _read_many,
 }
-QUICK, REPEATS = ("open", "info", "status"), 9
-"""Measures that take milliseconds, of which the quickest process counts."""
-_GENERATE = "posegen.generate(posegen.load_config('default', ['frames=60']), samples=len(posegen.open(path)), out=path)"
-MEASURES = (
-    {"finish, which writes the manifest": "finish(path)"}
-    | OPENING
-    | {
-        "finish again": "finish(path)",
-        "generate, nothing to do": f"assert {_GENERATE}.nothing_to_do",
-        "open, and read a random sample": "d = posegen.open(path); d.arrays('joints', [len(d) // 7 // 200 * 200])",
-        "verify --sample 1%, until the first shard is read": """
-class Stopped(Exception): pass
-def stop(done, total):
-    if done: raise Stopped
-try: list(find_problems(Path(path), choose_shards(Path(path), None, 0.01), stop))
-except Stopped: pass
-""",
-        "open without the manifest": f"import os; os.unlink(path + '/{MANIFEST_FILE}'); posegen.open(path)",
-    }
-)
-REAL = OPENING | {
-    "finish again": "finish(path)",
-    "verify --sample 1%": "assert not list(find_problems(Path(path), choose_shards(Path(path), None, 0.01)))",
-    "1,000 random samples": """
-d = posegen.open(path)
-for i in np.random.default_rng(0).integers(0, len(d), 1000): d.arrays('joints', [int(i)])
-""",
-}
+REAL = ("open", "info", "status", "finish again", "verify --sample 1%", "1,000 random samples")
+"""Measures of the real dataset; those of the fabricated ones are all but the last two, which read samples."""
 
 
 def fabricate(path: Path, shards: int) -> None:
@@ -104,26 +118,24 @@ def fabricate(path: Path, shards: int) -> None:
     publish(path, header, shards * header.shard)
 
 
-def timed(code: str, path: Path) -> list[float]:
-    """Return seconds, seconds of CPU and MB of memory of code in a process of its own."""
-    found = subprocess.run(
-        [sys.executable, "-c", _TIMED.format(code=code), str(path)], check=True, capture_output=True, text=True
-    ).stdout
-    return [float(value) for value in json.loads(found)]
+def timed(name: str, path: Path) -> tuple[float, float, float]:
+    """Return seconds, seconds of CPU and MB of memory of a measure, for a process of its own."""
+    began, used = time.perf_counter(), time.process_time()
+    MEASURES[name](path)
+    return time.perf_counter() - began, time.process_time() - used, lifetime_peak() / 2**20
 
 
-def _row(name: str, path: Path, code: str) -> str:
+def _row(name: str, path: Path) -> str:
     header = load_header(path)
-    seconds, used, peak = map(min, zip(*(timed(code, path) for _ in range(REPEATS if name in QUICK else 1)), strict=True))
+    seconds, used, peak = map(min, zip(*(apart(timed, name, path) for _ in range(REPEATS.get(name, 1))), strict=True))
     return f"| {name} | {header.shards():,} | {header.samples:,} | {seconds:.3g} | {used:.3g} | {peak:.0f} |"
 
 
 def fabricated_rows(folder: Path) -> Iterator[str]:
     """Yield a row of each measure and size."""
     for shards in SIZES:
-        path = folder / str(shards)
-        fabricate(path, shards)
-        yield from (_row(name, path, code) for name, code in MEASURES.items())
+        fabricate(folder / str(shards), shards)
+        yield from (_row(name, folder / str(shards)) for name in list(MEASURES)[:-2])
 
 
 def real_rows(folder: Path, samples: int) -> Iterator[str]:
@@ -133,16 +145,13 @@ def real_rows(folder: Path, samples: int) -> Iterator[str]:
         run = command("generate", "--samples", number, *SHORT, "--out", path, "--quiet")
         began, used = time.perf_counter(), os.times()
         if number == samples:
-            with subprocess.Popen(run, cwd=ROOT) as process:
-                while _receipts(path) * 200 < samples // 2:
-                    time.sleep(1)
-                kill_family(process)
+            killed(run, lambda: _receipts(path) * 200 >= samples // 2, poll=1.0)
         peak = peak_memory(run, every=0.2)
         spent = sum(os.times()[2:4]) - sum(used[2:4])
         seconds = time.perf_counter() - began
         yield f"| {name} | {_receipts(path):,} | {number:,} | {seconds:.0f} | {spent:.0f} | {peak.resident / 2**20:.0f} |"
-        yield from (_row(name, path, code) for name, code in REAL.items())
-    size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+        yield from (_row(name, path) for name in REAL)
+    size = folder_bytes(path)
     yield f"| bytes on disk | {_receipts(path):,} | {samples:,} | {size / 1e9:.2f} GB | | |"
 
 
@@ -150,47 +159,30 @@ def _receipts(path: Path) -> int:
     return sum(1 for _ in (path / receipt_path(0)).parent.iterdir()) if path.exists() else 0
 
 
-def table(title: str, note: Sequence[str], rows: Iterator[str]) -> list[str]:
-    """Return a section with a table, whose rows are also printed as they come."""
-    head = ["measure", "shards", "samples", "time (s)", "CPU time (s)", "peak memory (MB)"]
-    lines = [f"## {title}", "", *note, "", f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
-    for row in rows:
-        print(row, flush=True)
-        lines.append(row)
-    return [*lines, ""]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", choices=("real", "fabricated"))
     parser.add_argument("--samples", type=int, default=SAMPLES, help="of the real dataset")
     options = parser.parse_args()
-    sections = {
-        "real": lambda folder: table(
-            "A real dataset",
-            [
-                "Samples of 10 frames in one variant, two workers. Memory of `generate` is that of all its processes; CPU time",
-                "is without that of the run that was killed.",
-            ],
-            real_rows(folder, options.samples),
-        ),
-        "fabricated": lambda folder: table(
-            "Datasets made from one shard", ["Shards of 200 samples of 60 frames in five variants."], fabricated_rows(folder)
-        ),
-    }
-    text = [
-        "# What grows with a dataset",
-        "",
-        "`python -m benchmarks.scale`. Each row but those of `generate` is a process of its own, without the time of imports.",
-        f"{machine_sentence(described_machine())}.",
-        "",
-    ]
-    for name, section in sections.items():
+    own = "`python -m benchmarks.scale`. Each row but those of `generate` is a process of its own, without the time of imports."
+    text = ["# What grows with a dataset", "", own, f"{machine_sentence(described_machine())}."]
+    for name, title, note in (
+        ("real", "A real dataset", f"{_REAL_NOTE} Memory of `generate` is that of all its processes."),
+        ("fabricated", "Datasets made from one shard", "Shards of 200 samples of 60 frames in five variants."),
+    ):
+        text += ["", f"## {title}", "", note, "", "| measure | shards | samples | time (s) | CPU time (s) | peak memory (MB) |"]
+        text.append("|---" * 6 + "|")
         if options.only in (None, name):
             with tempfile.TemporaryDirectory() as folder:
-                text += section(Path(folder))
+                rows = real_rows(Path(folder), options.samples) if name == "real" else fabricated_rows(Path(folder))
+                for row in rows:
+                    print(row, flush=True)
+                    text.append(row)
     if not options.only:
-        RESULT.write_text("\n".join(text), encoding="utf-8")
+        RESULT.write_text("\n".join([*text, ""]), encoding="utf-8")
+
+
+_REAL_NOTE = "Samples of 10 frames in one variant, two workers. CPU time is without that of the run that was killed."
 
 
 if __name__ == "__main__":

@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from statistics import median
 
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from benchmarks.end_to_end import measured_apart
 from benchmarks.guards import END_TO_END, PEAK_BYTES, WORDS_SHARE_GUARD, Guard
-from benchmarks.measure import ROOT, peak_memory, posegen
+from benchmarks.lower_bounds import generation_by_storing
+from benchmarks.measure import apart, peak_memory, posegen
+from benchmarks.story.share import processor_share
 
 
 def test_generation_compared_with_storing(benchmark: BenchmarkFixture, tmp_path: Path, guard: Guard) -> None:
-    result = benchmark.pedantic(measured_apart, kwargs={"samples": 400, "pairs": 3, "folder": tmp_path}, rounds=1)
-    benchmark.extra_info.update(result)
+    result = benchmark.pedantic(apart, args=(generation_by_storing, 400, 3, tmp_path))
     print(
         f"\none core: {result['generated_sequences_per_second']:,.0f} sequences/s, "
         f"storing alone {result['stored_sequences_per_second']:,.0f}, ratio {result['ratio']:.2f}"
     )
     guard("generating, by storing", result["ratio"], most=END_TO_END)
-
-
-SHARE = """
-import sys
-from pathlib import Path
-from benchmarks.story.share import timed_run, words_share
-from posegen import load_config
-print(words_share(*timed_run(load_config("default"), Path(sys.argv[1]), 8)))
-"""
 
 
 def test_share_of_planning_captions_and_checks(tmp_path: Path, guard: Guard) -> None:
@@ -40,8 +29,7 @@ def test_share_of_planning_captions_and_checks(tmp_path: Path, guard: Guard) -> 
     shares = []
     for number in range(5):
         (tmp_path / str(number)).mkdir()
-        command = [sys.executable, "-c", SHARE, str(tmp_path / str(number))]
-        shares.append(float(subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout))
+        shares.append(apart(processor_share, tmp_path / str(number), 8))
     share = median(shares)
     print(f"\nplanning, captions and checks: {100 * share:.1f} % of the time of a run")
     guard("planning, captions and checks, share of all", share, most=WORDS_SHARE_GUARD)

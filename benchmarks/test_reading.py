@@ -6,19 +6,18 @@ from pathlib import Path
 
 import numpy as np
 from numcodecs.blosc import Blosc
-from pytest_benchmark.fixture import BenchmarkFixture
 
 import posegen
-from benchmarks import verifying
 from benchmarks.datasets import generate
 from benchmarks.guards import READING, VERIFYING, Guard
-from benchmarks.measure import compare
+from benchmarks.lower_bounds import verifying_by_hashing
+from benchmarks.measure import apart, compare
 
 SAMPLES, VERIFIED_SAMPLES = 400, 2000
 PAIRS = 7
 
 
-def test_batches_take_little_longer_than_unpacking(benchmark: BenchmarkFixture, tmp_path: Path, guard: Guard) -> None:
+def test_batches_take_little_longer_than_unpacking(tmp_path: Path, guard: Guard) -> None:
     path = generate(tmp_path / "dataset", "--samples", str(SAMPLES))
     batches = posegen.open(path).batches(64, fields=["joints"], threads=0)
     field = batches.source.arrays()["joints"]
@@ -40,17 +39,15 @@ def test_batches_take_little_longer_than_unpacking(benchmark: BenchmarkFixture, 
         assert sum(len(batch) for batch in batches) == sequences
 
     compare(reading, unpacking, 1)
-    comparison = benchmark.pedantic(compare, args=(reading, unpacking, PAIRS), rounds=1)
+    comparison = compare(reading, unpacking, PAIRS)
     rate = sequences / float(np.median(comparison.first))
-    benchmark.extra_info.update({"ratio": comparison.ratio, "sequences_per_second": rate})
     print(f"\nshuffled batches: {rate:,.0f} sequences per second, {comparison.ratio:.2f} times as long as unpacking")
     guard("shuffled batches, by unpacking their chunks", comparison.ratio, most=READING)
 
 
-def test_verifying_takes_little_longer_than_hashing(benchmark: BenchmarkFixture, tmp_path: Path, guard: Guard) -> None:
+def test_verifying_takes_little_longer_than_hashing(tmp_path: Path, guard: Guard) -> None:
     path = generate(tmp_path / "dataset", "--samples", str(VERIFIED_SAMPLES))
-    found = benchmark.pedantic(verifying.measured_apart, args=(path,), rounds=1)
-    benchmark.extra_info.update(found)
+    found = apart(verifying_by_hashing, path)
     rate, ratio = found["bytes_per_processor_second"], found["ratio"]
     print(f"\nverifying: {rate / 1e9:.1f} GB a second of a core, {ratio:.2f} times as long as hashing")
     guard("verifying, by hashing the same files", ratio, most=VERIFYING)

@@ -1,4 +1,4 @@
-"""Write the reference of commands and of config keys from the code: `python docs/reference.py`, which `make docs` runs."""
+"""Write the pages generated from the code, commands, config keys and action files: `python docs/reference.py` (`make docs`)."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import click
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
+from pydantic.json_schema import models_json_schema
 
 _COMMANDS = """# Commands
 
@@ -134,9 +135,47 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;")
 
 
+def action_schema() -> dict[str, Any]:
+    """Return the JSON schema of action files; the classes of actions and the meanings of keys are added to pydantic's."""
+    from posegen.library.schema import KINDS, ActionFile
+
+    schema = ActionFile.model_json_schema()
+    kinds, _ = models_json_schema([(kind, "validation") for kind in KINDS.values()], ref_template="#/$defs/{model}")
+    models = {model.__name__: model for kind in KINDS.values() for model in _models_of(kind)}
+    definitions = schema["$defs"] | {name: kind.model_json_schema() for name, kind in models.items()}
+    for name, definition in definitions.items():
+        definition.pop("$defs", None)
+        definition["description"] = definition.get("description", "").partition("\n\n")[0]
+        for key, meaning in meanings(models[name]).items() if name in models else ():
+            if key in definition["properties"]:
+                definition["properties"][key]["description"] = meaning
+    definitions["Action"] = {"oneOf": [kinds[kind, "validation"] for kind in KINDS.values()]}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | schema | {"$defs": dict(sorted(definitions.items()))}
+
+
+def _models_of(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    """Yield a model and those of its keys, and of theirs."""
+    yield model
+    for field in model.model_fields.values():
+        for inner in _models_in(field.annotation):
+            yield from _models_of(inner)
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if inspect.isclass(annotation) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models_in(part)
+
+
 def pages() -> dict[str, str]:
     """Return the text of each generated page by its name."""
-    return {"commands.md": commands_page().rstrip() + "\n", "config.md": config_page()}
+    schema = json.dumps(action_schema(), indent=1, ensure_ascii=False)
+    return {
+        "commands.md": commands_page().rstrip() + "\n",
+        "config.md": config_page(),
+        "action-file.schema.json": schema + "\n",
+    }
 
 
 def _model_in(annotation: Any) -> tuple[type[BaseModel] | None, bool]:

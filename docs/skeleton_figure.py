@@ -12,18 +12,22 @@ from math import cos, radians, sin
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw
+from PIL import Image
 
 from posegen.foundations.bodies import body_offsets
 from posegen.foundations.scene import empty_scenes
 from posegen.foundations.skeleton import CONTACTS, JOINTS, PARENTS, sole_points
-from posegen.viewing.canvas import COLOURS, Placement, draw_figures, draw_floor, view_from
-from posegen.viewing.pictures import INK, typeface
+from posegen.viewing.canvas import Camera, add_view, draw_figures, draw_floor, draw_lines, new_page, view_from
+from posegen.viewing.palette import CONTACT, INK, LEFT, PAPER, RIGHT
+from posegen.viewing.pictures import image_of
 
 __all__ = ["ANGLES", "Angle", "convention_figure", "posed", "rotation"]
 
 Array = NDArray[Any]
+Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
@@ -128,23 +132,23 @@ def rotation(axis: str, degrees: float) -> Array:
     return matrix
 
 
-FINER = 2
-PAPER = (255, 255, 255)
-GREY = (150, 150, 156)
+GREY = "#96969c"
 SHOWN_DEGREES = 40.0
+_WIDTH, _HEIGHT = 1400, 1240
+_ORIGIN = np.zeros(3)
 
 
 def convention_figure() -> Image.Image:
     """Return the figure: rest pose with numbered joints, soles and axes, and a drawing of each angle."""
-    page = Image.new("RGB", (1400, 1240), PAPER)
-    page.paste(_front_panel((680, 640)), (10, 34))
-    page.paste(_side_panel((300, 640)), (700, 34))
-    page.paste(_foot_panel((390, 330)), (1000, 34))
-    page.paste(_legend_panel((390, 300)), (1000, 374))
+    page = new_page(_WIDTH, _HEIGHT)
+    _front_panel(page, (10, 34, 680, 640))
+    _side_panel(page, (700, 34, 300, 640))
+    _foot_panel(page, (1000, 34, 390, 330))
+    _legend(page, (1010, 382))
     columns, size = 7, (197, 270)
     for number, angle in enumerate(ANGLES):
-        page.paste(_angle_panel(angle, size), (10 + number % columns * size[0], 684 + number // columns * size[1]))
-    canvas = ImageDraw.Draw(page)
+        box = (10 + number % columns * size[0], 684 + number // columns * size[1], *size)
+        _angle_panel(page, angle, box)
     for at, title in (
         ((10, 8), "Rest pose from the front: joints"),
         ((700, 8), "From its left side"),
@@ -154,49 +158,36 @@ def convention_figure() -> Image.Image:
             f"Positive angles (the rest pose in grey, the left limb or the trunk turned by {SHOWN_DEGREES:.0f} degrees)",
         ),
     ):
-        canvas.text(at, title, fill=INK, font=typeface(16))
-    return page
+        _write(page, at, title, 15)
+    return image_of(page)
 
 
-def _panel(
-    size: tuple[int, int], placement: Placement, centre: Array, figures: Array, reach: tuple[float, float]
-) -> Image.Image:
-    picture = Image.new("RGB", (size[0] * FINER, size[1] * FINER), PAPER)
-    canvas = ImageDraw.Draw(picture)
-    draw_floor(canvas, placement, centre, reach)
-    draw_figures(canvas, placement, centre, figures)
-    return picture
+def _write(page: Figure, at: tuple[float, float], text: str, size: int, colour: str = INK, ha: str = "left") -> None:
+    """Write text below a place in pixels from the upper left corner."""
+    page.text(at[0], _HEIGHT - at[1], text, transform=None, fontsize=size, color=colour, ha=ha, va="top")
 
 
-def _placement(azimuth: float, elevation: float, scale: float, at: tuple[float, float]) -> Placement:
-    return Placement(view_from(azimuth, elevation), scale * FINER, (at[0] * FINER, at[1] * FINER))
-
-
-def _front_panel(size: tuple[int, int]) -> Image.Image:
-    figure, centre = posed(), np.zeros(3)
-    placement = _placement(0.0, 8.0, 318.0, (size[0] / 2, size[1] - 50))
-    picture = _panel(size, placement, centre, figure[None], (0.8, 0.5))
-    start = np.array([0.45, 0.22, 0.0])
-    _axes(ImageDraw.Draw(picture), placement, start, centre, ("x", "y"))
-    picture = picture.reduce(FINER)
-    canvas = ImageDraw.Draw(picture)
-    for name, offset in (("x left", (0.1, -0.05, 0.0)), ("y up", (0.0, 0.21, 0.0))):
-        x, y = placement.pixels(start + np.array(offset), centre) / FINER
-        canvas.text((float(x), float(y)), name, fill=INK, font=typeface(14), anchor="mm")
-    places = placement.pixels(figure, centre) / FINER
-    for names, x, anchor in (
-        ([i for i, name in enumerate(JOINTS) if not name.startswith("left")], 8, "lm"),
-        ([i for i, name in enumerate(JOINTS) if name.startswith("left")], size[0] - 8, "rm"),
+def _front_panel(page: Figure, box: Box) -> None:
+    figure, camera = posed(), Camera(view_from(0.0, 8.0), _ORIGIN)
+    axes = add_view(page, box, (-1.0, 1.0, -0.15, 1.85))
+    draw_floor(axes, camera, 0.8)
+    draw_figures(axes, camera, figure[None])
+    _draw_axes(axes, camera, np.array([0.45, 0.22, 0.0]), {"x left": 0, "y up": 1})
+    places = camera.project(figure)
+    for names, x, side in (
+        ([i for i, name in enumerate(JOINTS) if not name.startswith("left")], -1.0, "left"),
+        ([i for i, name in enumerate(JOINTS) if name.startswith("left")], 1.0, "right"),
     ):
-        rows = _spread([float(places[i, 1]) for i in names], 21.0)
+        rows = _spread([float(places[i, 1]) for i in names], 0.062)
         for joint, y in zip(names, rows, strict=True):
-            text = f"{joint} {JOINTS[joint]}" if anchor == "lm" else f"{JOINTS[joint]} {joint}"
-            inner = x + (typeface(14).getlength(text) + 5) * (1 if anchor == "lm" else -1)
-            canvas.line((inner, y, *map(float, places[joint])), fill=(190, 190, 196), width=1)
-            canvas.text((x, y), text, fill=INK, font=typeface(14), anchor=anchor)
-    for joint, (px, py) in enumerate(places):
-        _badge(canvas, (float(px), float(py)), str(joint))
-    return picture
+            text = f"{joint} {JOINTS[joint]}" if side == "left" else f"{JOINTS[joint]} {joint}"
+            line = {"arrowstyle": "-", "color": "#bebec4", "shrinkA": 2}
+            axes.annotate(
+                text, places[joint], (x, y), arrowprops=line, fontsize=13, color=INK, ha=side, va="center_baseline", zorder=2.5
+            )
+    for joint, place in enumerate(places):
+        badge = {"boxstyle": "circle,pad=0.3", "facecolor": PAPER, "edgecolor": INK}
+        axes.text(*place, str(joint), bbox=badge, fontsize=8, color=INK, ha="center", va="center", zorder=4)
 
 
 def _spread(heights: list[float], least: float) -> list[float]:
@@ -215,76 +206,53 @@ def _spread(heights: list[float], least: float) -> list[float]:
     return spread
 
 
-def _badge(canvas: ImageDraw.ImageDraw, at: tuple[float, float], text: str) -> None:
-    x, y = at
-    canvas.ellipse((x - 8, y - 8, x + 8, y + 8), fill=PAPER, outline=INK)
-    canvas.text((x, y), text, fill=INK, font=typeface(10), anchor="mm")
+def _side_panel(page: Figure, box: Box) -> None:
+    camera = Camera(view_from(90.0, 0.0), _ORIGIN)
+    axes = add_view(page, box, (-0.47, 0.47, -0.15, 1.85))
+    draw_floor(axes, camera, 0.4)
+    draw_figures(axes, camera, posed()[None])
+    _draw_axes(axes, camera, np.array([0.0, 0.3, 0.22]), {"y up": 1, "z ahead": 2})
 
 
-def _side_panel(size: tuple[int, int]) -> Image.Image:
-    figure, centre = posed(), np.zeros(3)
-    placement = _placement(90.0, 0.0, 318.0, (size[0] / 2, size[1] - 50))
-    picture = _panel(size, placement, centre, figure[None], (0.4, 0.5))
-    canvas = ImageDraw.Draw(picture)
-    _axes(canvas, placement, np.array([0.0, 0.3, 0.22]), centre, ("y", "z"))
-    picture = picture.reduce(FINER)
-    canvas = ImageDraw.Draw(picture)
-    for name, offset in (("y up", (0.0, 0.52, 0.22)), ("z ahead", (0.0, 0.26, 0.32))):
-        x, y = placement.pixels(np.array(offset), centre) / FINER
-        canvas.text((float(x), float(y)), name, fill=INK, font=typeface(14), anchor="mm")
-    return picture
+def _draw_axes(axes: Axes, camera: Camera, start: Array, names: Mapping[str, int]) -> None:
+    for name, axis in names.items():
+        tail, tip = camera.project(start + np.outer([0.0, 0.18], np.eye(3)[axis]))
+        _arrow(axes, tail, tip, INK)
+        away = (tip - tail) * 0.2
+        axes.text(
+            *(tip + away - [0.0, 0.05 if abs(away[0]) > abs(away[1]) else 0.0]), name, fontsize=13, color=INK, ha="center"
+        )
 
 
-def _axes(canvas: ImageDraw.ImageDraw, placement: Placement, start: Array, centre: Array, names: tuple[str, ...]) -> None:
-    for name in names:
-        direction = np.zeros(3)
-        direction["xyz".index(name)] = 0.18
-        tail, tip = placement.pixels(np.stack([start, start + direction]), centre)
-        _arrow(canvas, tail, tip, INK)
+def _arrow(axes: Axes, tail: Array, tip: Array, colour: str) -> None:
+    line = {"arrowstyle": "-|>", "color": colour, "linewidth": 2, "shrinkA": 0, "shrinkB": 0}
+    axes.annotate("", tip, tail, arrowprops=line, annotation_clip=False)
 
 
-def _arrow(canvas: ImageDraw.ImageDraw, tail: Array, tip: Array, colour: tuple[int, int, int]) -> None:
-    along = tip - tail
-    along = along / max(float(np.hypot(*along)), 1e-9)
-    across = np.array([-along[1], along[0]])
-    base = tip - 14 * along
-    canvas.line((*map(float, tail), *map(float, base)), fill=colour, width=4)
-    canvas.polygon([tuple(map(float, p)) for p in (tip, base + 7 * across, base - 7 * across)], fill=colour)
-
-
-def _foot_panel(size: tuple[int, int]) -> Image.Image:
+def _foot_panel(page: Figure, box: Box) -> None:
     figure = posed()
     ankle = figure[JOINTS.index("left_ankle")]
-    centre = np.array([ankle[0], 0.0, ankle[2] + 0.05])
-    placement = _placement(90.0, 0.0, 1100.0, (size[0] / 2, size[1] - 90))
-    picture = Image.new("RGB", (size[0] * FINER, size[1] * FINER), PAPER)
-    canvas = ImageDraw.Draw(picture)
-    _, floor = placement.pixels(np.zeros(3), centre)
-    canvas.line((0, float(floor), size[0] * FINER, float(floor)), fill=GREY, width=3)
+    camera = Camera(view_from(90.0, 0.0), np.array([ankle[0], 0.0, ankle[2] + 0.05]))
+    axes = add_view(page, box, (-0.178, 0.178, -0.08, 0.22))
+    axes.axhline(0.0, color=GREY, linewidth=1.5)
     points = {"left_ankle (7)": ankle, "left_foot (10), the ball": figure[JOINTS.index("left_foot")]}
     points |= {f"contact {CONTACTS[i]}": point for i, point in enumerate(sole_points(figure)[:2])}
-    outline = placement.pixels(np.stack([points[name] for name in points]), centre)[[0, 2, 3, 1, 0]]
-    knee = placement.pixels(ankle + np.array([0.0, 0.12, 0.0]), centre)
-    canvas.line([tuple(map(float, p)) for p in (knee, *outline)], fill=COLOURS["left"], width=10, joint="curve")
-    picture = picture.reduce(FINER)
-    canvas = ImageDraw.Draw(picture)
-    for (name, point), (dx, dy) in zip(points.items(), ((70, -46), (-10, -56), (-40, 40), (46, 40)), strict=True):
-        x, y = map(float, placement.pixels(point, centre) / FINER)
-        canvas.ellipse(
-            (x - 6, y - 6, x + 6, y + 6), fill=COLOURS["contact"] if name.startswith("contact") else PAPER, outline=INK
-        )
-        canvas.line((x, y, x + dx, y + dy), fill=GREY)
-        canvas.text((x + dx, y + dy), name, fill=INK, font=typeface(14), anchor="mb" if dy < 0 else "mt")
-    return picture
+    outline = camera.project(np.stack([points[name] for name in points]))[[0, 2, 3, 1, 0]]
+    knee = camera.project(ankle + np.array([0.0, 0.12, 0.0]))
+    axes.plot(*np.stack([knee, *outline]).T, color=LEFT, linewidth=5, solid_joinstyle="round")
+    for (name, point), away in zip(points.items(), ((60, 46), (-10, 56), (-40, -40), (46, -40)), strict=True):
+        place = camera.project(point)
+        colour = CONTACT if name.startswith("contact") else PAPER
+        axes.plot(*place, "o", markersize=12, color=colour, markeredgecolor=INK)
+        line = {"arrowstyle": "-", "color": GREY}
+        axes.annotate(name, place, away, textcoords="offset points", arrowprops=line, fontsize=13, color=INK, ha="center")
 
 
-def _legend_panel(size: tuple[int, int]) -> Image.Image:
-    picture = Image.new("RGB", size, PAPER)
-    canvas = ImageDraw.Draw(picture)
+def _legend(page: Figure, at: tuple[int, int]) -> None:
     lines = (
-        (COLOURS["left"], "blue: the figure's left side"),
-        (COLOURS["right"], "red: its right side"),
-        (COLOURS["contact"], "green: points that touch a surface"),
+        (LEFT, "blue: the figure's left side"),
+        (RIGHT, "red: its right side"),
+        (CONTACT, "green: points that touch a surface"),
         (INK, "x to the figure's left, y up, z ahead; metres"),
         (INK, "rest pose: every joint's axes along the world's,"),
         (INK, "every angle 0"),
@@ -293,40 +261,33 @@ def _legend_panel(size: tuple[int, int]) -> Image.Image:
         (INK, "grid: 0.5 m"),
     )
     for i, (colour, text) in enumerate(lines):
-        canvas.text((10, 8 + 27 * i), text, fill=colour, font=typeface(16))
-    return picture
+        _write(page, (at[0], at[1] + 27 * i), text, 15, colour)
 
 
-def _angle_panel(angle: Angle, size: tuple[int, int]) -> Image.Image:
-    scale = 290.0 if angle.close else 108.0
-    centre = np.zeros(3)
-    if angle.close:
-        centre[0] = posed()[JOINTS.index(angle.tip), 0]
-    placement = _placement(angle.azimuth, angle.elevation, scale, (size[0] / 2, size[1] - (70 if angle.close else 38)))
-    picture = Image.new("RGB", (size[0] * FINER, size[1] * FINER), PAPER)
-    canvas = ImageDraw.Draw(picture)
-    places = placement.pixels(posed(angle.turns(0.0)), centre)
-    for child, parent in enumerate(PARENTS[1:], start=1):
-        canvas.line([tuple(map(float, places[i])) for i in (parent, child)], fill=(196, 196, 202), width=round(scale / 12))
-    draw_figures(canvas, placement, centre, posed(angle.turns(SHOWN_DEGREES))[None])
-    _arrow_of_motion(canvas, placement, centre, angle)
-    picture = picture.reduce(FINER)
-    canvas = ImageDraw.Draw(picture)
-    canvas.rectangle((0, 0, size[0], 40), fill=PAPER)
-    canvas.rectangle((0, size[1] - 18, *size), fill=PAPER)
-    canvas.text((size[0] / 2, 4), angle.name, fill=INK, font=typeface(14), anchor="ma")
-    canvas.text((size[0] / 2, 21), f"+ {angle.meaning}", fill=GREY, font=typeface(13), anchor="ma")
-    text = f"{angle.joint.removeprefix('left_')}: {'+' if angle.sign > 0 else '-'}{angle.axis}"
-    canvas.text((size[0] / 2, size[1] - 4), text, fill=GREY, font=typeface(12), anchor="ms")
-    return picture
+def _angle_panel(page: Figure, angle: Angle, box: Box) -> None:
+    left, top, width, height = box
+    target = np.array([posed()[JOINTS.index(angle.tip), 0] if angle.close else 0.0, 0.0, 0.0])
+    camera, scale = Camera(view_from(angle.azimuth, angle.elevation), target), 290.0 if angle.close else 108.0
+    high = (height - 60) / scale
+    low = -(50 if angle.close else 18) / scale
+    axes = add_view(page, (left, top + 42, width, height - 60), (-width / 2 / scale, width / 2 / scale, low, low + high))
+    places = camera.project(posed(angle.turns(0.0)))
+    bones = [places[[parent, child]] for child, parent in enumerate(PARENTS) if parent >= 0]
+    draw_lines(axes, bones, "#c4c4ca", 1 / 24)
+    draw_figures(axes, camera, posed(angle.turns(SHOWN_DEGREES))[None])
+    _arrow_of_motion(axes, camera, angle)
+    middle, text = left + width / 2, f"{angle.joint.removeprefix('left_')}: {'+' if angle.sign > 0 else '-'}{angle.axis}"
+    _write(page, (middle, top + 4), angle.name, 13, ha="center")
+    _write(page, (middle, top + 22), f"+ {angle.meaning}", 12, GREY, ha="center")
+    _write(page, (middle, top + height - 16), text, 11, GREY, ha="center")
 
 
-def _arrow_of_motion(canvas: ImageDraw.ImageDraw, placement: Placement, centre: Array, angle: Angle) -> None:
+def _arrow_of_motion(axes: Axes, camera: Camera, angle: Angle) -> None:
     """Draw the path of the end of the limb with an arrow at its tip."""
     path = np.stack([posed(angle.turns(degrees))[JOINTS.index(angle.tip)] for degrees in np.linspace(0.0, SHOWN_DEGREES, 12)])
-    places = placement.pixels(path, centre)
-    canvas.line([tuple(map(float, p)) for p in places[:-1]], fill=COLOURS["contact"], width=4, joint="curve")
-    _arrow(canvas, places[-3], places[-1], COLOURS["contact"])
+    places = camera.project(path)
+    axes.plot(*places[:-1].T, color=CONTACT, linewidth=2)
+    _arrow(axes, places[-3], places[-1], CONTACT)
 
 
 if __name__ == "__main__":

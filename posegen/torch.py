@@ -1,6 +1,6 @@
 """A dataset for :class:`torch.utils.data.DataLoader` whose items are sequences: ``posegen.torch.Dataset``.
 
-:class:`posegen.dataset.batches.torch.TorchLoader` is faster for shuffled batches and resumes; this class is for code that
+:class:`posegen.dataset.batches.torch.TorchBatches` is faster for shuffled batches and resumes; this class is for code that
 needs a dataset with a length and an index.
 """
 
@@ -105,12 +105,9 @@ class Dataset(TorchDataset[dict[str, Any]]):
     def _load(self, chunk: int, variant: int) -> tuple[dict[str, Array], list[dict[str, Any]]]:
         """Read the arrays and the selected columns of a variant of a chunk."""
         size, shapes = self._source.chunk, self._selection.arrays
-        buffers = {name: np.empty((1, *shape.buffer_shape(size)), shape.dtype) for name, shape in shapes.items()}
+        buffers = {name: np.empty((1, size, *shape.shape), shape.dtype) for name, shape in shapes.items()}
         table = self._source.load(chunk, [variant], buffers, self._selection.columns)
-        arrays = {name: np.empty((size, *shape.shape), shape.dtype) for name, shape in shapes.items()}
-        for name, shape in shapes.items():
-            shape.take(buffers[name], np.arange(size), arrays[name])
-        every = len(self._source.variants)
+        arrays, every = {name: buffer[0] for name, buffer in buffers.items()}, len(self._source.variants)
         return arrays, [] if table is None else table.to_pylist()[variant::every]
 
 

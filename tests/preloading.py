@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 
 import posegen
 
-__all__ = ["int8", "kernels", "sentences"]
+__all__ = ["kernels", "sentences"]
 
 
 def sentences() -> None:
     """Import the package of sentence encoders."""
     import_module("sentence_transformers")
-
-
-def int8() -> None:
-    """Import the packages that quantise an encoder, if they are installed."""
-    if all(find_spec(name) for name in ("onnx", "onnxruntime")):
-        import_module("onnxruntime.quantization")
 
 
 def kernels() -> None:

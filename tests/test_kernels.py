@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import posegen.foundations.kernels
+from posegen.config.schema import Config
 from posegen.foundations.kernels import COMPILING, KERNEL_PACKAGES, LINE_BYTES, aligned_zeros, kernel
 from posegen.foundations.progress import Progress, compilation_shown
 from posegen.generation import shard
@@ -132,7 +133,7 @@ def test_an_untested_numba_compiles_plain_kernels_and_reports_it_once(tmp_path: 
     code = (
         "import os, subprocess, sys\n"
         "import numpy as np\n"
-        "from posegen.motion.feet.stances import standing_ankle_ahead\n"
+        "from posegen.motion.stances import standing_ankle_ahead\n"
         "linking = 'posegen.foundations.kernel_linking' in sys.modules\n"
         "print(standing_ankle_ahead(np.linspace(0, 0.2, 32), 0.5, 0.375).hex(), linking)\n"
         "if len(sys.argv) > 1:\n"
@@ -175,7 +176,7 @@ def test_kernels_that_another_user_may_have_planted_are_not_run(tmp_path: Path) 
     cache, trace = tmp_path / "kernels", tmp_path / "trace"
     code = (
         "import os, numpy as np\n"
-        "from posegen.motion.feet.stances import standing_ankle_ahead\n"
+        "from posegen.motion.stances import standing_ankle_ahead\n"
         "print(standing_ankle_ahead(np.linspace(0, 0.2, 32), 0.5, 0.375).hex(), os.environ['POSEGEN_KERNEL_CACHE'])"
     )
 
@@ -236,10 +237,11 @@ def test_compilation_is_shown_with_what_it_is_for() -> None:
 
 
 def test_the_stamp_of_compiled_kernels_is_that_of_this_python_and_this_installation(monkeypatch: pytest.MonkeyPatch) -> None:
-    stamp = shard._stamp()
-    assert shard._stamp() == stamp
+    config = Config()
+    stamp = shard._stamp(config)
+    assert shard._stamp(config) == stamp
     monkeypatch.setattr(shard, "__file__", "/elsewhere/posegen/generation/shard.py")
-    elsewhere = shard._stamp()
+    elsewhere = shard._stamp(config)
     monkeypatch.undo()
     monkeypatch.setattr(sys, "implementation", SimpleNamespace(cache_tag="cpython-399"))
-    assert len({stamp, elsewhere, shard._stamp()}) == 3
+    assert len({stamp, elsewhere, shard._stamp(config)}) == 3

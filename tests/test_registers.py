@@ -16,15 +16,15 @@ import numpy as np
 import pytest
 from numba import float32, float64, int64
 
-from posegen.motion.arms import is_near_thigh
-from posegen.motion.feet.legs import nominal_leg, place_foot, solve_knee
+from posegen.motion.clearance import is_near_thigh
+from posegen.motion.legs import nominal_leg, place_foot, solve_knee
 from posegen.motion.trunk import compose_rotations, trunk_rotation
 
 ROW, ROWS = float32[::1], float32[:, ::1]
 KERNELS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "product of rotations": (compose_rotations, (ROWS, ROWS, ROWS)),
     "rotation from angles": (trunk_rotation, (ROW, ROW, ROW, float64, ROWS)),
-    "a leg from its angles": (nominal_leg, (ROW, ROW, ROW, ROW, float32, float32, float64[::1], ROWS)),
+    "a leg from its angles": (nominal_leg, (ROWS, int64, ROWS, float64[::1], ROWS)),
     "a foot, in some of the frames": (place_foot, (int64, int64, float64[::1], ROWS)),
     "a knee, in some of the frames": (solve_knee, (int64, int64, float32, float32, ROWS)),
     "a forearm near a thigh": (is_near_thigh, (ROWS, ROWS, ROWS, ROWS, float64, float64, int64, int64, ROW)),

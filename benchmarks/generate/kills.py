@@ -4,33 +4,27 @@ from __future__ import annotations
 
 import random
 import shutil
-import subprocess
-import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
-
-import psutil
 
 from benchmarks.datasets import differences, generate
 from benchmarks.figures import Figure
-from benchmarks.measure import ROOT, posegen
+from benchmarks.measure import killed, posegen
 
 KILLS = 10
 RUN = ("--samples", "400", "--workers", "2", "--set", "store.shard=20", "--set", "store.chunk=20")
 SHARDS = 20
-POLL = 0.002
 
 
 def measure(folder: Path) -> Iterator[Figure]:
     whole = generate(folder / "whole", *RUN)
     moments = random.Random(2)  # a fixed seed
-    unequal, receipts = [], []
+    unequal, receipts, path = [], [], folder / "killed"
     for number in range(KILLS):
-        path = folder / "killed"
         # Counted from a complete shard, because the start takes longer than all shards.
         shards, moment = moments.randrange(SHARDS - 1), moments.uniform(0.0, 0.15)
-        _run_and_kill(path, shards, moment)
+        # With all its workers.
+        killed(posegen("generate", "--quiet", "--out", path, *RUN), lambda least=shards: _complete(path) >= least, moment)
         receipts.append(_complete(path))
         generate(path, *RUN)
         unequal += [f"kill {number}, {moment:.3f} s after shard {shards}: {found}" for found in differences(whole, path)]
@@ -51,17 +45,3 @@ def _extensions(folder: Path) -> Iterator[Figure]:
 
 def _complete(path: Path) -> int:
     return len(list((path / "receipts").glob("[0-9]*.json")))
-
-
-def _run_and_kill(path: Path, shards: int, moment: float) -> None:
-    """Start the run, and kill it with all its workers `moment` seconds after a number of shards is complete."""
-    with subprocess.Popen(posegen("generate", "--quiet", "--out", path, *RUN), cwd=ROOT, stderr=subprocess.DEVNULL) as run:
-        while run.poll() is None and _complete(path) < shards:
-            time.sleep(POLL)
-        with suppress(subprocess.TimeoutExpired):
-            run.wait(moment)
-        if run.poll() is None:
-            family = psutil.Process(run.pid)
-            for process in [family, *family.children(recursive=True)]:
-                with suppress(psutil.NoSuchProcess):
-                    process.kill()

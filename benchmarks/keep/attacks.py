@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.figures import Figure
-from benchmarks.measure import ROOT
+from benchmarks.measure import ROOT, SCALE
 
-SCALE = float(os.environ.get("POSEGEN_JUDGE_SCALE", "1"))
 ATTACKS = 300
 
 

@@ -1,14 +1,13 @@
 """A thousand damages of a dataset: verify reports each, and reading the damaged part is an error.
 
-Each damage is done to a sound dataset, and undone again. It counts as found if `verify` names the damaged file or its shard and
-nothing else, if reading what is damaged through `posegen.open` raises in words, and if what can still be read is equal to what
-was written, file by file.
+Each damage is made in an intact dataset, and undone. It counts as found if `verify` names the damaged file or its shard and
+nothing else, if reading the damaged file through `posegen.open` raises an error of posegen, and if all other files read as
+written.
 """
 
 from __future__ import annotations
 
 import filecmp
-import os
 import random
 import shutil
 import subprocess
@@ -25,12 +24,11 @@ import numpy as np
 import posegen
 from benchmarks.datasets import generate
 from benchmarks.figures import Figure
-from benchmarks.measure import ROOT
+from benchmarks.measure import ROOT, SCALE
 from benchmarks.measure import posegen as command
 from posegen.dataset.verify import Problem, verify
 from posegen.foundations.errors import PosegenError
 
-SCALE = float(os.environ.get("POSEGEN_JUDGE_SCALE", "1"))
 DAMAGES = max(40, round(1000 * SCALE))
 THROUGH_THE_COMMAND_LINE = max(2, round(36 * SCALE))
 SHARDS, SHARD = 24, 4
@@ -230,7 +228,7 @@ def _exchanged_files(place: Place, moments: random.Random) -> list[str]:
     kind = moments.choice(["sequences/", "joints/c.", "action/c.", "contact/c."])
     names = [name for name in place.files if kind in name]
     one, two = moments.sample(names, 2)
-    while filecmp.cmp(place.path / one, place.path / two, shallow=False):  # contacts of those who stand are equal
+    while filecmp.cmp(place.path / one, place.path / two, shallow=False):  # contacts of standing people are equal
         one, two = moments.sample(names, 2)
     return _exchange(place, one, two)
 
@@ -249,7 +247,7 @@ def _exchanged(kind: str) -> Damage:
 
 def _foreign_file(place: Place, moments: random.Random) -> list[str]:
     """Replace a file by that of another dataset: a receipt, a header, metadata or a file of a shard."""
-    # Metadata of arrays, and contacts of those who stand, are the same in both.
+    # Metadata of arrays, and contacts of standing people, are the same in both.
     while filecmp.cmp(place.other / (name := _any_file(place, moments)), place.path / name, shallow=False):
         pass
     shutil.copy(place.other / name, place.path / name)

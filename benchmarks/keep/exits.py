@@ -1,6 +1,6 @@
 """500 exits of Python programs that have read a dataset in a bucket, 12 at a time: none is aborted.
 
-``python -m benchmarks.keep.exits FOLDER [EXITS]`` prints the exit codes. POSEGEN_JUDGE_SCALE=0.1 takes a tenth.
+POSEGEN_JUDGE_SCALE=0.1 takes a tenth.
 """
 
 from __future__ import annotations
@@ -17,14 +17,12 @@ from unittest.mock import patch
 
 import posegen
 from benchmarks.figures import Figure
-from benchmarks.keep.faults import SCALE
+from benchmarks.measure import SCALE
 from posegen.config.load import load_config
 from posegen.dataset.storage.bucket import BucketPath
 from tests.buckets.servers import Server
 from tests.faults.forks import SETTINGS
 from tests.faults.truth import copy
-
-__all__ = ["measure"]
 
 EXITS, AT_A_TIME, SAMPLES = 500, 12, 42
 _BATCHES = "batches = posegen.open(sys.argv[1]).batches(4, fields=['joints', 'captions'])"
@@ -40,8 +38,9 @@ PROGRAMS = {
 """Programs by what they read."""
 
 
-def measure(folder: Path, exits: int = round(EXITS * SCALE)) -> Iterator[Figure]:
+def measure(folder: Path) -> Iterator[Figure]:
     """Run the programs in turn and count how they end."""
+    exits = round(EXITS * SCALE)
     posegen.generate(load_config("smoke", SETTINGS), samples=SAMPLES, workers=1, out=folder / "dataset")
     server = Server.start()
     try:
@@ -60,13 +59,8 @@ def measure(folder: Path, exits: int = round(EXITS * SCALE)) -> Iterator[Figure]
 def _ended(folder: Path, address: str, number: int) -> tuple[str, int, str]:
     """Run a program; return what it reads, its exit code, and what it has written to standard error."""
     name = list(PROGRAMS)[number % len(PROGRAMS)]
-    cache = folder / ("cache" if number % 8 < 4 else f"cache-{number}")  # half of the programs find there what they read
+    cache = folder / ("cache" if number % 8 < 4 else f"cache-{number}")  # half of the programs have a filled cache
     environment = os.environ | {"POSEGEN_READ_CACHE": str(cache)}
     command = [sys.executable, "-c", PROGRAMS[name], address]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     return name, done.returncode, done.stderr.strip()
-
-
-if __name__ == "__main__":
-    for figure in measure(Path(sys.argv[1]), int(sys.argv[2])):
-        print(figure)

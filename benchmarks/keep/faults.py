@@ -1,12 +1,11 @@
 """300 seeded faults during real runs of 20 shards: after one more run, each dataset equals that of an undisturbed run.
 
-Besides, what an extension does to complete shards.
-POSEGEN_JUDGE_SCALE=0.1 takes a tenth of everything, to try the measure itself.
+Also checks that an extension leaves complete shards unchanged. POSEGEN_JUDGE_SCALE=0.1 takes a tenth of everything, to test the
+measure itself.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from collections import Counter
@@ -18,15 +17,14 @@ from random import Random
 
 import posegen
 from benchmarks.figures import Figure
-from benchmarks.keep.small_disk import can_mount, small_disk
-from benchmarks.keep.strikes import SAMPLES, SHARDS, STRIKES, Struck, disk_filled
+from benchmarks.keep.strikes import SAMPLES, SHARDS, STRIKES, Struck, can_mount, disk_filled, small_disk
+from benchmarks.measure import SCALE
 from posegen.config.load import load_config
 from posegen.config.schema import Config
 from posegen.dataset.compare import compare
 from tests.faults.forks import SETTINGS
 from tests.faults.truth import files_of, shards_to_make
 
-SCALE = float(os.environ.get("POSEGEN_JUDGE_SCALE", "1"))
 SEED = 3
 
 Times = dict[str, tuple[int, int]]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ import yaml
 
 import posegen
 from benchmarks.keep.mutations import written_json
-from benchmarks.keep.tally import Kind
 from posegen.captions.captions import write_captions
 from posegen.captions.segments import find_segments
 from posegen.config.identity import digest
@@ -27,11 +27,34 @@ from posegen.motion.library_tables import library_tables
 from posegen.planning.scenes import plan_scenes
 from posegen.synthesis.synthesize import synthesize
 
-__all__ = ["kinds"]
-
 NOTHING = Library(entries={}, families={}, themes={}, words={})
 LIBRARY = Path(posegen.__file__).parent / "library"
 OPENING = b'{"hash":"'
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file.
+
+    Attributes
+    ----------
+    name : str
+        Text of a figure.
+    share : int
+        How many of 100 inputs are of this kind.
+    documents : sequence of dict
+        Good examples.
+    is_yaml : bool
+        Whether it is YAML, and not JSON.
+    read : callable
+        Writes bytes to a file and lets posegen read it.
+    """
+
+    name: str
+    share: int
+    documents: Sequence[dict[str, Any]]
+    is_yaml: bool
+    read: Callable[[bytes], None]
 
 
 def kinds(folder: Path) -> list[Kind]:
@@ -40,7 +63,7 @@ def kinds(folder: Path) -> list[Kind]:
     Parameters
     ----------
     folder : Path
-        Empty; good files are laid out there, and bad ones put beside them.
+        Empty folder for valid and changed files.
     """
     return [_configs(folder), *_libraries(folder), *_datasets(folder)]
 
@@ -88,7 +111,7 @@ def _libraries(folder: Path) -> list[Kind]:
     for name, document in good.items():
         _put(mine / name, document)
 
-    # What is accepted must also work: all of its actions and words are used to write captions.
+    # Accepted libraries must also work: captions are written with all their actions and words.
     config = load_config("smoke", ["frames=60", "variants={speed: null, position: null, scale: null, mirror: false}"])
 
     def reader(name: str) -> Callable[[bytes], None]:

@@ -12,8 +12,6 @@ import yaml
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-__all__ = ["changed_bytes", "changed_documents", "written_json", "written_yaml"]
-
 Document = dict[str, Any]
 
 TOKENS = [

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from benchmarks.figures import RESULTS, filled_page, read_table, results_table
 
-__all__ = ["PAGE", "page", "write"]
-
 PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
 TEMPLATE = Path(__file__).with_name("reliability.template.md")
 SECTION = "keep"

@@ -10,19 +10,16 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
 import psutil
 
-from benchmarks.keep.small_disk import fill_up
 from benchmarks.measure import ROOT, posegen
 from tests.faults.forks import SETTINGS
-
-__all__ = ["SAMPLES", "SHARDS", "STRIKES", "Struck", "disk_filled", "receipts"]
 
 SAMPLES = 80
 SHARDS = 20
@@ -30,6 +27,8 @@ PACE = "sleep:seconds=0.02"
 LIMIT = "8"
 MOST_SECONDS = 600
 CLEAR = "run the same command again"
+DISK = 96 << 20
+"""Bytes of a disk in memory."""
 
 
 @dataclass
@@ -126,26 +125,24 @@ def orphaned(path: Path, draw: Random) -> Struck:
 
 def worker_killed(path: Path, draw: Random) -> Struck:
     """Kill one worker: the run continues and succeeds."""
-    run = start(path, 2)
-    _moment(run, draw)
-    workers = run.workers()
-    if workers:
-        with suppress(psutil.NoSuchProcess):
-            draw.choice(workers).kill()
-    code, words = run.end()
-    return Struck(bool(workers), [] if code == 0 and len(receipts(path)) == SHARDS else [f"ended with {code}: {words}"])
+    return _worker_struck(start(path, 2), draw, signal.SIGKILL)
 
 
 def worker_stopped(path: Path, draw: Random) -> Struck:
     """Stop one worker (SIGSTOP): it is replaced, and the run succeeds."""
-    run = start(path, 2, "--shard-timeout", LIMIT)
-    run.wait_for(draw.randrange(1, SHARDS - 2))
+    return _worker_struck(start(path, 2, "--shard-timeout", LIMIT), draw, signal.SIGSTOP)
+
+
+def _worker_struck(run: Run, draw: Random, number: signal.Signals) -> Struck:
+    """Send a signal to one worker of a run."""
+    _moment(run, draw)
     workers = run.workers()
     if workers:
         with suppress(psutil.NoSuchProcess):
-            draw.choice(workers).suspend()
+            draw.choice(workers).send_signal(number)
     code, words = run.end()
-    return Struck(bool(workers), [] if code == 0 and len(receipts(path)) == SHARDS else [f"ended with {code}: {words}"])
+    done = code == 0 and len(receipts(run.path)) == SHARDS
+    return Struck(bool(workers), [] if done else [f"ended with {code}: {words}"])
 
 
 def hung(path: Path, draw: Random) -> Struck:
@@ -182,6 +179,35 @@ def _stopped(run: Run) -> Struck:
     failures = [f"ended with {code}: {words}"] if code not in (0, 130) or "Traceback" in words else []
     temporary = [str(file) for file in run.path.rglob(".*")]
     return Struck(code == 130, failures + [f"left {name}" for name in temporary])
+
+
+@contextmanager
+def small_disk(place: Path) -> Iterator[None]:
+    """Mount a disk in memory; a run requires 64 MB of free space before it starts."""
+    place.mkdir(exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", place], check=True, capture_output=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
+def can_mount(folder: Path) -> bool:
+    """Return whether this user may mount a disk in memory."""
+    try:
+        with small_disk(folder / "trial"):
+            return True
+    except (OSError, subprocess.CalledProcessError):
+        return False
+
+
+def fill_up(filler: Path, room: int) -> None:
+    """Fill the disk except `room` bytes."""
+    with suppress(OSError), filler.open("wb", buffering=0) as file:
+        while file.write(b"\0" * 2**16):
+            pass
+    with suppress(OSError):
+        os.truncate(filler, max(0, filler.stat().st_size - room))
 
 
 def disk_filled(path: Path, draw: Random) -> Struck:

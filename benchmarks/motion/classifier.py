@@ -3,7 +3,7 @@
 It is trained on excerpts of generated clips and their mirror images, and predicts the family of each mocap clip whose family
 is in the library. The subjects are split into two halves: classifier, features and noise of the training clips are chosen on
 the mocap clips of one half, and the clips of the other half are predicted by them. Both halves are predicted in this way: one
-of them alone has three clips of a single subject in some families, by which a choice among 64 designs is chance. The reference
+of them alone has three clips of a single subject in some families, so a choice among 64 designs on it is chance. The reference
 is the same classifier trained on mocap clips of other subjects.
 """
 
@@ -16,17 +16,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.figures import Figure
-from benchmarks.motion.clips import Captured, captured, scaled
-from benchmarks.motion.excerpts import excerpts
+from benchmarks.measure import scaled
+from benchmarks.motion.clips import Captured, captured, fit, folds_by_subject, lacking
 from benchmarks.motion.features import FEATURES, SETS, mirrored, pieces, roughened
-from benchmarks.motion.shared_families import first_half, fit, lacking
-from posegen.evaluation.families import ACTIONS
+from benchmarks.motion.scripted import excerpts
+from posegen.evaluation.performances import ACTIONS
+from posegen.foundations.arrays import Array
 from posegen.library.load import Library, load_library
-
-Array = NDArray[Any]
 
 TARGET = 0.80
 SAMPLES = 200
@@ -50,26 +48,9 @@ class Pieces:
     clips: Array
     persons: Array
 
-    def __getitem__(self, chosen: Array) -> Pieces:
-        figures = {name: values[chosen] for name, values in self.figures.items()}
-        return Pieces(figures, self.families[chosen], self.clips[chosen], self.persons[chosen])
-
     def seen_as(self, features: str) -> Array:
         """Return the features of the sets that a classifier uses."""
         return np.hstack([self.figures[name] for name in FEATURES[features]])
-
-
-@dataclass(frozen=True)
-class Answer:
-    """Predicted and true families of clips."""
-
-    said: Array
-    families: Array
-
-    @property
-    def balanced(self) -> float:
-        """Return the balanced accuracy: the mean over the families of the share of their clips that are recognised."""
-        return float(np.mean([(self.said == name)[self.families == name].mean() for name in np.unique(self.families)]))
 
 
 def measure(folder: Path) -> Iterator[Figure]:
@@ -87,32 +68,36 @@ def measure(folder: Path) -> Iterator[Figure]:
     shared_names = f"{len(shared)} families: {', '.join(shared)}"
     yield Figure("families of the classifier", f"{shared_names}; the library lacks {', '.join(missing) or 'none'}")
     asked, truth = described(real), np.array([clip.family for clip in real])
-    first = first_half([clip.person for clip in real], truth.tolist())
+    first = folds_by_subject([clip.person for clip in real], truth.tolist(), 2) == 0
     found = dict(_designs(ours, asked, len(truth)))
     by_half = [_chosen(found, truth, half) for half in (first, ~first)]
-    yield from _tried({design: Answer(said, truth).balanced for design, said in found.items()})
+    yield from _tried({design: balanced(said, truth) for design, said in found.items()})
     # A clip is predicted by the design that was chosen on the clips of the other half.
-    held = Answer(np.where(first, found[by_half[1]], found[by_half[0]]), truth)
+    held = np.where(first, found[by_half[1]], found[by_half[0]])
     used = "; ".join(
-        f"{', '.join(design)}: {_balanced(found[design], truth, half):.2f} where it was chosen, "
-        f"{_balanced(found[design], truth, ~half):.2f} on the other half"
+        f"{', '.join(design)}: {balanced(found[design][half], truth[half]):.2f} where it was chosen, "
+        f"{balanced(found[design][~half], truth[~half]):.2f} on the other half"
         for design, half in zip(by_half, (first, ~first), strict=True)
     )
-    measured = f"{held.balanced:.2f} of {len(truth)} clips ({used}); chance is {1 / len(shared):.2f}"
-    yield Figure(name, measured, f"balanced accuracy {TARGET:.2f}", held.balanced >= TARGET)
-    among = cross_validated(classifiers()[by_half[0][0]], by_half[0][1], asked, truth)
-    yield Figure("the first of these designs, trained on mocap of other subjects", f"{among.balanced:.2f}")
-    yield from _confusion(held, "generated motion")
-    yield from _confusion(among, "mocap")
+    accuracy = balanced(held, truth)
+    measured = f"{accuracy:.2f} of {len(truth)} clips ({used}); chance is {1 / len(shared):.2f}"
+    yield Figure(name, measured, f"balanced accuracy {TARGET:.2f}", accuracy >= TARGET)
+    among = cross_validated(classifiers()[by_half[0][0]], by_half[0][1], asked, len(truth))
+    yield Figure("the first of these designs, trained on mocap of other subjects", f"{balanced(among, truth):.2f}")
+    yield from _confusion(held, truth, "generated motion")
+    yield from _confusion(among, truth, "mocap")
 
 
 def _chosen(found: Mapping[Design, Array], truth: Array, half: Array) -> Design:
     """Return the design that recognises most on the clips of one half."""
-    return max(found, key=lambda design: _balanced(found[design], truth, half))
+    return max(found, key=lambda design: balanced(found[design][half], truth[half]))
 
 
-def _balanced(said: Array, truth: Array, half: Array) -> float:
-    return Answer(said[half], truth[half]).balanced
+def balanced(said: Array, truth: Array) -> float:
+    """Return the balanced accuracy: the mean over the families of the share of their clips that are recognised."""
+    from sklearn.metrics import recall_score
+
+    return float(recall_score(truth, said, labels=np.unique(truth), average="macro", zero_division=0))
 
 
 def _designs(ours: Sequence[Captured], asked: Pieces, clips: int) -> Iterator[tuple[Design, Array]]:
@@ -176,23 +161,23 @@ def described(clips: Sequence[Captured], *, rough: bool = False, mirror: bool = 
 def answered(classifier: Any, features: str, seen: Pieces, asked: Pieces, clips: int) -> Array:
     """Train on the first set, and predict each clip of the second one by the majority of its pieces."""
     classifier.fit(seen.seen_as(features), seen.families)
-    said = classifier.predict(asked.seen_as(features))
-    names = np.unique(np.concatenate([seen.families, asked.families]))
-    votes = np.zeros((clips, len(names)))
-    np.add.at(votes, (asked.clips, np.searchsorted(names, said)), 1.0)
-    # A clip that is too short for a piece has no prediction.
-    return np.where(votes.any(-1), names[votes.argmax(-1)], "")
+    return _majority(classifier.predict(asked.seen_as(features)), asked, clips)
 
 
-def cross_validated(make: Callable[[], Any], features: str, asked: Pieces, truth: Array) -> Answer:
+def cross_validated(make: Callable[[], Any], features: str, asked: Pieces, clips: int) -> Array:
     """Predict the clips of each subject by a classifier trained on all other subjects."""
-    said = np.full(len(truth), "", dtype=object)
-    for person in np.unique(asked.persons):
-        theirs = asked.persons == person
-        answers = answered(make(), features, asked[~theirs], asked[theirs], len(truth))
-        own = np.unique(asked.clips[theirs])
-        said[own] = answers[own]
-    return Answer(said, truth)
+    from sklearn.model_selection import LeaveOneGroupOut, cross_val_predict
+
+    pieces, others = asked.seen_as(features), LeaveOneGroupOut()
+    return _majority(cross_val_predict(make(), pieces, asked.families, groups=asked.persons, cv=others), asked, clips)
+
+
+def _majority(said: Array, asked: Pieces, clips: int) -> Array:
+    """Return the most frequent prediction of the pieces of each clip; empty for a clip that is too short for a piece."""
+    names, numbers = np.unique(said, return_inverse=True)
+    votes = np.zeros((clips, len(names)))
+    np.add.at(votes, (asked.clips, numbers), 1.0)
+    return np.where(votes.any(-1), names[votes.argmax(-1)], "")
 
 
 def _tried(found: Mapping[Design, float]) -> Iterator[Figure]:
@@ -206,9 +191,9 @@ def _tried(found: Mapping[Design, float]) -> Iterator[Figure]:
         yield Figure(f"choice of the {choice}: the best of its {len(found)} designs, all clips", measured, "", None, detail)
 
 
-def _confusion(answer: Answer, trained: str) -> Iterator[Figure]:
-    for family in np.unique(answer.families):
-        names, counts = np.unique(answer.said[answer.families == family].astype(str), return_counts=True)
+def _confusion(said: Array, truth: Array, trained: str) -> Iterator[Figure]:
+    for family in np.unique(truth):
+        names, counts = np.unique(said[truth == family].astype(str), return_counts=True)
         order = np.argsort(-counts, kind="stable")
         measured = ", ".join(f"{names[k] or 'nothing'} {counts[k]}" for k in order)
         yield Figure(f"trained on {trained}, takes {family} for", measured)

@@ -3,40 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from posegen import load_config, synthesize
 from posegen.config.schema import Config
 from posegen.evaluation.body import longest_present
+from posegen.evaluation.performances import ACTIONS
 from posegen.evaluation.recording import Recording
+from posegen.foundations.arrays import Array
 from posegen.library.load import load_library
 from posegen.planning.population import persons
 
-__all__ = [
-    "JOINTS_OF_MOCAP", "ONE_VARIANT", "SCALE", "SEED", "Captured", "captured", "is_neutral_adult", "made", "scaled", "segments",
-]  # fmt: skip
-
-Array = NDArray[Any]
-
-SCALE = float(os.environ.get("POSEGEN_JUDGE_SCALE", "1"))
 SEED = 20261121
 """Random seed of the measured samples. Motion is developed with other seeds, mostly 0, that of the default config."""
 AT_ONCE = 20
 ONE_VARIANT = "variants={speed: null, position: null, scale: null, mirror: false}"
 JOINTS_OF_MOCAP = "skeleton=cmu"
-"""The joints that motion is generated with where its poses are compared with the mocap's, both sources of which place joints
-as CMU's skeleton does. SMPL's head lies 23 degrees before the middle of the shoulders, CMU's above it: that is no movement.
+"""Skeleton of generated motion whose poses are compared with mocap: both mocap datasets place joints as CMU's skeleton does.
+ SMPL's head lies 23 degrees before the middle of the shoulders, CMU's above it: that is no movement.
 """
 OLDEST = 65.0
 NEUTRAL = 0.35
 """Energy is -1 (tired) to 1 (energetic); values within this are inconspicuous."""
+FEWEST_CLIPS, FEWEST_PERSONS = 10, 3
+"""Least number of clips and of subjects of a mocap family for a comparison with the actions of the same content."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +44,6 @@ class Captured:
     joints: Array
     fps: float
     source: str = ""
-
-
-def scaled(count: int, least: int = 1) -> int:
-    """Return the number scaled by POSEGEN_JUDGE_SCALE."""
-    return max(least, round(count * SCALE))
 
 
 def captured() -> list[Captured] | None:
@@ -69,6 +59,52 @@ def captured() -> list[Captured] | None:
         for (name, family, person), (start, stop) in zip(measured, pairwise(offsets), strict=True):
             clips.append(Captured(str(name), str(family), str(person), joints[start:stop], fps, file.stem))
     return clips
+
+
+def fit(clips: Sequence[Captured]) -> dict[str, list[Captured]]:
+    """Return the families with enough mocap clips of enough subjects, and a counterpart by name."""
+    families: dict[str, list[Captured]] = {}
+    for clip in clips:
+        families.setdefault(clip.family, []).append(clip)
+    return {
+        family: of_it
+        for family, of_it in sorted(families.items())
+        if family in ACTIONS and len(of_it) >= FEWEST_CLIPS and len({clip.person for clip in of_it}) >= FEWEST_PERSONS
+    }
+
+
+def lacking(families: Mapping[str, object], library: Sequence[str]) -> list[str]:
+    """Return the families without an action in the library."""
+    return [family for family in families if not set(ACTIONS[family]) & set(library)]
+
+
+def folds_by_subject(persons: Sequence[str], families: Sequence[str], parts: int) -> Array:
+    """Assign clips to folds: no subject in two folds, and each family in each fold where possible.
+
+    Parameters
+    ----------
+    persons, families : sequence of str
+        Who moves in each clip, and what it shows.
+    parts : int
+
+    Returns
+    -------
+    int64 [clip]
+        Persons of many clips are put first, each into the part that has the smallest share of what they show.
+    """
+    who, shown = np.array(persons), np.array(families)
+    names, counts = np.unique(who, return_counts=True)
+    total = {family: int((shown == family).sum()) for family in np.unique(shown)}
+    held = [dict.fromkeys(total, 0) for _ in range(parts)]
+    found = np.zeros(len(who), np.int64)
+    for position in np.argsort(-counts, kind="stable"):
+        own = who == names[position]
+        shares = [sum(part[family] / total[family] for family in shown[own]) for part in held]
+        chosen = int(np.argmin(shares))
+        for family in shown[own]:
+            held[chosen][family] += 1
+        found[own] = chosen
+    return found
 
 
 def made(overrides: Sequence[str], samples: int) -> Iterator[tuple[Config, Recording]]:

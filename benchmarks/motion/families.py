@@ -9,20 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.figures import Figure
-from benchmarks.motion.clips import Captured, captured, scaled
-from benchmarks.motion.excerpts import excerpts, themes_with
-from benchmarks.motion.shared_families import FEWEST_CLIPS, FEWEST_PERSONS, fit, lacking
-from posegen.evaluation.families import ACTIONS
+from benchmarks.measure import scaled
+from benchmarks.motion.clips import FEWEST_CLIPS, FEWEST_PERSONS, Captured, captured, fit, lacking
+from benchmarks.motion.scripted import excerpts, themes_with
+from posegen.evaluation.performances import ACTIONS
 from posegen.evaluation.plausibility import low_pass
+from posegen.foundations.arrays import Array
 from posegen.library.load import Library, load_library
-
-Array = NDArray[Any]
 
 LONGEST = 4.0
 SAMPLES = 200

@@ -1,23 +1,18 @@
 """Features of a clip for a classifier: root-relative, heading-free joints in leg lengths, and statistics of them.
 
-No set knows where a clip is, which way it faces, how long it takes, how tall who moves is, nor any caption or label.
+No set depends on the position, heading, duration or stature of a clip, or on captions and labels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from posegen.evaluation.body import joint_angles, point, unit
 from posegen.evaluation.plausibility import REACH, low_pass
+from posegen.foundations.arrays import Array
 from posegen.foundations.skeleton import JOINTS, MIRROR_JOINTS
-
-__all__ = ["FEATURES", "SETS", "SHORTEST", "mirrored", "pieces", "roughened"]
-
-Array = NDArray[Any]
 
 SHORTEST = 2 * REACH + 4
 """Smallest number of frames of a piece."""

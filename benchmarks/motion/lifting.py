@@ -10,8 +10,8 @@ from pathlib import Path
 
 from benchmarks.datasets import generate
 from benchmarks.figures import Figure
-from benchmarks.motion.clips import ONE_VARIANT, SEED, captured, scaled
-from benchmarks.motion.shared_families import fit
+from benchmarks.measure import scaled
+from benchmarks.motion.clips import ONE_VARIANT, SEED, captured, fit
 
 MOST = {"cmu": 85.0, "hdm05": 80.0}
 """Millimetres, by the file of the clips."""

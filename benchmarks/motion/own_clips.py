@@ -21,15 +21,12 @@ import numpy as np
 from benchmarks.motion.scripted import animated, shown
 from posegen import load_config, synthesize
 from posegen.checks.statements import check_statement, observe_actors, row_statements
-from posegen.evaluation.common_body import common_body
-from posegen.evaluation.performances import Performance, performances, person_distances
+from posegen.evaluation.performances import Performance, common_body, performances, person_distances
 from posegen.evaluation.plausibility import foot_skate
 from posegen.evaluation.recording import Recording, read_reference
 from posegen.library.load import Library, load_library
 from posegen.mocap.library import PREFIX, import_clips
 from posegen.mocap.sources import clip_files
-
-__all__ = ["false_statements", "people_apart", "refusals", "shown_once", "skate_of"]
 
 FPS, PEOPLE, SKATERS = 25, 24, 288
 """Frame rate, and people who perform an action: more where the result depends on few frames, as the skating of a kick does."""

@@ -9,23 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.datasets import generate
 from benchmarks.figures import Figure
-from benchmarks.motion.clips import SEED, Captured, captured, scaled, segments
+from benchmarks.measure import scaled
+from benchmarks.motion.clips import SEED, Captured, captured, segments
 from posegen.checks.ranges import TOLERANCE
 from posegen.dataset.read import open_dataset
 from posegen.evaluation.body import frames_last, joint_angles, range_excess, soles_of_body
 from posegen.evaluation.plausibility import FAST, LOW, body_overlap, contact_speeds, depth_of, flight_errors, foot_skate
 from posegen.evaluation.recording import LEGS, Recording, dataset_recordings
 from posegen.evaluation.spread import Spread, SpreadTally
+from posegen.foundations.arrays import Array
 from posegen.library.load import Library, load_library
-
-Array = NDArray[Any]
 
 SAMPLES = 2000
 SUSPENDED = "floor"
@@ -76,7 +74,7 @@ def measure(folder: Path) -> Iterator[Figure]:
     dataset = open_dataset(made)
     held = held_up(load_library())
     found = Found()
-    for recording in dataset_recordings(dataset, range(len(dataset))):
+    for recording in dataset_recordings(dataset):
         take_down(recording, found, held)
     spreads = found.spread.spreads()
     yield _contacts(found, spreads["skate of contacts"], samples)

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.figures import Figure
-from benchmarks.motion.clips import scaled
-from benchmarks.motion.scripted import animated, people, shown
+from benchmarks.measure import scaled
+from benchmarks.motion.scripted import animated, shown, steady
 from posegen.evaluation.body import centre_of_mass, frames_last, soles_of_body
 from posegen.evaluation.gait import Run, foot_contacts, measure_run
 from posegen.evaluation.plausibility import flights
@@ -43,7 +43,7 @@ def _running(library: Library, speed: float) -> Iterator[Figure]:
     names = ", ".join(known.names[k] for k in able) or "none"
     yield Figure(f"actions that run at {speed} m/s", names, "at least one", bool(able))
     kind = able[0] if able else max(np.flatnonzero(known.gait == RUN), key=lambda k: known.fast[k])
-    recordings = _runners(library, int(kind), speed)
+    recordings = steady(int(kind), speed, scaled(PEOPLE, 2), SECONDS, FPS)
     runs = [run for run in map(measure_run, recordings) if run is not None]
     if not runs:
         yield Figure(f"running at {speed} m/s", "no flight", "flight", False)
@@ -66,9 +66,8 @@ def _times(runs: list[Run], speed: float) -> Iterator[Figure]:
         ("flight", TIMES[speed][1], [run.flight for run in runs]),
     ):
         found = float(np.mean(values))
-        measured = (
-            f"{1000 * found:.0f} ms, {100 * (found / target - 1):+.0f} %; {1000 * min(values):.0f} to {1000 * max(values):.0f}"
-        )
+        spread = f"{1000 * min(values):.0f} to {1000 * max(values):.0f}"
+        measured = f"{1000 * found:.0f} ms, {100 * (found / target - 1):+.0f} %; {spread}"
         allowed = f"{1000 * target:.0f} ms, within {100 * CLOSE:.0f} %"
         yield Figure(f"{name} time at {speed} m/s", measured, allowed, bool(abs(found / target - 1) <= CLOSE))
 
@@ -83,15 +82,6 @@ def early_falls(recording: Recording) -> Iterator[float]:
         for start, stop in pairwise(edges):
             if not down[start, side]:
                 yield float(height[start + 1] - height[start + 1 : stop + 1].min())
-
-
-def _runners(library: Library, kind: int, speed: float) -> list[Recording]:
-    count = scaled(PEOPLE, 2)
-    scenes = people(count, 1, neutral=True)
-    scenes.length[:] = round(SECONDS * FPS)
-    scenes.action[:] = kind
-    scenes.start[:], scenes.end[:], scenes.speed[:] = -3.0, SECONDS + 3.0, speed
-    return animated(scenes, library, FPS)
 
 
 def _jumping(library: Library) -> Iterator[Figure]:

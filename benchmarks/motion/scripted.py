@@ -1,11 +1,13 @@
-"""Scripted scenes for conditions that are rare in samples: given speeds, frame rates, actions without a theme."""
+"""Scripted scenes for conditions that are rare in samples, such as a frame rate; excerpts of actions."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.motion.clips import NEUTRAL, OLDEST
+from benchmarks.motion.clips import JOINTS_OF_MOCAP, NEUTRAL, OLDEST, made, segments
 from posegen import load_config
 from posegen.evaluation.recording import Recording
 from posegen.foundations.bodies import seat_height
@@ -16,12 +18,12 @@ from posegen.motion.engine import animate
 from posegen.planning.population import persons
 from posegen.planning.repertoire import repertoire
 
-__all__ = ["animated", "people", "shown"]
-
 BEFORE, AFTER = 0.5, 1.0
-"""Seconds of standing before and behind an action."""
+"""Seconds of standing before and after an action."""
 LONGEST = 5.0
 SEED = 4
+FAVOUR, FPS = 1000, 25
+"""Weight of an action in samples that prefer it, and the frame rate of scenes of actions without a theme."""
 
 
 def people(count: int, buffers: int, *, neutral: bool = False) -> Scenes:
@@ -82,3 +84,29 @@ def animated(scenes: Scenes, library: Library, fps: int) -> list[Recording]:
         who = str(scenes.persons.index[i, 0])
         recordings.append(Recording(f"person {who}", who, joints[there], fps, motion.contact[i, 0, there], [segment]))
     return recordings
+
+
+def steady(kind: int, speed: float, count: int, seconds: float, fps: int) -> list[Recording]:
+    """Return recordings of neutral adults who do nothing but walk or run at a speed in m/s."""
+    scenes = people(count, 1, neutral=True)
+    scenes.length[:], scenes.action[:], scenes.speed[:] = round(seconds * fps), kind, speed
+    scenes.start[:], scenes.end[:] = -3.0, seconds + 3.0
+    return animated(scenes, load_library(), fps)
+
+
+def themes_with(library: Library, action: str) -> list[str]:
+    """Return the themes that contain an action."""
+    return [name for name, theme in library.themes.items() if theme.actions.get(action, 0.0) > 0]
+
+
+def excerpts(library: Library, action: str, samples: int) -> Iterator[Recording]:
+    """Yield excerpts of an action: from default samples that prefer it, or from scripted scenes if no theme contains it."""
+    themes = themes_with(library, action)
+    if themes:
+        where = ", ".join(f"{name}: 1" for name in themes)
+        overrides = [JOINTS_OF_MOCAP, f"story.actions={{{action}: {FAVOUR}}}", f"story.themes={{{where}}}"]
+        for _config, recording in made(overrides, samples):
+            yield from segments(recording, [action])
+    else:
+        for recording in animated(shown(library, action, samples, FPS), library, FPS):
+            yield from segments(recording, [action])

@@ -7,16 +7,18 @@ mocap families, by few enough persons that each performs some of them twice.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.datasets import generate
 from benchmarks.figures import Figure
-from benchmarks.motion.clips import JOINTS_OF_MOCAP, ONE_VARIANT, SEED, scaled
+from benchmarks.measure import scaled
+from benchmarks.motion.clips import JOINTS_OF_MOCAP, ONE_VARIANT, SEED
 from posegen.dataset.read import open_dataset
-from posegen.evaluation.captions import SECONDS, UncaptionedTally
-from posegen.evaluation.families import ACTIONS
+from posegen.evaluation.captions import SECONDS, find_uncaptioned, uncaptioned_shares
+from posegen.evaluation.performances import ACTIONS
 from posegen.evaluation.recording import Recording, dataset_recordings, read_reference
 from posegen.evaluation.variety import FamilyVariety, MotionTally, SetVariety, compare_variety, describe_motion
 from posegen.library.load import load_library
@@ -33,11 +35,11 @@ Ratio = Callable[[FamilyVariety], float | None]
 
 def measure(folder: Path) -> Iterator[Figure]:
     default = _dataset(folder / "default", SAMPLES, SEED)
-    uncaptioned, motions = UncaptionedTally(), MotionTally(())
+    uncaptioned, motions = Counter[str](), MotionTally(())
     for recording in default:
-        uncaptioned.add(recording)
+        uncaptioned.update(find_uncaptioned(recording))
         motions.add(describe_motion(recording))
-    found = uncaptioned.uncaptioned()
+    found = uncaptioned_shares(uncaptioned)
     if found is None:
         yield Figure("clips with an uncaptioned action", "no labels", "0", False)
     else:
@@ -65,7 +67,7 @@ def _dataset(path: Path, samples: int, seed: int, *overrides: str) -> Iterator[R
     count = str(scaled(samples, 40))
     keys = (part for override in (ONE_VARIANT, JOINTS_OF_MOCAP, *overrides) for part in ("--set", override))
     dataset = open_dataset(generate(path, "--samples", count, "--seed", str(seed), "--workers", "2", *keys))
-    yield from dataset_recordings(dataset, range(len(dataset)))
+    yield from dataset_recordings(dataset)
 
 
 def _reference(folder: Path) -> Iterator[Recording]:
@@ -154,8 +156,6 @@ def _pooled(ours: SetVariety, theirs: SetVariety) -> Iterator[Figure]:
         mine, real = getattr(one, name), getattr(other, name)
         figures = f"{mine:.2f}; other people in mocap {real:.2f}"
         yield Figure(f"{name} of windows of all families", figures, f"at least {share} of mocap's", mine >= share * real)
-    figures = f"{one.density:.2f}, {one.coverage:.2f}; other people in mocap {other.density:.2f}, {other.coverage:.2f}"
-    yield Figure("density and coverage of windows of all families", figures)
 
 
 def _family(family: str, one: FamilyVariety, other: FamilyVariety) -> Figure:
@@ -166,11 +166,7 @@ def _family(family: str, one: FamilyVariety, other: FamilyVariety) -> Figure:
         f"legs {one.asymmetry:.1f} | {other.asymmetry:.1f} cm, components {one.components} | {other.components}",
         f"wrist jerk {one.jerk:.0f} | {other.jerk:.0f} m/s^3",
     ]
-    if one.coverage and other.coverage:
-        pairs = (
-            f"{name} {getattr(one.coverage, name):.2f} | {getattr(other.coverage, name):.2f}"
-            for name in ("precision", "recall", "density", "coverage")
-        )
-        parts.append(f"{one.coverage.windows} windows: {', '.join(pairs)}")
-    measured = "; ".join(parts).replace(" | ", "/")
-    return Figure(f"variety, {family}, generated/mocap", measured)
+    if (c := one.coverage) and (d := other.coverage):
+        shares = f"precision {c.precision:.2f} | {d.precision:.2f}, recall {c.recall:.2f} | {d.recall:.2f}"
+        parts.append(f"{c.windows} windows: {shares}")
+    return Figure(f"variety, {family}, generated/mocap", "; ".join(parts).replace(" | ", "/"))

@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.figures import Figure
-from benchmarks.motion.clips import is_neutral_adult, made, scaled
-from benchmarks.motion.scripted import animated, people
-from posegen.evaluation.gait import ANGLES, WALKING, Curve, GaitTally, Walk, mass_excursion, measure_walk, steady_stretches
+from benchmarks.measure import scaled
+from benchmarks.motion.clips import is_neutral_adult, made
+from benchmarks.motion.scripted import steady
+from posegen.evaluation.body import true_intervals
+from posegen.evaluation.gait import ANGLES, WALKING, Curve, GaitTally, Walk, measure_walk, steady_stretches
 from posegen.evaluation.recording import Recording
 from posegen.foundations.skeleton import sole_points
 from posegen.library.load import load_library
@@ -23,6 +25,11 @@ SPEEDS = (1.03, 1.2, 1.4, 1.6, 1.8)
 FEWEST = 5
 HIGH_RATE, FREE, PEOPLE, SECONDS = 120, 1.3, 20, 6.0
 STANCE_POINTS, RATIO, FLAT = 2.0, 0.05, 0.01
+EXCURSIONS = {
+    "rise": ((0.7, 0.027, 0.005), (1.6, 0.048, 0.009)),
+    "sway": ((0.7, 0.070, 0.0134), (1.6, 0.039, 0.0141)),
+}
+"""Of the centre of mass at two speeds: speed in m/s, mean and standard deviation in metres (Orendurff et al. 2004)."""
 
 
 def measure(folder: Path) -> Iterator[Figure]:
@@ -48,13 +55,8 @@ def measure(folder: Path) -> Iterator[Figure]:
 
 def _at_high_rate() -> Iterator[Figure]:
     """Report the curves of scripted scenes at 120 frames per second, for comparison with those of samples at 25."""
-    library = load_library()
-    scenes = people(scaled(PEOPLE, 2), 1, neutral=True)
-    scenes.length[:] = round(SECONDS * HIGH_RATE)
-    scenes.action[:] = library.index(WALKING[0])
-    scenes.start[:], scenes.end[:], scenes.speed[:] = -3.0, SECONDS + 3.0, FREE
     tally = GaitTally()
-    for recording in animated(scenes, library, HIGH_RATE):
+    for recording in steady(load_library().index(WALKING[0]), FREE, scaled(PEOPLE, 2), SECONDS, HIGH_RATE):
         walk = measure_walk(recording)
         if walk is not None:
             tally.add_cycles(recording, walk)
@@ -121,6 +123,21 @@ def _mass(band: list[Walk], where: str) -> Iterator[Figure]:
         yield Figure(f"{name} of the centre of mass, {where}", measured, target, abs(found - mean) <= spread)
 
 
+def mass_excursion(kind: str, speed: float) -> tuple[float, float]:
+    """Return mean and standard deviation, in metres, of an excursion of the centre of mass at a walking speed.
+
+    Parameters
+    ----------
+    kind : str
+        rise: vertical; sway: lateral.
+    speed : float
+        m/s. The values are published at two speeds. The mean is extrapolated linearly, the standard deviation is not.
+    """
+    (slow, low, few), (fast, high, many) = EXCURSIONS[kind]
+    share = (speed - slow) / (fast - slow)
+    return low + share * (high - low), few + min(max(share, 0.0), 1.0) * (many - few)
+
+
 def flat_foot_slides(stretch: Recording) -> list[float]:
     """Return the largest displacement of heel and toe while both are labelled as touching, in metres for each such stance."""
     if stretch.contact is None:
@@ -129,9 +146,8 @@ def flat_foot_slides(stretch: Recording) -> list[float]:
     slides = []
     for side in (0, 2):
         flat = (stretch.contact[:, side : side + 2] == 1).all(-1)
-        edges = np.flatnonzero(np.diff(np.concatenate([[False], flat, [False]]).astype(np.int8)))
-        for start, stop in zip(edges[::2], edges[1::2], strict=True):
-            places = soles[start:stop, side : side + 2]
+        for interval in true_intervals(flat):
+            places = soles[interval, side : side + 2]
             slides.append(float(np.sqrt(((places[:, None] - places[None]) ** 2).sum(-1)).max()))
     return slides
 

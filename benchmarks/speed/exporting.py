@@ -6,7 +6,6 @@ Right after files have been deleted, new ones take longer on ext4, so all stay u
 from __future__ import annotations
 
 import statistics
-import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -16,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.datasets import generate
 from benchmarks.figures import Figure
-from benchmarks.measure import ROOT, posegen
+from benchmarks.measure import run
 from benchmarks.speed.targets import EXPORTED_CLIPS_PER_SECOND
 from posegen.foundations.machine import available_cores
 
@@ -32,8 +31,7 @@ def measure(folder: Path) -> Iterator[Figure]:
     for turn in range(ROUNDS):
         out = folder / f"export-{turn}"
         started = time.perf_counter()
-        command = posegen("export", data, "--to", "humanml3d", "--out", out, "--workers", str(WORKERS), "--quiet")
-        subprocess.run(command, cwd=ROOT, check=True)
+        run("export", data, "--to", "humanml3d", "--out", out, "--workers", WORKERS)
         seconds = time.perf_counter() - started
         clips = sorted(path.stem for path in (out / "texts").iterdir())
         rates["export"].append(len(clips) / seconds)
@@ -47,7 +45,7 @@ def measure(folder: Path) -> Iterator[Figure]:
 
 
 def _writing_rate(source: Path, copy: Path, clips: list[str]) -> float:
-    """Return how many clips a second two processes write that already hold their files."""
+    """Return the clips per second that two processes write whose files are in memory."""
     folders = {"new_joint_vecs": ".npy", "new_joints": ".npy", "texts": ".txt"}
     for name in folders:
         (copy / name).mkdir(parents=True)

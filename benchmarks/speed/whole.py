@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import shutil
 import statistics
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks import copying, scaling
-from benchmarks.end_to_end import measured_apart
+from benchmarks import scaling
 from benchmarks.figures import Figure
-from benchmarks.measure import ROOT, compare, folder_bytes, peak_memory, posegen
+from benchmarks.lower_bounds import generation_by_storing, synthesis_by_copying
+from benchmarks.measure import apart, compare, folder_bytes, peak_memory, posegen, run
 from benchmarks.speed.targets import (
     GAIN_OF_WORKERS,
     GENERATE_BY_STORING,
@@ -37,7 +36,7 @@ def measure(folder: Path) -> Iterator[Figure]:
 
 
 def _synthesis() -> Figure:
-    found = copying.measured_apart(samples=200, pairs=15)
+    found = apart(synthesis_by_copying, 200, 15)
     each = f"{found['synthesizing_microseconds']:.0f} us per sequence, copying {found['copying_microseconds']:.0f} us"
     target = f"at most {SYNTHESIZE_BY_COPYING:.0f} (goal {SYNTHESIZE_GOAL:.0f})"
     passed = found["ratio"] <= SYNTHESIZE_BY_COPYING
@@ -51,7 +50,7 @@ def _synthesis() -> Figure:
 
 
 def _generation(folder: Path) -> Iterator[Figure]:
-    found = measured_apart(samples=1000, pairs=7, folder=folder)
+    found = apart(generation_by_storing, 1000, 7, folder)
     target = f"at most {GENERATE_BY_STORING} (goal {GENERATE_GOAL})"
     passed = found["ratio"] <= GENERATE_BY_STORING
     each = f"{found['generated_sequences_per_second']:,.0f} and {found['stored_sequences_per_second']:,.0f} sequences/s"
@@ -67,15 +66,14 @@ def _workers(folder: Path) -> Iterator[Figure]:
     path = folder / "dataset"
 
     def generate(workers: int) -> None:
-        command = posegen("generate", "--quiet", "--samples", str(SAMPLES), "--workers", str(workers), "--out", path)
-        subprocess.run(command, cwd=ROOT, check=True)
+        run("generate", "--samples", SAMPLES, "--workers", workers, "--out", path)
         shutil.rmtree(path)
 
     comparison = compare(lambda: generate(1), lambda: generate(2), PAIRS)
     one, two = (statistics.median(seconds) for seconds in (comparison.first, comparison.second))
     value = f"{comparison.ratio:.2f}; {one:.1f} s and {two:.1f} s including start-up"
     yield Figure(name, value, target, comparison.ratio >= TWO_WORKERS_BY_ONE, [comparison.first, comparison.second])
-    found = scaling.measured_apart(shards=8, pairs=7)
+    found = scaling.measure(8, 7)
     yield Figure("rate of two processes that only synthesize / one", f"{found['synthesis']:.2f}")
     yield Figure("rate of two processes that only multiply / one", f"{found['multiplication']:.2f}")
     gain, target = comparison.ratio / found["multiplication"], f"at least {GAIN_OF_WORKERS}"

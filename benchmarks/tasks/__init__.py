@@ -3,30 +3,14 @@
 from benchmarks.tasks import (
     attribute,
     identity,
-    kills,
     memory,
     motion,
     own_table,
     people,
     pipeline,
-    pipeline_estimate,
     text,
-    text_steps,
     use,
 )
 
 TITLE = "Tasks"
-MEASURES = [
-    use,
-    identity,
-    attribute,
-    text,
-    text_steps,
-    own_table,
-    pipeline,
-    pipeline_estimate,
-    kills,
-    memory,
-    motion,
-    people,
-]
+MEASURES = [use, identity, attribute, text, own_table, pipeline, memory, motion, people]

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.figures import Figure
-from benchmarks.train.running import Run, time_figures, trained
-from benchmarks.train.shared import SAMPLES, dataset
+from benchmarks.train.running import SAMPLES, Run, dataset, time_figures, trained
 
 MOST_MINUTES = 6.0
 LEAST_AREA = 0.9
@@ -28,9 +27,8 @@ def measure(folder: Path) -> Iterator[Figure]:
     yield Figure(f"{name}: persons", value, target, found["auc"] >= LEAST_AREA, {"quick identity": f"AUC {found['auc']:.3f}"})
     yield Figure(f"{name}: look-alikes", f"{_reported(found, 'alike_')}; {found['alike_pairs']:.0f} pairs")
     yield decision_figure(name, run)
-    yield Figure(
-        f"{name}: lengths of bones alone", f"AUC {found['size_auc']:.3f}, of look-alikes {found['alike_size_auc']:.3f}"
-    )
+    sizes = f"AUC {found['size_auc']:.3f}, of look-alikes {found['alike_size_auc']:.3f}"
+    yield Figure(f"{name}: lengths of bones alone", sizes)
     for by, suffix in (("body", ""), ("style", ", by style")):
         how = ("--set", f"identity.by={by}")
         if by == "style":
@@ -38,10 +36,8 @@ def measure(folder: Path) -> Iterator[Figure]:
             yield Figure(f"{name}: persons by style alone", f"{_reported(found, '')}; look-alikes {_reported(found, 'alike_')}")
         still = ("--set", "optimiser.rate=0", "--set", "steps=10")
         found = trained(path, "identity", "quick", folder / f"untrained {by}", *how, *still).measures
-        yield Figure(
-            f"{name}: an encoder that is not trained{suffix}",
-            f"{_reported(found, '')}; look-alikes {_reported(found, 'alike_')}",
-        )
+        value = f"{_reported(found, '')}; look-alikes {_reported(found, 'alike_')}"
+        yield Figure(f"{name}: an encoder that is not trained{suffix}", value)
     control = trained(path, "identity", "quick", folder / "shuffled", "--set", "data.shuffle_labels=true").measures
     near = abs(control["auc"] - 0.5) <= MOST_FROM_CHANCE
     yield Figure(f"{name}: with shuffled persons", _reported(control, ""), f"AUC within {MOST_FROM_CHANCE} of .5", near)

@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.figures import Figure
-from benchmarks.tasks.in_turn import figures_of_turns
-from benchmarks.tasks.joins import figures_of_joins
-from benchmarks.train.running import Run, time_figures, trained
-from benchmarks.train.shared import SAMPLES, embedded
-from posegen.training.animation.measures import AnimationMeasures, measure_animation
+from benchmarks.tasks.in_turn import figures_of_joins, figures_of_turns
+from benchmarks.train.running import SAMPLES, Run, embedded, time_figures, trained
+from posegen.training.encoder_measures import AnimationMeasures, measure_animation
 
 QUICK_MINUTES, BALANCED_MINUTES = 6.0, 30.0
 LEAST_OF_REAL = 0.5

@@ -9,10 +9,11 @@ import numpy as np
 
 from benchmarks.figures import Figure
 from posegen.foundations.progress import Progress
-from posegen.tables.run import TableRequest, TableResult, open_table, train_table
-from posegen.tables.settings import load_table_settings
+from posegen.tables.data import open_table
+from posegen.tables.run import TableResult, train_table
+from posegen.tables.settings import TableRequest, load_table_settings
 from posegen.training.measures import smape
-from tests.training.pricing import price_rows, write_prices
+from tests.tables.pricing import price_rows, write_prices
 
 ROWS = 6000
 MOST_SECONDS = 120.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.figures import Figure
-from benchmarks.measure import ROOT, posegen
-from benchmarks.motion.clips import scaled
+from benchmarks.measure import run, scaled
 from benchmarks.story.meeting import nearest
 from benchmarks.train.running import trained
 from posegen.dataset.read import open_dataset
 from posegen.foundations.skeleton import JOINTS
-from posegen.training.animation.animate import animate, load_text_encoder
-from posegen.training.animation.measures import measure_animation
+from posegen.training.animate import animate, load_text_encoder
+from posegen.training.encoder_measures import measure_animation
 from posegen.training.trained_models import load_model
 
 SAMPLES, SCENES = 4000, 24
@@ -30,10 +28,8 @@ _WRISTS = [JOINTS.index("left_wrist"), JOINTS.index("right_wrist")]
 
 def measure(folder: Path) -> Iterator[Figure]:
     path, samples = folder / "pairs", scaled(SAMPLES, 400)
-    subprocess.run(
-        posegen("generate", "--config", "pairs", "--samples", samples, "--out", path, "--quiet"), cwd=ROOT, check=True
-    )
-    subprocess.run(posegen("embed", path, "--quiet"), cwd=ROOT, check=True)
+    run("generate", "--config", "pairs", "--samples", samples, "--out", path)
+    run("embed", path)
     name = f"quick, two people, {samples:,} samples"
     action = trained(path, "action", "quick", folder / "action").measures
     right, commonest = action["clip_top1"], action["commonest"]
@@ -67,9 +63,9 @@ def figures_of_motion(name: str, path: Path, motion: Path, judge: Path) -> Itera
     yield Figure(f"{name}: least distance of hands in '{TEXT}', median", value, target, good)
 
 
-def handshakes(run: Path) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def handshakes(place: Path) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the least distance of the hands in each scene, and that of the first person to the second of the scene before."""
-    trained_model = load_model(run, "generates_motion")
+    trained_model = load_model(place, "generates_motion")
     encoder = load_text_encoder(trained_model)
     scenes = [animate(trained_model, encoder, [TEXT], seed=seed).clips for seed in range(SCENES)]
     others = [(scene[0], before[1]) for scene, before in zip(scenes, [scenes[-1], *scenes[:-1]], strict=True)]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.figures import Figure
-from benchmarks.measure import ROOT, kill_family, posegen
+from benchmarks.measure import ROOT, killed, posegen
 
 MOST_MINUTES = 10.0
 PRESET = """
@@ -40,12 +39,13 @@ def measure(folder: Path) -> Iterator[Figure]:
     yield Figure(name, f"{minutes:.1f} minutes", f"under {MOST_MINUTES:.0f}", drawn and minutes < MOST_MINUTES, minutes)
     preset = folder / "short.yaml"
     preset.write_text(PRESET)
-    whole, killed = folder / "whole", folder / "killed"
+    whole, broken = folder / "whole", folder / "killed"
     subprocess.run(_command(whole, "--preset", preset), cwd=ROOT, check=True)
-    kills = [stage for stage, begun in BEGUN.items() if _killed(_command(killed, "--preset", preset), killed, begun)]
-    subprocess.run(_command(killed, "--preset", preset), cwd=ROOT, check=True)
-    other = [place for place in SAME if (whole / place).read_bytes() != (killed / place).read_bytes()]
-    compared = posegen("diff", whole / "dataset", killed / "dataset")
+    command = _command(broken, "--preset", preset)
+    kills = [stage for stage, begun in BEGUN.items() if killed(command, lambda begun=begun: any(broken.glob(begun)))]
+    subprocess.run(command, cwd=ROOT, check=True)
+    other = [place for place in SAME if (whole / place).read_bytes() != (broken / place).read_bytes()]
+    compared = posegen("diff", whole / "dataset", broken / "dataset")
     if subprocess.run(compared, cwd=ROOT, check=False, stdout=subprocess.DEVNULL).returncode:
         other.append("dataset")
     value = f"killed in {', '.join(kills)}: {'other ' + ', '.join(other) if other else 'equal bytes'}"
@@ -55,13 +55,3 @@ def measure(folder: Path) -> Iterator[Figure]:
 
 def _command(place: Path, *options: str | Path) -> list[str]:
     return posegen("run", "smoke", "--quiet", "--out", place, *options)
-
-
-def _killed(command: list[str], place: Path, begun: str) -> bool:
-    """Kill a pipeline and all its children once a stage has started; return whether it was still running."""
-    with subprocess.Popen(command, cwd=ROOT) as process:
-        while process.poll() is None and not any(place.glob(begun)):
-            time.sleep(0.005)
-        if process.poll() is None:
-            kill_family(process)
-    return process.returncode == -signal.SIGKILL

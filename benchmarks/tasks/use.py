@@ -1,7 +1,6 @@
-"""Every model of a user, from data to another program: trained, reported, predicted with, exported, run by ONNX Runtime.
+"""Each kind of model, from data to another program: train, report, predict, export, run by ONNX Runtime.
 
-Models are tiny, since what they learn is the matter of the other measures. Commands run in this process, which saves importing
-torch for each.
+Models are tiny, since other measures test what they learn. Commands run in this process, which saves importing torch for each.
 """
 
 from __future__ import annotations
@@ -74,13 +73,8 @@ def _generated(folder: Path) -> Iterator[Use]:
         small = ("--set", "population.persons=50", "--set", ONE_VARIANT)
         _run("generate", "--config", config, "--samples", str(SAMPLES), *small, "--out", str(path))
         _run("embed", str(path))
-    texts = folder / "texts.csv"
-    pc.write_csv(pa.table({"text": ["a person walks slowly", "a man jumps twice"]}), texts)
     for task in ("action", "retrieval", "motion", "identity", "attribute"):
         yield Use(f"{task}, one person", one, task, _RATE.get(task, ()))
-    yield Use("attribute from captions", one, "attribute", ("--set", "attribute.given=captions"), texts)
-    for goal in ("pairs", "families"):
-        yield Use(f"text, {goal}", one, "text", ("--set", "steps=2", "--set", f"text.goal={goal}"), texts)
     for task in ("action", "retrieval", "motion"):
         yield Use(f"{task}, two people", two, task, _RATE.get(task, ()), text="two people shake hands")
 
@@ -96,14 +90,12 @@ def _of_mocap(reference: Path, folder: Path) -> Iterator[Use]:
         file = bvh / clips.classes[i] / f"{i}.bvh"
         file.parent.mkdir(parents=True, exist_ok=True)
         write_bvh(file, clips.joints[i], clips.fps)
-        seconds = len(clips.joints[i]) / clips.fps
-        rows.append({"clip": file.relative_to(bvh).as_posix(), "seconds": seconds, "person": f"person {len(rows) % 8}"})
+        rows.append({"clip": file.relative_to(bvh).as_posix(), "person": f"person {len(rows) % 8}"})
     pc.write_csv(pa.Table.from_pylist(rows), bvh / "labels.csv")
     yield Use("action, mocap", hdm05, "action", predicts=bvh)
     yield Use("identity, mocap", reference / "cmu.npz", "identity")
     yield Use("action, BVH files", bvh, "action", predicts=file)
     yield Use("identity, BVH files", bvh, "identity", ("--label", "person"), hdm05)
-    yield Use("attribute, BVH files", bvh, "attribute", ("--label", "seconds"))
 
 
 def _used(use: Use, preset: Path, folder: Path) -> Figure:

@@ -17,9 +17,18 @@ import torch
 from benchmarks.datasets import generate
 from benchmarks.usefulness import action, amplification, lifting
 from benchmarks.usefulness.clips import Clips, shared_clips
-from benchmarks.usefulness.definitions import AMPLIFIED_REPETITIONS, BODIES, IMPORTED, PRETRAINING_SAMPLES, REPETITIONS
+from benchmarks.usefulness.definitions import (
+    AMPLIFIED_REPETITIONS,
+    BODIES,
+    IMPORTED,
+    PRETRAINING_SAMPLES,
+    REPETITIONS,
+    Trial,
+    amplified_trials,
+    longer,
+    trials,
+)
 from benchmarks.usefulness.results import AMPLIFICATION, PRETRAINING, Result, have, read, write
-from benchmarks.usefulness.trials import Trial, amplified_trials, longer, trials
 from posegen.config.schema import CONTENT_VERSION
 from posegen.foundations.errors import UsageError
 

@@ -6,11 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from benchmarks.train.running import trained
@@ -23,21 +21,19 @@ from benchmarks.usefulness.definitions import (
     RATE,
     STEPS,
     STRETCH,
+    TRAINING,
+    Trial,
 )
 from benchmarks.usefulness.learning import chosen_at, settings_of, shares, train
 from benchmarks.usefulness.results import Result
-from benchmarks.usefulness.trials import TRAINING, Trial
-from posegen.evaluation.families import ACTIONS
+from posegen.evaluation.performances import ACTIONS
+from posegen.foundations.arrays import Array
 from posegen.training.data.features import ABSENT, features_of
 from posegen.training.data.feed import vary_skeletons
 from posegen.training.settings import Settings
 from posegen.training.task import find_task
 from posegen.training.tasks.action import ActionModel
 from posegen.training.trained_models import TrainedModel, load_model
-
-__all__ = ["TASK", "FamilyScores", "judge", "learn", "measure", "pretrained"]
-
-Array = NDArray[Any]
 
 TASK = "action"
 _ONE_THREAD = ("machine.threads=1", "machine.micro_batch=32", "machine.precision=32-true", "machine.device=cpu")

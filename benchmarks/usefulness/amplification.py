@@ -9,11 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from benchmarks.datasets import generate
 from benchmarks.measure import posegen, printed_by
@@ -21,6 +19,7 @@ from benchmarks.usefulness import action, lifting
 from benchmarks.usefulness.cameras import Poses, joined, seen
 from benchmarks.usefulness.clips import Clips
 from benchmarks.usefulness.definitions import (
+    AMPLIFIED,
     AMPLIFIED_COPIES,
     AMPLIFIED_SAMPLES,
     AUGMENTED,
@@ -38,22 +37,20 @@ from benchmarks.usefulness.definitions import (
     PHASES,
     RATE,
     STEPS,
+    Trial,
+    longer,
 )
 from benchmarks.usefulness.learning import settings_of, shares
 from benchmarks.usefulness.lifting import Lifter
 from benchmarks.usefulness.results import Result
-from benchmarks.usefulness.trials import AMPLIFIED, Trial, longer
 from posegen import augment
 from posegen.dataset.read import open_dataset
-from posegen.evaluation.families import family_of
+from posegen.evaluation.performances import family_of
+from posegen.foundations.arrays import Array
 from posegen.mocap.library import PREFIX
 from posegen.training.data.features import View, features_of
 from posegen.training.settings import Model, Settings
 from posegen.training.tasks.action import ActionModel
-
-__all__ = ["ACTION", "LIFTING", "Material", "augmented", "excerpts", "measure", "together"]
-
-Array = NDArray[Any]
 
 ACTION, LIFTING = "action from own clips", "lifting from own clips"
 _SEEDS = {source: number for number, source in enumerate((CLIPS, AUGMENTED, FROM_CLIPS, DEFAULT))}
@@ -149,7 +146,7 @@ def augmented(joints: Sequence[Array], families: Array) -> tuple[list[Array], Ar
 def _generated(joints: Sequence[Array], families: Array, fps: float, folder: Path) -> tuple[tuple[list[Array], Array], int]:
     """Return clips of a dataset generated from clips, with their families, and the number of clips that are imported.
 
-    Clips of a family of which none is imported stay as they are.
+    Clips of a family stay as they are if none of them is imported.
     """
     (folder / "clips").mkdir(parents=True)
     for number, (clip, family) in enumerate(zip(joints, families, strict=True)):

@@ -1,24 +1,18 @@
 """Projections by virtual cameras: inputs and targets of a model that lifts 2D joints to 3D.
 
-The camera goes along with who moves, as the way ``track`` of the field ``camera`` does: at 3 to 5 m, .9 to 1.9 m up, from any
-side, with the picture and the focal length of Human3.6M, and looks at the height of the pelvis. Its 2D joints are
-without error.
+The camera follows the subject, as with the value ``track`` of the field ``camera``: at 3 to 5 m, .9 to 1.9 m high, from any
+side, with the image size and focal length of Human3.6M, directed at the height of the pelvis. Its 2D joints have no error.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from posegen.exchange.camera import project
+from posegen.foundations.arrays import Array
 from posegen.foundations.skeleton import JOINTS
-
-__all__ = ["Poses", "camera_at", "joined", "lens", "look_at", "seen"]
-
-Array = NDArray[Any]
 
 SIZE, FOCAL = 1000, 1145.0
 DISTANCE, HEIGHT, ZOOM = (3.0, 5.0), (0.9, 1.9), (0.95, 1.05)
@@ -33,7 +27,7 @@ class Poses:
     ----------
     picture : float32 [n, 22 * 2]
         Joints from the pelvis, x to the right and y down, in units of their root mean square distance from it:
-        how far the camera is cannot be reported from it.
+        it does not contain the distance of the camera.
     body : float32 [n, 22 * 3]
         Joints from the pelvis in the camera's axes (right, down, forward), metres.
     clip : int64 [n]

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from benchmarks.motion.clips import captured
-from benchmarks.motion.shared_families import fit
+from benchmarks.motion.clips import captured, fit, folds_by_subject
 from benchmarks.usefulness.definitions import FOLDS
-from benchmarks.usefulness.people import drawn, parts_of
+from posegen.foundations.arrays import Array
 from posegen.foundations.errors import UsageError
-
-__all__ = ["Clips", "balanced", "shared_clips"]
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -78,13 +71,37 @@ def shared_clips() -> Clips:
         msg = "POSEGEN_REFERENCE: needs ten clips or more of a family, of three persons, all with as many frames a second"
         raise UsageError(msg)
     families, persons = tuple(clip.family for clip in shared), tuple(clip.person for clip in shared)
-    part = parts_of(persons, families, FOLDS)
+    part = folds_by_subject(persons, families, FOLDS)
     for family in sorted(set(families)):
         own = {int(part[i]) for i in range(len(part)) if families[i] == family}
         if len(own) < FOLDS:
             msg = f"POSEGEN_REFERENCE: clips of {family} are of too few persons to be in each of {FOLDS} parts"
             raise UsageError(msg)
     return Clips([clip.joints for clip in shared], families, persons, shared[0].fps, part)
+
+
+def drawn(families: Sequence[str], allowed: Array, count: int | None, seed: int) -> Array:
+    """Draw `count` clips of each family among those allowed, or all if there are fewer.
+
+    Parameters
+    ----------
+    families : sequence of str
+    allowed : bool [clip]
+    count : int or None
+        None: all.
+    seed : int
+        With one seed, the clips of a smaller count are among those of a larger.
+
+    Returns
+    -------
+    int64 [n]
+        Clips in order.
+    """
+    shown = np.array(families)
+    order = np.random.default_rng(seed).permutation(len(shown))
+    order = order[allowed[order]]
+    chosen = [order[shown[order] == family][:count] for family in np.unique(shown)]
+    return np.sort(np.concatenate(chosen))
 
 
 def balanced(values: Array, families: Array) -> float:

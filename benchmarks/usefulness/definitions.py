@@ -1,6 +1,9 @@
-"""Definition of the experiment: methods, numbers of clips, repetitions, steps and rates, fixed before any measurement."""
+"""Definition of the experiment, fixed before any measurement: methods, clips, repetitions, steps, rates and trials."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from benchmarks.motion.clips import JOINTS_OF_MOCAP
 
@@ -66,10 +69,75 @@ AMPLIFIED_COUNTS = (1, 5, 10)
 AMPLIFIED_REPETITIONS = 3
 """One per fold."""
 IMPORTED = ("crouch", "dance", "exercise", "jump", "kick", "pick_up", "reach", "run", "sneak", "throw", "walk")
-"""Families of which ``posegen import`` takes clips: all but lie, of which no clip passes its trial by other bodies. The first
+"""Families with clips that ``posegen import`` takes: all but lie, as no clip of it passes its trial by other bodies. The first
 measurement was made without jump, run, sneak and walk, which were refused then."""
 PHASES = 2
 AMPLIFIED_SAMPLES = 300
 """Samples, in all variants, of each dataset that is generated from clips; other keys are those of the default config."""
 AMPLIFIED_COPIES = 40
 """Augmented copies of each clip."""
+
+TRAINING = {
+    REAL_ONLY: (1, 1.0),
+    PRETRAINED: (1, FINE_TUNING),
+    NEW_CLASSIFIER: (1, 1.0),
+    REAL_LONGER: (LONGER, 1.0),
+    PRETRAINED_LONGER: (LONGER, FINE_TUNING),
+}
+"""Factors on steps and rate for the methods that train on real clips."""
+AMPLIFIED = {
+    CLIPS: ((CLIPS,),),
+    AUGMENTED: ((AUGMENTED,),),
+    FROM_CLIPS: ((FROM_CLIPS,),),
+    CLIPS_AND_GENERATED: ((CLIPS, FROM_CLIPS),),
+    AUGMENTED_AND_GENERATED: ((AUGMENTED, FROM_CLIPS),),
+    FROM_CLIPS_THEN_CLIPS: ((FROM_CLIPS,), (CLIPS,)),
+    DEFAULT_THEN_CLIPS: ((DEFAULT,), (CLIPS,)),
+}
+"""Methods that train on own clips: their phases, each with its sources."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One model to test: a method, real clips per class (0: none, None: all), a repetition, and a factor on the steps."""
+
+    way: str
+    count: int | None
+    repetition: int
+    times: int = 1
+
+
+def trials(task: str, repetitions: int) -> Iterator[Trial]:
+    """Return all trials of a task, the most important first."""
+    for repetition in range(repetitions):
+        yield Trial(GENERATED_ONLY, 0, repetition)
+        if task == "lifting":
+            yield Trial(MEAN_POSE, None, repetition)
+        for count in COUNTS:
+            yield Trial(REAL_ONLY, count, repetition)
+            yield Trial(PRETRAINED, count, repetition)
+    for repetition in range(min(repetitions, FEWER_REPETITIONS)):
+        for count in COUNTS:
+            yield Trial(REAL_LONGER, count, repetition)
+            yield Trial(PRETRAINED_LONGER if task == "lifting" else NEW_CLASSIFIER, count, repetition)
+
+
+def amplified_trials(repetitions: int) -> Iterator[Trial]:
+    """Return all trials of own clips, those with the same clips in succession."""
+    for repetition in range(repetitions):
+        for count in AMPLIFIED_COUNTS:
+            for way in AMPLIFIED:
+                yield Trial(way, count, repetition)
+            for way in AMPLIFIED:
+                yield Trial(way, count, repetition, AMPLIFIED_LONGER)
+
+
+def longer(way: str, times: int = AMPLIFIED_LONGER) -> str:
+    """Return the name of a method in the results that takes `times` as many steps.
+
+    Examples
+    --------
+    >>> longer("the clips"), longer("the clips", 1)
+    ('the clips, longer', 'the clips')
+    """
+    return f"{way}, longer" if times > 1 else way

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from posegen.foundations.arrays import Array
 from posegen.training.settings import Settings, learning_rate, load_settings
-
-__all__ = ["chosen_at", "settings_of", "shares", "train"]
-
-Array = NDArray[Any]
 
 
 def settings_of(steps: int, rate: float, batch: int) -> Settings:
@@ -23,7 +18,7 @@ def settings_of(steps: int, rate: float, batch: int) -> Settings:
 
 
 def shares(*groups: Array) -> Array:
-    """Return weights of items by which the first groups count equally, and within them the next ones.
+    """Return weights of items so that the first groups count equally, and within them the next ones.
 
     Parameters
     ----------

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -30,18 +28,16 @@ from benchmarks.usefulness.definitions import (
     PRETRAINED,
     PRETRAINED_LONGER,
     PRETRAINING_STEPS,
+    TRAINING,
+    Trial,
 )
 from benchmarks.usefulness.learning import chosen_at, settings_of, shares, train
 from benchmarks.usefulness.results import Result
-from benchmarks.usefulness.trials import TRAINING, Trial
 from posegen.dataset.read import open_dataset
 from posegen.dataset.splits import in_split
+from posegen.foundations.arrays import Array
 from posegen.foundations.skeleton import JOINTS
 from posegen.training.settings import Settings
-
-__all__ = ["TASK", "Lifter", "aligned", "answer", "distances", "judge", "learn", "measure", "pretrained", "views_of"]
-
-Array = NDArray[Any]
 
 TASK = "lifting"
 WIDTH, BLOCKS, DROPOUT = 256, 1, 0.1

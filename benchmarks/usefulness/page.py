@@ -3,54 +3,132 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from benchmarks.figures import RESULTS, filled_page, machine_sentence
-from benchmarks.usefulness import amplification_page, definitions, lifting
-from benchmarks.usefulness.chart import draw
+from benchmarks.usefulness import amplification, definitions, lifting
 from benchmarks.usefulness.definitions import (
+    AMPLIFIED,
+    AMPLIFIED_COUNTS,
+    AMPLIFIED_LONGER,
+    AUGMENTED,
+    AUGMENTED_AND_GENERATED,
+    CLIPS,
     COUNTS,
+    DEFAULT_THEN_CLIPS,
+    FROM_CLIPS,
     GENERATED_ONLY,
+    LONGER,
     MEAN_POSE,
     NEW_CLASSIFIER,
     PRETRAINED,
     PRETRAINED_LONGER,
     REAL_LONGER,
     REAL_ONLY,
+    longer,
 )
-from benchmarks.usefulness.measured import MEASURES, Measure
-from benchmarks.usefulness.results import AMPLIFICATION, PRETRAINING, Result, paired, read, summed_up, values_of
-
-__all__ = ["PAGE", "PICTURE", "page", "write"]
+from benchmarks.usefulness.results import (
+    AMPLIFICATION,
+    MEASURES,
+    PRETRAINING,
+    Measure,
+    Result,
+    paired,
+    read,
+    summed_up,
+    values_of,
+)
 
 PAGE = Path(__file__).parents[2] / "docs" / "usefulness.md"
 PICTURE = PAGE.with_suffix(".png")
-UNMEASURED = "not measured yet: `make usefulness`"
 TEMPLATE = Path(__file__).with_name("usefulness.template.md")
+_TASKS = {"action": amplification.ACTION, "lifting": amplification.LIFTING}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """An experiment as the page shows it.
+
+    Attributes
+    ----------
+    ways : sequence of str
+        Methods, the rows of its tables.
+    columns : sequence of (int, int or None)
+        Factor on the steps, and clips of a class.
+    compared : sequence of (str, str)
+        Methods whose gains over another one are shown, with as many clips each.
+    rows : sequence of (int, int or None)
+        Those of the table of gains, as `columns`.
+    expected : sequence of int
+        Clips of a class with which the first two gains were expected to be positive.
+    measures : sequence of Measure
+    """
+
+    ways: Sequence[str]
+    columns: Sequence[tuple[int, int | None]]
+    compared: Sequence[tuple[str, str]]
+    rows: Sequence[tuple[int, int | None]]
+    expected: Sequence[int]
+    measures: Sequence[Measure]
+
+
+PRETRAINED_FIRST = Comparison(
+    (REAL_ONLY, PRETRAINED, NEW_CLASSIFIER, GENERATED_ONLY, MEAN_POSE),
+    [(1, 0), *((times, count) for times in (1, LONGER) for count in COUNTS)],
+    ((PRETRAINED, REAL_ONLY), (NEW_CLASSIFIER, REAL_ONLY), (REAL_LONGER, REAL_ONLY), (PRETRAINED_LONGER, REAL_LONGER)),
+    [(1, count) for count in COUNTS],
+    (),
+    MEASURES,
+)
+FROM_OWN_CLIPS = Comparison(
+    tuple(AMPLIFIED),
+    [(times, count) for times in (1, AMPLIFIED_LONGER) for count in AMPLIFIED_COUNTS],
+    ((FROM_CLIPS, CLIPS), (FROM_CLIPS, AUGMENTED), (AUGMENTED_AND_GENERATED, AUGMENTED), (DEFAULT_THEN_CLIPS, CLIPS)),
+    [(times, count) for times in (1, AMPLIFIED_LONGER) for count in AMPLIFIED_COUNTS],
+    (1, 5),
+    tuple(replace(measure, task=_TASKS[measure.task]) for measure in MEASURES),
+)
+
+
+COLOURS = {
+    REAL_ONLY: "#d64030",
+    PRETRAINED: "#1f6cc8",
+    REAL_LONGER: "#eda79e",
+    PRETRAINED_LONGER: "#8db6e6",
+    NEW_CLASSIFIER: "#a06cc8",
+}
+"""Colours of the chart."""
 
 
 def page(folder: Path = RESULTS) -> str:
     """Return the page with the measured values."""
-    document, results = read(PRETRAINING, folder)
-    amplified = read(AMPLIFICATION, folder)
+    (document, results), (amplified, own) = read(PRETRAINING, folder), read(AMPLIFICATION, folder)
     parts = {
         "machine": _took("python -m benchmarks.usefulness --only usefulness", document, results),
-        "amplified_machine": _took("python -m benchmarks.usefulness --only amplification", *amplified),
-        **amplification_page.parts(amplified[0]["facts"], amplified[1]),
-        "verdict": "\n".join(f"- {_verdict(results, measure)}" for measure in MEASURES[:2]),
-        **{name: _table(results, measure) for name, measure in zip(("action", "mpjpe", "pa_mpjpe"), MEASURES, strict=True)},
+        "amplified_machine": _took("python -m benchmarks.usefulness --only amplification", amplified, own),
+        **_tables("", PRETRAINED_FIRST, results),
+        **_tables("amplified_", FROM_OWN_CLIPS, own),
         **_facts(document["facts"]),
-        **{name: f"{getattr(definitions, name.upper()):,}" for name in ("steps", "batch", "lifting_steps", "lifting_batch")},
+        **_imported(amplified["facts"], own),
+        **{name: f"{getattr(definitions, name.upper()):,}" for name in _CONSTANTS},
+        "together": ", ".join(f"{_together(results, count)} with {_clips(count)}" for count in COUNTS),
         "samples": f"{definitions.PRETRAINING_SAMPLES:,}",
-        "folds": str(definitions.FOLDS),
-        "cameras": str(definitions.CAMERAS),
-        "longer": str(definitions.LONGER),
         "fine_tuning": f"{definitions.FINE_TUNING:g}",
+        "amplified_steps": f"{definitions.PHASES * definitions.STEPS:,}",
+        "amplified_lifting_steps": f"{definitions.PHASES * definitions.LIFTING_STEPS:,}",
         "weights": f"{sum(each.numel() for each in lifting.Lifter().parameters()):,}",
     }
     return filled_page(TEMPLATE, parts)
+
+
+_CONSTANTS = (
+    "steps", "batch", "lifting_steps", "lifting_batch", "folds", "cameras", "longer", "amplified_samples", "amplified_copies",
+    "amplified_longer",
+)  # fmt: skip
+"""Definitions that the page states."""
 
 
 def write() -> list[Path]:
@@ -60,14 +138,43 @@ def write() -> list[Path]:
     return [PAGE, PICTURE]
 
 
+def draw(results: Sequence[Result], path: Path) -> None:
+    """Write the chart as PNG: mean over repetitions, bars of one standard deviation."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.4), dpi=90, layout="constrained")
+    FigureCanvasAgg(figure)
+    for axes, measure in zip(figure.subplots(1, 2), MEASURES[:2], strict=True):
+        if not any(result.task == measure.task for result in results):
+            axes.set_title(f"{measure.name}: not measured yet", fontsize=10)
+            continue
+        for way, colour in COLOURS.items():
+            found = [values_of(results, measure.task, way, count, measure.key) for count in COUNTS]
+            places = [place for place, values in enumerate(found) if values]
+            if not places:
+                continue
+            middles, spreads = zip(*(summed_up(list(found[place].values())) for place in places), strict=True)
+            tall, thick = ([measure.times * value for value in values] for values in (middles, spreads))
+            axes.errorbar(places, tall, thick, color=colour, marker="o", capsize=3, label=way)
+        alone = values_of(results, measure.task, GENERATED_ONLY, 0, measure.key)
+        axes.axhline(measure.times * summed_up(list(alone.values()))[0], color="#404048", linestyle="--", label=GENERATED_ONLY)
+        axes.set_xticks(range(len(COUNTS)), ["all" if count is None else str(count) for count in COUNTS])
+        axes.set_xlabel("real clips of a class")
+        axes.set_title(f"{measure.name} ({measure.unit})", fontsize=10)
+        axes.set_ylim(bottom=0)
+        axes.grid(axis="y", color="#dddddd")
+        axes.legend(fontsize=8, frameon=False)
+    figure.savefig(path, metadata={"Software": None})
+
+
 def _took(command: str, document: Mapping[str, Any], results: Sequence[Result]) -> str:
     # Those of the first method; some methods have fewer.
     first = Counter(result.count for result in results if result.task == results[0].task and result.way == results[0].way)
-    low, high = min(first.values()), max(first.values())
-    repetitions = f"{high} repetition{'s' * (high > 1)}" if low == high else f"{low} to {high} repetitions"
+    repetitions = _range(list(first.values()))
     machine = f"{machine_sentence(document['machine'])}, torch {document['machine']['torch']}"
     took = f"`{command}` took {document['seconds'] / 60:.0f} minutes of one core's time"
-    return f"{took} for {repetitions}, with content version {document['facts']['content_version']}; {machine}."
+    return f"{took} for {repetitions} repetitions, with content version {document['facts']['content_version']}; {machine}."
 
 
 def _facts(facts: Mapping[str, Any]) -> dict[str, str]:
@@ -82,96 +189,81 @@ def _facts(facts: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _verdict(results: Sequence[Result], measure: Measure) -> str:
-    """Return a sentence with the gain of pre-training for each number of clips."""
-    gained = []
-    for count in COUNTS:
-        gains = _gains(results, measure, PRETRAINED, count)
-        if gains:
-            mean, _ = summed_up(gains)
-            name = "all clips" if count is None else f"{count} clip{'s' if count > 1 else ''} a class"
-            better = sum(gain > 0 for gain in gains)
-            gained.append(f"{measure.gain(mean)} with {name} (better in {better} of {len(gains)})")
-    if not gained:
-        return f"**{measure.name}**: {UNMEASURED}"
-    return (
-        f"**{measure.name}**: pre-training on generated motion gains {'; '.join(gained)} over real clips only."
-        f"{_longer(results, measure)}"
-    )
+def _imported(facts: Mapping[str, Any], results: Sequence[Result]) -> dict[str, str]:
+    """Return the parts about the families and clips that are imported."""
+    families = {family: facts["families"].get(family, 0) for family in facts["imported"]}
+    others = sorted(family for family in facts["families"] if family not in families)
+    taken = []
+    for count in AMPLIFIED_COUNTS:
+        if shares := values_of(results, amplification.ACTION, FROM_CLIPS, count, "imported"):
+            taken.append(f"{100 * summed_up(list(shares.values()))[0]:.0f} % with {_clips(count)}")
+    return {
+        "imported": ", ".join(f"{family} {count}" for family, count in families.items()),
+        "left_out": f" Those of {', '.join(others)} are left out in training and test." if others else "",
+        "imported_chance": f"{100 / len(families):.1f} %",
+        "taken": ", ".join(taken),
+    }
 
 
-def _longer(results: Sequence[Result], measure: Measure) -> str:
-    """Return a sentence with the gain of more steps on real clips, beside that of generated motion."""
-    gained = []
-    for count in COUNTS:
-        gains, same = (_gains(results, measure, way, count) for way in (REAL_LONGER, PRETRAINED))
-        if gains:
-            # Longer training uses the first repetitions only.
-            other = summed_up(same[: len(gains)])[0]
-            name = "all" if count is None else str(count)
-            gained.append(
-                f"{measure.gain(summed_up(gains)[0])} with {name} (pre-training, same repetitions: {measure.gain(other)})"
-            )
-    if not gained:
+def _tables(prefix: str, comparison: Comparison, results: Sequence[Result]) -> dict[str, str]:
+    """Return the table of gains, and one of all methods for each measure."""
+    names = ("action", "mpjpe", "pa_mpjpe")
+    tables = {name: _table(results, measure, comparison) for name, measure in zip(names, comparison.measures, strict=True)}
+    gains = {"gains": _gains(results, comparison)}
+    return {f"{prefix}{name}": "\n".join(lines) for name, lines in (tables | gains).items()}
+
+
+def _table(results: Sequence[Result], measure: Measure, comparison: Comparison) -> Iterator[str]:
+    columns = comparison.columns
+    yield f"| trained on | {' | '.join(longer(_clips(count), times) for times, count in columns)} |"
+    yield "|---" * (len(columns) + 1) + "|"
+    for way in comparison.ways:
+        found = [values_of(results, measure.task, longer(way, times), count, measure.key) for times, count in columns]
+        if any(found):
+            yield f"| {way} | {' | '.join(measure.reported(values.values()) if values else '' for values in found)} |"
+
+
+def _gains(results: Sequence[Result], comparison: Comparison) -> Iterator[str]:
+    heads = [f"{way}, over {other}" for way, other in comparison.compared] + ["target"] * bool(comparison.expected)
+    yield f"| measure | clips of a class | {' | '.join(heads)} |"
+    yield "|---" * (len(heads) + 2) + "|"
+    for measure in comparison.measures[:2]:
+        for times, count in comparison.rows:
+            pairs = [(longer(way, times), longer(other, times)) for way, other in comparison.compared]
+            gains = [_gain(results, measure, way, other, count) for way, other in pairs]
+            cells = [longer("all" if count is None else str(count), times), *map(measure.gain, gains)]
+            if comparison.expected:
+                cells.append(_outcome(gains, count in comparison.expected))
+            if any(gains):
+                yield f"| {measure.name} | {' | '.join(cells)} |"
+
+
+def _gain(results: Sequence[Result], measure: Measure, way: str, other: str, count: int | None) -> list[float]:
+    """Return by how much a method is better than another one, in each repetition that both have."""
+    found, base = (values_of(results, measure.task, each, count, measure.key) for each in (way, other))
+    return [measure.sign * each for each in paired(found, base)]
+
+
+def _outcome(gains: Sequence[Sequence[float]], is_expected: bool) -> str:
+    if not (is_expected and all(gains[:2])):
         return ""
-    return f" Real clips only with {definitions.LONGER} times as many steps gain {'; '.join(gained)}."
+    return f"first two above 0: {'pass' if all(summed_up(each)[0] > 0 for each in gains[:2]) else '**fail**'}"
 
 
-def _gains(results: Sequence[Result], measure: Measure, way: str, count: int | None) -> list[float]:
-    """Return by how much a method is better than real clips only, in each repetition."""
-    found, real = (values_of(results, measure.task, each, count, measure.key) for each in (way, REAL_ONLY))
-    return [measure.sign * each for each in paired(found, real)]
+def _together(results: Sequence[Result], count: int | None) -> str:
+    """Return how many clips the methods of a count are trained on, of all classes."""
+    return _range([result.clips for result in results if (result.way, result.count) == (REAL_ONLY, count)])
 
 
-def _table(results: Sequence[Result], measure: Measure) -> str:
-    lines = [
-        f"| real clips of a class (together) | {REAL_ONLY} | {PRETRAINED} | gain | better in |",
-        "|---|---|---|---|---|",
-    ]
-    for count in COUNTS:
-        real, after = (values_of(results, measure.task, way, count, measure.key) for way in (REAL_ONLY, PRETRAINED))
-        gains = _gains(results, measure, PRETRAINED, count)
-        if gains:
-            better = f"{sum(gain > 0 for gain in gains)} of {len(gains)}"
-            cells = [_count(results, measure, count), measure.reported(real.values()), measure.reported(after.values())]
-            lines.append(f"| {' | '.join(cells)} | {measure.stated_gain(gains)} | {better} |")
-    return "\n".join([*lines, "", *_beside(results, measure)]) if len(lines) > 2 else UNMEASURED
+def _range(numbers: Sequence[int]) -> str:
+    low, high = min(numbers), max(numbers)
+    return str(low) if low == high else f"{low} to {high}"
 
 
-def _beside(results: Sequence[Result], measure: Measure) -> list[str]:
-    """Return a table row for each of the other methods."""
-    lines = ["| other methods | real clips of a class (together) | |", "|---|---|---|"]
-    ways = [
-        (GENERATED_ONLY, 0),
-        (MEAN_POSE, None),
-        *((NEW_CLASSIFIER, count) for count in COUNTS),
-        *((way, count) for count in COUNTS for way in (REAL_LONGER, PRETRAINED_LONGER)),
-    ]
-    for way, count in ways:
-        values = values_of(results, measure.task, way, count, measure.key)
-        if values:
-            lines.append(
-                f"| {way} | {_count(results, measure, count, way)} | {_of_same(results, measure, way, count, values)} |"
-            )
-    return lines
-
-
-def _of_same(results: Sequence[Result], measure: Measure, way: str, count: int | None, values: Mapping[int, float]) -> str:
-    """Return a value, with that of real clips only in the same repetitions if the method has fewer of them."""
-    text = measure.reported(values.values())
-    real = values_of(results, measure.task, REAL_ONLY, count, measure.key)
-    if way in (NEW_CLASSIFIER, REAL_LONGER, PRETRAINED_LONGER):
-        same = [real[repetition] for repetition in values]
-        text += f"; {REAL_ONLY} in the same {len(same)} repetitions {measure.reported(same)}"
-    return text
-
-
-def _count(results: Sequence[Result], measure: Measure, count: int | None, way: str = REAL_ONLY) -> str:
-    clips = [r.clips for r in results if (r.task, r.way, r.count) == (measure.task, way, count)]
-    if count == 0:
-        return "none"
-    low, high = min(clips), max(clips)
-    return f"{'all' if count is None else count} ({low if low == high else f'{low} to {high}'})"
+def _clips(count: int | None) -> str:
+    if not count:
+        return "all clips" if count is None else "no real clips"
+    return f"{count} clip{'s' if count > 1 else ''} a class"
 
 
 if __name__ == "__main__":

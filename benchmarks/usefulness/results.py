@@ -1,18 +1,16 @@
-"""Results of the experiment and their file."""
+"""Results of the experiment, their file, and the measures that the page shows."""
 
 from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from benchmarks.figures import RESULTS, described_machine
-
-__all__ = ["AMPLIFICATION", "PRETRAINING", "Result", "have", "paired", "read", "summed_up", "values_of", "write"]
 
 PRETRAINING, AMPLIFICATION = "usefulness", "amplification"
 """Names of the files of results: of generated motion, then real clips; and of datasets generated from clips."""
@@ -76,3 +74,37 @@ def paired(one: Mapping[int, float], other: Mapping[int, float]) -> list[float]:
 def summed_up(values: Sequence[float]) -> tuple[float, float]:
     """Return the mean and the sample standard deviation over repetitions."""
     return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure.
+
+    `key` is its name in the results, `sign` 1 where more is better and -1 where less is, `times` what makes the unit of it.
+    """
+
+    name: str
+    task: str
+    key: str
+    sign: int
+    times: float
+    unit: str
+    gained: str
+
+    def reported(self, values: Iterable[float]) -> str:
+        """Format mean and standard deviation; one value has none."""
+        scaled = [self.times * value for value in values]
+        mean, spread = summed_up(scaled)
+        return f"{mean:.1f} ± {spread:.1f} {self.unit}" if len(scaled) > 1 else f"{mean:.1f} {self.unit}"
+
+    def gain(self, values: Sequence[float]) -> str:
+        """Format the mean of gains and how many are positive; empty for none."""
+        better = f"{sum(value > 0 for value in values)} of {len(values)}"
+        return f"{self.times * summed_up(values)[0]:+.1f} {self.gained} ({better})" if values else ""
+
+
+MEASURES = (
+    Measure("Action, balanced accuracy", "action", "balanced", 1, 100.0, "%", "points"),
+    Measure("Lifting, MPJPE", "lifting", "mpjpe", -1, 1.0, "mm", "mm"),
+    Measure("Lifting, PA-MPJPE", "lifting", "pa_mpjpe", -1, 1.0, "mm", "mm"),
+)

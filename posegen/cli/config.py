@@ -35,9 +35,8 @@ def show(source: str, overrides: Sequence[str], output: Output) -> None:
 @click.argument("second", metavar="B")
 def diff(first: str, second: str, output: Output) -> None:
     """List the keys whose values differ between the configs A and B."""
-    from posegen.config.identity import differences
+    from posegen.config.identity import decides_content, differences
     from posegen.config.load import load_config
-    from posegen.config.schema import decides_content
 
     one, other = load_config(first).as_data(), load_config(second).as_data()
     # Names almost always differ and do not matter.

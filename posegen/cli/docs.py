@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-import posegen
 from posegen.cli.options import Output, command
-from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.errors import UsageError
 from posegen.foundations.wording import did_you_mean, shown
 
 
@@ -16,7 +13,9 @@ from posegen.foundations.wording import did_you_mean, shown
 @click.argument("page", required=False)
 def docs(page: str | None, output: Output) -> None:
     """Print a PAGE of the documentation, or list the pages."""
-    pages = _pages()
+    from posegen.config.load import packaged_files
+
+    pages = packaged_files("docs", "*.md")
     if page is None:
         titles = {name: file.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ") for name, file in pages.items()}
         output.result(titles, "\n".join(f"{name:14} {title}" for name, title in titles.items()))
@@ -26,13 +25,3 @@ def docs(page: str | None, output: Output) -> None:
         raise UsageError(f"there is no page {shown(page)}; `posegen docs` lists the pages{did_you_mean(name, pages)}")
     text = pages[name].read_text(encoding="utf-8").rstrip()
     output.result({"page": name, "text": text}, text)
-
-
-def _pages() -> dict[str, Path]:
-    """Return the files of the pages by name."""
-    package = Path(posegen.__file__).parent
-    # A wheel has the pages inside the package; an editable install has them in the repository.
-    for folder in (package / "docs", package.parent / "docs"):
-        if (folder / "index.md").is_file():
-            return {file.stem: file for file in sorted(folder.glob("*.md"))}
-    raise PosegenError(f"the pages are missing next to {package}; install posegen again")

@@ -1,24 +1,38 @@
-"""``posegen generate``: generate a dataset."""
+"""``posegen profile``, ``generate``, ``status``, ``finish``, ``derive`` and ``run``: make datasets."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from posegen.cli.options import (
     DATASET,
+    WHOLE,
     Output,
-    choose_part,
     command,
     config_option,
     dataset_options,
     folder_option,
+    loads_config,
     part_option,
     quoted,
+    seed_option,
+    set_option,
+    workers_option,
 )
 from posegen.dataset.storage.address import AnyPath
+from posegen.foundations.errors import UsageError
+from posegen.foundations.plugins import FIELDS
+from posegen.foundations.quantities import human_bytes, human_time
+from posegen.foundations.wording import counted, table
+
+if TYPE_CHECKING:
+    from posegen.config.schema import Config
+    from posegen.generation.profile import Profile
 
 
 @command("posegen generate --samples 10000 --workers 8", "posegen generate --config smoke --out data/first")
@@ -33,50 +47,35 @@ from posegen.dataset.storage.address import AnyPath
     show_default=True,
     help="Backend of joblib: processes of this machine, or a Dask cluster.",
 )
-@click.option("--scheduler", metavar="ADDRESS", help="Address of a Dask scheduler.  [default: one on this machine]")
+@click.option("--scheduler", metavar="ADDRESS", help="Address of the Dask scheduler, such as tcp://10.0.0.1:8786.")
 @click.option(
     "--shard-timeout",
     type=float,
     metavar="SECONDS",
     help="Kill a worker whose shard takes longer, and try again.  [default: at least 5 minutes; none with 1 worker]",
 )
-def generate(
-    config: str,
-    out: AnyPath | None,
-    overrides: Sequence[str],
-    part: str | None,
-    samples: int | None,
-    workers: int | None,
-    seed: int | None,
-    output: Output,
-    **options: Any,
-) -> None:
+@loads_config
+def generate(config: Config, out: AnyPath | None, output: Output, **options: Any) -> None:
     """Generate a dataset of labelled human motion.
 
     The same command resumes an interrupted run; with more samples, it extends the dataset.
 
     With --part, any number of jobs make one dataset, in any order and on any machines that share the folder. `posegen status`
-    shows what they have made, and `posegen finish` publishes it. In a Slurm array, a task makes its part unless --part all is
-    given.
+    shows how many shards they have made, and `posegen finish` publishes it.
     """
-    from posegen.config.load import load_config
-    from posegen.foundations.quantities import human_bytes, human_time
     from posegen.generation.run import default_path
     from posegen.generation.run import generate as make
 
-    loaded = load_config(config, overrides, samples=samples, workers=workers, seed=seed)
-    path = default_path(loaded) if out is None else out
+    path = default_path(config) if out is None else out
     with output.resumable(path):
-        result = make(loaded, out=path, part=choose_part(part, output), progress=output.progress(), **options)
+        result = make(config, out=path, progress=output.progress(), **options)
     part_text = f"part {result.part} of " if result.part else ""
     if result.nothing_to_do:
         lines = [f"Nothing to do: {part_text}{result.path} is complete."]
     else:
         seconds, rate = result.seconds - result.startup_seconds, result.sequences_per_second
-        made = f"{result.sequences_made:,} sequences in {f'{seconds:.1f}s' if seconds < 10 else human_time(seconds)}"
+        made = f"{counted(result.sequences_made, 'sequence')} in {f'{seconds:.1f}s' if seconds < 10 else human_time(seconds)}"
         lines = [f"Generated {made}, {rate:,.0f} per second, in {part_text}{result.path}."]
-        if result.startup_seconds >= 1:
-            lines.append(f"Start-up took {human_time(result.startup_seconds)}.")
     shown = quoted(result.path)
     if result.part:
         lines += ["Next, once all parts are made:", f"  posegen finish {shown}"]
@@ -85,9 +84,200 @@ def generate(
     if result.incomplete_layers:
         lines.append(f"Incomplete fields: {', '.join(result.incomplete_layers)}. Run: posegen derive {shown}")
     lines += [
-        f"It holds {result.samples:,} samples, {result.sequences:,} sequences, {human_bytes(result.bytes)}.",
+        f"It holds {counted(result.samples, 'sample')}, {counted(result.sequences, 'sequence')}, {human_bytes(result.bytes)}.",
         "Next:",
         f"  posegen info {shown}",
         f"  posegen show {shown} --sample 0 -o sample.gif",
     ]
     output.summary(result, "\n".join(lines))
+
+
+@command("posegen status data/default-0")
+@click.argument("dataset", type=DATASET)
+def status(dataset: AnyPath, output: Output) -> None:
+    """Show how far DATASET is while runs or parts make it: shards and running parts.
+
+    It reads only the names of receipts. `posegen verify` reads the files.
+    """
+    from posegen.generation.describe import find_status
+
+    found = find_status(dataset)
+    lines = [
+        f"{dataset}: {found.made:,} of {found.shards:,} shards are made.",
+        f"Published: {found.samples:,} of {found.target:,} samples.",
+        f"Running: {'not known for a bucket' if found.running is None else ', '.join(found.running) or 'nothing'}.",
+    ]
+    if found.state == "stopped":
+        lines.append("Stopped before its end. Run the same `posegen generate` command again: it makes the missing shards.")
+    if found.samples < found.target and found.parts:
+        lines.append("Once all parts are made, `posegen finish` publishes the samples.")
+    output.result(asdict(found), "\n".join(lines))
+
+
+INCOMPLETE = 1
+_GAPS_SHOWN = 10
+
+
+@command("posegen finish data/default-0")
+@click.argument("dataset", type=DATASET)
+def finish(dataset: AnyPath, output: Output) -> int:
+    """Publish the samples that the parts of DATASET have made, from the first up to the first gap.
+
+    It names the shards that are missing, and the parts to run again. It may be run while parts are being made. The exit code is
+    0 if nothing is missing, else 1.
+    """
+    from posegen.generation.finish import finish as publish
+
+    result = publish(dataset, output.progress())
+    lines = [f"{dataset}: published {counted(result.samples, 'sample')}, {counted(result.sequences, 'sequence')}."]
+    if result.missing:
+        gaps = [f"{first:,}" if first == last else f"{first:,} to {last:,}" for first, last in result.missing]
+        more = f" and {len(gaps) - _GAPS_SHOWN:,} more" if len(gaps) > _GAPS_SHOWN else ""
+        lost = result.shards - result.complete
+        lines.append(f"{lost:,} of {result.shards:,} shards are missing: {', '.join(gaps[:_GAPS_SHOWN])}{more}.")
+        parts = ", ".join(f"{number}/{result.of_parts}" for number in result.parts[:_GAPS_SHOWN])
+        more = " and more" if len(result.parts) > _GAPS_SHOWN else ""
+        lines.append(
+            f"Run again: posegen generate --part {parts}{more}, with the other options as before, or --part all for all "
+            "of them; then this command."
+            if result.of_parts > 1
+            else "Run the same `posegen generate` command again: it makes and publishes them."
+        )
+    else:
+        lines += ["Nothing is missing. Next:", f"  posegen verify {quoted(dataset)}"]
+    if result.incomplete_layers:
+        fields = ", ".join(result.incomplete_layers)
+        lines.append(f"Incomplete fields: {fields}. Run: posegen derive {quoted(dataset)}")
+    output.summary(asdict(result), "\n".join(lines))
+    return INCOMPLETE if result.missing else 0
+
+
+@command("posegen derive data/default-0 --add velocity", "posegen derive data/default-0")
+@click.argument("dataset", type=DATASET)
+@click.option(
+    "--add", "names", metavar="FIELD", multiple=True, help=f"Field to add: {', '.join(FIELDS.names())}. May be repeated."
+)
+@workers_option
+@part_option("Derive")
+def derive(dataset: AnyPath, names: Sequence[str], workers: int | None, part: str | None, output: Output) -> None:
+    """Compute fields of all samples of DATASET and store them with the others.
+
+    The same command resumes an interrupted run, and covers samples that were added since. Without --add, it updates all
+    fields that were added before. `posegen docs fields` describes them.
+    """
+    from posegen.generation.derive import derive as compute
+
+    with output.resumable(dataset):
+        result = compute(dataset, names, workers=workers, part=part, progress=output.progress())
+    fields = ", ".join(result.layers) or "all derived fields"
+    of_part = f" in part {result.part}" if result.part else ""
+    if result.nothing_to_do:
+        text = f"Nothing to do: {fields} of {result.path} is complete{of_part}."
+    else:
+        made = f"{counted(result.shards_made, 'shard')}, {human_bytes(result.bytes)}"
+        work = f"{fields} of {counted(result.samples, 'sample')} ({made}) in {human_time(result.seconds)}"
+        text = f"Derived {work}{of_part}: {', '.join(result.arrays)}."
+    if result.part:
+        text += f"\nNext, once all parts are derived:\n  posegen finish {quoted(dataset)}"
+    output.summary(result, text)
+
+
+_MOST_TARGETS = 20
+
+
+def _parse_targets(ctx: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> tuple[int, ...]:
+    """Parse numbers of samples separated by commas."""
+    numbers = [WHOLE.convert(text.strip(), parameter, ctx) for given in texts for text in given.split(",")]
+    if len(numbers) > _MOST_TARGETS:
+        raise UsageError(f"--target has {len(numbers)} numbers; {_MOST_TARGETS} are the most")
+    return tuple(numbers)
+
+
+@command("posegen profile --samples 1000 --target 100000,1000000")
+@config_option
+@click.option(
+    "--target",
+    "targets",
+    multiple=True,
+    metavar="N,N",
+    callback=_parse_targets,
+    help="Numbers of samples to estimate.  [default: that of the config]",
+)
+@click.option("--repeats", type=WHOLE, default=3, metavar="R", help="Number of measured runs.")
+@click.option("--samples", "measured", type=WHOLE, default=1000, metavar="N", help="Number of samples of each run.")
+@workers_option
+@seed_option
+@set_option
+@folder_option("Folder on the disk to measure, such as that of the dataset.  [default: data/CONFIG-SEED]")
+@loads_config
+def profile(config: Config, measured: int, output: Output, **options: Any) -> None:
+    """Estimate time, memory and disk for a dataset.
+
+    The command generates datasets of --samples, several times, in a temporary folder on the disk of --out.
+    """
+    from posegen.generation.profile import profile as measure
+
+    found = measure(config, samples=measured, progress=output.progress(), **options)
+    output.result(asdict(found), "\n".join(_lines(found)))
+
+
+def _lines(found: Profile) -> Iterator[str]:
+    rows = []
+    for target in found.targets:
+        interval = f"{human_time(target.seconds_low)} to {human_time(target.seconds_high)}"
+        rows.append((f"{target.samples:,}", human_time(target.seconds), interval, human_bytes(target.bytes)))
+    yield table(("samples", "time", "interval", "disk"), rows, f"Estimated costs, {found.workers} at once")
+    yield ""
+    yield (
+        f"{found.samples_per_second:,.0f} samples/s after {found.startup_seconds:.1f} s of start-up, "
+        f"{human_bytes(found.bytes_per_sample)} a sample."
+    )
+    yield f"All processes together hold {human_bytes(found.memory)} of memory; {human_bytes(found.memory_free)} are free."
+    yield f"The disk of {found.folder} has {human_bytes(found.disk_free)} free."
+    for target in found.targets:
+        if not target.fits_disk:
+            yield f"{target.samples:,} samples do not fit on this disk: they need {human_bytes(target.bytes)}."
+
+
+@command("posegen run smoke", "posegen run default --samples 2000 --task retrieval --task motion --preset fast")
+@click.argument("config", metavar="CONFIG")
+@click.option(
+    "--task",
+    "tasks",
+    multiple=True,
+    default=("retrieval", "motion"),
+    metavar="NAME",
+    help="Model to train. May be repeated.",
+)
+@click.option("--preset", default="quick", metavar="NAME|PATH", help="Preset of all trainings.")
+@click.option("--encoder", metavar="NAME|PATH", help="Text encoder of the captions.  [default: one that needs no download]")
+@click.option(
+    "--text",
+    "texts",
+    multiple=True,
+    default=("a person walks forward, then waves",),
+    metavar="TEXT",
+    help="Text to animate with the task motion. May be repeated.",
+)
+@dataset_options
+@folder_option("Result folder.  [default: runs/CONFIG-SEED]")
+@loads_config
+def run(config: Config, out: Path | None, output: Output, **options: Any) -> None:
+    """Generate the dataset of CONFIG, embed its captions, train models on it, and evaluate it.
+
+    Complete stages are skipped. The same command resumes an interrupted run. A stage that needs other options is run by its
+    own command.
+    """
+    from posegen.pipeline.stages import Request, run_pipeline
+
+    folder = out or Path("runs") / f"{config.name}-{config.seed}"
+    request, progress, stages = Request(config, folder, **options), output.progress(), []
+    with output.resumable(folder):
+        for stage in run_pipeline(request, progress):
+            stages.append(stage)
+            state = "already complete" if stage.was_complete else f"done in {human_time(stage.seconds)}"
+            progress.log(f"{stage.name}: {state}: {stage.summary}")
+    nothing = all(stage.was_complete for stage in stages)
+    first = f"Nothing to do: {folder} is complete." if nothing else f"All results are in {folder}."
+    lines = [first, *(f"  {stage.name}: {stage.summary}" for stage in stages), "Next:"]
+    output.summary({"path": folder, "stages": stages}, "\n".join([*lines, f"  posegen runs {quoted(folder)}"]))

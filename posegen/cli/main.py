@@ -52,6 +52,7 @@ COMMANDS = {
     "report": "Write a dataset as one page, with its evaluation.",
     "compose": "Generate motion for a text, without a model.",
     "evaluate": "Measure plausibility of motion and truth of captions.",
+    "benchmark": "Measure whether a text-to-motion model obeys texts.",
     "embed": "Compute text embeddings of the captions.",
     "search": "Find samples that match a text.",
     "pairs": "Mine pairs of a table's texts.",
@@ -67,14 +68,27 @@ COMMANDS = {
     "config": "Show and compare configs; list presets.",
     "docs": "Print a page of the documentation.",
 }
-"""The line of each command in the list of commands. The command is named like its module in this package."""
+"""The line of each command in the list of commands."""
+_MODULES = {
+    "generate": "profile generate status finish derive run",
+    "export": "export push",
+    "clips": "import convert",
+    "models": "runs predict compare export-model",
+    "datasets": "info diff mix verify",
+    "page": "view report",
+    "pictures": "show actions",
+    "text_motion": "compose animate",
+    "texts": "embed search pairs paraphrase",
+}
+_MODULE_OF = {command: module for module, commands in _MODULES.items() for command in commands.split()}
+"""Modules of commands that are not named like their module in this package."""
 
 
 class LazyGroup(click.Group):
     """A command group that imports a command only when it is used, so that help and usage errors are immediate."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands, in the order in which a new user needs them."""
+        """Return the names of all commands, in the order of a first use."""
         del ctx
         return list(COMMANDS)
 
@@ -84,7 +98,7 @@ class LazyGroup(click.Group):
             ctx.fail(f"unknown command {shown(cmd_name)}{did_you_mean(cmd_name, COMMANDS)}")
         name = cmd_name.replace("-", "_")
         name += "_" if iskeyword(name) else ""  # a module cannot be imported by the name of a keyword elsewhere
-        command: click.Command = getattr(import_module(f"posegen.cli.{name}"), name)
+        command: click.Command = getattr(import_module(f"posegen.cli.{_MODULE_OF.get(cmd_name, name)}"), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -128,7 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         signal.signal(signal.SIGTERM, _interrupt)
     try:
         code = run(posegen, sys.argv[1:])
-    except SystemExit as left:  # click prints what completes a command in the shell, and leaves
+    except SystemExit as left:  # click prints completions for the shell, and exits
         ended["code"] = SUCCESS if left.code in (None, SUCCESS) else FAILURE
         raise
     if code == INTERRUPTED:
@@ -143,7 +157,7 @@ def _end_process(ended: dict[str, int]) -> None:
     """End the process without taking libraries down, which takes up to a second.
 
     Threads of pyarrow that release memory of Python meanwhile abort the process: on a busy machine, one command of 25 ended
-    with "terminate called without an active exception" behind its result.
+    with "terminate called without an active exception" after its result.
     """
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, PosegenError):
@@ -235,8 +249,8 @@ _OUTPUT, _ERRORS = 1, 2
 def guard_streams() -> None:
     """Make failures to write results one error, and ignore failures to write messages.
 
-    Standard output carries results: if it cannot be written, the command fails, but keeps what it made. Standard error carries
-    progress, notes and error messages: if it cannot be written, the command does what it does otherwise.
+    Standard output carries results: if it cannot be written, the command fails, but written files stay. Standard error carries
+    progress, notes and error messages: if it cannot be written, the command continues.
     """
     if sys.stdout is not sys.__stdout__ or sys.stderr is not sys.__stderr__:
         return  # the program runs inside another one, which has redirected them
@@ -253,7 +267,7 @@ def guard_streams() -> None:
 
 
 class _Stream:
-    """A text stream. After a failure, what is still buffered and what follows is discarded."""
+    """A text stream. After a failure, the rest of the buffer and all later text are discarded."""
 
     def __init__(self, stream: TextIO, *, needed: bool) -> None:
         self._stream = stream

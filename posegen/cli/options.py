@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, reduce, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -22,7 +21,6 @@ from posegen.foundations.quantities import parse_duration
 from posegen.foundations.wording import printable, shown
 
 if TYPE_CHECKING:
-    from posegen.dataset.parts import Part
     from posegen.dataset.storage.address import AnyPath
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -51,7 +49,6 @@ class _DatasetPath(_LocalPath):
 PATH = _LocalPath(path_type=Path)
 DATASET = _DatasetPath(path_type=Path)
 _ARRAYS = ".npz"
-_LONGEST_NAME = 255
 _SPLITS = ("training", "validation", "test")
 
 
@@ -78,17 +75,6 @@ class Number(click.FloatRange):
         if math.isnan(number):
             self.fail("must be a number (got nan)", param, ctx)
         return number
-
-
-def _check_path_length(ctx: click.Context, parameter: click.Parameter, path: AnyPath | None) -> AnyPath | None:
-    """Refuse a file name that is too long, before parent folders are created."""
-    del ctx, parameter
-    from posegen.dataset.storage.address import storage_of
-
-    local = None if path is None else storage_of(path).local
-    if local and any(len(os.fsencode(name)) > _LONGEST_NAME for name in local.parts):
-        raise UsageError(f"--out {shown(str(path))}: contains a name of more than {_LONGEST_NAME} bytes; shorten it")
-    return path
 
 
 def _seconds(ctx: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
@@ -118,18 +104,19 @@ workers_option = click.option("--workers", type=WHOLE, metavar="W", help="Worker
 seed_option = click.option("--seed", type=WHOLE, metavar="S", help="Random seed.  [default: from the config]")
 
 
-def _all_splits(ctx: click.Context, parameter: click.Parameter, chosen: tuple[str, ...]) -> tuple[str, ...]:
-    del ctx, parameter
-    return chosen or _SPLITS
-
-
 def selection_options(verb: str) -> Callable[[Command], Command]:
     """Add the options that select sequences; the command takes `splits`, `variants` and `where`."""
     several = f"to {verb}; may be repeated.  [default: all]"
     where = "Condition on the columns of the table of sequences.  [default: all]"
     options = [
         click.option(
-            "--split", "splits", type=click.Choice(_SPLITS), multiple=True, callback=_all_splits, help=f"Split {several}"
+            "--split",
+            "splits",
+            type=click.Choice(_SPLITS),
+            multiple=True,
+            default=_SPLITS,
+            show_default=False,
+            help=f"Split {several}",
         ),
         click.option("--variant", "variants", metavar="VARIANT", multiple=True, help=f"Variant {several}"),
         click.option("--filter", "where", metavar="SQL", default="", show_default=False, help=where),
@@ -142,25 +129,16 @@ def quoted(path: AnyPath) -> str:
     return shlex.quote(str(path))
 
 
+def refuse_useless(where: str, given: Mapping[str, object]) -> None:
+    """Raise UsageError for an option that is given and has no effect, with `where` in the message, such as "on clips"."""
+    for option, value in given.items():
+        if value is not None and value is not False and value != ():
+            raise UsageError(f"{option} has no effect {where}. Remove it")
+
+
 def part_option(verb: str) -> Callable[[Command], Command]:
-    """Add ``--part``; the command takes `part` for :func:`choose_part`."""
-    text = f"{verb} only part I of N, beside other jobs.  [default: that of a Slurm array or Kubernetes job, else all]"
-    return click.option("--part", metavar="I/N|all", help=text)
-
-
-def choose_part(text: str | None, output: Output) -> Part | None:
-    """Return the part that is given, or else that of the scheduler, and report the latter; None for everything."""
-    from posegen.dataset.parts import EVERYTHING, parse_part, part_of_job
-
-    if text is not None:
-        return parse_part(text)
-    found = part_of_job(os.environ)
-    if found is None:
-        return None
-    part, variable = found
-    report = output.warn if output.quiet else output.note  # less is done than the command states
-    report(f"part {part.number} of {part.count}, from {variable}; --part {EVERYTHING} does everything")
-    return part
+    """Add ``--part``; the command takes `part` as text."""
+    return click.option("--part", metavar="I/N|all", help=f"{verb} only part I of N, beside other jobs.  [default: all]")
 
 
 def settings_option(text: str) -> Callable[[Command], Command]:
@@ -176,25 +154,33 @@ def dataset_options(command: Command) -> Command:
     return samples_option(workers_option(seed_option(set_option(command))))
 
 
+def loads_config(command: Command) -> Command:
+    """Load the config that the options above name; the command takes it as `config`, in place of their values."""
+
+    @wraps(command)
+    def with_config(
+        config: str, overrides: Sequence[str], samples: int | None = None, workers: int | None = None, seed: int | None = None,
+        **options: Any,
+    ) -> Any:  # fmt: skip
+        from posegen.config.load import load_config
+
+        return command(config=load_config(config, overrides, samples=samples, workers=workers, seed=seed), **options)
+
+    return cast(Command, with_config)
+
+
 def folder_option(text: str, kind: click.Path = PATH) -> Callable[[Command], Command]:
     """Add ``-o`` for a folder; the command takes `out`, None if it is not given."""
-    return click.option("-o", "--out", type=kind, metavar="DIR", callback=_check_path_length, help=text)
+    return click.option("-o", "--out", type=kind, metavar="DIR", help=text)
 
 
-def file_option(text: str, *, metavar: str = "FILE", required: bool = True) -> Callable[[Command], Command]:
+def file_option(text: str, *, metavar: str = "FILE", required: bool = True, **options: Any) -> Callable[[Command], Command]:
     """Add ``-o`` for a file; the command takes `out`."""
-    return click.option("-o", "--out", type=PATH, metavar=metavar, required=required, help=text)
+    return click.option("-o", "--out", type=PATH, metavar=metavar, required=required, help=text, **options)
 
 
-motion_file_option = click.option(
-    "-o",
-    "--out",
-    type=PATH,
-    metavar="FILE",
-    required=True,
-    callback=_check_motion_file,
-    help="Output file: .gif or .mp4 (animation), .png (poses over time) or .npz (arrays).",
-)
+_MOTION_FILE = "Output file: .gif or .mp4 (animation), .png (poses over time) or .npz (arrays)."
+motion_file_option = file_option(_MOTION_FILE, callback=_check_motion_file)
 
 
 def write_motion(out: Path, arrays: Mapping[str, Any], draw: Callable[[Path], object]) -> None:
@@ -211,59 +197,12 @@ def write_motion(out: Path, arrays: Mapping[str, Any], draw: Callable[[Path], ob
 
 
 def clip_options(command: Command) -> Command:
-    """Add what a user may state about clips in place of what is worked out; the command takes `unit`, `up` and `names`."""
-    unit = click.option("--unit", type=click.Choice(["m", "cm", "mm", "in", "ft", "dm"]), help="Unit.  [default: worked out]")
+    """Add the options that replace detected properties of clips; the command takes `unit`, `up` and `names`."""
+    unit = click.option("--unit", type=click.Choice(["m", "cm", "mm", "in", "ft", "dm"]), help="Unit.  [default: detected]")
     axes = click.Choice(["x", "y", "z", "-x", "-y", "-z"])
-    up = click.option("--up", type=axes, help="Axis that points upwards.  [default: worked out]")
-    names = click.option("--names", type=PATH, metavar="YAML", help="Names of the joints.  [default: worked out]")
+    up = click.option("--up", type=axes, help="Axis that points upwards.  [default: detected]")
+    names = click.option("--names", type=PATH, metavar="YAML", help="Names of the joints.  [default: detected]")
     return unit(up(names(command)))
-
-
-def tasks_option(text: str) -> Callable[[Command], Command]:
-    """Add ``--task`` for the models of a pipeline, which may be repeated; the command takes `tasks`."""
-    default = ("retrieval", "motion")
-    return click.option("--task", "tasks", multiple=True, default=default, metavar="NAME", help=text)
-
-
-def split_by_task(values: Sequence[str]) -> tuple[list[str], dict[str, tuple[str, ...]]]:
-    """Separate values such as ``steps=100`` from those for a task, such as ``motion:steps=100``.
-
-    Examples
-    --------
-    >>> split_by_task(["frames=100", "motion:steps=9"])
-    (['frames=100'], {'motion': ('steps=9',)})
-    """
-    common: list[str] = []
-    own: dict[str, tuple[str, ...]] = {}
-    for value in values:
-        task, colon, rest = value.partition(":")
-        if colon and task.isidentifier():
-            own[task] = (*own.get(task, ()), rest)
-        else:
-            common.append(value)
-    return common, own
-
-
-def presets_option(text: str) -> Callable[[Command], Command]:
-    """Add ``--preset`` for the models of a pipeline, which may be repeated; the command takes `presets`."""
-    return click.option("--preset", "presets", multiple=True, default=("quick",), metavar="[TASK:]NAME|PATH", help=text)
-
-
-def split_presets(presets: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """Return the preset of all tasks, and those of single ones; the last one given counts.
-
-    Examples
-    --------
-    >>> split_presets(["motion:balanced"]), split_presets(["fast", "motion:best"])
-    (('quick', {'motion': 'balanced'}), ('fast', {'motion': 'best'}))
-    """
-    common, own = split_by_task(presets)
-    return (common or ["quick"])[-1], {task: given[-1] for task, given in own.items()}
-
-
-encoder_option = click.option(
-    "--encoder", metavar="NAME|PATH", help="Text encoder of the captions.  [default: one that needs no download]"
-)
 
 
 def budget_option(text: str) -> Callable[[Command], Command]:
@@ -273,7 +212,7 @@ def budget_option(text: str) -> Callable[[Command], Command]:
 
 @dataclass(frozen=True)
 class Output:
-    """What a command prints.
+    """Output of a command.
 
     Attributes
     ----------
@@ -305,7 +244,7 @@ class Output:
         click.echo(re.sub(r"[^\n -~]", lambda char: char[0] if char[0].isprintable() else json.dumps(char[0])[1:-1], encoded))
 
     def summary(self, document: object, text: str) -> None:
-        """Print what a command has made; ``--quiet`` omits the text."""
+        """Print the summary of a command; ``--quiet`` omits the text."""
         if self.as_json or not self.quiet:
             self.result(document, text)
 
@@ -317,6 +256,10 @@ class Output:
     def note(self, text: str) -> None:
         """Print a line on standard error, unless ``--quiet`` is given."""
         self.progress().log(text)
+
+    def refuse(self, reason: str) -> None:
+        """Print as a note why a clip is left out."""
+        self.note(f"refused: {reason}")
 
     def progress(self) -> Progress:
         """Return the display of progress on standard error, the same one each time."""
@@ -337,7 +280,7 @@ class Output:
             self._leave()
 
     def _leave(self) -> None:
-        """Show no progress any more."""
+        """End the display of progress."""
         self.progress().wait("")
         self.progress().stop()
 
@@ -360,7 +303,7 @@ class Output:
         try:
             yield
         except KeyboardInterrupt:
-            self.note(f"stopped; what is complete stays in {folder}; run the same command to resume")
+            self.note(f"stopped; complete results stay in {folder}; run the same command to resume")
             raise
 
 

@@ -3,29 +3,54 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from posegen.cli.options import PATH, WHOLE, Output, budget_option, command, folder_option, quoted, settings_option
+from posegen.cli.options import (
+    PATH,
+    WHOLE,
+    Output,
+    budget_option,
+    command,
+    folder_option,
+    quoted,
+    refuse_useless,
+    settings_option,
+)
 from posegen.dataset.storage.address import storage_of, to_path
-from posegen.foundations.errors import UsageError
+from posegen.foundations.errors import UsageError, require_known
+from posegen.foundations.wording import counted, table
 
 if TYPE_CHECKING:
+    from posegen.tables.run import TableResult
     from posegen.training.train import Result
 
-
-def _existing(context: click.Context, parameter: click.Parameter, source: str) -> str:
-    """Refuse what is no source before options are missed, and before torch is imported."""
-    from posegen.config.load import require_source
-
-    del context, parameter
-    if storage_of(to_path(source)).local:
-        require_source(source)
-    return source
+_TASKS = "action, retrieval, motion, identity, attribute, text or a plug-in's"
+_USELESS = {
+    "--pairs": ("--task", "--label", "--init"),
+    "--task text": ("--score", "--label", "--init"),
+    "a TABLE": ("--score",),
+    "a model of motion": ("--score", "--encoder"),
+}
+"""Options without effect, by the kind of training."""
+_ENCODER, _RANK = ("text.encoder", "table.encoder"), ("adapter.rank", "tuning.rank")
+"""Settings of a model, and of one of a table."""
+_TITLES = {
+    "r1": "recall@1",
+    "r10": "recall@10",
+    "hard_r1": "nearer than the hard negative",
+    "spearman": "rank correlation",
+    "auc": "AUC",
+    "tar": "true accepts at 1 % false accepts",
+    "hard_auc": "AUC, hard negatives",
+    "hard_tar": "true accepts at 1 % false accepts, hard negatives",
+}
+"""Measures of an encoder on pairs."""
+_RATES = (0.001, 0.01)
 
 
 @command(
@@ -35,16 +60,16 @@ def _existing(context: click.Context, parameter: click.Parameter, source: str) -
     "posegen train prices.csv --label price",
     "posegen train pairs.parquet --pairs anchor,positive,negative",
 )
-@click.argument("source", metavar="DATASET|CONFIG|CLIPS|TABLE", callback=_existing)
-@click.option(
-    "--task",
-    metavar="NAME",
-    help="Task: action, retrieval, motion, identity, attribute, text or a plug-in's; none for TABLE.",
-)
-@click.option("--label", metavar="COLUMN", help="Column that is predicted, of TABLE or of a table beside CLIPS.")
+@click.argument("source", metavar="DATASET|CONFIG|CLIPS|TABLE")
+@click.option("--task", metavar="NAME", help=f"Task: {_TASKS}; none for TABLE.")
+@click.option("--label", metavar="COLUMN", help="Column to predict, of TABLE or of a table beside CLIPS.")
 @click.option("--pairs", metavar="A,B[,NEGATIVE]", help="Columns of texts of TABLE: fine-tune an encoder on these pairs.")
 @click.option("--score", metavar="COLUMN", help="Similarity of the --pairs: numbers, or labels such as 1 and 0.")
-@click.option("--encoder", metavar="NAME|PATH", help="Encoder of the texts of TABLE.  [default: one that needs no download]")
+@click.option(
+    "--encoder",
+    metavar="NAME|PATH",
+    help="Encoder of the texts of TABLE, or that --task text begins with.  [default: one that needs no download]",
+)
 @click.option("--preset", default="quick", metavar="NAME|PATH", help="Training preset, or the path of a YAML file.")
 @folder_option("Folder of the run.  [default: runs/TASK-NAME-PRESET]")
 @settings_option("Change a setting, such as steps=200")
@@ -58,20 +83,7 @@ def _existing(context: click.Context, parameter: click.Parameter, source: str) -
 @budget_option("Maximum duration, such as 30m or 1h: refuse or stop a longer run.")
 @click.option("--estimate", "only_estimate", is_flag=True, help="Estimate time and memory, and train nothing.")
 def train(
-    source: str,
-    task: str | None,
-    label: str | None,
-    pairs: str | None,
-    score: str | None,
-    encoder: str | None,
-    preset: str,
-    out: Path | None,
-    overrides: Sequence[str],
-    init: Path | None,
-    lora: int | None,
-    budget: float | None,
-    only_estimate: bool,
-    output: Output,
+    source: str, task: str | None, label: str | None, encoder: str | None, lora: int | None, output: Output, **options: Any
 ) -> None:
     """Train a model on a dataset, or on a config whose samples are generated during training and not stored.
 
@@ -96,139 +108,194 @@ def train(
     --pairs fine-tunes a text encoder on pairs of texts in two columns of TABLE, or triplets in three: `posegen docs embedding`
     describes it. `posegen pairs` mines them.
     """
-    if pairs is not None:
-        from posegen.cli.train_pairs import train_on_pairs
-
-        given = {"--task": task, "--label": label, "--init": init}
-        train_on_pairs(source, pairs, score, encoder, preset, out, overrides, lora, budget, only_estimate, given, output)
-        return
+    from posegen.config.load import require_source
     from posegen.dataset.table_files import TABLES
     from posegen.foundations.plugins import require_extra
+
+    if storage_of(to_path(source)).local:
+        require_source(source)
+    is_table = Path(source).suffix.lower() in TABLES
+    of_motion = "--task text" if task == "text" else "a model of motion"
+    pairs, score, overrides = (options.pop(name) for name in ("pairs", "score", "overrides"))
+    kind = "--pairs" if pairs is not None else "a TABLE" if is_table else of_motion
+    given = {"--task": task, "--label": label, "--score": score, "--encoder": encoder, "--init": options["init"]}
+    refuse_useless(f"with {kind}", {option: given[option] for option in _USELESS[kind]})
+    of_table = kind == "a TABLE" or (task == "attribute" and label is not None)
+    named = {"table.label": label, _ENCODER[of_table]: encoder, _RANK[of_table]: lora}
+    settings = [*overrides, *(f"{key}={json.dumps(value)}" for key, value in named.items() if value is not None)]
+    if kind in ("--pairs", "--task text"):
+        columns = () if pairs is None else tuple(name.strip() for name in pairs.split(","))
+        _train_on_pairs(source, overrides, settings, options | {"columns": columns, "score": score}, output)
+        return
+    require_extra("train")
+    if kind == "a TABLE":
+        _train_table(Path(source), task, settings, options, output)
+    elif task is None:
+        raise UsageError(f"Missing option '--task' (Task: {_TASKS}), which only a TABLE with --label or --pairs does not need")
+    elif of_table:
+        _train_labelled_clips(source, str(label), settings, options, output)
+    else:
+        _train_task(source, task, [*_size_of(options["init"]), *settings], options, output)
+
+
+_Options = dict[str, Any]
+"""Attributes of a request that are options: `out`, `budget`, `only_estimate`, `init` and `preset`."""
+
+
+def _train_task(source: str, task: str, overrides: Sequence[str], options: _Options, output: Output) -> None:
+    """Train a model on a dataset, a config or clips, and print the result."""
     from posegen.training.settings import load_settings
 
-    require_extra("train")
-    named = [] if label is None else [f"table.label={json.dumps(label)}"]
-    is_table = Path(source).suffix.lower() in TABLES
-    for option, value in (("--score", score), ("--encoder", None if is_table else encoder)):
-        if value is not None:
-            raise UsageError(f"{option} is for --pairs{' or a TABLE' if option == '--encoder' else ''}. Remove it")
-    if is_table:
-        named += [] if encoder is None else [f"table.encoder={json.dumps(encoder)}"]
-        named += [] if lora is None else [f"tuning.rank={lora}"]
-        _train_table(Path(source), task, preset, [*overrides, *named], (out, budget, only_estimate, init, preset), output)
-        return
-    if task is None:
-        names = "action, retrieval, motion, identity, attribute, text or a plug-in's"
-        raise UsageError(f"Missing option '--task' (Task: {names}), which only a TABLE with --label or --pairs does not need")
     # The settings are checked before torch is imported, which takes seconds.
-    settings = load_settings(preset, [*_with_init(init, lora, overrides), *named], task)
-    from posegen.training.cluster import member
+    settings = load_settings(options["preset"], overrides, task)
     from posegen.training.setup import Request
+    from posegen.training.task import find_task
     from posegen.training.train import default_run
     from posegen.training.train import train as run_training
 
-    request = Request(source, task, preset, settings, out, budget, only_estimate, init)
-    if (place := member()) and place.rank:  # the first process reports
-        run_training(request)
-        return
-    with output.resumable(default_run(request) if out is None else out):
+    request = Request(source, task, settings=settings, **options)
+    with output.resumable(request.out or default_run(request)):
         result = run_training(request, output.progress())
     document = asdict(result)
     if result.estimate is not None:
         document["estimate"] |= {"seconds": result.estimate.seconds}
-    output.summary(document, _summary(result, only_estimate=only_estimate))
+    unfinished = _unfinished(result, options)
+    if unfinished:
+        output.summary(document, unfinished)
+        return
+    following = f"predict {quoted(result.run)} DATASET -o predictions.parquet"
+    if find_task(task).abilities.generates_motion:
+        following = f"animate {quoted(result.run)} 'a person walks forward' -o out.gif"
+    output.summary(document, _summary(result, counted(result.steps, "step"), "clips", following))
 
 
-def _train_table(
-    source: Path,
-    task: str | None,
-    preset: str,
-    overrides: Sequence[str],
-    options: tuple[Path | None, float | None, bool, Path | None, str],
-    output: Output,
-) -> None:
+def _train_table(source: Path, task: str | None, overrides: Sequence[str], options: _Options, output: Output) -> None:
     """Train a model of a table, and print the result."""
-    from posegen.foundations.quantities import human_time
-    from posegen.tables.settings import load_table_settings
-    from posegen.training.run_folder import format_measure
+    from posegen.tables.settings import TableRequest, load_table_settings
 
     if task not in (None, "text", "attribute"):
         raise UsageError(f"{source}: a table is no source of the task {task}. Remove --task")
-    settings = load_table_settings(preset, overrides)
+    settings = load_table_settings(options["preset"], overrides)
     if settings.table.label is None:
         raise UsageError(f"{source}: a table needs the column that is predicted. Name it with --label COLUMN")
-    from posegen.tables.run import TableRequest, train_table
+    from posegen.tables.run import train_table
 
-    request = TableRequest(source, settings, *options)
+    request = TableRequest(source, settings, **options)
     with output.resumable(request.run):
         result = train_table(request, output.progress())
     if not result.chosen and result.estimate is not None:
         output.summary(asdict(result), f"Nothing was trained; training would take {result.estimate.summary()}.")
         return
-    first = f"Trained in {human_time(result.seconds)}, in {result.run}"
-    lines = [f"Nothing to do: {result.run} is complete" if result.nothing_to_do else first]
-    measures = [f"{name} {format_measure(value)}" for name, value in result.measures.items() if name != "rows"]
-    lines[0] += f": {result.chosen}."
-    lines.append(f"On {result.measures['rows']:,.0f} test rows: {', '.join(measures)}.")
-    lines += ["Next:", "  posegen runs", f"  posegen predict {quoted(result.run)} TABLE -o predictions.parquet"]
-    output.summary(asdict(result), "\n".join(lines))
+    following = f"predict {quoted(result.run)} TABLE -o predictions.parquet"
+    output.summary(asdict(result), _summary(result, result.chosen, "rows", following))
 
 
-def _with_init(init: Path | None, lora: int | None, overrides: Sequence[str]) -> list[str]:
-    """Return the overrides with the model size of the run that initialises the model, and the rank of --lora."""
-    given = list(overrides)
-    if init is not None:
-        from posegen.training.trained_models import read_description
+def _train_labelled_clips(source: str, label: str, overrides: Sequence[str], options: _Options, output: Output) -> None:
+    """Train a model of a table with statistics of the motion of a user's clips, and their label."""
+    from posegen.dataset.files import write_durably
+    from posegen.dataset.header import is_dataset
+    from posegen.dataset.tables import encode_table
+    from posegen.training.data.own_clips import labelled_clips
 
-        trained = read_description(init)
-        given = [f"model.size={trained.settings.size}", f"data.stride={trained.view.stride}", *given]
-    return given if lora is None else [*given, f"adapter.rank={lora}"]
+    path = Path(source)
+    if is_dataset(path) or not path.exists():
+        raise UsageError(f"{source}: --label names a column of your own table or clips. Remove it")
+    table, notes = labelled_clips(path, label)
+    for note in notes:
+        output.note(note)
+    run = options["out"] or Path("runs") / f"attribute-{path.resolve().stem}-{Path(options['preset']).stem}"
+    run.mkdir(parents=True, exist_ok=True)
+    write_durably(run / "clips.parquet", encode_table(table))
+    _train_table(run / "clips.parquet", None, overrides, options | {"out": run}, output)
 
 
-def _summary(result: Result, *, only_estimate: bool) -> str:
+def _train_on_pairs(source: str, overrides: Sequence[str], changed: Sequence[str], options: _Options, output: Output) -> None:
+    """Fine-tune an encoder on pairs of a table, or of captions of a dataset without any, and print the measures."""
+    from posegen.foundations.plugins import require_extra
+    from posegen.training.settings import PAIR_PRESETS, PAIR_SETTINGS, load_settings, training_presets
+
+    of_table = bool(options["columns"])
+    if of_table and options["preset"] in training_presets():
+        require_known("--pairs has no preset", options["preset"], PAIR_PRESETS)
+    known = PAIR_SETTINGS if of_table else (*PAIR_SETTINGS, "data.samples")
+    for override in overrides:
+        require_known(f"{'--pairs' if of_table else '--task text'} has no setting", override.partition("=")[0], known)
+    settings = load_settings(options["preset"], changed, "pairs" if of_table else "text")
+    require_extra("train")
+    with output.progress().working("load torch and sentence-transformers"):
+        from posegen.training.text_pairs import PairRequest, train_pairs
+
+    request = PairRequest(source, "text", settings=settings, **options)
+    with output.resumable(request.run):
+        result = train_pairs(request, output.progress())
+    output.summary(asdict(result), _unfinished(result, options) or _summary_of_pairs(result, source))
+
+
+def _size_of(init: Path | None) -> list[str]:
+    """Return the overrides with the model size of the run that initialises the model."""
+    if init is None:
+        return []
+    from posegen.training.trained_models import load_model
+
+    trained = load_model(init)
+    return [f"model.size={trained.settings.size}", f"data.stride={trained.view.stride}"]
+
+
+def _unfinished(result: Result, options: _Options) -> str:
+    """Return the report on a training that was only estimated, or has stopped; empty for a complete one."""
     from posegen.foundations.quantities import human_time
 
-    if only_estimate and result.estimate is not None:
+    if options["only_estimate"] and result.estimate is not None:
         needed = f"{human_time(result.estimate.seconds)} and {result.estimate.memory()} of memory"
         return f"Nothing was trained; training would take about {needed}."
-    if result.stopped is not None:
-        return f"Stopped after {result.steps:,} steps: {result.stopped}."
-    if result.nothing_to_do:
-        first = f"Nothing to do: {result.run} is complete, {result.steps:,} steps."
-    else:
-        first = f"Trained {result.steps:,} steps in {human_time(result.seconds)}, in {result.run}."
-    measures = _measures({name: value for name, value in result.measures.items() if name != "clips"})
-    return "\n".join(
-        [
-            first,
-            f"On {result.measures['clips']:,.0f} clips of the test split: {measures}",
-            "Next:",
-            "  posegen runs",
-            f"  posegen {_next_command(result)}",
-        ]
-    )
+    return "" if result.stopped is None else f"Stopped after {counted(result.steps, 'step')}: {result.stopped}."
 
 
-def _next_command(result: Result) -> str:
-    """Return a command that uses the trained model."""
-    from posegen.training.task import find_task
+def _summary(result: Result | TableResult, made: str, counted_name: str, following: str) -> str:
+    """Return the result of a complete training as text.
 
-    task, run = find_task(result.task), quoted(result.run)
-    if task.abilities.generates_motion:
-        return f"animate {run} 'a person walks forward' -o out.gif"
-    return f"predict {run} DATASET -o predictions.parquet" if task.abilities.takes_motion else f"embed DATASET --encoder {run}"
-
-
-def _measures(measures: Mapping[str, float]) -> str:
-    """Return measures as one line, and those of one direction of retrieval as a line of their own."""
+    Parameters
+    ----------
+    result : Result or TableResult
+    made : str
+        The number of steps, or the model that predicts a table.
+    counted_name : str
+        The measure that is the number of test clips or rows.
+    following : str
+        A command that uses the model, without the name of the program.
+    """
     from posegen.training.run_folder import format_measure
 
-    directions = ("text_to_motion_", "motion_to_text_")
-    both = [f"{name} {format_measure(value)}" for name, value in measures.items() if not name.startswith(directions)]
-    lines = [", ".join(both) + "."]
-    for direction in directions:
-        of_direction = {name.removeprefix(direction): value for name, value in measures.items() if name.startswith(direction)}
-        if of_direction:
-            figures = ", ".join(f"{name} {format_measure(value)}" for name, value in of_direction.items())
-            lines.append(f"  {direction.replace('_', ' ')}{figures}")
-    return "\n".join(lines)
+    tests = counted(int(result.measures[counted_name]), f"test {counted_name.removesuffix('s')}")
+    measures = [f"{name} {format_measure(value)}" for name, value in result.measures.items() if name != counted_name]
+    tested = f"On {tests}: {', '.join(measures)}."
+    return "\n".join([_first_line(result, made), tested, "Next:", "  posegen runs", f"  posegen {following}"])
+
+
+def _first_line(result: Result | TableResult, made: str) -> str:
+    from posegen.foundations.quantities import human_time
+
+    if result.nothing_to_do:
+        return f"Nothing to do: {result.run} is complete, {made}."
+    return f"Trained {made} in {human_time(result.seconds)}, in {result.run}."
+
+
+def _summary_of_pairs(result: Result, source: str) -> str:
+    from posegen.training.run_folder import RESULT, format_measure, read_document
+
+    measures = result.measures
+    rows = [
+        (title, format_measure(measures.get(f"{name}_before")), format_measure(measures[name]))
+        for name, title in _TITLES.items()
+        if name in measures
+    ]
+    lines = [
+        _first_line(result, counted(result.steps, "step")),
+        table(("", "before", "after"), rows, f"On {counted(int(measures['pairs']), 'held-out pair')}:"),
+    ]
+    stored = read_document(result.run, RESULT) or {"table": {"rates": []}}
+    for rate in stored["table"]["rates"]:
+        if rate["far"] in _RATES:
+            accepted = f"{100 * rate['test_tar']:.1f} % of the right pairs exceed it"
+            lines.append(f"threshold {rate['threshold']:.3f} at a false accept rate of {100 * rate['far']:g} %: {accepted}")
+    return "\n".join([*lines, "Next:", f"  posegen embed {quoted(Path(source))} --encoder {quoted(result.run)}"])

@@ -13,9 +13,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from posegen.captions.parser import ParsedCaption, parse_caption
 from posegen.foundations.errors import UsageError
@@ -29,46 +28,22 @@ _TOKEN = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*|[.,;:!?]")
 _MARKS = frozenset(".,;:!?")
 _MOST_WORDS = 4
 """Words of a phrase."""
-_SUCCESSION = ("sequence", "backwards")
+_SUCCESSION = {"sequence", "backwards"}
 """Kinds of words for actions one after the other; those for `backwards` may have the later one first."""
-_CLASSES = ("speed", "who", "way", "mood")
-_REASONS = {"who": "people", "way": "path", "mood": "style"}
+_REASONS = {"speed": "speed", "who": "people", "way": "path", "mood": "style"}
+"""Kinds of words of which a paraphrase has only those of its caption, with the reasons of a refusal."""
 
 _Statement = Mapping[str, Any]
-_Pairs = set[tuple[str, str]]
+_Claim = tuple[str, str]
+"""A kind of words, and a value."""
 
 
 @dataclass(frozen=True, eq=False)
 class Meanings:
     """Phrases of a language with the kinds and values that they state, and words that put the later action first, by place."""
 
-    phrases: Mapping[tuple[str, ...], tuple[tuple[str, str], ...]]
-    beginning: frozenset[str]
-    inside: frozenset[str]
-    behind: frozenset[str]
-
-
-class WordClaims(NamedTuple):
-    """What a text states, by the lists of words.
-
-    Attributes
-    ----------
-    claims : list of (str, str)
-        Kinds and values, in their order in the text.
-    is_reversed : bool
-        Whether a clause states the later action first.
-    """
-
-    claims: list[tuple[str, str]]
-    is_reversed: bool
-
-    def values(self, *kinds: str) -> list[str]:
-        """Return the values of the claims of these kinds."""
-        return [value for kind, value in self.claims if kind in kinds]
-
-    def has(self, *kinds: str) -> bool:
-        """Return whether there is a claim of these kinds."""
-        return any(kind in kinds for kind, _ in self.claims)
+    phrases: Mapping[tuple[str, ...], tuple[_Claim, ...]]
+    turning: Mapping[str, Sequence[str]]
 
 
 def paraphrase_difference(caption: Mapping[str, Any], paraphrase: str, library: Library) -> str:
@@ -93,64 +68,25 @@ def paraphrase_difference(caption: Mapping[str, Any], paraphrase: str, library: 
     meanings = load_meanings(library.words["language"])
     around = any(statement["kind"] == "direction" and statement["value"] == "around" for statement in statements)
     by_words = word_difference(word_claims(text, meanings), word_claims(paraphrase, meanings), turns_around=around)
-    return by_words or _statement_difference(statements, parse_caption(paraphrase, library))
+    return by_words or _statement_difference(statements, parse_caption(text, library), parse_caption(paraphrase, library))
 
 
-def _statement_difference(stated: Sequence[_Statement], parsed: ParsedCaption) -> str:
-    """Return in what parsed statements differ from stated ones; empty where they do not."""
+def _statement_difference(stated: Sequence[_Statement], caption: ParsedCaption, paraphrase: ParsedCaption) -> str:
+    """Return in what a paraphrase, as it is understood, differs from the statements of its caption; empty where it does not."""
     known = {(statement["kind"], statement["action"], statement["value"]) for statement in stated}
     known |= {("action", statement["action"], "") for statement in stated}
     if not any(s["kind"] == "people" and s["actor"] < 0 and s["value"] != "1" for s in stated):
         known.add(("people", "", "1"))  # a caption without a subject is about one person, too
-    for statement in parsed.statements:
+    for statement in paraphrase.statements:
         kind = str(statement["kind"])
         if kind != "order" and (kind, statement["action"], statement["value"]) not in known:
             return kind
-    missing = {statement["action"] for statement in stated} - {statement["action"] for statement in parsed.statements}
-    if len(missing) > len(parsed.unknown):
+    # Actions in the order in which they are named: neither text names a later one first, or both do.
+    own, other = (list(dict.fromkeys(s["action"] for s in text.statements if s["action"])) for text in (caption, paraphrase))
+    missing = {statement["action"] for statement in stated} - {statement["action"] for statement in paraphrase.statements}
+    if len(missing) > len(paraphrase.unknown):
         return "action left out"
-    return "order" if _contradicts_order(stated, parsed.statements) else ""
-
-
-def _contradicts_order(stated: Sequence[_Statement], parsed: Sequence[_Statement]) -> bool:
-    """Return whether two actions have another order than stated, or are simultaneous where they were not."""
-    (before, at_once), (parsed_before, parsed_at_once) = _order(stated), _order(parsed)
-    for one, other in parsed_before - before:
-        if (other, one) in before | at_once:
-            return True
-    return any(pair in before or pair[::-1] in before for pair in parsed_at_once - at_once)
-
-
-def _order(statements: Sequence[_Statement]) -> tuple[_Pairs, _Pairs]:
-    """Return pairs of different actions of which the first is before the second, and, both ways, simultaneous pairs."""
-    action = {(s["actor"], s["segment"]): str(s["action"]) for s in statements if s["action"]}
-    following: dict[tuple[Any, int], set[int]] = {}
-    before: _Pairs = set()
-    at_once: _Pairs = set()
-    for statement in statements:
-        if statement["kind"] == "order":
-            relation, _, number = str(statement["value"]).partition(" ")
-            actor, segment, other = statement["actor"], int(statement["segment"]), int(number)
-            if relation == "after":
-                following.setdefault((actor, other), set()).add(segment)
-            else:
-                pair = (action.get((actor, other), ""), action.get((actor, segment), ""))
-                at_once |= {pair, pair[::-1]}
-    for actor, first in following:
-        later = _later_segments(following, actor, first)
-        before |= set(product([action.get((actor, first), "")], (action.get((actor, segment), "") for segment in later)))
-    return {pair for pair in before if pair[0] != pair[1]}, at_once
-
-
-def _later_segments(following: Mapping[tuple[Any, int], set[int]], actor: Any, first: int) -> set[int]:
-    """Return all segments after one."""
-    later: set[int] = set()
-    waiting = [first]
-    while waiting:
-        new = following.get((actor, waiting.pop()), set()) - later
-        later |= new
-        waiting += new
-    return later
+    return "" if [action for action in own if action in other] == [action for action in other if action in own] else "order"
 
 
 def _letters(text: str) -> list[str]:
@@ -176,33 +112,21 @@ def load_meanings(language: str) -> Meanings:
         msg = f"paraphrases in the language {language!r} cannot be checked; there are lists of words for {', '.join(known)}"
         raise UsageError(msg)
     lists: Mapping[str, Any] = read_yaml(_FOLDER / f"{language}.yaml")
-    meanings = [(kind, str(value), texts) for kind in ("sides", "numbers") for value, texts in lists[kind].items()]
-    plain = ("around", "together", "sequence", "backwards", "many", "negations")
-    meanings += [(kind, "", lists[kind]) for kind in plain]
-    meanings += [(kind, value, texts) for kind, values in lists["classes"].items() for value, texts in values.items()]
-    phrases: dict[tuple[str, ...], tuple[tuple[str, str], ...]] = {}
-    for kind, value, texts in meanings:
-        for text in texts:
-            words = tuple(_TOKEN.findall(text))
-            phrases[words] = (*phrases.get(words, ()), (kind, value))
-    turning = lists["turning"]
-    return Meanings(phrases, *(frozenset(turning[key]) for key in ("beginning", "inside", "behind")))
+    phrases: dict[tuple[str, ...], tuple[_Claim, ...]] = {}
+    for kind, values in lists["phrases"].items():
+        for value, texts in (values if isinstance(values, dict) else {"": values}).items():
+            for words in (tuple(_TOKEN.findall(text)) for text in texts):
+                phrases[words] = (*phrases.get(words, ()), (kind, str(value)))
+    return Meanings(phrases, lists["turning"])
 
 
-def word_claims(text: str, meanings: Meanings) -> WordClaims:
-    """Return what a text states, by lists of words.
+def word_claims(text: str, meanings: Meanings) -> list[_Claim]:
+    """Return the kinds and values that a text states, in their order, by lists of words.
 
-    Parameters
-    ----------
-    text : str
-    meanings : Meanings
-
-    Returns
-    -------
-    WordClaims
+    The kind ``reversed`` is added if a clause states a later action first.
     """
     tokens = _TOKEN.findall(text.lower().replace("\u2019", "'"))
-    return WordClaims(_claims(tokens, meanings), _states_later_first(tokens, meanings))
+    return _claims(tokens, meanings) + [("reversed", "")] * _states_later_first(tokens, meanings.turning)
 
 
 def _claims(tokens: Sequence[str], meanings: Meanings) -> list[tuple[str, str]]:
@@ -222,38 +146,40 @@ def _claims(tokens: Sequence[str], meanings: Meanings) -> list[tuple[str, str]]:
     return found
 
 
-def _states_later_first(tokens: Sequence[str], meanings: Meanings) -> bool:
+def _states_later_first(tokens: Sequence[str], turning: Mapping[str, Sequence[str]]) -> bool:
     """Return whether a later action is stated first, as in "sits after walking" and "Before sitting, walks"."""
     for at, token in enumerate(tokens):
         begins = at == 0 or tokens[at - 1] in _MARKS
-        forward = at + 1 < len(tokens) and tokens[at + 1] in meanings.behind
-        if begins and token in meanings.beginning:
-            return True
-        if token in meanings.inside and not begins and not forward:
+        forward = at + 1 < len(tokens) and tokens[at + 1] in turning["behind"]
+        if (begins and token in turning["beginning"]) or (token in turning["inside"] and not begins and not forward):
             return True
     return False
 
 
-def word_difference(caption: WordClaims, paraphrase: WordClaims, *, turns_around: bool = False) -> str:
+def word_difference(caption: Sequence[_Claim], paraphrase: Sequence[_Claim], *, turns_around: bool = False) -> str:
     """Return in what a paraphrase differs from its caption by lists of words; empty where it does not.
 
     Parameters
     ----------
-    caption, paraphrase : WordClaims
+    caption, paraphrase : sequence of (str, str)
+        Results of :func:`word_claims`.
     turns_around : bool
         Whether the caption states that somebody turns around.
     """
-    if caption.values("sides") != paraphrase.values("sides"):
-        return "side"
-    if caption.values("numbers") != paraphrase.values("numbers") or caption.has("many") != paraphrase.has("many"):
-        return "count"
-    if turns_around and not paraphrase.has("around"):
-        return "direction"
-    if caption.values("negations") != paraphrase.values("negations"):
-        return "negation"
-    if caption.has("together") != paraphrase.has("together") or caption.is_reversed != paraphrase.is_reversed:
-        return "order"
-    if caption.has(*_SUCCESSION) > paraphrase.has(*_SUCCESSION) or paraphrase.has("backwards") > caption.has("backwards"):
-        return "order"
-    added = sorted(claim for claim in paraphrase.claims if claim[0] in _CLASSES and claim not in caption.claims)
-    return _REASONS.get(added[0][0], added[0][0]) if added else ""
+    own, other = ({kind for kind, _ in claims} for claims in (caption, paraphrase))
+
+    def has_changed(kind: str) -> bool:
+        return [claim for claim in caption if claim[0] == kind] != [claim for claim in paraphrase if claim[0] == kind]
+
+    differences = {
+        "side": has_changed("sides"),
+        "count": has_changed("numbers") or "many" in own ^ other,
+        "direction": turns_around and "around" not in other,
+        "negation": has_changed("negations"),
+        "order": bool({"together", "reversed"} & (own ^ other) or "backwards" in other - own)
+        or bool(own & _SUCCESSION and not other & _SUCCESSION),
+    }
+    if reason := next((reason for reason, differs in differences.items() if differs), ""):
+        return reason
+    added = sorted(claim for claim in paraphrase if claim[0] in _REASONS and claim not in caption)
+    return _REASONS[added[0][0]] if added else ""

@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from ipaddress import ip_address
 from threading import Event
 from typing import Any
@@ -39,12 +38,12 @@ MOST_BYTES = 1 << 20
 MOST_LETTERS = 1000
 """Of a paraphrase."""
 _USUAL_PORTS = {"http": 80, "https": 443}
-_MAX_WAIT = 60.0
-_FIRST_WAIT = 0.5
+_FIRST_WAIT, _MAX_WAIT = 0.5, 60.0
 _RETRIED = frozenset((408, 409, 425, 429))
 _FATAL = frozenset((401, 403, 404, 405, 407, 410))
 _FIXES = {401: f"Put its key into the variable {KEYS[0]}", 404: "Check the address and the name of the model"}
 _THINKING = re.compile(r"^\s*<think>.*?</think>", re.DOTALL)
+_QUOTES = ('""', "''", "\u201c\u201d")
 _MOST_SHOWN = 200
 
 
@@ -82,15 +81,11 @@ class Server:
 
 
 class _RetryableError(Exception):
-    """A failed request that may succeed later.
+    """A failed request that may succeed later."""
 
-    `wait` is the time in seconds that the server asks for; `answered` is whether it answered, but not with a caption.
-    """
 
-    def __init__(self, reason: str, wait: float | None = None, *, answered: bool = False) -> None:
-        super().__init__(reason)
-        self.wait = wait
-        self.answered = answered
+class _UnusableError(_RetryableError):
+    """The server answered, but not with a caption."""
 
 
 def parse_endpoint(endpoint: str, model: str, *, insecure: bool = False, **settings: Any) -> Server:
@@ -185,37 +180,33 @@ class Client:
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(_RetryableError),
             stop=tenacity.stop_after_attempt(self.server.attempts) | tenacity.stop_when_event_set(self.stopping),
-            wait=_wait,
+            wait=tenacity.wait_random_exponential(multiplier=_FIRST_WAIT, max=_MAX_WAIT),
             sleep=tenacity.sleep_using_event(self.stopping),
             reraise=True,
         )
         try:
             return str(retrying(self._request, caption))
+        except _UnusableError:
+            return None
         except _RetryableError as error:
-            if error.answered:
-                return None
             msg = f"{self.server.host}: {error}, {self.server.attempts} times in a row. Run the same command again to resume"
             raise PosegenError(msg) from error
 
     def _request(self, caption: str) -> str:
         import httpx
 
-        body: dict[str, Any] = {
-            "model": self.server.model,
-            "messages": [{"role": "system", "content": PROMPT}, {"role": "user", "content": caption}],
-        }
+        messages = [{"role": "system", "content": PROMPT}, {"role": "user", "content": caption}]
+        body: dict[str, Any] = {"model": self.server.model, "messages": messages}
         if self.server.temperature is not None:
             body["temperature"] = self.server.temperature
         try:
             with self.connections.stream("POST", self.server.url, json=body) as response:
-                _check_status(response, self.server)
+                _check_status(response.status_code, self.server.host)
                 return _caption(_receive(response, time.monotonic() + self.server.timeout))
         except httpx.TimeoutException as error:
-            reason = f"did not answer within {self.server.timeout:g} seconds"
-            raise _RetryableError(reason) from error
+            raise _RetryableError(f"did not answer within {self.server.timeout:g} seconds") from error
         except (httpx.TransportError, httpx.DecodingError) as error:
-            reason = f"cannot be reached ({type(error).__name__}: {str(error)[:_MOST_SHOWN]})"
-            raise _RetryableError(reason) from error
+            raise _RetryableError(f"cannot be reached ({type(error).__name__}: {str(error)[:_MOST_SHOWN]})") from error
 
 
 @contextmanager
@@ -231,49 +222,21 @@ def connect(server: Server) -> Iterator[Client]:
     import httpx
 
     headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {server.key}"} if server.key else {})
-    stopping = Event()
     # Redirects are not followed, and no proxy is between this machine and itself: the key is for this server only.
     with httpx.Client(
         headers=headers, timeout=server.timeout, follow_redirects=False, trust_env=not server.is_local
     ) as connections:
-        try:
-            yield Client(server, connections, stopping)
-        finally:
-            stopping.set()
+        yield Client(server, connections, Event())
 
 
-def _wait(state: Any) -> float:
-    """Return the time that the server asks for, or a random time that doubles with each attempt; seconds."""
-    import tenacity
-
-    error = state.outcome.exception()
-    if isinstance(error, _RetryableError) and error.wait is not None:
-        return min(error.wait, _MAX_WAIT)
-    return tenacity.wait_random_exponential(multiplier=_FIRST_WAIT, max=_MAX_WAIT)(state)
-
-
-def _check_status(response: Any, server: Server) -> None:
-    status = response.status_code
-    if status == 200:
-        return
+def _check_status(status: int, host: str) -> None:
     reason = f"answered {status}"
-    if status in _RETRIED or status >= 500:
-        raise _RetryableError(reason, _retry_after(response.headers.get("Retry-After", "")))
-    if status in _FATAL or status < 400:
-        msg = f"{server.host}: {reason}. {_FIXES.get(status, 'Check the address, the key and the permissions of the key')}"
-        raise PosegenError(msg)
-    # Such as 400 for a caption that the server's filter rejects.
-    raise _RetryableError(reason, answered=True)
-
-
-def _retry_after(value: str) -> float | None:
-    """Return the seconds of a Retry-After header, given as such or as a date; None for an unreadable one."""
-    if value.isascii() and value.isdigit():
-        return float(value[:6])
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except (TypeError, ValueError, OverflowError):
-        return None
+    if status in _FATAL or (status < 400 and status != 200):
+        raise PosegenError(
+            f"{host}: {reason}. {_FIXES.get(status, 'Check the address, the key and the permissions of the key')}"
+        )
+    if status != 200:  # such as 400 for a caption that the server's filter rejects
+        raise (_RetryableError if status >= 500 or status in _RETRIED else _UnusableError)(reason)
 
 
 def _receive(response: Any, deadline: float) -> bytes:
@@ -282,32 +245,21 @@ def _receive(response: Any, deadline: float) -> bytes:
     for piece in response.iter_raw():
         received += piece
         if len(received) > MOST_BYTES:
-            reason = f"answers with more than {MOST_BYTES} bytes"
-            raise _RetryableError(reason, answered=True)
+            raise _UnusableError(f"answers with more than {MOST_BYTES} bytes")
         if time.monotonic() > deadline:
-            reason = "answers too slowly"
-            raise _RetryableError(reason)
+            raise _RetryableError("answers too slowly")
     return bytes(received)
 
 
 def _caption(received: bytes) -> str:
+    """Return the one printable line of an answer, without thoughts and enclosing quotation marks."""
     try:
         content = json.loads(received)["choices"][0]["message"]["content"]
     except (ValueError, LookupError, TypeError, RecursionError) as error:
-        reason = "does not answer with a chat completion"
-        raise _RetryableError(reason, answered=True) from error
-    text = _plain_line(content) if isinstance(content, str) else ""
-    if not text:
-        reason = "does not answer with a caption"
-        raise _RetryableError(reason, answered=True)
-    return text
-
-
-def _plain_line(content: str) -> str:
-    """Return one printable line without thoughts and enclosing quotation marks; empty if the content is no such line."""
-    text = _THINKING.sub("", content[:MOST_BYTES]).strip()
-    if len(text) > 1 and (text[0], text[-1]) in {('"', '"'), ("'", "'"), ("\u201c", "\u201d")}:
+        raise _UnusableError("does not answer with a chat completion") from error
+    text = _THINKING.sub("", content).strip() if isinstance(content, str) else ""
+    if len(text) > 1 and text[0] + text[-1] in _QUOTES:
         text = text[1:-1].strip()
-    if not text or len(text) > MOST_LETTERS or hidden_character(text):
-        return ""
-    return text if any(letter.isalpha() for letter in text) else ""
+    if len(text) > MOST_LETTERS or hidden_character(text) or not any(letter.isalpha() for letter in text):
+        raise _UnusableError("does not answer with a caption")
+    return text

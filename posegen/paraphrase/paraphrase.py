@@ -22,7 +22,6 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -51,19 +50,13 @@ from posegen.paraphrase.endpoint import PROMPT, Client, Server, connect
 
 HEADER = "paraphrases.json"
 ANSWERS = "answers.sqlite"
+_TEXTS = ("kind", "text", "paraphrase", "reason")
 SCHEMA = pa.schema(
-    [
-        ("sample", pa.int64()),
-        ("variant", pa.string()),
-        ("caption", pa.int32()),
-        ("kind", pa.string()),
-        ("text", pa.string()),
-        ("paraphrase", pa.string()),
-        ("reason", pa.string()),
-    ]
+    [("sample", pa.int64()), ("variant", pa.string()), ("caption", pa.int32()), *((name, pa.string()) for name in _TEXTS)]
 )
 """`caption` is the number of the caption in its row; `paraphrase` is null where it was refused, and `reason` is the reason."""
 
+_ADD = "INSERT OR REPLACE INTO answers VALUES (?, ?)"
 _HINT = "Delete this folder of paraphrases and run the command again"
 
 KIND = "paraphrases"
@@ -86,68 +79,38 @@ class Provenance(Document):
     begun: str
 
 
-class Answers:
-    """A table of answers by caption, opened by :func:`_open_answers`. An answer is None where none was usable."""
-
-    def __init__(self, table: sqlite3.Connection) -> None:
-        self._table = table
-
-    def find(self, captions: Sequence[str]) -> dict[str, str | None]:
-        """Return the answers of the captions that have one."""
-        query = "SELECT caption, answer FROM answers WHERE caption = ?"
-        return dict(row for caption in captions for row in self._table.execute(query, (caption,)))
-
-    def add(self, caption: str, answer: str | None) -> None:
-        """Store an answer; when this returns, it is on the disk."""
-        self._table.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (caption, answer))
-        self._table.commit()
-
-
-def _answers_file(folder: AnyPath) -> Path:
-    """Return the file of the answers to a folder of paraphrases: in it, or for one in a bucket in the user's cache."""
-    if local := storage_of(folder).local:
-        return local / ANSWERS
-    parent = user_cache() / "paraphrases"
-    parent.mkdir(parents=True, exist_ok=True)
-    return parent / f"{byte_hash([str(folder).encode()])}-{ANSWERS}"
-
-
 @contextmanager
-def _open_answers(path: Path) -> Iterator[Answers]:
-    """Open a table of answers, or create it.
+def _open_answers(folder: AnyPath) -> Iterator[sqlite3.Connection]:
+    """Open or create the table of answers to a folder of paraphrases: in it, or for one in a bucket in the user's cache.
+
+    An answer is null where none was usable. What is inserted is on the disk at once.
 
     Raises
     ------
     PosegenError
         If the file is not such a table, or is damaged.
     """
+    if local := storage_of(folder).local:
+        path = local / ANSWERS
+    else:
+        path = user_cache() / "paraphrases" / f"{byte_hash([str(folder).encode()])}-{ANSWERS}"
+        path.parent.mkdir(parents=True, exist_ok=True)
     if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
         raise PosegenError(f"{path}: is not a regular file. Delete it")
     try:
-        with closing(sqlite3.connect(path)) as table:
+        with closing(sqlite3.connect(path, isolation_level=None)) as table:
             table.execute("PRAGMA synchronous = FULL")
             table.execute("CREATE TABLE IF NOT EXISTS answers (caption TEXT PRIMARY KEY, answer TEXT) WITHOUT ROWID")
-            table.commit()
-            yield Answers(table)
+            yield table
     except sqlite3.Error as error:
         msg = f"{path}: cannot be used ({error}). Delete it: complete parts stay, the other captions are asked for again"
         raise PosegenError(msg) from error
 
 
-def _check_provenance(folder: AnyPath, asked: Provenance) -> None:
-    """Compare the stored provenance with that of this run; store it if there is none.
-
-    Raises
-    ------
-    UsageError
-        If the paraphrases belong to another dataset, or were asked for differently.
-    """
-    stored = load_overlay_header(Provenance, folder / HEADER, _HINT)
-    if stored is None:
-        write_durably(folder / HEADER, seal(asked, indent=2))
-    elif differences := list_differences(asdict(stored), asdict(asked) | {"begun": stored.begun}):
-        msg = f"{folder}: was asked for differently ({'; '.join(differences)}). Delete that folder, or use the same options"
-        raise UsageError(msg)
+def _find(answers: sqlite3.Connection, captions: Sequence[str]) -> dict[str, str | None]:
+    """Return the answers of the captions that have one."""
+    query = "SELECT caption, answer FROM answers WHERE caption = ?"
+    return dict(row for caption in captions for row in answers.execute(query, (caption,)))
 
 
 @dataclass
@@ -219,28 +182,26 @@ def paraphrase(
     samples = min(limit or len(dataset), len(dataset))
     begun, prompt = datetime.now(UTC).isoformat(timespec="seconds"), byte_hash([PROMPT.encode()])
     asked = Provenance(dataset.header.identity, server.host, server.model, prompt, server.temperature, begun)
-    _check_provenance(folder, asked)
+    _write_provenance(folder, asked)
     display = progress or Progress()
     result = Paraphrases(folder)
-    with locked(folder), _open_answers(_answers_file(folder)) as answers, connect(server) as client:
+    with locked(folder), _open_answers(folder) as answers, connect(server) as client:
         display.start("paraphrase", samples)
         for first in range(0, samples, size):
             shard, count = first // size, min(size, samples - first)
             receipt = intact_receipt(folder, KIND, shard)
             source = dataset.rows_hash(shard)
             if receipt is None or receipt.source != source or receipt.count < count:
-                rows = (
-                    dataset.table(shard)
-                    .slice(0, count * len(dataset.header.variants))
-                    .select(["sample", "variant", "captions"])
-                    .to_pylist()
-                )
+                table = dataset.table(shard).slice(0, count * len(dataset.header.variants))
+                rows = table.select(["sample", "variant", "captions"]).to_pylist()
                 for _ in _ask_missing(rows, answers, client, in_flight):
                     result.asked += 1
                     display.update(first, f"{result.asked:,} captions asked for")
                 compared = _compare(rows, answers, library)
                 part = {f"parts/part-{shard:05}.parquet": [encode_table(pa.Table.from_pylist(compared, schema=SCHEMA))]}
-                receipt = commit_part(folder, KIND, shard, count, source, _numbers(compared), part)
+                refused = Counter(row["reason"] for row in compared if row["reason"])
+                numbers = {"captions": len(compared), "kept": len(compared) - refused.total(), **refused}
+                receipt = commit_part(folder, KIND, shard, count, source, numbers, part)
                 result.written += 1
             result.add(receipt)
             display.update(first + count, f"{result.asked:,} captions asked for")
@@ -248,19 +209,28 @@ def paraphrase(
     return result
 
 
+def _write_provenance(folder: AnyPath, asked: Provenance) -> None:
+    """Write the origin of the paraphrases in a folder; UsageError if those in it have another one."""
+    stored = load_overlay_header(Provenance, folder / HEADER, _HINT)
+    if stored is None:
+        write_durably(folder / HEADER, seal(asked, indent=2))
+    elif differences := list_differences(asdict(stored), asdict(asked) | {"begun": stored.begun}):
+        msg = f"{folder}: was asked for differently ({'; '.join(differences)}). Delete that folder, or use the same options"
+        raise UsageError(msg)
+
+
 def _distinct_captions(rows: Sequence[_Row]) -> list[str]:
     return list(dict.fromkeys(caption["text"] for row in rows for caption in row["captions"]))
 
 
-def _ask_missing(rows: Sequence[_Row], answers: Answers, client: Client, in_flight: int) -> Iterator[str | None]:
-    """Ask for all captions without an answer, store the answers, and yield them on arrival."""
+def _ask_missing(rows: Sequence[_Row], answers: sqlite3.Connection, client: Client, in_flight: int) -> Iterator[None]:
+    """Ask for all captions without an answer, several at a time; store the answers, and yield after each."""
     distinct = _distinct_captions(rows)
-    known = answers.find(distinct)
-    unusable: list[str] = []
-    finished, in_a_row = False, 0
+    known, unusable, in_a_row = _find(answers, distinct), list[str](), 0
+    missing = [text for text in distinct if text not in known]
     with ThreadPoolExecutor(in_flight, "paraphrase") as threads:
         try:
-            for text, answer in _request_all([text for text in distinct if text not in known], threads, client, in_flight):
+            for text, answer in _request_all(missing, threads, client, in_flight):
                 in_a_row = in_a_row + 1 if answer is None else 0
                 if in_a_row >= MOST_USELESS:
                     msg = f"{client.server.host}: answers, but {in_a_row} times in a row not with a caption. Check the model"
@@ -268,48 +238,37 @@ def _ask_missing(rows: Sequence[_Row], answers: Answers, client: Client, in_flig
                 if answer is None:
                     unusable.append(text)
                 else:
-                    answers.add(text, answer)
-                yield answer
-            finished = True
-        finally:
-            if not finished:  # ends the waits for the next attempts
-                client.stopping.set()
-    for text in unusable:
-        answers.add(text, None)
+                    answers.execute(_ADD, (text, answer))
+                yield
+        except BaseException:
+            client.stopping.set()  # ends the waits for the next attempts
+            raise
+    answers.executemany(_ADD, [(text, None) for text in unusable])
 
 
 def _request_all(
     texts: Sequence[str], threads: ThreadPoolExecutor, client: Client, in_flight: int
 ) -> Iterator[tuple[str, str | None]]:
-    """Ask for several captions at a time; yield the answers on arrival."""
+    """Ask for several captions at a time, so that none is asked for after a refusal; yield the answers on arrival."""
     waiting: dict[Future[str | None], str] = {}
     left = iter(texts)
     while True:
-        for text in islice(left, in_flight - len(waiting)):
-            waiting[threads.submit(client.reword, text)] = text
+        waiting |= {threads.submit(client.reword, text): text for text in islice(left, in_flight - len(waiting))}
         if not waiting:
             return
-        done, _ = wait(waiting, return_when=FIRST_COMPLETED)
-        for future in done:
+        for future in wait(waiting, return_when=FIRST_COMPLETED).done:
             yield waiting.pop(future), future.result()
 
 
-def _compare(rows: Sequence[_Row], answers: Answers, library: Library) -> list[_Row]:
+def _compare(rows: Sequence[_Row], answers: sqlite3.Connection, library: Library) -> list[_Row]:
     """Return a row for each caption, with its paraphrase if that states the same, otherwise with the reason."""
-    known = answers.find(_distinct_captions(rows))
+    known = _find(answers, _distinct_captions(rows))
     compared = []
     with content_errors("the table of sequences"):
-        for row in rows:
-            for number, caption in enumerate(row["captions"]):
-                answer = known[caption["text"]]
-                reason = NO_ANSWER if answer is None else paraphrase_difference(caption, answer, library)
-                position = {"sample": row["sample"], "variant": row["variant"], "caption": number}
-                texts = {"kind": caption["kind"], "text": caption["text"], "paraphrase": None if reason else answer}
-                compared.append(position | texts | {"reason": reason or None})
+        for row, number, caption in ((each, *numbered) for each in rows for numbered in enumerate(each["captions"])):
+            answer = known[caption["text"]]
+            reason = NO_ANSWER if answer is None else paraphrase_difference(caption, answer, library)
+            values = (row["sample"], row["variant"], number, caption["kind"], caption["text"])
+            found = (None, reason) if reason else (answer, None)
+            compared.append(dict(zip(SCHEMA.names, (*values, *found), strict=True)))
     return compared
-
-
-def _numbers(compared: Sequence[_Row]) -> dict[str, int]:
-    """Return the numbers of a receipt: captions, kept ones, and refused ones by reason."""
-    refused = Counter(row["reason"] for row in compared if row["reason"])
-    return {"captions": len(compared), "kept": len(compared) - refused.total(), **refused}

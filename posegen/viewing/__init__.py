@@ -1,1 +1,1 @@
-"""Pictures of motion: animated GIFs and contact sheets, drawn with Pillow."""
+"""Pictures of motion: animated GIFs and contact sheets, drawn with Matplotlib."""

@@ -1,40 +1,55 @@
-"""Draw figures, floor and seats on a Pillow canvas, through an orthographic camera.
+"""Draw figures, floor and seats on Matplotlib axes, through an orthographic camera.
 
-Left limbs are blue, right limbs are red, the trunk is dark. Shadows are the vertical projection onto the floor (y = 0), so that
-flight and sinking are visible; the floor's grid is fixed in the world, so that a sliding foot is visible.
+A figure has 72 dots per inch, so that points are pixels; the axes of a view count metres. Shadows are the vertical projection
+onto the floor (y = 0), so that flight and sinking are visible. The floor's grid is fixed in the world, so that a sliding foot
+is visible.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import cos, radians, sin
+from typing import Any
 
 import numpy as np
-from PIL import Image, ImageDraw
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
 
 from posegen.foundations.arrays import Array
 from posegen.foundations.skeleton import CONTACTS, JOINTS, PARENTS, sole_points
-from posegen.viewing.clip import CONTACT_JOINTS, Clip, Seat
+from posegen.viewing.clip import CONTACT_JOINTS, Seat, fill_absent
+from posegen.viewing.palette import CONTACT, GRID, MIDDLE, PAPER, SEAT, SEAT_SIDE, SHADOW, SIDES
+
+_DPI = 72
+_TO_FLOOR = np.array([1.0, 0.0, 1.0])
 
 
 @dataclass(frozen=True)
-class Placement:
-    """A projection by :func:`view_from`: the camera's target is drawn at pixel `at`, with `scale` pixels per metre."""
+class Camera:
+    """An orthographic camera.
+
+    Attributes
+    ----------
+    view : float [3, 3]
+        Unit vectors of :func:`view_from`.
+    target : float [3]
+        The point that is shown at (0, 0).
+    """
 
     view: Array
-    scale: float
-    at: tuple[float, float]
+    target: Array
 
-    def pixels(self, points: Array, centre: Array) -> Array:
-        """Return pixels [..., 2] of points [..., 3]; the camera's target `centre` broadcasts against them."""
-        right, up, _ = self.view
-        away = points - centre
-        return np.stack([self.at[0] + self.scale * (away * right).sum(-1), self.at[1] - self.scale * (away * up).sum(-1)], -1)
+    def project(self, points: Array) -> Array:
+        """Return metres to the right of the target and above it in the picture [..., 2], of points [..., 3]."""
+        return np.asarray((points - self.target) @ self.view[:2].T)
 
     def depth(self, points: Array) -> Array:
         """Return the coordinate of points [..., 3] towards the viewer; larger is nearer."""
-        return np.asarray((points * self.view[2]).sum(-1))
+        return np.asarray(points @ self.view[2])
 
 
 def view_from(azimuth: float, elevation: float, heading: float = 0.0) -> Array:
@@ -63,162 +78,119 @@ def view_from(azimuth: float, elevation: float, heading: float = 0.0) -> Array:
 
 def facing(joints: Array) -> float:
     """Return the heading in radians of the first figure in `joints` [actors, frames, 22, 3], by hips and shoulders."""
-    figures = joints.reshape(-1, *joints.shape[-2:])
-    there = np.asarray(np.isfinite(figures).all((1, 2)))
-    figure = figures[there][0]
-    hips, shoulders = (
-        figure[JOINTS.index(f"left_{name}")] - figure[JOINTS.index(f"right_{name}")] for name in ("hip", "shoulder")
-    )
-    left = hips + shoulders
+    figure = joints[np.isfinite(joints).all((2, 3))][0]
+    sides = (figure[[JOINTS.index(f"{side}_{name}") for name in ("hip", "shoulder")]] for side in ("left", "right"))
+    left = np.subtract(*sides).sum(0)
     # A figure that faces +z has its left at +x.
     return float(np.arctan2(-left[2], left[0]))
 
 
 def middle(joints: Array) -> Array:
     """Return the point on the floor [frames, 3] between all pelvises; frames without actors repeat the last one."""
-    pelvis = joints[:, :, 0]
-    there = np.asarray(np.isfinite(pelvis).all(-1))
-    count = there.sum(0)
-    total = np.where(there[..., None], pelvis, 0.0).sum(0)
-    centre = np.zeros((len(count), 3))
-    centre[count > 0] = total[count > 0] / count[count > 0, None]
-    last = np.maximum.accumulate(np.where(count > 0, np.arange(len(count)), 0))
-    centre = centre[last]
-    centre[:, 1] = 0.0
-    return centre
+    centre = np.ma.masked_invalid(joints[:, :, :1]).mean(0).filled(np.nan)
+    return np.asarray(fill_absent(centre)[:, 0] * _TO_FLOOR)
 
 
-FINER = 2
-"""Supersampling factor, which smooths edges."""
-PAPER = (255, 255, 255)
+def new_page(width: int, height: int) -> Figure:
+    """Return an empty figure, in pixels."""
+    figure = Figure((width / _DPI, height / _DPI), dpi=_DPI, facecolor=PAPER)
+    FigureCanvasAgg(figure)
+    return figure
 
 
-def draw_frame(
-    clip: Clip, frame: int, placement: Placement, centre: Array, size: tuple[int, int], reach: tuple[float, float]
-) -> Image.Image:
-    """Return a picture of the floor, seats and figures of one frame.
+def add_axes(figure: Figure, box: tuple[float, float, float, float]) -> Axes:
+    """Add axes over a box: left, top, width and height in pixels."""
+    left, top, width, height = box
+    whole = figure.bbox
+    return figure.add_axes(
+        (left / whole.width, 1.0 - (top + height) / whole.height, width / whole.width, height / whole.height)
+    )
 
-    Parameters
-    ----------
-    clip : Clip
-    frame : int
-    placement : Placement
-        In pixels that are :data:`FINER` times smaller.
-    centre : float [3]
-        Target of the camera.
-    size : (int, int)
-        Width and height in pixels.
-    reach : (float, float)
-        Metres of floor across the picture and into it.
+
+def add_view(figure: Figure, box: tuple[float, float, float, float], bounds: Sequence[float], most: float = 1e6) -> Axes:
+    """Add axes in metres with `bounds` (left, right, lower, upper) in the middle of a box in pixels.
+
+    `most` limits the pixels per metre.
     """
-    picture = Image.new("RGB", (size[0] * FINER, size[1] * FINER), PAPER)
-    canvas = ImageDraw.Draw(picture)
-    draw_floor(canvas, placement, centre, reach)
-    draw_seats(canvas, placement, centre, clip.seats)
-    draw_figures(canvas, placement, centre, clip.joints[:, frame], None if clip.contacts is None else clip.contacts[:, frame])
-    return picture.reduce(FINER)
+    left, right, low, high = bounds
+    axes = add_axes(figure, box)
+    half = np.array(box[2:]) / 2 / min(box[2] / (right - left), box[3] / (high - low), most)
+    x, y = (left + right) / 2, (low + high) / 2
+    axes.set(xlim=(x - half[0], x + half[0]), ylim=(y - half[1], y + half[1]))
+    axes.set_axis_off()
+    return axes
 
 
-Colour = tuple[int, int, int]
+def draw_lines(axes: Axes, lines: Iterable[Array], colours: Any, widths: Any) -> None:
+    """Draw lines [point, 2] with round ends; widths are in the units of the axes."""
+    pixels = np.asarray(widths) * axes.bbox.width / np.ptp(axes.get_xlim())
+    drawn = LineCollection(list(lines), colors=colours, linewidths=pixels, capstyle="round", joinstyle="round", snap=False)
+    axes.add_collection(drawn, autolim=False)
 
-COLOURS: dict[str, Colour] = {
-    "left": (31, 108, 200),
-    "right": (214, 64, 48),
-    "middle": (64, 64, 72),
-    "shadow": (222, 221, 224),
-    "floor": (205, 207, 214),
-    "contact": (20, 150, 70),
-    "seat": (190, 160, 120),
-    "seat_side": (161, 136, 102),
-}
 
-GRID = 0.5
+SPACING = 0.5
 """Spacing of the floor's grid lines in metres."""
-_PARALLEL = 1e-9
 
 HEAD_RADIUS = 0.095
 LIMB_WIDTH = 0.05
 ACTOR_SHADES = (0.0, 0.45, 0.25, 0.6)
 """Share by which the colours of each actor are lightened."""
+_DOT = np.array([[0.0, 0.0], [1e-4, 0.0]])
+"""A line so short that its round ends are a dot."""
 
 
-def draw_floor(canvas: ImageDraw.ImageDraw, placement: Placement, centre: Array, reach: tuple[float, float]) -> None:
-    """Draw the floor's grid around `centre`, `reach` metres wide (across the picture, into it)."""
-    right = placement.view[0]
-    # Across the picture and into it, on the floor.
-    axes = np.array([[right[0], 0.0, right[2]], [-right[2], 0.0, right[0]]])
-    radius, limits = float(np.hypot(*reach)), np.array(reach)
-    width = max(1, round(placement.scale * 0.008))
+def draw_floor(axes: Axes, camera: Camera, radius: float) -> None:
+    """Draw the floor's grid, as a disc around the target of the camera."""
+    lines = []
     for axis in (0, 2):
-        first = np.ceil((centre[axis] - radius) / GRID) * GRID
-        direction = np.zeros(3)
-        direction[2 - axis] = 1.0
-        slope = axes @ direction
-        slope = np.where(np.abs(slope) < _PARALLEL, _PARALLEL, slope)
-        for position in np.arange(first, centre[axis] + radius, GRID):
-            start = centre * np.array([1.0, 0.0, 1.0])
-            start[axis] = position
-            offset = axes @ (start - centre)
-            ends = np.sort([(-limits - offset) / slope, (limits - offset) / slope], axis=0)
-            low, high = ends[0].max(), ends[1].min()
-            if low < high:
-                _line(canvas, placement.pixels(start + np.outer([low, high], direction), centre), COLOURS["floor"], width)
+        centre = float(camera.target[axis])
+        for position in np.arange(np.ceil((centre - radius) / SPACING) * SPACING, centre + radius, SPACING):
+            ends = np.tile(camera.target * _TO_FLOOR, (2, 1))
+            ends[:, axis] = position
+            ends[:, 2 - axis] += np.array([-1.0, 1.0]) * np.sqrt(max(radius * radius - (position - centre) ** 2, 0.0))
+            lines.append(camera.project(ends))
+    draw_lines(axes, lines, GRID, 0.008)
 
 
-def draw_seats(canvas: ImageDraw.ImageDraw, placement: Placement, centre: Array, seats: Sequence[Seat]) -> None:
-    """Draw seats as boxes on the floor, and treads and rungs as slabs, far ones first."""
-    for seat in sorted(seats, key=lambda seat: float(placement.depth(np.array(seat.top)))):
-        half = seat.size / 2
-        corners = np.array([[-half, -half], [half, -half], [half, half], [-half, half]])
-        top = np.array([[seat.top[0] + x, seat.top[1], seat.top[2] + z] for x, z in corners])
-        bottom = top * np.array([1.0, 0.0, 1.0]) if seat.thickness is None else top - np.array([0.0, seat.thickness, 0.0])
-        sides = [np.stack([top[i], top[i - 1], bottom[i - 1], bottom[i]]) for i in range(4)]
-        for side in sorted(sides, key=lambda side: float(placement.depth(side.mean(0)))):
-            canvas.polygon(placement.pixels(side, centre).ravel().tolist(), fill=COLOURS["seat_side"])
-        canvas.polygon(placement.pixels(top, centre).ravel().tolist(), fill=COLOURS["seat"])
+def draw_seats(axes: Axes, camera: Camera, seats: Sequence[Seat]) -> None:
+    """Draw seats as boxes on the floor, and treads and rungs as slabs, far faces first."""
+    faces = []
+    for seat in seats:
+        corners = np.array([[-1, 0, -1], [1, 0, -1], [1, 0, 1], [-1, 0, 1]]) * seat.size / 2
+        top = corners + seat.top
+        bottom = top - [0.0, seat.top[1] if seat.thickness is None else seat.thickness, 0.0]
+        faces += [(np.stack([top[i], top[i - 1], bottom[i - 1], bottom[i]]), SEAT_SIDE) for i in range(4)]
+        faces.append((top, SEAT))
+    faces.sort(key=lambda face: float(camera.depth(face[0].mean(0))))
+    polygons = [camera.project(corners) for corners, _ in faces]
+    axes.add_collection(PolyCollection(polygons, facecolors=[colour for _, colour in faces]), autolim=False)
 
 
-def draw_figures(
-    canvas: ImageDraw.ImageDraw,
-    placement: Placement,
-    centre: Array,
-    joints: Array,
-    contacts: Array | None = None,
-) -> None:
+def draw_figures(axes: Axes, camera: Camera, joints: Array, contacts: Array | None = None) -> None:
     """Draw all figures of one frame, far limbs first.
 
     Parameters
     ----------
-    canvas : ImageDraw
-    placement : Placement
-    centre : float [3]
-        Target of the camera.
+    axes : Axes
+        See :func:`add_view`.
+    camera : Camera
     joints : float [actors, 22, 3]
         Figures with NaN are not drawn.
     contacts : [actors, 9] or None
         A green dot marks each point in contact.
     """
-    present = [actor for actor in range(len(joints)) if np.isfinite(joints[actor]).all()]
-    width = max(1, round(LIMB_WIDTH * placement.scale))
+    present = np.flatnonzero(np.isfinite(joints).all((1, 2)))
+    bones = np.array([[parent, joint] for joint, parent in enumerate(PARENTS) if parent >= 0])
+    draw_lines(axes, camera.project(joints[present] * _TO_FLOOR)[:, bones].reshape(-1, 2, 2), SHADOW, LIMB_WIDTH)
+    strokes: list[tuple[Any, ...]] = []
     for actor in present:
-        shadow = placement.pixels(joints[actor] * np.array([1.0, 0.0, 1.0]), centre)
-        for joint, parent in enumerate(PARENTS[1:], start=1):
-            _line(canvas, shadow[[parent, joint]], COLOURS["shadow"], width)
-    strokes: list[tuple[float, Array, Colour]] = []
-    for actor in present:
-        strokes += _strokes(joints[actor], placement, centre, ACTOR_SHADES[actor % len(ACTOR_SHADES)])
-    for _, pixels, colour in sorted(strokes, key=lambda stroke: stroke[0]):
-        if len(pixels) == 1:
-            canvas.circle(pixels[0].tolist(), HEAD_RADIUS * placement.scale, fill=colour)
-        else:
-            _line(canvas, pixels, colour, width)
-            for end in (pixels[0], pixels[-1]):
-                canvas.circle(end.tolist(), width / 2 - 0.5, fill=colour)
+        strokes += _strokes(joints[actor], camera, ACTOR_SHADES[actor % len(ACTOR_SHADES)])
+    strokes.sort(key=lambda stroke: stroke[0])
+    lines, colours, widths = ([stroke[i] for stroke in strokes] for i in (1, 2, 3))
+    draw_lines(axes, lines, colours, widths)
     if contacts is not None:
-        for actor in present:
-            touching = contact_points(joints[actor])[contacts[actor] == 1]
-            for point in placement.pixels(touching, centre):
-                canvas.circle(point.tolist(), 0.7 * width, fill=COLOURS["contact"])
+        touching = [contact_points(joints[actor])[contacts[actor] == 1] for actor in present]
+        draw_lines(axes, [_DOT + camera.project(point) for points in touching for point in points], CONTACT, 1.4 * LIMB_WIDTH)
 
 
 def contact_points(figure: Array) -> Array:
@@ -227,30 +199,23 @@ def contact_points(figure: Array) -> Array:
     return np.concatenate([sole_points(figure), np.stack(others)])
 
 
-def _strokes(figure: Array, placement: Placement, centre: Array, lighter: float) -> list[tuple[float, Array, Colour]]:
-    """Return depth, pixels and colour of each line of a figure, and of its head (a single pixel)."""
-    pixels, depth = placement.pixels(figure, centre), placement.depth(figure)
-    strokes = []
-    for joint, parent in enumerate(PARENTS[1:], start=1):
-        colour = _lighten(COLOURS.get(JOINTS[joint].partition("_")[0], COLOURS["middle"]), lighter)
-        strokes.append((float(depth[joint] + depth[parent]) / 2, pixels[[parent, joint]], colour))
-    soles = sole_points(figure)
-    for side, heel in (("left", 0), ("right", 2)):
+def _strokes(figure: Array, camera: Camera, lighter: float) -> list[tuple[Any, ...]]:
+    """Return depth, line, colour and width of each limb of a figure, and of its head."""
+    colours = {side: _lighten(colour, lighter) for side, colour in (*SIDES.items(), ("middle", MIDDLE))}
+    limbs = [(figure[[parent, joint]], JOINTS[joint].partition("_")[0]) for joint, parent in enumerate(PARENTS) if parent >= 0]
+    soles = sole_points(figure).reshape(2, 2, 3)
+    for side, sole in zip(("left", "right"), soles, strict=True):
         ankle, ball = figure[JOINTS.index(f"{side}_ankle")], figure[JOINTS.index(f"{side}_foot")]
-        outline = np.stack([ankle, soles[heel], soles[heel + 1], ball])
-        depth_of_foot = float(placement.depth(outline.mean(0)))
-        strokes.append((depth_of_foot, placement.pixels(outline, centre), _lighten(COLOURS[side], lighter)))
+        limbs.append((np.stack([ankle, *sole, ball]), side))
+    strokes = [
+        (float(camera.depth(limb.mean(0))), camera.project(limb), colours.get(side, colours["middle"]), LIMB_WIDTH)
+        for limb, side in limbs
+    ]
     spine, neck, head = (figure[JOINTS.index(name)] for name in ("spine3", "neck", "head"))
     # SMPL's head joint lies ahead of the neck and low in the head.
     crown = head + 0.61 * (head - neck) + 0.2 * (neck - spine)
-    strokes.append((float(placement.depth(crown)), placement.pixels(crown, centre)[None], _lighten(COLOURS["middle"], lighter)))
-    return strokes
+    return [*strokes, (float(camera.depth(crown)), camera.project(crown) + _DOT, colours["middle"], 2 * HEAD_RADIUS)]
 
 
-def _lighten(colour: Colour, share: float) -> Colour:
-    red, green, blue = (round(c + (235 - c) * share) for c in colour)
-    return red, green, blue
-
-
-def _line(canvas: ImageDraw.ImageDraw, pixels: Array, colour: Colour, width: int) -> None:
-    canvas.line(pixels.ravel().tolist(), fill=colour, width=width, joint="curve")
+def _lighten(colour: str, share: float) -> Any:
+    return tuple(tone + (0.92 - tone) * share for tone in to_rgb(colour))

@@ -6,22 +6,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from posegen.dataset.storage.address import AnyPath
 from posegen.foundations.arrays import Array
-from posegen.foundations.errors import UsageError
+from posegen.foundations.errors import UsageError, require_known
 from posegen.foundations.skeleton import CONTACTS, JOINTS, PARTS
-from posegen.foundations.wording import did_you_mean, shown
+
+if TYPE_CHECKING:
+    from posegen.dataset.read import Dataset
 
 Label = TypeVar("Label")
 
+OBJECT_ARRAYS = ("object", "object_state", "object_position")
+"""Arrays of the field `objects`."""
+
 CONTACT_JOINTS = {"left_hand": "left_wrist", "right_hand": "right_wrist", "seat": "pelvis"}
 """Joints at which hand and seat contacts are drawn; other contacts are drawn where they are."""
-_LIMITS = {"range": "a joint leaves its range", "overlap": "a limb passes through the trunk, another limb or a person"}
-"""What an entry of the column `dropped` of each kind of limit states."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,10 @@ class Clip:
     contacts : uint8 [actors, frames, 9] or None
         1 where the point of :data:`posegen.foundations.skeleton.CONTACTS` is in contact.
     seats : tuple of Seat
-    exceeded : tuple of str
-        Physical limits that the motion exceeds, such as ``a joint leaves its range``.
+    row : mapping
+        Its row in the table of sequences, or nothing.
+    objects : mapping of str to array
+        The arrays of the field `objects` [actors, frames, ...], or nothing.
     """
 
     joints: Array
@@ -71,7 +76,8 @@ class Clip:
     tracks: Mapping[str, Sequence[str]] = field(default_factory=dict)
     contacts: Array | None = None
     seats: tuple[Seat, ...] = ()
-    exceeded: tuple[str, ...] = ()
+    row: Mapping[str, Any] = field(default_factory=dict)
+    objects: Mapping[str, Array] = field(default_factory=dict)
 
     @property
     def frames(self) -> int:
@@ -134,13 +140,7 @@ TREAD, TREAD_THICKNESS, BALL_HEIGHT, LEAST_RISE = 0.26, 0.04, 0.02, 0.08
 
 
 def clip_of_sequence(
-    joints: Array,
-    row: Mapping[str, Any],
-    fps: float,
-    *,
-    action: Array | None = None,
-    contact: Array | None = None,
-    names: Sequence[str] = (),
+    joints: Array, row: Mapping[str, Any], fps: float, *, objects: Mapping[str, Array] | None = None, **labels: Any
 ) -> Clip:
     """Return the clip of one sequence.
 
@@ -150,11 +150,10 @@ def clip_of_sequence(
     row : mapping
         Its row in the table of sequences.
     fps : float
-    action : [actors, frames, 5] or None
-        Index into `names`; any other number means no action.
-    contact : [actors, frames, 9] or None
-    names : sequence of str
-        Names of the actions.
+    objects : mapping of str to array, optional
+        The arrays of the field `objects`.
+    **labels
+        `action`, `contact` and `names` of :func:`make_clip`.
 
     Returns
     -------
@@ -163,13 +162,8 @@ def clip_of_sequence(
     """
     caption = "\n".join(caption["text"] for caption in row["captions"])
     title, heights = f"sample {row['sample']}, {row['variant']}", [actor["seat_height"] for actor in row["actors"]]
-    clip = make_clip(joints, caption, fps, title=title, action=action, names=names, contact=contact, seat_heights=heights)
-    return replace(clip, exceeded=describe_exceeded(row.get("dropped", ())))
-
-
-def describe_exceeded(dropped: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Describe the physical limits among the entries of a row's column `dropped`, each once."""
-    return tuple(dict.fromkeys(_LIMITS[each["kind"]] for each in dropped if each["kind"] in _LIMITS))
+    clip = make_clip(joints, caption, fps, title=title, seat_heights=heights, **labels)
+    return replace(clip, row=row, objects=objects or {})
 
 
 def seats_of(joints: Array, contact: Array, heights: Sequence[float]) -> list[Seat]:
@@ -241,6 +235,18 @@ def tracks_of(action: Array, names: Sequence[str]) -> dict[str, tuple[str, ...]]
     return {name.replace("_", " "): labels for name, labels in tracks.items()}
 
 
+def fill_absent(points: Array) -> Array:
+    """Replace absent points [frame, point, 3] by their position in the frame before, or in the next one with them."""
+    present = np.isfinite(points).all(-1)
+    if present.all():
+        return points
+    frames = np.arange(len(points))[:, None]
+    before = np.maximum.accumulate(np.where(present, frames, -1))
+    source = np.where(before >= 0, before, np.argmax(present, axis=0))
+    filled = np.take_along_axis(points, source[..., None], axis=0)
+    return np.where(np.isfinite(filled), filled, 0.0)
+
+
 def label_intervals(labels: Iterable[Label]) -> Iterator[tuple[Label, int, int]]:
     """Yield label, first frame and end (exclusive) of each interval of equal labels."""
     start = 0
@@ -250,27 +256,17 @@ def label_intervals(labels: Iterable[Label]) -> Iterator[tuple[Label, int, int]]
         start = end
 
 
-ALL = "all"
-"""Selects every variant."""
-
-
-def clips_of_config(
-    config: str | Path,
-    samples: Sequence[int],
-    variant: str = "base",
-    *,
-    overrides: Sequence[str] = (),
-    seed: int | None = None,
-) -> list[Clip]:
-    """Synthesize samples of a config and return the clips of their sequences.
+def clip_of_config(
+    config: str | Path, sample: int, variant: str = "base", *, overrides: Sequence[str] = (), seed: int | None = None
+) -> Clip:
+    """Synthesize a sample of a config and return the clip of one of its sequences.
 
     Parameters
     ----------
     config : str or Path
         Name of a preset, or path of a YAML file.
-    samples : sequence of int
+    sample : int
     variant : str
-        Name of a variant, or :data:`ALL`.
     overrides : sequence of str
         Each ``KEY=VALUE``.
     seed : int, optional
@@ -278,37 +274,30 @@ def clips_of_config(
     Raises
     ------
     UsageError
-        If the config is invalid, a sample is negative, or the config has no such variant.
+        If the config is invalid, the sample is negative, or the config has no such variant.
     """
     from posegen.config.load import load_config
     from posegen.library.load import load_library
 
     loaded = load_config(config, overrides, seed=seed)
-    if min(samples) < 0:
-        raise UsageError(f"sample {min(samples)} does not exist; samples are numbered from 0")
+    v = _position(variant, loaded.variants.names)
     # Imported after the checks, because kernels take a moment to load.
     from posegen.synthesis.synthesize import synthesize
 
-    batch = synthesize(loaded, list(samples))
+    batch = synthesize(loaded, [sample])
+    arrays = {"action": batch.action[0, v], "contact": batch.contact[0, v]}
     names = load_library(loaded.story.library).actions
-    clips = []
-    for i in range(len(samples)):
-        for v in _chosen(variant, batch.variants):
-            row = batch.rows[i * len(batch.variants) + v]
-            arrays = {"action": batch.action[i, v], "contact": batch.contact[i, v]}
-            clips.append(clip_of_sequence(batch.joints[i, v], row, loaded.fps, names=names, **arrays))
-    return clips
+    return clip_of_sequence(batch.joints[0, v], batch.rows[v], loaded.fps, names=names, **arrays)
 
 
-def clips_of_dataset(path: AnyPath, samples: Sequence[int], variant: str = "base") -> list[Clip]:
-    """Read samples of a dataset and return the clips of their sequences.
+def clip_of_dataset(path: AnyPath, sample: int, variant: str = "base") -> Clip:
+    """Read a sample of a dataset and return the clip of one of its sequences.
 
     Parameters
     ----------
     path : Path or BucketPath
-    samples : sequence of int
+    sample : int
     variant : str
-        Name of a variant, or :data:`ALL`.
 
     Raises
     ------
@@ -317,29 +306,47 @@ def clips_of_dataset(path: AnyPath, samples: Sequence[int], variant: str = "base
     UsageError
         If it has no such sample or variant, or no joints.
     """
-    from posegen.dataset.read import content_errors, open_dataset
+    dataset = open_motion(path)
+    if not 0 <= sample < len(dataset):
+        raise UsageError(f"{path}: has no sample {sample}; its {len(dataset)} samples are numbered from 0")
+    v = _position(variant, dataset.header.variants)
+    return clips_of_sample(dataset, sample)[v]
+
+
+def open_motion(path: AnyPath) -> Dataset:
+    """Open a dataset that has joints.
+
+    Raises
+    ------
+    PosegenError
+        If it is missing or damaged.
+    UsageError
+        If it has no joints.
+    """
+    from posegen.dataset.read import open_dataset
 
     dataset = open_dataset(path)
-    fields = {field.name: field for field in dataset.header.fields}
-    if "joints" not in fields:
-        raise UsageError(f"{path}: has no field joints to draw, only {', '.join(fields)}")
-    missing = [sample for sample in samples if not 0 <= sample < len(dataset)]
-    if missing:
-        raise UsageError(f"{path}: has no sample {missing[0]}; its {len(dataset)} samples are numbered from 0")
-    clips = []
-    with content_errors(path):
-        names = fields["action"].attributes["names"] if "action" in fields else ()
-        for sample in (dataset[index] for index in samples):
-            for v in _chosen(variant, dataset.header.variants):
-                arrays = {name: sample.arrays[name][v] for name in ("action", "contact") if name in fields}
-                row = sample.sequences[v]
-                clips.append(clip_of_sequence(sample.joints[v], row, dataset.header.fps, names=names, **arrays))
+    if "joints" not in dataset.fields:
+        raise UsageError(f"{path}: has no field joints to show, only {', '.join(dataset.fields)}")
+    return dataset
+
+
+def clips_of_sample(dataset: Dataset, sample: int) -> list[Clip]:
+    """Read all variants of a sample."""
+    from posegen.dataset.read import content_errors
+
+    stored = [name for name in ("joints", "action", "contact", *OBJECT_ARRAYS) if name in dataset.fields]
+    with content_errors(dataset.path):
+        names = dataset.header.field("action").attributes["names"] if "action" in stored else ()
+        arrays = {name: dataset.arrays(name, slice(sample, sample + 1))[0] for name in stored}
+        clips = []
+        for v, row in enumerate(dataset.rows(sample)):
+            own = {name: values[v, : len(row["actors"])] for name, values in arrays.items()}
+            objects = {name: own.pop(name) for name in OBJECT_ARRAYS if name in own}
+            clips.append(clip_of_sequence(row=row, fps=float(dataset.header.fps), names=names, objects=objects, **own))
     return clips
 
 
-def _chosen(variant: str, known: Sequence[str]) -> list[int]:
-    if variant == ALL:
-        return list(range(len(known)))
-    if variant not in known:
-        raise UsageError(f"there is no variant {shown(variant)}{did_you_mean(variant, [*known, ALL])}")
-    return [list(known).index(variant)]
+def _position(variant: str, known: Sequence[str]) -> int:
+    require_known("there is no variant", variant, known)
+    return list(known).index(variant)

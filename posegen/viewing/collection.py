@@ -1,4 +1,4 @@
-"""Collections of sequences to look at: those of a dataset, of a config, or of clips.
+"""Collections of sequences to look at: those of a dataset, or of clips.
 
 A collection is read sample by sample, when the page asks for it; its overview has distributions over all base variants.
 Not responsible for serving it.
@@ -8,29 +8,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from posegen.config.schema import CONTENT_VERSION, MOST_SAMPLES, Config
 from posegen.dataset.storage.address import AnyPath
+from posegen.evaluation.body import library_of_config
+from posegen.evaluation.recording import Recording
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import UsageError
 from posegen.foundations.skeleton import CONTACTS
-from posegen.library.load import Library, load_library
-from posegen.viewing.clip import clip_of_sequence, make_clip
-from posegen.viewing.sequence import BONES, CONTACT_POINTS, MIRROR_POINTS, POINTS, Camera, Sequence3D, encode_sample
+from posegen.viewing.clip import clip_of_sequence, clips_of_sample, open_motion
+from posegen.viewing.sequence import BONES, CONTACT_POINTS, MIRROR_POINTS, POINTS, encode_sample
 
-Value = TypeVar("Value")
-_OBJECT_ARRAYS = ("object", "object_state", "object_position")
-_CAMERA_ARRAYS = ("extrinsics", "intrinsics")
-_PAGE_OF_CONFIG = 20
-_PAGES_KEPT = 4
 _LARGEST_PAGE = 500
 """Samples of a page of a dataset, at most: a larger shard is read by chunks."""
 _TABLES_KEPT = 2
@@ -43,11 +37,8 @@ class Collection:
     Attributes
     ----------
     title : str
-    kind : str
-        dataset, config, clips or run.
     samples, page : int
         Number of samples, and of those whose rows are read at once.
-    variants : tuple of str
     provenance : mapping of str to str
         Where the sequences come from, by name, in order.
     read_rows : callable
@@ -59,10 +50,8 @@ class Collection:
     """
 
     title: str
-    kind: str
     samples: int
     page: int
-    variants: tuple[str, ...]
     provenance: Mapping[str, str]
     read_rows: Callable[[int], list[dict[str, Any]]]
     read_sample: Callable[[int], bytes]
@@ -72,10 +61,8 @@ class Collection:
         """Return what the page needs to know before it reads a sample."""
         return {
             "title": self.title,
-            "kind": self.kind,
             "samples": self.samples,
             "page": self.page,
-            "variants": self.variants,
             "provenance": list(self.provenance.items()),
             "points": POINTS,
             "mirror": MIRROR_POINTS,
@@ -109,19 +96,12 @@ def collection_of_dataset(path: AnyPath) -> Collection:
     UsageError
         If it has no joints or no samples.
     """
-    from posegen.dataset.read import content_errors, open_dataset
+    from posegen.dataset.read import content_errors
 
-    dataset = open_dataset(path)
-    header = dataset.header
-    if "joints" not in dataset.fields:
-        raise UsageError(f"{path}: has no field joints to show, only {', '.join(dataset.fields)}")
+    dataset = open_motion(path)
+    header, library = dataset.header, library_of_config(dataset.header.config)
     if not len(dataset):
         raise UsageError(f"{path}: has no samples yet. Run the same `posegen generate` command again")
-    shown = [name for name in ("joints", "action", "contact", *_OBJECT_ARRAYS, *_CAMERA_ARRAYS) if name in dataset.fields]
-    library = library_of(header.config)
-    names = header.field("action").attributes["names"] if "action" in shown else ()
-    size = header.field("intrinsics").attributes["size"] if "intrinsics" in shown else (1, 1)
-
     page_size = header.shard if header.shard <= _LARGEST_PAGE else header.chunk
     table_of = lru_cache(_TABLES_KEPT)(dataset.table)
 
@@ -133,10 +113,7 @@ def collection_of_dataset(path: AnyPath) -> Collection:
             return [describe_row(row) for row in rows.take(np.arange(0, len(rows), variants)).to_pylist()]
 
     def read_sample(sample: int) -> bytes:
-        with content_errors(path):
-            arrays = {name: dataset.arrays(name, slice(sample, sample + 1))[0] for name in shown}
-            rows = dataset.rows(sample)
-            return encode_sample(sample, sequences_of_rows(rows, arrays, float(header.fps), names, size), library)
+        return encode_sample(sample, clips_of_sample(dataset, sample), library)
 
     def read_overview() -> dict[str, Any]:
         with content_errors(path):
@@ -154,124 +131,37 @@ def collection_of_dataset(path: AnyPath) -> Collection:
     }
     if header.created is not None:
         provenance["created"] = f"{header.created.date} by posegen {header.created.posegen}"
-    return Collection(
-        path.name, "dataset", len(dataset), page_size, header.variants, provenance, read_rows, read_sample, read_overview
-    )
+    return Collection(path.name, len(dataset), page_size, provenance, read_rows, read_sample, read_overview)
 
 
-def collection_of_config(config: Config) -> Collection:
-    """Return the samples of a config, which are synthesized when they are looked at, a page at a time."""
-    from posegen.synthesis.synthesize import Batch, synthesize
-
-    library = load_library(config.story.library)
-
-    @lru_cache(_PAGES_KEPT)
-    def batch_of(page: int) -> Batch:
-        first = page * _PAGE_OF_CONFIG
-        return synthesize(config, np.arange(first, min(first + _PAGE_OF_CONFIG, MOST_SAMPLES)))
-
-    def rows_of(page: int) -> list[dict[str, Any]]:
-        return batch_of(page).rows
-
-    def read_rows(page: int) -> list[dict[str, Any]]:
-        return [describe_row(row) for row in rows_of(page)[:: len(config.variants.names)]]
-
-    def read_sample(sample: int) -> bytes:
-        page, position = divmod(sample, _PAGE_OF_CONFIG)
-        batch, variants = batch_of(page), len(config.variants.names)
-        rows = batch.rows[position * variants : (position + 1) * variants]
-        arrays = {"joints": batch.joints[position], "action": batch.action[position], "contact": batch.contact[position]}
-        return encode_sample(sample, sequences_of_rows(rows, arrays, float(config.fps), library.actions), library)
-
-    provenance = {
-        "config": config.name,
-        "seed": str(config.seed),
-        "identity": config.identity(library),
-        "content version": str(CONTENT_VERSION),
-        "frames": f"up to {config.frames} at {config.fps} FPS",
-        "samples": "synthesized as you look at them",
-    }
-    return Collection(
-        config.name, "config", MOST_SAMPLES, _PAGE_OF_CONFIG, config.variants.names, provenance, read_rows, read_sample
-    )
-
-
-@dataclass(frozen=True)
-class NamedClip:
-    """Joints [frame, 22, 3] of one body, with a name and, if known, what is done; `others` are beside it, by name."""
-
-    name: str
-    joints: Array
-    fps: float
-    label: str = ""
-    person: str = ""
-
-
-def collection_of_clips(title: str, clips: Sequence[NamedClip], provenance: Mapping[str, str]) -> Collection:
-    """Return clips that have joints alone as a collection, one sample for each clip."""
+def collection_of_clips(title: str, clips: Sequence[Recording], provenance: Mapping[str, str]) -> Collection:
+    """Return clips that have joints alone as a collection: a sample for each clip, with the other people of it."""
+    labels = [clip.family or clip.description for clip in clips]
 
     def row_of(sample: int) -> dict[str, Any]:
-        clip = clips[sample]
-        label = f"{clip.name} ({clip.label})" if clip.label else clip.name
+        clip, label = clips[sample], labels[sample]
+        text = f"{clip.name} ({label})" if label else clip.name
+        captions = [{"text": text, "kind": "file"}, *({"text": text, "kind": "text"} for text in clip.captions)]
         actor = {"person": clip.person, "seat_height": 0.0, "segments": []}
         return {
             "sample": sample,
+            "variant": "clip",
             "theme": "",
             "duration": len(clip.joints) / clip.fps,
-            "captions": [{"text": label, "kind": "file"}],
-            "actors": [actor],
+            "captions": captions,
+            "actors": [actor] * (1 + len(clip.others)),
         }
 
     def read_rows(page: int) -> list[dict[str, Any]]:
         del page
-        return [
-            describe_row(row_of(sample)) | {"actions": [clip.label] if clip.label else []} for sample, clip in enumerate(clips)
-        ]
+        return [describe_row(row_of(sample)) | {"actions": [label] if label else []} for sample, label in enumerate(labels)]
 
     def read_sample(sample: int) -> bytes:
         clip = clips[sample]
-        shown = make_clip(np.asarray(clip.joints)[None], clip.name, clip.fps, title=clip.name)
-        return encode_sample(sample, [Sequence3D(shown, "clip", row_of(sample))], None)
+        shown = clip_of_sequence(np.stack([clip.joints, *clip.others]), row_of(sample), clip.fps)
+        return encode_sample(sample, [replace(shown, title=clip.name)], None)
 
-    return Collection(title, "clips", len(clips), len(clips), ("clip",), provenance, read_rows, read_sample)
-
-
-def library_of(config: Mapping[str, Any]) -> Library:
-    """Return the library of a dataset's config; the built-in one where the user's folder of actions is absent."""
-    folder = config.get("story", {}).get("library")
-    return load_library(Path(folder) if isinstance(folder, str) and Path(folder).is_dir() else None)
-
-
-def sequences_of_rows(
-    rows: Sequence[Mapping[str, Any]],
-    arrays: Mapping[str, Array],
-    fps: float,
-    names: Sequence[str],
-    size: tuple[float, float] = (1, 1),
-) -> list[Sequence3D]:
-    """Return the variants of a sample.
-
-    Parameters
-    ----------
-    rows : sequence of mappings
-        Row of each variant.
-    arrays : mapping of str to array [variant, ...]
-        Joints, and those of other fields that are known.
-    fps : float
-    names : sequence of str
-        Names of the actions.
-    size : (float, float)
-        Width and height of the image of the camera in pixels.
-    """
-    sequences = []
-    for v, row in enumerate(rows):
-        own = {name: values[v] for name, values in arrays.items()}
-        joints, action = own["joints"][: len(row["actors"])], own.get("action")
-        clip = clip_of_sequence(joints, row, fps, contact=own.get("contact"))
-        objects = {name: own[name] for name in _OBJECT_ARRAYS} if "object" in own else {}
-        camera = Camera(own["extrinsics"], own["intrinsics"], size) if "extrinsics" in own else None
-        sequences.append(Sequence3D(clip, row["variant"], row, action, names, objects, camera))
-    return sequences
+    return Collection(title, len(clips), len(clips), provenance, read_rows, read_sample)
 
 
 _SPEED_STEP, _LENGTH_BINS = 0.25, 20
@@ -306,15 +196,14 @@ def summarize(tables: Iterable[pa.Table]) -> dict[str, Any]:
         counts["people"].update(_counted(pc.list_value_length(base["actors"])))
         seconds.append(base["duration"].to_numpy())
         speeds.append(pc.struct_field(segments, "speed").to_numpy())
-    speed = np.concatenate(speeds)
+    speed, length = np.concatenate(speeds), np.concatenate(seconds)
+    longest = float(length.max(initial=0.0))
     ranked = {
         name: [(label.replace("_", " "), count) for label, count in counter.most_common()] for name, counter in counts.items()
     }
-    return {
-        "samples": samples,
-        "seconds": _length_bins(np.concatenate(seconds)),
-        "speeds": _speed_bins(speed[speed > 0]),
-    } | ranked
+    step = max(0.5, float(np.ceil(longest / _LENGTH_BINS * 2) / 2))
+    fast = np.minimum(speed[speed > 0], _LONGEST_SPEED)
+    return {"samples": samples, "seconds": _bins(length, step), "speeds": _bins(fast, _SPEED_STEP)} | ranked
 
 
 def _counted(column: Any) -> dict[str, int]:
@@ -323,16 +212,7 @@ def _counted(column: Any) -> dict[str, int]:
     }
 
 
-def _speed_bins(values: Array) -> list[tuple[float, float, int]]:
-    return _bins(np.minimum(values, _LONGEST_SPEED), _SPEED_STEP)
-
-
-def _length_bins(values: Array) -> list[tuple[float, float, int]]:
-    longest = float(values.max()) if len(values) else 0.0
-    return _bins(values, max(0.5, float(np.ceil(longest / _LENGTH_BINS * 2) / 2)))
-
-
 def _bins(values: Array, step: float) -> list[tuple[float, float, int]]:
     """Count values in intervals of a step, from 0 to beyond the largest; each contains its lower bound."""
-    counts = np.bincount((values / step).astype(np.int64)).tolist() if len(values) else []
+    counts = np.bincount((values / step).astype(np.int64)).tolist()
     return [(number * step, (number + 1) * step, count) for number, count in enumerate(counts)]

@@ -1,22 +1,17 @@
-"""Demonstrations of single actions, and the page with a picture of each action of a library."""
+"""Demonstrations of single actions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import partial
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from posegen.captions.grammar import FINITE, grammar_of, verb_forms
 from posegen.foundations.scene import BOTH, RIGHT, Scenes, empty_scenes
-from posegen.foundations.templates import fill_template
 from posegen.library.load import Library
 from posegen.motion.engine import animate
 from posegen.planning.repertoire import NO_GAIT, STEP, Repertoire, repertoire
 from posegen.viewing.clip import Clip, make_clip
-from posegen.viewing.pictures import sheet_of_clip
 
 FPS = 25
 STANDING_SECONDS = 0.8
@@ -94,46 +89,3 @@ def _scene(segments: tuple[Mapping[str, Any], ...], seconds: float) -> Scenes:
         for name, value in segment.items():
             getattr(scenes, name)[0, 0, k] = value
     return scenes
-
-
-PAGE, PICTURES = "actions.md", "actions"
-POSES, WIDTH, SCALE = 10, 1100, 74.0
-COLOURS = 48
-"""Size of the palette, which makes the pictures a third as large."""
-
-
-def write_gallery(library: Library, folder: Path) -> Iterator[Path]:
-    """Write a Markdown page and a contact sheet of each action, and yield the path of each file after it is written.
-
-    Parameters
-    ----------
-    library : Library
-    folder : Path
-        Folder for `actions.md` and the pictures in `actions/`; existing files are replaced.
-    """
-    pictures = folder / PICTURES
-    pictures.mkdir(parents=True, exist_ok=True)
-    for name in library.actions:
-        sheet = sheet_of_clip(demonstrate(library, name), poses=POSES, width=WIDTH, scale=SCALE)
-        sheet.quantize(COLOURS).save(pictures / f"{name}.png", optimize=True)
-        yield pictures / f"{name}.png"
-    page, describe = folder / PAGE, partial(_description, library)
-    template = Path(__file__).parent / "actions.md.j2"
-    page.write_text(fill_template(template, library=library, describe=describe, pictures=PICTURES), encoding="utf-8")
-    yield page
-
-
-def _description(library: Library, name: str) -> str:
-    action = library.action(name)
-    grammar = grammar_of(library)
-    does = [verb_forms(verb, grammar.forms)[FINITE] for verb in library.words["actions"][name]["verbs"]]
-    verbs = ", ".join(dict.fromkeys(verb.replace("{their}", "their") for verb in does))
-    remarks = [f"A person {verbs}."]
-    if action.sided:
-        remarks.append("With either side.")
-    if action.layered:
-        remarks.append("Layered over the motion of the rest of the body.")
-    themes = [theme.replace("_", " ") for theme, content in library.themes.items() if content.actions.get(name)]
-    if themes:
-        remarks.append(f"Themes: {', '.join(themes)}.")
-    return " ".join(remarks)

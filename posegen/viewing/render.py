@@ -1,4 +1,4 @@
-"""Render clips to a picture file in the format of its suffix."""
+"""Render a clip to a picture file in the format of its suffix."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from posegen.foundations.plugins import require_extra
 from posegen.viewing.clip import Clip
 
 SUFFIXES = (".gif", ".mp4", ".png")
+
+
+PAGES = (".html", ".htm")
 
 
 def check_path(path: str | Path, suffixes: Sequence[str] = SUFFIXES) -> Path:
@@ -30,12 +33,12 @@ def check_path(path: str | Path, suffixes: Sequence[str] = SUFFIXES) -> Path:
     return path
 
 
-def render_all(clips: Sequence[Clip], path: str | Path) -> Path:
-    """Draw one sequence as an animated GIF or a video (MP4), or one or several as contact sheets below each other (PNG).
+def render(clip: Clip, path: str | Path) -> Path:
+    """Draw a sequence as an animated GIF, a video (MP4), or a contact sheet (PNG).
 
     Parameters
     ----------
-    clips : sequence of Clip
+    clip : Clip
         See :func:`posegen.viewing.clip.make_clip`.
     path : str or Path
         Ends in ``.gif``, ``.mp4`` or ``.png``; an existing file is replaced.
@@ -48,23 +51,16 @@ def render_all(clips: Sequence[Clip], path: str | Path) -> Path:
     Raises
     ------
     UsageError
-        If there is no sequence, several are given for a GIF or a video, the path is not writable, or a package of the extra
-        ``view`` is missing.
+        If the path is not writable, or a package of the extra ``view`` is missing.
     """
     path = check_path(path)
-    if not clips:
-        raise UsageError("there is no sequence to draw")
-    suffix = path.suffix.lower()
-    if suffix != ".png" and len(clips) > 1:
-        raise UsageError(f"a {suffix} file shows one sequence, and {len(clips)} were asked for: write a .png, or choose one")
     # Only here, because Pillow may not be installed.
-    from posegen.viewing.pictures import save_gif, save_mp4, sheet_of_clip, sheet_of_samples
+    from posegen.viewing.pictures import save_gif, save_mp4, sheet_of_clip
 
-    if suffix == ".gif":
-        save_gif(clips[0], path)
-    elif suffix == ".mp4":
-        save_mp4(clips[0], path)
+    if path.suffix.lower() == ".gif":
+        save_gif(clip, path)
+    elif path.suffix.lower() == ".mp4":
+        save_mp4(clip, path)
     else:
-        sheet = sheet_of_clip(clips[0]) if len(clips) == 1 else sheet_of_samples(clips)
-        sheet.save(path, format="PNG")
+        sheet_of_clip(clip).save(path, format="PNG")
     return path

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock
@@ -17,7 +16,7 @@ from typing import Any
 
 from posegen.foundations.errors import PosegenError
 from posegen.viewing.collection import Collection
-from posegen.viewing.page import MODULES, STYLE, read_asset, served_page
+from posegen.viewing.page import MODULES, STYLE, page_style, read_asset, served_page
 
 ADDRESS = "127.0.0.1"
 _OWN_NAME = re.compile(r"(?:127\.0\.0\.1|localhost)(?::[0-9]{1,5})?")  # any port, as ssh forwards another one
@@ -42,7 +41,7 @@ class Server(ThreadingHTTPServer):
         page, policy = served_page(collection.title)
         self.policy = policy
         self.files = {f"/{file}": (_SCRIPT, read_asset(file)) for file in MODULES.values()}
-        self.files[f"/{STYLE}"] = "text/css; charset=utf-8", read_asset(STYLE)
+        self.files[f"/{STYLE}"] = "text/css; charset=utf-8", page_style().encode()
         self.files["/"] = "text/html; charset=utf-8", page.encode()
         self.collection = collection
         # Arrays are read and samples synthesized one at a time: neither is made for many threads.
@@ -92,11 +91,11 @@ class _Handler(BaseHTTPRequestHandler):
         elif self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin") and self.path != "/":
             self._answer(HTTPStatus.FORBIDDEN, "text/plain", b"this page is not served to other pages\n")
         else:
-            self._guarded(lambda: self.server.read(self.path.partition("?")[0]))
+            self._read(self.path.partition("?")[0])
 
-    def _guarded(self, read: Callable[[], tuple[str, bytes] | None]) -> None:
+    def _read(self, path: str) -> None:
         try:
-            found = read()
+            found = self.server.read(path)
         except (PosegenError, OSError) as error:
             self._answer(HTTPStatus.INTERNAL_SERVER_ERROR, "text/plain; charset=utf-8", str(error).encode())
             return

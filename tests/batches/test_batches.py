@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from posegen.dataset.batches import ArrayShape, SequenceBatch, make_batches
-from posegen.dataset.batches.skeletons import vary_skeletons
+from posegen.dataset.batches import SequenceBatch
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.splits import SPLITS, in_split
 from posegen.dataset.write import publish
 from posegen.foundations.errors import PosegenError, UsageError
-from posegen.foundations.skeleton import JOINTS, MIRROR_JOINTS, PARENTS
 from tests.dataset.tiny import commit, fill, make_arrays, make_rows
-from tests.evaluation.figures import posed, turn
 
 SAMPLES = 20  # three full shards of two chunks, and one with a partly filled chunk
 FIELDS = ("joints", "action", "contact", "captions", "duration", "parameters")
@@ -113,11 +109,6 @@ def test_a_split_has_its_samples_with_their_content(tiny: Dataset) -> None:
     assert set.union(*found.values()) == {*range(len(tiny))}
     with pytest.raises(UsageError, match="there is no split 'train'"):
         tiny.batches(7, split="train")
-
-
-def test_all_arrays_by_default(tiny: Dataset) -> None:
-    assert list(tiny.batches(6).batch(0).values) == ["sample", "variant", "joints", "action", "contact"]
-    assert list(tiny.batches(6, fields="captions").batch(0).values) == ["sample", "variant", "captions"]
 
 
 def test_batches_end_after_their_epochs_or_never(tiny: Dataset) -> None:
@@ -246,96 +237,3 @@ def test_an_empty_dataset_has_no_batches(tmp_path: Path) -> None:
     fill(tmp_path / "a", 0)
     with pytest.raises(UsageError, match="no samples yet"):
         open_dataset(tmp_path / "a").batches(4)
-
-
-def walkers(clips: int) -> Any:
-    """Clips of two actors who move 1 m ahead with bent knees; the second one is absent from the third frame on."""
-    frames = [
-        posed({"left_knee": turn("x", 10.0 * i), "spine1": turn("x", 5.0 * i)}, 1)[0] + [0, 0, 0.25 * i] for i in range(5)
-    ]
-    joints = np.repeat(np.repeat(np.array(frames)[None, None], 2, axis=1), clips, axis=0).astype(np.float32)
-    joints[:, 1, 2:] = np.nan
-    return joints
-
-
-def bones(joints: Any) -> Any:
-    return np.linalg.norm(joints[..., 1:, :] - joints[..., PARENTS[1:], :], axis=-1)
-
-
-def test_varied_skeletons_keep_their_bones_and_stay_on_the_floor() -> None:
-    before, sample = walkers(300), np.arange(300)
-    after = vary_skeletons(before, 0.03, seed=3, epoch=0, sample=sample, variant=sample % 2)
-    np.testing.assert_array_equal(np.isnan(after), np.isnan(before))
-    np.testing.assert_allclose(bones(after)[:, 0], np.broadcast_to(bones(after)[:, 0, :1], (300, 5, 21)), atol=1e-5)
-    np.testing.assert_allclose(after[..., 1].min(-1), before[..., 1].min(-1), atol=1e-5)
-    grown = bones(after)[:, :, 0] - bones(before)[:, :, 0]
-    foot, others = [JOINTS.index(name) - 1 for name in ("left_foot", "right_foot")], [0, 3, 6, 11, 12, 15, 17, 19]
-    np.testing.assert_allclose(grown[..., foot], 0, atol=1e-5)
-    np.testing.assert_allclose(grown, grown[..., np.array(MIRROR_JOINTS)[1:] - 1], atol=1e-5)
-    assert (grown[..., others].std(axis=(0, 1)) > 0.01).all()
-    assert (grown[..., others].std(axis=(0, 1)) < 0.035).all()
-    # Actors of one clip differ, and so do clips.
-    assert np.abs(grown[:, 0] - grown[:, 1]).max(axis=-1).min() > 0.001
-
-
-def test_varied_skeletons_are_those_of_the_sample_variant_and_epoch() -> None:
-    joints, sample = walkers(40), np.arange(40)
-
-    def varied(rows: Any, **changed: Any) -> Any:
-        arguments = {"seed": 3, "epoch": 0, "variant": sample[rows] % 2} | changed
-        return vary_skeletons(joints[rows], 0.03, sample=sample[rows], **arguments)
-
-    whole = varied(sample)
-    np.testing.assert_array_equal(varied(sample[10:30]), whole[10:30])
-    for changed in ({"seed": 4}, {"epoch": 1}, {"variant": 1 - sample % 2}):
-        assert (np.nanmax(np.abs(varied(sample, **changed) - whole), axis=(1, 2, 3, 4)) > 0).all()
-
-
-@dataclass(frozen=True)
-class Walkers:
-    """A source of walkers, 4 samples a chunk, in two variants."""
-
-    samples: int = 18
-    chunk: int = 4
-    variants: tuple[str, ...] = ("base", "mirror")
-    most_threads: int = 2
-    name: str = "walkers"
-
-    def arrays(self) -> dict[str, ArrayShape]:
-        return {"joints": ArrayShape((2, 5, 22, 3), (2, 5, 22, 3), "<f4"), "action": ArrayShape((5,), (5,), "<u2")}
-
-    def columns(self) -> tuple[str, ...]:
-        return ()
-
-    def load(self, chunk: int, variants: Any, into: Any, columns: tuple[str, ...]) -> None:
-        for name, values in into.items():
-            values[:] = walkers(self.chunk) if name == "joints" else chunk
-
-
-def test_skeleton_noise_is_the_same_for_every_reader() -> None:
-    batches = make_batches(Walkers(), 7, seed=5, skeleton_noise=0.05, epochs=2)
-    plain = make_batches(Walkers(), 7, seed=5, epochs=2)
-    for batch in batches:
-        assert_same(batches.batch(batch.number), batch)
-        assert_same(pickle.loads(pickle.dumps(batches)).batch(batch.number), batch)
-        assert_same(next(iter(batches.share(batch.number % 3, 3).at(batch.number))), batch)
-        assert batch.action.tobytes() == plain.batch(batch.number).action.tobytes()
-        assert batch.joints.tobytes() != plain.batch(batch.number).joints.tobytes()
-    # The variant of a sample is the same body whether or not other variants are read.
-    both, one = (make_batches(Walkers(), 36, seed=5, skeleton_noise=0.05, variants=v).batch(0) for v in (None, ["mirror"]))
-    varied = {(s, v): joints for s, v, joints in zip(both.sample.tolist(), both.variant, both.joints, strict=True)}
-    for sample, joints in zip(one.sample.tolist(), one.joints, strict=True):
-        np.testing.assert_array_equal(joints, varied[sample, "mirror"])
-
-
-@pytest.mark.parametrize("noise", [-0.01, 0.2, "much", True, float("nan")])
-def test_skeleton_noise_out_of_range_is_refused(noise: Any) -> None:
-    with pytest.raises(UsageError, match="skeleton_noise must be metres between 0 and"):
-        make_batches(Walkers(), 7, skeleton_noise=noise)
-
-
-def test_skeleton_noise_needs_the_joints_of_bodies(tiny: Dataset) -> None:
-    with pytest.raises(UsageError, match="add 'joints' to `fields`"):
-        make_batches(Walkers(), 7, fields=["action"], skeleton_noise=0.03)
-    with pytest.raises(UsageError, match="these have the shape"):
-        tiny.batches(7, skeleton_noise=0.03)

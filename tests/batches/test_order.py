@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from posegen.dataset.batches import Order
-from posegen.dataset.splits import in_split
 from posegen.foundations.randomness import Stream
 from tests.naive import philox
 
@@ -22,15 +21,12 @@ orders = st.builds(
     size=st.integers(1, 30),
     window=st.integers(1, 150),
     lanes=st.integers(1, 5),
-    split=st.none() | st.tuples(st.integers(0, 5), st.sampled_from(["training", "training", "test"])),
     chosen=st.just(b"") | st.binary(min_size=100, max_size=100),
 )
 
 
 def used(order: Order) -> list[tuple[int, int]]:
-    samples = range(order.samples)
-    chosen = list(samples) if order.split is None else in_split(order.split[0], samples, order.split[1]).tolist()
-    every = [(sample, variant) for sample in chosen for variant in range(order.variants)]
+    every = [(sample, variant) for sample in range(order.samples) for variant in range(order.variants)]
     if not order.chosen:
         return every
     bits = "".join(f"{byte:08b}" for byte in order.chosen)
@@ -81,13 +77,6 @@ def test_the_order_matches_a_naive_shuffle(order: Order, epoch: int) -> None:
 
 
 @given(orders)
-def test_all_batches_are_full_except_the_last_of_an_epoch(order: Order) -> None:
-    sizes = [len(order.sequences(number)[0]) for number in range(2 * order.per_epoch)]
-    total = len(used(order))
-    assert sizes == 2 * [*([order.size] * (total // order.size)), *([total % order.size] if total % order.size else [])]
-
-
-@given(orders)
 def test_drop_last_drops_only_the_last_batch(order: Order) -> None:
     dropping = Order(**{**vars(order), "drop_last": True})
     assert dropping.per_epoch == len(used(order)) // order.size
@@ -113,22 +102,6 @@ def test_a_lane_advances_through_windows(order: Order) -> None:
     for lane in range(order.lanes):
         windows = [piece.window for number in range(lane, whole, order.lanes) for piece in order.pieces(number)]
         assert windows == sorted(windows)
-
-
-def test_epochs_and_seeds_have_different_orders() -> None:
-    order = Order(seed=3, samples=200, variants=2, chunk=10, size=64, window=80)
-    others = [listed(order, 0), listed(order, 1), listed(Order(**{**vars(order), "seed": 4}), 0)]
-    assert all(one != other for i, one in enumerate(others) for other in others[:i])
-    # Windows also have other chunks: not only their content is shuffled.
-    firsts = [{sample // 10 for sample, _ in sequences[:80]} for sequences in others]
-    assert all(one != other for i, one in enumerate(firsts) for other in firsts[:i])
-
-
-def test_sequences_of_a_window_are_well_mixed() -> None:
-    """The mean distance of neighbours after a shuffle of 1,000 sequences is about a third of all, as expected."""
-    samples, _ = Order(seed=1, samples=1000, variants=1, chunk=20, size=1000, window=1000).sequences(0)
-    apart = np.abs(np.diff(samples)).mean() / 1000
-    assert 0.3 < apart < 0.37
 
 
 def test_the_order_of_ten_million_samples_is_fast() -> None:

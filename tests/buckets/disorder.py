@@ -22,7 +22,7 @@ from tests.faults.commands import (
     hashes_of_files,
 )
 from tests.faults.forks import SETTINGS, Finished, Forks
-from tests.faults.truth import copy, files_of
+from tests.faults.truth import copy
 
 __all__ = ["COMMANDS", "Disorders"]
 
@@ -31,16 +31,16 @@ SHARE = 0.3
 
 
 def _push(form: str) -> WritingCommand:
-    line = ("push", "{here}/longer", "{}/pushed", "--to", form, "--replace", "--staging={staging}", "--workers=1", "--quiet")
-    return WritingCommand(f"push --to {form}", [[line]], hashes_of_files, "pushed", f"pushed-{form}")
+    line = ("push", "{here}/longer", "{}/pushed", "--to", form, "--workers=1", "--quiet")
+    return WritingCommand(f"push --to {form}", [[line]], hashes_of_files, "pushed", "")
 
 
 COMMANDS = {
     command.name: command
     for command in (
         *DATASET_COMMANDS,
-        *(export_of(form, "{here}/longer", "") for form in ("csv", "webdataset", "hf")),
-        *map(_push, ("webdataset", "hf")),
+        *(export_of(form, "{here}/longer", "") for form in ("csv", "hf")),
+        _push("bvh"),
     )
 }
 
@@ -62,8 +62,6 @@ class Disorders:
         config = load_config("smoke", SETTINGS)
         for name, samples in (("dataset", SHORTER), ("longer", SAMPLES)):
             posegen.generate(config, samples=samples, workers=1, out=folder / name)
-        for form in ("webdataset", "hf"):
-            posegen.export(folder / "dataset", form, folder / f"pushed-{form}", workers=1)
         self._expected: dict[str, object] = {}
 
     def run(self, name: str, seed: int) -> Outcome:
@@ -101,10 +99,6 @@ class Disorders:
         path = BucketPath(f"s3://{self._server.make_bucket()}", "of-tests")
         if command.given == "dataset":
             copy(self._folder / "dataset", path / "dataset")
-        elif command.given:
-            source = self._folder / command.given
-            for name in (name for name in files_of(source) if not name.startswith(".")):
-                (path / "pushed" / name).write((source / name).read_bytes())
         if command.damages:
             (path / "dataset" / command.damages).write(b"damaged")
         return path
@@ -112,11 +106,10 @@ class Disorders:
     def _run(self, command: WritingCommand, path: BucketPath, address: str, *, is_doubled: bool) -> list[Finished]:
         """Run the steps of a command up to the first that fails; return how its lines ended."""
         done: list[Finished] = []
-        environment = self._server.environment(address) | {"POSEGEN_READ_CACHE_SIZE": "0"}
+        environment = self._server.environment(address) | {"POSEGEN_READ_CACHE": ""}
 
         def run(number: int, line: Sequence[str]) -> Finished:
-            staging = self._folder / f"staging-{command.name.split()[-1]}-{number}"
-            filled = (each.format(path, here=self._folder, staging=staging) for each in line)
+            filled = (each.format(path, here=self._folder) for each in line)
             return self._forks[number].run(*filled, **environment)
 
         for step in command.steps:

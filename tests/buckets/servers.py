@@ -28,11 +28,7 @@ from urllib.parse import unquote, urlsplit
 
 __all__ = ["KEY", "REGION", "SECRET", "Faults", "Proxy", "Server"]
 
-ADDRESS = os.environ.get("POSEGEN_TEST_S3", "")
-"""Address of another server of S3 to test with, such as Swift or MinIO. Its new buckets, ``test-...``, are left there."""
-KEY = os.environ.get("POSEGEN_TEST_S3_KEY", "AKIDTHEKEYOFTESTS")
-SECRET = os.environ.get("POSEGEN_TEST_S3_SECRET", "secret/of+tests0123456789")
-REGION = os.environ.get("POSEGEN_TEST_S3_REGION", "us-east-1" if ADDRESS else "eu-west-3")
+KEY, SECRET, REGION = "AKIDTHEKEYOFTESTS", "secret/of+tests0123456789", "eu-west-3"
 FAULTS = ("500", "503", "500 after", "closed after")
 DISORDERS = ("delayed", "repeated", "answer lost", "late")
 _LATE = "/-/late"
@@ -42,19 +38,14 @@ _ROOT = Path(__file__).parents[2]
 
 @dataclass
 class Server:
-    """A server of S3 that is running: one that was started here, or the one of ``POSEGEN_TEST_S3``.
-
-    What servers do not all have in common is found out by requests.
-    """
+    """A server of S3 that is running."""
 
     address: str
     made: count[int]
-    process: subprocess.Popen[str] | None = None
+    process: subprocess.Popen[str]
 
     @classmethod
     def start(cls) -> Server:
-        if ADDRESS:
-            return cls(ADDRESS, count(1))
         process, port = _start("moto")
         return cls(f"http://127.0.0.1:{port}", count(1), process)
 
@@ -69,43 +60,8 @@ class Server:
 
     def make_bucket(self) -> str:
         name = f"test-{os.getpid()}-{next(self.made)}"
-        options = {} if REGION == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": REGION}}
-        self._client.create_bucket(Bucket=name, **options)
+        self._client.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION})
         return name
-
-    @cached_property
-    def replaces_on_condition(self) -> bool:
-        """Whether it takes ``If-Match`` of a PUT, so that an object is replaced only if it is still the expected one."""
-        from botocore.exceptions import ClientError
-
-        bucket = self.make_bucket()
-        tag = self._client.put_object(Bucket=bucket, Key="x", Body=b"one")["ETag"]
-        try:
-            self._client.put_object(Bucket=bucket, Key="x", Body=b"two", IfMatch=tag)
-        except ClientError as error:
-            if error.response["ResponseMetadata"]["HTTPStatusCode"] == 501:
-                return False
-            raise
-        return True
-
-    @cached_property
-    def creates_once(self) -> bool:
-        """Whether of two PUTs with ``If-None-Match`` at the same time one fails, also if it began before the other."""
-        bucket = self.make_bucket()
-        condition = {"Bucket": bucket, "Key": "x", "IfNoneMatch": "*"}
-        url = urlsplit(self._client.generate_presigned_url("put_object", condition))
-        slow = http.client.HTTPConnection(url.netloc, timeout=60)
-        slow.putrequest("PUT", f"{url.path}?{url.query}")
-        for name, value in {"If-None-Match": "*", "Content-Length": "7"}.items():
-            slow.putheader(name, value)
-        slow.endheaders(b"slo")
-        time.sleep(1)
-        self._client.put_object(Body=b"quick", **condition)
-        slow.send(b"w...")
-        status = slow.getresponse().status
-        slow.close()
-        assert status in (200, 409, 412)
-        return status != 200
 
     def environment(self, address: str = "") -> dict[str, str]:
         """Return the variables with which programs find the server."""
@@ -113,8 +69,7 @@ class Server:
         return keys | {"AWS_ENDPOINT_URL": address or self.address}
 
     def stop(self) -> None:
-        if self.process is not None:
-            _stop(self.process)
+        _stop(self.process)
 
 
 @dataclass(frozen=True)

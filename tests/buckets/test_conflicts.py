@@ -7,13 +7,16 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from posegen.dataset.header import load_header
 from posegen.dataset.layout import HEADER_FILE
+from posegen.dataset.overlays import commit_part, intact_receipt
 from posegen.dataset.parts import PartsRecord, read_parts, record_parts
 from posegen.dataset.receipts import complete_shards, load_receipt
 from posegen.dataset.storage.bucket import BucketPath
@@ -48,15 +51,6 @@ def test_the_record_of_a_larger_job_that_began_meanwhile_stays(dataset: BucketPa
     assert finish(dataset).target == LONGER
     for samples in (LONGER, 15):
         assert record_parts(dataset, samples, 2, "a-run") == LONGER
-
-
-def test_the_record_of_finished_parts_is_removed_and_written_again(dataset: BucketPath) -> None:
-    record_parts(dataset, SHORTER, 2, "a-run")
-    finish(dataset)
-    assert read_parts(dataset) is None
-    assert "parts.json" not in dataset.list()
-    assert record_parts(dataset, LONGER, 3, "a-run") == LONGER
-    assert read_parts(dataset) == PartsRecord(LONGER, 3)
 
 
 def test_a_damaged_record_is_not_removed(dataset: BucketPath) -> None:
@@ -104,8 +98,6 @@ def test_a_longer_last_shard_stays_once_it_is_stored(dataset: BucketPath) -> Non
 def test_a_request_that_removed_a_receipt_and_is_repeated_late_removes_no_other(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not server.replaces_on_condition:
-        pytest.skip("the server takes no If-Match, so that a late request replaces whatever is there")
     proxy = Proxy(server.address, tmp_path / "log.txt", Faults(repeated="^(POST|DELETE) |PUT .*/receipts/00001"))
     try:
         for name, value in server.environment(proxy.address).items():
@@ -152,3 +144,52 @@ def test_another_dataset_that_is_created_at_the_same_time_is_refused_with_a_way_
     (path / HEADER_FILE).write(make_header(seed=8).to_bytes())
     with pytest.raises(UsageError, match=r"another config or seed there at this moment\. Choose another address with --out"):
         create(path, make_header())
+
+
+T = TypeVar("T")
+
+WRITERS, ROUNDS = 6, 8
+
+
+def at_the_same_time(store: Callable[[int], T]) -> list[T]:
+    with ThreadPoolExecutor(WRITERS) as pool:
+        return list(pool.map(store, [*range(WRITERS)] * ROUNDS))
+
+
+@pytest.mark.slow
+def test_writers_of_a_part_all_succeed(bucket: BucketPath) -> None:
+    """Also if one has removed the receipt, to store the part, when another looks for what it is in conflict with."""
+    folder, numbers, files = bucket / "embeddings/tiny", {"embedded": 1, "known": 0}, {"vectors/3": [b"one"]}
+    stored = at_the_same_time(
+        lambda writer: commit_part(folder, "vectors", 3, 1, "of a text", numbers, files, seconds=writer / 8)
+    )
+    assert len({receipt.seconds for receipt in stored}) > 1
+    assert intact_receipt(folder, "vectors", 3) in stored
+
+
+@pytest.mark.slow
+def test_writers_of_different_parts_in_one_place_are_in_conflict(bucket: BucketPath) -> None:
+    def store(writer: int) -> bool:
+        numbers, files = {"embedded": 1, "known": 0}, {"vectors/3": [b"%d" % writer]}
+        try:
+            commit_part(bucket / "embeddings/tiny", "vectors", 3, 1, f"of text {writer}", numbers, files)
+        except ConflictError:
+            return False
+        return True
+
+    assert {*at_the_same_time(store)} == {False, True}
+
+
+@pytest.mark.slow
+def test_writers_of_a_shard_all_succeed(dataset: BucketPath) -> None:
+    header, arrays, table = load_header(dataset), make_arrays(6, 12), make_table(6, 12)
+
+    def store(writer: int) -> dict[str, str]:
+        if writer == 0:
+            (dataset / "receipts/00001.json").remove()
+        return commit_shard(dataset, header, 1, arrays, table, f"run-{writer}", seconds=writer / 8).content
+
+    stored = at_the_same_time(store)
+    assert all(content == stored[0] for content in stored)
+    commit_shard(dataset, header, 1, arrays, table, "last")
+    assert verify(dataset) == []

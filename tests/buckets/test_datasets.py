@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from posegen.dataset import manifest, read_cache
+from posegen.dataset import manifest, object_reader
 from posegen.dataset.compare import compare
 from posegen.dataset.documents import seal
 from posegen.dataset.header import load_header
+from posegen.dataset.object_reader import ReadCache
 from posegen.dataset.read import open_dataset
-from posegen.dataset.read_cache import ReadCache, open_cache
 from posegen.dataset.receipts import complete_shards, read_receipt, stored_file
 from posegen.dataset.storage.bucket import BucketPath
 from posegen.dataset.verify import verify
@@ -101,15 +101,17 @@ def test_damage_is_found(damage: str, name: str, dataset: BucketPath) -> None:
             open_dataset(dataset)
 
 
-def test_a_manifest_is_read_instead_of_receipts(proxy: Proxy, dataset: BucketPath, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_a_manifest_receipts_are_read_when_they_are_needed(
+    proxy: Proxy, dataset: BucketPath, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(manifest, "LEAST_SHARDS", 2)
     expected = open_dataset(dataset)[7].joints
-    manifest.write_manifest(dataset, load_header(dataset), "a-run")
+    manifest.store_manifest(dataset, manifest.make_manifest(dataset, load_header(dataset)), "a-run")
     (dataset / "sequences/part-00000.parquet").remove()
     proxy.take_log()
     opened = open_dataset(dataset)
-    assert [line[1][-10:] for line in requests_of(proxy, "GET") if "/receipts/" in line[1]] == ["00002.json"]
     np.testing.assert_array_equal(opened[7].joints, expected)
+    assert [line[1][-10:] for line in requests_of(proxy, "GET") if "/receipts/" in line[1]] == ["00002.json", "00001.json"]
     with pytest.raises(PosegenError, match=r"shard 0: sequences/part-00000.parquet: cannot be read \(there is no such"):
         opened.table(0)
     assert [problem.file for problem in verify(dataset)] == ["sequences/part-00000.parquet"]
@@ -181,22 +183,18 @@ def test_a_folder_with_something_else_is_refused(bucket: BucketPath) -> None:
         create(bucket / "motion", make_header())
 
 
-def test_the_cache_keeps_its_limit(tmp_path: Path) -> None:
-    cache, size, limit = ReadCache(tmp_path, 6400), 90, 6400
-    for number in range(200):
-        cache.write(f"{number:032x}", bytes([number]) * size)
-        assert sum(file.stat().st_size for file in tmp_path.rglob("*") if file.is_file()) <= limit
-        assert cache.read(f"{0:032x}") is not None  # what is used stays
-    assert cache.read(f"{199:032x}") == bytes([199]) * size
-    assert cache.read(f"{1:032x}") is None
-    cache.write("f" * 32, bytes(limit))  # would displace everything else
-    assert cache.read("f" * 32) is None
-    assert not [file for file in tmp_path.rglob("*") if file.suffix == ".temporary"]
+def test_the_cache_leaves_space_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = ReadCache(tmp_path)
+    cache.write("0" * 32, b"x")
+    assert cache.read("0" * 32) == b"x"
+    monkeypatch.setattr(object_reader, "LEAST_FREE", 2**62)
+    cache.write("1" * 32, b"y")
+    assert [cache.read(digit * 32) for digit in "01"] == [b"x", None]
+    assert [file.name for file in tmp_path.rglob("*") if file.is_file()] == ["0" * 32]
 
 
-def test_the_size_of_the_cache_is_read(tmp_path: Path) -> None:
-    nothing = open_cache({read_cache.FOLDER_VARIABLE: str(tmp_path), read_cache.LIMIT_VARIABLE: "0"})
-    nothing.write("0" * 32, b"x")
-    assert nothing.read("0" * 32) is None
-    with pytest.raises(UsageError, match="POSEGEN_READ_CACHE_SIZE must be an amount of memory"):
-        open_cache({read_cache.LIMIT_VARIABLE: "much"})
+def test_an_empty_variable_is_no_cache(dataset: BucketPath, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert object_reader.cache_of(tmp_path) is None
+    assert object_reader.cache_of(dataset) is not None
+    monkeypatch.setenv(object_reader.FOLDER_VARIABLE, "")
+    assert object_reader.cache_of(dataset) is None

@@ -1,8 +1,7 @@
-"""An export to a bucket has the objects that one to a folder has as files, also in parts, killed and beside others."""
+"""An export to a bucket has the objects that one to a folder has as files, also killed and beside others."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import signal
@@ -16,9 +15,6 @@ import posegen
 from posegen.cli.main import main
 from posegen.dataset.storage.bucket import BucketPath
 from posegen.dataset.storage.object_store import open_store
-from posegen.exchange.bucket import Bucket
-from posegen.exchange.remote import PushedFile
-from posegen.foundations.errors import PosegenError
 from tests.buckets.servers import KEY, SECRET, Faults, Proxy, Server
 from tests.faults.forks import SETTINGS
 from tests.faults.injection import needs_compiler
@@ -71,20 +67,21 @@ def assert_same(out: BucketPath, dataset: Path, form: str, folder: Path) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["bvh", "hf", "coco"])
-def test_parts_export_what_one_run_exports_to_a_folder(
+def test_a_push_exports_what_one_run_exports_to_a_folder(
     form: str, dataset: Path, proxy: Proxy, bucket: BucketPath, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, source = bucket / "exported", bucket / "dataset"
     copy(dataset, source)
-    command = ["export", str(source), "--to", form, "-o", str(out), "--workers=1", "--json"]
     shown = []
-    for part in ("2/2", "1/2", "1/2", "all", "all"):
+    for _ in range(2):
         proxy.take_log()
-        assert main([*command, "--part", part]) == 0
+        assert main(["push", str(source), str(out), "--to", form, "--workers=1", "--json"]) == 0
         shown.append(json.loads(capsys.readouterr().out))
-    assert [each["nothing_to_do"] for each in shown] == [False, False, True, False, True]
-    assert [each["clips"] for each in shown] == [8, 12, 12, 20, 20]
+    assert shown[0]["sent"] == shown[0]["files"] > 0
+    assert (shown[1]["sent"], shown[1]["clips"]) == (0, 20)
     assert not any(line[0] == "PUT" for line in proxy.take_log())  # the last run
+    assert main(["push", str(source), str(out), "--replace"]) == 2
+    assert "--replace are for repositories of the Hub" in capsys.readouterr().err
     assert_same(out, dataset, form, folder)
 
 
@@ -120,11 +117,9 @@ def test_an_export_survives_kills_and_requests_that_fail(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["webdataset", "hf"])
+@pytest.mark.parametrize("form", ["bvh", "hf"])
 def test_exports_at_the_same_time_make_one(form: str, dataset: Path, bucket: BucketPath, folder: Path) -> None:
     out = bucket / "exported"
-    runs = [start(dataset, form, out, f"--part={part}") for part in ("1/2", "2/2", "1/1")]
-    finish(*runs)
     finish(*[start(dataset, form, out) for _ in range(3)])
     posegen.export(dataset, form, out, workers=1)
     assert_same(out, dataset, form, folder)
@@ -148,19 +143,3 @@ def test_objects_of_an_export_that_were_changed_are_exported_again(
     assert not posegen.export(dataset, "csv", out, workers=1).nothing_to_do
     assert changed.read() == content
     assert_same(out, dataset, "csv", folder)
-
-
-def test_a_file_that_was_changed_since_it_was_hashed_is_not_pushed(bucket: BucketPath, tmp_path: Path) -> None:
-    file, secret = tmp_path / "a.tar", tmp_path / "secret"
-    secret.write_bytes(b"password")
-    file.write_bytes(b"content")
-    pushed = PushedFile("a.tar", file, 7, hashlib.sha256(b"content").hexdigest())
-    remote = Bucket(str(bucket))
-    file.write_bytes(b"another")
-    with pytest.raises(PosegenError, match=r"a\.tar: was changed while it was uploaded"):
-        remote.send(pushed, lambda sent: None)
-    file.unlink()
-    file.symlink_to(secret)
-    with pytest.raises(OSError, match="symbolic links"):
-        remote.send(pushed, lambda sent: None)
-    assert not bucket.list()

@@ -15,20 +15,17 @@ import pytest
 import posegen
 from posegen.cli.main import main
 from posegen.config.schema import Config
-from posegen.dataset.compare import compare
 from posegen.dataset.header import load_header
 from posegen.dataset.storage.bucket import BucketPath
-from posegen.dataset.storage.storage import ConflictError
 from posegen.dataset.verify import verify
 from posegen.embedding import open_embeddings
 from posegen.embedding.models import HASHING
+from posegen.generation.describe import find_status
 from posegen.generation.repair import repair
-from posegen.generation.status import find_status
 from posegen.viewing.collection import collection_of_dataset
 from tests.buckets.servers import KEY, SECRET, Faults, Proxy, Server
-from tests.dataset.tiny import files_of
 from tests.faults.forks import SETTINGS
-from tests.faults.truth import copy
+from tests.faults.truth import assert_same, copy
 from tests.paraphrase.servers import serving
 
 ROOT = Path(__file__).parents[2]
@@ -58,12 +55,6 @@ def finish(*runs: subprocess.Popen[str]) -> None:
     for run in runs:
         messages = run.communicate()[1]
         assert run.returncode == 0, messages
-
-
-def assert_same(path: BucketPath, whole: Path) -> None:
-    assert verify(path) == []
-    assert not compare(path, whole, deep=True).differences
-    assert files_of(path) == files_of(whole)
 
 
 @pytest.mark.slow
@@ -99,9 +90,6 @@ def test_commands_that_do_not_work_on_buckets_say_so(bucket: BucketPath, capsys:
     for command in (f"run smoke --out {bucket}/x", f"mix {bucket}/x -o {bucket}/mix.json", f"import {bucket}/x -o library"):
         assert main(command.split()) == 2
         assert "is an address; name a local folder or file" in capsys.readouterr().err
-    (bucket / "x/dataset.json").write(b"")
-    assert main(["push", f"{bucket}/x", "me/motion"]) == 2
-    assert "Name a folder of this machine for the files to upload with --staging" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -157,23 +145,6 @@ def test_captions_of_a_bucket_are_paraphrased(
 
 
 @pytest.mark.slow
-def test_a_bucket_is_derived_and_exported(bucket: BucketPath, whole: Path, config: Config, tmp_path: Path) -> None:
-    path, local = bucket / "derived", tmp_path / "local"
-    for each in (path, local):
-        posegen.generate(config, samples=10, workers=1, out=each)
-        posegen.derive(each, ["velocity"], workers=1)
-        posegen.export(each, "bvh", tmp_path / f"bvh-{each.name}", workers=1)
-    assert_same(path, local)
-    exported = [
-        {file.name: file.read_bytes() for file in (tmp_path / f"bvh-{each.name}").rglob("*.bvh")} for each in (path, local)
-    ]
-    assert len(exported[0]) == 20
-    assert exported[0] == exported[1]
-    assert posegen.derive(path).nothing_to_do
-    np.testing.assert_array_equal(posegen.open(path)[9].velocity, posegen.open(local)[9].velocity)
-
-
-@pytest.mark.slow
 def test_a_bucket_is_embedded_and_searched(
     bucket: BucketPath, config: Config, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -186,7 +157,7 @@ def test_a_bucket_is_embedded_and_searched(
         posegen.generate(config, samples=10, workers=1, out=each)
         for part in ("1/2", "2/2"):
             assert main(["embed", str(each), *options, "--part", part]) == 0
-        assert main(["embed", str(each), *options, "--pairs"]) == 0
+        assert main(["embed", str(each), *options]) == 0
     mine, theirs = open_embeddings(path), open_embeddings(local)
     assert mine.rows.equals(theirs.rows)
     np.testing.assert_array_equal(mine.vectors(), theirs.vectors())
@@ -200,7 +171,6 @@ def test_a_bucket_is_embedded_and_searched(
         found.append(json.loads(capsys.readouterr().out)["found"])
     assert found[0] == found[1]
     assert len(found[0]) > 0
-    assert find_status(path).embeddings == find_status(local).embeddings
     assert verify(path) == []
 
 
@@ -270,58 +240,6 @@ def test_a_run_survives_a_server_that_is_stopped(server: Server, bucket: BucketP
     finally:
         proxy.stop()
     assert_same(path, whole)
-
-
-@pytest.mark.slow
-def test_a_run_survives_a_slow_server(
-    server: Server, bucket: BucketPath, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each answer is late, and bodies arrive in pieces of 4 kB with pauses."""
-    proxy, path = Proxy(server.address, tmp_path / "log.txt", Faults(delay=0.05, rate=200_000.0)), bucket / "slow"
-    try:
-        monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.address)
-        parts = [start(path, f"--part={n}/2") for n in (1, 2)]
-        finish(*parts)
-        assert posegen.finish(path).missing == []
-        assert_same(path, whole)
-        monkeypatch.setenv("POSEGEN_READ_CACHE", str(tmp_path / "another"))
-        batches = [posegen.open(each).batches(8, seed=1, fields=["joints", "captions"], epochs=1) for each in (path, whole)]
-        for mine, theirs in zip(*batches, strict=True):
-            np.testing.assert_array_equal(mine.joints, theirs.joints)
-            assert mine.captions == theirs.captions
-        log = proxy.take_log()
-        expected = {200, 204, 206, 404, 412} | (set() if server.replaces_on_condition else {501})
-        assert {line[2] for line in log} <= expected  # nothing failed, so nothing was repeated
-    finally:
-        proxy.stop()
-
-
-@pytest.mark.slow
-def test_a_server_that_cannot_replace_on_a_condition(
-    server: Server,
-    bucket: BucketPath,
-    whole: Path,
-    config: Config,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    proxy, path = Proxy(server.address, tmp_path / "log.txt", Faults(conditions=False)), bucket / "replaced"
-    monkeypatch.setattr("posegen.dataset.storage.bucket.PAUSE_TO_NOTICE", 0.3)  # requests take milliseconds here
-    try:
-        monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.address)
-        posegen.generate(config, samples=10, workers=1, out=path)
-        for number in (2, 1):
-            posegen.generate(config, samples=42, workers=1, out=path, part=f"{number}/2")
-        assert posegen.finish(path).missing == []
-        assert_same(path, whole)
-        (path / "motion.zarr/joints/c.3.0.0.0.0.0").write(b"nonsense")
-        assert repair(path, verify(path), workers=1).left == ()
-        assert_same(path, whole)
-        with pytest.raises(ConflictError):
-            (path / "dataset.json").write(b"of this run", expected=b"of another run")
-        assert_same(path, whole)
-    finally:
-        proxy.stop()
 
 
 @pytest.mark.slow

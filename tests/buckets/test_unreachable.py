@@ -75,7 +75,7 @@ def test_every_command_ends_with_address_cause_and_fix(
         f"mix {local} {away} -o {tmp_path}/mix.json",
         f"export {away} --to csv -o {tmp_path}/csv",
         f"export {local} --to csv -o {away}",
-        f"push {away} s3://another/x --staging {tmp_path}/staging",
+        f"push {away} s3://another/x",
         f"push {local} {away} --to csv",
         f"train {away} --task action --out {tmp_path}/run",
         f"report {away} -o {tmp_path}/report.html",

@@ -40,7 +40,8 @@ def test_arrays_with_their_words(run: Path, tmp_path: Path, capsys: pytest.Captu
     assert main(["animate", str(run), *TEXTS, "-o", str(out), "--seed", "3", "--json"]) == 0
     said = capsys.readouterr()
     document = json.loads(said.out)
-    assert said.err == ""
+    # A fresh machine compiles kernels, which takes longer than two silent seconds.
+    assert [line for line in said.err.splitlines() if not line.startswith("compile kernels")] == []
     with np.load(out, allow_pickle=False) as arrays:
         joints = arrays["joints"]
         assert joints.shape == (document["frames"], 22, 3)

@@ -32,12 +32,6 @@ def test_show_prints_a_config_that_loads(capsys: pytest.CaptureFixture[str], tmp
     assert load_config(path) == config
 
 
-def test_show_json(capsys: pytest.CaptureFixture[str]) -> None:
-    document = json.loads(printed_by(capsys, "config", "show", "--json"))
-    config = load_config()
-    assert document == {"identity": config.identity(load_library()), "config": config.as_data()}
-
-
 def test_diff(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed_by(capsys, "config", "diff", "default", "crowd") == "story.actors.max: 1 -> 3\n"
     assert printed_by(capsys, "config", "diff", "full", "default") == "samples: 100000 -> 10000   (does not change samples)\n"
@@ -61,12 +55,3 @@ def test_presets(capsys: pytest.CaptureFixture[str]) -> None:
     document = json.loads(printed_by(capsys, "config", "presets", "--json"))
     assert [preset["name"] for preset in document] == ["crowd", "default", "full", "pairs", "quotas", "smoke"]
     assert all(Path(preset["path"]).is_file() for preset in document)
-
-
-@pytest.mark.parametrize("command", ["show", "diff", "presets"])
-def test_help_ends_with_an_example_that_works(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = printed_by(capsys, "config", command, "--help").strip().splitlines()
-    assert lines[-2].strip() == "Example:"
-    program, *arguments = lines[-1].split()
-    assert program == "posegen"
-    assert printed_by(capsys, *arguments)

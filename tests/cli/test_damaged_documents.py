@@ -19,7 +19,7 @@ from tests.once import made_once
 
 GENERATE = ["generate", "--config", "smoke", *(part for each in SMALL for part in ("--set", each)), "--samples", "10"]
 GENERATE += ["--workers", "1", "--out", "{path}"]
-EMBED = ["embed", "{path}", "--encoder", HASHING, "--no-cache", "--workers", "1", "--pairs"]
+EMBED = ["embed", "{path}", "--encoder", HASHING, "--no-cache", "--workers", "1"]
 EXPORT = ["export", "{path}", "--to", "csv", "-o", "{path}.csv", "--workers", "1"]
 ELSEWHERE = [*EXPORT[:-3], "{path}.other", *EXPORT[-2:]]
 VECTORS = f"embeddings/{HASHING}"
@@ -35,7 +35,7 @@ EQUAL: list[tuple[str, list[str]]] = [
     ("/receipts/00001.json", GENERATE),
     ("/motion.zarr/zarr.json", GENERATE),
     ("/motion.zarr/joints/zarr.json", GENERATE),
-    *((f"/{VECTORS}/receipts/{kind}/00000.json", EMBED) for kind in ("rows", "texts", "vectors", "pairs", "search")),
+    *((f"/{VECTORS}/receipts/{kind}/00000.json", EMBED) for kind in ("rows", "texts", "vectors", "search")),
     (f"/{VECTORS}/vectors.zarr/zarr.json", EMBED),
     (".csv/.posegen-export/000001.json", EXPORT),
     (".csv/.posegen-export/complete", EXPORT),

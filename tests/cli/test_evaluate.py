@@ -6,7 +6,6 @@ import dataclasses
 import gc
 import json
 import math
-import re
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from posegen.evaluation import evaluate as evaluation
 from posegen.evaluation.evaluate import SAMPLES_PER_JOB
 from posegen.evaluation.realism import Reference
 from posegen.evaluation.recording import read_reference
-from posegen.evaluation.verdict import judge
+from posegen.evaluation.text import judge
 from posegen.foundations.progress import Progress
 from tests.evaluation.figures import wandering
 from tests.exchange.bvh_files import bvh_text
@@ -59,10 +58,6 @@ def test_measures_of_a_dataset(dataset: Path, capsys: pytest.CaptureFixture[str]
     assert worst[0][0].split()[2] in {"base", "speed", "position", "scale", "mirror"}
     fewer = evaluated(capsys, dataset, "--samples", 2)
     assert fewer["clips"] == 10
-    # Two samples of five variants with three captions each.
-    assert (fewer["variety"]["captions"], document["variety"]["captions"]) == (30, 60)
-    assert 6 <= fewer["variety"]["unique"] <= 30
-    assert fewer["published"]["captions"] == 44_970
 
 
 def test_distance_to_a_reference(
@@ -72,17 +67,10 @@ def test_distance_to_a_reference(
     realism = evaluated(capsys, dataset, "--reference", tmp_path / "reference.npz")["realism"]
     assert (realism["dataset"]["windows"], realism["split"]["windows"], realism["split"]["others"]) == (8, 4, 4)
     assert realism["dataset"]["fid_kinetic"] > realism["split"]["fid_kinetic"]
-    assert realism["spoiled"]["inside"]["jerk"] < realism["split"]["inside"]["jerk"] + 1e-9
     itself = evaluated(capsys, dataset, "--reference", dataset)["realism"]["dataset"]
     assert itself["fid_kinetic"] == pytest.approx(0, abs=1e-6)
     assert itself["npss"] == pytest.approx(0, abs=1e-9)
-    # The smoothness of ankles is known where a foot moves: in 3 of 8 windows, of which two are the ends of the band.
-    shares = [
-        share
-        for name, share in itself["inside"].items()
-        if share is not None and name not in ("SPARC ankles", "log jerk ankles")
-    ]
-    assert min(shares) > 0.7
+    assert min(itself["inside"].values()) > 0.7
 
 
 def test_variety_beside_that_of_a_reference(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -150,7 +138,7 @@ def test_table_and_figure(dataset: Path, tmp_path: Path, capsys: pytest.CaptureF
     pytest.importorskip("matplotlib")
     assert main(["evaluate", str(dataset), "--samples", "1", "--all", "--figure", str(tmp_path / "a.png")]) == 0
     out = capsys.readouterr().out
-    assert "1 samples, 5 clips" in out
+    assert "1 sample, 5 clips" in out
     assert "Steady straight walking:" in out
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
@@ -226,20 +214,17 @@ def test_clips_without_labels_have_no_verdict_on_what_labels_decide(dataset: Pat
     assert passes == {"limits": None, "flight": None, "overlap": False}
 
 
-def test_the_chart_has_a_panel_with_title_and_units_for_each_group_of_measures(dataset: Path, tmp_path: Path) -> None:
+def test_the_chart_has_bars_of_faults_and_bands(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
     from matplotlib.figure import Figure
 
-    found = evaluation.evaluate(dataset)
-    for evaluated, least in ((found, 1), (dataclasses.replace(found, walks=[], runs=[], curves=[]), 1)):
-        panels = [*chart._panels(evaluated)]
-        assert len(panels) >= least
-        for draw in panels:
-            axes = Figure().add_subplot()
-            draw(axes, evaluated)
+    drawn: list[Figure] = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: drawn.append(figure))
+    found = evaluation.evaluate(dataset, Reference("itself", read_reference(dataset)))
+    for evaluated, panels in ((found, 2), (dataclasses.replace(found, reference=None, realism=None), 1)):
+        chart.draw_chart(evaluated, tmp_path / "chart.png")
+        assert len(drawn[-1].axes) == panels
+        for axes in drawn[-1].axes:
             assert axes.get_title()
-            assert re.search(r"%|m/s", axes.get_xlabel())
-            assert axes.lines or axes.patches or axes.collections
-    assert [*chart._panels(dataclasses.replace(found, walks=[], runs=[], curves=[]))] == [chart._draw_faults]
-    chart.draw_chart(found, tmp_path / "chart.png")
-    assert (tmp_path / "chart.png").stat().st_size > 10_000
+            assert axes.get_xlabel().endswith("%")
+            assert axes.patches

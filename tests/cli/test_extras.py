@@ -25,12 +25,10 @@ MODULES = {"faiss-cpu": "faiss", "pillow": "PIL", "scikit-learn": "sklearn"}
 COMMANDS = {
     "train smoke --task action": "train",
     "run smoke --out made": "train",
-    "profile --config smoke --samples 1 --through train": "train",
     "animate nowhere walk -o made.npz": "train",
     "predict nowhere nowhere -o made.parquet": "train",
     "compare nowhere nowhere nowhere": "train",
     "export-model nowhere --format onnx -o made": "train",
-    "export nowhere --to tmr -o made": "train",
     "push nowhere me/motion": "hub",
     "push nowhere s3://bucket/motion": "cloud",
     "show --config smoke --sample 0 -o made.png": "view",
@@ -69,7 +67,7 @@ def test_the_table_holds_every_package_of_every_extra() -> None:
     [
         (["torch", "peft", "safetensors", "PIL", "huggingface_hub", "obstore"], COMMANDS),
         # torch comes with the extra "embed", so that only packages of training are missing.
-        (["peft"], {words: extra for words, extra in COMMANDS.items() if words.startswith(("train", "run", "profile"))}),
+        (["peft"], {words: extra for words, extra in COMMANDS.items() if words.startswith(("train", "run"))}),
     ],
     ids=["no extra", "embed"],
 )

@@ -96,15 +96,6 @@ def test_faults_of_the_program_keep_their_traceback() -> None:
         run(fail, ["--"])
 
 
-@pytest.mark.parametrize(("returned", "code"), [(None, 0), (0, 0), (1, 1)])
-def test_a_command_may_return_its_code(returned: int | None, code: int) -> None:
-    @click.command()
-    def work() -> int | None:
-        return returned
-
-    assert run(work, ["--"]) == code
-
-
 @pytest.mark.parametrize(("arguments", "code"), [(["--version"], 0), (["nope"], 2)])
 def test_a_process_ends_behind_its_own_clean_up_and_without_that_of_libraries(arguments: list[str], code: int) -> None:
     script = f"""

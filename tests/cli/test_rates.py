@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import time
 from collections.abc import Sequence
@@ -14,7 +13,6 @@ import pytest
 
 from posegen.cli.main import main
 from posegen.embedding.models import HASHING
-from posegen.generation.status import find_status
 from tests.cli.conftest import SMALL
 
 _LINE = re.compile(
@@ -98,37 +96,3 @@ def test_rates_of_derive_and_export(dataset: Path, tmp_path: Path, capsys: pytes
         shown = run(capsys, *command)
         done, _, high, _ = shown.last_line(task)
         assert done / high <= shown.seconds
-
-
-def test_the_time_left_of_a_status_follows_from_the_times_of_receipts(dataset: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from posegen.dataset.lock import locked
-    from posegen.dataset.parts import record_parts
-
-    now = time.time()
-    monkeypatch.setattr("posegen.generation.status.time.time", lambda: now)
-    for shard, age in enumerate((60, 40, 20)):  # a shard each 20 seconds
-        os.utime(dataset / f"receipts/{shard:05}.json", (now - age, now - age))
-    with locked(dataset):
-        record_parts(dataset, 4 * 33, 0, "run")
-        found = find_status(dataset)
-    assert (found.made, found.shards, found.state) == (3, 33, "running")
-    assert found.seconds_left == pytest.approx(30 * 20)
-    assert find_status(dataset).seconds_left is None
-
-
-@pytest.mark.slow
-def test_rates_of_train(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from tests.training import tiny
-
-    path = tiny.make(tmp_path / "dataset")
-    settings = [part for setting in tiny.SETTINGS for part in ("--set", setting)]
-    command = ["train", str(path), "--task", "action", "--preset", "quick", *settings, "--out", str(tmp_path / "run")]
-    shown = run(capsys, *command)
-    done, _, high, details = shown.last_line("train")
-    assert done == 12
-    assert done / high <= shown.seconds
-    (milliseconds,) = numbers(r"([0-9,]+) ms/step", details)
-    assert milliseconds / 1000 <= shown.seconds
-    steps, seconds = numbers(r"Trained ([0-9,]+) steps in ([0-9]+)s", shown.out)
-    assert steps == 12
-    assert seconds <= shown.seconds + 0.5

@@ -11,7 +11,6 @@ import sys
 import tomllib
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from posegen.foundations.errors import UsageError
 from posegen.foundations.yaml_files import read_yaml
 from tests.docs.pages import PAGES, Step, commands, steps
 from tests.docs.world import make_data, make_models, run
-from tests.exchange import servers as buckets
+from tests.exchange import servers as hub
 from tests.once import made_once
 from tests.paraphrase import servers as models
 from tests.signals import hear_interrupts
@@ -37,8 +36,8 @@ NOT_RUN: Mapping[str, str] = {
     r"ssh |while sleep": "needs another machine",
     r"posegen generate .*--scheduler": "needs a cluster: tests/generation/test_dask.py",
     r"hf auth login|export AWS_": "needs an account",
-    r"posegen train .*--preset (multi-)?gpu|torch\.cuda|posegen (runs|export-model) /volume": "needs a GPU",
-    r"posegen train .*(given=captions|--lora 8)|predict runs/attribute\S* texts": "is an alternative to a run above it",
+    r"posegen train .*--preset gpu|torch\.cuda|posegen (runs|export-model) /volume": "needs a GPU",
+    r"posegen train .*--lora 8": "is an alternative to a run above it",
     r"posegen train clips\.npz .*(identity|--label)": "needs labels that the archive of the page lacks: test_own_clips.py",
     r"posegen export-model runs/motion|--animated": "needs a trained model: tests/training/test_exports.py",
 }
@@ -90,18 +89,14 @@ def trained(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A language model, the Hub and a bucket on this machine; yields the address of the first."""
-    with ExitStack() as running:
-        endpoint = running.enter_context(models.serving(lambda caption, _: caption)).url
-        hub, bucket = (running.enter_context(buckets.serving(kind, tmp_path / kind)) for kind in ("hub", "s3"))
+    """A language model and the Hub on this machine; yields the address of the first."""
+    with models.serving(lambda caption, _: caption) as model, hub.serving(tmp_path / "hub") as address:
         for name, value in {
-            "HF_ENDPOINT": hub, "HF_TOKEN": buckets.TOKEN, "HF_HUB_DISABLE_XET": "1", "HF_HUB_OFFLINE": "0",
+            "HF_ENDPOINT": address, "HF_TOKEN": hub.TOKEN, "HF_HUB_DISABLE_XET": "1", "HF_HUB_OFFLINE": "0",
             "HF_HOME": str(tmp_path / "home"),
-            "AWS_ENDPOINT_URL": bucket, "AWS_ACCESS_KEY_ID": buckets.KEY, "AWS_SECRET_ACCESS_KEY": buckets.SECRET,
-            "AWS_REGION": "us-east-1",
         }.items():  # fmt: skip
             monkeypatch.setenv(name, value)
-        yield endpoint
+        yield model.url
 
 
 def is_slow(page: str) -> bool:
@@ -127,9 +122,10 @@ def test_a_page_runs(page: str, request: pytest.FixtureRequest, tmp_path: Path, 
     names: dict[str, Any] = {}
     exec(NAMES.get(page, ""), names)
     served = request.getfixturevalue("served") if re.search(r"posegen (paraphrase|push)", PAGES[page].read_text()) else ""
-    if "s3://my-bucket" in PAGES[page].read_text():
+    if named := {*re.findall(r"s3://([a-z-]+)/", PAGES[page].read_text())}:
         server = request.getfixturevalue("server")
-        urllib.request.urlopen(urllib.request.Request(f"{server.address}/my-bucket", method="PUT")).close()
+        for bucket in named:
+            urllib.request.urlopen(urllib.request.Request(f"{server.address}/{bucket}", method="PUT")).close()
         for variable, value in {**server.environment(), "POSEGEN_READ_CACHE": str(tmp_path / "cache")}.items():
             monkeypatch.setenv(variable, value)
     for step in steps(PAGES[page]):

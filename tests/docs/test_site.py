@@ -62,6 +62,12 @@ def test_paths_of_the_maps_exist(name: str) -> None:
     assert [path for path in paths if not (ROOT / path).exists()] == []
 
 
+def test_tests_that_ci_names_exist() -> None:
+    paths = re.findall(r"\btests/[\w./]*\w", (ROOT / ".ci" / "run").read_text("utf-8"))
+    assert len(paths) > 5
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
 def _paths(data: dict[str, object], prefix: str = "") -> list[str]:
     """Dotted paths of the keys of a default config; names in mappings of weights are no keys."""
     paths = []

@@ -28,17 +28,15 @@ Jobs = Callable[[str], Iterator[tuple[str, dict[str, str]]]]
 def slurm(template: str) -> Iterator[tuple[str, dict[str, str]]]:
     assert "--array=0-15" in template
     for task in (2, 0, 1):
-        array = {"ID": task, "COUNT": PARTS, "MIN": 0, "MAX": PARTS - 1, "STEP": 1}
-        yield template, {f"SLURM_ARRAY_TASK_{name}": str(value) for name, value in array.items()}
+        yield template.replace("/16", f"/{PARTS}"), {"SLURM_ARRAY_TASK_ID": str(task)}
 
 
 def kubernetes(template: str) -> Iterator[tuple[str, dict[str, str]]]:
-    job: dict[str, Any] = yaml.safe_load(template.replace('"16"', f'"{PARTS}"').replace(": 16", f": {PARTS}"))["spec"]
+    job: dict[str, Any] = yaml.safe_load(template.replace("/16", f"/{PARTS}").replace(": 16", f": {PARTS}"))["spec"]
     (container,) = job["template"]["spec"]["containers"]
     assert (job["completionMode"], job["completions"]) == ("Indexed", PARTS)
-    variables = {each["name"]: each["value"] for each in container["env"]}
     for index in range(PARTS):
-        yield " ".join(container["command"]), variables | {"JOB_COMPLETION_INDEX": str(index)}
+        yield container["command"][2], {"JOB_COMPLETION_INDEX": str(index)}
 
 
 def parallel(template: str) -> Iterator[tuple[str, dict[str, str]]]:

@@ -41,7 +41,7 @@ COMMANDS = {
     command.name: command
     for command in (
         *DATASET_COMMANDS,
-        *(export_of(form, "{}/dataset", "dataset") for form in ("csv", "webdataset", "hf", "pyskl")),
+        *(export_of(form, "{}/dataset", "dataset") for form in ("csv", "hf", "pyskl")),
         WritingCommand("import", [[("import", "{}/clips", "--out", "{}/own", "--quiet")]], hashes_of_files, "own", "clips"),
         WritingCommand("mix", [[("mix", "{}/dataset", "-o", "{}/mix.json", "--quiet")]], _bytes, "mix.json"),
         WritingCommand("report", [[_REPORT]], _page, "report.html"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import Queue
@@ -76,12 +76,22 @@ def make_parts(servers: Queue[Forks], make: Made, steps: Callable[[int], str]) -
     assert len(killed) > PARTS // 2
 
 
-@pytest.mark.parametrize("place", ["scratch", "bucket"])
+Places = tuple[AnyPath, Path, Path]
+"""Where parts work, the dataset, and what one run makes of it."""
+
+
+@pytest.fixture(params=["scratch", "bucket"])
+def places(request: pytest.FixtureRequest, config: Config, scratch: Path) -> Places:
+    """Return a place for parts, a dataset, and a copy of it for a single run."""
+    posegen.generate(config, samples=SAMPLES, workers=1, out=scratch / "dataset")
+    copy(scratch / "dataset", scratch / "whole")
+    return request.getfixturevalue(request.param) / "parts", scratch / "dataset", scratch / "whole"
+
+
 def test_sixteen_parts_each_killed_once_and_made_twice_equal_one_run(
-    place: str, servers: Queue[Forks], config: Config, scratch: Path, request: pytest.FixtureRequest
+    servers: Queue[Forks], config: Config, places: Places
 ) -> None:
-    draw, path, whole = random.Random(1), request.getfixturevalue(place) / "dataset", scratch / "whole"
-    posegen.generate(config, samples=SAMPLES, workers=1, out=whole)
+    draw, (path, whole, _) = random.Random(1), places
     shards = range(-(-SAMPLES // config.store.shard))
 
     def make(server: Forks, part: str, step: str) -> Finished:
@@ -94,61 +104,31 @@ def test_sixteen_parts_each_killed_once_and_made_twice_equal_one_run(
     assert_same(path, whole)
 
 
-@pytest.mark.parametrize("place", ["scratch", "bucket"])
-def test_sixteen_parts_derive_what_one_run_derives(
-    place: str, servers: Queue[Forks], config: Config, scratch: Path, request: pytest.FixtureRequest
+EMBEDDING = ("--encoder", HASHING, "--shard=8", "--no-cache", "--quiet", "--workers=1")
+
+
+@pytest.mark.parametrize(
+    ("options", "steps"),
+    [(("derive", "--add=velocity", "--workers=1", "--quiet"), STEPS), (("embed", *EMBEDDING), STEPS[1:])],
+    ids=["derive", "embed"],
+)
+def test_sixteen_parts_of_a_stage_equal_one_run(
+    options: Sequence[str], steps: Sequence[str], servers: Queue[Forks], places: Places
 ) -> None:
-    draw, path, whole = random.Random(2), request.getfixturevalue(place) / "dataset", scratch / "whole"
-    posegen.generate(config, samples=SAMPLES, workers=1, out=whole)
-    copy(whole, path)
-    posegen.derive(whole, ["velocity"], workers=1)
+    draw, (path, dataset, whole), (command, *rest) = random.Random(2), places, options
+    copy(dataset, path)
 
     def make(server: Forks, part: str, step: str) -> Finished:
-        return server.run("derive", str(path), "--add=velocity", "--workers=1", "--quiet", "--part", part, **dying(path, step))
+        return server.run(command, str(path), *rest, "--part", part, **dying(path, step))
 
-    make_parts(servers, make, lambda number: draw.choice(STEPS))
-    posegen.derive(path, workers=1)
-    assert_same(path, whole)
-
-
-@pytest.mark.parametrize("place", ["scratch", "bucket"])
-def test_sixteen_parts_embed_what_one_run_embeds(
-    place: str, servers: Queue[Forks], config: Config, scratch: Path, request: pytest.FixtureRequest
-) -> None:
-    draw, path, whole = random.Random(3), request.getfixturevalue(place) / "dataset", scratch / "whole"
-    posegen.generate(config, samples=SAMPLES, workers=1, out=whole)
-    copy(whole, path)
-    options = ["--encoder", HASHING, "--shard=12", "--no-cache", "--quiet", "--workers=1"]
-
-    def make(server: Forks, part: str, step: str) -> Finished:
-        return server.run("embed", str(path), *options, "--part", part, **dying(path, step))
-
-    make_parts(servers, make, lambda number: draw.choice(STEPS[1:]))
+    make_parts(servers, make, lambda number: draw.choice(steps))
     for folder in (path, whole):
-        assert main(["embed", str(folder), *options]) == 0
+        assert main([command, str(folder), *rest]) == 0
     assert_same(path, whole)
+    if command == "derive":
+        return
     vectors = [name for name in files_of(whole) if "/c." in name and name.startswith("embeddings/")]
     embedded = [{name: read_file(one / name, 1 << 30) for name in vectors} for one in (path, whole)]
     assert len(embedded[0]) > PARTS
     assert embedded[0] == embedded[1]
     np.testing.assert_array_equal(open_embeddings(path).rows.to_pylist(), open_embeddings(whole).rows.to_pylist())
-
-
-@pytest.mark.parametrize("place", ["scratch", "bucket"])
-def test_sixteen_parts_export_what_one_run_exports(
-    place: str, servers: Queue[Forks], config: Config, scratch: Path, request: pytest.FixtureRequest
-) -> None:
-    draw, path, out, whole = random.Random(4), scratch / "dataset", request.getfixturevalue(place) / "parts", scratch / "whole"
-    posegen.generate(config, samples=SAMPLES, workers=1, out=path)
-    posegen.export(path, "bvh", whole, workers=1)
-
-    def make(server: Forks, part: str, step: str) -> Finished:
-        options = ["--to=bvh", "--workers=1", "--quiet", "-o", str(out)]
-        return server.run("export", str(path), *options, "--part", part, **dying(out, step))
-
-    steps = ("document_written", "document_placed") if place == "scratch" else [f"document_written#{i}" for i in range(1, 10)]
-    make_parts(servers, make, lambda number: draw.choice(steps))
-    posegen.export(path, "bvh", out, workers=1)
-    assert files_of(out) == files_of(whole)
-    for name in files_of(whole):
-        assert read_file(out / name, 1 << 30) == (whole / name).read_bytes()

@@ -6,11 +6,10 @@ import random
 
 import pytest
 
-from benchmarks.keep import tally as tallies
-from benchmarks.keep.fuzz import fuzz
-from benchmarks.keep.inputs import kinds
+from benchmarks.keep import fuzz as fuzzing
+from benchmarks.keep.fuzz import Tally, fuzz, read, written
+from benchmarks.keep.inputs import Kind, kinds
 from benchmarks.keep.mutations import changed_bytes
-from benchmarks.keep.tally import Kind, Tally, read, written
 from posegen.foundations.errors import UsageError
 
 SEED = 11
@@ -73,7 +72,7 @@ def test_hanging_reads_are_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
         while True:
             pass
 
-    monkeypatch.setattr(tallies, "SECONDS", 0.05)
+    monkeypatch.setattr(fuzzing, "SECONDS", 0.05)
     tally = fuzz(Kind("anything", 1, [{"a": 1}], False, hanging), 2, SEED)
     assert len(tally.crashes) == tally.inputs
     assert tally.slowest >= 0.05

@@ -30,6 +30,7 @@ REFUSED = [
     ("a person sits down, then walks", "Someone walks, then sits down", "order"),
     ("a person walks, then jumps, then claps", "Someone claps, then walks, then jumps", "order"),
     ("a person walks, then claps", "Two people walk, then clap", "count"),
+    ("a person claps", "Somebody claps again and again", "count"),
     ("a person walks", "A person strolls backwards", "path"),
     ("a person walks slowly", "A person hurries along", "speed"),
     ("a person turns to the left", "A person turns to the right", "side"),
@@ -44,13 +45,8 @@ def caption(text: str) -> dict[str, Any]:
     return {"text": text, "statements": parsed.statements}
 
 
-@pytest.mark.parametrize(("text", "paraphrase"), KEPT)
-def test_equivalent_paraphrases_are_kept(text: str, paraphrase: str) -> None:
-    assert paraphrase_difference(caption(text), paraphrase, LIBRARY) == ""
-
-
-@pytest.mark.parametrize(("text", "paraphrase", "why"), REFUSED)
-def test_different_paraphrases_are_refused(text: str, paraphrase: str, why: str) -> None:
+@pytest.mark.parametrize(("text", "paraphrase", "why"), [*((*pair, "") for pair in KEPT), *REFUSED])
+def test_equivalent_paraphrases_are_kept_and_others_refused(text: str, paraphrase: str, why: str) -> None:
     assert paraphrase_difference(caption(text), paraphrase, LIBRARY) == why
 
 
@@ -122,13 +118,8 @@ def reason(caption: str, paraphrase: str) -> str:
     return word_difference(word_claims(caption, ENGLISH), word_claims(paraphrase, ENGLISH), turns_around="around" in caption)
 
 
-@pytest.mark.parametrize(("caption", "paraphrase"), EQUIVALENT)
-def test_lists_of_words_accept_equivalent_paraphrases(caption: str, paraphrase: str) -> None:
-    assert reason(caption, paraphrase) == ""
-
-
-@pytest.mark.parametrize(("caption", "paraphrase", "why"), DIFFERENT)
-def test_lists_of_words_refuse_different_paraphrases(caption: str, paraphrase: str, why: str) -> None:
+@pytest.mark.parametrize(("caption", "paraphrase", "why"), [*((*pair, "") for pair in EQUIVALENT), *DIFFERENT])
+def test_lists_of_words_accept_equivalent_paraphrases_alone(caption: str, paraphrase: str, why: str) -> None:
     assert reason(caption, paraphrase) == why
 
 

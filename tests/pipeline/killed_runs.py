@@ -20,7 +20,7 @@ from posegen.evaluation.evaluate import evaluate
 from posegen.foundations.progress import Progress
 from posegen.pipeline.stages import Request, run_pipeline
 from posegen.training.train import train
-from posegen.viewing.render import render_all
+from posegen.viewing.render import render
 from tests import preloading
 from tests.training import tiny
 
@@ -80,10 +80,9 @@ def main(folder: Path) -> dict[str, Any]:
     assert train
     assert embed
     assert evaluate
-    assert render_all
+    assert render
     preloading.kernels()
     preloading.sentences()
-    preloading.int8()
     preset = folder / "tiny.yaml"
     preset.write_text(PRESET)
     config = posegen.load_config("smoke", [f"story.actions={tiny.ACTIONS}", "store.shard=10"], samples=SAMPLES, workers=1)

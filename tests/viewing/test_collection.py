@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 import posegen
 from posegen.config.load import load_config
 from posegen.dataset.read import Dataset, open_dataset
+from posegen.evaluation.recording import Recording
 from posegen.foundations.errors import PosegenError, UsageError
 from posegen.foundations.skeleton import CONTACTS, JOINTS, sole_points
 from posegen.library.load import load_library
-from posegen.viewing.collection import Collection, NamedClip, collection_of_clips, collection_of_config, collection_of_dataset
-from posegen.viewing.sequence import BONES, MIRROR_POINTS, POINTS, pieces_of
+from posegen.viewing.collection import Collection, collection_of_clips, collection_of_dataset
+from posegen.viewing.sequence import BONES, GRID, MIRROR_POINTS, POINTS, pieces_of
 
 SAMPLES = 4
 
@@ -28,7 +29,7 @@ SAMPLES = 4
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     path = tmp_path_factory.mktemp("view") / "dataset"
-    config = load_config("pairs", ["frames=60", "store.fields=[joints, action, contact, camera, objects]"])
+    config = load_config("pairs", ["frames=60", "store.fields=[joints, action, contact, objects]"])
     posegen.generate(config, samples=SAMPLES, workers=1, out=path)
     return open_dataset(path)
 
@@ -100,19 +101,6 @@ def test_contacts_labels_and_objects_are_those_of_the_frames(dataset: Dataset, c
             assert shown == int((arrays["object"][a] != 255).sum())
 
 
-def test_a_camera_is_where_its_extrinsics_put_it(dataset: Dataset, collection: Collection) -> None:
-    sample, blocks = read(collection, 0)
-    camera = sample["variants"][0]["camera"]
-    points = blocks[camera["block"]]
-    extrinsics = dataset.arrays("extrinsics", slice(0, 1))[0, 0].astype(np.float64)
-    place = np.concatenate([points[5, 0], [1.0]])
-    np.testing.assert_allclose(extrinsics[5] @ place, [0, 0, 0, 1], atol=2e-3)
-    ahead = np.concatenate([points[5, 1], [1.0]])
-    np.testing.assert_allclose(extrinsics[5] @ ahead, [0, 0, 1, 1], atol=2e-3)
-    assert camera["size"] == [1000, 1000]
-    assert camera["focal"][5] == pytest.approx(float(dataset.arrays("intrinsics", slice(0, 1))[0, 0, 5, 0, 0]), abs=0.06)
-
-
 def test_rows_list_what_is_filtered(dataset: Dataset, collection: Collection) -> None:
     rows = collection.read_rows(0)
     assert [row["sample"] for row in rows] == list(range(SAMPLES))
@@ -138,28 +126,29 @@ def test_distributions_count_base_variants(dataset: Dataset, collection: Collect
         assert count == sum(low <= speed < high for speed in fast)
 
 
-def test_a_config_shows_the_samples_that_it_generates() -> None:
-    config = load_config("smoke", ["frames=40"])
-    collection = collection_of_config(config)
-    sample, blocks = read(collection, 27)
-    joints = posegen.synthesize(config, [27]).joints[0, 0, 0]
-    shown = blocks[sample["variants"][0]["actors"][0]["block"]]
-    assert np.abs(shown[:, : len(JOINTS)] - joints[: len(shown)]).max() < 1e-3
-    assert [row["sample"] for row in collection.read_rows(1)] == list(range(20, 40))
-
-
 def test_clips_have_joints_alone() -> None:
     joints = np.zeros((6, 22, 3))
     joints[:, :, 1] = np.linspace(1, 2, 22)
-    collection = collection_of_clips("folder", [NamedClip("a.bvh", joints, 30.0, "walk")], {"file": "folder"})
+    collection = collection_of_clips("folder", [Recording("a.bvh", "", joints, 30.0, family="walk")], {"file": "folder"})
     sample, blocks = read(collection, 0)
     (variant,) = sample["variants"]
-    assert (variant["fps"], variant["frames"], variant["camera"]) == (30.0, 6, None)
+    assert (variant["fps"], variant["frames"]) == (30.0, 6)
     assert variant["captions"][0]["pieces"] == [["a.bvh (walk)", []]]
     assert np.abs(blocks[0][:, :22] - joints).max() < 1e-3
     assert collection.read_rows(0)[0]["actions"] == ["walk"]
     assert collection.about()["bones"] == BONES
     assert max(map(max, BONES)) < len(POINTS)
+
+
+def test_far_and_absent_joints_are_shown() -> None:
+    """Far ones on a coarser grid, absent ones where they are in the frame before."""
+    joints = np.broadcast_to(np.linspace(1, 2, 66).reshape(22, 3), (4, 22, 3)).copy()
+    joints[3] += [500.0, 0.0, -700.0]
+    joints[1, 5] = np.nan
+    sample, (shown,) = read(collection_of_clips("far", [Recording("a.bvh", "", joints, 30.0)], {}), 0)
+    assert sample["grid"] == GRID / 32
+    joints[1, 5] = joints[0, 5]
+    np.testing.assert_allclose(shown[:, :22], joints, atol=16 / GRID)
 
 
 def test_captions_are_divided_at_what_they_describe() -> None:

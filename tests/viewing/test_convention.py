@@ -22,7 +22,7 @@ def test_picture_in_the_documentation_is_the_one_that_the_code_draws():
         kept = np.asarray(stored.convert("RGB")).astype(int)
     drawn = np.asarray(convention_figure()).astype(int)
     assert kept.shape == drawn.shape
-    # Another version of Pillow may set letters a little differently.
+    # Another version of Matplotlib may set letters a little differently.
     assert np.abs(kept - drawn).mean() < 1.0
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from PIL import Image
 
+from docs.actions_page import write_gallery
 from posegen.library.load import Library, load_library
-from posegen.viewing.gallery import write_gallery
 
 
 def test_each_action_has_its_picture_and_its_words(tmp_path: Path) -> None:

@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import posegen
 from docs.skeleton_figure import posed
 from posegen.config.load import load_config
+from posegen.evaluation.recording import Recording
 from posegen.foundations.progress import Progress
-from posegen.viewing.collection import Collection, NamedClip, collection_of_clips, collection_of_config
+from posegen.viewing.collection import Collection, collection_of_clips, collection_of_dataset
 from posegen.viewing.page import write_report
 from posegen.viewing.server import Server
 from tests.viewing.browser import axe_faults, chromium
@@ -35,10 +37,11 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def collection() -> Collection:
-    found = collection_of_config(load_config("smoke", ["frames=75"]))
-    found.read_rows(0)
-    return found
+def collection(tmp_path_factory: pytest.TempPathFactory) -> Collection:
+    path = tmp_path_factory.mktemp("page") / "dataset"
+    config = load_config("smoke", ["frames=75", "store.shard=20", "store.chunk=20"])
+    posegen.generate(config, samples=60, workers=1, out=path)
+    return collection_of_dataset(path)
 
 
 @pytest.fixture(scope="module")
@@ -200,7 +203,7 @@ def test_who_climbs_stays_in_view(opened: Opened, tmp_path: Path, *, follow: boo
     climb = np.concatenate([np.linspace(0, 2.6, 130), np.full(20, 2.6)])
     joints = np.tile(posed(), (150, 1, 1)) + climb[:, None, None] * [0, 1, 0]
     out = tmp_path / "page.html"
-    write_report(collection_of_clips("stairs", [NamedClip("up", joints, 25.0, "up")], {}), 1, out, None, Progress())
+    write_report(collection_of_clips("stairs", [Recording("up", "", joints, 25.0, family="up")], {}), 1, out, None, Progress())
     page = opened("#sample=0&frame=149", address=out.as_uri())
     wait_for_frame(page, 149)
     if not follow:
@@ -216,7 +219,7 @@ def test_who_climbs_stays_in_view(opened: Opened, tmp_path: Path, *, follow: boo
 @pytest.fixture(scope="module")
 def hostile() -> Collection:
     joints = np.broadcast_to(posed().astype(np.float64), (8, 22, 3))
-    return collection_of_clips(HOSTILE, [NamedClip(HOSTILE, joints, 25.0, HOSTILE)] * 2, {HOSTILE: HOSTILE})
+    return collection_of_clips(HOSTILE, [Recording(HOSTILE, "", joints, 25.0, family=HOSTILE)] * 2, {HOSTILE: HOSTILE})
 
 
 def test_texts_of_others_are_text(opened: Opened, hostile: Collection, tmp_path: Path) -> None:
@@ -246,8 +249,10 @@ def test_one_file_loads_nothing_and_shows_every_sample(opened: Opened, collectio
 
 
 @pytest.fixture(scope="module")
-def pairs_url() -> Iterator[str]:
-    with Server(collection_of_config(load_config("pairs"))) as server:
+def pairs_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    path = tmp_path_factory.mktemp("pairs") / "dataset"
+    posegen.generate(load_config("pairs"), samples=4, workers=1, out=path)
+    with Server(collection_of_dataset(path)) as server:
         Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}).start()
         yield server.url
         server.shutdown()

@@ -18,9 +18,10 @@ import numpy as np
 import pytest
 
 from docs.skeleton_figure import posed
+from posegen.evaluation.recording import Recording
 from posegen.foundations.errors import PosegenError
 from posegen.foundations.progress import Progress
-from posegen.viewing.collection import Collection, NamedClip, collection_of_clips
+from posegen.viewing.collection import Collection, collection_of_clips
 from posegen.viewing.page import MODULES, write_report
 from posegen.viewing.server import Server
 
@@ -28,7 +29,7 @@ from posegen.viewing.server import Server
 @pytest.fixture(scope="module")
 def collection() -> Collection:
     joints = np.broadcast_to(posed().astype(np.float64), (8, 22, 3))
-    found = collection_of_clips("clips", [NamedClip(f"{i}.bvh", joints, 25.0) for i in range(3)], {"file": "</script>"})
+    found = collection_of_clips("clips", [Recording(f"{i}.bvh", "", joints, 25.0) for i in range(3)], {"file": "</script>"})
 
     def read_sample(sample: int) -> bytes:
         if sample == 2:
@@ -81,19 +82,8 @@ def test_only_this_machine_is_served(server: Server) -> None:
 
 
 def test_nothing_but_the_page_is_served(server: Server) -> None:
-    for path in (
-        "/page.html.j2",
-        "/__init__.py",
-        "/../server.py",
-        "/%2e%2e/server.py",
-        "/samples/",
-        "/samples/3",
-        "/samples/-1",
-        "/rows/1",
-        "/rows/x",
-        "/samples/0/x",
-        "/etc/passwd",
-    ):
+    outside = "/page.html.j2 /__init__.py /../server.py /%2e%2e/server.py /etc/passwd"
+    for path in f"{outside} /samples/ /samples/3 /samples/-1 /samples/0/x /rows/1 /rows/x".split():
         assert ask(server, path)[0].status == 404, path
     assert ask(server, "/", "POST")[0].status == 501
     for file in MODULES.values():

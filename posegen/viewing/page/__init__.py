@@ -17,6 +17,7 @@ from posegen.dataset.files import write_durably
 from posegen.foundations.progress import Progress
 from posegen.foundations.templates import fill_template
 from posegen.viewing.collection import Collection
+from posegen.viewing.palette import style_variables
 
 MODULES = {
     "three": "three.module.min.js",
@@ -34,6 +35,11 @@ def read_asset(name: str) -> bytes:
     return (_FOLDER / name).read_bytes()
 
 
+def page_style() -> str:
+    """Return the style sheet of the page, after the variables of the palette."""
+    return style_variables() + read_asset(STYLE).decode()
+
+
 def served_page(title: str) -> tuple[str, str]:
     """Return the page for a server that also serves its files, and the Content-Security-Policy to be sent with it."""
     modules = {name: f"./{file}" for name, file in MODULES.items()}
@@ -44,8 +50,9 @@ def served_page(title: str) -> tuple[str, str]:
 
 def complete_page(title: str, data: Mapping[str, Any]) -> str:
     """Return the page as one file with its data, which loads nothing."""
-    modules = {name: _data_url(read_asset(file)) for name, file in MODULES.items()}
-    head, style = _head(modules), read_asset(STYLE).decode()
+    encoded = {name: base64.b64encode(read_asset(file)).decode() for name, file in MODULES.items()}
+    modules = {name: f"data:text/javascript;base64,{content}" for name, content in encoded.items()}
+    head, style = _head(modules), page_style()
     policy = f"{_policy(head, 'data:')} style-src {_hash(style)}"
     # Within a script element, only "<" can end the data.
     text = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
@@ -68,10 +75,6 @@ def _policy(head: Mapping[str, str], scripts: str) -> str:
 
 def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def _data_url(content: bytes) -> str:
-    return f"data:text/javascript;base64,{base64.b64encode(content).decode()}"
 
 
 def write_report(

@@ -3,7 +3,6 @@ import { byId, count, element } from "elements";
 
 const ROWS_AT_ONCE = 60;
 const MOST_KEPT = 400;
-const MOST_SYNTHESIZED = 10; // pages of a config that are searched at once, since its samples have no end
 
 /** Returns { next(sample, step), mark(sample) }; `error` is called with what went wrong. */
 export function openList(source, error) {
@@ -46,10 +45,9 @@ export function openList(source, error) {
   const search = async (more) => {
     const own = ++run;
     const goal = matches.length + more;
-    const end = about.kind === "config" ? Math.min(pages, page + MOST_SYNTHESIZED) : pages;
     const fits = matcher(...filters.map((field) => field.value));
     try {
-      while (page < end && matches.length < goal) {
+      while (page < pages && matches.length < goal) {
         const rows = await readPage(page);
         if (own !== run) return;
         page += 1;
@@ -65,8 +63,7 @@ export function openList(source, error) {
     byId("rows").append(...rows.map((row) => rowOf(row, row.sample === marked)));
     const all = page >= pages;
     const of = all ? count(about.samples) : `the first ${count(searched)}`;
-    byId("found").textContent = filtered() ? `${count(matches.length)} of ${of} samples` :
-      about.kind === "config" ? "synthesized as you scroll" : `${count(about.samples)} samples`;
+    byId("found").textContent = filtered() ? `${count(matches.length)} of ${of} samples` : `${count(about.samples)} samples`;
     byId("clear").hidden = !filtered();
     byId("more").hidden = all;
   };

@@ -92,8 +92,6 @@ function choose(name) {
   for (const button of byId("variants").children) button.setAttribute("aria-pressed", String(button.dataset.variant === (state.all ? ALL : variant.name)));
   stage?.show(state.all ? variants.map((_, at) => at) : [number]);
   byId("marks").hidden = !variant.actors.some((actor) => actor.contacts.length);
-  byId("look").hidden = !variant.camera;
-  if (!variant.camera) toggle("look", false);
   parts = [showTimeline(byId("timeline"), variant, source.about.contacts, jump), showCaptions(byId("captions"), variant, jump)];
   showFacts(byId("facts"), variant);
   byId("scrub").max = lastFrame();
@@ -224,7 +222,6 @@ const KEYS = {
   f: () => toggle("follow"),
   p: () => toggle("paths"),
   x: () => toggle("marks"),
-  c: () => byId("look").hidden || toggle("look"),
   r: () => stage?.reset(),
 };
 
@@ -259,7 +256,7 @@ function connect() {
   click("forward", () => jump(state.frame + 1));
   click("previous", () => step(-1));
   click("next", () => step(1));
-  for (const name of ["follow", "paths", "marks", "look"]) click(name, () => toggle(name));
+  for (const name of ["follow", "paths", "marks"]) click(name, () => toggle(name));
   click("tab-samples", () => showTab("samples"));
   click("tab-overview", () => showTab("overview"));
   click("help", () => byId("keys").showModal());
@@ -276,7 +273,7 @@ function connect() {
     open(number);
   });
   byId("number").max = source.about.samples - 1;
-  byId("of").textContent = source.about.kind === "config" ? "" : `of ${count(source.about.samples)}`;
+  byId("of").textContent = `of ${count(source.about.samples)}`;
   addEventListener("keydown", onKey);
   addEventListener("hashchange", followAddress);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => stage?.recolour());
@@ -292,8 +289,7 @@ function followAddress() {
     complain(new Error(`There is no sample ${place.get("sample")}; there are ${count(source.about.samples)}, numbered from 0.`));
     return state.sample ? undefined : open(0);
   }
-  // A model is compared with the data at first.
-  const variant = place.get("variant") ?? (source.about.kind === "run" && !state.sample ? ALL : undefined);
+  const variant = place.get("variant");
   return open(number, { variant, frame: place.has("frame") ? Math.trunc(Number(place.get("frame"))) || 0 : null });
 }
 

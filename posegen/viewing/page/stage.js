@@ -1,4 +1,4 @@
-// Draw skeletons, paths, objects, seats and cameras of one or several variants, each in a tile of its own.
+// Draw skeletons, paths, objects and seats of one or several variants, each in a tile of its own.
 import * as THREE from "three";
 import { OrbitControls } from "orbit";
 import { element } from "elements";
@@ -32,7 +32,7 @@ export class Stage {
     this.controls = new OrbitControls(this.orbit, canvas);
     Object.assign(this.controls, { enableDamping: false, maxPolarAngle: Math.PI / 2 - 0.02, minDistance: 0.6, maxDistance: 40 });
     this.controls.addEventListener("change", () => (this.dirty = true));
-    this.options = { follow: true, paths: true, marks: true, look: false };
+    this.options = { follow: true, paths: true, marks: true };
     this.shown = [];
     this.frame = 0;
     this.figures = [];
@@ -45,7 +45,7 @@ export class Stage {
     this.materials = {
       body: new THREE.MeshStandardMaterial({ roughness: 0.75 }), shadow: new THREE.MeshBasicMaterial(), seat: new THREE.MeshStandardMaterial({ roughness: 0.9 }),
       object: new THREE.MeshStandardMaterial({ roughness: 0.6 }), path: new THREE.LineBasicMaterial({ transparent: true, opacity: 0.35 }),
-      past: new THREE.LineBasicMaterial(), camera: new THREE.LineBasicMaterial(),
+      past: new THREE.LineBasicMaterial(),
     };
     canvas.addEventListener("dblclick", (event) => this.tileAt(event) !== null && onFocus(this.tileAt(event)));
     new ResizeObserver(() => this.resize()).observe(canvas.parentElement);
@@ -69,7 +69,6 @@ export class Stage {
     this.materials.object.color.copy(colour("object"));
     this.materials.path.color.copy(colour("path"));
     this.materials.past.color.copy(colour("path"));
-    this.materials.camera.color.copy(colour("camera"));
     this.ground.material.uniforms.line.value.copy(colour("grid"));
     this.ground.material.uniforms.base.value.copy(colour("floor"));
     this.renderer.setClearColor(colour("sky"));
@@ -159,7 +158,6 @@ export class Stage {
 
   setOption(name, value) {
     this.options[name] = value;
-    this.controls.enabled = !this.options.look;
     this.dirty = true;
   }
 
@@ -219,21 +217,6 @@ export class Stage {
   aim(figure, frame, tile) {
     const { eye, orbit } = this;
     const centre = this.options.follow ? figure.path.subarray(frame * 3, frame * 3 + 3) : figure.middle;
-    const { camera } = figure.variant;
-    if (this.options.look && camera) {
-      const at = (point) => new THREE.Vector3().fromArray(figure.cameraPoints, (frame * 3 + point) * 3);
-      const [width, height] = camera.size;
-      const side = Math.min(tile.width / width, tile.height / height);
-      const box = { width: side * width, height: side * height };
-      eye.up.copy(at(0)).sub(at(2));
-      eye.position.copy(at(0));
-      eye.fov = (360 / Math.PI) * Math.atan(height / 2 / camera.focal[frame]);
-      eye.aspect = width / height;
-      eye.lookAt(at(1));
-      this.ground.position.set(centre[0], 0, centre[2]);
-      this.lit(eye, centre);
-      return { ...box, x: tile.x + (tile.width - box.width) / 2, y: tile.y + (tile.height - box.height) / 2 };
-    }
     eye.up.copy(UP);
     eye.fov = this.fov(tile);
     eye.aspect = tile.width / tile.height;
@@ -307,16 +290,7 @@ export class Stage {
       group.add(mesh);
       figure.objects.push({ mesh, intervals: actor.objects.intervals, metres: blocks[actor.objects.block].metres ?? placed(blocks[actor.objects.block], mirror) });
     }
-    if (variant.camera) this.addCamera(figure, placed(blocks[variant.camera.block], mirror));
     return figure;
-  }
-
-  addCamera(figure, points) {
-    figure.cameraPoints = points;
-    figure.frustum = new THREE.LineSegments(new THREE.BufferGeometry().setAttribute("position", new THREE.BufferAttribute(new Float32Array(48), 3)), this.materials.camera);
-    figure.frustum.frustumCulled = false;
-    figure.disposed.push(figure.frustum.geometry);
-    figure.group.add(figure.frustum);
   }
 
   /** Return instances and, below them, their vertical projection onto the floor. */
@@ -372,10 +346,6 @@ export class Stage {
       mesh.visible = Boolean(now) && kind !== "chair";
       mesh.scale.setScalar(OBJECT_SIZES[kind] ?? 0.06);
       mesh.position.fromArray(metres, frame * 3);
-    }
-    if (figure.frustum) {
-      figure.frustum.visible = !this.options.look;
-      setFrustum(figure.frustum.geometry.attributes.position, figure.cameraPoints, frame, figure.variant.camera);
     }
   }
 
@@ -483,24 +453,6 @@ function pathOf(variant, actors) {
   const middle = low.map((value, axis) => (value + high[axis]) / 2);
   const [x, y, z] = low.map((value, axis) => high[axis] - value);
   return { path, middle, apart, reach: Math.hypot(x, 1.6 * y, z) / 2 + apart }; // a picture is wider than high
-}
-
-/** Draw a camera as a pyramid 0.6 m deep. */
-function setFrustum(attribute, points, frame, camera) {
-  const at = (point) => new THREE.Vector3().fromArray(points, (frame * 3 + point) * 3);
-  const [place, ahead, below] = [at(0), at(1), at(2)];
-  const forward = ahead.sub(place).multiplyScalar(0.6);
-  const scale = (0.6 * camera.size[1]) / 2 / camera.focal[frame];
-  const down = below.sub(place).multiplyScalar(scale);
-  const right = down.clone().cross(forward).normalize().multiplyScalar((scale * camera.size[0]) / camera.size[1]);
-  const corners = [[-1, -1], [1, -1], [1, 1], [-1, 1]].map(([x, y]) => place.clone().add(forward).addScaledVector(right, x).addScaledVector(down, y));
-  corners.forEach((corner, number) => {
-    place.toArray(attribute.array, number * 12);
-    corner.toArray(attribute.array, number * 12 + 3);
-    corner.toArray(attribute.array, number * 12 + 6);
-    corners[(number + 1) % 4].toArray(attribute.array, number * 12 + 9);
-  });
-  attribute.needsUpdate = true;
 }
 
 /** Return a floor with lines every metre, and finer ones every half metre, that fades with distance. */

@@ -1,27 +1,22 @@
-"""Other ways to store and read sequences in shuffled batches: each as its makers mean it to be used, at its fastest.
+"""Other libraries that store sequences and read them in shuffled batches, each as documented for the highest speed.
 
-Each gets the sequences as one array, in the order in which a dataset has them, and gives batches as arrays. All shuffle with
-the same window. They are in the group `peers` of `pyproject.toml`, which is best installed into an environment of its own.
+Each gets the sequences as one array, in the order of the dataset, and returns batches as arrays. All shuffle with
+the same window. They are in the extra `peers` of `pyproject.toml`; install it into an environment of its own.
 """
 
 from __future__ import annotations
 
 import logging
-import sys
-import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib.machinery import ModuleSpec
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["PEERS", "Peer"]
+from posegen.foundations.arrays import Array
 
-Array = NDArray[Any]
 Batches = Iterator[Array]
 
 
@@ -34,9 +29,9 @@ class Peer:
     reported : str
         How it is used, in a few words.
     write : callable
-        From an empty folder, the sequences [n, ...] and the window.
+        Takes an empty folder, the sequences [n, ...] and the window.
     read : callable
-        From the folder, the shape and type of a sequence, the size of a batch, the window and the epoch, to batches.
+        Takes the folder, a sequence as an example, the size of a batch, the window and the epoch; returns batches.
     """
 
     reported: str
@@ -91,35 +86,20 @@ def read_webdataset(folder: Path, one: Any, size: int, window: int, epoch: int) 
     return stacked((np.frombuffer(found["bin"], one.dtype).reshape(one.shape) for found in dataset), size)
 
 
-def _streaming() -> Any:
-    """Import streaming, for which torchvision must be there, though only pictures need it."""
-    try:
-        import torchvision  # noqa: F401
-    except (ImportError, RuntimeError):
-        for name in [name for name in sys.modules if name.partition(".")[0] == "torchvision"]:
-            del sys.modules[name]
-        for name in ("torchvision", "torchvision.transforms", "torchvision.transforms.functional", "torchvision.datasets"):
-            module: Any = types.ModuleType(name)
-            module.__spec__ = ModuleSpec(name, None)
-            module.to_tensor = module.ToTensor = module.VisionDataset = object
-            sys.modules[name] = module
-        sys.modules["torchvision"].transforms = sys.modules["torchvision.transforms"]  # type: ignore[attr-defined]
-    import streaming
-
-    return streaming
-
-
 def write_streaming(folder: Path, sequences: Array, window: int) -> None:
     shape = ",".join(map(str, sequences.shape[1:]))
     columns = {"joints": f"ndarray:{sequences.dtype}:{shape}"}
-    with _streaming().MDSWriter(out=str(folder), columns=columns) as sink:
+    import streaming
+
+    with streaming.MDSWriter(out=str(folder), columns=columns) as sink:
         for sequence in sequences:
             sink.write({"joints": sequence})
 
 
 def read_streaming(folder: Path, one: Any, size: int, window: int, epoch: int) -> Batches:
-    streaming = _streaming()
-    # What an earlier reader of this process shared is taken for a running one's.
+    import streaming
+
+    # Shared memory of an earlier reader in this process would count as that of a running one.
     streaming.base.util.clean_stale_shared_memory()
     dataset = streaming.StreamingDataset(
         local=str(folder), shuffle=True, shuffle_block_size=window, shuffle_seed=epoch, batch_size=size
