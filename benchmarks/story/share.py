@@ -6,6 +6,7 @@ spent in functions of motion.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import pkgutil
 import sys
@@ -93,6 +94,7 @@ def timed_run(config: Config, folder: Path, shards: int) -> tuple[Clock, Clock, 
     create(folder / "dataset", header)
     whole, synthesis, motion = Clock(), Clock(), Clock()
     shard = whole.timed(make_shard)
+    gc.freeze()  # as a worker does
     for number in range(shards + 1):
         job = ShardJob(folder / "dataset", header, config, number, current_run())
         if number == 0:  # the first loads what all others have

@@ -152,6 +152,7 @@ class Grammar:
         self.sentences = cache(self._sentences)
         self.continuations = cache(self._continuations)
         self._openings = cache(self._compile_openings)
+        self._orders_of = cache(self._choose_orders)
         self._made: dict[tuple[Any, ...], Clause] = {}
         self._statements: defaultdict[tuple[Any, ...], dict[int, list[Statement]]] = defaultdict(dict)
 
@@ -247,7 +248,7 @@ class Grammar:
         if together:
             return found
         for claim, implying, share in self._implying(facts, words, written):
-            if claim[0] == "speed" and "speed" not in details:
+            if not implying or (claim[0] == "speed" and "speed" not in details):
                 continue
             rest = self._orders({each: own for each, own in details.items() if each != claim[0]})
             implied = (*claims, claim) if claim[1] else claims
@@ -273,7 +274,11 @@ class Grammar:
 
     def _orders(self, details: Mapping[str, _Detail]) -> list[list[_Detail]]:
         """Return the orders in which details are stated: one if they are fewer than two."""
-        orders = [[details[kind] for kind in order if kind in details] for order in self.words["details"]]
+        orders = self._orders_of(frozenset(details))
+        return [[details[kind] for kind in order] for order in orders]
+
+    def _choose_orders(self, kinds: frozenset[str]) -> list[list[str]]:
+        orders = [[kind for kind in order if kind in kinds] for order in self.words["details"]]
         return orders if len(orders[0]) > 1 else orders[:1]
 
     def _template(
