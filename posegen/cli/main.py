@@ -33,55 +33,42 @@ _UNUSABLE_PATH = {
 }  # fmt: skip
 _LONGEST_LINE = 5000
 
-COMMANDS = {
-    "profile": "Estimate time, memory and disk for a dataset.",
-    "generate": "Generate a dataset of labelled human motion.",
-    "status": "Show how far a dataset is that runs are making.",
-    "finish": "Publish a dataset that several jobs have made.",
-    "info": "Describe a dataset and how to read it.",
-    "verify": "Check the files of a dataset and repair damaged shards.",
-    "diff": "Compare the contents of two datasets.",
-    "export": "Export sequences in the format of another program.",
-    "import": "Import clips of mocap as actions.",
-    "convert": "Convert clips of mocap to another format.",
-    "push": "Upload a dataset to the Hugging Face Hub or to S3.",
-    "mix": "Combine datasets into one for reading, in a ratio.",
-    "derive": "Compute fields from the motion, such as velocity.",
-    "show": "Draw a sample as a picture or an animation.",
-    "view": "Look at sequences in the browser.",
-    "report": "Write a dataset as one page, with its evaluation.",
-    "compose": "Generate motion for a text, without a model.",
-    "evaluate": "Measure plausibility of motion and truth of captions.",
-    "benchmark": "Measure whether a text-to-motion model obeys texts.",
-    "embed": "Compute text embeddings of the captions.",
-    "search": "Find samples that match a text.",
-    "pairs": "Mine pairs of a table's texts.",
-    "train": "Train a model on a dataset or a config.",
-    "run": "Run the pipeline: generate, embed, train, evaluate.",
-    "runs": "List and compare training runs.",
-    "animate": "Generate motion for a text with a trained model.",
-    "predict": "Run a trained model and save its predictions.",
-    "compare": "Decide whether two clips show the same person.",
-    "export-model": "Export a trained model to ONNX or safetensors.",
-    "paraphrase": "Reword captions with a language model and check them.",
-    "actions": "List and draw actions.",
-    "config": "Show and compare configs; list presets.",
-    "docs": "Print a page of the documentation.",
+_COMMANDS = {
+    "profile": ("generate", "Estimate time, memory and disk for a dataset."),
+    "generate": ("generate", "Generate a dataset of labelled human motion."),
+    "status": ("generate", "Show how far a dataset is that runs are making."),
+    "finish": ("generate", "Publish a dataset that several jobs have made."),
+    "info": ("datasets", "Describe a dataset and how to read it."),
+    "verify": ("datasets", "Check the files of a dataset and repair damaged shards."),
+    "diff": ("datasets", "Compare the contents of two datasets."),
+    "export": ("export", "Export sequences in the format of another program."),
+    "import": ("clips", "Import clips of mocap as actions."),
+    "convert": ("clips", "Convert clips of mocap to another format."),
+    "push": ("export", "Upload a dataset to the Hugging Face Hub or to S3."),
+    "mix": ("datasets", "Combine datasets into one for reading, in a ratio."),
+    "derive": ("generate", "Compute fields from the motion, such as velocity."),
+    "show": ("pictures", "Draw a sample as a picture or an animation."),
+    "view": ("page", "Look at sequences in the browser."),
+    "report": ("page", "Write a dataset as one page, with its evaluation."),
+    "compose": ("text_motion", "Generate motion for a text, without a model."),
+    "evaluate": ("evaluate", "Measure plausibility of motion and truth of captions."),
+    "benchmark": ("benchmark", "Measure whether a text-to-motion model obeys texts."),
+    "embed": ("texts", "Compute text embeddings of the captions."),
+    "search": ("texts", "Find samples that match a text."),
+    "pairs": ("texts", "Mine pairs of a table's texts."),
+    "train": ("train", "Train a model on a dataset or a config."),
+    "run": ("generate", "Run the pipeline: generate, embed, train, evaluate."),
+    "runs": ("models", "List and compare training runs."),
+    "animate": ("text_motion", "Generate motion for a text with a trained model."),
+    "predict": ("models", "Run a trained model and save its predictions."),
+    "compare": ("models", "Decide whether two clips show the same person."),
+    "export-model": ("models", "Export a trained model to ONNX or safetensors."),
+    "paraphrase": ("texts", "Reword captions with a language model and check them."),
+    "actions": ("pictures", "List and draw actions."),
+    "config": ("config", "Show and compare configs; list presets."),
+    "docs": ("docs", "Print a page of the documentation."),
 }
-"""The line of each command in the list of commands."""
-_MODULES = {
-    "generate": "profile generate status finish derive run",
-    "export": "export push",
-    "clips": "import convert",
-    "models": "runs predict compare export-model",
-    "datasets": "info diff mix verify",
-    "page": "view report",
-    "pictures": "show actions",
-    "text_motion": "compose animate",
-    "texts": "embed search pairs paraphrase",
-}
-_MODULE_OF = {command: module for module, commands in _MODULES.items() for command in commands.split()}
-"""Modules of commands that are not named like their module in this package."""
+"""The module of each command in this package, and its line in the list of commands."""
 
 
 class LazyGroup(click.Group):
@@ -90,22 +77,22 @@ class LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands, in the order of a first use."""
         del ctx
-        return list(COMMANDS)
+        return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         """Import a command."""
-        if cmd_name not in COMMANDS:
-            ctx.fail(f"unknown command {shown(cmd_name)}{did_you_mean(cmd_name, COMMANDS)}")
+        if cmd_name not in _COMMANDS:
+            ctx.fail(f"unknown command {shown(cmd_name)}{did_you_mean(cmd_name, _COMMANDS)}")
         name = cmd_name.replace("-", "_")
-        name += "_" if iskeyword(name) else ""  # a module cannot be imported by the name of a keyword elsewhere
-        command: click.Command = getattr(import_module(f"posegen.cli.{_MODULE_OF.get(cmd_name, name)}"), name)
+        name += "_" if iskeyword(name) else ""
+        command: click.Command = getattr(import_module(f"posegen.cli.{_COMMANDS[cmd_name][0]}"), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
         del ctx
         with formatter.section("Commands"):
-            formatter.write_dl([*COMMANDS.items()])
+            formatter.write_dl([(name, line) for name, (_, line) in _COMMANDS.items()])
 
 
 @click.group(

@@ -19,11 +19,12 @@ from pathlib import Path
 import xxhash
 
 from posegen.dataset import receipts
-from posegen.dataset.header import check_metadata, load_header, samples_after_repair
+from posegen.dataset.header import check_metadata, load_header
 from posegen.dataset.layout import ROWS, Header, check_folders, content_of, receipt_path, shard_of, shard_path
 from posegen.dataset.lock import is_being_written
 from posegen.dataset.manifest import Manifest, load_manifest
 from posegen.dataset.object_reader import ObjectReader, open_objects
+from posegen.dataset.parts import samples_after_repair
 from posegen.dataset.receipts import Receipt, StoredFile
 from posegen.dataset.shard_codec import check_shard
 from posegen.dataset.storage.address import AnyPath, storage_of
@@ -80,12 +81,14 @@ class CheckedFiles:
         Raises
         ------
         PosegenError
-            If its receipt is read now, and is missing or damaged.
+            If its receipt is read now, and is missing or damaged, or if the file belongs to an incomplete layer.
         """
-        shard = shard_of(self.header, name) if self.manifest and name not in self.listed else None
-        if shard is None or self.manifest is None or shard >= self.manifest.shards:
-            return self.listed.get(name)
-        return self._files_of(shard).get(name)
+        covered = self.manifest.shards if self.manifest else 0
+        shard = shard_of(self.header, name) if covered and name not in self.listed else None
+        found = (self.listed if shard is None or shard >= covered else self._files_of(shard)).get(name)
+        if found is None and name in self.absent:
+            raise PosegenError(self.absent[name])
+        return found
 
     @cached_property
     def _files_of(self) -> Callable[[int], Mapping[str, StoredFile]]:
@@ -160,11 +163,6 @@ class CheckedFiles:
     def read(self, name: str) -> bytes:
         """Read a whole file as :meth:`read_ranges` does."""
         return self.read_ranges(name, [(0, sys.maxsize)])[0]
-
-    def check_present(self, name: str) -> None:
-        """Raise PosegenError if a file that :meth:`find` does not know should exist: it belongs to an incomplete layer."""
-        if name in self.absent:
-            raise PosegenError(self.absent[name])
 
     def _check(self, name: str, file: BufferedReader, expected: StoredFile) -> None:
         digest = hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -76,22 +76,6 @@ def compare(
     return Comparison(tuple(located[:most]), samples)
 
 
-def stored_content(dataset: Dataset, shard: int) -> dict[str, str]:
-    """Hash the content of a shard, from its values.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    shard : int
-
-    Returns
-    -------
-    dict of str to str
-        For each field and for `rows`, the content hashes of the visible samples, as in a receipt.
-    """
-    return {name: dataset.compute_hashes(name, shard) for name in (*dataset.fields, ROWS)}
-
-
 def _find_differences(first: Dataset, second: Dataset, deep: bool) -> Iterator[Difference]:
     """Yield differences without their variants."""
     if first.header.variants != second.header.variants:
@@ -111,7 +95,7 @@ def _find_differences(first: Dataset, second: Dataset, deep: bool) -> Iterator[D
 
 def _hash_reader(dataset: Dataset, deep: bool) -> Callable[[str, int], str]:
     """Return a function of the name of a field and a sample that returns the sample's content hash."""
-    hashes = partial(stored_content, dataset) if deep else dataset.hashes
+    hashes = dataset.compute_hashes if deep else dataset.hashes
     contents = lru_cache(1)(lambda shard: {name: split_hashes(text) for name, text in hashes(shard).items()})
 
     def read(name: str, sample: int) -> str:

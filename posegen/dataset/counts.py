@@ -6,7 +6,8 @@ A shard's receipt has its counts, so that a summary of a dataset reads neither t
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -101,15 +102,13 @@ def count_content(header: Header, table: pa.Table, labels: Iterable[Array]) -> C
 
 def add_counts(one: Counts, other: Counts) -> Counts:
     """Return the counts of two sets of samples together."""
-    return Counts(
-        frames=one.frames + other.frames,
-        resampled=None if one.resampled is None or other.resampled is None else one.resampled + other.resampled,
-        dropped=None if one.dropped is None or other.dropped is None else one.dropped + other.dropped,
-        present=one.present + other.present,
-        legs=[first + second for first, second in zip(one.legs, other.legs, strict=True)],
-        any_part=[first + second for first, second in zip(one.any_part, other.any_part, strict=True)],
-        flaws=one.flaws + other.flaws,
-    )
+    return Counts(**{field.name: _sum(getattr(one, field.name), getattr(other, field.name)) for field in fields(Counts)})
+
+
+def _sum(one: Any, other: Any) -> Any:
+    if isinstance(one, list):
+        return [first + second for first, second in zip(one, other, strict=True)]
+    return None if one is None or other is None else one + other
 
 
 def count_actions(labels: Array, actions: int) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:

@@ -36,6 +36,9 @@ STRICT = ConfigDict(strict=True, extra="forbid")
 Count = Annotated[int, Field(ge=0, lt=2**53)]
 """A non-negative integer that every JSON reader represents exactly."""
 
+FORMAT_VERSION = 1
+"""Version of all formats of datasets and what lies beside them; a reader refuses a later one."""
+
 T = TypeVar("T")
 
 _SEAL = re.compile(rb'{(?P<indent>\n  )?"hash": ?"(?P<hash>.{32})",\n?', re.DOTALL)
@@ -118,7 +121,16 @@ def unseal(data: bytes, origin: Origin) -> dict[str, Any]:
         raise origin.error("is not a document written by posegen: it does not begin with its own hash")
     if seal_of_data["hash"] != xxhash.xxh3_128_hexdigest(data[seal_of_data.end() :]).encode():
         raise origin.error("is damaged or was edited: its hash does not match its content")
-    return _decode(data, 2 if seal_of_data["indent"] else None, origin)
+    try:
+        document: dict[str, Any] = json.loads(data)
+        del document["hash"]
+        is_canonical = seal(document, indent=2 if seal_of_data["indent"] else None) == data
+    # Text that is not JSON, or a value that JSON cannot represent: NaN, half of a surrogate pair.
+    except (ValueError, RecursionError) as error:
+        raise origin.error(f"is not valid JSON ({error})") from error
+    if not is_canonical:
+        raise origin.error("is JSON, but not as posegen writes it")
+    return document
 
 
 def parse(kind: type[T], document: Mapping[str, Any], origin: Origin) -> T:
@@ -136,8 +148,13 @@ def parse(kind: type[T], document: Mapping[str, Any], origin: Origin) -> T:
     Raises
     ------
     PosegenError
-        If a key is missing or unknown, or a value has another type or range; names the first such key.
+        If it has a later format version, a key is missing or unknown, or a value has another type or range; names the first
+        such key.
     """
+    version = document.get("format_version")
+    if type(version) is int and version > FORMAT_VERSION:
+        msg = f"has format version {version}, this posegen reads versions up to {FORMAT_VERSION}"
+        raise Origin(origin.file, "Use a newer posegen.").error(msg)
     try:
         return _adapter(kind).validate_json(json.dumps(document, allow_nan=False))  # type: ignore[no-any-return]
     except ValidationError as error:
@@ -148,14 +165,6 @@ def parse(kind: type[T], document: Mapping[str, Any], origin: Origin) -> T:
     raise origin.error(f"`{key}`: {reason} (got {first['input']!r:.60})" if key else reason)
 
 
-def check_version(document: Mapping[str, Any], newest: int, origin: Origin) -> None:
-    """Raise PosegenError if a document has a later format version than `newest`."""
-    version = document.get("format_version")
-    if type(version) is int and version > newest:
-        msg = f"has format version {version}, this posegen reads versions up to {newest}"
-        raise Origin(origin.file, "Use a newer posegen.").error(msg)
-
-
 def read_sealed(kind: type[T], data: bytes, origin: Origin) -> T:
     """Decode a sealed document and validate it as an instance of `kind`; raises as :func:`unseal` and :func:`parse` do."""
     return parse(kind, unseal(data, origin), origin)
@@ -164,16 +173,3 @@ def read_sealed(kind: type[T], data: bytes, origin: Origin) -> T:
 def plain_data(value: object) -> dict[str, Any]:
     """Return a document's dataclass as plain data, ready for :func:`seal`."""
     return _adapter(type(value)).dump_python(value, mode="json", by_alias=True)  # type: ignore[no-any-return]
-
-
-def _decode(data: bytes, indent: int | None, origin: Origin) -> dict[str, Any]:
-    try:
-        document = json.loads(data)
-        del document["hash"]
-        is_canonical = seal(document, indent=indent) == data
-    # Text that is not JSON, or a value that JSON cannot represent: NaN, half of a surrogate pair.
-    except (ValueError, RecursionError) as error:
-        raise origin.error(f"is not valid JSON ({error})") from error
-    if not is_canonical:
-        raise origin.error("is JSON, but not as posegen writes it")
-    return document  # type: ignore[no-any-return]

@@ -30,7 +30,7 @@ from pydantic import Field
 
 from posegen.dataset import overlays
 from posegen.dataset.documents import Document, Origin
-from posegen.dataset.files import exists
+from posegen.dataset.files import exists, load_document
 from posegen.dataset.header import encode_array_metadata, encode_group_metadata, load_header
 from posegen.dataset.layout import ArrayField, Header, Positive, shard_path
 from posegen.dataset.object_reader import ReadCache, cache_of
@@ -340,7 +340,7 @@ def load_embedding_header(folder: AnyPath) -> EmbeddingHeader | None:
     """Read the header of an encoder's embeddings; None if there is none, PosegenError if it is damaged."""
     file = folder / HEADER_FILE
     hint = f"Delete {file} and run the same `posegen embed` command again: undamaged files are kept"
-    return overlays.load_overlay_header(EmbeddingHeader, file, hint)
+    return load_document(EmbeddingHeader, file, hint)
 
 
 def embedding_metadata(header: EmbeddingHeader, texts: int) -> dict[str, bytes]:

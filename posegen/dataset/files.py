@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from typing import TypeVar
 
+from posegen.dataset.documents import MAX_BYTES, Origin, read_sealed
 from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.foundations.errors import PosegenError
+
+T = TypeVar("T")
 
 
 def write_durably(path: AnyPath, data: bytes, run: str | None = None, expected: bytes | None = None) -> None:
@@ -73,17 +77,6 @@ def exists(path: AnyPath) -> bool:
     return False
 
 
-def is_plain(path: AnyPath) -> bool:
-    """Return whether there is a plain file at a path."""
-    entry = storage_of(path).find()
-    return entry is not None and entry.is_plain
-
-
-def total_bytes(folder: AnyPath) -> int:
-    """Return the size of all files in a folder and its folders."""
-    return sum(entry.size for entry in storage_of(folder).list().values())
-
-
 def check_real_folders(*folders: AnyPath) -> None:
     """Raise PosegenError for the first path that is a link or a file in place of a folder of a dataset."""
     for folder in folders:
@@ -126,3 +119,24 @@ def read_file(path: AnyPath, max_bytes: int) -> bytes:
     if len(data) > max_bytes:
         raise PosegenError(f"{path}: is larger than {max_bytes} bytes, so posegen did not write it")
     return data
+
+
+def load_document(kind: type[T], path: AnyPath, hint: str) -> T | None:
+    """Read a sealed document; None if there is none.
+
+    Parameters
+    ----------
+    kind : type
+        See :func:`posegen.dataset.documents.parse`.
+    path : Path or BucketPath
+    hint : str
+        What to do if it is damaged.
+
+    Raises
+    ------
+    PosegenError
+        If it is damaged, cannot be read, or has a later format version; names the file and the hint.
+    """
+    with suppress(FileNotFoundError):
+        return read_sealed(kind, read_file(path, MAX_BYTES), Origin(str(path), hint))
+    return None

@@ -14,14 +14,13 @@ import math
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from posegen.dataset import layout
-from posegen.dataset.documents import LOST_COUNT, Count, Document, Origin, read_sealed, seal, unseal
+from posegen.dataset.documents import Origin, parse, unseal
 from posegen.dataset.files import exists, has_content, read_file, write_durably
 from posegen.dataset.layout import HEADER_FILE, ArrayField, Header, array_path
 from posegen.dataset.receipts import complete_prefix, complete_shards
@@ -77,7 +76,7 @@ def load_header(path: AnyPath) -> Header:
         )
         raise UsageError(f"{path}: is not a dataset: it has no {HEADER_FILE}. {fix}") from error
     origin = Origin(str(file), _capitalize(f"{repair}delete it and {generate}"))
-    return Header.from_json(unseal(data, origin), origin)
+    return parse(Header, unseal(data, origin), origin)
 
 
 def _check_folder(path: Path) -> None:
@@ -135,33 +134,6 @@ def repair_header(path: AnyPath, run: str, identity: str | None = None) -> None:
         write_durably(path / HEADER_FILE, header.to_bytes(), run)
 
 
-@dataclass(frozen=True)
-class _RepairRecord(Document):
-    """Content of ``REPAIR_FILE``: the number of samples that the dataset will have."""
-
-    samples: Count
-
-
-def record_repair(path: AnyPath, samples: int, run: str) -> None:
-    """Record that a dataset will have `samples` samples again; until then, readers refuse it if it shows fewer."""
-    write_durably(path / layout.REPAIR_FILE, seal(_RepairRecord(samples)), run)
-
-
-def samples_after_repair(path: AnyPath) -> int:
-    """Return the number of samples that an unfinished repair recorded; 0 if there is none.
-
-    Raises
-    ------
-    PosegenError
-        If its record is damaged, because the number is in no other file; names the file and the fix.
-    """
-    try:
-        data = read_file(path / layout.REPAIR_FILE, _MAX_BYTES)
-    except FileNotFoundError:
-        return 0
-    return read_sealed(_RepairRecord, data, Origin(str(path / layout.REPAIR_FILE), LOST_COUNT)).samples
-
-
 def _is_lost(path: AnyPath) -> bool:
     """Return whether the header is missing, damaged or replaced by another document; one of a later format is not lost."""
     try:
@@ -177,7 +149,7 @@ def _load_copy(path: AnyPath) -> Header | None:
     try:
         document = unseal(read_file(path / layout.COPY_FILE, _MAX_BYTES), origin)
         document.pop(layout.COPY_KEY, None)  # absent if the two files were exchanged
-        return Header.from_json(document, origin).with_samples(0)
+        return parse(Header, document, origin).with_samples(0)
     except (FileNotFoundError, PosegenError):
         return None
 

@@ -19,13 +19,10 @@ import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer
 from pydantic.dataclasses import dataclass
 
-from posegen.dataset.documents import STRICT, Count, Origin, check_version, parse, plain_data, seal
+from posegen.dataset.documents import STRICT, Count, plain_data, seal
 from posegen.dataset.files import check_real_folders
 from posegen.dataset.storage.address import AnyPath
 from posegen.foundations.constants import MAX_SEED
-
-FORMAT_VERSION = 1
-"""Version of this format; a reader refuses a later one."""
 
 HEADER_FILE = "dataset.json"
 COPY_FILE = "dataset.copy.json"
@@ -298,12 +295,6 @@ class Header:
     def copy_bytes(self) -> bytes:
         """Return the content of `dataset.copy.json`."""
         return seal({COPY_KEY: HEADER_FILE} | self.with_samples(0).to_json(), indent=2)
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any], origin: Origin) -> Header:
-        """Validate plain data as a header; PosegenError if it is none, or has a later format version."""
-        check_version(data, FORMAT_VERSION, origin)
-        return parse(cls, data, origin)
 
     def _chunk_bytes(self, field: ArrayField) -> int:
         return math.prod(field.chunk) * self.chunk * np.dtype(field.dtype).itemsize

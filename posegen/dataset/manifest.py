@@ -17,8 +17,8 @@ from functools import partial
 import xxhash
 
 from posegen.dataset.counts import Counts, add_counts, count_of_actions, no_counts
-from posegen.dataset.documents import MAX_BYTES, Count, Document, Origin, read_sealed, seal
-from posegen.dataset.files import read_file, remove_durably, write_durably
+from posegen.dataset.documents import Count, Document, Origin, seal
+from posegen.dataset.files import load_document, remove_durably, write_durably
 from posegen.dataset.layout import MANIFEST_FILE, ROWS, Header, Layer, content_of
 from posegen.dataset.receipts import complete_receipt
 from posegen.dataset.storage.address import AnyPath, storage_of
@@ -74,9 +74,8 @@ def load_manifest(path: AnyPath, header: Header) -> Manifest | None:
         If it is damaged, or belongs to another or an earlier state of the dataset; names the hint.
     """
     origin = Origin(str(path / MANIFEST_FILE), f"Run: posegen finish {path}, or delete the file: it only makes opening faster")
-    try:
-        found = read_sealed(Manifest, read_file(path / MANIFEST_FILE, MAX_BYTES), origin)
-    except FileNotFoundError:
+    found = load_document(Manifest, path / MANIFEST_FILE, origin.hint)
+    if found is None:
         return None
     layers, contents = map(_layer_text, header.layers), {ROWS, *(field.name for field in header.all_fields)}
     if found.identity != header.identity or not ({*found.layers} <= {*layers} and found.sizes.keys() <= contents):

@@ -13,21 +13,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field
 
 from posegen.dataset.batches import ArrayShape, Source, make_batches
-from posegen.dataset.documents import Count, Document, Origin, read_sealed, seal
+from posegen.dataset.documents import FORMAT_VERSION, Count, Document, Origin, read_sealed, seal
 from posegen.dataset.files import write_durably
+from posegen.dataset.layout import Positive
 from posegen.dataset.read import Dataset, Sample, StoredSource, open_dataset
 from posegen.dataset.splits import is_in_split
 from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import PosegenError, UsageError
 
-_VERSION = 1
 _MOST_CHUNKS = 10_000_000
 _HINT = "Run posegen mix again"
 
@@ -235,7 +234,7 @@ class _Part(Document):
 class _MixDocument(Document):
     """The file of a mix."""
 
-    format_version: Annotated[int, Field(ge=1, le=_VERSION)]
+    format_version: Positive
     datasets: list[_Part]
     weights: list[float] | None
     where: Literal[""] = ""
@@ -260,7 +259,7 @@ def write_mix(path: str | Path, mix: Mix) -> None:
         raise UsageError(f"{path}: {'exists' if path.exists() else 'its folder does not exist'}. Choose another file")
     parts = [_Part(_relative(dataset.path, path.parent), dataset.header.identity, len(dataset)) for dataset in mix.datasets]
     weights = None if mix.weights is None else [float(weight) for weight in mix.weights]
-    write_durably(path, seal(_MixDocument(_VERSION, parts, weights), indent=2))
+    write_durably(path, seal(_MixDocument(FORMAT_VERSION, parts, weights), indent=2))
 
 
 def _relative(dataset: AnyPath, folder: Path) -> str:

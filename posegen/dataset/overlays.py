@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import pyarrow as pa
 
-from posegen.dataset.documents import MAX_BYTES, Count, Document, Origin, check_version, parse, read_sealed, seal, unseal
+from posegen.dataset.documents import MAX_BYTES, Count, Document, Origin, read_sealed, seal
 from posegen.dataset.files import check_real_folders, explain_unreadable, read_file
 from posegen.dataset.layout import OVERLAYS
 from posegen.dataset.object_reader import ReadCache, read_object
@@ -35,8 +34,6 @@ KINDS = {
     "paraphrases": ("captions", "kept"),
 }
 """The kinds of receipts, and the numbers that each has at least."""
-
-T = TypeVar("T")
 
 _MAX_NAME_LENGTH = 100
 
@@ -97,24 +94,6 @@ def folder_name(name: str) -> str:
     'BAAI-bge-large-en-v1.5'
     """
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-")[:_MAX_NAME_LENGTH] or "encoder"
-
-
-def load_overlay_header(kind: type[T], file: AnyPath, hint: str) -> T | None:
-    """Read the header of an overlay; None if there is none.
-
-    Raises
-    ------
-    PosegenError
-        If it is damaged, out of bounds or has a later format version than 1.
-    """
-    try:
-        data = read_file(file, MAX_BYTES)
-    except FileNotFoundError:
-        return None
-    origin = Origin(str(file), hint)
-    document = unseal(data, origin)
-    check_version(document, 1, origin)
-    return parse(kind, document, origin)
 
 
 def list_differences(stored: Mapping[str, object], requested: Mapping[str, object]) -> list[str]:

@@ -10,9 +10,9 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 
-from posegen.dataset.documents import LOST_COUNT, MAX_BYTES, Count, Document, Origin, read_sealed, seal
-from posegen.dataset.files import read_file, remove_durably, write_durably
-from posegen.dataset.layout import PARTS_FILE
+from posegen.dataset.documents import LOST_COUNT, Count, Document, seal
+from posegen.dataset.files import load_document, remove_durably, write_durably
+from posegen.dataset.layout import PARTS_FILE, REPAIR_FILE
 from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.dataset.storage.storage import ConflictError
 from posegen.foundations.errors import PosegenError, UsageError
@@ -83,7 +83,7 @@ def parse_part(part: Part | str | None) -> Part | None:
 
 @dataclass(frozen=True)
 class PartsRecord(Document):
-    """Content of ``parts.json``: what a run, or the parts of a dataset together, are to make.
+    """Content of ``parts.json`` and ``repair.json``: what a run, or the parts of a dataset together, are to make.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class PartsRecord(Document):
     """
 
     samples: Count
-    count: Count
+    count: Count = 0
 
 
 def record_parts(path: AnyPath, samples: int, count: int, run: str) -> int:
@@ -119,7 +119,7 @@ def record_parts(path: AnyPath, samples: int, count: int, run: str) -> int:
         return record.samples
 
 
-def read_parts(path: AnyPath) -> PartsRecord | None:
+def read_parts(path: AnyPath, file: str = PARTS_FILE) -> PartsRecord | None:
     """Return the record of a dataset; None if what was to be made is finished.
 
     Raises
@@ -127,11 +127,18 @@ def read_parts(path: AnyPath) -> PartsRecord | None:
     PosegenError
         If the record is damaged, because the number of samples is in no other file; names the file and the fix.
     """
-    try:
-        data = read_file(path / PARTS_FILE, MAX_BYTES)
-    except FileNotFoundError:
-        return None
-    return read_sealed(PartsRecord, data, Origin(str(path / PARTS_FILE), LOST_COUNT))
+    return load_document(PartsRecord, path / file, LOST_COUNT)
+
+
+def record_repair(path: AnyPath, samples: int, run: str) -> None:
+    """Record that a dataset will have `samples` samples again; until then, readers refuse it if it shows fewer."""
+    write_durably(path / REPAIR_FILE, seal(PartsRecord(samples)), run)
+
+
+def samples_after_repair(path: AnyPath) -> int:
+    """Return the number of samples that an unfinished repair recorded, as :func:`read_parts` does; 0 if there is none."""
+    record = read_parts(path, REPAIR_FILE)
+    return record.samples if record else 0
 
 
 def is_made_in_parts(path: AnyPath) -> bool:

@@ -130,7 +130,6 @@ class StoredSource:
         path = shard_path(field, shard)
         file = self._files.find(path)
         if file is None:
-            self._files.check_present(path)
             buffer[...] = field.fill
             return
         header, chunk_variants = self._header, field.chunk[0]
@@ -405,13 +404,16 @@ class Dataset:
         """Read all bytes of a file, given by its path inside the dataset; PosegenError if they are not those of its receipt."""
         self._files.read_ranges(file, [])
 
-    def compute_hashes(self, name: str, shard: int) -> str:
-        """Hash the values of a field, or the `rows`, of the visible samples of a shard; as in a receipt."""
-        if name == ROWS:
-            return tables.hash_rows(self.table(shard), len(self.header.variants))
-        first = shard * self.header.shard
-        blocks = self.blocks(name, first, first + self.header.count(shard))
-        return "".join(content_hashes(canonical(block)) for block in blocks)
+    def compute_hashes(self, shard: int, names: Sequence[str] | None = None) -> dict[str, str]:
+        """Hash the visible samples of a shard from their values: as in a receipt, by field and for `rows`, or some of them."""
+        found, first = dict[str, str](), shard * self.header.shard
+        for name in (*self.fields, ROWS) if names is None else names:
+            if name == ROWS:
+                found[name] = tables.hash_rows(self.table(shard), len(self.header.variants))
+            else:
+                blocks = self.blocks(name, first, first + self.header.count(shard))
+                found[name] = "".join(content_hashes(canonical(block)) for block in blocks)
+        return found
 
     def sizes(self) -> dict[str, int]:
         """Return the size on disk of each field and of the rows, in bytes by name."""
@@ -438,7 +440,6 @@ class Dataset:
         name, header = shard_path(field, shard), self.header
         file = self._files.find(name)
         if file is None:
-            self._files.check_present(name)
             return np.full((len(rows), *field.shape), field.fill, field.dtype)
         try:
             return decode_shard(field, partial(self._files.read_ranges, name), file.bytes, header.shard, header.chunk, rows)

@@ -161,11 +161,6 @@ def owners(lists: pa.ListArray) -> Array:
     return np.asarray(pc.list_parent_indices(lists), np.int64)
 
 
-def field_of(structs: pa.StructArray, name: str) -> Any:
-    """Return the values of a field of structs."""
-    return pc.struct_field(structs, name)
-
-
 def hash_rows(table: pa.Table, per_sample: int) -> str:
     """Hash the rows of each sample.
 

@@ -9,7 +9,6 @@ responsible for repairs; see :mod:`posegen.generation.repair`.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Callable, Container, Generator, Iterator, Sequence
@@ -18,24 +17,22 @@ from dataclasses import dataclass
 from functools import partial
 from secrets import SystemRandom
 
-import xxhash
-
 from posegen.dataset import layout
 from posegen.dataset.checked_files import DamagedFileError
 from posegen.dataset.documents import MAX_BYTES, Origin, unseal
 from posegen.dataset.files import exists, read_file
-from posegen.dataset.header import find_metadata_faults, header_metadata, inspect_header, samples_after_repair
+from posegen.dataset.header import find_metadata_faults, header_metadata, inspect_header
 from posegen.dataset.layout import Header, Layer
 from posegen.dataset.lock import LOCK_FILE, PART_LOCK, is_being_written, is_held
 from posegen.dataset.manifest import Manifest, load_manifest, make_manifest
 from posegen.dataset.overlays import read_overlay_receipt, read_part
-from posegen.dataset.parts import is_made_in_parts, read_parts
+from posegen.dataset.parts import is_made_in_parts, read_parts, samples_after_repair
 from posegen.dataset.read import open_shard
 from posegen.dataset.receipts import Receipt, complete_shards, find_differing, find_size_fault, list_receipts, read_receipt
 from posegen.dataset.runs import has_ended, keep_freed_memory
 from posegen.dataset.storage.address import AnyPath, storage_of, to_path
-from posegen.dataset.storage.folder import open_plain, temporary_run
-from posegen.dataset.storage.storage import map_in_order
+from posegen.dataset.storage.folder import temporary_run
+from posegen.dataset.storage.storage import Entry, map_in_order
 from posegen.dataset.tables import UNDECODABLE
 from posegen.foundations.errors import PosegenError, UsageError
 from posegen.foundations.machine import available_cores
@@ -201,12 +198,9 @@ def _check_document(path: AnyPath, name: str) -> None:
     """Check a document's own hash, and that of the array beside it, if it is the receipt of one; PosegenError otherwise."""
     command = layout.OVERLAYS[name.partition("/")[0]]
     origin = Origin(str(path / name), f"Delete it and run the same `posegen {command}` command again: it is made again")
-    expected = unseal(read_file(path / name, MAX_BYTES), origin).get("npy_xxh3")
-    if expected is not None and (local := storage_of(path / name).local):
-        array = local.with_suffix(".npy")
-        with open_plain(array) as file:
-            if hashlib.file_digest(file, xxhash.xxh3_128).hexdigest() != expected:
-                raise Origin(str(array), origin.hint).error("is damaged: its hash does not match its receipt")
+    expected, array = unseal(read_file(path / name, MAX_BYTES), origin).get("npy_xxh3"), f"{name.removesuffix('.json')}.npy"
+    if expected is not None and storage_of(path / array).find_hash() != expected:
+        raise Origin(str(path / array), origin.hint).error("is damaged: its hash does not match its receipt")
 
 
 def choose_shards(path: AnyPath, part: Container[int] | None = None, share: float = 1.0) -> list[int] | None:
@@ -262,10 +256,9 @@ def format_samples(samples: list[int]) -> str:
     return f"sample{'s' if len(samples) > 1 else ''} {named}{more}"
 
 
-def _receipt_time(path: AnyPath, shard: int) -> float | None:
+def _find_receipt(path: AnyPath, shard: int) -> Entry | None:
     with suppress(OSError):
-        entry = storage_of(path / layout.receipt_path(shard)).find()
-        return entry.modified if entry else None
+        return storage_of(path / layout.receipt_path(shard)).find()
     return None
 
 
@@ -283,9 +276,9 @@ def _check_shards(
     seen = storage_of(path).listed()
 
     def check(shard: int) -> list[Problem]:
-        before = _receipt_time(seen, shard)
+        before = _find_receipt(seen, shard)
         problems = list(_check_shard(seen, header, shard, decode=decode))
-        if problems and _receipt_time(path, shard) != before:  # a run has stored the shard meanwhile
+        if problems and _find_receipt(path, shard) != before:  # a run has stored the shard meanwhile
             problems = list(_check_shard(path, header, shard, decode=decode))
         return problems
 
@@ -325,7 +318,7 @@ def _check_shard(
             if fault is None and file in receipt.files:
                 dataset.check_file(file)
             if fault is None and decode:
-                hashes = dataset.compute_hashes(content, shard), receipt.content[content]
+                hashes = dataset.compute_hashes(shard, [content])[content], receipt.content[content]
                 if differing := find_differing(*hashes, receipt.first):
                     fault = f"content of {content} does not match the receipt in {format_samples(differing)}"
         except DamagedFileError as error:
@@ -382,7 +375,7 @@ def _check_entry(
 ) -> Iterator[Problem]:
     """Describe what is wrong with an entry that is no metadata of the dataset; `kind` is what it is unless a plain file."""
     file, shard = name.rpartition("/")[2], layout.shard_of(header, name)
-    run = temporary_run(file)
+    run = temporary_run(name)
     if (shard is not None and shard in known) or name == layout.PARTS_FILE:
         return  # checked with its shard, or with the header
     if kind:

@@ -17,10 +17,11 @@ import pyarrow as pa
 from posegen.dataset import layout, receipts
 from posegen.dataset.counts import count_content, labels_field
 from posegen.dataset.documents import seal
-from posegen.dataset.files import is_plain, remove_durably, write_changed, write_durably
-from posegen.dataset.header import header_metadata, load_header, samples_after_repair
+from posegen.dataset.files import remove_durably, write_changed, write_durably
+from posegen.dataset.header import header_metadata, load_header
 from posegen.dataset.layout import ArrayField, Header, Layer
 from posegen.dataset.lock import LOCK_FILE, PART_LOCK
+from posegen.dataset.parts import samples_after_repair
 from posegen.dataset.receipts import DIGITS, Receipt, StoredFile, receipt_identity, stored_file
 from posegen.dataset.runs import has_ended
 from posegen.dataset.shard_codec import encode_shard
@@ -258,8 +259,8 @@ def unfinished_files(path: AnyPath, header: Header, shards: int) -> list[str]:
     kept, unfinished = set(receipts.list_receipts(path)), []
     for folder in layout.dataset_folders(header):
         for name in (f"{folder}/{entry}" for entry in storage_of(path / folder).list_names()):
-            shard = layout.shard_of(header, name)
-            if shard is not None and shard not in kept and shard >= shards and is_plain(path / name):
+            shard, entry = layout.shard_of(header, name), storage_of(path / name).find()
+            if shard is not None and shard not in kept and shard >= shards and entry and entry.is_plain:
                 unfinished.append(name)
     return sorted(unfinished)
 
@@ -273,7 +274,7 @@ def _check_empty(path: AnyPath, header: Header) -> None:
     path = storage_of(path).listed()
     arrays = (f"{layout.MOTION}/{name}" for name in storage_of(path / layout.MOTION).list_names())
     names = [*storage_of(path).list_names(), *arrays]
-    foreign = [name for name in names if name not in known and not PART_LOCK.fullmatch(name) and not _is_temporary(name)]
+    foreign = [name for name in names if not (name in known or PART_LOCK.fullmatch(name) or temporary_run(name))]
     if not foreign:
         foreign = [
             layout.receipt_path(shard)
@@ -284,14 +285,9 @@ def _check_empty(path: AnyPath, header: Header) -> None:
         raise UsageError(f"{path}: is not empty: it contains {', '.join(sorted(foreign)[:3])}. Choose an empty or a new folder")
 
 
-def _is_temporary(name: str) -> bool:
-    return temporary_run(name.rpartition("/")[2]) is not None
-
-
 def _write_metadata(path: AnyPath, header: Header, run: str | None) -> None:
     """Write the metadata files that are missing or differ."""
-    expected = {path / name: data for name, data in header_metadata(header).items()}
-    write_changed(expected, run)
+    write_changed({path / name: data for name, data in header_metadata(header).items()}, run)
 
 
 def _write_header(path: AnyPath, header: Header, run: str | None, before: bytes) -> None:

@@ -18,13 +18,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.lock import locked
 from posegen.dataset.overlays import commit_part, read_overlay_receipt, read_part
 from posegen.dataset.read import Dataset, content_errors, open_dataset
 from posegen.dataset.storage.address import AnyPath
-from posegen.dataset.tables import column_numbers, field_of, owners
+from posegen.dataset.tables import column_numbers, owners
 from posegen.embedding.cache import encode_texts
 from posegen.embedding.encoder import Encoder
 from posegen.embedding.models import load_fingerprinted
@@ -188,8 +189,8 @@ def _find_phrases(dataset: Dataset, shard: int, numbers: dict[tuple[str, str], i
     table = dataset.table(shard, ["sample", "variant", *_SEGMENTS])
     with content_errors(dataset.path):
         actors = table.column("actors").combine_chunks()
-        segments = field_of(actors.flatten(), "segments")
-        text, action = (field_of(segments.flatten(), name) for name in ("text", "action"))
+        segments = pc.struct_field(actors.flatten(), "segments")
+        text, action = (pc.struct_field(segments.flatten(), name) for name in ("text", "action"))
         of_sequence = pa.table([owners(actors)[owners(segments)], text, action], ["sequence", "text", "action"])
     # Groups are in no order that pyarrow promises.
     order = [(name, "ascending") for name in of_sequence.column_names]

@@ -26,7 +26,7 @@ from posegen.dataset.storage.address import AnyPath, to_path
 from posegen.dataset.write import add_layer, commit_layer
 from posegen.fields.field import DerivedField, Sequences, compute_fields, fields_with_arrays, select_fields
 from posegen.foundations.arrays import Array
-from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.errors import PosegenError, UsageError, require_positive
 from posegen.foundations.machine import available_cores
 from posegen.foundations.plugins import FIELDS, STORED_ARRAYS
 from posegen.foundations.progress import Progress
@@ -119,8 +119,7 @@ def derive(
     >>> result.arrays, shape
     (('velocity', 'acceleration'), (5, 1, 100, 22, 3))
     """
-    if workers is not None and workers < 1:
-        raise UsageError(f"workers must be at least 1, not {workers}")
+    require_positive("workers", workers)
     return _derive(to_path(path), select_fields(add), workers or available_cores(), parse_part(part), progress or Progress())
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from posegen.dataset.header import load_header, repair_header, samples_after_repair
+from posegen.dataset.header import load_header, repair_header
 from posegen.dataset.manifest import make_manifest, store_manifest
-from posegen.dataset.parts import read_parts, remove_parts
+from posegen.dataset.parts import read_parts, remove_parts, samples_after_repair
 from posegen.dataset.receipts import complete_prefix, complete_shards
 from posegen.dataset.runs import current_run
 from posegen.dataset.storage.address import AnyPath, to_path

@@ -13,8 +13,9 @@ from typing import Any
 from posegen import __version__
 from posegen.config.identity import decides_content, differences
 from posegen.config.schema import CONTENT_VERSION, Config
+from posegen.dataset.documents import FORMAT_VERSION
 from posegen.dataset.header import read_config
-from posegen.dataset.layout import FORMAT_VERSION, ArrayField, Creation, Header, Layer
+from posegen.dataset.layout import ArrayField, Creation, Header, Layer
 from posegen.dataset.storage.address import AnyPath
 from posegen.fields.field import ABSENT, AXES, DerivedField, FieldArray, select_fields
 from posegen.foundations.constants import ABSENT_ACTION, ABSENT_CONTACT

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 
 from posegen.dataset import layout
 from posegen.dataset.files import remove_durably
-from posegen.dataset.header import inspect_header, load_header, record_repair, repair_header, samples_after_repair
+from posegen.dataset.header import inspect_header, load_header, repair_header
 from posegen.dataset.layout import ROWS, Header
 from posegen.dataset.lock import locked
+from posegen.dataset.parts import record_repair, samples_after_repair
 from posegen.dataset.receipts import Receipt, complete_shards, find_differing, load_receipt, read_receipt
 from posegen.dataset.runs import current_run
 from posegen.dataset.storage.address import AnyPath
@@ -95,14 +96,14 @@ def _compare(job: ShardJob) -> list[Problem]:
 
 
 def _differences(job: ShardJob, receipt: Receipt) -> list[Problem]:
-    receipts = _receipts(job, receipt)
-    made = dict.fromkeys(receipts, "")
+    stored = _stored_content(job, receipt)
+    made = dict.fromkeys(stored, "")
     for start, stop in blocks(job.header, receipt.first, receipt.first + receipt.count):
-        for name, hashes in _content_hashes(job, start, stop, list(receipts)).items():
+        for name, hashes in _content_hashes(job, start, stop, list(stored)).items():
             made[name] += hashes
     problems = []
-    for name, own in receipts.items():
-        if samples := find_differing(made[name], own.content[name], receipt.first):
+    for name, own in stored.items():
+        if samples := find_differing(made[name], own, receipt.first):
             file = layout.rows_path(receipt.shard) if name == ROWS else layout.shard_path(job.header.field(name), receipt.shard)
             layer = job.header.layer_of(file)
             reason = f"matches its receipt, but its {name} differ from what the config makes in {format_samples(samples)}"
@@ -110,15 +111,13 @@ def _differences(job: ShardJob, receipt: Receipt) -> list[Problem]:
     return problems
 
 
-def _receipts(job: ShardJob, own: Receipt) -> dict[str, Receipt]:
-    """Return the receipt with the hashes of each array and of the rows; incomplete layers are left out."""
-    receipts = dict.fromkeys((*(field.name for field in job.header.fields), ROWS), own)
-    header = job.header.with_samples(own.first + own.count)  # a layer must have all samples of the shard
+def _stored_content(job: ShardJob, own: Receipt) -> dict[str, str]:
+    """Return the hashes of each array and of the rows by the receipts; incomplete layers are left out."""
+    content, header = own.content, job.header.with_samples(own.first + own.count)  # a layer must have all samples of the shard
     for layer in header.layers:
         with suppress(FileNotFoundError, PosegenError):
-            receipt = read_receipt(job.path, header, own.shard, layer, own)
-            receipts |= dict.fromkeys((field.name for field in layer.fields), receipt)
-    return receipts
+            content = content | read_receipt(job.path, header, own.shard, layer, own).content
+    return content
 
 
 def _content_hashes(job: ShardJob, start: int, stop: int, names: list[str]) -> dict[str, str]:

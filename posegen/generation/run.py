@@ -16,17 +16,18 @@ from itertools import chain
 from pathlib import Path
 
 from posegen.config.schema import Config
-from posegen.dataset.files import remove_durably, total_bytes
-from posegen.dataset.header import is_dataset, load_header, record_repair, repair_header, samples_after_repair
+from posegen.dataset import parts
+from posegen.dataset.files import remove_durably
+from posegen.dataset.header import is_dataset, load_header, repair_header
 from posegen.dataset.layout import MANIFEST_FILE, Header
 from posegen.dataset.lock import shared_lock
 from posegen.dataset.manifest import covers_all, make_manifest, store_manifest
-from posegen.dataset.parts import Part, parse_part, read_parts, record_parts, remove_parts
+from posegen.dataset.parts import Part
 from posegen.dataset.receipts import Receipt, complete_prefix, complete_shards, list_layer_receipts
 from posegen.dataset.runs import current_run
 from posegen.dataset.storage.address import AnyPath, storage_of, to_path
 from posegen.dataset.write import create, publish, unfinished_files
-from posegen.foundations.errors import PosegenError, ServerError, UsageError
+from posegen.foundations.errors import PosegenError, ServerError, UsageError, require_positive
 from posegen.foundations.machine import available_cores, most_workers
 from posegen.foundations.progress import Progress
 from posegen.foundations.quantities import human_bytes
@@ -161,7 +162,7 @@ def generate(
     (4, 20, False)
     """
     check_backend(backend, scheduler)
-    path, parsed = default_path(config) if out is None else to_path(out), parse_part(part)
+    path, parsed = default_path(config) if out is None else to_path(out), parts.parse_part(part)
     return _generate(config, samples, workers, path, parsed, scheduler, progress or Progress(), shard_timeout)
 
 
@@ -267,9 +268,9 @@ class _Run:
         self.publish()
         if self.part:
             return
-        record = read_parts(self.path)
+        record = parts.read_parts(self.path)
         if record and record.samples <= self.header.samples:
-            remove_parts(self.path, record)
+            parts.remove_parts(self.path, record)
         if self.plan.shards or not covers_all(self.path, self.header):
             store_manifest(self.path, make_manifest(self.path, self.header), self.name)
 
@@ -286,7 +287,7 @@ class _Run:
             seconds=now - began,
             startup_seconds=self.started - began,
             sequences_per_second=self.samples * variants / max(now - self.started, 1e-9),
-            bytes=total_bytes(path),
+            bytes=sum(entry.size for entry in storage_of(path).list().values()),
             nothing_to_do=not self.plan.shards,
             incomplete_layers=tuple(incomplete_layers(path, header)),
             part=str(self.part) if self.part else None,
@@ -327,9 +328,8 @@ def incomplete_layers(path: AnyPath, header: Header) -> list[str]:
 
 
 def _check_arguments(config: Config, samples: int, workers: int, shard_timeout: float | None) -> None:
-    for name, value in (("samples", samples), ("workers", workers)):
-        if value < 1:
-            raise UsageError(f"{name} must be at least 1, not {value}")
+    require_positive("samples", samples)
+    require_positive("workers", workers)
     if shard_timeout is not None and not shard_timeout > 0:
         raise UsageError(f"shard_timeout must be more than 0 seconds, not {shard_timeout}")
     if config.quotas is not None:
@@ -367,9 +367,9 @@ def _open_run(path: AnyPath, expected: Header, samples: int, name: str, progress
             header = _load_same(path, expected, progress)
         elif part:
             header = create(path, header, name)
-        target = max(samples, header.samples, samples_after_repair(path))
+        target = max(samples, header.samples, parts.samples_after_repair(path))
         if part:
-            target = record_parts(path, target, part.count, name)
+            target = parts.record_parts(path, target, part.count, name)
             whole = header.with_samples(target)
             others = {shard: whole.count(shard) for shard in range(whole.shards()) if shard not in part}
     # Complete shards may exist without a header, if it and its copy were damaged and the user removed them as advised.
@@ -402,10 +402,10 @@ def _show_only_complete(path: AnyPath, header: Header, plan: Plan, name: str, *,
             # the header has its former content. Readers miss the receipt.
             visible = target
         if visible < header.samples - header.samples % header.shard:  # more than a last shard that is only extended
-            record_repair(path, max(header.samples, samples_after_repair(path)), name)
+            parts.record_repair(path, max(header.samples, parts.samples_after_repair(path)), name)
         header = publish(path, header, visible, name)
-    if plan.shards or read_parts(path):  # so that what is missing is known however the run ends
-        record_parts(path, target, 0, name)
+    if plan.shards or parts.read_parts(path):  # so that what is missing is known however the run ends
+        parts.record_parts(path, target, 0, name)
     if exists:
         # Files of a run that was to make more samples and died.
         for file in unfinished_files(path, header, plan.header.shards()):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -21,17 +20,18 @@ from posegen.library.load import load_library
 from posegen.synthesis.synthesize import rows_schema, synthesize
 
 
-@dataclass(frozen=True)
 class Stream:
     """A number of samples of a config, to be read in batches: :class:`posegen.dataset.batches.Source`. See :func:`stream`."""
-
-    config: Config
-    samples: int
 
     batches = make_batches
 
     # Making samples holds the interpreter lock: more threads would wait for one another.
     most_threads = 1
+
+    def __init__(self, config: Config, samples: int) -> None:
+        self.config, self.samples = config, samples
+        self.name, self.seed = f"config {config.name}", config.seed
+        self.chunk, self.variants = config.store.chunk, config.variants.names
 
     def __len__(self) -> int:
         return self.samples
@@ -39,26 +39,6 @@ class Stream:
     def batch_source(self, fields: Sequence[str] | str | None) -> Stream:
         """Return the source of batches; see :func:`posegen.dataset.batches.make_batches`."""
         return self
-
-    @property
-    def name(self) -> str:
-        """The config's name."""
-        return f"config {self.config.name}"
-
-    @property
-    def seed(self) -> int:
-        """Seed of the samples."""
-        return self.config.seed
-
-    @property
-    def chunk(self) -> int:
-        """Samples in a chunk, as in a dataset."""
-        return self.config.store.chunk
-
-    @property
-    def variants(self) -> tuple[str, ...]:
-        """Names of the variants in order."""
-        return self.config.variants.names
 
     def arrays(self) -> dict[str, ArrayShape]:
         """Return the shape of each array by name."""

@@ -27,16 +27,9 @@ from typing import Any
 import pyarrow as pa
 
 from posegen.dataset.documents import Document, seal
-from posegen.dataset.files import write_durably
+from posegen.dataset.files import load_document, write_durably
 from posegen.dataset.lock import locked
-from posegen.dataset.overlays import (
-    OverlayReceipt,
-    commit_part,
-    intact_receipt,
-    list_differences,
-    load_overlay_header,
-    overlay_folder,
-)
+from posegen.dataset.overlays import OverlayReceipt, commit_part, intact_receipt, list_differences, overlay_folder
 from posegen.dataset.read import content_errors, open_dataset
 from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.dataset.tables import encode_table
@@ -211,7 +204,7 @@ def paraphrase(
 
 def _write_provenance(folder: AnyPath, asked: Provenance) -> None:
     """Write the origin of the paraphrases in a folder; UsageError if those in it have another one."""
-    stored = load_overlay_header(Provenance, folder / HEADER, _HINT)
+    stored = load_document(Provenance, folder / HEADER, _HINT)
     if stored is None:
         write_durably(folder / HEADER, seal(asked, indent=2))
     elif differences := list_differences(asdict(stored), asdict(asked) | {"begun": stored.begun}):

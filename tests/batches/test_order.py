@@ -36,7 +36,7 @@ def used(order: Order) -> list[tuple[int, int]]:
 def listed(order: Order, epoch: int) -> list[tuple[int, int]]:
     sequences = []
     for number in range(epoch * order.per_epoch, (epoch + 1) * order.per_epoch):
-        samples, variants = order.sequences(number)
+        samples, variants = order.sequences_of(order.pieces(number))
         sequences += list(zip(samples.tolist(), variants.tolist(), strict=True))
     return sequences
 
@@ -81,7 +81,7 @@ def test_drop_last_drops_only_the_last_batch(order: Order) -> None:
     dropping = Order(**{**vars(order), "drop_last": True})
     assert dropping.per_epoch == len(used(order)) // order.size
     for number in range(dropping.per_epoch):
-        assert np.array_equal(dropping.sequences(number), order.sequences(number))
+        assert np.array_equal(dropping.sequences_of(dropping.pieces(number)), order.sequences_of(order.pieces(number)))
 
 
 @settings(max_examples=40)
@@ -90,7 +90,9 @@ def test_lanes_have_the_same_batches_in_another_order(order: Order) -> None:
     straight = Order(**{**vars(order), "lanes": 1})
 
     def batches(which: Order) -> list[tuple]:
-        return sorted(tuple(np.stack(which.sequences(number)).reshape(-1).tolist()) for number in range(which.per_epoch))
+        return sorted(
+            tuple(np.stack(which.sequences_of(which.pieces(number))).reshape(-1).tolist()) for number in range(which.per_epoch)
+        )
 
     assert batches(order) == batches(straight)
 
@@ -106,7 +108,7 @@ def test_a_lane_advances_through_windows(order: Order) -> None:
 
 def test_the_order_of_ten_million_samples_is_fast() -> None:
     order = Order(seed=1, samples=10_000_000, variants=5, chunk=20, size=64, window=1280)
-    samples, variants = order.sequences(order.per_epoch * 3 - 1)
+    samples, variants = order.sequences_of(order.pieces(order.per_epoch * 3 - 1))
     assert len(samples) == 50_000_000 % 64 or len(samples) == 64
     assert 0 <= samples.min() <= samples.max() < 10_000_000
     assert set(variants.tolist()) <= set(range(5))

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from posegen.cli.main import main
-from posegen.dataset.header import load_header, record_repair
-from posegen.dataset.parts import record_parts
+from posegen.dataset.header import load_header
+from posegen.dataset.parts import record_parts, record_repair
 from posegen.dataset.write import publish
 from posegen.embedding.models import HASHING
 from tests.cli.conftest import SMALL

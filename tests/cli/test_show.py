@@ -13,7 +13,8 @@ from PIL import Image, ImageColor
 
 from docs.skeleton_figure import posed
 from posegen.cli.main import main
-from posegen.dataset.layout import FORMAT_VERSION, ArrayField, Header
+from posegen.dataset.documents import FORMAT_VERSION
+from posegen.dataset.layout import ArrayField, Header
 from posegen.dataset.runs import current_run
 from posegen.dataset.write import commit_shard, create, publish
 from posegen.foundations.skeleton import CONTACTS, JOINTS, PARTS

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posegen.config.schema import Config
-from posegen.dataset.documents import Origin, read_sealed, seal
+from posegen.dataset.documents import Origin, parse, read_sealed, seal
 from posegen.dataset.layout import ArrayField, Header, rows_path
 from posegen.dataset.read import open_dataset
 from posegen.dataset.receipts import Receipt, StoredFile
@@ -65,7 +65,7 @@ def same(first: Header, second: Header) -> bool:
 
 @given(headers())
 def test_a_header_is_read_back_from_json(header: Header) -> None:
-    back = Header.from_json(json.loads(json.dumps(header.to_json(), allow_nan=False)), SOURCE)
+    back = parse(Header, json.loads(json.dumps(header.to_json(), allow_nan=False)), SOURCE)
     assert same(back, header)
     assert back.variants == header.variants
     assert [field.shape for field in back.fields] == [field.shape for field in header.fields]
@@ -86,7 +86,7 @@ def test_a_missing_key_is_reported(key: str) -> None:
     data = make_header().to_json()
     del data[key]
     with pytest.raises(PosegenError, match=rf"dataset\.json: .*`{key}`: Field required.*Repair it\."):
-        Header.from_json(data, SOURCE)
+        parse(Header, data, SOURCE)
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -96,15 +96,15 @@ def test_a_value_of_another_type_is_refused(key: str, value: Any) -> None:
     data = intact | {key: value}
     fits = type(value) is type(intact[key]) and type(value) is not int
     if fits and key not in ("variants", "fields"):
-        assert Header.from_json(data, SOURCE).to_json() == data
+        assert parse(Header, data, SOURCE).to_json() == data
     else:
         with pytest.raises(PosegenError, match=r"dataset\.json: .*(Repair it|newer posegen)\."):
-            Header.from_json(data, SOURCE)
+            parse(Header, data, SOURCE)
 
 
 def test_a_later_format_version_requires_a_newer_posegen() -> None:
     with pytest.raises(PosegenError, match="newer posegen"):
-        Header.from_json(make_header().to_json() | {"format_version": 2, "what_is_new": 1}, SOURCE)
+        parse(Header, make_header().to_json() | {"format_version": 2, "what_is_new": 1}, SOURCE)
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,9 @@ import pytest
 import xarray
 import zarr
 
-from posegen.dataset.header import load_header, record_repair
+from posegen.dataset.header import load_header
 from posegen.dataset.layout import REPAIR_FILE
+from posegen.dataset.parts import record_repair
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.runs import current_run
 from posegen.dataset.write import publish

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from posegen.dataset.layout import FORMAT_VERSION, ArrayField, Header
+from posegen.dataset.documents import FORMAT_VERSION
+from posegen.dataset.layout import ArrayField, Header
 from posegen.dataset.storage.address import AnyPath
 from posegen.dataset.storage.bucket import BucketPath
 from posegen.dataset.write import commit_shard, create, publish

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from posegen.dataset.layout import FORMAT_VERSION, ArrayField, Header
+from posegen.dataset.documents import FORMAT_VERSION
+from posegen.dataset.layout import ArrayField, Header
 from posegen.dataset.write import commit_shard, create, publish
 from posegen.foundations.progress import Progress
 

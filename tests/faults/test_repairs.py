@@ -10,8 +10,8 @@ import pytest
 import posegen
 from posegen.config.schema import Config
 from posegen.dataset.files import remove_durably
-from posegen.dataset.header import record_repair
 from posegen.dataset.layout import MANIFEST_FILE
+from posegen.dataset.parts import record_repair
 from posegen.dataset.storage.address import AnyPath
 from posegen.dataset.storage.bucket import BucketPath
 from posegen.dataset.verify import verify

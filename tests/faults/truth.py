@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import posegen
-from posegen.dataset.compare import compare, stored_content
+from posegen.dataset.compare import compare
 from posegen.dataset.files import read_file, write_all_durably
 from posegen.dataset.receipts import DIGITS
 from posegen.dataset.storage.address import AnyPath
@@ -37,7 +37,7 @@ def content_of(path: AnyPath) -> Content:
     dataset = posegen.open(path)
     content: Content = []
     for shard in range(dataset.header.shards()):
-        hashes = stored_content(dataset, shard)
+        hashes = dataset.compute_hashes(shard)
         content += [
             {name: text[i * DIGITS : (i + 1) * DIGITS] for name, text in hashes.items()}
             for i in range(dataset.header.count(shard))

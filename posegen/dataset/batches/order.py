@@ -75,7 +75,7 @@ class Order:
     Examples
     --------
     >>> order = Order(seed=7, samples=5, variants=1, chunk=2, size=2, window=4)
-    >>> [order.sequences(k)[0].tolist() for k in range(order.per_epoch)]
+    >>> [order.sequences_of(order.pieces(k))[0].tolist() for k in range(order.per_epoch)]
     [[4, 3], [2, 1], [0]]
     """
 
@@ -139,30 +139,22 @@ class Order:
             start = end
         return pieces
 
-    def in_window(self, epoch: int, window: int) -> Window:
-        """Return the content of a window."""
-        return _window_order(self, epoch, window)
-
-    def sequences(self, number: int) -> tuple[Array, Array]:
-        """Return the sequences of a batch.
+    def sequences_of(self, pieces: Sequence[Piece]) -> tuple[Array, Array]:
+        """Return the sequences of the parts of windows that form a batch.
 
         Parameters
         ----------
-        number : int
-            Index of the batch.
+        pieces : sequence of Piece
+            What :meth:`pieces` returns.
 
         Returns
         -------
         (int64 [n], int64 [n])
             Samples, and indices of their variants among the selected ones.
         """
-        return self.sequences_of(self.pieces(number))
-
-    def sequences_of(self, pieces: Sequence[Piece]) -> tuple[Array, Array]:
-        """Return the sequences of the parts of windows that form a batch; see :meth:`sequences`."""
         parts = []
         for piece in pieces:
-            content = self.in_window(piece.epoch, piece.window)
+            content = window_order(self, piece.epoch, piece.window)
             block, sample = np.divmod(content.slots[piece.first : piece.stop], self.chunk)
             position, variant = np.divmod(block, self.variants)
             parts.append((content.chunks[position] * self.chunk + sample, variant))
@@ -210,7 +202,8 @@ def _window_ends(order: Order, epoch: int) -> list[int]:
 
 
 @lru_cache(_CACHED_WINDOWS)
-def _window_order(order: Order, epoch: int, window: int) -> Window:
+def window_order(order: Order, epoch: int, window: int) -> Window:
+    """Return the content of a window."""
     first = window * order.chunks_in_window
     chunks = _chunk_order(order.seed, epoch, order.chunks)[first : first + order.chunks_in_window]
     samples = chunks[:, None] * order.chunk + np.arange(order.chunk)

@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 import pyarrow as pa
 
-from posegen.dataset.batches.order import Order, Piece
+from posegen.dataset.batches.order import Order, Piece, window_order
 from posegen.foundations.arrays import Array
 
 CAPTIONS = "captions"
@@ -180,7 +180,7 @@ class Windows:
         if key in self._loading:
             return
         buffers = self._unused.pop() if self._unused else self._new_buffers()
-        tasks = [(i, int(chunk)) for i, chunk in enumerate(self._order.in_window(*key).chunks)]
+        tasks = [(i, int(chunk)) for i, chunk in enumerate(window_order(self._order, *key).chunks)]
         self._loading[key] = buffers, [self._start_load(buffers, *task) for task in tasks]
 
     def keep(self, keys: Collection[Key]) -> None:
@@ -208,7 +208,7 @@ class Windows:
             key = piece.epoch, piece.window
             buffers, loads = self._loading[key]
             tables = [load.result() for load in loads]
-            slots = self._order.in_window(*key).slots[piece.first : piece.stop]
+            slots = window_order(self._order, *key).slots[piece.first : piece.stop]
             for name, shape in self._selection.arrays.items():
                 into, sequences = arrays[name][start : start + len(slots)], buffers[name].reshape(-1, *shape.shape)
                 # All slots are valid, so nothing is clipped. To raise an error otherwise, NumPy would copy everything again.

@@ -81,7 +81,9 @@ class Folder:
     def write(self, data: bytes, expected: bytes | None = None, run: str | None = None) -> None:
         """Write the file; nothing is `expected` where there are locks."""
         del expected
-        _write_file(self.path, data, run)
+        with BackgroundWriter(run) as writer:
+            writer.write(self.path, [data])
+            writer.place()
 
     def writer(self, run: str | None = None, receipt: Any = None) -> BackgroundWriter:
         """Return a writer of files in the folder, by a run, whose `commit` writes the receipt."""
@@ -101,7 +103,10 @@ class Folder:
 
     def make_folder(self) -> None:
         """Create the folder and its missing parents, and sync them to the disk."""
-        _make_folder(self.path)
+        if not self.path.is_dir():
+            Folder(self.path.parent).make_folder()
+            self.path.mkdir(exist_ok=True)
+            sync_folder(self.path.parent)
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Yield the results of a function, in order."""
@@ -152,7 +157,7 @@ class BackgroundWriter:
 
     def write(self, path: Any, pieces: Sequence[bytes]) -> None:
         """Begin to write the file that will be at `path`."""
-        temporary = _temporary_path(path, self._run)
+        temporary = path.with_name(f".{path.name}~{_NOT_IN_A_NAME.sub('-', self._run)}~{os.getpid()}.temporary")
         self._pending.append((temporary, path, self._thread.submit(self._write, temporary, path, pieces)))
 
     def place(self) -> None:
@@ -190,7 +195,7 @@ class BackgroundWriter:
         for path in obsolete:
             Folder(path).remove()
         try:
-            _write_file(self._receipt, content, self._run)
+            Folder(self._receipt).write(content, run=self._run)
         except OSError:
             # The receipt may have its final name without being on disk: remove it, because it is not certain.
             with suppress(OSError):
@@ -203,7 +208,7 @@ class BackgroundWriter:
             writing.result()
 
     def _write(self, temporary: Path, path: Path, pieces: Sequence[bytes]) -> None:
-        _make_folder(path.parent)
+        Folder(path.parent).make_folder()
         try:
             with temporary.open("wb") as file:
                 file.writelines(pieces)
@@ -251,7 +256,7 @@ def place_files(source: Path, target: Path, names: Iterable[str]) -> None:
     """Move files that are on the disk from a folder into another one of the same disk, under the same names."""
     folders = {name.rpartition("/")[0] for name in names}
     for folder in folders:
-        _make_folder(target / folder)
+        Folder(target / folder).make_folder()
     for name in names:
         os.replace(f"{source}/{name}", f"{target}/{name}")
     for folder in folders:
@@ -268,8 +273,8 @@ def remove_temporary_files(folder: Path, own: str = "") -> None:
 
 
 def temporary_run(name: str) -> str | None:
-    """Return the run that writes a temporary file, given by its name; None if it is no temporary file."""
-    match = _TEMPORARY.fullmatch(name)
+    """Return the run that writes a temporary file, given by its name or path; None if it is no temporary file."""
+    match = _TEMPORARY.fullmatch(name.rpartition("/")[2])
     return match["run"] if match else None
 
 
@@ -283,24 +288,5 @@ def open_plain(path: str | Path) -> BufferedReader:
     return os.fdopen(handle, "rb")
 
 
-def _temporary_path(path: Path, run: str) -> Path:
-    return path.with_name(f".{path.name}~{_NOT_IN_A_NAME.sub('-', run)}~{os.getpid()}.temporary")
-
-
-def _make_folder(folder: Path) -> None:
-    """Create a folder and its missing parents, and sync them to the disk."""
-    if folder.is_dir():
-        return
-    _make_folder(folder.parent)
-    folder.mkdir(exist_ok=True)
-    sync_folder(folder.parent)
-
-
 def _entry(status: os.stat_result) -> Entry:
     return Entry(status.st_size, status.st_mtime, stat.S_ISREG(status.st_mode))
-
-
-def _write_file(path: Path, data: bytes, run: str | None) -> None:
-    with BackgroundWriter(run) as writer:
-        writer.write(path, [data])
-        writer.place()
