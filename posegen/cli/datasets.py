@@ -129,7 +129,6 @@ def _sequence_text(sequence: dict[str, Any]) -> str:
 
 
 DIFFERENCES_SHOWN = 20
-DIFFERENT = 1
 
 
 @command("posegen diff data/default-0 elsewhere/default-0")
@@ -167,7 +166,7 @@ def diff(a: AnyPath, b: AnyPath, deep: bool, output: Output) -> int:
     else:
         lines.append(f"{a} and {b} have equal content: {counted(len(first), 'sample')}.")
     output.result(document, "\n".join(lines))
-    return DIFFERENT if comparison.samples else 0
+    return int(bool(comparison.samples))
 
 
 def _identity(first: Header, second: Header) -> dict[str, list[Any]]:
@@ -221,7 +220,6 @@ def mix(datasets: Sequence[AnyPath], ratio: str | None, out: Path, output: Outpu
     output.summary(document, f"{out} names {counted(len(mixed), 'sample')}. An epoch has about {counts}.")
 
 
-PROBLEMS_LEFT = 1
 _MOST_NAMED = 8
 
 
@@ -248,13 +246,13 @@ def verify(dataset: AnyPath, deep: bool, part: str | None, share: float, repairs
     are not read; part 1 also finds files that do not belong to DATASET.
     """
     from posegen.dataset.parts import parse_part
-    from posegen.dataset.verify import choose_shards, unchecked_files
+    from posegen.dataset.verify import choose_shards
 
     chosen_part = parse_part(part)
     shards = choose_shards(dataset, chosen_part, share)
     orphans = share == 1 and (chosen_part is None or chosen_part.number == 1)
-    found, done = _find(dataset, shards, deep=deep, orphans=orphans, output=output), None
-    unchecked = unchecked_files(dataset) if orphans and not found else []
+    unchecked: list[str] = []
+    found, done = _find(dataset, shards, deep=deep, orphans=orphans, unchecked=unchecked, output=output), None
     if not output.as_json and (found or not output.quiet):
         output.result(None, "\n".join(_problem_lines(dataset, found, shards, unchecked, deep=deep)))
     if repairs and any(problem.repairable for problem in found):
@@ -268,7 +266,7 @@ def verify(dataset: AnyPath, deep: bool, part: str | None, share: float, repairs
         "shards": None if shards is None else len(shards),
         "intact": not left,
         "problems": found,
-        "unchecked": unchecked,
+        "unchecked": [] if found else unchecked,
         "regenerated": done and done.made,
         "dropped": done and done.dropped,
         "derived": done and done.derived,
@@ -277,15 +275,14 @@ def verify(dataset: AnyPath, deep: bool, part: str | None, share: float, repairs
     lines = _fix_lines(dataset, found) if done is None else _repair_lines(dataset, done)
     if output.as_json or lines:
         output.result(document, "\n".join(lines))
-    return PROBLEMS_LEFT if left else 0
+    return int(bool(left))
 
 
-def _find(dataset: AnyPath, shards: Sequence[int] | None, *, deep: bool, orphans: bool, output: Output) -> list[Problem]:
+def _find(dataset: AnyPath, shards: frozenset[int] | None, *, deep: bool, output: Output, **options: Any) -> list[Problem]:
     from posegen.dataset.verify import find_problems
 
-    chosen = None if shards is None else frozenset(shards)
     if not deep:
-        return list(find_problems(dataset, chosen, output.counter("read"), orphans=orphans))
+        return list(find_problems(dataset, shards, output.counter("read"), **options))
     from posegen.dataset.header import load_header
     from posegen.dataset.layout import check_folders
     from posegen.dataset.receipts import complete_shards
@@ -299,15 +296,14 @@ def _find(dataset: AnyPath, shards: Sequence[int] | None, *, deep: bool, orphans
     except PosegenError:
         return list(find_problems(dataset))  # which reports the reason
     stored_config(dataset, header)  # raises an error before hours of reading
-    found = list(find_problems(dataset, chosen, output.counter("read"), orphans=orphans, decode=True))
+    found = list(find_problems(dataset, shards, output.counter("read"), decode=True, **options))
     damaged = {problem.shard for problem in found}
-    complete = complete_shards(dataset, header, (lambda shard: True) if chosen is None else chosen.__contains__)
-    intact = [shard for shard in complete if shard not in damaged]
-    return found + list(find_content_problems(dataset, intact, output.counter("synthesize and compare")))
+    intact = complete_shards(dataset, header, lambda shard: shard not in damaged and (shards is None or shard in shards))
+    return found + list(find_content_problems(dataset, list(intact), output.counter("synthesize and compare")))
 
 
 def _problem_lines(
-    dataset: AnyPath, found: Sequence[Problem], shards: Sequence[int] | None, unchecked: Sequence[str], *, deep: bool
+    dataset: AnyPath, found: Sequence[Problem], shards: frozenset[int] | None, unchecked: Sequence[str], *, deep: bool
 ) -> list[str]:
     if found:
         return [*(str(problem) for problem in found), f"{dataset}: {_count(found)}."]

@@ -49,7 +49,7 @@ def export(dataset: AnyPath, form: str, out: AnyPath, fps: str | None, output: O
 @command("posegen push data/default-0 me/motion", "posegen push data/default-0 s3://bucket/motion --to bvh --split test")
 @click.argument("dataset", type=DATASET)
 @click.argument("target", metavar="USER/NAME|s3://BUCKET/PATH")
-@click.option("--to", metavar="FORMAT", default="hf", show_default=True, help="Format, for a bucket any of `posegen export`.")
+@click.option("--to", metavar="FORMAT", default="hf", help="Format, for a bucket any of `posegen export`.")
 @selection_options("upload")
 @click.option("--private", is_flag=True, help="Make a new repository private.")
 @click.option("--replace", is_flag=True, help="Replace files of the repository that differ.")

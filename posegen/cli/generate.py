@@ -40,13 +40,7 @@ if TYPE_CHECKING:
 @dataset_options
 @folder_option("Dataset folder, or s3://BUCKET/PATH.  [default: data/CONFIG-SEED]", DATASET)
 @part_option("Make")
-@click.option(
-    "--backend",
-    metavar="loky|dask",
-    default="loky",
-    show_default=True,
-    help="Backend of joblib: processes of this machine, or a Dask cluster.",
-)
+@click.option("--backend", metavar="loky|dask", default="loky", help="Backend of joblib: this machine, or a Dask cluster.")
 @click.option("--scheduler", metavar="ADDRESS", help="Address of the Dask scheduler, such as tcp://10.0.0.1:8786.")
 @click.option(
     "--shard-timeout",
@@ -114,7 +108,6 @@ def status(dataset: AnyPath, output: Output) -> None:
     output.result(asdict(found), "\n".join(lines))
 
 
-INCOMPLETE = 1
 _GAPS_SHOWN = 10
 
 
@@ -149,7 +142,7 @@ def finish(dataset: AnyPath, output: Output) -> int:
         fields = ", ".join(result.incomplete_layers)
         lines.append(f"Incomplete fields: {fields}. Run: posegen derive {quoted(dataset)}")
     output.summary(asdict(result), "\n".join(lines))
-    return INCOMPLETE if result.missing else 0
+    return int(bool(result.missing))
 
 
 @command("posegen derive data/default-0 --add velocity", "posegen derive data/default-0")

@@ -33,7 +33,7 @@ _UNUSABLE_PATH = {
 }  # fmt: skip
 _LONGEST_LINE = 5000
 
-_COMMANDS = {
+COMMANDS = {
     "profile": ("generate", "Estimate time, memory and disk for a dataset."),
     "generate": ("generate", "Generate a dataset of labelled human motion."),
     "status": ("generate", "Show how far a dataset is that runs are making."),
@@ -77,22 +77,22 @@ class LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands, in the order of a first use."""
         del ctx
-        return list(_COMMANDS)
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         """Import a command."""
-        if cmd_name not in _COMMANDS:
-            ctx.fail(f"unknown command {shown(cmd_name)}{did_you_mean(cmd_name, _COMMANDS)}")
+        if cmd_name not in COMMANDS:
+            ctx.fail(f"unknown command {shown(cmd_name)}{did_you_mean(cmd_name, COMMANDS)}")
         name = cmd_name.replace("-", "_")
         name += "_" if iskeyword(name) else ""
-        command: click.Command = getattr(import_module(f"posegen.cli.{_COMMANDS[cmd_name][0]}"), name)
+        command: click.Command = getattr(import_module(f"posegen.cli.{COMMANDS[cmd_name][0]}"), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
         del ctx
         with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in _COMMANDS.items()])
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
 
 
 @click.group(
@@ -178,10 +178,8 @@ def run(command: click.Command, arguments: Sequence[str]) -> int:
     try:
         _check_text(arguments)
         result = command.main(list(arguments) or ["--help"], prog_name="posegen", standalone_mode=False)
-    except UsageError as error:
-        return _report(str(error), USAGE)
     except (PosegenError, ServerError) as error:
-        return _report(str(error), FAILURE)
+        return _report(str(error), USAGE if isinstance(error, UsageError) else FAILURE)
     except click.UsageError as error:
         message = error.format_message().rstrip(".")
         if isinstance(error, click.MissingParameter) and isinstance(error.param, click.Option) and error.param.help:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 from functools import lru_cache
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -42,7 +43,6 @@ SHORTEST = 10
 
 _LONGEST_PATH = 4000
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_CAPPED_KINDS = ("action", "interaction", "theme", "style", "left_handed", "female", "age")
 
 
 def _integer(value: object) -> object:
@@ -332,14 +332,11 @@ class Quota(StrictModel):
         if not self.actions and (self.speed or self.side):
             raise ValueError(f"{'speed' if self.speed else 'side'} is that of an action; name some under actions")
         shares = [(name, share) for name in ("left_handed", "female") if (share := getattr(self, name)) is not None]
-        exact = Fraction(self.samples)
-        for _, share in shares:
-            exact *= Fraction(str(share))
-        if exact.denominator > 1:
-            msg = f"{' and '.join(f'{name} {share:g}' for name, share in shares)} of {self.samples} samples are no whole number"
-            raise ValueError(msg)
-        if len(shares) > 1 and any((self.samples * Fraction(str(share))).denominator > 1 for _, share in shares):
-            raise ValueError(f"left_handed or female of {self.samples} samples is no whole number; change one of them")
+        exact = [Fraction(str(share)) for _, share in shares]
+        # Of each kind, and of those that are both.
+        if any((self.samples * part).denominator > 1 for part in (*exact, prod(exact))):
+            stated = " and ".join(f"{name} {share:g}" for name, share in shares)
+            raise ValueError(f"{stated} of {self.samples} samples are no whole number; change one of them")
         return self
 
 
@@ -369,9 +366,10 @@ class Cap(StrictModel):
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
-        named = [name for name in _CAPPED_KINDS if getattr(self, name) is not None]
+        kinds = [name for name in type(self).model_fields if name != "samples"]
+        named = [name for name in kinds if getattr(self, name) is not None]
         if len(named) != 1:
-            raise ValueError(f"must name one of {', '.join(_CAPPED_KINDS)} (got {', '.join(named) or 'none'})")
+            raise ValueError(f"must name one of {', '.join(kinds)} (got {', '.join(named) or 'none'})")
         return self
 
 

@@ -231,7 +231,16 @@ class Embeddings:
         )
 
     def _read_shard(self, shard: int) -> Array:
-        return _read_vectors(self.folder, self.header, self._vectors[shard], self._cache).astype(np.float32, copy=False)
+        """Read the embeddings of a shard of texts; PosegenError, with the file and the hint, if it is missing or damaged."""
+        header, receipt = self.header, self._vectors[shard]
+        name, rows = shard_path(header.field, receipt.shard, VECTORS), np.arange(receipt.count)
+        data = overlays.read_part(self.folder, receipt, name, self._cache)
+        try:
+            vectors = decode_shard(header.field, reader_of(data), len(data), header.shard, header.chunk, rows)
+        except (ValueError, IndexError) as error:
+            origin = Origin(str(self.folder / name), overlays.overlay_hint(self.folder))
+            raise origin.error(f"cannot be decoded ({error})") from error
+        return vectors.astype(np.float32, copy=False)
 
 
 def open_embeddings(dataset: str | AnyPath, encoder: str | None = None) -> Embeddings:
@@ -313,16 +322,6 @@ def _select_encoder(path: AnyPath, encoder: str | None) -> str:
     else:
         fault = f"no embeddings by {shown(encoder)}{did_you_mean(encoder, known)}"
     raise UsageError(f"{path}: has {fault}")
-
-
-def _read_vectors(folder: AnyPath, header: EmbeddingHeader, receipt: OverlayReceipt, cache: ReadCache | None) -> Array:
-    """Read the embeddings of a shard of texts; PosegenError, with the file and the hint, if it is missing or damaged."""
-    name = shard_path(header.field, receipt.shard, VECTORS)
-    data = overlays.read_part(folder, receipt, name, cache)
-    try:
-        return decode_shard(header.field, reader_of(data), len(data), header.shard, header.chunk, np.arange(receipt.count))
-    except (ValueError, IndexError) as error:
-        raise Origin(str(folder / name), overlays.overlay_hint(folder)).error(f"cannot be decoded ({error})") from error
 
 
 def read_texts(folder: AnyPath, receipt: OverlayReceipt, cache: ReadCache | None = None) -> list[str]:

@@ -106,7 +106,15 @@ class ArrayField:
         if any(size % step for size, step in zip(self.shape, self.chunk, strict=True)):
             msg = f"field {self.name}: each size in shape {self.shape} must be a multiple of that in chunk {self.chunk}"
             raise ValueError(msg)
-        self._check_fill()
+        dtype = np.dtype(self.dtype)
+        if dtype.kind == "f":
+            fits = abs(self.fill) <= np.finfo(dtype).max
+            is_exact = math.isnan(self.fill) or (fits and float(dtype.type(self.fill)) == self.fill)
+        else:
+            limits = np.iinfo(dtype)
+            is_exact = type(self.fill) is int and limits.min <= self.fill <= limits.max
+        if not is_exact:
+            raise ValueError(f"field {self.name}: the fill value {self.fill!r:.40} does not fit {self.dtype}")
 
     @property
     def sample_bytes(self) -> int:
@@ -118,16 +126,9 @@ class ArrayField:
         """Number of chunks of a sample along each of `dims`."""
         return tuple(size // step for size, step in zip(self.shape, self.chunk, strict=True))
 
-    def _check_fill(self) -> None:
-        dtype = np.dtype(self.dtype)
-        if dtype.kind == "f":
-            fits = abs(self.fill) <= np.finfo(dtype).max
-            is_exact = math.isnan(self.fill) or (fits and float(dtype.type(self.fill)) == self.fill)
-        else:
-            limits = np.iinfo(dtype)
-            is_exact = type(self.fill) is int and limits.min <= self.fill <= limits.max
-        if not is_exact:
-            raise ValueError(f"field {self.name}: the fill value {self.fill!r:.40} does not fit {self.dtype}")
+    def chunk_bytes(self, samples: int) -> int:
+        """Return the bytes of a chunk of some samples in memory."""
+        return math.prod(self.chunk) * samples * np.dtype(self.dtype).itemsize
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -278,7 +279,7 @@ class Header:
     def max_shard_bytes(self, field: ArrayField) -> int:
         """Return the largest size of the file of a field in a shard, in bytes."""
         extra = _BLOSC_OVERHEAD_BYTES + _CHECKSUM_BYTES + _INDEX_ENTRY_BYTES
-        return self.chunks_in_shard(field) * (self._chunk_bytes(field) + extra) + _CHECKSUM_BYTES
+        return self.chunks_in_shard(field) * (field.chunk_bytes(self.chunk) + extra) + _CHECKSUM_BYTES
 
     def to_json(self) -> dict[str, Any]:
         """Return the header as plain data; ``layers`` and ``created`` are left out if there are none."""
@@ -296,11 +297,8 @@ class Header:
         """Return the content of `dataset.copy.json`."""
         return seal({COPY_KEY: HEADER_FILE} | self.with_samples(0).to_json(), indent=2)
 
-    def _chunk_bytes(self, field: ArrayField) -> int:
-        return math.prod(field.chunk) * self.chunk * np.dtype(field.dtype).itemsize
-
     def _check_size(self, field: ArrayField) -> None:
-        if self._chunk_bytes(field) > _MAX_CHUNK_BYTES:
+        if field.chunk_bytes(self.chunk) > _MAX_CHUNK_BYTES:
             raise ValueError(f"field {field.name}: a chunk of {self.chunk} samples is larger than 2 GB; make `chunk` smaller")
         if self.chunks_in_shard(field) > _MAX_CHUNKS:
             raise ValueError(f"field {field.name}: a shard of {self.shard} samples has more than {_MAX_CHUNKS:,} chunks")

@@ -257,15 +257,13 @@ def write_mix(path: str | Path, mix: Mix) -> None:
     path = Path(path)
     if path.exists() or not path.parent.is_dir():
         raise UsageError(f"{path}: {'exists' if path.exists() else 'its folder does not exist'}. Choose another file")
-    parts = [_Part(_relative(dataset.path, path.parent), dataset.header.identity, len(dataset)) for dataset in mix.datasets]
+    parts = []
+    for dataset in mix.datasets:
+        local = storage_of(dataset.path).local  # by its path from the file on, so that both may be moved together
+        address = Path(os.path.relpath(local, path.parent)).as_posix() if local else str(dataset.path)
+        parts.append(_Part(address, dataset.header.identity, len(dataset)))
     weights = None if mix.weights is None else [float(weight) for weight in mix.weights]
     write_durably(path, seal(_MixDocument(FORMAT_VERSION, parts, weights), indent=2))
-
-
-def _relative(dataset: AnyPath, folder: Path) -> str:
-    """Return the path of a dataset relative to a folder, or its address."""
-    local = storage_of(dataset).local
-    return Path(os.path.relpath(local, folder)).as_posix() if local else str(dataset)
 
 
 def open_mix(path: str | Path) -> Mix:

@@ -190,10 +190,8 @@ def read_part(folder: AnyPath, receipt: OverlayReceipt, name: str, cache: ReadCa
             return read_object(path, file, cache)
     except FileNotFoundError as error:
         raise origin.error("is missing") from error
-    except ValueError as error:
+    except (ValueError, PosegenError) as error:
         raise origin.error(f"is damaged: {error}") from error
-    except PosegenError as error:
-        raise origin.error("is damaged: it cannot be read") from error
 
 
 def read_part_table(

@@ -101,14 +101,15 @@ class StoredSource:
         shard, position = divmod(chunk, self._header.shard // self._header.chunk)
         for name, buffer in into.items():
             if name == TEXT_EMBEDDING and self._embeddings:
-                self._load_embeddings(self._embeddings, shard, position, variants, buffer)
+                start = position * self._header.chunk
+                rows = self._embeddings.of_sequences(shard)[start : start + self._header.chunk][:, list(variants)]
+                buffer[:, : len(rows)] = np.moveaxis(self._embeddings.take(rows), 1, 0)
             else:
                 self._load_array(self._fields[name], shard, position, variants, buffer)
         if not columns:
             return None
         chunk_rows = self._header.chunk * len(self._header.variants)
-        rows = min(chunk_rows, self._header.samples * len(self._header.variants) - chunk * chunk_rows)
-        return self._table(shard, columns).slice(position * chunk_rows, rows)
+        return self._table(shard, columns).slice(position * chunk_rows, chunk_rows)  # the table ends with the visible samples
 
     def match(self, where: str) -> Array:
         """Return the sequences for which an SQL condition holds; see :meth:`posegen.dataset.batches.windows.Source.match`."""
@@ -118,13 +119,6 @@ class StoredSource:
             names = rows.column("variant").to_pylist()
             found[rows.column("sample").to_numpy(), [self.variants.index(name) for name in names]] = True
         return found
-
-    def _load_embeddings(
-        self, embeddings: Embeddings, shard: int, position: int, variants: Sequence[int], buffer: Array
-    ) -> None:
-        start = position * self._header.chunk
-        rows = embeddings.of_sequences(shard)[start : start + self._header.chunk][:, list(variants)]
-        buffer[:, : len(rows)] = np.moveaxis(embeddings.take(rows), 1, 0)
 
     def _load_array(self, field: ArrayField, shard: int, position: int, variants: Sequence[int], buffer: Array) -> None:
         path = shard_path(field, shard)

@@ -12,7 +12,7 @@ import os
 import platform
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -90,14 +90,9 @@ def _start_ticks(process: int) -> int | None:
         # Ticks since the machine's start, which do not change with the clock, unlike psutil's seconds since 1970.
         state, *fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
         return None if state in "ZX" else int(fields[18])
-    except FileNotFoundError:
-        if Path("/proc/self/stat").exists():
-            return None
-    except (OSError, ValueError, IndexError):
-        pass
-    try:
-        return int(psutil.Process(process).create_time() * 100)
-    except psutil.NoSuchProcess:
+    except (OSError, ValueError, IndexError):  # there is no such process, or no /proc
+        with suppress(psutil.NoSuchProcess):
+            return int(psutil.Process(process).create_time() * 100)
         return None
 
 

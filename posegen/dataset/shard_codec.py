@@ -93,7 +93,7 @@ def read_index(field: ArrayField, read: Read, size: int, shard: int, chunk: int)
     ValueError
         If the checksum does not match, or chunks overlap or are outside of the file.
     """
-    length = index_bytes(field, shard, chunk)
+    length = 16 * (shard // chunk) * math.prod(field.chunk_grid) + _CHECKSUM_BYTES
     (data,) = read([(max(size - length, 0), length)])
     if len(data) != length or not _is_intact(data):
         raise ValueError("damaged index")
@@ -151,19 +151,14 @@ def check_shard(field: ArrayField, read: Read, size: int, shard: int, chunk: int
     stored = [each for each in chunk_ranges(read_index(field, read, size, shard, chunk)) if each[1]]
     headers = read([(offset, _BLOSC_HEADER.size) for offset, _ in stored])
     for header, (_, stored_bytes) in zip(headers, stored, strict=True):
-        _check_chunk_header(header, _values_bytes(field, chunk), stored_bytes)
+        _check_chunk_header(header, field.chunk_bytes(chunk), stored_bytes)
 
 
 def check_chunk(field: ArrayField, data: bytes, chunk: int) -> None:
     """Check the checksum and the header of a chunk as :func:`check_shard` does; ValueError if it is damaged."""
     if not _is_intact(data):
         raise ValueError("damaged chunk")
-    _check_chunk_header(data, _values_bytes(field, chunk), len(data))
-
-
-def index_bytes(field: ArrayField, shard: int, chunk: int) -> int:
-    """Return the size of the index of a shard, which ends the file."""
-    return 16 * (shard // chunk) * math.prod(field.chunk_grid) + _CHECKSUM_BYTES
+    _check_chunk_header(data, field.chunk_bytes(chunk), len(data))
 
 
 def decode_shard(field: ArrayField, read: Read, size: int, shard: int, chunk: int, rows: Array) -> Array:
@@ -213,10 +208,6 @@ def as_slice(indices: Array) -> slice | Array:
     """Return indices as a slice if they are consecutive: NumPy copies that faster."""
     first, stop = int(indices[0]), int(indices[0]) + len(indices)
     return slice(first, stop) if (indices == np.arange(first, stop)).all() else indices
-
-
-def _values_bytes(field: ArrayField, chunk: int) -> int:
-    return chunk * math.prod(field.chunk) * np.dtype(field.dtype).itemsize
 
 
 def _check_chunk_header(data: bytes, values_bytes: int, stored_bytes: int) -> None:

@@ -83,6 +83,7 @@ def find_problems(
     *,
     orphans: bool = True,
     decode: bool = False,
+    unchecked: list[str] | None = None,
 ) -> Generator[Problem]:
     """Find everything that is wrong with a dataset.
 
@@ -98,6 +99,8 @@ def find_problems(
         Whether to search for files that do not belong to the dataset.
     decode : bool, optional
         Whether to decode all files, too, and to compare each sample with its receipt.
+    unchecked : list of str, optional
+        Receives the files of embeddings, paraphrases and training for which nothing states a hash, such as pages of reports.
 
     Yields
     ------
@@ -132,7 +135,7 @@ def find_problems(
     yield from _check_shards(path, header, selected, progress, decode=decode)
     if orphans:
         yield from _find_orphans(path, header, known)
-        yield from _check_overlays(path)
+        yield from _check_overlays(path, [] if unchecked is None else unchecked)
 
 
 def _check_documents(path: AnyPath, header: Header, *, with_receipts: bool) -> Iterator[Problem]:
@@ -155,34 +158,17 @@ def _check_documents(path: AnyPath, header: Header, *, with_receipts: bool) -> I
             yield Problem(None, name, f"a repair has not finished: {header.samples} of {found} samples are visible")
 
 
-def unchecked_files(path: AnyPath) -> list[str]:
-    """Return the files of embeddings, paraphrases and training for which nothing states a hash, such as pages of reports."""
-    names = _overlay_names(path)
-    hashed = {name for name in names if _is_sealed(name) or f"{name.removesuffix('.npy')}.json" in names}
-    for name in names:
-        if match := _OVERLAY_RECEIPT.fullmatch(name):
-            with suppress(FileNotFoundError, PosegenError):  # reported by :func:`find_problems`
-                receipt = read_overlay_receipt(path / match["folder"], match["kind"], int(match["shard"]))
-                hashed |= {f"{match['folder']}/{file}" for file in receipt.files}
-    return [name for name in names if name not in hashed]
-
-
-def _overlay_names(path: AnyPath) -> list[str]:
-    """Return the files of stages after generation by their paths inside the dataset, without locks and temporary files."""
-    names = (f"{folder}/{name}" for folder in layout.OVERLAYS for name in storage_of(path / folder).list())
-    return sorted(name for name in names if not name.rpartition("/")[2].startswith("."))
-
-
-def _is_sealed(name: str) -> bool:
-    return name.endswith(".json") and not name.endswith("/zarr.json")
-
-
-def _check_overlays(path: AnyPath) -> Iterator[Problem]:
+def _check_overlays(path: AnyPath, unchecked: list[str]) -> Iterator[Problem]:
     """Compare the files of embeddings, paraphrases and training with their receipts, and documents with their own hash."""
-    for name in filter(_is_sealed, _overlay_names(path)):
+    files = (f"{folder}/{name}" for folder in layout.OVERLAYS for name in storage_of(path / folder).list())
+    names = sorted(name for name in files if not name.rpartition("/")[2].startswith("."))  # locks and temporary files
+    hashed = set[str]()
+    for name in (name for name in names if name.endswith(".json") and not name.endswith("/zarr.json")):
+        hashed |= {name, f"{name.removesuffix('.json')}.npy"}
         try:
             if match := _OVERLAY_RECEIPT.fullmatch(name):
                 receipt = read_overlay_receipt(path / match["folder"], match["kind"], int(match["shard"]))
+                hashed |= {f"{match['folder']}/{file}" for file in receipt.files}
                 for file in receipt.files:
                     read_part(path / match["folder"], receipt, file)
             else:
@@ -192,6 +178,7 @@ def _check_overlays(path: AnyPath) -> Iterator[Problem]:
         except PosegenError as error:
             file, _, what = str(error).removeprefix(f"{path}/").partition(": ")
             yield Problem(None, file, what, repairable=False)
+    unchecked += [name for name in names if name not in hashed]
 
 
 def _check_document(path: AnyPath, name: str) -> None:
@@ -203,7 +190,7 @@ def _check_document(path: AnyPath, name: str) -> None:
         raise Origin(str(path / array), origin.hint).error("is damaged: its hash does not match its receipt")
 
 
-def choose_shards(path: AnyPath, part: Container[int] | None = None, share: float = 1.0) -> list[int] | None:
+def choose_shards(path: AnyPath, part: Container[int] | None = None, share: float = 1.0) -> frozenset[int] | None:
     """Choose shards to verify, by the names of receipts.
 
     Parameters
@@ -217,17 +204,15 @@ def choose_shards(path: AnyPath, part: Container[int] | None = None, share: floa
 
     Returns
     -------
-    list of int or None
+    frozenset of int or None
         None for all shards, or if the header cannot be read, which :func:`find_problems` reports.
     """
     header = inspect_header(path)[0]
     if header is None or (part is None and share >= 1):
         return None
     shards = [shard for shard in sorted({*list_receipts(path), *range(header.shards())}) if part is None or shard in part]
-    if share >= 1 or not shards:
-        return shards
     # Other ones each time, so that repeated checks read the whole dataset in the end.
-    return sorted(SystemRandom().sample(shards, max(1, round(share * len(shards)))))
+    return frozenset(SystemRandom().sample(shards, min(len(shards), max(1, round(share * len(shards))))))
 
 
 def expected_shards(path: AnyPath, header: Header, *, locked: bool = False) -> int:

@@ -131,7 +131,8 @@ def commit_shard(
     """
     if has_ended(run):
         raise PosegenError(f"{path}: shard {shard} is not stored: its run {run} has ended. Run the same command again")
-    return _commit(path, header, None, shard, arrays, table, {}, run, seconds)
+    receipt = Receipt(shard, shard * header.shard, 1, receipt_identity(header), {}, {}, len(table), float(seconds), run)
+    return _commit(path, header, None, receipt, arrays, table)
 
 
 def add_layer(path: AnyPath, header: Header, layer: Layer, run: str) -> Header:
@@ -188,8 +189,9 @@ def commit_layer(
     PosegenError
         If writing to the disk fails.
     """
-    sources = {name: samples.content[name] for name in layer.sources}
-    return _commit(path, header, layer, samples.shard, arrays, None, sources, run, seconds)
+    sources, identity = {name: samples.content[name] for name in layer.sources}, receipt_identity(header, layer)
+    receipt = Receipt(samples.shard, samples.first, 1, identity, sources, {}, 0, float(seconds), run)
+    return _commit(path, header, layer, receipt, arrays, None)
 
 
 def publish(path: AnyPath, header: Header, samples: int, run: str | None = None) -> Header:
@@ -295,30 +297,20 @@ def _write_header(path: AnyPath, header: Header, run: str | None, before: bytes)
 
 
 def _commit(
-    path: AnyPath,
-    header: Header,
-    layer: Layer | None,
-    shard: int,
-    arrays: Mapping[str, Array],
-    table: pa.Table | None,
-    sources: Mapping[str, str],
-    run: str,
-    seconds: float,
+    path: AnyPath, header: Header, layer: Layer | None, receipt: Receipt, arrays: Mapping[str, Array], table: pa.Table | None
 ) -> Receipt:
-    """Store a shard with its table, or a layer of a shard with the content hashes of its sources.
+    """Store a shard with its table, or a layer of a shard; the receipt has the content hashes of its sources so far.
 
     In a bucket, other runs may store it at the same time: then it is stored again, a few times.
     """
-    fields = header.fields if layer is None else layer.fields
+    fields, shard = header.fields if layer is None else layer.fields, receipt.shard
     values = _check_arrays(header, fields, arrays)
     count, place = len(values[fields[0].name]), path / layout.receipt_path(shard, layer)
-    derived_from = {name: text[: count * DIGITS] for name, text in sources.items()}
-    rows = 0 if table is None else len(table)
-    identity, first = receipt_identity(header, layer), shard * header.shard
-    receipt = Receipt(shard, first, count, identity, derived_from, {}, rows, float(seconds), run)
+    derived_from = {name: text[: count * DIGITS] for name, text in receipt.content.items()}
+    receipt = replace(receipt, count=count, content=derived_from)
     try:
         for _ in range(ATTEMPTS_TO_COMMIT):
-            with suppress(ConflictError), storage_of(path).writer(run, place) as writer:
+            with suppress(ConflictError), storage_of(path).writer(receipt.made_by_run, place) as writer:
                 written = _write_files(writer, path, header, receipt, fields, values, table)
                 if stored := _stored_meanwhile(path, header, layer, written):
                     return stored

@@ -48,7 +48,6 @@ class Target:
         Duration of the command, and its interval.
     bytes : int
         On disk.
-    workers : int
     fits_disk : bool
     """
 
@@ -57,7 +56,6 @@ class Target:
     seconds_low: float
     seconds_high: float
     bytes: int
-    workers: int
     fits_disk: bool
 
 
@@ -174,11 +172,11 @@ def _summarise(
         disk_free=disk_free,
         memory=max(run.memory for run in runs),
         memory_free=machine.available_memory().free,
-        targets=tuple(estimate(runs, target, workers, disk_free) for target in targets),
+        targets=tuple(estimate(runs, target, disk_free) for target in targets),
     )
 
 
-def estimate(runs: Sequence[Run], samples: int, workers: int, disk_free: int) -> Target:
+def estimate(runs: Sequence[Run], samples: int, disk_free: int) -> Target:
     """Return the costs of a dataset by those of small runs: its interval is from the fastest to the slowest, and beyond."""
     seconds = [run.startup + samples / run.rate for run in runs]
     size = round(runs[-1].fixed_bytes + samples * statistics.fmean(run.sample_bytes for run in runs))
@@ -188,7 +186,6 @@ def estimate(runs: Sequence[Run], samples: int, workers: int, disk_free: int) ->
         seconds_low=min(seconds) / (1 + UNCERTAINTY),
         seconds_high=max(seconds) * (1 + UNCERTAINTY),
         bytes=size,
-        workers=workers,
         fits_disk=size + MARGIN <= disk_free,
     )
 

@@ -302,7 +302,13 @@ def _make_shards(
     if not plan.shards:
         return
     is_local = storage_of(run.path).local is not None
-    processes, limit = _parallelism(run, workers, shard_timeout)
+    # The only shard of a new dataset is made in this process, because a worker takes longer to start. The only missing shard of
+    # an existing dataset may have killed a worker of an earlier run.
+    processes = min(workers, max(plan.shards, 2) if run.complete else plan.shards)
+    limit = None if shard_timeout is None else TimeLimit(shard_timeout)
+    if limit is None and processes > 1:
+        shard_bytes = bytes_per_sample(run.header) * run.header.shard
+        limit = TimeLimit(max(LEAST_SHARD_SECONDS, shard_bytes / SLOWEST_BYTES_PER_SECOND), grows=True)
     most = most_workers() if scheduler is None and is_local else processes  # workers of a bucket wait for uploads
     if processes > most:
         progress.log(f"using {most} workers, not {processes}: more are slower on this machine (cores: {available_cores()})")
@@ -364,7 +370,11 @@ def _open_run(path: AnyPath, expected: Header, samples: int, name: str, progress
         repair_header(path, name, expected.identity)
         exists, header = is_dataset(path), replace(expected, created=new_creation())
         if exists:
-            header = _load_same(path, expected, progress)
+            header = load_header(path)
+            check_same_dataset(header, expected, path)
+            if note := settings_kept(header, expected, path):
+                progress.log(note)
+            stored_config(path, header)
         elif part:
             header = create(path, header, name)
         target = max(samples, header.samples, parts.samples_after_repair(path))
@@ -411,30 +421,6 @@ def _show_only_complete(path: AnyPath, header: Header, plan: Plan, name: str, *,
         for file in unfinished_files(path, header, plan.header.shards()):
             remove_durably(path / file)
     return header
-
-
-def _load_same(path: AnyPath, expected: Header, progress: Progress) -> Header:
-    """Return the header of an existing dataset, if its samples can be extended with those of the requested one."""
-    header = load_header(path)
-    check_same_dataset(header, expected, path)
-    if note := settings_kept(header, expected, path):
-        progress.log(note)
-    stored_config(path, header)
-    return header
-
-
-def _parallelism(run: _Run, workers: int, shard_timeout: float | None) -> tuple[int, TimeLimit | None]:
-    """Return the number of processes and the time limit of a shard. With 1 and None, this process makes the shards."""
-    shards = run.plan.shards
-    # The only shard of a new dataset is made in this process, because a worker takes longer to start. The only missing shard of
-    # an existing dataset may have killed a worker of an earlier run.
-    processes = min(workers, max(shards, 2) if run.complete else shards)
-    if shard_timeout is not None:
-        return processes, TimeLimit(shard_timeout)
-    if processes == 1:
-        return 1, None
-    shard_bytes = bytes_per_sample(run.header) * run.header.shard
-    return processes, TimeLimit(max(LEAST_SHARD_SECONDS, shard_bytes / SLOWEST_BYTES_PER_SECOND), grows=True)
 
 
 def check_lost(path: AnyPath, lost: Sequence[LostJob[ShardJob]], shards: int) -> None:

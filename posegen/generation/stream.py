@@ -36,10 +36,6 @@ class Stream:
     def __len__(self) -> int:
         return self.samples
 
-    def batch_source(self, fields: Sequence[str] | str | None) -> Stream:
-        """Return the source of batches; see :func:`posegen.dataset.batches.make_batches`."""
-        return self
-
     def arrays(self) -> dict[str, ArrayShape]:
         """Return the shape of each array by name."""
         fields = array_fields(self.config, load_library(self.config.story.library))

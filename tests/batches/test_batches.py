@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,11 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     path = tmp_path_factory.mktemp("streaming") / "tiny"
     fill(path, SAMPLES)
     return open_dataset(path)
+
+
+def assert_all_same(some: Iterable[SequenceBatch], others: Iterable[SequenceBatch]) -> None:
+    for one, other in zip(some, others, strict=True):
+        assert_same(one, other)
 
 
 def assert_same(one: SequenceBatch, other: SequenceBatch) -> None:
@@ -72,8 +78,7 @@ def test_batch_k_is_the_same_from_any_step_on(tiny: Dataset, start: int, threads
     straight = list(tiny.batches(epochs=3, threads=0, **options))
     resumed = list(tiny.batches(epochs=3, threads=threads, start=start, **options))
     assert [batch.number for batch in resumed] == list(range(start, len(straight)))
-    for one, other in zip(straight[start:], resumed, strict=True):
-        assert_same(one, other)
+    assert_all_same(straight[start:], resumed)
     if resumed:
         assert_same(tiny.batches(**options).batch(start), resumed[0])
 
@@ -125,8 +130,7 @@ def test_shares_together_are_all_batches(tiny: Dataset, of: int, lanes: int) -> 
     batches = tiny.batches(3, epochs=2, lanes=lanes, window=12, fields="action")
     shares = [list(batches.share(rank, of)) for rank in range(of)]
     together = sorted((batch for share in shares for batch in share), key=lambda batch: batch.number)
-    for one, other in zip(batches, together, strict=True):
-        assert_same(one, other)
+    assert_all_same(batches, together)
     assert [len(batches.share(rank, of)) for rank in range(of)] == [len(share) for share in shares]
     equal = [[batch.number for batch in batches.share(rank, of, equal=True)] for rank in range(of)]
     assert {len(share) for share in equal} == {min(map(len, shares))}
@@ -145,8 +149,7 @@ def test_threads_end_with_the_iteration(tiny: Dataset) -> None:
 def test_batches_can_be_pickled(tiny: Dataset) -> None:
     batches = tiny.batches(7, seed=2, fields=FIELDS)
     next(iter(batches))
-    for one, other in zip(batches, pickle.loads(pickle.dumps(batches)), strict=True):
-        assert_same(one, other)
+    assert_all_same(batches, pickle.loads(pickle.dumps(batches)))
 
 
 def test_pickled_batches_do_not_change_when_the_dataset_is_extended(tmp_path: Path) -> None:
@@ -158,8 +161,7 @@ def test_pickled_batches_do_not_change_when_the_dataset_is_extended(tmp_path: Pa
         commit(tmp_path / "a", header, shard, 18)
     publish(tmp_path / "a", header, 18, "a-run")
     assert len(open_dataset(tmp_path / "a")) == 18
-    for one, other in zip(expected, pickle.loads(text), strict=True):
-        assert_same(one, other)
+    assert_all_same(expected, pickle.loads(text))
 
 
 def flip(path: Path, at: int) -> None:
@@ -169,11 +171,12 @@ def flip(path: Path, at: int) -> None:
 
 
 @pytest.mark.parametrize("threads", [0, 2])
-def test_damage_is_an_error_with_the_shard(tmp_path: Path, threads: int) -> None:
+@pytest.mark.parametrize("name", ["motion.zarr/joints/c.1.0.0.0", "sequences/part-00001.parquet"])
+def test_damage_is_an_error_with_the_shard(tmp_path: Path, name: str, threads: int) -> None:
     fill(tmp_path / "a", SAMPLES)
-    flip(tmp_path / "a" / "motion.zarr/joints/c.1.0.0.0", 100)
-    with pytest.raises(PosegenError, match=r"shard 1 is damaged: .*joints.*--repair"):
-        list(open_dataset(tmp_path / "a").batches(4, threads=threads))
+    flip(tmp_path / "a" / name, 300)
+    with pytest.raises(PosegenError, match=rf"shard 1 is damaged: {name}.*--repair"):
+        list(open_dataset(tmp_path / "a").batches(4, fields=["joints", "captions"], threads=threads))
 
 
 def test_damage_after_the_first_check_is_detected(tmp_path: Path) -> None:
@@ -194,14 +197,6 @@ def test_damage_after_the_first_check_is_detected(tmp_path: Path) -> None:
         list(batches)
 
 
-def test_damaged_rows_are_reported(tmp_path: Path) -> None:
-    fill(tmp_path / "a", SAMPLES)
-    flip(tmp_path / "a" / "sequences/part-00002.parquet", 300)
-    batches = open_dataset(tmp_path / "a").batches(4, fields=["action", "captions"])
-    with pytest.raises(PosegenError, match="shard 2 is damaged"):
-        list(batches)
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -217,7 +212,7 @@ def test_damaged_rows_are_reported(tmp_path: Path) -> None:
         ({"threads": -1}, "threads must be"),
         ({"fields": ["joint"]}, "no field 'joint'; did you mean 'joints'"),
         ({"fields": []}, "fields must be a list of distinct names"),
-        ({"fields": ["joints", "joints"]}, "'joints' twice"),
+        ({"fields": ["joints", "joints"]}, "list of distinct names .*'joints', 'joints'"),
         ({"variants": ["mirrored"]}, "no variant 'mirrored'; did you mean 'mirror'"),
         ({"variants": "speed"}, "there are base, mirror"),
         ({"size": 41, "drop_last": True}, "40 sequences, fewer than a batch of 41"),

@@ -15,9 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from posegen import generate, load_config
 from posegen.cli.main import main
-from posegen.foundations.errors import UsageError
 
 Refused = Callable[..., str]
 
@@ -73,22 +71,15 @@ def process(*arguments: str | bytes, folder: Path, **options: object) -> subproc
     ("option", "message"),
     [
         ("--samples=0", "samples: must be at least 1 (got 0)"),
-        ("--samples=1000000001", "samples: must be at most 1000000000"),
         ("--samples=" + "9" * 30, "samples: must be at most 1000000000"),
         ("--samples=" + "9" * 5000, "'--samples': must be a whole number of at most 40 digits (got '999"),
         ("--samples=1e400", "'--samples': must be a whole number"),
-        ("--samples=1.5", "'--samples': must be a whole number"),
         ("--samples=١٢", "'--samples': must be a whole number"),
         ("--samples=\x1b[2J", r"'--samples=\x1b[2J': must be one line of UTF-8 text without control characters"),
-        ("--workers=0", "workers: must be at least 1 (got 0)"),
         ("--workers=1000000000", "workers: must be at most 1024"),
-        ("--seed=-1", "seed: must be at least 0"),
         ("--seed=9223372036854775808", "seed: must be at most 9223372036854775807"),
         ("--smaples=5", "Did you mean '--samples'?"),
-        ("--set=story.actor.max=2", "--set story.actor: unknown key; did you mean 'story.actors'?"),
-        ("--set=frames", "must be KEY=VALUE, such as story.actors.max=2"),
         ("--set=" + "a." * 5000 + "b=1", "must be KEY=VALUE"),
-        ("--set=name=a/b", "--set name: must be 1 to 64 letters"),
         ("--set=\x1b[2Jx=1", r"'--set=\x1b[2Jx=1': must be one line"),
         ("--set=a\u202eb=1", r"'--set=a\u202eb=1': must be one line"),
         ("--set=frames=3\x07", "without control characters"),
@@ -121,16 +112,13 @@ def test_options(option: str, message: str, refused: Refused) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("sampels: 5", "sampels: unknown key; did you mean 'samples'?"),
         (
             "quotas: {samples: 9, exact: [{samples: 1}, {samples: 2, actions: [walk], speed: {min: 1, max: 2, mox: 3}}]}",
             "quotas.exact[1].speed.mox: unknown key; did you mean 'quotas.exact[1].speed.max'?",
         ),
         (BOMB, "has an anchor or alias, which posegen refuses"),
-        ('"a\\nb": 5', r"'a\nb': unknown key"),
         ("name: \x1b]0;owned\x07", "control characters are not allowed"),
         ("? " + "k" * 300_000 + "\n: 1", "unknown key; there are captions, fps, frames"),
-        ("samples: 5".encode("utf-16"), "is not UTF-8 text (byte 0); save it as UTF-8"),
         (b"\xef\xbb\xbfsamples: zero", "samples: must be a whole number (got 'zero')"),
         ("story: {library: nowhere}", "there is no such folder of action files"),
         ('story: {library: "a\\0b"}', "has the character U+0000 (control character)"),
@@ -235,8 +223,6 @@ WORDS = "actions: {wink: {verbs: [winks|winking|winked|wink]}}"
         ("a.yaml", ACTIONS.replace("}}", ", enter_keys: [{at: 1}]}}"), "actions.wink.enter_keys[0].pose: is missing; add it"),
         ("a.yaml", ACTIONS.replace("wink", '"\\e[2J"'), "has the character U+001B (control character)"),
         ("words/en.yaml", "actions: {}", "actions.wink: is missing; give the action words"),
-        ("themes.yaml", "themes: {hall: {actions: {wonk: 1}}}", "unknown action; did you mean 'wink'?"),
-        ("themes.yaml", BOMB, "has an anchor or alias"),
     ],
 )  # fmt: skip
 def test_libraries(name: str, content: str, message: str, refused: Refused, tmp_path: Path) -> None:
@@ -254,7 +240,6 @@ def test_libraries(name: str, content: str, message: str, refused: Refused, tmp_
         ("missing", "there is no such folder of action files; check the path"),
         ("file", "there is no such folder of action files"),
         ("empty", "has no action file; add one whose name ends in .yaml"),
-        ("looping", "there is no such folder of action files"),
         ("looping file", "a.yaml: cannot be read (Too many levels of symbolic links)"),
         ("pipe", "a.yaml: is not a regular file"),
         ("crowded", "has 1,001 action files; at most 1,000 are allowed"),
@@ -264,8 +249,6 @@ def test_folders_that_are_not_libraries(kind: str, message: str, refused: Refuse
     moves = tmp_path / "moves"
     if kind == "file":
         moves.write_text(ACTIONS)
-    elif kind == "looping":
-        moves.symlink_to("moves")
     elif kind != "missing":
         moves.mkdir()
     if kind == "looping file":
@@ -291,10 +274,8 @@ def test_paths_that_are_not_datasets(command: list[str], place: str, refused: Re
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--sample=-1"], "sample -1 does not exist: samples are numbered from 0"),
         (["--sample=" + "9" * 30], "a dataset has at most 1,000,000,000 samples"),
         (["--variant=\x1b[2J"], r"'--variant=\x1b[2J': must be one line"),
-        (["-o", "a.txt"], "the name must end in .gif or .mp4 or .png"),
         (["-o", "nowhere/a.gif"], "the folder 'nowhere' does not exist; create it first"),
         (["-o", "x" * 300 + ".gif"], "cannot be used (File name too long)"),
     ],
@@ -315,9 +296,6 @@ def test_pictures(options: list[str], message: str, refused: Refused) -> None:
         (["diff", "one"], "Missing argument 'B'"),
         (["train", "smoke"], "Missing option '--task' (Task: action, retrieval, motion,"),
         (["export", "data", "--to", "bvh"], "'--out' (Folder to write, or s3://BUCKET/PATH); see posegen export --help"),
-        (["config", "diff", "smoke", "smok"], "did you mean 'smoke'?"),
-        (["config", "show", "smoke", "--set=frames=1"], "--set frames: must be at least 10 (got 1)"),
-        (["show", "-o", "a.gif"], "nothing to draw; pass"),
     ],
 )
 def test_commands(arguments: list[str], message: str, refused: Refused) -> None:
@@ -378,9 +356,3 @@ def test_an_unknown_task_is_refused_with_the_names_once(refused: Refused) -> Non
     pytest.importorskip("peft")
     line = refused("train", "smoke", "--task", "nope")
     assert line.endswith("there is no task 'nope'; there are action, attribute, identity, motion, retrieval, text\n")
-
-
-def test_addresses_of_servers_are_no_folders(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is an address"):
-        generate(load_config("smoke"), samples=1, workers=1, out="ftp://server/motion")
-    assert not Path("ftp:").exists()

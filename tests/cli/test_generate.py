@@ -24,17 +24,8 @@ def test_it_prints_the_path_and_the_next_commands(tmp_path: Path, capsys: pytest
     assert error.splitlines()[0] == "generate: 0 of 6 samples (0%)"
     assert error.splitlines()[-1].startswith("generate: 6 of 6 samples (100%), ")
     assert "samples/s" in error
-
-
-def test_a_second_time_there_is_nothing_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for _ in range(2):
-        assert main([*COMMAND, "--samples=3", "--out", str(tmp_path / "dataset")]) == 0
-    assert f"Nothing to do: {tmp_path / 'dataset'} is complete.\n" in capsys.readouterr().out
-    assert main([*COMMAND, "--samples=1", "--out", str(tmp_path / "dataset")]) == 0
-    out, error = capsys.readouterr()
-    assert "Nothing to do" in out
-    assert "It holds 3 samples" in out
-    assert "has 3 samples, more than the requested 1" in error
+    assert main([*COMMAND, "--samples=6", "--out", str(place)]) == 0
+    assert f"Nothing to do: {place} is complete.\nIt holds 6 samples" in capsys.readouterr().out
 
 
 def test_json_is_one_document_on_standard_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

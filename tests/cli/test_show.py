@@ -103,10 +103,8 @@ def test_mistakes_are_explained(dataset: Path, tmp_path: Path, capsys: pytest.Ca
         ([str(dataset), "-o", str(tmp_path / "a.avi")], 2, "must end in .gif or .mp4 or .png"),
         ([str(dataset), "--config", "default", "-o", png], 2, "--config has no effect on a dataset"),
         (["-o", png], 2, "pass a dataset, or a config"),
-        ([str(dataset)], 2, "Missing option '-o'"),
         ([str(dataset), "--seed", "0", "-o", png], 2, "--seed has no effect on a dataset"),
         ([str(tmp_path), "-o", png], 2, "is not a dataset"),
-        (["--config", "defualt", "-o", png], 2, "did you mean 'default'?"),
         (["--config", "default", "--sample", "-2", "-o", png], 2, "sample -2 does not exist"),
     ):
         assert main(["show", *arguments]) == code

@@ -96,6 +96,17 @@ def fail(job: int) -> int:
     raise LookupError(msg)
 
 
+def live_workers() -> list[psutil.Process]:
+    """Return the live workers that this process has started."""
+    return workers_of(os.getpid())
+
+
+@pytest.fixture(autouse=True)
+def _no_worker_stays() -> Iterator[None]:
+    yield
+    assert live_workers() == []
+
+
 @pytest.mark.parametrize("first", ["", "."])
 def test_workers_do_not_import_from_the_current_folder(first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -107,11 +118,6 @@ def test_workers_do_not_import_from_the_current_folder(first: str, tmp_path: Pat
     assert is_safe
     assert not {"", ".", str(tmp_path)} & {*path}
     assert path == sys.path[1:]
-
-
-def live_workers() -> list[psutil.Process]:
-    """Return the live workers that this process has started."""
-    return workers_of(os.getpid())
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -130,7 +136,6 @@ def test_several_workers_are_other_processes_with_one_thread_each(monkeypatch: p
     assert os.getpid() not in {pid for pid, _ in outcomes}
     assert {threads for _, threads in outcomes} == {"1"}
     assert os.environ[THREADS] == "7"
-    assert live_workers() == []
 
 
 @pytest.mark.slow
@@ -154,39 +159,31 @@ def test_workers_do_not_outlive_a_killed_program() -> None:
     assert not any(path.exists() for path in shared)
 
 
-def test_a_job_that_kills_its_worker_once_is_made_again(tmp_path: Path) -> None:
-    make = partial(square_or, notes=tmp_path, how="die", deadly=3, times=1)
-    assert sorted(run_jobs(make, range(8), 2)) == [job * job for job in range(8)]
+LIMIT = TimeLimit(3.0)
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("how", "workers", "limit"),  # one worker with a limit is another process
+    [("die", 2, None), pytest.param("stop", 1, LIMIT, marks=SLOW), pytest.param("stop", 2, LIMIT, marks=SLOW)],
+)
+def test_a_job_that_kills_or_stops_its_worker_once_is_made_again(
+    how: str, workers: int, limit: TimeLimit | None, tmp_path: Path
+) -> None:
+    make = partial(square_or, notes=tmp_path, how=how)
+    assert sorted(run_jobs(make, range(8), workers, limit, load=IMPORT)) == [job * job for job in range(8)]
     assert len((tmp_path / "tries").read_text()) == 2
 
 
 @pytest.mark.slow
-def test_a_job_that_always_kills_its_worker_is_lost_and_the_others_are_done(tmp_path: Path) -> None:
-    make = partial(square_or, notes=tmp_path, how="die", deadly=1, times=1000)
-    outcomes = list(run_jobs(make, range(6), 2))
-    assert LostJob(1, True, DIED) in outcomes
-    assert sorted(o for o in outcomes if isinstance(o, int)) == [0, 4, 9, 16, 25]
+@pytest.mark.parametrize(("how", "limit", "reason"), [("die", None, DIED), ("sleep", LIMIT, "it took longer than 3s")])
+def test_a_job_that_always_ends_its_worker_is_lost_and_the_others_are_done(
+    how: str, limit: TimeLimit | None, reason: str, tmp_path: Path
+) -> None:
+    outcomes = list(run_jobs(partial(square_or, notes=tmp_path, how=how, times=1000), range(5), 2, limit, load=IMPORT))
+    assert LostJob(1, True, reason) in outcomes
+    assert sorted(o for o in outcomes if isinstance(o, int)) == [0, 4, 9, 16]
     assert len((tmp_path / "tries").read_text()) == 3
-    assert live_workers() == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 2])  # one worker with a limit is another process
-def test_a_job_that_hangs_once_is_made_again(workers: int, tmp_path: Path) -> None:
-    make = partial(square_or, notes=tmp_path, how="stop", times=1)
-    assert sorted(run_jobs(make, range(5), workers, TimeLimit(3.0), load=IMPORT)) == [0, 1, 4, 9, 16]
-    assert len((tmp_path / "tries").read_text()) == 2
-    assert live_workers() == []
-
-
-@pytest.mark.slow
-def test_a_job_that_always_hangs_is_lost_and_the_others_are_done(tmp_path: Path) -> None:
-    make = partial(square_or, notes=tmp_path, how="sleep", times=1000)
-    outcomes = list(run_jobs(make, range(4), 2, TimeLimit(3.0), load=IMPORT))
-    assert LostJob(1, True, "it took longer than 3s") in outcomes
-    assert sorted(o for o in outcomes if isinstance(o, int)) == [0, 4, 9]
-    assert len((tmp_path / "tries").read_text()) == 3
-    assert live_workers() == []
 
 
 @pytest.mark.slow
@@ -232,7 +229,6 @@ def test_a_killed_worker_loses_no_job() -> None:
 def test_an_exception_of_a_job_is_raised() -> None:
     with pytest.raises(LookupError, match="job"):
         list(run_jobs(fail, range(4), 2))
-    assert live_workers() == []
 
 
 class UnsendableError(Exception):
@@ -250,7 +246,6 @@ def fail_unsendably(job: int) -> int:
 def test_an_exception_that_cannot_be_sent_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
     assert list(run_jobs(fail_unsendably, [1], 2)) == [LostJob(1, True, DIED)]
     assert "UnsendableError: 1" in capfd.readouterr().err
-    assert live_workers() == []
 
 
 def test_what_workers_cannot_import_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,7 +254,6 @@ def test_what_workers_cannot_import_is_named(tmp_path: Path, monkeypatch: pytest
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(PosegenError, match=r"a worker process cannot import what its jobs need .*named 'only_here'"):
         list(run_jobs(import_module("only_here").job, range(4), 2))
-    assert live_workers() == []
 
 
 def exit_at_once() -> None:
@@ -271,7 +265,6 @@ def exit_at_once() -> None:
 def test_workers_that_cannot_start_are_reported() -> None:
     with pytest.raises(PosegenError, match="worker processes cannot start"):
         list(run_jobs(square, range(4), 2, load=exit_at_once))
-    assert live_workers() == []
 
 
 def note(folder: Path) -> None:
@@ -319,7 +312,6 @@ def test_an_error_of_the_jobs_themselves_is_raised() -> None:
 
     with pytest.raises(LookupError, match="no more jobs"):
         list(run_jobs(square, jobs(), 2))
-    assert live_workers() == []
 
 
 def write_soon(job: Path) -> None:
@@ -343,7 +335,6 @@ def test_a_stopped_idle_worker_does_not_block() -> None:
     assert sorted(next(outcomes) for _ in range(4)) == [0, 1, 4, 9]
     live_workers()[0].suspend()
     assert list(outcomes) == []
-    assert live_workers() == []
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs the GNU C library")

@@ -102,18 +102,6 @@ def test_shard_size_and_fields_may_differ() -> None:
     check_same_dataset(header(shard=20, samples=40), header(shard=10), HERE)
 
 
-def test_another_identity_is_refused_with_the_difference() -> None:
-    expected = header(load_config("smoke", ["story.layering=0.5", "store.shard=40"], seed=3))
-    with pytest.raises(UsageError) as refusal:
-        check_same_dataset(header(), expected, HERE)
-    message = str(refusal.value)
-    assert "data/smoke-0" in message
-    assert "seed: 0 -> 3" in message
-    assert "story.layering: 0.35 -> 0.5" in message
-    assert "store" not in message
-    assert "--out" in message
-
-
 def test_other_library_files_are_refused_by_name() -> None:
     with pytest.raises(UsageError, match="files of actions, themes or words"):
         check_same_dataset(replace(header(), identity="0" * 32), header(), HERE)

@@ -127,8 +127,8 @@ def test_the_same_and_fewer_samples_do_nothing_and_report_it(small: Config, tmp_
 
 def test_another_dataset_in_the_same_folder_is_refused(fourteen: Path) -> None:
     before = state(fourteen)
-    other = load_config("smoke", ["frames=40", "story.layering=0.5"], seed=1)
-    with pytest.raises(UsageError, match=r"seed: 0 -> 1; story\.layering: 0\.35 -> 0\.5"):
+    other = load_config("smoke", ["frames=40", "story.layering=0.5", "store.shard=40"], seed=1)
+    with pytest.raises(UsageError, match=r"requested: seed: 0 -> 1; story\.layering: 0\.35 -> 0\.5\. Choose .* with --out"):
         posegen.generate(other, samples=14, out=fourteen)
     assert state(fourteen) == before
 

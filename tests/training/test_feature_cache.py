@@ -11,7 +11,7 @@ import pytest
 from posegen.dataset import manifest
 from posegen.dataset.layout import receipt_path
 from posegen.dataset.read import open_dataset
-from posegen.dataset.verify import unchecked_files, verify
+from posegen.dataset.verify import find_problems, verify
 from posegen.foundations.errors import PosegenError, UsageError
 from posegen.training.data import feature_cache
 from posegen.training.data.feature_cache import features_folder, fill_cache
@@ -49,7 +49,8 @@ def test_receipts_of_a_manifest_are_not_read_again(tmp_path: Path, monkeypatch: 
 def test_verify_checks_every_byte_of_the_cache(tmp_path: Path) -> None:
     path = tiny.make(tmp_path / "dataset", 15, *SMALL)
     fill(path)
-    assert (verify(path), unchecked_files(path)) == ([], [])
+    unchecked: list[str] = []
+    assert (list(find_problems(path, unchecked=unchecked)), unchecked) == ([], [])
     for name in ("training/action-1-4/00001.npy", "training/action-1-4/00001.json"):
         for at in (20, -1):  # an array's header, too
             intact = (path / name).read_bytes()

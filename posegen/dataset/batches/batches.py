@@ -290,10 +290,8 @@ def _check_integer(name: str, value: Any, least: int = 0, below: int | None = No
 
 def _check_names(what: str, names: Sequence[str] | str) -> list[str]:
     listed = [names] if isinstance(names, str) else list(names)
-    if twice := sorted({str(name) for name in listed if listed.count(name) > 1}):
-        raise UsageError(f"{what} must be a list of distinct names (got {twice[0]!r} twice)")
-    if not listed:
-        raise UsageError(f"{what} must be a list of distinct names (got an empty list)")
+    if not listed or len({*listed}) < len(listed):
+        raise UsageError(f"{what} must be a list of distinct names (got {shown(listed)})")
     return listed
 
 

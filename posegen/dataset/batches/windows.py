@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -164,7 +163,7 @@ class Windows:
             self._pool = ThreadPoolExecutor(self._threads, "posegen-window")
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         """Stop loading."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)

@@ -133,7 +133,7 @@ class BucketPath:
     def find_hash(self) -> str:
         """Return the hash that the metadata of the object state, or that of its content if they state none."""
         stated: str | None = self._get({"head": True})[2].get(HASH)
-        return stated or _hash(self.read())
+        return stated or byte_hash([self.read()])
 
     def list(self) -> dict[str, Entry]:
         """Return all objects in the folder and its folders, by their names inside it."""
@@ -312,7 +312,7 @@ class BucketPath:
         """Store an object on a condition, and return whether it held."""
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
-        attributes = {HASH: _hash(data)}
+        attributes = {HASH: byte_hash([data])}
 
         def put(obstore: Any, store: Any) -> None:
             obstore.put(store, self.key, data, mode=mode, attributes=attributes, use_multipart=False)
@@ -421,7 +421,7 @@ class BucketWriter:
             path.remove(claim=(receipt, mark))
         receipt.write(content, mark)
         # A request that came late may have changed what was replaced.
-        if any(path.find_hash() != _hash(b"".join(pieces)) for path, pieces in replaced):
+        if any(path.find_hash() != byte_hash(pieces) for path, pieces in replaced):
             receipt.remove(content)
             raise ConflictError(f"{receipt}: another run has written its files meanwhile. Run the same command again")
 
@@ -452,10 +452,6 @@ def _received(bucket: str, key: str, listing: Mapping[str, Entry] | None, is_ans
 
 def _entry(meta: Mapping[str, Any]) -> Entry:
     return Entry(meta["size"], meta["last_modified"].timestamp())
-
-
-def _hash(data: bytes) -> str:
-    return byte_hash([data])
 
 
 def _new_mark() -> bytes:
