@@ -10,12 +10,8 @@ from posegen.foundations.quantities import human_bytes, human_time, parse_bytes,
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [
-        ("90", 90),
-        ("90s", 90),
         ("30m", 1800),
         ("14h", 50_400),
-        ("2d", 172_800),
-        ("1h30m", 5400),
         ("1.5 H ", 5400),
         ("0.1s", 0.1),
     ],

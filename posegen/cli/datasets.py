@@ -37,11 +37,10 @@ def info(dataset: AnyPath, sample: int | None, output: Output) -> None:
         _describe_sample(dataset, sample, output)
         return
     from posegen.foundations.quantities import human_bytes
-    from posegen.generation.describe import describe, reading_lines
+    from posegen.generation.describe import describe
 
     found = describe(dataset)
-    header, reading = found.header, reading_lines(found)
-    document = _document(found) | {"sequences": found.sequences, "bytes": found.bytes, "python": reading}
+    header = found.header
     width = max(map(len, (*found.fields, "sequences ")))
     variants, sizes = ", ".join(header.variants), ", ".join(f"{name} {human_bytes(size)}" for name, size in found.sizes.items())
     lines = [
@@ -78,8 +77,8 @@ def info(dataset: AnyPath, sample: int | None, output: Output) -> None:
         lines += ["", "Captions:"]
         lines += [f"  {each['sample']} {each['variant']:<9} {each['text']}" for each in found.captions]
     if found.samples:
-        lines += ["", "Read it in Python:", "", *(f"    {line}" for line in reading)]
-    output.result(document, "\n".join(lines))
+        lines += ["", "Read it in Python:", "", *(f"    {line}" for line in found.python)]
+    output.result(_document(found), "\n".join(lines))
 
 
 def _creation_lines(header: Header) -> list[str]:

@@ -14,7 +14,6 @@ import math
 import os
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,7 +59,12 @@ def load_header(path: AnyPath) -> Header:
     """
     folder = storage_of(path).local
     if folder:
-        _check_folder(folder)
+        require_local(folder)
+        if folder.suffix == ".json" and os.path.isfile(folder):
+            raise UsageError(f"{path}: is a file. If `posegen mix` wrote it, read it with posegen.open_mix")
+        if not os.path.isdir(folder):  # False also for names that cannot exist
+            made = "Name a folder that `posegen generate` has made"
+            raise UsageError(f"{path}: is not a dataset: there is no such folder. {made}")
     file = path / HEADER_FILE
     generate = "run the same `posegen generate` command again: complete shards are kept."
     # Without a valid copy, only the generate command knows what the header was.
@@ -77,15 +81,6 @@ def load_header(path: AnyPath) -> Header:
         raise UsageError(f"{path}: is not a dataset: it has no {HEADER_FILE}. {fix}") from error
     origin = Origin(str(file), _capitalize(f"{repair}delete it and {generate}"))
     return parse(Header, unseal(data, origin), origin)
-
-
-def _check_folder(path: Path) -> None:
-    """Raise UsageError if a path is no folder."""
-    require_local(path)
-    if path.suffix == ".json" and os.path.isfile(path):
-        raise UsageError(f"{path}: is a file. If `posegen mix` wrote it, read it with posegen.open_mix")
-    if not os.path.isdir(path):  # False also for names that cannot exist
-        raise UsageError(f"{path}: is not a dataset: there is no such folder. Name a folder that `posegen generate` has made")
 
 
 def read_config(path: AnyPath, header: Header) -> Config:

@@ -227,8 +227,8 @@ def find_size_fault(path: AnyPath, expected: StoredFile) -> str | None:
 def list_receipts(path: AnyPath, layer: Layer | None = None) -> list[int]:
     """List the shards that have a receipt, or one of a layer, valid or not, in order."""
     folder = path / receipt_path(0, layer).rpartition("/")[0]
-    names = {match[0]: int(match[1]) for name in storage_of(folder).list_names() if (match := _RECEIPT_NAME.fullmatch(name))}
-    return sorted(shard for name, shard in names.items() if receipt_path(shard).endswith(f"/{name}"))
+    matches = filter(None, map(_RECEIPT_NAME.fullmatch, storage_of(folder).list_names()))
+    return sorted(int(match[1]) for match in matches if receipt_path(int(match[1])).endswith(f"/{match[0]}"))
 
 
 def complete_shards(path: AnyPath, header: Header, among: Callable[[int], bool] = lambda shard: True) -> dict[int, int]:

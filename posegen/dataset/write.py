@@ -277,12 +277,8 @@ def _check_empty(path: AnyPath, header: Header) -> None:
     arrays = (f"{layout.MOTION}/{name}" for name in storage_of(path / layout.MOTION).list_names())
     names = [*storage_of(path).list_names(), *arrays]
     foreign = [name for name in names if not (name in known or PART_LOCK.fullmatch(name) or temporary_run(name))]
-    if not foreign:
-        foreign = [
-            layout.receipt_path(shard)
-            for shard in receipts.list_receipts(path)
-            if receipts.is_foreign_receipt(path, header, shard)
-        ]
+    shards = () if foreign else receipts.list_receipts(path)
+    foreign += [layout.receipt_path(shard) for shard in shards if receipts.is_foreign_receipt(path, header, shard)]
     if foreign:
         raise UsageError(f"{path}: is not empty: it contains {', '.join(sorted(foreign)[:3])}. Choose an empty or a new folder")
 

@@ -189,9 +189,7 @@ def _check_version(path: AnyPath, layer: Layer) -> None:
 
 
 def _check_sources(path: AnyPath, header: Header, field: DerivedField) -> None:
-    missing = {*field.sources} - {ROWS, *(stored.name for stored in header.fields)}
-    if missing:
-        names = ", ".join(sorted(missing))
+    if names := ", ".join(sorted({*field.sources} - {ROWS, *(stored.name for stored in header.fields)})):
         msg = f"{path}: does not store {names}, an input of {field.name}. Generate it again with {names} in store.fields"
         raise PosegenError(msg)
 

@@ -37,13 +37,15 @@ class Description:
     ----------
     path : Path
     header : Header
-    samples : int
+    samples, sequences : int
     fields : dict of str to str
         Type and dimensions of each array.
     hours : float
         Duration of all sequences together, whatever the number of actors.
     sizes : dict of str to int
         Bytes on disk of each array and of the rows.
+    bytes : int
+        Their sum.
     actions : list of dict
         ``action``, and shares of the frames with it on the legs (``legs``) and on any part of the body (``any``), of the base
         variant, the most frequent first.
@@ -54,30 +56,25 @@ class Description:
     resampled, dropped : int or None
         Samples that were resampled after failed caption or joint-limit checks, and statements that were dropped because no
         attempt passed, over all sequences; None for a dataset without these columns.
+    python : list of str
+        Lines of Python that read the dataset without posegen.
     """
 
     path: AnyPath
     header: Header
     samples: int
+    sequences: int
     fields: dict[str, str]
     hours: float
     sizes: dict[str, int]
+    bytes: int
     actions: list[dict[str, Any]]
     captions: list[dict[str, Any]]
     note: str
     resampled: int | None
     dropped: int | None
     flaws: int
-
-    @property
-    def sequences(self) -> int:
-        """Number of sequences."""
-        return self.samples * len(self.header.variants)
-
-    @property
-    def bytes(self) -> int:
-        """Bytes on disk."""
-        return sum(self.sizes.values())
+    python: list[str]
 
 
 def describe(path: str | AnyPath) -> Description:
@@ -94,20 +91,23 @@ def describe(path: str | AnyPath) -> Description:
     dataset = open_dataset(path)
     header = dataset.header
     with content_errors(path):
-        counts = dataset.counts()
+        counts, sizes = dataset.counts(), dataset.sizes()
         return Description(
             path=dataset.path,
             header=header,
             samples=len(dataset),
+            sequences=len(dataset) * len(header.variants),
             fields={field.name: _array_text(dataset, field) for field in header.all_fields},
             hours=counts.frames / header.fps / 3600,
-            sizes=dataset.sizes(),
+            sizes=sizes,
+            bytes=sum(sizes.values()),
             actions=_action_shares(header, counts),
             captions=list(islice(_captions(dataset), CAPTION_EXAMPLES)),
             note=dataset.note,
             resampled=counts.resampled,
             dropped=counts.dropped,
             flaws=counts.flaws,
+            python=_reading_lines(dataset),
         )
 
 
@@ -116,12 +116,11 @@ def _array_text(dataset: Dataset, field: ArrayField) -> str:
     return f"{field.dtype} ({', '.join(('sample', *field.dims))}){note}"
 
 
-def reading_lines(description: Description) -> list[str]:
-    """Return lines of Python that read the dataset without posegen."""
-    path = str(description.path)
-    array = "joints" if "joints" in description.fields else next(iter(description.fields))
-    first = f"{array} = motion[{array!r}][0, 0]  # sample 0, variant {description.header.variants[0]}"
-    if storage_of(description.path).local is None:
+def _reading_lines(dataset: Dataset) -> list[str]:
+    path, names = str(dataset.path), [field.name for field in dataset.header.all_fields]
+    array = "joints" if "joints" in names else names[0]
+    first = f"{array} = motion[{array!r}][0, 0]  # sample 0, variant {dataset.header.variants[0]}"
+    if storage_of(dataset.path).local is None:
         return [
             "import obstore.store, zarr, zarr.storage",
             f"bucket = obstore.store.from_url({path + '/motion.zarr'!r})",

@@ -110,11 +110,9 @@ def bytes_per_sample(header: Header) -> int:
 
 def settings_kept(existing: Header, expected: Header, path: AnyPath) -> str:
     """Return a message about fields and shards that a dataset does not get although a config asks for them; empty if none."""
-    absent = [field.name for field in expected.fields if field.name not in {field.name for field in existing.all_fields}]
-    notes = []
-    if absent:
-        names = ", ".join(absent)
-        notes.append(f"it has no {names}, and none is added: use posegen derive --add, or generate it into another folder")
+    own, notes = {field.name for field in existing.all_fields}, []
+    if absent := ", ".join(field.name for field in expected.fields if field.name not in own):
+        notes.append(f"it has no {absent}, and none is added: use posegen derive --add, or generate it into another folder")
     if existing.shard != expected.shard:
         notes.append(f"its shards keep {existing.shard:,} samples")
     return f"{path}: {'; '.join(notes)}" if notes else ""

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import unquote, urlsplit
 
-__all__ = ["KEY", "REGION", "SECRET", "Faults", "Proxy", "Server"]
+__all__ = ["KEY", "REGION", "SECRET", "Faults", "Proxy", "Server", "finish"]
 
 KEY, SECRET, REGION = "AKIDTHEKEYOFTESTS", "secret/of+tests0123456789", "eu-west-3"
 FAULTS = ("500", "503", "500 after", "closed after")
@@ -160,6 +160,13 @@ class Proxy:
                 return
             time.sleep(0.05)
         raise TimeoutError(f"{ending} was not stored {times} times")
+
+
+def finish(*runs: subprocess.Popen[str]) -> None:
+    """Wait for commands, which must succeed."""
+    for run in runs:
+        messages = run.communicate()[1]
+        assert run.returncode == 0, messages
 
 
 def _start(*arguments: str) -> tuple[subprocess.Popen[str], int]:

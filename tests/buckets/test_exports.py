@@ -15,7 +15,7 @@ import posegen
 from posegen.cli.main import main
 from posegen.dataset.storage.bucket import BucketPath
 from posegen.dataset.storage.object_store import open_store
-from tests.buckets.servers import KEY, SECRET, Faults, Proxy, Server
+from tests.buckets.servers import KEY, SECRET, Faults, Proxy, Server, finish
 from tests.faults.forks import SETTINGS
 from tests.faults.injection import needs_compiler
 from tests.faults.steps import die_at
@@ -45,12 +45,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def start(dataset: Path, form: str, out: BucketPath, *options: str, **environment: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "posegen", "export", str(dataset), "--to", form, "-o", str(out), "--workers=1", *options]
     return subprocess.Popen(command, cwd=ROOT, env=os.environ | environment, stderr=subprocess.PIPE, text=True)
-
-
-def finish(*runs: subprocess.Popen[str]) -> None:
-    for run in runs:
-        messages = run.communicate()[1]
-        assert run.returncode == 0, messages
 
 
 def assert_same(out: BucketPath, dataset: Path, form: str, folder: Path) -> None:

@@ -23,7 +23,7 @@ from posegen.embedding.models import HASHING
 from posegen.generation.describe import find_status
 from posegen.generation.repair import repair
 from posegen.viewing.collection import collection_of_dataset
-from tests.buckets.servers import KEY, SECRET, Faults, Proxy, Server
+from tests.buckets.servers import KEY, SECRET, Faults, Proxy, Server, finish
 from tests.faults.forks import SETTINGS
 from tests.faults.truth import assert_same, copy
 from tests.paraphrase.servers import serving
@@ -49,12 +49,6 @@ def whole(config: Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def start(path: BucketPath, *options: str, **environment: str) -> subprocess.Popen[str]:
     command = [*COMMAND, "--samples=42", "--workers=1", "--quiet", f"--out={path}", *options]
     return subprocess.Popen(command, cwd=ROOT, env=os.environ | environment, stderr=subprocess.PIPE, text=True)
-
-
-def finish(*runs: subprocess.Popen[str]) -> None:
-    for run in runs:
-        messages = run.communicate()[1]
-        assert run.returncode == 0, messages
 
 
 @pytest.mark.slow

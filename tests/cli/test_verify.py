@@ -13,11 +13,11 @@ import posegen
 from posegen.cli.main import main
 from posegen.dataset.compare import compare
 from posegen.dataset.header import load_header
-from posegen.dataset.runs import current_run
 from posegen.dataset.write import commit_shard
 from posegen.embedding.models import HASHING
 from posegen.synthesis.synthesize import synthesize
 from tests.cli.conftest import SMALL
+from tests.dataset.tiny import ended_run
 
 
 def joints(dataset: Path, shard: int) -> Path:
@@ -120,8 +120,7 @@ def test_only_damaged_shards_are_regenerated(dataset: Path, intact: Path, capsys
     damage(joints(dataset, 0))
     damage(dataset / "receipts" / "00002.json")
     damage(dataset / "motion.zarr" / "action" / "zarr.json")
-    host, _, process, start = current_run().split("_")
-    (dataset / "receipts" / f".x~{host}_anotherboot_{process}_{start}~1.temporary").write_bytes(b"")
+    (dataset / "receipts" / f".x~{ended_run()}~1.temporary").write_bytes(b"")
     before = times(dataset, 1)
     assert main(["verify", str(dataset), "--repair", "--quiet"]) == 0
     assert capsys.readouterr().out.splitlines()[-3:] == [

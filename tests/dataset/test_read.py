@@ -105,18 +105,6 @@ def test_other_programs_read_a_dataset(dataset: Path) -> None:
     assert duckdb.sql(query).fetchall() == [(i, variant, i % 3) for i in range(14) for variant in VARIANTS]
 
 
-def test_damage_is_detected_when_it_is_read(dataset: Path) -> None:
-    file = dataset / "sequences/part-00002.parquet"
-    data = bytearray(file.read_bytes())
-    data[100] ^= 1
-    file.write_bytes(data)
-    opened = open_dataset(dataset)
-    assert opened[0].sequences
-    with pytest.raises(PosegenError, match="shard 2 is damaged"):
-        opened[13]
-    np.testing.assert_array_equal(opened.arrays("joints", [13]), make_arrays(13, 14)["joints"])
-
-
 def test_only_published_samples_are_visible(dataset: Path) -> None:
     publish(dataset, make_header(), 6)
     opened = open_dataset(dataset)

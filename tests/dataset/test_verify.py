@@ -20,7 +20,7 @@ from posegen.dataset.verify import Problem, expected_shards, find_problems, veri
 from posegen.dataset.write import commit_shard, publish
 from posegen.foundations.errors import PosegenError, UsageError
 from tests.dataset.hostile import forge_file
-from tests.dataset.tiny import commit, files_of, fill, make_arrays, make_rows, to_table
+from tests.dataset.tiny import commit, ended_run, files_of, fill, make_arrays, make_rows, to_table
 
 JOINTS = "motion.zarr/joints/c.1.0.0.0"
 ROWS = "sequences/part-00001.parquet"
@@ -230,11 +230,6 @@ def test_a_file_that_is_not_in_the_receipt_is_reported(dataset: Path) -> None:
     name = "motion.zarr/contact/c.1.0.0"
     shutil.copy(dataset / "motion.zarr/action/c.1.0.0", dataset / name)
     assert only(dataset) == Problem(1, name, "exists, and the shard's receipt does not list it")
-
-
-def ended_run() -> str:
-    host, _, process, start = current_run().split("_")
-    return f"{host}_anotherboot_{process}_{start}"
 
 
 def test_temporary_files_are_orphans_once_their_run_has_ended(dataset: Path) -> None:

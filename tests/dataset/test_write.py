@@ -11,10 +11,20 @@ from posegen.dataset.header import load_header
 from posegen.dataset.layout import receipt_path
 from posegen.dataset.read import open_dataset
 from posegen.dataset.receipts import complete_prefix, complete_shards
-from posegen.dataset.runs import current_run
 from posegen.dataset.write import commit_shard, create, publish
 from posegen.foundations.errors import PosegenError, UsageError
-from tests.dataset.tiny import FIELDS, commit, files_of, fill, make_arrays, make_header, make_rows, make_table, to_table
+from tests.dataset.tiny import (
+    FIELDS,
+    commit,
+    ended_run,
+    files_of,
+    fill,
+    make_arrays,
+    make_header,
+    make_rows,
+    make_table,
+    to_table,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -146,9 +156,7 @@ def test_rows_that_do_not_match_are_refused(rows: list[dict[str, Any]], dataset:
 
 
 def test_a_run_that_has_ended_commits_nothing(dataset: Path) -> None:
-    host, _, process, start = current_run().split("_")
-    dead = f"{host}_anotherboot_{process}_{start}"
     before = {name: (dataset / name).read_bytes() for name in files_of(dataset)}
     with pytest.raises(PosegenError, match="has ended"):
-        commit(dataset, load_header(dataset), 1, 14, dead)
+        commit(dataset, load_header(dataset), 1, 14, ended_run())
     assert {name: (dataset / name).read_bytes() for name in files_of(dataset)} == before

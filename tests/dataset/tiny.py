@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from posegen.dataset.documents import FORMAT_VERSION
 from posegen.dataset.layout import ArrayField, Header
+from posegen.dataset.runs import current_run
 from posegen.dataset.storage.address import AnyPath
 from posegen.dataset.storage.bucket import BucketPath
 from posegen.dataset.write import commit_shard, create, publish
@@ -97,6 +98,12 @@ def commit(path: AnyPath, header: Header, shard: int, samples: int, run: str = "
     """Commit a shard of a dataset that will have `samples` samples."""
     start, stop = shard * header.shard, min((shard + 1) * header.shard, samples)
     commit_shard(path, header, shard, make_arrays(start, stop), make_table(start, stop), run, 0.5)
+
+
+def ended_run() -> str:
+    """Return the name of a run of this machine before it was started again."""
+    host, _, process, start = current_run().split("_")
+    return f"{host}_anotherboot_{process}_{start}"
 
 
 def files_of(path: AnyPath) -> list[str]:
