@@ -57,9 +57,10 @@ def measure_accuracy(samples: int, times: int, folder: Path, *options: str, repe
     target, others = samples * times, psutil.cpu_percent(interval=1.0) / 100 * available_cores()
     profile = ["--samples", samples, "--target", target, *([] if repeats is None else ["--repeats", repeats])]
     common = [*options, "--out", folder / "dataset", "--json", "--quiet"]
-    (expected,) = json.loads(_output(*posegen("profile", *map(str, profile), *common)))["targets"]
+    profiled = json.loads(_output(*posegen("profile", *map(str, profile), *common)))
+    (expected,) = profiled["targets"]
     started = time.monotonic()
-    run = ["--samples", str(target), "--workers", str(expected["workers"])]
+    run = ["--samples", str(target), "--workers", str(profiled["workers"])]
     result = json.loads(_output(*posegen("generate", *run, *common)))
     seconds = time.monotonic() - started
     shutil.rmtree(folder / "dataset")
