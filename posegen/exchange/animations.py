@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -32,7 +32,6 @@ NAMES = {
 """Names of the joints in LAFAN1; those of limbs begin with ``Left`` or ``Right``."""
 
 _CENTIMETRES = 100.0
-_NUMBERS = "%.4f %.4f %.4f"
 _ENDS = {"head": (0.0, 0.11, 0.0), "foot": (0.0, 0.0, 0.06), "wrist": (0.0, -0.09, 0.0)}
 """End of the bone after the last joint, as a fraction of stature; it is only drawn."""
 _JSON, _BINARY = 0x4E4F534A, 0x004E4942
@@ -59,8 +58,8 @@ def encode_bvh(clip: Clip) -> bytes:
     frames, order = len(clip.joints), _depth_first()
     root = clip.joints[:, 0].astype(np.float64) * _CENTIMETRES
     values = np.concatenate([root, _angles(clip)[:, order].reshape(frames, -1)], axis=1)
-    head = _hierarchy() % tuple(_offsets(clip))
-    return f"{head}MOTION\nFrames: {frames}\nFrame Time: {1 / clip.fps:.8f}\n".encode() + decimal_text(values, " ")
+    head = "\n".join(("HIERARCHY", *_joint_lines(clip), "MOTION", f"Frames: {frames}", f"Frame Time: {1 / clip.fps:.8f}", ""))
+    return head.encode() + decimal_text(values, " ")
 
 
 @cache
@@ -74,35 +73,22 @@ def _depth_first(joint: int = 0) -> list[int]:
     return [joint, *(below for child in _children(joint) for below in _depth_first(child))]
 
 
-@cache
-def _hierarchy() -> str:
-    """Return the skeleton with places for the numbers of :func:`_offsets`."""
-    return "\n".join(("HIERARCHY", *_joint_lines(0, 0), ""))
-
-
-def _joint_lines(joint: int, depth: int) -> Iterator[str]:
+def _joint_lines(clip: Clip, joint: int = 0, indent: str = "") -> Iterator[str]:
     """Yield the lines of a joint and of those below it."""
-    indent, inner = "  " * depth, "  " * (depth + 1)
-    yield f"{indent}{'JOINT' if depth else 'ROOT'} {bvh_name(JOINTS[joint])}"
-    yield f"{indent}{{"
-    yield f"{inner}OFFSET {_NUMBERS}"
-    channels = "Zrotation Yrotation Xrotation"
-    yield f"{inner}CHANNELS {f'3 {channels}' if depth else f'6 Xposition Yposition Zposition {channels}'}"
-    children = _children(joint)
-    for child in children:
-        yield from _joint_lines(child, depth + 1)
-    if not children:
-        yield from (f"{inner}End Site", f"{inner}{{", f"{inner}  OFFSET {_NUMBERS}", f"{inner}}}")
+    inner, channels = f"{indent}  ", "Zrotation Yrotation Xrotation"
+    yield f"{indent}{'JOINT' if joint else 'ROOT'} {bvh_name(JOINTS[joint])}"
+    yield from (f"{indent}{{", _offset_line(inner, clip.offsets[joint].tolist()))
+    yield f"{inner}CHANNELS {f'3 {channels}' if joint else f'6 Xposition Yposition Zposition {channels}'}"
+    for child in _children(joint):
+        yield from _joint_lines(clip, child, inner)
+    if end := _ENDS.get(JOINTS[joint].rpartition("_")[2]):
+        shares = [share * clip.stature for share in end]
+        yield from (f"{inner}End Site", f"{inner}{{", _offset_line(f"{inner}  ", shares), f"{inner}}}")
     yield f"{indent}}}"
 
 
-def _offsets(clip: Clip) -> Iterator[float]:
-    """Yield x, y and z of the offset of each joint and end of a bone, in centimetres."""
-    places = clip.offsets.tolist()
-    for joint in _depth_first():
-        end = () if _children(joint) else _ENDS[JOINTS[joint].rpartition("_")[2]]
-        for metres in (*places[joint], *(share * clip.stature for share in end)):
-            yield metres * _CENTIMETRES
+def _offset_line(indent: str, metres: Sequence[float]) -> str:
+    return f"{indent}OFFSET {' '.join(f'{value * _CENTIMETRES:.4f}' for value in metres)}"
 
 
 def _angles(clip: Clip) -> Array:
