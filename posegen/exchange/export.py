@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory, gettempdir
 
 import numpy as np
 
@@ -140,37 +139,57 @@ def export(
     started = time.monotonic()
     path, out, form = to_path(path), to_path(out), find_format(to)
     _open.cache_clear()
-    dataset, progress, run = _open(path), progress or Progress(), current_run()
-    shards = range(dataset.header.shards())
+    dataset, run = _open(path), current_run()
     selection = formats.select_sequences(dataset, form, splits, variants, where, fps)
     config = _config_at(path, dataset.header, selection.fps)
+    job, shards = _Job(path, out, 0, selection, config, run), range(dataset.header.shards())
     with write_session(out, run, create=True) as check:
         check_real_folders(out / RECORDS)
         _keep_selection(out, selection)
-        there = storage_of(out).listed()
-        is_finished = records.find_intact(there, records.COMPLETE) is not None
-        progress.wait("check the export")
-        names = {shard: _record_name(shard) for shard in shards}
-        missing = [shard for shard in shards if records.find_intact(there, names[shard], has_parts=not is_finished) is None]
-        for name in [*(names[shard] for shard in missing), *([] if is_finished else [records.COMPLETE])]:
-            if exists(there / RECORDS / name):
-                remove_durably(out / RECORDS / name)
-        try:
-            jobs = [_Job(path, out, shard, selection, config, run) for shard in missing]
-            _run(jobs, workers or available_cores(), progress, check)
-        finally:
-            _remove_unplaced(out, run)
-        clips, left_out = 0, Counter[str]()
-        for record in _records(out, shards):
-            clips += record.clips
-            left_out.update(record.left_out)
-        if not clips:
-            storage_of(out / RECORDS).remove_folder()
-            raise PosegenError(formats.why_no_clip(dataset, selection, left_out))
-        if not is_finished:
-            _finish(out, form, shards, run)
-        storage_of(out / PARTS).remove_folder()  # also if the process was killed between these steps
-    return ExportResult(out, clips, dict(left_out), time.monotonic() - started, is_finished and not missing)
+        is_new, clips, left_out = _write(job, shards, workers or available_cores(), progress or Progress(), check)
+        storage_of(out / PARTS).remove_folder()  # also if the process was killed before it
+    return ExportResult(out, clips, dict(left_out), time.monotonic() - started, not is_new)
+
+
+def _write(
+    job: _Job, shards: range, workers: int, progress: Progress, check: Callable[[], None]
+) -> tuple[bool, int, Counter[str]]:
+    """Export the shards that are missing or damaged, each as `job`, and write the files about all clips.
+
+    Returns
+    -------
+    bool
+        Whether anything was missing.
+    int
+        Clips in the export.
+    Counter of str
+        Sequences that the format cannot hold, by reason.
+    """
+    out, there = job.out, storage_of(job.out).listed()
+    is_finished = records.find_intact(there, records.COMPLETE) is not None
+    progress.wait("check the export")
+    missing = [
+        replace(job, shard=shard)
+        for shard in shards
+        if records.find_intact(there, _record_name(shard), has_parts=not is_finished) is None
+    ]
+    for name in [*(_record_name(each.shard) for each in missing), *([] if is_finished else [records.COMPLETE])]:
+        if exists(there / RECORDS / name):
+            remove_durably(out / RECORDS / name)
+    try:
+        _run(missing, workers, progress, check)
+    finally:
+        _remove_unplaced(out, job.run)
+    clips, left_out = 0, Counter[str]()
+    for record in _records(out, shards):
+        clips += record.clips
+        left_out.update(record.left_out)
+    if not clips:
+        storage_of(out / RECORDS).remove_folder()
+        raise PosegenError(formats.why_no_clip(_open(job.dataset), job.selection, left_out))
+    if not is_finished:
+        _finish(job, shards)
+    return bool(missing) or not is_finished, clips, left_out
 
 
 def exported_files(out: AnyPath, path: AnyPath) -> Mapping[str, StoredFile]:
@@ -217,10 +236,14 @@ def _run(jobs: Sequence[_Job], workers: int, progress: Progress, check: Callable
     if not jobs:
         return
     done, config = count(1), jobs[0].config
+
+    def find(job: _Job) -> int | None:
+        return job.shard if exists(job.out / RECORDS / _record_name(job.shard)) else None
+
     load = partial(prepare_worker, config, 0, load_library(config.story.library)) if config else None
     progress.start("export", len(jobs), unit="shards")
     try:
-        outcomes = run_jobs(_export_shard, jobs, min(workers, len(jobs)), load=load, find=_find_shard)
+        outcomes = run_jobs(_export_shard, jobs, min(workers, len(jobs)), load=load, find=find)
         lost = collect(outcomes, check, lambda _: progress.update(next(done)))
     finally:
         progress.stop()
@@ -237,18 +260,14 @@ def _open(path: AnyPath) -> Dataset:
     return open_dataset(path)
 
 
-def _find_shard(job: _Job) -> int | None:
-    """Return the number of a shard that has a record."""
-    return job.shard if exists(job.out / RECORDS / _record_name(job.shard)) else None
-
-
 def _export_shard(job: _Job) -> int:
     """Write the clips of a shard and its record."""
     form, dataset = find_format(job.selection.form), _open(job.dataset)
     library, counts = load_library(dataset.config.story.library), Counter[str]()
     blocks = _shard_clips(job, form, dataset, library, counts)
     try:
-        with _unplaced(job.out, job.run) as folder:
+        with _unplaced(job.out, job.run) as name:
+            folder = Path(name)
             (folder / PARTS).mkdir(parents=True)
             content = form.write(blocks, Shard(folder, job.shard, library, standard_lengths(), dataset.header.licence))
             files = records.place_all(folder, job.out)
@@ -259,26 +278,22 @@ def _export_shard(job: _Job) -> int:
     return job.shard
 
 
-@contextmanager
-def _unplaced(out: AnyPath, run: str) -> Iterator[Path]:
-    """Make a folder of this machine for files that are moved or uploaded from it, and remove it at the end."""
-    folder = Path(tempfile.mkdtemp(prefix=f"{_UNPLACED}{run}~", dir=_folder_of_unplaced(out)))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+def _unplaced(out: AnyPath, run: str) -> TemporaryDirectory[str]:
+    """Make a folder of this machine for files that are moved or uploaded from it, and that is removed at the end."""
+    return TemporaryDirectory(prefix=f"{_UNPLACED}{run}~", dir=_folder_of_unplaced(out), ignore_cleanup_errors=True)
 
 
 def _folder_of_unplaced(out: AnyPath) -> Path:
     """Return the folder that unplaced files are in: on the disk of the export, or for a bucket that of temporary files."""
     local = storage_of(out).local
-    return local / RECORDS if local else Path(tempfile.gettempdir())
+    return local / RECORDS if local else Path(gettempdir())
 
 
-def _finish(out: AnyPath, form: ExportFormat, shards: Sequence[int], run: str) -> None:
+def _finish(job: _Job, shards: range) -> None:
     """Write the files about all clips, and the last record."""
-    contents = (record.content for record in _records(out, shards))
-    with _unplaced(out, run) as folder:
+    out, contents = job.out, (record.content for record in _records(job.out, shards))
+    with _unplaced(out, job.run) as name:
+        folder = Path(name)
         (folder / RECORDS).mkdir()
         if local := storage_of(out / PARTS).local:
             (folder / PARTS).symlink_to(local.absolute(), target_is_directory=True)
@@ -289,7 +304,7 @@ def _finish(out: AnyPath, form: ExportFormat, shards: Sequence[int], run: str) -
                 return
             if not is_whole:
                 raise PosegenError(f"{out}: another run has changed it meanwhile. Run the same command again")
-        form.finish(folder, contents)
+        find_format(job.selection.form).finish(folder, contents)
         shutil.rmtree(folder / RECORDS)
         records.write_record(out, records.COMPLETE, records.ExportRecord(0, {}, {}, records.place_all(folder, out)))
 
