@@ -137,24 +137,16 @@ def _compute(sequences: Sequences) -> dict[str, Array]:
     return {"camera": np.broadcast_to(seen.kind[:, None], shape[:2]), "extrinsics": extrinsics, "intrinsics": intrinsics}
 
 
+_EXTRINSICS = {"units": "m", "meaning": "from world to camera axes (right, down, forward)"}
+_INTRINSICS = {"units": "px", "size": [SIZE, SIZE]}
 FIELD = DerivedField(
     "camera",
     1,
     "a moving camera: its movement, and its pose and intrinsics in every frame",
     (
         FieldArray("camera", {}, "uint8", 255, {"names": list(KINDS)}, per=()),
-        FieldArray(
-            "extrinsics",
-            {"row": 4, "column": 4},
-            attributes={"units": "m", "meaning": "from world to camera axes (right, down, forward)"},
-            per=("frame",),
-        ),
-        FieldArray(
-            "intrinsics",
-            {"image_row": 3, "image_column": 3},
-            attributes={"units": "px", "size": [SIZE, SIZE]},
-            per=("frame",),
-        ),
+        FieldArray("extrinsics", {"row": 4, "column": 4}, attributes=_EXTRINSICS, per=("frame",)),
+        FieldArray("intrinsics", {"image_row": 3, "image_column": 3}, attributes=_INTRINSICS, per=("frame",)),
     ),
     _compute,
     sources=("joints", "rows"),

@@ -19,7 +19,7 @@ import numpy as np
 
 from posegen.fields.camera import SIZE, Views, views
 from posegen.fields.field import DerivedField, FieldArray, Sequences
-from posegen.fields.vectors import Vector, dot, length, vector
+from posegen.fields.vectors import dot, length, vector
 from posegen.foundations.arrays import Array
 from posegen.foundations.randomness import Stream, uniform
 from posegen.foundations.skeleton import JOINTS, PROPORTIONS
@@ -50,15 +50,11 @@ _CONFIDENCE = (0.0, 0.6, 0.95)
 _HIDDEN_MORE = 2.0
 
 
-def _per_joint(values: Vector) -> Vector:
-    """Add axes for actors and joints to a vector per frame, [3, n, variant, frame]."""
-    return values[:, :, :, None, :, None]
-
-
 def _projected(joints: Array, seen: Views) -> tuple[Array, Array, Array]:
     """Return pixels x and y and the depth of joints; float64 [n, variant, actor, frame, joint]."""
-    away = vector(joints) - _per_joint(seen.position)
-    right, down, ahead = (dot(away, _per_joint(axis)) for axis in seen.axes)
+    place, *axes = (values[:, :, :, None, :, None] for values in (seen.position, *seen.axes))
+    away = vector(joints) - place
+    right, down, ahead = (dot(away, axis) for axis in axes)
     scale = seen.focal[:, :, None, :, None] / np.where(ahead > _NEAR, ahead, np.nan)
     return right * scale + SIZE / 2, down * scale + SIZE / 2, ahead
 
@@ -107,13 +103,12 @@ def _detected(sequences: Sequences, pixels: Array, visibility: Array) -> tuple[A
         spread = _SIGMA * np.sqrt(_BODY_IN_BOX) * root[where][..., None] * np.where(kind == HIDDEN, _HIDDEN_MORE, 1.0)
         missed = draws[..., -1] < np.take(_MISSED, kind)
         quarter = 0.5 * root[where][..., None]
-        off = [
-            np.where(missed, (draws[..., 2 * _TERMS + axis] - 0.5) * quarter, _normal(draws, axis) * spread)
-            for axis in range(2)
-        ]
-        error = (off[0] * off[0] + off[1] * off[1]) / (4.0 * spread * spread)
+        x, y = (
+            np.where(missed, (draws[..., 2 * _TERMS + axis] - 0.5) * quarter, _normal(draws, axis) * spread) for axis in (0, 1)
+        )
+        error = (x * x + y * y) / (4.0 * spread * spread)
         nothing = visibility[where] == OUTSIDE
-        detections[where] = np.where(nothing[..., None], np.nan, pixels[where] + np.stack(off, -1))
+        detections[where] = np.where(nothing[..., None], np.nan, pixels[where] + np.stack([x, y], -1))
         confidence[where] = np.where(nothing, 0.0, np.take(_CONFIDENCE, kind) / (1.0 + error))
     return detections, confidence
 

@@ -75,7 +75,6 @@ def _palm(joints: Array, side: str, stature: float) -> Array:
 
 
 def _spot(joints: Array, item: Object, side: str, stature: float) -> Array:
-    other = mirror_name(side)
     if item.at == "both_hands":
         return (_palm(joints, "left", stature) + _palm(joints, "right", stature)) * 0.5
     if item.at == "seat":
@@ -84,7 +83,7 @@ def _spot(joints: Array, item: Object, side: str, stature: float) -> Array:
         ankle, ball = _point(joints, f"{side}_ankle"), _point(joints, f"{side}_foot")
         foot = ball - ankle
         return np.asarray(ball + foot * (_AHEAD_OF_FOOT / _length(foot))[:, None])
-    return _palm(joints, side if item.at == "near_hand" else other, stature)
+    return _palm(joints, side if item.at == "near_hand" else mirror_name(side), stature)
 
 
 def _fallen(start: Array, velocity: Array, seconds: Array, radius: float) -> tuple[Array, Array]:
@@ -107,7 +106,7 @@ def _launched(use: _Use, places: Array, states: Array, *, kicked: bool) -> None:
         start, away = use.spot[release].copy(), velocity[release]
         if kicked:
             start[1] = use.radius
-            x, z = away[0] * _KICK, away[2] * _KICK
+            x, _, z = away * _KICK
             away = np.array([x, np.sqrt(x * x + z * z) * _LIFT, z])
             places[first:release] = start
         places[release:stop], flies = _fallen(start, away, np.arange(stop - release) / use.fps, use.radius)
@@ -148,21 +147,13 @@ def _bounced(use: _Use, places: Array, states: Array) -> None:
         states[begin + 1 : end] = FLYING
 
 
-def _taken(use: _Use, places: Array, states: Array) -> None:
-    for first, stop in use.windows:
-        grasp = first + int(np.argmin(use.spot[first:stop, 1]))
-        _lie(use, places, states, slice(first, grasp), grasp)
-
-
-def _left(use: _Use, places: Array, states: Array) -> None:
-    let_go = int(np.argmin(use.spot[:, 1]))
-    _lie(use, places, states, slice(let_go, None), let_go)
-
-
-def _lie(use: _Use, places: Array, states: Array, frames: slice, touched: int) -> None:
-    """Put an object on the floor in some frames, where the hand touches it in another one."""
-    places[frames], states[frames] = use.spot[touched], LYING
-    places[frames, 1] = use.radius
+def _laid(use: _Use, places: Array, states: Array, *, is_taken: bool) -> None:
+    """Put an object on the floor until the hand that takes it is lowest, or from then on."""
+    for first, stop in use.windows if is_taken else [(0, len(places))]:
+        touched = first + int(np.argmin(use.spot[first:stop, 1]))
+        frames = slice(first, touched) if is_taken else slice(touched, None)
+        places[frames], states[frames] = use.spot[touched], LYING
+        places[frames, 1] = use.radius
 
 
 _USES: dict[str, Callable[[_Use, Array, Array], None]] = {
@@ -171,16 +162,15 @@ _USES: dict[str, Callable[[_Use, Array, Array], None]] = {
     "fielded": _caught,
     "bounced": _bounced,
     "kicked": partial(_launched, kicked=True),
-    "taken": _taken,
-    "left": _left,
+    "taken": partial(_laid, is_taken=True),
+    "left": partial(_laid, is_taken=False),
 }
 """How a use moves an object that is held all the time unless this changes its places and states."""
 
 
 def _ahead(joints: Array) -> Array:
-    across = _point(joints, "left_hip") - _point(joints, "right_hip")
-    size = np.maximum(np.sqrt(across[:, 0] * across[:, 0] + across[:, 2] * across[:, 2]), 1e-9)
-    return np.stack([-across[:, 2] / size, across[:, 0] / size], axis=-1)
+    x, _, z = (_point(joints, "left_hip") - _point(joints, "right_hip")).T
+    return np.stack([-z, x], axis=-1) / np.maximum(np.sqrt(x * x + z * z), 1e-9)[:, None]
 
 
 def _seat(joints: Array, seated: Array, height: float) -> tuple[Array, Array]:
@@ -220,14 +210,11 @@ def _compute(sequences: Sequences) -> dict[str, Array]:
         for actor, person in enumerate(row["actors"]):
             for segment in person["segments"]:
                 item = sequences.library.action(segment["action"]).object
-                frames = slice(segment["start"], min(segment["end"], row["length"]))
-                if item is None or frames.stop - frames.start < 2:
-                    continue
-                joints = sequences.joints[sample, variant, actor, frames].astype(np.float64)
-                where = (sample, variant, actor, frames)
-                place, state = _used(joints, seat[where], item, person, segment, fps)
-                places[where], states[where] = place, state
-                kinds[where] = np.where(state == NOTHING, NOTHING, OBJECTS.index(item.kind))
+                where = sample, variant, actor, slice(segment["start"], min(segment["end"], row["length"]))
+                joints = sequences.joints[where].astype(np.float64)
+                if item is not None and len(joints) > 1:
+                    places[where], states[where] = _used(joints, seat[where], item, person, segment, fps)
+                    kinds[where] = np.where(states[where] == NOTHING, NOTHING, OBJECTS.index(item.kind))
     return {"object": kinds, "object_state": states, "object_position": places}
 
 

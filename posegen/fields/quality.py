@@ -65,28 +65,23 @@ def _stretch(joints: Array) -> Array:
 
 def _compute(sequences: Sequences) -> dict[str, Array]:
     joints, fps = sequences.joints.astype(np.float64), float(sequences.config.fps)
-    measures = {
-        "slide": _slide(joints, sequences.contact, fps),
-        "depth": _depth(joints),
-        "jerk": _jerk(joints, fps),
-        "stretch": _stretch(joints),
-    }
+    # In the order of the scales.
+    measures = _slide(joints, sequences.contact, fps), _depth(joints), _jerk(joints, fps), _stretch(joints)
     score = np.ones(sequences.shape[:3])
-    for name, scale in SCALES.items():
-        share = measures[name] / scale
+    for measure, scale in zip(measures, SCALES.values(), strict=True):
+        share = measure / scale
         score = score / (1.0 + share * share)
-    return {"quality": score, "quality_measures": np.stack([measures[name] for name in SCALES], axis=-1)}
+    return {"quality": score, "quality_measures": np.stack(measures, axis=-1)}
 
 
+_UNITS = {"units": ["1", "m", "m/s^3", "m"]}
 FIELD = DerivedField(
     "quality",
     1,
     "a plausibility score for each body, and its measures",
     (
         FieldArray("quality", {}, attributes={"units": "1", "scales": dict(SCALES)}, per=("actor",)),
-        FieldArray(
-            "quality_measures", {"measure": tuple(SCALES)}, attributes={"units": ["1", "m", "m/s^3", "m"]}, per=("actor",)
-        ),
+        FieldArray("quality_measures", {"measure": tuple(SCALES)}, attributes=_UNITS, per=("actor",)),
     ),
     _compute,
     sources=("joints", "contact"),

@@ -85,21 +85,16 @@ def _compute(sequences: Sequences) -> dict[str, Array]:
     return {"rotation": local, "root": root}
 
 
+_COMPONENTS = ("xx", "xy", "xz", "yx", "yy", "yz")
+_ROTATION = {"units": "1", "columns": "the first two of the matrix, x and y axis", "parents": list(PARENTS)}
+_ROOT = {"units": ["m", "m", "m", "rad"], "heading": "0 faces +z, positive to the left (towards +x)"}
 FIELD = DerivedField(
     "rotation",
     1,
     "6D rotation of every joint relative to its parent, and position and heading of the root",
     (
-        FieldArray(
-            "rotation",
-            {"joint": JOINTS, "component": ("xx", "xy", "xz", "yx", "yy", "yz")},
-            attributes={"units": "1", "columns": "the first two of the matrix, x and y axis", "parents": list(PARENTS)},
-        ),
-        FieldArray(
-            "root",
-            {"root_component": ("x", "y", "z", "heading")},
-            attributes={"units": ["m", "m", "m", "rad"], "heading": "0 faces +z, positive to the left (towards +x)"},
-        ),
+        FieldArray("rotation", {"joint": JOINTS, "component": _COMPONENTS}, attributes=_ROTATION),
+        FieldArray("root", {"root_component": ("x", "y", "z", "heading")}, attributes=_ROOT),
     ),
     _compute,
     sources=("joints", "rows"),
