@@ -182,12 +182,10 @@ def draw_figures(axes: Axes, camera: Camera, joints: Array, contacts: Array | No
     present = np.flatnonzero(np.isfinite(joints).all((1, 2)))
     bones = np.array([[parent, joint] for joint, parent in enumerate(PARENTS) if parent >= 0])
     draw_lines(axes, camera.project(joints[present] * _TO_FLOOR)[:, bones].reshape(-1, 2, 2), SHADOW, LIMB_WIDTH)
-    strokes: list[tuple[Any, ...]] = []
-    for actor in present:
-        strokes += _strokes(joints[actor], camera, ACTOR_SHADES[actor % len(ACTOR_SHADES)])
+    shades = ((actor, ACTOR_SHADES[actor % len(ACTOR_SHADES)]) for actor in present)
+    strokes = [stroke for actor, shade in shades for stroke in _strokes(joints[actor], camera, shade)]
     strokes.sort(key=lambda stroke: stroke[0])
-    lines, colours, widths = ([stroke[i] for stroke in strokes] for i in (1, 2, 3))
-    draw_lines(axes, lines, colours, widths)
+    draw_lines(axes, *([stroke[i] for stroke in strokes] for i in (1, 2, 3)))
     if contacts is not None:
         touching = [contact_points(joints[actor])[contacts[actor] == 1] for actor in present]
         draw_lines(axes, [_DOT + camera.project(point) for points in touching for point in points], CONTACT, 1.4 * LIMB_WIDTH)
@@ -201,7 +199,10 @@ def contact_points(figure: Array) -> Array:
 
 def _strokes(figure: Array, camera: Camera, lighter: float) -> list[tuple[Any, ...]]:
     """Return depth, line, colour and width of each limb of a figure, and of its head."""
-    colours = {side: _lighten(colour, lighter) for side, colour in (*SIDES.items(), ("middle", MIDDLE))}
+    colours: dict[str, Any] = {
+        side: tuple(tone + (0.92 - tone) * lighter for tone in to_rgb(colour))
+        for side, colour in (*SIDES.items(), ("middle", MIDDLE))
+    }
     limbs = [(figure[[parent, joint]], JOINTS[joint].partition("_")[0]) for joint, parent in enumerate(PARENTS) if parent >= 0]
     soles = sole_points(figure).reshape(2, 2, 3)
     for side, sole in zip(("left", "right"), soles, strict=True):
@@ -215,7 +216,3 @@ def _strokes(figure: Array, camera: Camera, lighter: float) -> list[tuple[Any, .
     # SMPL's head joint lies ahead of the neck and low in the head.
     crown = head + 0.61 * (head - neck) + 0.2 * (neck - spine)
     return [*strokes, (float(camera.depth(crown)), camera.project(crown) + _DOT, colours["middle"], 2 * HEAD_RADIUS)]
-
-
-def _lighten(colour: str, share: float) -> Any:
-    return tuple(tone + (0.92 - tone) * share for tone in to_rgb(colour))

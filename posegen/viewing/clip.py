@@ -197,11 +197,8 @@ def treads_of(joints: Array, contact: Array) -> list[Seat]:
     for side in ("left", "right"):
         ball, point = JOINTS.index(f"{side}_foot"), CONTACTS.index(f"{side}_toe")
         for places, touching in zip(joints[..., ball, :], contact[..., point] == 1, strict=True):
-            treads += [
-                Seat((float(x), float(y) - BALL_HEIGHT, float(z)), TREAD, TREAD_THICKNESS)
-                for x, y, z in places[_begins(touching)]
-                if y > LEAST_RISE
-            ]
+            above = (place for place in places[_begins(touching)].tolist() if place[1] > LEAST_RISE)
+            treads += [Seat((x, y - BALL_HEIGHT, z), TREAD, TREAD_THICKNESS) for x, y, z in above]
     return treads
 
 

@@ -207,9 +207,7 @@ def summarize(tables: Iterable[pa.Table]) -> dict[str, Any]:
 
 
 def _counted(column: Any) -> dict[str, int]:
-    return {
-        str(entry["values"]): entry["counts"] for entry in pc.value_counts(column).to_pylist() if entry["values"] is not None
-    }
+    return {str(entry["values"]): entry["counts"] for entry in pc.value_counts(pc.drop_null(column)).to_pylist()}
 
 
 def _bins(values: Array, step: float) -> list[tuple[float, float, int]]:

@@ -10,8 +10,6 @@ from posegen.foundations.plugins import require_extra
 from posegen.viewing.clip import Clip
 
 SUFFIXES = (".gif", ".mp4", ".png")
-
-
 PAGES = (".html", ".htm")
 
 

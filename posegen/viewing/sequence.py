@@ -18,7 +18,7 @@ from posegen.foundations.arrays import Array
 from posegen.foundations.skeleton import CONTACTS, JOINTS, PARENTS, mirror_order, sole_points
 from posegen.library.load import Library
 from posegen.library.schema import OBJECTS
-from posegen.viewing.clip import CONTACT_JOINTS, OBJECT_ARRAYS, Clip, Seat, fill_absent, label_intervals
+from posegen.viewing.clip import CONTACT_JOINTS, OBJECT_ARRAYS, Clip, fill_absent, label_intervals
 
 POINTS = (*JOINTS, *CONTACTS[:4])
 """Points of an actor: the joints, and heels and toes of the soles."""
@@ -70,7 +70,8 @@ def _variant(clip: Clip, blocks: PointBlocks, library: Library | None) -> dict[s
         "frames": clip.frames,
         "captions": [_caption(caption, library) for caption in row["captions"]],
         "actors": [_actor(clip, number, actor, blocks) for number, actor in enumerate(row["actors"])],
-        "seats": [_box(seat) for seat in clip.seats],
+        # The centre of the top of each box, its size and its thickness, all in metres.
+        "seats": [(*seat.top, seat.size, seat.top[1] if seat.thickness is None else seat.thickness) for seat in clip.seats],
     }
 
 
@@ -120,12 +121,6 @@ def _objects(clip: Clip, number: int, blocks: PointBlocks) -> dict[str, Any] | N
         for kind, state in zip(kinds.tolist(), states.tolist(), strict=True)
     ]
     return {"intervals": _runs(labels), "block": blocks.add(places[:, None])} if any(labels) else None
-
-
-def _box(seat: Seat) -> tuple[float, ...]:
-    """Return the centre of the top of a box, its size and its thickness, all in metres."""
-    x, y, z = seat.top
-    return x, y, z, seat.size, y if seat.thickness is None else seat.thickness
 
 
 GRID = 1024
@@ -236,12 +231,12 @@ def pieces_of(text: str, statements: Sequence[Mapping[str, Any]], library: Libra
     [('A man ', []), ('walks', [(0, 0)]), (', then ', []), ('waves', [(0, 1)]), ('.', [])]
     """
     stated = [statement for statement in statements if statement["kind"] == "action"]
-    pieces: list[Piece] = []
-    done, begin, shown = 0, 0, list[tuple[int, int]]()
-    end = 0
+    pieces, shown = list[Piece](), list[tuple[int, int]]()
+    done = begin = end = 0
     for first, last, meanings in [*_phrases(text, lexicon_of(library)), (len(text), len(text), None)]:
         described = _described(meanings or [], stated, lexicon_of(library))
-        if shown and (described or meanings is None or _ends_clause(text[first:last], meanings)):
+        ends = meanings is None or text[first] in _STOPS or any(meaning.kind in _ENDS for meaning in meanings)
+        if shown and (described or ends):
             pieces += [(text[done:begin], []), (text[begin:end], shown)]
             done, shown = end, []
         if described:
@@ -261,10 +256,6 @@ def _phrases(text: str, lexicon: Lexicon) -> Iterator[tuple[int, int, list[Meani
         at += max(length, 1)
 
 
-def _ends_clause(phrase: str, meanings: Sequence[Meaning]) -> bool:
-    return phrase[0] in _STOPS or any(meaning.kind in _ENDS for meaning in meanings)
-
-
 def _described(meanings: Sequence[Meaning], stated: list[Mapping[str, Any]], lexicon: Lexicon) -> list[tuple[int, int]]:
     """Return the segments that a phrase describes, and remove their statements from those that are still to be found."""
     for meaning in meanings:
@@ -276,8 +267,7 @@ def _described(meanings: Sequence[Meaning], stated: list[Mapping[str, Any]], lex
             continue
         found = []
         for actor, action in required:
-            match = next((s for s in stated if s["action"] == action and actor in (None, s["actor"])), None)
-            if match is not None:
+            for match in [s for s in stated if s["action"] == action and actor in (None, s["actor"])][:1]:
                 stated.remove(match)
                 found.append((int(match["actor"]), int(match["segment"])))
         if found:
