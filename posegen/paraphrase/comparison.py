@@ -148,10 +148,9 @@ def _claims(tokens: Sequence[str], meanings: Meanings) -> list[tuple[str, str]]:
 
 def _states_later_first(tokens: Sequence[str], turning: Mapping[str, Sequence[str]]) -> bool:
     """Return whether a later action is stated first, as in "sits after walking" and "Before sitting, walks"."""
-    for at, token in enumerate(tokens):
-        begins = at == 0 or tokens[at - 1] in _MARKS
-        forward = at + 1 < len(tokens) and tokens[at + 1] in turning["behind"]
-        if (begins and token in turning["beginning"]) or (token in turning["inside"] and not begins and not forward):
+    for before, token, behind in zip([".", *tokens], tokens, [*tokens[1:], ""], strict=False):
+        inside = token in turning["inside"] and behind not in turning["behind"]
+        if token in turning["beginning"] if before in _MARKS else inside:
             return True
     return False
 
