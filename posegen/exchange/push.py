@@ -103,19 +103,8 @@ def push(
     """
     started = time.monotonic()
     path, progress, in_bucket = to_path(path), progress or Progress(), target.startswith(SCHEMES)
-    if in_bucket:
-        to_path(target)  # refuses other addresses
-        if private or replace:
-            raise UsageError("--private and --replace are for repositories of the Hub. Leave them out, or choose one")
-    elif not _REPOSITORY.fullmatch(target):
-        raise UsageError(f"cannot push to {shown(target)}. Name a repository of the Hub, USER/NAME, or s3://BUCKET/PATH")
-    elif to != HF:
-        raise UsageError(f"--to {to}: repositories of the Hub contain {HF}. Push other formats to a bucket, s3://BUCKET/PATH")
-    else:
-        require_extra("hub")
+    _check(path, target, to, for_hub=private or replace)
     out = target if in_bucket else _staging(path)
-    if note := open_dataset(path).note:  # opening refuses missing shards
-        raise PosegenError(note)
     found = export(path, to, out, splits=splits, variants=variants, where=where, workers=workers, progress=progress)
     files = exported_files(found.path, path)
     if in_bucket:
@@ -128,6 +117,22 @@ def push(
         raise
     shutil.rmtree(out)
     return PushResult(url, found.clips, len(files), len(sizes), removed, sum(sizes), time.monotonic() - started)
+
+
+def _check(path: AnyPath, target: str, to: str, *, for_hub: bool) -> None:
+    """Raise UsageError unless a target takes the format, the Hub if `for_hub`; PosegenError if the dataset is incomplete."""
+    if target.startswith(SCHEMES):
+        to_path(target)  # refuses other addresses
+        if for_hub:
+            raise UsageError("--private and --replace are for repositories of the Hub. Leave them out, or choose one")
+    elif not _REPOSITORY.fullmatch(target):
+        raise UsageError(f"cannot push to {shown(target)}. Name a repository of the Hub, USER/NAME, or s3://BUCKET/PATH")
+    elif to != HF:
+        raise UsageError(f"--to {to}: repositories of the Hub contain {HF}. Push other formats to a bucket, s3://BUCKET/PATH")
+    else:
+        require_extra("hub")
+    if note := open_dataset(path).note:  # opening refuses missing shards
+        raise PosegenError(note)
 
 
 def _staging(path: AnyPath) -> Path:
