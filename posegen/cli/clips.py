@@ -115,11 +115,9 @@ def import_(paths: tuple[Path, ...], out: Path, form: str, report: Path | None, 
     for clip in result.sources:
         repeated = f", {clip['repetitions']} repetitions" if clip["repetitions"] > 1 else ""
         sided = f", {clip['side']} side" if clip["side"] else ""
-        output.note(
-            f"{clip['clip']}: {clip['label']}, {clip['seconds']} s{repeated}{sided} "
-            f"({clip['format']}; {clip['unit']}, {clip['up']} up, {clip['fps']:g} fps)"
-            + (f"; {clip['note']}" if clip["note"] else "")
-        )
+        how = f"({clip['format']}; {clip['unit']}, {clip['up']} up, {clip['fps']:g} fps)"
+        note = f"; {clip['note']}" if clip["note"] else ""
+        output.note(f"{clip['clip']}: {clip['label']}, {clip['seconds']} s{repeated}{sided} {how}{note}")
     for reason in result.refused:
         output.refuse(reason)
     if "unknown" in (options["licence"], options["source"]):
@@ -128,29 +126,19 @@ def import_(paths: tuple[Path, ...], out: Path, form: str, report: Path | None, 
         f'{name}: {counted(len(clips), "clip")}, "{result.verbs[name][0].split("|")[0]}..."'
         for name, clips in result.actions.items()
     ]
-    text = f"Imported {counted(len(result.sources), 'clip')} as {counted(len(result.actions), 'action')} into {out}"
-    if result.refused:
-        text += f"; refused: {len(result.refused)}"
     apart = {}
     if report is not None:
-        from posegen.mocap.fidelity import bone_table
-
-        apart = bone_table(result.played.values())
-        _write_comparison(result.played, apart, report, output)
+        apart = _write_comparison(result.played, report, output)
         lines += ["angle between clip and action, degrees      median  90th percentile"]
-        lines += [f"{bone:<40} {median:>9}  {high:>15}" for bone, (median, high) in apart.items()]
+        lines += [f"{bone:<40} {each['median']:>9}  {each['high']:>15}" for bone, each in apart.items()]
         lines += [f"Wrote {report}."]
-    lines += [f"{text}.", f"Generate with: posegen generate --config {quoted(out)}"]
-    output.summary(
-        {
-            "path": str(out),
-            "actions": dict(result.actions),
-            "refused": result.refused,
-            "clips": result.sources,
-            "degrees_apart": {bone: {"median": median, "high": high} for bone, (median, high) in apart.items()},
-        },
-        "\n".join(lines),
-    )
+    refused = f"; refused: {len(result.refused)}" if result.refused else ""
+    lines += [
+        f"Imported {counted(len(result.sources), 'clip')} as {counted(len(result.actions), 'action')} into {out}{refused}.",
+        f"Generate with: posegen generate --config {quoted(out)}",
+    ]
+    document = {"path": out, "actions": result.actions, "refused": result.refused, "clips": result.sources}
+    output.summary(document | {"degrees_apart": apart}, "\n".join(lines))
 
 
 def _import_scenes(
@@ -167,16 +155,14 @@ def _import_scenes(
     output.summary(document, f"Wrote {counted(found.samples, 'sample')} ({60 * found.hours:.1f} minutes) to {out}.")
 
 
-def _write_comparison(
-    played: Mapping[str, Played], apart: Mapping[str, tuple[float, float]], out: Path, output: Output
-) -> None:
-    """Write the page with each clip beside its action, and the angles between them."""
+def _write_comparison(played: Mapping[str, Played], out: Path, output: Output) -> dict[str, dict[str, float]]:
+    """Write the page with each clip beside its action, and return the angles between them by bone."""
     import numpy as np
 
     from posegen.evaluation.recording import Recording
     from posegen.evaluation.text import OUTCOMES
     from posegen.mocap.clip_entry import FPS
-    from posegen.mocap.fidelity import MOST_APART
+    from posegen.mocap.fidelity import MOST_APART, bone_table
     from posegen.viewing.collection import collection_of_clips
     from posegen.viewing.page import write_report
 
@@ -188,6 +174,7 @@ def _write_comparison(
         beside = np.array(clip.played)
         beside[..., 0] -= _BESIDE
         shown.append(Recording(name, "", clip.source, FPS, captions=(text,), others=[beside]))
+    apart = bone_table(played.values())
     verdict = [
         (f"angle of clip and action, {bone}", f"{median} degrees", f"<= {MOST_APART:g}", OUTCOMES[median <= MOST_APART])
         for bone, (median, _) in apart.items()
@@ -195,3 +182,4 @@ def _write_comparison(
     about = {"clips": f"{len(shown):,}", "first figure": "clip", "second figure": "action of a neutral body"}
     found = {"clips": len(shown), "verdict": verdict, "measures": [], "statements": []}
     write_report(collection_of_clips(out.stem, shown, about), len(shown), out, found, output.progress())
+    return {bone: {"median": median, "high": high} for bone, (median, high) in apart.items()}

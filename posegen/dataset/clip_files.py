@@ -101,7 +101,7 @@ def members(path: Path) -> set[str]:
     """Return the names of the arrays of an ``.npz`` archive, without reading them."""
     if not path.is_file():  # a pipe would be waited for
         raise _fault(path, "there is no such file", "Give an .npz archive of clips, or a folder")
-    with _readable(path, "cannot be read as an .npz file of plain arrays"), zipfile.ZipFile(path) as packed:
+    with readable(path, "cannot be read as an .npz file of plain arrays"), zipfile.ZipFile(path) as packed:
         return {name.removesuffix(".npy") for name in packed.namelist()}
 
 
@@ -114,7 +114,7 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Array]:
         If the archive cannot be read, or an array is too large or holds Python objects.
     """
     present = members(path)
-    with _readable(path, "cannot be read as an .npz file of plain arrays"), zipfile.ZipFile(path) as packed:
+    with readable(path, "cannot be read as an .npz file of plain arrays"), zipfile.ZipFile(path) as packed:
         return {name: _read_member(path, packed, name) for name in names if name in present}
 
 
@@ -129,7 +129,7 @@ def checked_rate(path: Path, fps: Array) -> float:
 
 def read_array_file(path: Path) -> Array:
     """Read a plain array of at most :data:`MOST_BYTES` from an ``.npy`` file; UsageError if that is not possible."""
-    with _readable(path, "cannot be read as an .npy file of a plain array"), path.open("rb") as stream:
+    with readable(path, "cannot be read as an .npy file of a plain array"), path.open("rb") as stream:
         size = path.stat().st_size
         if size > MOST_BYTES:
             raise _fault(path, f"has {size:,} bytes; at most {MOST_BYTES:,} are read", "Cut it into shorter clips")
@@ -145,7 +145,7 @@ def read_clip_folder(path: Path) -> Clips:
         If there are no such files, one of them cannot be read, is a link out of the folder or has joints farther from the
         origin than :data:`FARTHEST`, or they are larger than :data:`MOST_BYTES` in all.
     """
-    with _readable(path, "cannot be read as a folder"):
+    with readable(path, "cannot be read as a folder"):
         files = list(islice((file for file in path.glob("*/*.npy") if file.is_file()), MOST_CLIPS + 1))
     if not files:
         raise _fault(path, "contains no clips", f"Store each as {path}/CLASS/anything.npy, an array [frames, {len(JOINTS)}, 3]")
@@ -194,7 +194,7 @@ def _read_member(path: Path, packed: zipfile.ZipFile, name: str) -> Array:
     size, most = packed.getinfo(f"{name}.npy").file_size, MOST_BYTES if name == "joints" else MOST_LABEL_BYTES
     if size > most:
         raise _fault(path, f"{name} unpacks to {size:,} bytes; at most {most:,} are read", "Use fewer clips")
-    with _readable(path, f"{name} cannot be read as a plain array"), packed.open(f"{name}.npy") as stream:
+    with readable(path, f"{name} cannot be read as a plain array"), packed.open(f"{name}.npy") as stream:
         return read_array(path, stream, name, size)
 
 
@@ -255,13 +255,13 @@ def _checked_labels(path: Path, name: str, labels: Array, clips: int) -> list[st
     if labels.shape != (clips,) or labels.dtype.kind not in "USiu":
         fix = f"Store one text for each, {name}=numpy.array(values, dtype=str)"
         raise _fault(path, f"{name} must name {_LABELS[name]} of the {clips} clips", fix, labels)
-    with _readable(path, f"{name} cannot be read as text"):
+    with readable(path, f"{name} cannot be read as text"):
         # Encoded once, since an array may hold numbers that are no characters.
         return [str(label).encode().decode() for label in labels.astype(str).tolist()]
 
 
 @contextmanager
-def _readable(path: Path, problem: str) -> Iterator[None]:
+def readable(path: Path, problem: str) -> Iterator[None]:
     """Raise UsageError for whatever goes wrong in reading a file: a damaged one raises errors of many modules."""
     try:
         yield
@@ -269,7 +269,7 @@ def _readable(path: Path, problem: str) -> Iterator[None]:
         raise
     except Exception as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
-        raise _fault(path, f"{problem} ({reason:.200})", "Write the file again with NumPy") from error
+        raise _fault(path, f"{problem} ({reason:.200})", "Write the file again") from error
 
 
 def _fault(path: Path, problem: str, fix: str, array: Array | None = None) -> UsageError:

@@ -34,7 +34,7 @@ from posegen.library.load import load_library
 from posegen.mocap.labels import Label, label_of
 from posegen.mocap.pose_channels import axes
 from posegen.mocap.recordings import FLOOR_WITHIN
-from posegen.mocap.sources import SourceClip, clip_files, read_source
+from posegen.mocap.sources import SourceClip, clip_files, read_source, require_empty
 
 GROUP = 32
 """Files of a group."""
@@ -129,36 +129,19 @@ def convert_clips(
     UsageError
         If the format does not exist or does not fit the options, `out` holds something, or no clip can be read.
     """
-    form, progress = find_format(to), progress or Progress()
+    form = find_format(to)
     _check_format(form, fps)
     files = clip_files(list(paths))
+    require_empty(out)
     is_file = bool(form.ending) and out.suffix.lower() == form.ending and len(files) == 1
-    folder = out.parent if is_file else out
-    if out.exists() and (is_file or not out.is_dir() or any(out.iterdir())):
-        raise UsageError(f"{out}: exists and is not an empty folder; choose another one with --out")
-    named = list(zip(files, [out.stem] if is_file else _names(files), strict=True))
+    folder, names = (out.parent, [out.stem]) if is_file else (out, _names(files))
     lengths = np.zeros(len(JOINTS)) if skeleton is None else _lengths_in(skeleton)
     given |= {"fps": source_fps, "unstated_fps": fps}
-    (folder / PARTS).mkdir(parents=True, exist_ok=is_file)
-    groups = [
-        _Group(number, named[begin : begin + GROUP], to, folder, fps or form.fps, given, lengths)
-        for number, begin in enumerate(range(0, len(named), GROUP))
-    ]
-    try:
-        written = _convert_groups(groups, min(workers or available_cores(), len(groups)), note, progress, len(files))
-        clips = [name for one in written for name in one.clips]
-        failures = [message for one in written for message in one.failures]
-        twice = [name for name, count in Counter(clips).items() if count > 1]
-        failures += [f"several clips have the name {name}, and the last one is kept; rename their files" for name in twice]
-        if clips and not is_file:
-            form.finish(folder, iter([one.record for one in written if one.clips]))
-    finally:
-        shutil.rmtree(folder / RECORDS, ignore_errors=True)
-    if not clips:
-        if not is_file:
-            shutil.rmtree(out)
-        raise UsageError("\n".join(["none of the clips can be converted:", *failures[:20]]))
-    return Conversion(clips, failures)
+    whole = _Group(0, list(zip(files, names, strict=True)), to, folder, fps or form.fps, given, lengths)
+    found = _convert(whole, not is_file, workers or available_cores(), note, progress or Progress())
+    if not found.clips:
+        raise UsageError("\n".join(["none of the clips can be converted:", *found.failures[:20]]))
+    return found
 
 
 def _check_format(form: ExportFormat, fps: float | None) -> None:
@@ -186,10 +169,8 @@ def _lengths_in(path: Path) -> Array:
     return bone_lengths(joints[0])
 
 
-def _convert_groups(
-    groups: Sequence[_Group], workers: int, note: Callable[[str], object], progress: Progress, files: int
-) -> list[_Written]:
-    """Convert groups in worker processes; return their results in order."""
+def _convert(whole: _Group, is_folder: bool, workers: int, note: Callable[[str], object], progress: Progress) -> Conversion:
+    """Convert files in groups, in worker processes, and write the files about all clips of a folder."""
     written: list[_Written] = []
 
     def receive(one: _Written) -> None:
@@ -198,14 +179,28 @@ def _convert_groups(
             note(message)
         progress.update(sum(len(each.group.files) for each in written))
 
-    progress.start("convert", files, unit="files")
+    begins = range(0, len(whole.files), GROUP)
+    groups = [replace(whole, number=i, files=whole.files[begin : begin + GROUP]) for i, begin in enumerate(begins)]
+    (whole.folder / PARTS).mkdir(parents=True, exist_ok=True)
+    progress.start("convert", len(whole.files), unit="files")
     try:
-        for lost in collect(run_jobs(_convert_group, groups, workers, load=load_library), lambda: None, receive):
+        outcomes = run_jobs(_convert_group, groups, min(workers, len(groups)), load=load_library)
+        for lost in collect(outcomes, lambda: None, receive):
             reasons = [f"{file}: {lost.reason}; convert it alone" for file, _ in lost.job.files]
             receive(_Written(lost.job, failures=reasons))
+        written.sort(key=lambda one: one.group.number)
+        clips = [name for one in written for name in one.clips]
+        if is_folder and clips:
+            find_format(whole.form).finish(whole.folder, iter([one.record for one in written if one.clips]))
     finally:
         progress.stop()
-    return sorted(written, key=lambda one: one.group.number)
+        shutil.rmtree(whole.folder / RECORDS, ignore_errors=True)
+    if is_folder and not clips:
+        shutil.rmtree(whole.folder)
+    failures = [message for one in written for message in one.failures]
+    twice = [name for name, count in Counter(clips).items() if count > 1]
+    failures += [f"several clips have the name {name}, and the last one is kept; rename their files" for name in twice]
+    return Conversion(clips, failures)
 
 
 def _convert_group(group: _Group) -> _Written:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -196,14 +196,6 @@ def read_label_table(path: Path, files: Iterable[Path] = ()) -> Mapping[str, Lab
     return labels
 
 
-def _names(file: Path) -> Iterator[str]:
-    """Yield the ends of the path of a file, the longest first, each with and then without the ending of the file."""
-    parts = Path(os.path.abspath(file)).parts
-    for first in range(len(parts)):
-        named = Path(*parts[first:])
-        yield from (named.as_posix(), named.with_suffix("").as_posix())
-
-
 def row_of(file: Path, table: Mapping[str, Label]) -> Label:
     """Return the label of a file in a table: that of the row with the longest end of its path.
 
@@ -212,9 +204,10 @@ def row_of(file: Path, table: Mapping[str, Label]) -> Label:
     UsageError
         If there is none.
     """
-    for name in _names(file):
-        if name in table:
-            return table[name]
+    parts = Path(os.path.abspath(file)).parts
+    for end in (Path(*parts[first:]) for first in range(len(parts))):
+        if label := table.get(end.as_posix()) or table.get(end.with_suffix("").as_posix()):
+            return label
     raise UsageError(f"{file}: has no row in the table of labels; add one, or leave the file out")
 
 

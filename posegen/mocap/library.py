@@ -33,7 +33,7 @@ from posegen.mocap.fidelity import Played, play
 from posegen.mocap.labels import Label, action_words, label_of, read_label_table
 from posegen.mocap.pieces import clip_actions
 from posegen.mocap.pose_channels import Skeleton, distinct_skeletons, rest_of_clip, standing_skeleton, usual_standing
-from posegen.mocap.sources import SourceClip, clip_files, read_files
+from posegen.mocap.sources import SourceClip, clip_files, read_files, require_empty
 from posegen.mocap.trial import LIMBS_CROSS, find_failure
 
 UNKNOWN = "unknown"
@@ -82,15 +82,13 @@ class _Labelled:
 
     Attributes
     ----------
-    name, note : str
+    name : str
     label : Label
     action : ClipAction
     rest : float64 [22, 3]
         Offsets of joints in the rest pose of the clip, fractions of stature.
     about : dict
-        Measured properties of the clip.
-    crosses : bool
-        Whether limbs of other bodies pass through each other in it.
+        Measured properties of the clip, and a note.
     """
 
     name: str
@@ -98,8 +96,6 @@ class _Labelled:
     action: ClipAction
     rest: Array
     about: dict[str, Any]
-    note: str
-    crosses: bool = False
 
 
 def import_clips(
@@ -145,17 +141,12 @@ def import_clips(
         If no clip can be used, `out` holds something, or the table of labels lacks a file.
     """
     files = clip_files(list(paths))
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UsageError(f"{out}: exists and is not an empty folder; choose another one with --out")
+    require_empty(out)
     table = None if labels is None else read_label_table(labels, files)
     progress, refused = progress or Progress(), list[str]()
     clips = _labelled(read_files(files, progress, refused.append, **given), table, refused)
     if trial != "off":
-        clips, failed = _try_out(clips, progress)
-        if trial == "refuse":
-            refused += [f"{name}: {reason}; repair the clip, or leave it out" for name, reason in failed.items()]
-            clips = [clip for clip in clips if clip.name not in failed]
-        clips = [_with_flaw(clip, failed.get(clip.name, "")) for clip in clips]
+        clips = _try_out(clips, progress, refused if trial == "refuse" else None)
     if not clips:
         raise UsageError("\n".join(["none of the clips can be used:", *refused[:20]]))
     alone = _each_alone("compare", clips if compare else (), progress)
@@ -163,13 +154,8 @@ def import_clips(
     progress.wait("write the library")
     groups = dict(_groups(clips))
     verbs = _write(out, groups, {"licence": licence, "source": source})
-    sources = [{**clip.about, "note": clip.note} for clip in clips]
     members = {name: [each.name for each in group] for name, group in groups.items()}
-    return Import(out, members, refused, sources, verbs, played)
-
-
-def _with_flaw(clip: _Labelled, flaw: str) -> _Labelled:
-    return replace(clip, note="; ".join(filter(None, (clip.note, flaw))), crosses=flaw.startswith(LIMBS_CROSS))
+    return Import(out, members, refused, [clip.about for clip in clips], verbs, played)
 
 
 def _labelled(sources: Iterator[SourceClip], table: Mapping[str, Label] | None, refused: list[str]) -> list[_Labelled]:
@@ -210,8 +196,8 @@ def _actions_of(clip: SourceClip, label: Label, standing: Mapping[str, float], r
             about = {key: getattr(clip, key) for key in ("format", "unit", "up")}
             about |= {"clip": name, "label": label.name, "fps": round(clip.fps, 3), "begin": round(clip.begin, 3)}
             about |= {"seconds": round(action.seconds, 2), "repetitions": action.repetitions}
-            about |= {"side": action.side, "key_poses": action.keys}
-            yield _Labelled(name, label, action, rest, about, clip.note)
+            about |= {"side": action.side, "key_poses": action.keys, "note": clip.note}
+            yield _Labelled(name, label, action, rest, about)
 
 
 def find_fault(name: str, action: ClipAction) -> str | None:
@@ -223,10 +209,10 @@ def find_fault(name: str, action: ClipAction) -> str | None:
     return None
 
 
-def _try_out(clips: list[_Labelled], progress: Progress) -> tuple[list[_Labelled], dict[str, str]]:
-    """Return clips, and the reasons for which other bodies cannot perform some that travel or lie, by name.
+def _try_out(clips: list[_Labelled], progress: Progress, refused: list[str] | None) -> list[_Labelled]:
+    """Return clips after a trial of those that travel or lie; where legs pass through each other, with feet apart, in steps.
 
-    Where legs pass through each other, the feet are moved apart, in steps.
+    If other bodies cannot perform a clip, its note states why, or it is left out and a message is added to `refused`.
     """
     entries = ((clip, clip.action.entry) for clip in clips)
     failed = _failed_trials([clip for clip, entry in entries if "travel" in entry or entry["support"] == "floor"], progress)
@@ -236,7 +222,12 @@ def _try_out(clips: list[_Labelled], progress: Progress) -> tuple[list[_Labelled
         left = _failed_trials(list(wider.values()), progress)
         clips = [clip if clip.name in left else wider.get(clip.name, clip) for clip in clips]
         failed = {name: reason for name, reason in failed.items() if name not in wider or name in left}
-    return clips, failed
+    if refused is not None:
+        refused += [f"{name}: {reason}; repair the clip, or leave it out" for name, reason in failed.items()]
+        return [clip for clip in clips if clip.name not in failed]
+    for clip in clips:
+        clip.about["note"] = "; ".join(filter(None, (clip.about["note"], failed.get(clip.name))))
+    return clips
 
 
 def _failed_trials(clips: Sequence[_Labelled], progress: Progress) -> dict[str, str]:
@@ -324,7 +315,7 @@ def _write(out: Path, groups: Mapping[str, list[_Labelled]], terms: Mapping[str,
     files, words, verbs = dict[str, str](), {}, {}
     for name, members in groups.items():
         entry = _entry([member.action for member in members])
-        if any(member.crosses for member in members):
+        if any(LIMBS_CROSS in member.about["note"] for member in members):
             entry["limbs_cross"] = True  # generation does not resample for crossings in the clip
         signal = next(iter(entry["signs"]["side"].values())) if "signs" in entry else ""
         side = "" if not signal else "leg" if signal in _LEGS else "hand"

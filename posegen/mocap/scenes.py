@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -63,11 +63,8 @@ class SceneImport:
     refused: list[str]
 
 
-class _Window(NamedTuple):
-    """A part of a clip: joints float64 [frame, 22, 3], and the columns of its row that are not its number."""
-
-    joints: Array
-    row: dict[str, Any]
+_Window = tuple[Array, dict[str, Any]]
+"""A part of a clip: joints float64 [frame, 22, 3], and the columns of its row that are not its number."""
 
 
 def import_scenes(
@@ -118,7 +115,7 @@ def import_scenes(
             batch = _batch(block, config, samples)
             arrays = compute_arrays(config, batch, [field.name for field in header.fields])
             commit_shard(out, header, shard, arrays, batch.table, run)
-            samples, frames = samples + len(block), frames + sum(len(window.joints) for window in block)
+            samples, frames = samples + len(block), frames + sum(len(joints) for joints, _ in block)
         if samples:
             publish(out, header, samples, run)
     if not samples:
@@ -170,21 +167,20 @@ def _windows(
             if len(shown) >= SHORTEST * config.fps:
                 origin = {"clip": clip.name, "begin": clip.begin + first / config.fps, **terms}
                 row = {"length": len(shown), "duration": len(shown) / config.fps, "captions": captions, "actors": [actor]}
-                yield _Window(shown - shown[0, 0] * (1, 0, 1), {**row, SOURCE.name: origin})
+                yield shown - shown[0, 0] * (1, 0, 1), {**row, SOURCE.name: origin}
 
 
 def _batch(windows: Sequence[_Window], config: Config, first: int) -> Batch:
     """Return windows as samples from number `first` on."""
     samples, size = np.arange(first, first + len(windows)), (len(windows), 1, config.story.actors.max, config.frames)
-    joints = np.full((*size, *windows[0].joints.shape[1:]), np.nan, np.float32)
+    joints = np.full((*size, *windows[0][0].shape[1:]), np.nan, np.float32)
     action = np.full((*size, len(PARTS)), ABSENT_ACTION, np.uint16)
     contact = np.full((*size, len(CONTACTS)), ABSENT_CONTACT, np.uint8)
     common = {"variant": VARIANTS[0], "parameters": neutral_parameters(VARIANTS), "attempt": 0, "dropped": []}
     rows = []
-    for number, window in enumerate(windows):
-        frames = slice(len(window.joints))
-        joints[number, 0, 0, frames] = on_grid(window.joints)
-        contact[number, 0, 0, frames] = contacts_of(window.joints, config.fps)
-        rows.append({"sample": first + number, **common, **window.row})
+    for number, (shown, row) in enumerate(windows):
+        where = number, 0, 0, slice(len(shown))
+        joints[where], contact[where] = on_grid(shown), contacts_of(shown, config.fps)
+        rows.append({"sample": first + number, **common, **row})
     table = pa.Table.from_pylist(rows, rows_schema(VARIANTS).append(SOURCE))
     return Batch(samples, VARIANTS, joints, action, contact, table)

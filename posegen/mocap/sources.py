@@ -22,7 +22,7 @@ from posegen.exchange.points import body_of_points, clips_of_array, named_body, 
 from posegen.exchange.rig import Body, read_names
 from posegen.exchange.text_motion import FPS_272, WIDTH_272, joints_of_272
 from posegen.foundations.arrays import Array
-from posegen.foundations.errors import PosegenError, UsageError, require_inside
+from posegen.foundations.errors import UsageError, require_inside
 from posegen.foundations.progress import Progress
 from posegen.foundations.skeleton import JOINTS, sole_points
 from posegen.foundations.yaml_files import read_yaml
@@ -143,6 +143,12 @@ def _clip_files_in(folder: Path) -> Iterator[Path]:
             yield file
 
 
+def require_empty(out: Path) -> None:
+    """Raise UsageError if something is at a path, except an empty folder."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UsageError(f"{out}: exists and is not an empty folder; choose another one with --out")
+
+
 def require_existing(path: Path) -> None:
     """Raise UsageError if there is nothing at a path."""
     if not os.path.exists(path):  # False also for names that cannot exist
@@ -228,22 +234,16 @@ def read_source(
     while True:
         try:
             # Unknown joints are NaN, and damaged files have infinite ones: what follows from them is refused, not warned of.
-            with np.errstate(all="ignore"):
+            with stored.readable(file, "cannot be read"), np.errstate(all="ignore"):
                 raw = next(clips, None)
                 if raw is None:
                     return
                 clip = _on_floor(_worked_out(raw, unit and SHORT_UNITS[unit], up, unstated_fps), floor_within)
             yield clip
-        except PosegenError as error:
-            if refuse is None or not isinstance(error, UsageError):
+        except UsageError as error:
+            if refuse is None:
                 raise
             refuse(str(error))
-        except Exception as error:  # damaged files raise errors of many modules
-            reason = str(error).partition("\n")[0] or type(error).__name__
-            problem = f"{file}: cannot be read ({reason:.200}); write the file again"
-            if refuse is None:
-                raise UsageError(problem) from error
-            refuse(problem)
 
 
 def read_files(
@@ -363,10 +363,8 @@ def _worked_out(raw: SourceClip, given_unit: str | None, given_up: str | None, u
     joints = joints[kept]
     if len(joints) < frames:
         notes.append(f"frames {kept.start + 1:,} to {kept.stop:,} of {frames:,} are used; in others some joints are unknown")
-    if frames < 2:
-        raise UsageError(f"{raw.name}: has fewer than two frames; leave it out")
     if len(joints) < 2:
-        raise UsageError(f"{raw.name}: has no two of {frames:,} frames in a row in which all joints are known; leave it out")
+        raise UsageError(f"{raw.name}: has fewer than two frames in a row in which all joints are known; leave it out")
     unit = raw.unit or _unit(raw.name, joints)
     joints = joints * UNITS[unit]
     up = raw.up or _up_axis(raw.name, joints)
