@@ -10,7 +10,6 @@ import hashlib
 import statistics
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,6 @@ from posegen.generation.header import new_header
 from posegen.library.load import load_library
 from posegen.synthesis.synthesize import synthesize
 
-NAMES = ("joints", "action", "contact")
 PAIRS = 31
 """Of verifying and hashing."""
 
@@ -41,7 +39,7 @@ def synthesis_by_copying(samples: int, pairs: int) -> dict[str, Any]:
     use_one_core()
     config = posegen.load_config("default")
     batch = synthesize(config, range(samples))
-    arrays = [getattr(batch, name) for name in NAMES]
+    arrays = [batch.joints, batch.action, batch.contact]
     targets = [np.zeros_like(array) for array in arrays]
 
     def copy() -> None:
@@ -87,28 +85,23 @@ def verifying_by_hashing(path: Path) -> dict[str, Any]:
     return {"ratio": least / least_of_hashing, "bytes_per_processor_second": size / least}
 
 
-@dataclass(frozen=True)
-class Shard:
-    """Content of a shard."""
-
-    arrays: dict[str, Array]
-    table: pa.Table
+Shard = tuple[dict[str, Array], pa.Table]
 
 
 def make_shards(config: Config, header: Header, samples: int) -> list[Shard]:
-    """Return all shards, made in memory."""
+    """Return arrays and table of all shards, made in memory."""
     shards = []
     for start in range(0, samples, header.shard):
         batch = synthesize(config, range(start, min(start + header.shard, samples)))
-        shards.append(Shard({field.name: getattr(batch, field.name) for field in header.fields}, batch.sequences))
+        shards.append(({field.name: getattr(batch, field.name) for field in header.fields}, batch.sequences))
     return shards
 
 
 def store(path: Path, header: Header, shards: Sequence[Shard], samples: int) -> None:
     """Write shards from memory as a dataset."""
     create(path, header)
-    for number, shard in enumerate(shards):
-        commit_shard(path, header, number, shard.arrays, shard.table, current_run())
+    for number, (arrays, table) in enumerate(shards):
+        commit_shard(path, header, number, arrays, table, current_run())
     publish(path, header, samples)
 
 

@@ -41,15 +41,8 @@ def measure(folder: Path) -> Iterator[Figure]:
     yield Figure(f"families with {FEWEST_CLIPS} mocap clips of {FEWEST_PERSONS} persons", measured)
     missing = lacking(families, library.actions)
     yield Figure("mocap families without an action in the library", ", ".join(missing) or "none", "none", not missing)
-    actions_without_theme = [
-        a for family in families for a in ACTIONS[family] if a in library.actions and not themes_with(library, a)
-    ]
-    yield Figure(
-        "actions of these families that no theme contains",
-        ", ".join(actions_without_theme) or "none",
-        "none",
-        not actions_without_theme,
-    )
+    alone = [a for family in families for a in ACTIONS[family] if a in library.actions and not themes_with(library, a)]
+    yield Figure("actions of these families that no theme contains", ", ".join(alone) or "none", "none", not alone)
     for family, of_it in families.items():
         if family not in missing:
             yield from _family(family, of_it, library)

@@ -5,8 +5,8 @@ layout and writes to allocated memory. The rotations of the outermost joints, wh
 
 - posegen: its kernels `compose_rotations` and `place_child` over rows of frames, one sequence at a time, float32;
 - NumPy: stacks of matrices, multiplied level by level of the tree, float32;
-- torch by matrices: the same with `torch.matmul`; torch by rows: whole rows of frames, multiplied and added in place, joint by
-  joint; both float32, in inference mode, on one thread;
+- torch: whole rows of frames, multiplied and added in place, joint by joint, float32, in inference mode, on one thread; the
+  same as for NumPy with `torch.matmul` took eight times as long;
 - MuJoCo: `mj_kinematics` in C, called through its address from a compiled loop, without Python overhead. It has double
   precision and quaternions only, and also computes the centres of mass.
 """
@@ -16,10 +16,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
+from posegen.exchange.joint_rotations import from_vectors, quaternions
 from posegen.foundations.arrays import Array
 from posegen.foundations.kernels import aligned_zeros, kernel
 from posegen.foundations.skeleton import JOINTS, PARENTS
@@ -55,24 +56,12 @@ class Poses:
     offsets: Array
 
 
-def of_quaternions(turns: Array) -> Array:
-    """Return the rotations [..., 3, 3] of quaternions x, y, z, w [..., 4] of unit length."""
-    x, y, z, w = np.moveaxis(turns, -1, 0)
-    rows = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-    ]
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
-
-
 def drawn(sequences: int) -> Poses:
     """Return poses with random rotations."""
     draw = np.random.default_rng(1)
-    q = draw.normal(size=(sequences * FRAMES, len(JOINTS), 4))
-    q /= np.linalg.norm(q, axis=-1, keepdims=True)
-    matrices = of_quaternions(np.roll(q, -1, axis=-1))
-    return Poses(q, matrices, draw.normal(size=(len(q), 3)), draw.normal(scale=0.2, size=(len(JOINTS), 3)))
+    matrices = from_vectors(draw.normal(size=(sequences * FRAMES, len(JOINTS), 3)))
+    roots, offsets = draw.normal(size=(len(matrices), 3)), draw.normal(scale=0.2, size=(len(JOINTS), 3))
+    return Poses(np.roll(quaternions(matrices), 1, axis=-1), matrices, roots, offsets)
 
 
 def levels() -> list[list[int]]:
@@ -83,36 +72,24 @@ def levels() -> list[list[int]]:
     return [[joint for joint in range(len(JOINTS)) if depth[joint] == level] for level in range(1, max(depth) + 1)]
 
 
-class Step(NamedTuple):
-    """One joint in the order of computation.
+def computation_order() -> tuple[list[tuple[int, int, int, int]], int]:
+    """Return an order of the joints that needs few buffers for rotations, and their number.
 
-    Attributes
-    ----------
-    joint, parent : int
-    above, own : int
-        Buffers of the rotations of the parent and of the joint; -1 for the root and for a joint without children.
+    A step has a joint, its parent, and the buffers of the rotations of both, the parent's first: -1 for the root and for a
+    joint without children.
     """
-
-    joint: int
-    parent: int
-    above: int
-    own: int
-
-
-def computation_order() -> tuple[list[Step], int]:
-    """Return an order of the joints that needs few buffers for rotations, and their number."""
-    steps: list[Step] = []
+    steps: list[tuple[int, int, int, int]] = []
     free = list(range(len(JOINTS), -1, -1))
     branches = [(0, -1)]
     while branches:
         parent, above = branches.pop()
         children = [joint for joint in range(len(JOINTS)) if PARENTS[joint] == parent]
-        below = [Step(joint, parent, above, free.pop() if joint in INNER else -1) for joint in children]
+        below = [(joint, parent, above, free.pop() if joint in INNER else -1) for joint in children]
         steps += below
-        branches += [(step.joint, step.own) for step in below if step.own >= 0]
+        branches += [(joint, own) for joint, _, _, own in below if own >= 0]
         if above >= 0:
             free.append(above)
-    return steps, 1 + max(step.own for step in steps)
+    return steps, 1 + max(own for *_, own in steps)
 
 
 ROW = 256
@@ -171,31 +148,6 @@ def numpy_matrices(poses: Poses) -> Work:
             if inner := [joint for joint in level if joint in INNER]:
                 turns[inner] = turns[[PARENTS[joint] for joint in inner]] @ local[inner]
         return joints[..., 0].swapaxes(0, 1)
-
-    return work
-
-
-def torch_matrices(poses: Poses) -> Work:
-    """Return the implementation by `torch.matmul`, one level of the tree at a time."""
-    import torch
-
-    torch.set_num_threads(1)
-    local = torch.from_numpy(np.ascontiguousarray(poses.matrices.swapaxes(0, 1), np.float32))
-    offsets = torch.from_numpy(np.ascontiguousarray(poses.offsets[:, None, :, None], np.float32))
-    turns, joints = torch.empty_like(local), torch.empty((*local.shape[:2], 3, 1))
-    turns[0], joints[0] = local[0], torch.from_numpy(poses.roots[..., None]).float()
-    plan = []
-    for level in levels():
-        inner = [joint for joint in level if joint in INNER]
-        plan.append([torch.tensor(part) for part in (level, [PARENTS[j] for j in level], inner, [PARENTS[j] for j in inner])])
-
-    @torch.inference_mode()
-    def work() -> Array:
-        for level, above, inner, above_inner in plan:
-            joints[level] = torch.matmul(turns[above], offsets[level]).add_(joints[above])
-            if len(inner):
-                turns[inner] = torch.matmul(turns[above_inner], local[inner])
-        return joints[..., 0].swapaxes(0, 1).numpy()
 
     return work
 
@@ -274,8 +226,7 @@ def _model(offsets: Array) -> str:
 IMPLEMENTATIONS: dict[str, tuple[str, Callable[[Poses], Work]]] = {
     "posegen": ("numba", own),
     "NumPy": ("numpy", numpy_matrices),
-    "torch by matrices": ("torch", torch_matrices),
-    "torch by rows": ("torch", torch_rows),
+    "torch": ("torch", torch_rows),
     "MuJoCo": ("mujoco", mujoco_kinematics),
 }
 """Implementations, with the package that each needs."""

@@ -20,24 +20,20 @@ SEQUENCES = (1, 4, 16, 64)
 """Batch sizes: small batches fit into the cache of the core, large ones have less overhead per call."""
 TOLERANCE = 1e-5
 """Largest difference in metres: float32 over a chain of nine joints."""
-TORCH = ("torch by matrices", "torch by rows")
 
 
 def measure(folder: Path) -> Iterator[Figure]:
     del folder  # nothing is written
     found = apart(timed)
-    yield Figure(
-        "forward kinematics of 22 joints: posegen, ns per pose", f"{found['posegen']['nanoseconds']:.0f}", detail=found
-    )
+    own = f"{found['posegen']['nanoseconds']:.0f}"
+    yield Figure("forward kinematics of 22 joints: posegen, ns per pose", own, detail=found)
     for name, way in found.items():
         if name != "posegen":
             value = f"{way['nanoseconds']:.0f}; posegen is {way['by_posegen']:.1f} times as fast"
-            yield Figure(
-                f"forward kinematics: {name}, ns per pose", f"{value}; {way['sequences_at_a_time']} sequences at a time"
-            )
-    torch = [found[name]["by_posegen"] for name in TORCH if name in found]
-    yield _compared("the faster way of torch", min(torch, default=None), KINEMATICS_BY_TORCH)
-    yield _compared("MuJoCo", found.get("MuJoCo", {}).get("by_posegen"), KINEMATICS_BY_MUJOCO)
+            value += f"; {way['sequences_at_a_time']} sequences at a time"
+            yield Figure(f"forward kinematics: {name}, ns per pose", value)
+    for name, least in (("torch", KINEMATICS_BY_TORCH), ("MuJoCo", KINEMATICS_BY_MUJOCO)):
+        yield _compared(name, found.get(name, {}).get("by_posegen"), least)
 
 
 def _compared(name: str, ratio: float | None, least: float) -> Figure:

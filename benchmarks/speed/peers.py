@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import count
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +40,7 @@ class Peer:
 
 
 def stacked(sequences: Iterator[Array], size: int) -> Batches:
-    held = []
-    for sequence in sequences:
-        held.append(sequence)
-        if len(held) == size:
-            yield np.stack(held)
-            held = []
-    if held:
+    while held := list(islice(sequences, size)):
         yield np.stack(held)
 
 
@@ -141,8 +135,7 @@ def read_h5py(folder: Path, one: Any, size: int, window: int, epoch: int) -> Bat
         joints = file["joints"]
         starts = _starts(len(joints), window, draws)
         order = np.concatenate([start + draws.permutation(min(window, len(joints) - start)) for start in starts])
-        for first in range(0, len(order), size):
-            yield np.stack([joints[number] for number in order[first : first + size].tolist()])
+        yield from stacked((joints[number] for number in order.tolist()), size)
 
 
 def read_h5py_windows(folder: Path, one: Any, size: int, window: int, epoch: int) -> Batches:
@@ -172,9 +165,7 @@ def write_npy(folder: Path, sequences: Array, window: int) -> None:
 def read_npy(folder: Path, one: Any, size: int, window: int, epoch: int) -> Batches:
     joints = np.load(folder / "joints.npy", mmap_mode="r")
     order = np.random.default_rng(epoch).permutation(len(joints))
-    for first in count(0, size):
-        if first >= len(order):
-            return
+    for first in range(0, len(order), size):
         yield joints[order[first : first + size]]
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shutil
 import statistics
-import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -15,7 +13,7 @@ from pathlib import Path
 import psutil
 
 from benchmarks.figures import Figure
-from benchmarks.measure import ROOT, posegen
+from benchmarks.measure import posegen, printed_by
 from benchmarks.speed.targets import COVERED, QUIET, WIDEST
 from posegen.foundations.machine import available_cores
 
@@ -57,11 +55,11 @@ def measure_accuracy(samples: int, times: int, folder: Path, *options: str, repe
     target, others = samples * times, psutil.cpu_percent(interval=1.0) / 100 * available_cores()
     profile = ["--samples", samples, "--target", target, *([] if repeats is None else ["--repeats", repeats])]
     common = [*options, "--out", folder / "dataset", "--json", "--quiet"]
-    profiled = json.loads(_output(*posegen("profile", *map(str, profile), *common)))
+    profiled = printed_by(posegen("profile", *profile, *common))
     (expected,) = profiled["targets"]
     started = time.monotonic()
     run = ["--samples", str(target), "--workers", str(profiled["workers"])]
-    result = json.loads(_output(*posegen("generate", *run, *common)))
+    result = printed_by(posegen("generate", *run, *common))
     seconds = time.monotonic() - started
     shutil.rmtree(folder / "dataset")
     return Accuracy(
@@ -97,7 +95,3 @@ def _inside(found: Sequence[Accuracy], name: str) -> Iterator[Figure]:
     target = "all" if least == len(found) else f"at least {least}"
     detail = [asdict(each) for each in found]
     yield Figure(f"{name}: inside the interval", f"{inside} of {len(found)}", target, inside >= least, detail)
-
-
-def _output(*command: str) -> str:
-    return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout

@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.figures import Figure
 from benchmarks.measure import scaled
+from posegen.dataset.clip_files import read_clip_archive
 from posegen.evaluation.benchmark import Prompt, judge_motion, judge_prompts, make_prompts, wilson_interval
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import UsageError
@@ -66,10 +66,9 @@ def clips() -> dict[str, list[Array]] | None:
         return None
     found = defaultdict(list)
     for file in sorted(Path(folder).glob("*.npz")):
-        with np.load(file, allow_pickle=False) as archive:
-            joints, bounds, labels = archive["joints"], archive["offsets"], archive["actions"].tolist()
-        for label, (start, stop) in zip(labels, pairwise(bounds), strict=True):
-            found[label].append(joints[start:stop])
+        archive = read_clip_archive(file, [])
+        for label, joints in zip(archive.actions, archive.joints, strict=True):
+            found[label].append(joints)
     return found
 
 

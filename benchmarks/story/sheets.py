@@ -8,21 +8,12 @@ from pathlib import Path
 
 from PIL import Image
 
-from benchmarks.figures import Figure
 from posegen.library.load import load_library
 from posegen.viewing.clip import Clip, clip_of_config
 from posegen.viewing.pictures import sheet_of_clip
 
 SAMPLES = 6
 """Sequences on a sheet."""
-
-
-def measure(folder: Path) -> Iterator[Figure]:
-    themes = list(load_library().themes)
-    written = [path for path in sheets(folder) if path.stat().st_size > 0]
-    name = f"contact sheets of {SAMPLES} samples, one for each theme"
-    value = f"{len(written)}: {', '.join(path.stem for path in written)}"
-    yield Figure(name, value, f"{len(themes)}", len(written) == len(themes))
 
 
 def sheets(folder: Path) -> Iterator[Path]:

@@ -9,27 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.figures import RESULTS, filled_page, machine_sentence
-from benchmarks.usefulness import amplification, definitions, lifting
-from benchmarks.usefulness.definitions import (
-    AMPLIFIED,
-    AMPLIFIED_COUNTS,
-    AMPLIFIED_LONGER,
-    AUGMENTED,
-    AUGMENTED_AND_GENERATED,
-    CLIPS,
-    COUNTS,
-    DEFAULT_THEN_CLIPS,
-    FROM_CLIPS,
-    GENERATED_ONLY,
-    LONGER,
-    MEAN_POSE,
-    NEW_CLASSIFIER,
-    PRETRAINED,
-    PRETRAINED_LONGER,
-    REAL_LONGER,
-    REAL_ONLY,
-    longer,
-)
+from benchmarks.usefulness import amplification, lifting
+from benchmarks.usefulness import definitions as of
 from benchmarks.usefulness.results import (
     AMPLIFICATION,
     MEASURES,
@@ -76,29 +57,39 @@ class Comparison:
 
 
 PRETRAINED_FIRST = Comparison(
-    (REAL_ONLY, PRETRAINED, NEW_CLASSIFIER, GENERATED_ONLY, MEAN_POSE),
-    [(1, 0), *((times, count) for times in (1, LONGER) for count in COUNTS)],
-    ((PRETRAINED, REAL_ONLY), (NEW_CLASSIFIER, REAL_ONLY), (REAL_LONGER, REAL_ONLY), (PRETRAINED_LONGER, REAL_LONGER)),
-    [(1, count) for count in COUNTS],
+    (of.REAL_ONLY, of.PRETRAINED, of.NEW_CLASSIFIER, of.GENERATED_ONLY, of.MEAN_POSE),
+    [(1, 0), *((times, count) for times in (1, of.LONGER) for count in of.COUNTS)],
+    (
+        (of.PRETRAINED, of.REAL_ONLY),
+        (of.NEW_CLASSIFIER, of.REAL_ONLY),
+        (of.REAL_LONGER, of.REAL_ONLY),
+        (of.PRETRAINED_LONGER, of.REAL_LONGER),
+    ),
+    [(1, count) for count in of.COUNTS],
     (),
     MEASURES,
 )
 FROM_OWN_CLIPS = Comparison(
-    tuple(AMPLIFIED),
-    [(times, count) for times in (1, AMPLIFIED_LONGER) for count in AMPLIFIED_COUNTS],
-    ((FROM_CLIPS, CLIPS), (FROM_CLIPS, AUGMENTED), (AUGMENTED_AND_GENERATED, AUGMENTED), (DEFAULT_THEN_CLIPS, CLIPS)),
-    [(times, count) for times in (1, AMPLIFIED_LONGER) for count in AMPLIFIED_COUNTS],
+    tuple(of.AMPLIFIED),
+    [(times, count) for times in (1, of.AMPLIFIED_LONGER) for count in of.AMPLIFIED_COUNTS],
+    (
+        (of.FROM_CLIPS, of.CLIPS),
+        (of.FROM_CLIPS, of.AUGMENTED),
+        (of.AUGMENTED_AND_GENERATED, of.AUGMENTED),
+        (of.DEFAULT_THEN_CLIPS, of.CLIPS),
+    ),
+    [(times, count) for times in (1, of.AMPLIFIED_LONGER) for count in of.AMPLIFIED_COUNTS],
     (1, 5),
     tuple(replace(measure, task=_TASKS[measure.task]) for measure in MEASURES),
 )
 
 
 COLOURS = {
-    REAL_ONLY: "#d64030",
-    PRETRAINED: "#1f6cc8",
-    REAL_LONGER: "#eda79e",
-    PRETRAINED_LONGER: "#8db6e6",
-    NEW_CLASSIFIER: "#a06cc8",
+    of.REAL_ONLY: "#d64030",
+    of.PRETRAINED: "#1f6cc8",
+    of.REAL_LONGER: "#eda79e",
+    of.PRETRAINED_LONGER: "#8db6e6",
+    of.NEW_CLASSIFIER: "#a06cc8",
 }
 """Colours of the chart."""
 
@@ -113,12 +104,12 @@ def page(folder: Path = RESULTS) -> str:
         **_tables("amplified_", FROM_OWN_CLIPS, own),
         **_facts(document["facts"]),
         **_imported(amplified["facts"], own),
-        **{name: f"{getattr(definitions, name.upper()):,}" for name in _CONSTANTS},
-        "together": ", ".join(f"{_together(results, count)} with {_clips(count)}" for count in COUNTS),
-        "samples": f"{definitions.PRETRAINING_SAMPLES:,}",
-        "fine_tuning": f"{definitions.FINE_TUNING:g}",
-        "amplified_steps": f"{definitions.PHASES * definitions.STEPS:,}",
-        "amplified_lifting_steps": f"{definitions.PHASES * definitions.LIFTING_STEPS:,}",
+        **{name: f"{getattr(of, name.upper()):,}" for name in _CONSTANTS},
+        "together": ", ".join(f"{_together(results, count)} with {_clips(count)}" for count in of.COUNTS),
+        "samples": f"{of.PRETRAINING_SAMPLES:,}",
+        "fine_tuning": f"{of.FINE_TUNING:g}",
+        "amplified_steps": f"{of.PHASES * of.STEPS:,}",
+        "amplified_lifting_steps": f"{of.PHASES * of.LIFTING_STEPS:,}",
         "weights": f"{sum(each.numel() for each in lifting.Lifter().parameters()):,}",
     }
     return filled_page(TEMPLATE, parts)
@@ -150,16 +141,18 @@ def draw(results: Sequence[Result], path: Path) -> None:
             axes.set_title(f"{measure.name}: not measured yet", fontsize=10)
             continue
         for way, colour in COLOURS.items():
-            found = [values_of(results, measure.task, way, count, measure.key) for count in COUNTS]
+            found = [values_of(results, measure.task, way, count, measure.key) for count in of.COUNTS]
             places = [place for place, values in enumerate(found) if values]
             if not places:
                 continue
             middles, spreads = zip(*(summed_up(list(found[place].values())) for place in places), strict=True)
             tall, thick = ([measure.times * value for value in values] for values in (middles, spreads))
             axes.errorbar(places, tall, thick, color=colour, marker="o", capsize=3, label=way)
-        alone = values_of(results, measure.task, GENERATED_ONLY, 0, measure.key)
-        axes.axhline(measure.times * summed_up(list(alone.values()))[0], color="#404048", linestyle="--", label=GENERATED_ONLY)
-        axes.set_xticks(range(len(COUNTS)), ["all" if count is None else str(count) for count in COUNTS])
+        alone = values_of(results, measure.task, of.GENERATED_ONLY, 0, measure.key)
+        axes.axhline(
+            measure.times * summed_up(list(alone.values()))[0], color="#404048", linestyle="--", label=of.GENERATED_ONLY
+        )
+        axes.set_xticks(range(len(of.COUNTS)), ["all" if count is None else str(count) for count in of.COUNTS])
         axes.set_xlabel("real clips of a class")
         axes.set_title(f"{measure.name} ({measure.unit})", fontsize=10)
         axes.set_ylim(bottom=0)
@@ -194,8 +187,8 @@ def _imported(facts: Mapping[str, Any], results: Sequence[Result]) -> dict[str, 
     families = {family: facts["families"].get(family, 0) for family in facts["imported"]}
     others = sorted(family for family in facts["families"] if family not in families)
     taken = []
-    for count in AMPLIFIED_COUNTS:
-        if shares := values_of(results, amplification.ACTION, FROM_CLIPS, count, "imported"):
+    for count in of.AMPLIFIED_COUNTS:
+        if shares := values_of(results, amplification.ACTION, of.FROM_CLIPS, count, "imported"):
             taken.append(f"{100 * summed_up(list(shares.values()))[0]:.0f} % with {_clips(count)}")
     return {
         "imported": ", ".join(f"{family} {count}" for family, count in families.items()),
@@ -215,10 +208,10 @@ def _tables(prefix: str, comparison: Comparison, results: Sequence[Result]) -> d
 
 def _table(results: Sequence[Result], measure: Measure, comparison: Comparison) -> Iterator[str]:
     columns = comparison.columns
-    yield f"| trained on | {' | '.join(longer(_clips(count), times) for times, count in columns)} |"
+    yield f"| trained on | {' | '.join(of.longer(_clips(count), times) for times, count in columns)} |"
     yield "|---" * (len(columns) + 1) + "|"
     for way in comparison.ways:
-        found = [values_of(results, measure.task, longer(way, times), count, measure.key) for times, count in columns]
+        found = [values_of(results, measure.task, of.longer(way, times), count, measure.key) for times, count in columns]
         if any(found):
             yield f"| {way} | {' | '.join(measure.reported(values.values()) if values else '' for values in found)} |"
 
@@ -229,9 +222,9 @@ def _gains(results: Sequence[Result], comparison: Comparison) -> Iterator[str]:
     yield "|---" * (len(heads) + 2) + "|"
     for measure in comparison.measures[:2]:
         for times, count in comparison.rows:
-            pairs = [(longer(way, times), longer(other, times)) for way, other in comparison.compared]
+            pairs = [(of.longer(way, times), of.longer(other, times)) for way, other in comparison.compared]
             gains = [_gain(results, measure, way, other, count) for way, other in pairs]
-            cells = [longer("all" if count is None else str(count), times), *map(measure.gain, gains)]
+            cells = [of.longer("all" if count is None else str(count), times), *map(measure.gain, gains)]
             if comparison.expected:
                 cells.append(_outcome(gains, count in comparison.expected))
             if any(gains):
@@ -252,7 +245,7 @@ def _outcome(gains: Sequence[Sequence[float]], is_expected: bool) -> str:
 
 def _together(results: Sequence[Result], count: int | None) -> str:
     """Return how many clips the methods of a count are trained on, of all classes."""
-    return _range([result.clips for result in results if (result.way, result.count) == (REAL_ONLY, count)])
+    return _range([result.clips for result in results if (result.way, result.count) == (of.REAL_ONLY, count)])
 
 
 def _range(numbers: Sequence[int]) -> str:
