@@ -27,15 +27,7 @@ EXACT = ("npz",)
 """Formats that hold the joints of the dataset bit by bit."""
 ROUNDED = {"bvh": 2e-4}
 """Metres to which these hold them."""
-BY_JOINTS = (
-    "skate, GMD",
-    "skate, strict",
-    "speed of low toes",
-    "penetration",
-    "bone length",
-    "overlap",
-    "jerk",
-)
+BY_JOINTS = ("skate, GMD", "skate, strict", "speed of low toes", "penetration", "bone length", "overlap", "jerk")
 """Measures that use neither contact labels nor actions."""
 
 
@@ -132,14 +124,12 @@ def test_a_lying_body_is_not_taken_for_one_with_another_axis_up(exports: Path, t
 
 def npy(array: Any, shape: tuple[int, ...] | None = None) -> bytes:
     """An array whose header may declare another shape."""
-    buffer = io.BytesIO()
-    array = np.asarray(array)
+    buffer, array = io.BytesIO(), np.asarray(array)
     if array.dtype.hasobject:
         np.save(buffer, array)
         return buffer.getvalue()
-    np.lib.format.write_array_header_1_0(
-        buffer, {"descr": array.dtype.str, "fortran_order": False, "shape": shape or array.shape}
-    )
+    header = {"descr": array.dtype.str, "fortran_order": False, "shape": shape or array.shape}
+    np.lib.format.write_array_header_1_0(buffer, header)
     return buffer.getvalue() + array.tobytes()
 
 

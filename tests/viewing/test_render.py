@@ -13,9 +13,7 @@ from posegen.foundations.errors import UsageError
 from posegen.foundations.skeleton import CONTACTS, JOINTS
 from posegen.viewing.clip import clip_of_sequence, make_clip, seats_of, tracks_of, treads_of
 from posegen.viewing.palette import BARS, CONTACT, INK, LEFT, RIGHT
-from posegen.viewing.pictures import (
-    sheet_of_clip,
-)
+from posegen.viewing.pictures import sheet_of_clip
 from posegen.viewing.render import render
 
 CAPTION = "A person stands still, then walks forward and waves with the left hand."
