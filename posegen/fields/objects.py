@@ -170,7 +170,7 @@ _USES: dict[str, Callable[[_Use, Array, Array], None]] = {
 
 def _ahead(joints: Array) -> Array:
     x, _, z = (_point(joints, "left_hip") - _point(joints, "right_hip")).T
-    return np.stack([-z, x], axis=-1) / np.maximum(np.sqrt(x * x + z * z), 1e-9)[:, None]
+    return np.asarray(np.stack([-z, x], axis=-1) / np.maximum(np.sqrt(x * x + z * z), 1e-9)[:, None])
 
 
 def _seat(joints: Array, seated: Array, height: float) -> tuple[Array, Array]:
