@@ -282,9 +282,8 @@ def read_bvh_body(path: Path, names: Mapping[str, str] | None = None) -> Body:
     tree = Tree(tuple(joint.name for joint in joints), tuple(joint.parent for joint in joints), ends)
     first = joint_positions(joints, motion.values[:1])[0]
     rig = find_rig(tree, first, names, str(path))
-    parts = []
-    for begin in range(0, len(motion.values), FRAMES_AT_ONCE):
-        parts.append(figure(rig, joint_positions(joints, motion.values[begin : begin + FRAMES_AT_ONCE])))
+    blocks = (motion.values[begin : begin + FRAMES_AT_ONCE] for begin in range(0, len(motion.values), FRAMES_AT_ONCE))
+    parts = [figure(rig, joint_positions(joints, block)) for block in blocks]
     # Programs differ most in the names of these two.
     shown_names = ", ".join(f"{part} {shown(tree.names[rig.joints[part]])}" for part in ("left_hip", "left_shoulder"))
     return Body(np.concatenate(parts), f"BVH, {shown_names}", motion.fps, (*motion.notes, *rig.notes))

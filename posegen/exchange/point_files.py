@@ -129,9 +129,8 @@ def read_c3d(path: Path) -> NamedPoints:
     require_extra("c3d")
     labels, points, fps = _c3d_points(path)
     if points.ndim != 3 or points.shape[1] < len(labels) or not _LOWEST_FPS <= fps <= _HIGHEST_FPS:
-        raise UsageError(
-            f"{path}: holds no points with names at {_LOWEST_FPS:g} to {_HIGHEST_FPS:g} frames per second; export it again"
-        )
+        rates = f"{_LOWEST_FPS:g} to {_HIGHEST_FPS:g} frames per second"
+        raise UsageError(f"{path}: holds no points with names at {rates}; export it again")
     positions = np.moveaxis(points[:3, : len(labels)], 0, -1).swapaxes(0, 1)
     if (np.abs(positions) > _FARTHEST).any():
         raise UsageError(f"{path}: has points farther than {_FARTHEST:,.0f} units from the origin; export it again")

@@ -351,10 +351,8 @@ def _leg(at: Points, side: str, found: Points) -> Points:
     if hip is not None and out is not None and low is not None:
         outward = (found["left_hip"] - found["right_hip"]) * (1 if side == "left" else -1)
         shank = length(out - low)
-        knee = found.get(f"{side}_knee")
-        if knee is None:
-            knee = _middle(at, f"{side}_knee", _chord(hip, out, outward, _KNEE * shank))
-        new[f"{side}_knee"] = knee
+        own = _middle(at, f"{side}_knee", _chord(hip, out, outward, _KNEE * shank))
+        knee = new[f"{side}_knee"] = found.get(f"{side}_knee", own)
         new[f"{side}_ankle"] = _middle(at, f"{side}_ankle", _chord(knee, low, outward, _ANKLE * shank))
     toe = at.get(f"{side}_toe", _mean(at, f"{side}_toe_in", f"{side}_toe_out"))
     return new if toe is None else new | {f"{side}_foot": toe}

@@ -204,16 +204,11 @@ def read_names(path: Path) -> dict[str, str]:
     """
     data = read_yaml(path)
     known = {*CENTRE, *LIMBS, *(f"{side}_{part}" for side in SIDES for part in LIMBS)}
-    if (
-        not isinstance(data, dict)
-        or not data
-        or set(data) - known
-        or not all(isinstance(name, str | int) for name in data.values())
-    ):
+    names_ours = isinstance(data, dict) and data and not set(data) - known
+    if not names_ours or not all(isinstance(name, str | int) for name in data.values()):
         parts = ", ".join((*CENTRE, *LIMBS))
-        raise UsageError(
-            f"{path}: must name joints among {parts}, such as `hip: LeftUpLeg` for both sides, or `left_hip: Bone7`"
-        )
+        example = "such as `hip: LeftUpLeg` for both sides, or `left_hip: Bone7`"
+        raise UsageError(f"{path}: must name joints among {parts}, {example}")
     return {part: str(name) for part, name in data.items()}
 
 
@@ -323,10 +318,9 @@ def _leg(tree: Tree, named: _Named, side: str, chain: Sequence[int], ankle: int,
         knee = _first(named, side, [joint for joint in chain if joint != hip], "leg", "thigh")
     if hip is None or knee is None or hip == knee:
         hip, knee, _ = _two_bones(((*pair, ankle) for pair in combinations(chain, 2)), positions) or (None, None, ankle)
-    below = [joint for joint in range(len(tree.names)) if joint != ankle and ankle in tree.above(joint)] or range(
-        len(tree.names)
-    )
-    toe = _first(named, side, below, "toe", "foot")
+    every = range(len(tree.names))
+    below = [joint for joint in every if joint != ankle and ankle in tree.above(joint)]
+    toe = _first(named, side, below or every, "toe", "foot")
     toe = toe if toe not in (None, ankle) else _end_below(tree, ankle)
     return {"hip": hip, "knee": knee, "ankle": ankle, "foot": toe}
 
@@ -386,11 +380,9 @@ def _by_shape(tree: Tree, positions: Array) -> dict[str, int]:
                 found[f"{side}_collar"] = chain[begin - 1]
     taken = {*arms[2], *arms[3], *legs[2], *legs[3]}
     heads = [tree.above(leaf)[::-1] for leaf in leaves if arms[1] in tree.above(leaf) and not taken & {*tree.above(leaf)}]
-    if heads:
-        head = max(
-            ([joint for joint in chain[chain.index(arms[1]) + 1 :] if joint not in tree.ends] for chain in heads), key=len
-        )
-        found |= dict(zip(("neck", "head"), head[:2], strict=False)) if len(head) > 1 else {}
+    above = ([joint for joint in chain[chain.index(arms[1]) + 1 :] if joint not in tree.ends] for chain in heads)
+    if len(head := max(above, key=len, default=[])) > 1:
+        found |= dict(zip(("neck", "head"), head, strict=False))
     return _sided(found, positions, arms[1])
 
 
@@ -416,9 +408,8 @@ def _given(tree: Tree, given: Mapping[str, str], where: str) -> dict[str, int]:
     found: dict[str, int] = {}
     for part, name in given.items():
         if name not in numbers:
-            raise UsageError(
-                f"{where}: has no joint {shown(name)}, which --names gives as {part}. It has {', '.join(numbers)}"[:900]
-            )
+            problem = f"{where}: has no joint {shown(name)}, which --names gives as {part}"
+            raise UsageError(f"{problem}. It has {', '.join(numbers)}"[:900])
         if part in LIMBS:
             other = _other_side(name, numbers)
             if other is None:
@@ -448,22 +439,15 @@ def _with_trunk(tree: Tree, named: _Named, joints: dict[str, int], given: Mappin
         for part in ("hip", "shoulder")
     )
     if legs is not None and "pelvis" not in given:
-        pelvis = _first(named, "", tree.above(legs), "pelvis")
-        joints["pelvis"] = legs if pelvis is None else pelvis
+        named_pelvis = _first(named, "", tree.above(legs), "pelvis")
+        joints["pelvis"] = legs if named_pelvis is None else named_pelvis
     top = joints.get("neck", tree.parents[joints["head"]] if "head" in joints and has_tree else arms)
-    head_top = None
-    if "head" not in joints and "neck" in joints:
-        head_top = _end_below(tree, joints["neck"])
-    if has_tree and top is not None and "pelvis" in joints and joints["pelvis"] in tree.above(top):
-        chain = tree.above(top)
-        spine = chain[: chain.index(joints["pelvis"]) + 1][::-1]
-    else:
-        spine = [joints.get("pelvis", -1)]
+    head_top = None if "head" in joints else _end_below(tree, joints.get("neck"))
+    chain, pelvis = tree.above(top) if has_tree and top is not None else [], joints.get("pelvis", -1)
+    spine = chain[: chain.index(pelvis) + 1][::-1] if pelvis in chain else [pelvis]
     if "neck" in joints and len(spine) > 1:
         spine = spine[:-1]
-    lacking = [part for part in ("pelvis", "neck", "head") if part not in joints]
-    lacking += [part for part in ("foot", "collar") if f"left_{part}" not in joints]
-    if lacking:
-        words = {"foot": "toes", "collar": "collars"}
-        notes.append(f"the file has no {' and no '.join(words.get(part, part) for part in lacking)}: estimated")
+    words = {"pelvis": "pelvis", "neck": "neck", "head": "head", "left_foot": "toes", "left_collar": "collars"}
+    if lacking := [word for part, word in words.items() if part not in joints]:
+        notes.append(f"the file has no {' and no '.join(lacking)}: estimated")
     return Rig(joints, spine, head_top, tuple(notes))

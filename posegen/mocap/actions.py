@@ -172,14 +172,11 @@ def _within(channels: Mapping[str, Array], lies: Array, name: str, begin: float)
         worst = int(over.argmax())
         if over[worst] > (MOST_EXCESS_TURNED if angle == "trunk_rotation" else MOST_EXCESS):
             joint, at = f"{side} {angle.replace('_', ' ')}".strip(), begin + worst / FPS
+            usual = f"its range of {JOINT_LIMITS[angle][0]:g} to {JOINT_LIMITS[angle][1]:g}"
+            fault = f"{joint} is {values[worst] + neutral:.0f} degrees at {at:.2f} s, outside of {usual}: repair the clip"
             if angle == "shoulder_flexion" and over[worst] > CIRCLED:
-                raise UsageError(
-                    f"{name}: {side} arm circles and would end wound up: cut the clip before {at:.2f} s, or leave it out"
-                )
-            raise UsageError(
-                f"{name}: {joint} is {values[worst] + neutral:.0f} degrees at {at:.2f} s, outside of its range of "
-                f"{JOINT_LIMITS[angle][0]:g} to {JOINT_LIMITS[angle][1]:g}: repair the clip, or leave it out"
-            )
+                fault = f"{side} arm circles and would end wound up: cut the clip before {at:.2f} s"
+            raise UsageError(f"{name}: {fault}, or leave it out")
         kept[channel] = np.clip(values, low, high)
     return kept if lies.any() else _with_room(kept)
 
@@ -214,9 +211,8 @@ def _trimmed(joints: Array, name: str) -> tuple[Array, float]:
         raise UsageError(f"{name}: nothing moves in it; leave it out")
     first, last = max(0, int(moving[0] - PAUSE * FPS)), min(len(joints), int(moving[-1] + PAUSE * FPS) + 1)
     if last - first < SHORTEST * FPS:
-        raise UsageError(
-            f"{name}: moves for {(last - first) / FPS:.1f} s; an action lasts at least {SHORTEST:g} s: leave it out"
-        )
+        seconds = (last - first) / FPS
+        raise UsageError(f"{name}: moves for {seconds:.1f} s; an action lasts at least {SHORTEST:g} s: leave it out")
     return joints[first:last], first / FPS
 
 

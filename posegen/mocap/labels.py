@@ -177,18 +177,15 @@ def read_label_table(path: Path, files: Iterable[Path] = ()) -> Mapping[str, Lab
     for number, row in enumerate(read_table(path).to_pylist(), 2):
         file_name, name, text = (str(row.get(column) or "").strip() for column in ("file", "label", "text"))
         if not file_name or not name:
-            raise UsageError(
-                f"{path}, line {number}: needs `file` and `label`; the first line must name the columns file,label,text"
-            )
+            columns = "the first line must name the columns file,label,text"
+            raise UsageError(f"{path}, line {number}: needs `file` and `label`; {columns}")
         key, action = PurePosixPath(file_name).as_posix(), action_name(name)
         if not action:
             raise UsageError(f"{path}, line {number}: the label {shown(name)} {_NO_WORD}")
         before = labels.get(key)
         if before is not None and before.name != action:
-            raise UsageError(
-                f"{path}, line {number}: {shown(key)} has the label {before.name} in an earlier line; if these are two files, "
-                f"give their folders, as in {shown(f'FOLDER/{key}')}, otherwise one label"
-            )
+            fix = f"if these are two files, give their folders, as in {shown(f'FOLDER/{key}')}, otherwise one label"
+            raise UsageError(f"{path}, line {number}: {shown(key)} has the label {before.name} in an earlier line; {fix}")
         texts = (*(before.texts if before else ()), *([text] if text else []))
         labels[key] = Label(action, texts[:MOST_TEXTS])
     for file in files:

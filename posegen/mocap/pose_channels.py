@@ -273,7 +273,7 @@ def distinct_skeletons(offsets: Sequence[Array]) -> dict[str, SkeletonEntry]:
     """
     groups: list[list[Array]] = []
     for rest in offsets:
-        unlike = [_apart(np.mean(group, axis=0), rest) for group in groups]
+        unlike = [float(np.sqrt(((np.mean(group, axis=0) - rest) ** 2).sum(-1).mean())) for group in groups]
         nearest = int(np.argmin(unlike)) if unlike else -1
         if nearest >= 0 and unlike[nearest] <= SAME:
             groups[nearest].append(rest)
@@ -281,10 +281,6 @@ def distinct_skeletons(offsets: Sequence[Array]) -> dict[str, SkeletonEntry]:
             groups.append([rest])
     groups.sort(key=len, reverse=True)
     return {f"clips_{number}": _entry(group) for number, group in enumerate(groups[:MOST_SKELETONS], 1)}
-
-
-def _apart(one: Array, other: Array) -> float:
-    return float(np.sqrt(((one - other) ** 2).sum(-1).mean()))
 
 
 def _entry(group: Sequence[Array]) -> SkeletonEntry:

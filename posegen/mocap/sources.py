@@ -16,7 +16,8 @@ from posegen.dataset.layout import HEADER_FILE
 from posegen.evaluation.body import longest_present, point, true_intervals
 from posegen.evaluation.body import unit as unit_vectors
 from posegen.exchange import features263
-from posegen.exchange.archives import KIMODO_FPS
+from posegen.exchange.archives import KIMODO_FPS, SMPL_ARRAYS, read_smpl
+from posegen.exchange.bvh import read_bvh_body
 from posegen.exchange.point_files import read_c3d, read_ntu, read_trc
 from posegen.exchange.points import body_of_points, clips_of_array, named_body, without_zeros
 from posegen.exchange.rig import Body, read_names
@@ -261,8 +262,6 @@ def _read(file: Path, fps: float | None, names: Path | None, joints_fps: float) 
     """Read the clips of a file as they are; unit and axis are empty, and the rate is 0, where the file does not state them."""
     suffix, given = file.suffix.lower(), None if names is None else read_names(names)
     if suffix == ".bvh":
-        from posegen.exchange.bvh import read_bvh_body
-
         yield _clip(file, read_bvh_body(file, given), fps)
     elif suffix == ".npy":
         values = _plain_array(file)
@@ -323,8 +322,6 @@ def _height(joints: Array) -> Array:
 
 def _archive(file: Path, fps: float | None, given: Mapping[str, str] | None) -> Iterator[SourceClip]:
     held = stored.members(file)
-    from posegen.exchange.archives import SMPL_ARRAYS, read_smpl
-
     if SMPL_ARRAYS & {*held}:
         yield _clip(file, read_smpl(file), fps)
     elif "offsets" in held:
@@ -441,9 +438,8 @@ def _unit(name: str, joints: Array) -> str:
     fitting = fitting or [unit for unit in UNITS if SHORTEST_LEG <= long[unit] <= LONGEST_IN_RARE_UNIT]
     if not fitting:
         units = ", ".join(UNITS)
-        raise UsageError(
-            f"{name}: the legs are {legs:.3g} units long, which fits no person in {units}: scale it, or give --unit"
-        )
+        problem = f"the legs are {legs:.3g} units long, which fits no person in {units}"
+        raise UsageError(f"{name}: {problem}: scale it, or give --unit")
     return min(fitting, key=lambda unit: abs(np.log(long[unit] / USUAL_LEG)))
 
 

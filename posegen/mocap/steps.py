@@ -313,9 +313,7 @@ def find_flights(joints: Array, contact: Array, lies: Array, fps: float, name: s
         rise = np.polyfit(np.arange(run.stop - run.start) / fps, centre_of_mass(joints[run])[:, 1], 2)
         share = -2 * float(rise[0]) / GRAVITY
         if seconds > LONGEST_FLIGHT or (seconds >= MEASURED and share < FALLING):
-            raise UsageError(
-                f"{name}: has no foot on the ground for {seconds:.2f} s and does not fall freely; "
-                "something else carries it, which no action does: cut the clip"
-            )
+            carried = "does not fall freely; something else carries it, which no action does: cut the clip"
+            raise UsageError(f"{name}: has no foot on the ground for {seconds:.2f} s and {carried}")
         flights.append(run)
     return flights

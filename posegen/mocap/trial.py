@@ -32,18 +32,14 @@ def find_failure(library: Library, name: str) -> str | None:
     motion = animate(scenes, library, int(scenes.length.max()), FPS)
     joints, labels = motion.joints[:, None], motion.action[:, None]
     bits = check_limits(joints, labels, 0, scenes, library, FPS).bodies[:, 0]
-    skate = [
-        foot_skate(motion.joints[i, 0, : scenes.length[i]].astype(np.float64), FPS)["skate, strict"] for i in range(len(bits))
-    ]
-    leaves = bits & LEAVES > 0
-    if 2 * int(leaves.sum()) > len(bits):
-        shown = [(i, 0, slice(scenes.length[i])) for i in np.flatnonzero(leaves)]
-        return _worst_joint(library, [(motion.joints[where], motion.action[where]) for where in shown])
-    if 2 * int((crosses := bits & CROSSES > 0).sum()) > len(bits):
-        return LIMBS_CROSS + _deepest([motion.joints[i, 0, : scenes.length[i]] for i in np.flatnonzero(crosses)])
-    if np.mean(skate) > MOST_SKATE:
-        return f"feet of other bodies slide in {np.mean(skate):.0%} of the time"
-    return None
+    shown = [(i, 0, slice(scenes.length[i])) for i in range(len(bits))]
+    leaves, crosses = ([shown[i] for i in np.flatnonzero(bits & flaw)] for flaw in (LEAVES, CROSSES))
+    if 2 * len(leaves) > len(bits):
+        return _worst_joint(library, [(motion.joints[where], motion.action[where]) for where in leaves])
+    if 2 * len(crosses) > len(bits):
+        return LIMBS_CROSS + _deepest([motion.joints[where] for where in crosses])
+    skate = np.mean([foot_skate(motion.joints[where].astype(np.float64), FPS)["skate, strict"] for where in shown])
+    return f"feet of other bodies slide in {skate:.0%} of the time" if skate > MOST_SKATE else None
 
 
 def _worst_joint(library: Library, bodies: Sequence[tuple[Array, Array]]) -> str:
