@@ -10,9 +10,10 @@ import numpy as np
 from benchmarks.figures import Figure
 from posegen.foundations.progress import Progress
 from posegen.tables.data import open_table
-from posegen.tables.run import TableResult, train_table
+from posegen.tables.run import train_table
 from posegen.tables.settings import TableRequest, load_table_settings
 from posegen.training.measures import smape
+from posegen.training.run_folder import Result
 from tests.tables.pricing import price_rows, write_prices
 
 ROWS = 6000
@@ -40,7 +41,7 @@ def measure(folder: Path) -> Iterator[Figure]:
     yield Figure(f"{name}: with shuffled labels", value, f"skill under {MOST_SKILL}", skill < MOST_SKILL)
 
 
-def _trained(path: Path, run: Path, *overrides: str) -> TableResult:
+def _trained(path: Path, run: Path, *overrides: str) -> Result:
     return train_table(TableRequest(path, load_table_settings("quick", ["table.label=price", *overrides]), run))
 
 

@@ -17,7 +17,7 @@ from posegen.foundations.progress import Progress
 from posegen.foundations.wording import counted, table
 
 if TYPE_CHECKING:
-    from posegen.training.predictions import NamedClip
+    from posegen.mocap.sources import SourceClip
 
 
 @command(
@@ -63,7 +63,7 @@ def predict(run: Path, source: AnyPath, out: Path, output: Output) -> None:
     output.summary({"path": out, "rows": rows, "refused": refused}, f"Wrote {out}: {counted(rows, 'row')}.")
 
 
-def _predict_labels(run: Path, clips: Iterable[NamedClip], out: Path, progress: Progress) -> int:
+def _predict_labels(run: Path, clips: Iterable[SourceClip], out: Path, progress: Progress) -> int:
     """Write the labels that a model of a table predicts for clips; see :func:`posegen.training.predictions.predict_clips`."""
     import pyarrow.parquet as pq
 
@@ -81,7 +81,7 @@ def _predict_labels(run: Path, clips: Iterable[NamedClip], out: Path, progress: 
     return rows
 
 
-def named_clips(source: Path, refuse: Callable[[str], object], note: Callable[[str], object]) -> Iterator[NamedClip]:
+def named_clips(source: Path, refuse: Callable[[str], object], note: Callable[[str], object]) -> Iterator[SourceClip]:
     """Yield the clips of a file or folder.
 
     `refuse` is called with the message for each file or clip that cannot be read, `note` for each clip with unused frames.
@@ -92,12 +92,11 @@ def named_clips(source: Path, refuse: Callable[[str], object], note: Callable[[s
         If there are no files of clips, or a single file cannot be read.
     """
     from posegen.mocap.sources import read_clips
-    from posegen.training.predictions import NamedClip
 
     for clip in read_clips(source, refuse):
         if clip.note:
             note(f"{clip.name}: {clip.note}")
-        yield NamedClip(clip.name, clip.joints, clip.fps, clip.begin)
+        yield clip
 
 
 @command("posegen compare runs/identity-default-0-quick one.bvh other.bvh --far 0.01")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +27,7 @@ from posegen.foundations.errors import UsageError, require_known
 from posegen.foundations.wording import counted, table
 
 if TYPE_CHECKING:
-    from posegen.tables.run import TableResult
-    from posegen.training.train import Result
+    from posegen.training.run_folder import Result
 
 _TASKS = "action, retrieval, motion, identity, attribute, text or a plug-in's"
 _USELESS = {
@@ -150,23 +150,13 @@ def _train_task(source: str, task: str, overrides: Sequence[str], options: _Opti
     settings = load_settings(options["preset"], overrides, task)
     from posegen.training.setup import Request
     from posegen.training.task import find_task
-    from posegen.training.train import default_run
     from posegen.training.train import train as run_training
 
     request = Request(source, task, settings=settings, **options)
-    with output.resumable(request.out or default_run(request)):
-        result = run_training(request, output.progress())
-    document = asdict(result)
-    if result.estimate is not None:
-        document["estimate"] |= {"seconds": result.estimate.seconds}
-    unfinished = _unfinished(result, options)
-    if unfinished:
-        output.summary(document, unfinished)
-        return
-    following = f"predict {quoted(result.run)} DATASET -o predictions.parquet"
+    following = f"predict {quoted(request.run)} DATASET -o predictions.parquet"
     if find_task(task).abilities.generates_motion:
-        following = f"animate {quoted(result.run)} 'a person walks forward' -o out.gif"
-    output.summary(document, _summary(result, counted(result.steps, "step"), "clips", following))
+        following = f"animate {quoted(request.run)} 'a person walks forward' -o out.gif"
+    _run(run_training, request, output, partial(_summary, "clips", following))
 
 
 def _train_table(source: Path, task: str | None, overrides: Sequence[str], options: _Options, output: Output) -> None:
@@ -181,13 +171,8 @@ def _train_table(source: Path, task: str | None, overrides: Sequence[str], optio
     from posegen.tables.run import train_table
 
     request = TableRequest(source, settings, **options)
-    with output.resumable(request.run):
-        result = train_table(request, output.progress())
-    if not result.chosen and result.estimate is not None:
-        output.summary(asdict(result), f"Nothing was trained; training would take {result.estimate.summary()}.")
-        return
-    following = f"predict {quoted(result.run)} TABLE -o predictions.parquet"
-    output.summary(asdict(result), _summary(result, result.chosen, "rows", following))
+    following = f"predict {quoted(request.run)} TABLE -o predictions.parquet"
+    _run(train_table, request, output, partial(_summary, "rows", following))
 
 
 def _train_labelled_clips(source: str, label: str, overrides: Sequence[str], options: _Options, output: Output) -> None:
@@ -204,7 +189,6 @@ def _train_labelled_clips(source: str, label: str, overrides: Sequence[str], opt
     for note in notes:
         output.note(note)
     run = options["out"] or Path("runs") / f"attribute-{path.resolve().stem}-{Path(options['preset']).stem}"
-    run.mkdir(parents=True, exist_ok=True)
     write_durably(run / "clips.parquet", encode_table(table))
     _train_table(run / "clips.parquet", None, overrides, options | {"out": run}, output)
 
@@ -220,15 +204,32 @@ def _train_on_pairs(source: str, overrides: Sequence[str], changed: Sequence[str
     known = PAIR_SETTINGS if of_table else (*PAIR_SETTINGS, "data.samples")
     for override in overrides:
         require_known(f"{'--pairs' if of_table else '--task text'} has no setting", override.partition("=")[0], known)
-    settings = load_settings(options["preset"], changed, "pairs" if of_table else "text")
+    task = "pairs" if of_table else "text"
+    settings = load_settings(options["preset"], changed, task)
     require_extra("train")
     with output.progress().working("load torch and sentence-transformers"):
         from posegen.training.text_pairs import PairRequest, train_pairs
 
-    request = PairRequest(source, "text", settings=settings, **options)
+    request = PairRequest(source, task, settings=settings, **options)
+    _run(train_pairs, request, output, partial(_summary_of_pairs, source))
+
+
+def _run(train: Callable[..., Result], request: Any, output: Output, summarise: Callable[[Result], str]) -> None:
+    """Train, and print the summary of a complete training, or why it is not complete."""
+    from posegen.foundations.quantities import human_time
+
     with output.resumable(request.run):
-        result = train_pairs(request, output.progress())
-    output.summary(asdict(result), _unfinished(result, options) or _summary_of_pairs(result, source))
+        result = train(request, output.progress())
+    document, estimate = asdict(result), result.estimate
+    if estimate is not None:
+        document["estimate"] |= {"seconds": estimate.seconds}
+    if estimate is not None and request.only_estimate:
+        needed = f"{human_time(estimate.seconds)} and {estimate.memory()} of memory"
+        output.summary(document, f"Nothing was trained; training would take about {needed}.")
+    elif result.stopped is not None:
+        output.summary(document, f"Stopped after {counted(result.steps, 'step')}: {result.stopped}.")
+    else:
+        output.summary(document, summarise(result))
 
 
 def _size_of(init: Path | None) -> list[str]:
@@ -241,46 +242,35 @@ def _size_of(init: Path | None) -> list[str]:
     return [f"model.size={trained.settings.size}", f"data.stride={trained.view.stride}"]
 
 
-def _unfinished(result: Result, options: _Options) -> str:
-    """Return the report on a training that was only estimated, or has stopped; empty for a complete one."""
-    from posegen.foundations.quantities import human_time
-
-    if options["only_estimate"] and result.estimate is not None:
-        needed = f"{human_time(result.estimate.seconds)} and {result.estimate.memory()} of memory"
-        return f"Nothing was trained; training would take about {needed}."
-    return "" if result.stopped is None else f"Stopped after {counted(result.steps, 'step')}: {result.stopped}."
-
-
-def _summary(result: Result | TableResult, made: str, counted_name: str, following: str) -> str:
+def _summary(counted_name: str, following: str, result: Result) -> str:
     """Return the result of a complete training as text.
 
     Parameters
     ----------
-    result : Result or TableResult
-    made : str
-        The number of steps, or the model that predicts a table.
     counted_name : str
         The measure that is the number of test clips or rows.
     following : str
         A command that uses the model, without the name of the program.
+    result : Result
     """
     from posegen.training.run_folder import format_measure
 
     tests = counted(int(result.measures[counted_name]), f"test {counted_name.removesuffix('s')}")
     measures = [f"{name} {format_measure(value)}" for name, value in result.measures.items() if name != counted_name]
     tested = f"On {tests}: {', '.join(measures)}."
-    return "\n".join([_first_line(result, made), tested, "Next:", "  posegen runs", f"  posegen {following}"])
+    return "\n".join([_first_line(result), tested, "Next:", "  posegen runs", f"  posegen {following}"])
 
 
-def _first_line(result: Result | TableResult, made: str) -> str:
+def _first_line(result: Result) -> str:
     from posegen.foundations.quantities import human_time
 
+    made = result.chosen or counted(result.steps, "step")
     if result.nothing_to_do:
         return f"Nothing to do: {result.run} is complete, {made}."
     return f"Trained {made} in {human_time(result.seconds)}, in {result.run}."
 
 
-def _summary_of_pairs(result: Result, source: str) -> str:
+def _summary_of_pairs(source: str, result: Result) -> str:
     from posegen.training.run_folder import RESULT, format_measure, read_document
 
     measures = result.measures
@@ -290,7 +280,7 @@ def _summary_of_pairs(result: Result, source: str) -> str:
         if name in measures
     ]
     lines = [
-        _first_line(result, counted(result.steps, "step")),
+        _first_line(result),
         table(("", "before", "after"), rows, f"On {counted(int(measures['pairs']), 'held-out pair')}:"),
     ]
     stored = read_document(result.run, RESULT) or {"table": {"rates": []}}

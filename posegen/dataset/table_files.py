@@ -20,7 +20,7 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 
 from posegen.foundations.arrays import Array
-from posegen.foundations.errors import UsageError
+from posegen.foundations.errors import UsageError, require_known
 from posegen.foundations.wording import hidden_character, shown
 
 TABLES = (".csv", ".tsv", ".parquet")
@@ -138,9 +138,18 @@ def is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or coded)
 
 
-def text_columns(table: pa.Table) -> tuple[str, ...]:
-    """Return the names of the columns of texts."""
-    return tuple(field.name for field in table.schema if is_text(field.type))
+def text_columns(path: Path, table: pa.Table, chosen: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the columns of texts; UsageError if one that is chosen is none of them."""
+    known = tuple(field.name for field in table.schema if is_text(field.type))
+    for name in chosen:
+        require_known(f"{path}: has no column of texts", name, known)
+    return known
+
+
+def require_parquet(path: Path) -> None:
+    """Raise UsageError unless a table is written to a Parquet file."""
+    if path.suffix.lower() != ".parquet":
+        raise UsageError(f"{path}: the file name must end in .parquet")
 
 
 MOST = 1e15

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from posegen.dataset.files import write_durably
-from posegen.dataset.table_files import is_text, read_table, text_columns
+from posegen.dataset.table_files import is_text, read_table, require_parquet, text_columns
 from posegen.dataset.tables import encode_table
 from posegen.embedding.cache import encode_texts
 from posegen.embedding.encoder import unit_length
@@ -106,36 +106,31 @@ def mine_table(
     UsageError
         If the table has no such columns, or no two rows are similar.
     """
+    start, display = time.monotonic(), progress or Progress()
     require_extra("embed")
     require_positive("--count", count)
-    if out.suffix.lower() != ".parquet":
-        raise UsageError(f"{out}: the file name must end in .parquet")
-    start, display = time.monotonic(), progress or Progress()
+    require_parquet(out)
     table = read_table(path, display.log)
-    for name in columns:
-        require_known(f"{path}: has no column of texts", name, text_columns(table))
-    texts = join_columns(table, columns)
+    texts = np.array(join_columns(path, table, columns), object)
     present = np.flatnonzero([bool(text.strip()) for text in texts])
-    own = [texts[row] for row in present.tolist()]
+    own = texts[present].tolist()
     if overlap is None:
         by, find = "vectors", _by_vectors(_vectors(table.take(present), columns, own, encoder, display), display)
     else:
         require_known(f"{path}: has no column", overlap, table.column_names)
         by, find = f"sets of {overlap}", _by_sets(_sets(path, table.take(present), overlap))
     most = min(count or len(own), len(own))
-    display.start("mine pairs", most, unit="pairs")
     found: list[_Pair] = []
     order = permuted(0, np.arange(len(own)), len(own), Stream.ORDER)
+    display.start("mine pairs", most, unit="pairs")
     for rows in np.split(order, range(_BLOCK, len(order), _BLOCK)):
-        found += [pair for pair in find(rows) if own[pair.anchor] != own[pair.positive]]
-        display.update(min(len(found), most))
-        if len(found) >= most:
-            break
+        if len(found) < most:
+            found += [pair for pair in find(rows) if own[pair.anchor] != own[pair.positive]]
+            display.update(min(len(found), most))
     display.stop()
     if not found:
         least = f"a cosine of {SIMILARITY}" if overlap is None else f"a Jaccard index of {POSITIVE}"
         raise UsageError(f"{path}: no two rows with different texts have {least} or more. Compare them by other columns")
-    out.parent.mkdir(parents=True, exist_ok=True)
     write_durably(out, encode_table(_pair_table(found[:most], own, present)))
     return MinedPairs(out, len(found[:most]), len(own), by, time.monotonic() - start)
 
@@ -148,12 +143,13 @@ def _pair_table(pairs: Sequence[_Pair], texts: Sequence[str], rows: Array) -> pa
     return pa.table(made | {"score": pa.array(scores, pa.float32())})
 
 
-def join_columns(table: pa.Table, columns: Sequence[str]) -> list[str]:
+def join_columns(path: Path, table: pa.Table, columns: Sequence[str]) -> list[str]:
     """Return a text for each row: the cell of a single column, or ``column: cell`` of several, separated by semicolons.
 
-    >>> join_columns(pa.table({"a": ["x", None], "b": [1, 2]}), ["a", "b"])
+    >>> join_columns(Path(), pa.table({"a": ["x", None], "b": ["1", "2"]}), ["a", "b"])
     ['a: x; b: 1', 'b: 2']
     """
+    text_columns(path, table, columns)
     cells = [table[name].to_pylist() for name in columns]
     if len(columns) == 1:
         return ["" if cell is None else str(cell) for cell in cells[0]]

@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from posegen.dataset.files import write_durably
-from posegen.dataset.table_files import read_table, text_columns
+from posegen.dataset.table_files import read_table, require_parquet, text_columns
 from posegen.dataset.tables import encode_table
 from posegen.embedding.cache import encode_texts
 from posegen.embedding.models import DEFAULT, find_encoder, load_fingerprinted
-from posegen.foundations.errors import UsageError, require_known
+from posegen.foundations.errors import UsageError
 from posegen.foundations.progress import Progress
 
 VECTOR = "vector"
@@ -92,8 +92,7 @@ def embed_texts(
     UsageError
         If the file cannot be read, has no such columns, or there is no such encoder.
     """
-    if out.suffix.lower() != ".parquet":
-        raise UsageError(f"{out}: the file name must end in .parquet")
+    require_parquet(out)
     display = progress or Progress()
     table = read_table(path, display.log)
     chosen = _chosen(path, table, columns)
@@ -109,16 +108,13 @@ def embed_texts(
         "encoder": found.name, "source": found.source, "fingerprint": loaded.fingerprint, "limit": max_tokens,
         "columns": list(chosen),
     }  # fmt: skip
-    out.parent.mkdir(parents=True, exist_ok=True)
     write_durably(out, encode_table(table.replace_schema_metadata({_METADATA: json.dumps(document)})))
     return EmbeddedTexts(out, chosen, found.name, len(table), made.distinct, made.embedded, loaded.dimension)
 
 
 def _chosen(path: Path, table: pa.Table, columns: Sequence[str]) -> tuple[str, ...]:
     """Return the columns of texts to embed."""
-    known = text_columns(table)
-    for name in columns:
-        require_known(f"{path}: has no column of texts", name, known)
+    known = text_columns(path, table, columns)
     if not known:
         raise UsageError(f"{path}: has no column of texts, but {', '.join(table.column_names)}. Store texts as strings")
     return tuple(columns) or (("text",) if "text" in known else known)

@@ -46,7 +46,7 @@ from posegen.dataset.shard_codec import encode_shard
 from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.dataset.storage.storage import ConflictError
 from posegen.dataset.tables import column_numbers, encode_table, owners
-from posegen.embedding.cache import VectorCache, vector_cache
+from posegen.embedding.cache import vector_cache
 from posegen.embedding.encoder import Encoder, Runner, resolve_workers
 from posegen.embedding.models import DEFAULT, find_encoder
 from posegen.foundations.arrays import Array
@@ -139,10 +139,6 @@ def embed(
     progress : Progress, optional
         Display of progress and messages; silent by default.
 
-    Returns
-    -------
-    EmbeddingResult
-
     Raises
     ------
     UsageError
@@ -155,23 +151,17 @@ def embed(
     found = find_encoder(encoder, max_tokens=max_tokens, notify=display.log)
     folder = encoder_folder(dataset.path, name or found.name)
     load = cache(lambda: found.load(threads))
-    requested = _settings(dataset.header.identity, found.name, found.fingerprint)
     storage_of(folder).make_folder()
     result = EmbeddingResult(folder, found.name, part=str(part) if part else None)
     with locked(folder, part=part.lock_name if part else ""):
         with _numbering(folder, part, display):
-            header = _open_header(folder, requested, load, shard)
+            header = _open_header(folder, _settings(dataset.header.identity, found.name, found.fingerprint), load, shard)
             result.captions, texts = number_texts(dataset, folder, header.shard, display)
-            result.distinct, result.shards = sum(receipt.count for receipt in texts), len(texts)
-            own = [receipt for receipt in texts if part is None or receipt.shard in part]
-            pending = [receipt for receipt in own if not _is_embedded(header, folder, receipt)]
-        if pending:
-            with vector_cache(load(), display.log, cached=cached) as known:
-                runner = Runner(load(), header.budget, threads, display.log)
-                _embed_texts(header, pending, sum(receipt.count for receipt in own), runner, known, display, result)
+        result.distinct, result.shards = sum(receipt.count for receipt in texts), len(texts)
+        own = [receipt for receipt in texts if part is None or receipt.shard in part]
+        _embed_texts(header, own, lambda: Runner(load(), header.budget, threads, display.log), display, result, cached=cached)
         write_changed({folder / name: data for name, data in embedding_metadata(header, result.distinct).items()})
-    result.dimension = header.dimension
-    result.seconds = time.monotonic() - start
+    result.dimension, result.seconds = header.dimension, time.monotonic() - start
     return result
 
 
@@ -240,30 +230,36 @@ def _is_embedded(header: EmbeddingHeader, folder: AnyPath, texts: OverlayReceipt
 
 
 def _embed_texts(
-    header: EmbeddingHeader, pending: Sequence[OverlayReceipt], texts: int, runner: Runner, known: VectorCache,
-    progress: Progress, result: EmbeddingResult,
+    header: EmbeddingHeader, texts: Sequence[OverlayReceipt], load: Callable[[], Runner], progress: Progress,
+    result: EmbeddingResult, *, cached: bool,
 ) -> None:  # fmt: skip
-    """Compute the vectors of shards of texts, which another part may have made meanwhile; `texts` are those of the part."""
-    folder, done, start = result.path, texts - sum(receipt.count for receipt in pending), time.monotonic()
-    progress.start("embed", texts, unit="texts", done=done)
-    for receipt in pending:
-        if _is_embedded(header, folder, receipt):
-            continue
-        begin = time.monotonic()
+    """Compute the vectors of those shards of texts that have none."""
+    folder = result.path
+    pending = [receipt for receipt in texts if not _is_embedded(header, folder, receipt)]
+    if not pending:
+        return
+    total, runner = sum(receipt.count for receipt in texts), load()
+    done, start = total - sum(receipt.count for receipt in pending), time.monotonic()
+    progress.start("embed", total, unit="texts", done=done)
+    with vector_cache(runner.encoder, progress.log, cached=cached) as known:
+        for receipt in pending:
+            if _is_embedded(header, folder, receipt):  # by another part meanwhile
+                continue
+            begin = time.monotonic()
 
-        def report(count: int, first: int = done) -> None:
-            progress.update(first + count)
+            def report(count: int, first: int = done) -> None:
+                progress.update(first + count)
 
-        vectors, embedded = known.complete(read_texts(folder, receipt), runner, report)
-        data = encode_shard(header.field, vectors.astype(header.dtype), header.shard, header.chunk)
-        files = {shard_path(header.field, receipt.shard, VECTORS): data}
-        numbers = {"embedded": embedded, "known": receipt.count - embedded}
-        source, seconds = header.source_of(receipt.source), time.monotonic() - begin
-        commit_part(folder, "vectors", receipt.shard, receipt.count, source, numbers, files, seconds=seconds)
-        done += receipt.count
-        result.made += 1
-        result.embedded += embedded
-        result.known += receipt.count - embedded
+            vectors, embedded = known.complete(read_texts(folder, receipt), runner, report)
+            data = encode_shard(header.field, vectors.astype(header.dtype), header.shard, header.chunk)
+            files = {shard_path(header.field, receipt.shard, VECTORS): data}
+            numbers = {"embedded": embedded, "known": receipt.count - embedded}
+            source, seconds = header.source_of(receipt.source), time.monotonic() - begin
+            commit_part(folder, "vectors", receipt.shard, receipt.count, source, numbers, files, seconds=seconds)
+            done += receipt.count
+            result.made += 1
+            result.embedded += embedded
+            result.known += receipt.count - embedded
     progress.stop()
     result.texts_per_second = result.embedded / max(time.monotonic() - start, 1e-9)
 

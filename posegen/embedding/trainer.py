@@ -36,7 +36,7 @@ from posegen.foundations.machine import PeakMemory
 from posegen.foundations.progress import Progress
 
 CHECK = "eval_check"
-_WEIGHTS, _RECEIPT, _STATE = "weights.safetensors", "receipt.json", "trainer_state.json"
+_WEIGHTS, _RECEIPT = "weights.safetensors", "receipt.json"
 _PILOT_STEPS = 5
 _LOGGED = 100
 """Points of the curve of the loss."""
@@ -91,11 +91,10 @@ class FineTuning:
 
 @dataclass(frozen=True)
 class Trained:
-    """What was trained: steps, step of the best check, its value, points of the loss, checks, and why it is not complete."""
+    """What was trained: steps, step of the best check, points of the loss, checks, and why it is not complete."""
 
     steps: int
     best_step: int
-    best: float
     losses: list[tuple[int, float]]
     checks: list[tuple[int, float]]
     stopped: str | None = None
@@ -198,11 +197,7 @@ class _Check(BaseEvaluator):  # type: ignore[misc]
         self.measure = measure
 
     def __call__(self, model: Any, *given: Any, **options: Any) -> dict[str, float]:
-        was_training = model.training
-        model.eval()
-        value = self.measure()
-        model.train(was_training)
-        return {"check": value}
+        return {"check": self.measure()}
 
 
 class _Watch(TrainerCallback):  # type: ignore[misc]
@@ -320,22 +315,20 @@ def _trainer(
     return trainer
 
 
-def try_steps(
-    loss: Any, texts: Mapping[str, Sequence[Any]], measure: Callable[[], float], settings: FineTuning
-) -> tuple[Pilot, float]:
-    """Measure a few steps and a check of the untrained model; return what they take, and the measure. Weights are restored."""
+def try_steps(loss: Any, texts: Mapping[str, Sequence[Any]], measure: Callable[[], float], settings: FineTuning) -> Pilot:
+    """Measure what a few steps and a check of the untrained model take. Weights are restored."""
     before = {name: value.clone() for name, value in loss.state_dict().items()}
     watch = _Watch(settings, Progress(), None)
     with PeakMemory() as memory, TemporaryDirectory(prefix="posegen-") as folder, _quiet():
         start = time.monotonic()
-        value = measure()
+        measure()
         check = time.monotonic() - start
         _trainer(loss, texts, None, replace(settings, steps=_PILOT_STEPS), Path(folder), watch).train()
         peak = memory.peak
     loss.load_state_dict(before)
     on_gpu = torch.cuda.max_memory_allocated() if chosen_device(settings.device) == "cuda" else None
     # The first step sets up much.
-    return Pilot((watch.times[-1] - watch.times[0]) / (len(watch.times) - 1), check, peak, on_gpu), value
+    return Pilot((watch.times[-1] - watch.times[0]) / (len(watch.times) - 1), check, peak, on_gpu)
 
 
 def fine_tune(
@@ -344,9 +337,8 @@ def fine_tune(
     measure: Callable[[], float] | None,
     settings: FineTuning,
     folder: Path,
-    *,
-    progress: Progress | None = None,
-    deadline: float | None = None,
+    progress: Progress,
+    deadline: float | None,
 ) -> Trained:
     """Train the weights of a loss that require gradients, from the last intact checkpoint in a folder.
 
@@ -363,8 +355,8 @@ def fine_tune(
     settings : FineTuning
     folder : Path
         For checkpoints.
-    progress : Progress, optional
-    deadline : float, optional
+    progress : Progress
+    deadline : float or None
         Stop then, by ``time.monotonic``.
 
     Raises
@@ -372,25 +364,22 @@ def fine_tune(
     PosegenError
         If the loss is not finite.
     """
-    display = progress or Progress()
-    watch = _Watch(settings, display, deadline)
+    watch = _Watch(settings, progress, deadline)
     with _quiet():
         trainer = _trainer(loss, texts, measure, settings, folder, watch)
         last = _intact_checkpoint(folder)
         done = 0 if last is None else int(last.name.rpartition("-")[2])
         if last is not None:
-            display.log(f"resuming behind step {done:,}")
-        display.start("train", settings.steps, unit="steps", done=done)
+            progress.log(f"resuming behind step {done:,}")
+        progress.start("train", settings.steps, unit="steps", done=done)
         try:
             trainer.train(resume_from_checkpoint=None if last is None else str(last))
         finally:
-            display.stop()
+            progress.stop()
         state = trainer.state
         best = state.best_global_step or state.global_step
         if not watch.stopped and (folder / f"checkpoint-{best}").is_dir():
             trainer._load_from_checkpoint(str(folder / f"checkpoint-{best}"))
-    history = state.log_history
-    losses = [(entry["step"], entry["loss"]) for entry in history if "loss" in entry]
-    checks = [(entry["step"], entry[CHECK]) for entry in history if CHECK in entry]
+    losses, checks = ([(entry["step"], entry[key]) for entry in state.log_history if key in entry] for key in ("loss", CHECK))
     stopped = "the budget is used up; the same command resumes" if watch.stopped else None
-    return Trained(state.global_step, best, float(state.best_metric or 0.0), losses, checks, stopped)
+    return Trained(state.global_step, best, losses, checks, stopped)

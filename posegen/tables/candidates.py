@@ -16,6 +16,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.decomposition import TruncatedSVD
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 from sklearn.impute import SimpleImputer
@@ -29,7 +30,7 @@ from posegen.foundations.randomness import Stream, uniform
 from posegen.tables.columns import Columns, Rows
 
 FOLDS = 5
-STRENGTHS = (0.01, 0.1, 1.0, 3.0, 10.0, 30.0, 100.0)
+STRENGTHS: tuple[float, ...] = (0.01, 0.1, 1.0, 3.0, 10.0, 30.0, 100.0)
 """Inverse regularisation of linear models: C, or 10 / alpha."""
 _FEW_STRENGTHS = (1.0, 10.0)
 _MOST_LABELS = 400_000
@@ -48,81 +49,104 @@ _MOST_CLUSTERS, _ROWS_PER_CLUSTER, _FEWEST_CLUSTERED = 300, 5, 300
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """What features a model reads.
+class Candidate:
+    """A candidate.
 
     Attributes
     ----------
+    name : str
+        Also that of its file.
+    title : str
+        For readers.
+    head : str
+        ``constant``, ``linear`` or ``boosted``. Trees read few components of texts, and numbers that are missing as such.
     words : str
         ``tfidf``: frequencies of words and parts of words; ``counts``: which words occur, whose effects add up.
     encoded : bool
         Whether the vectors of the encoder are read.
-    dense : bool
-        Whether texts are reduced to few components, and missing numbers stay missing, for trees.
     """
 
+    name: str
+    title: str
+    head: str = "linear"
     words: str = "tfidf"
     encoded: bool = False
-    dense: bool = False
 
 
-def _parts(rows: Rows, columns: Columns, recipe: Recipe) -> Iterator[tuple[str, Any, Any]]:
+CONSTANT = Candidate("constant", "constant", "constant")
+BASELINE = Candidate("linear", "linear baseline")
+CANDIDATES = {
+    candidate.name: candidate
+    for candidate in (
+        CONSTANT,
+        BASELINE,
+        Candidate("counts", "linear, of words that occur", words="counts"),
+        Candidate("boosted", "boosted trees", "boosted"),
+        Candidate("encoded", "linear, with vectors of the encoder", encoded=True),
+        Candidate("encoded-counts", "linear, of words that occur and vectors of the encoder", "linear", "counts", True),
+    )
+}
+"""All candidates by name, the cheapest first."""
+
+
+def _parts(rows: Rows, columns: Columns, candidate: Candidate) -> Iterator[tuple[str, Any, Any]]:
     """Yield the name, the values and the new transformer of each part; None: the values are features as they are."""
+    if candidate.head == "constant":
+        return
     tfidf = partial(TfidfVectorizer, sublinear_tf=True, max_features=_MOST_FEATURES, dtype=np.float32)
+    is_linear = candidate.head == "linear"
     for name, texts in rows.texts.items():
-        words = tfidf(ngram_range=(1, 2), token_pattern=_WORD)
-        if recipe.dense and columns.pair:
-            continue
-        if recipe.dense:
-            yield f"words {name}", texts, make_pipeline(words, TruncatedSVD(_COMPONENTS, random_state=0))
-        elif recipe.words == "counts":
-            yield f"words {name}", texts, CountVectorizer(binary=True, token_pattern=_WORD, min_df=2, dtype=np.float32)
-        else:
+        words: Any = tfidf(ngram_range=(1, 2), token_pattern=_WORD)
+        if not is_linear:
+            words = make_pipeline(words, TruncatedSVD(_COMPONENTS, random_state=0))
+        elif candidate.words == "counts":
+            words = CountVectorizer(binary=True, token_pattern=_WORD, min_df=2, dtype=np.float32)
+        if is_linear or not columns.pair:
             yield f"words {name}", texts, words
+        if is_linear and candidate.words == "tfidf":
             yield f"characters {name}", texts, tfidf(analyzer="char", ngram_range=(2, 5))
-        if recipe.encoded:
+        if candidate.encoded:
             yield f"encoded {name}", rows.encoded[name], None
-    scaled = partial(make_pipeline, SimpleImputer(add_indicator=True, keep_empty_features=True))
-    if columns.numbers:
-        yield (
-            "numbers",
-            rows.numbers if recipe.dense else _with_logs(rows.numbers),
-            None if recipe.dense else scaled(StandardScaler()),
-        )
+    if columns.numbers and is_linear:
+        logs = np.sign(rows.numbers) * np.log1p(np.abs(rows.numbers))
+        imputer = SimpleImputer(add_indicator=True, keep_empty_features=True)
+        yield "numbers", np.concatenate([rows.numbers, logs], axis=1), make_pipeline(imputer, StandardScaler())
+    elif columns.numbers:
+        yield "numbers", rows.numbers, None
     if columns.small:
         ordinal = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
-        yield "categories", rows.small, ordinal if recipe.dense else OneHotEncoder(handle_unknown="ignore", dtype=np.float32)
+        yield "categories", rows.small, OneHotEncoder(handle_unknown="ignore", dtype=np.float32) if is_linear else ordinal
     for name, vectors in rows.vectors.items():
         if name not in columns.pair:
-            yield f"vectors {name}", vectors, None if recipe.dense else StandardScaler()
+            yield f"vectors {name}", vectors, StandardScaler() if is_linear else None
     if columns.pair:
-        yield "pair", pair_features(rows, columns, encoded=recipe.encoded), None if recipe.dense else StandardScaler()
+        yield "pair", pair_features(rows, columns, encoded=candidate.encoded), StandardScaler() if is_linear else None
 
 
-def fit_features(rows: Rows, columns: Columns, recipe: Recipe) -> tuple[dict[str, Any], Any]:
+def fit_features(rows: Rows, columns: Columns, candidate: Candidate) -> tuple[dict[str, Any], Any]:
     """Fit the transformers of the features of rows; return these by name, and the features, dense or sparse [row, feature].
 
     A column without any word has no features.
     """
     fitted: dict[str, Any] = {}
-    for name, values, transformer in _parts(rows, columns, recipe):
+    for name, values, transformer in _parts(rows, columns, candidate):
         if transformer is not None:
             try:
                 fitted[name] = transformer.fit(values)
             except ValueError as error:
-                if "vocabulary" not in str(error) and "After pruning" not in str(error) and "n_components" not in str(error):
+                if not any(reason in str(error) for reason in ("vocabulary", "After pruning", "n_components")):
                     raise
-    return fitted, features(rows, columns, recipe, fitted)
+    return fitted, features(rows, columns, candidate, fitted)
 
 
-def features(rows: Rows, columns: Columns, recipe: Recipe, fitted: dict[str, Any]) -> Any:
+def features(rows: Rows, columns: Columns, candidate: Candidate, fitted: dict[str, Any]) -> Any:
     """Return the features of rows by fitted transformers, dense or sparse [row, feature]."""
     matrices = []
-    for name, values, transformer in _parts(rows, columns, recipe):
+    for name, values, transformer in _parts(rows, columns, candidate):
         if transformer is None or name in fitted:
             matrix = values if transformer is None else fitted[name].transform(values)
             # A vector has about the length of a text's frequencies, however many components it has.
-            is_vector = name.startswith("vectors") and not recipe.dense
+            is_vector = name.startswith("vectors") and transformer is not None
             matrices.append(matrix / np.sqrt(matrix.shape[1]) if is_vector else matrix)
     if not any(sparse.issparse(matrix) for matrix in matrices):
         return np.concatenate([np.zeros((len(rows), 1)), *matrices], axis=1)
@@ -142,11 +166,6 @@ def text_groups(rows: Rows, groups: Array) -> Array:
     cluster = np.asarray(KMeans(count, n_init=1, random_state=0).fit_predict(reduced), np.int64)
     # Groups are positive. A word that is in one cluster only could otherwise not be learned at all.
     return np.where(cluster % 3 > 0, -1 - cluster, groups)
-
-
-def _with_logs(numbers: Array) -> Array:
-    """Return numbers and their signed logarithms."""
-    return np.concatenate([numbers, np.sign(numbers) * np.log1p(np.abs(numbers))], axis=1)
 
 
 def pair_features(rows: Rows, columns: Columns, *, encoded: bool) -> Array:
@@ -188,59 +207,19 @@ def _overlaps(one: str, other: str) -> list[float]:
     return overlaps
 
 
-TFIDF = Recipe()
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A candidate.
-
-    Attributes
-    ----------
-    name : str
-        Also that of its file.
-    title : str
-        For readers.
-    head : str
-        ``constant``, ``linear`` or ``boosted``.
-    recipe : Recipe
-    """
-
-    name: str
-    title: str
-    head: str
-    recipe: Recipe = TFIDF
-
-
-CONSTANT = Candidate("constant", "constant", "constant")
-BASELINE = Candidate("linear", "linear baseline", "linear")
-_ALL = (
-    CONSTANT,
-    BASELINE,
-    Candidate("counts", "linear, of words that occur", "linear", Recipe("counts")),
-    Candidate("boosted", "boosted trees", "boosted", Recipe(dense=True)),
-    Candidate("encoded", "linear, with vectors of the encoder", "linear", Recipe(encoded=True)),
-    Candidate("encoded-counts", "linear, of words that occur and vectors of the encoder", "linear", Recipe("counts", True)),
-)
-CANDIDATES = {candidate.name: candidate for candidate in _ALL}
-"""All candidates by name, the cheapest first."""
-
-
 def candidates_for(columns: Columns, rows: int) -> tuple[Candidate, ...]:
     """Return the candidates that suit a table with a number of rows, the cheapest first."""
     # Of texts alone, words as they occur are better than their components.
     only_texts = len(columns.inputs) == len(columns.texts) - len(columns.pair)
     can_boost = not only_texts and rows >= _FEWEST_BOOSTED and rows * max(1, len(columns.categories)) <= _MOST_BOOSTED
-    suits = {
-        "counts": bool(columns.texts), "encoded": columns.encoder is not None, "encoded-counts": columns.encoder is not None,
-        "boosted": can_boost,
-    }  # fmt: skip
+    has_encoder = columns.encoder is not None
+    suits = {"counts": bool(columns.texts), "encoded": has_encoder, "encoded-counts": has_encoder, "boosted": can_boost}
     return tuple(each for each in CANDIDATES.values() if suits.get(each.name, True))
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A fitted model: transformers of the features by name, and the head; a constant's head is its scores."""
+    """A fitted model: transformers of the features by name, and the head, an estimator of scikit-learn."""
 
     candidate: Candidate
     parts: dict[str, Any]
@@ -248,9 +227,7 @@ class Fitted:
 
     def scores(self, rows: Rows, columns: Columns) -> Array:
         """Return probabilities [row, category], or numbers [row, 1] as they are trained."""
-        if self.candidate.head == "constant":
-            return np.tile(np.asarray(self.head, np.float64), (len(rows), 1))
-        return _scores(self.head, features(rows, columns, self.candidate.recipe, self.parts), columns)
+        return _scores(self.head, features(rows, columns, self.candidate, self.parts), columns)
 
 
 def encode(label: Array, columns: Columns) -> Array:
@@ -265,33 +242,24 @@ def decode(scores: Array, columns: Columns) -> Array:
 
 def fit(candidate: Candidate, strength: float, rows: Rows, label: Array, columns: Columns) -> Fitted:
     """Fit a candidate to rows with labels as they are trained."""
-    if candidate.head == "constant":
-        return Fitted(candidate, {}, _constant(label, columns))
-    parts, matrix = fit_features(rows, columns, candidate.recipe)
+    parts, matrix = fit_features(rows, columns, candidate)
     return Fitted(candidate, parts, _head(candidate, strength, matrix, columns).fit(matrix, label))
 
 
 def trial_seconds(candidate: Candidate, rows: Rows, label: Array, columns: Columns) -> tuple[float, float]:
     """Return the seconds that the features of rows take, and the fit of a head to them; not of an encoder's vectors."""
-    recipe, begin = replace(candidate.recipe, encoded=False), time.perf_counter()
-    if candidate.head == "constant":
-        return 0.0, 0.0
+    begin = time.perf_counter()
     if columns.categories and len(np.unique(label)) < 2:
         label = np.arange(len(label)) % 2
-    _, matrix = fit_features(rows, columns, recipe)
+    _, matrix = fit_features(rows, columns, replace(candidate, encoded=False))
     fitted = time.perf_counter()
     _head(candidate, 1.0, matrix, columns).fit(matrix, label)
     return fitted - begin, time.perf_counter() - fitted
 
 
-def _constant(label: Array, columns: Columns) -> list[float]:
-    if not columns.categories:
-        return [float(np.median(label))]
-    counts = np.bincount(label.astype(np.int64), minlength=len(columns.categories))
-    return list(map(float, counts / counts.sum()))
-
-
 def _head(candidate: Candidate, strength: float, matrix: Any, columns: Columns) -> Any:
+    if candidate.head == "constant":
+        return DummyClassifier(strategy="prior") if columns.categories else DummyRegressor(strategy="median")
     if candidate.head == "boosted":
         options = {"learning_rate": 0.1, "max_iter": 100, "max_leaf_nodes": 15, "early_stopping": False, "random_state": 0}
         return (HistGradientBoostingClassifier if columns.categories else HistGradientBoostingRegressor)(**options)
@@ -306,7 +274,7 @@ def _head(candidate: Candidate, strength: float, matrix: Any, columns: Columns) 
 def _scores(head: Any, matrix: Any, columns: Columns) -> Array:
     if not columns.categories:
         return np.asarray(head.predict(matrix), np.float64)[:, None]
-    probabilities = np.full((matrix.shape[0], len(columns.categories)), 0.0)
+    probabilities = np.zeros((matrix.shape[0], len(columns.categories)))
     # A fold may lack a category.
     probabilities[:, np.asarray(head.classes_, np.int64)] = head.predict_proba(matrix)
     return np.nan_to_num(probabilities, nan=1 / len(columns.categories))
@@ -352,15 +320,13 @@ def cross_validate(
     shape = len(label), max(1, len(columns.categories))
     scores = {strength: np.zeros(shape) for strength in tried}
     # Features are fitted once, without labels: it takes a fifth of the time.
-    matrix = None if candidate.head == "constant" else fit_features(rows, columns, candidate.recipe)[1]
+    _, matrix = fit_features(rows, columns, candidate)
     for fold in np.unique(folds):
         own = folds == fold
+        fitting = candidate if len(np.unique(label[~own])) > 1 else CONSTANT
         for strength, every in scores.items():
-            if matrix is None or len(np.unique(label[~own])) < 2:
-                every[own] = _constant(label[~own], columns)
-            else:
-                head = _head(candidate, strength, matrix, columns).fit(matrix[~own], label[~own])
-                every[own] = _scores(head, matrix[own], columns)
+            head = _head(fitting, strength, matrix, columns).fit(matrix[~own], label[~own])
+            every[own] = _scores(head, matrix[own], columns)
     found = []
     for strength, every in scores.items():
         temperature = temperature_of(every, label) if columns.categories else None

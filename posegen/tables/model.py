@@ -15,7 +15,7 @@ import xxhash
 from pydantic import TypeAdapter
 
 from posegen.dataset.files import write_durably
-from posegen.dataset.table_files import read_table
+from posegen.dataset.table_files import read_table, require_parquet
 from posegen.dataset.tables import encode_table
 from posegen.embedding.cache import encode_texts
 from posegen.embedding.encoder import Encoder
@@ -121,7 +121,7 @@ def load_model(run: Path) -> TableModel:
     except UntrustedTypesFoundException as error:
         raise PosegenError(f"{path}: has objects that no model of posegen has ({error!s:.200}). Train again") from error
     columns = TypeAdapter(Columns).validate_python(document["columns"])
-    found = TypeAdapter(Found).validate_python(document["found"])
+    found = Found(**document["found"])
     fitted = Fitted(CANDIDATES[document["candidate"]], objects["parts"], objects["head"])
     tuned = None
     if document["tuned"] is not None:
@@ -161,8 +161,7 @@ def predict_table(run: Path, path: Path, out: Path, progress: Progress | None = 
     UsageError
         If the table lacks a column that the model reads, or `out` does not end in .parquet.
     """
-    if out.suffix != ".parquet":
-        raise UsageError(f"{out}: the file name must end in .parquet")
+    require_parquet(out)
     display, model = progress or Progress(), load_model(run)
     table, columns = read_table(path, display.log), model.columns
     rows = read_rows(table, columns, str(path), display.log)
@@ -173,19 +172,13 @@ def predict_table(run: Path, path: Path, out: Path, progress: Progress | None = 
         blocks = np.split(np.arange(len(rows)), range(_AT_ONCE, len(rows), _AT_ONCE))
         scores = np.concatenate([model.scores(rows.take(block)) for block in blocks])
         if model.tuned is not None:
-            scores = with_tuned(scores, model.tuned, run, rows, columns, display)
+            require_extra("train")
+            from posegen.tables.tuning import FOLDER, mixed, tuned_scores
+
+            tuned = find_encoder(str(columns.encoder), notify=display.log)
+            scores = mixed(scores, tuned_scores(model.tuned, tuned, run / FOLDER, rows, columns), columns)
     predicted = model.predict(scores)
     kept = (*columns.texts, *columns.numbers, *columns.small)
     own = {name: table[name] for name in kept if name not in predicted}
-    out.parent.mkdir(parents=True, exist_ok=True)
     write_durably(out, encode_table(pa.table({"row": np.arange(len(table)), **own, **predicted})))
     return len(table)
-
-
-def with_tuned(scores: Array, tuned: Tuned, run: Path, rows: Rows, columns: Columns, progress: Progress) -> Array:
-    """Return scores of rows averaged with those of the fine-tuned encoders of a run."""
-    require_extra("train")
-    from posegen.tables.tuning import FOLDER, mixed, tuned_scores
-
-    found = find_encoder(str(columns.encoder), notify=progress.log)
-    return mixed(scores, tuned_scores(tuned, found, run / FOLDER, rows, columns), columns)

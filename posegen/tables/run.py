@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +58,17 @@ from posegen.tables.report import measure, write_report
 from posegen.tables.settings import TableRequest
 from posegen.training.data.feature_cache import require_space
 from posegen.training.report import category_warning
-from posegen.training.run_folder import RESULT, RUN, TABLE_TASK, read_document, refuse_other_run, run_folder, write_document
+from posegen.training.run_folder import (
+    RUN,
+    TABLE_TASK,
+    Result,
+    read_document,
+    read_result,
+    refuse_other_run,
+    run_folder,
+    write_document,
+    write_result,
+)
 
 if TYPE_CHECKING:
     from posegen.tables.tuning import Tuned
@@ -83,41 +93,13 @@ class TableEstimate:
     memory_bytes: int
     candidates: dict[str, float]
 
-    def summary(self) -> str:
-        """Return both as text."""
-        return f"about {human_time(self.seconds)} and {human_bytes(self.memory_bytes)} of memory"
+    def memory(self) -> str:
+        """Return the memory as text."""
+        return human_bytes(self.memory_bytes)
 
 
-@dataclass(frozen=True)
-class TableResult:
-    """Result of a request.
-
-    Attributes
-    ----------
-    run : Path
-    chosen : str
-        What the model that predicts is; empty if only an estimate was requested.
-    measures : dict of str to float
-        On the test rows; NaN where they are undefined.
-    seconds : float
-    nothing_to_do : bool
-        Whether the run was complete before.
-    estimate : TableEstimate or None
-    warnings : list of str
-    """
-
-    run: Path
-    chosen: str = ""
-    measures: dict[str, float] = field(default_factory=dict)
-    seconds: float = 0.0
-    nothing_to_do: bool = False
-    estimate: TableEstimate | None = None
-    warnings: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
 class _Plan:
-    """A run that is about to begin.
+    """A run that is about to begin, with the candidates that suit the table, or those of the run that `request.init` names.
 
     Attributes
     ----------
@@ -134,18 +116,29 @@ class _Plan:
     progress : Progress
     """
 
-    request: TableRequest
-    data: TableData
-    candidates: tuple[Candidate, ...]
-    strengths: tuple[float, ...]
-    tunable: FoundEncoder | None
-    deadline: float | None
-    progress: Progress
+    def __init__(self, request: TableRequest, data: TableData, deadline: float | None, progress: Progress) -> None:
+        self.request, self.data, self.deadline, self.progress = request, data, deadline, progress
+        self.candidates, self.strengths = candidates_for(data.columns, len(data.training)), STRENGTHS
+        if request.init is not None:
+            chosen, strength = _initial(request.init, data, progress)
+            if chosen not in self.candidates:
+                raise UsageError(f"{request.init}: {chosen.title} does not suit the columns of {request.source}. Remove --init")
+            self.candidates, self.strengths = tuple(dict.fromkeys((CONSTANT, BASELINE, chosen))), (strength,)
+        elif self.is_encoded and data.texts() > _MOST_ENCODED and request.budget is None:
+            progress.log(f"{data.texts():,} different texts are not encoded, which would take long; --budget 30m includes it")
+            self.candidates = tuple(each for each in self.candidates if not each.encoded)
+        self.tunable: FoundEncoder | None = None
+        if request.settings.tuning.members and (data.columns.pair or not data.columns.texts):
+            progress.log("no encoder is fine-tuned: the columns are a pair, or none has texts")
+        elif request.settings.tuning.members:
+            if data.columns.encoder is None:
+                raise UsageError("table.encoder is null, and --preset balanced and best fine-tune one. Use --preset quick")
+            self.tunable = find_encoder(data.columns.encoder, notify=progress.log)
 
     @property
     def is_encoded(self) -> bool:
         """Whether a candidate reads vectors of the encoder."""
-        return any(candidate.recipe.encoded for candidate in self.candidates)
+        return any(candidate.encoded for candidate in self.candidates)
 
     def training(self) -> tuple[Rows, Array]:
         """Return the rows that the model is fitted on, and their label."""
@@ -153,7 +146,7 @@ class _Plan:
         return self.data.rows.take(chosen), self.data.label[chosen]
 
 
-def train_table(request: TableRequest, progress: Progress | None = None) -> TableResult:
+def train_table(request: TableRequest, progress: Progress | None = None) -> Result:
     """Train a model of a table, or resume its training.
 
     Parameters
@@ -177,13 +170,14 @@ def train_table(request: TableRequest, progress: Progress | None = None) -> Tabl
         with threadpool_limits(request.settings.machine.threads or 1), PeakMemory() as memory, warnings.catch_warnings():
             # A solver may reach its limit of iterations: cross-validation compares what it has by then.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            plan = _plan(request, data, deadline, display)
+            plan = _Plan(request, data, deadline, display)
             with display.working("measure trial fits"):
                 estimate = _estimate(plan)
-            display.log(f"{len(data.label):,} rows, {int(data.test.sum()):,} of these test the model: {estimate.summary()}")
+            needed = f"about {human_time(estimate.seconds)} and {estimate.memory()} of memory"
+            display.log(f"{len(data.label):,} rows, {int(data.test.sum()):,} of these test the model: {needed}")
             _check_limits(estimate, request)
             if request.only_estimate:
-                return TableResult(run, estimate=estimate)
+                return Result(run, TABLE_TASK, estimate=estimate)
             require_space(run, _LEAST_FREE)
             with run_folder(run):
                 return _train(plan, estimate, memory)
@@ -191,48 +185,26 @@ def train_table(request: TableRequest, progress: Progress | None = None) -> Tabl
         display.stop()
 
 
-def _plan(request: TableRequest, data: TableData, deadline: float | None, progress: Progress) -> _Plan:
-    """Return the candidates that suit the table, or those of the run that `request.init` names."""
-    suited = candidates_for(data.columns, len(data.training))
-    strengths: tuple[float, ...] = STRENGTHS
-    if request.init is not None:
-        chosen, strength = _initial(request.init, data, progress)
-        if chosen not in suited:
-            raise UsageError(f"{request.init}: {chosen.title} does not suit the columns of {request.source}. Remove --init")
-        suited, strengths = tuple(dict.fromkeys((CONSTANT, BASELINE, chosen))), (strength,)
-    elif data.texts() > _MOST_ENCODED and request.budget is None and any(each.recipe.encoded for each in suited):
-        progress.log(f"{data.texts():,} different texts are not encoded, which would take long; --budget 30m includes it")
-        suited = tuple(each for each in suited if not each.recipe.encoded)
-    tunable = None
-    if request.settings.tuning.members:
-        if data.columns.pair or not data.columns.texts:
-            progress.log("no encoder is fine-tuned: the columns are a pair, or none has texts")
-        elif data.columns.encoder is None:
-            raise UsageError("table.encoder is null, and --preset balanced and best fine-tune one. Use --preset quick")
-        else:
-            tunable = find_encoder(data.columns.encoder, notify=progress.log)
-    return _Plan(request, data, suited, strengths, tunable, deadline, progress)
-
-
 def _initial(init: Path, data: TableData, progress: Progress) -> tuple[Candidate, float]:
     """Return the candidate of a trained run, and its regularisation."""
-    document, result = load_description(init), read_document(init, RESULT) or {}
-    columns = TypeAdapter(Columns).validate_python(document["columns"])
-    if (columns.label, bool(columns.categories)) != (data.columns.label, bool(data.columns.categories)):
-        raise UsageError(f"{init}: predicts {columns.label}, not {data.columns.label} as here. Remove --init")
+    document, result = load_description(init), read_result(init) or {}
+    label, categories = (document["columns"][name] for name in ("label", "categories"))
+    if (label, bool(categories)) != (data.columns.label, bool(data.columns.categories)):
+        raise UsageError(f"{init}: predicts {label}, not {data.columns.label} as here. Remove --init")
     chosen, strength = CANDIDATES[document["candidate"]], document["found"]["strength"]
     progress.log(f"from {init}: {chosen.title}, regularisation {strength:g}; other candidates are not compared")
-    _log_changes(result.get("table"), columns, data, progress)
+    _log_changes(result.get("table"), document["columns"], data, progress)
     return chosen, strength
 
 
-def _log_changes(before: Mapping[str, Any] | None, columns: Columns, data: TableData, progress: Progress) -> None:
+def _log_changes(before: Mapping[str, Any] | None, columns: Mapping[str, Any], data: TableData, progress: Progress) -> None:
     """Log what differs from the table of an earlier training: rows, categories and columns."""
     if before is not None:
         had = f"the table had {before['rows']:,} rows and has {len(data.label):,}"
         progress.log(f"{had}; the model is fitted again on all of them")
-    for name in ("category", "column"):
-        one, other = (set(each.categories if name == "category" else each.inputs) for each in (columns, data.columns))
+    earlier = TypeAdapter(Columns).validate_python(columns)
+    for name in ("categories", "inputs"):
+        one, other = (set(getattr(each, name)) for each in (earlier, data.columns))
         for verb, changed in (("new", other - one), ("gone", one - other)):
             if changed:
                 progress.log(f"{verb} {name}: {', '.join(sorted(changed))}")
@@ -250,8 +222,8 @@ def _estimate(plan: _Plan) -> TableEstimate:
     for candidate in plan.candidates:
         of_features, of_head = trial_seconds(candidate, sample, known, data.columns)
         fits = 1 + FOLDS * (len(plan.strengths) if candidate.head == "linear" else 1)
-        seconds[candidate.name] = share * (of_features + of_head * fits) * (2 if candidate.recipe.encoded else 1)
-        if candidate.recipe.encoded:
+        seconds[candidate.name] = share * (of_features + of_head * fits) * (2 if candidate.encoded else 1)
+        if candidate.encoded:
             seconds[candidate.name] += encoding
             encoding = 0.0  # once for all candidates
     grown = max(0, process_memory() - held) * share
@@ -278,21 +250,19 @@ def _check_limits(estimate: TableEstimate, request: TableRequest) -> None:
         raise UsageError(f"{problem}. --budget {estimate.seconds:.0f}s would fit. {hint}")
 
 
-def _train(plan: _Plan, estimate: TableEstimate, memory: PeakMemory) -> TableResult:
+def _train(plan: _Plan, estimate: TableEstimate, memory: PeakMemory) -> Result:
     """Cross-validate the candidates that are left, fit the best one, and write the result."""
     run, progress, begun = plan.request.run, plan.progress, time.monotonic()
-    record, before = _record(plan, estimate), read_document(run, RESULT)
+    record, before = _record(plan, estimate), read_result(run)
     number = len(record["rounds"])
     if before is not None and before["rounds"] == number:
-        measures = {name: np.nan if value is None else value for name, value in before["measures"].items()}
-        return TableResult(
-            run, str(before["chosen"]), measures, float(before["seconds"]), nothing_to_do=True, warnings=before["warnings"]
-        )
+        kept = {name: before[name] for name in ("measures", "seconds", "warnings", "chosen")}
+        return Result(run, TABLE_TASK, nothing_to_do=True, **kept)
     encoder = None
     if plan.is_encoded:
         with progress.working("load the encoder"):
             encoder = find_encoder(str(plan.data.columns.encoder), notify=progress.log).load(1)
-        plan = replace(plan, data=replace(plan.data, rows=with_vectors(plan.data.rows, encoder, progress)))
+        plan.data = replace(plan.data, rows=with_vectors(plan.data.rows, encoder, progress))
     results = _results(plan, number)
     chosen = _chosen(results)
     tuned, known, tried = _tuned(plan, number, chosen, results)
@@ -310,13 +280,14 @@ def _train(plan: _Plan, estimate: TableEstimate, memory: PeakMemory) -> TableRes
     result: dict[str, Any] = {
         "task": TABLE_TASK, "rounds": number, "chosen": title, "monitor": next(iter(measures)),
         "seconds": time.monotonic() - begun, "memory": {"peak": memory.peak}, "warnings": warnings,
-        "measures": {name: None if np.isnan(value) else value for name, value in measures.items()},
+        "measures": measures,
         "candidates": {CANDIDATES[name].title: each["found"] | {"seconds": each["seconds"]} for name, each in results.items()},
         "table": table,
     }  # fmt: skip
     write_report(run, record, result, str(plan.request.source))
-    write_document(run, RESULT, result)
-    return TableResult(run, title, measures, result["seconds"], estimate=estimate, warnings=warnings)
+    write_result(run, result)
+    seconds = result["seconds"]
+    return Result(run, TABLE_TASK, measures=measures, seconds=seconds, estimate=estimate, warnings=warnings, chosen=title)
 
 
 def _fit(
@@ -330,9 +301,9 @@ def _fit(
     data, test = plan.data, np.flatnonzero(plan.data.test)
 
     def fitted(name: str, rows: Array) -> TableModel:
-        found = TypeAdapter(Found).validate_python(results[name]["found"])
+        found = Found(**results[name]["found"])
         own = fit(CANDIDATES[name], found.strength, data.rows.take(rows), data.label[rows], data.columns)
-        fingerprint = encoder.fingerprint if encoder is not None and own.candidate.recipe.encoded else None
+        fingerprint = encoder.fingerprint if encoder is not None and own.candidate.encoded else None
         return TableModel(data.columns, found, fingerprint, own, tuned if name == chosen else None)
 
     tested = data.rows.take(test)
@@ -373,8 +344,7 @@ def _record(plan: _Plan, estimate: TableEstimate) -> dict[str, Any]:
         refuse_other_run(run, differences(record.get("same", {"task": record["task"]}), same))
         if record["rounds"][-1]["identity"] == latest["identity"]:
             return record
-        old = TypeAdapter(Columns).validate_python(record["columns"])
-        _log_changes(record["rounds"][-1], old, data, plan.progress)
+        _log_changes(record["rounds"][-1], record["columns"], data, plan.progress)
         record |= {"columns": asdict(data.columns), "rounds": [*record["rounds"], latest]}
     write_document(run, RUN, record)
     return record
@@ -421,7 +391,7 @@ def _tuned(plan: _Plan, number: int, chosen: str, results: _Results) -> tuple[Tu
     unchanged = None, (np.array(result["positive"]), label), np.zeros(0)
     if plan.tunable is None:
         return unchanged
-    from posegen.tables.tuning import FOLDER, Trial, mixed, tune
+    from posegen.tables.tuning import FOLDER, Tuner, mixed
 
     candidate, folds, errors = CANDIDATES[chosen], _folds(plan), np.array(result["errors"])
     with plan.progress.working(f"cross-validate: {candidate.title}"):
@@ -432,17 +402,18 @@ def _tuned(plan: _Plan, number: int, chosen: str, results: _Results) -> tuple[Tu
     # Chance on a few rows decides neither against an encoder whose vectors help clearly, nor for one where nothing helps.
     gain = np.subtract(results[CONSTANT.name]["errors"], errors)
     helps = gain.mean() > gain.std() / np.sqrt(len(gain))
-    tolerance = float(candidate.recipe.encoded) if helps else -1.0
-    trial = Trial(data.training[~held], data.training[held], np.flatnonzero(data.test), scores[held], tolerance)
-    tuned, tried = tune(
-        plan.tunable, plan.request.settings.tuning, data.columns, data.rows, data.label, trial, plan.request.run / FOLDER,
+    tolerance = float(candidate.encoded) if helps else -1.0
+    tuner = Tuner(
+        plan.tunable, plan.request.settings.tuning, data.columns, data.rows, data.label, plan.request.run / FOLDER,
         str(number), plan.progress, plan.deadline,
     )  # fmt: skip
+    known, others, count = data.training[~held], data.training[held], held.sum()
+    tuned, tried = tuner.tune(known, others, np.flatnonzero(data.test), scores[held], tolerance)
     if tuned is None:
         return unchanged
-    average = mixed(trial.scores, tried[: len(trial.held)], data.columns)
+    average = mixed(scores[held], tried[:count], data.columns)
     positive = average[:, 1] if len(data.columns.categories) == 2 else np.zeros(0)
-    return tuned, (positive, data.label[trial.held]), tried[len(trial.held) :]
+    return tuned, (positive, label[held]), tried[count:]
 
 
 def _chosen(results: _Results) -> str:
@@ -456,7 +427,7 @@ def _chosen(results: _Results) -> str:
         return float(results[name]["found"]["error"])
 
     best = min(results, key=error)
-    encoded = [name for name in results if CANDIDATES[name].recipe.encoded]
+    encoded = [name for name in results if CANDIDATES[name].encoded]
     if not encoded:
         return best
     other = min(encoded, key=error)

@@ -8,7 +8,7 @@ are ``RUN/tuning/ROUND-NUMBER.safetensors``: the trained weights only.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,12 @@ import numpy as np
 import torch
 import xxhash
 from safetensors.torch import load, save
+from scipy.special import softmax
 from torch.nn import functional
 
 from posegen.dataset.files import write_durably
 from posegen.embedding.models import FoundEncoder
-from posegen.embedding.trainer import FineTuning, chosen_device, fine_tune, load_trainable, trained_weights, try_steps
+from posegen.embedding.trainer import FineTuning, Trained, chosen_device, fine_tune, load_trainable, trained_weights, try_steps
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import PosegenError
 from posegen.foundations.progress import Progress
@@ -46,14 +47,10 @@ class Labelling(torch.nn.Module):
         self.head = torch.nn.Linear(model.get_embedding_dimension(), max(1, len(columns.categories)))
         self.to(model.device)
 
-    def outputs(self, features: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        """Return logits [text, category], or standardised numbers [text, 1]."""
-        vectors = functional.normalize(self.model(dict(features))["sentence_embedding"], dim=1)
-        return self.head(_SCALE * vectors)  # type: ignore[no-any-return]
-
     def forward(self, sentence_features: Sequence[Mapping[str, torch.Tensor]], labels: torch.Tensor) -> torch.Tensor:
         """Return the loss of a batch."""
-        outputs = self.outputs(sentence_features[0])
+        vectors = functional.normalize(self.model(dict(sentence_features[0]))["sentence_embedding"], dim=1)
+        outputs = self.head(_SCALE * vectors)
         if self.is_category:
             return functional.cross_entropy(outputs, labels.long())
         return functional.smooth_l1_loss(outputs[:, 0], labels.float())
@@ -86,27 +83,6 @@ class Tuned:
     files: dict[str, str]
 
 
-@dataclass(frozen=True)
-class Trial:
-    """Rows of the encoder by which fine-tuning is judged.
-
-    Attributes
-    ----------
-    known, held, test : int64 [row]
-        Rows that it is trained on, those that decide whether it is used, and those that test the model.
-    scores : float64 [row of held, category or 1]
-        Calibrated scores of the other model, in cross-validation.
-    tolerance : float
-        Standard errors by which the error of the average may be larger; by which it must be smaller if negative.
-    """
-
-    known: Array
-    held: Array
-    test: Array
-    scores: Array
-    tolerance: float
-
-
 def sentences(rows: Rows, columns: Columns) -> list[str]:
     """Return each row as one text: its texts, then the names and values of its numbers and categories.
 
@@ -131,9 +107,7 @@ def mixed(scores: Array, tuned: Array, columns: Columns) -> Array:
     """
     if not columns.categories:
         return (scores + tuned) / 2
-    logs = (np.log(np.maximum(scores, 1e-6)) + np.log(np.maximum(tuned, 1e-6))) / 2
-    powers = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+    return np.asarray(softmax((np.log(np.maximum(scores, 1e-6)) + np.log(np.maximum(tuned, 1e-6))) / 2, axis=1))
 
 
 def steps_of(settings: Tuning, rows: int) -> int:
@@ -144,24 +118,22 @@ def steps_of(settings: Tuning, rows: int) -> int:
 def estimate_tuning(found: FoundEncoder, settings: Tuning, columns: Columns, rows: Rows, label: Array) -> tuple[float, int]:
     """Return the seconds that fine-tuning on rows takes, by a few steps, and the bytes of memory of the process."""
     loss = _loss(found, settings, columns, 0)
-    sample, steps = rows.take(np.arange(0, len(rows), max(1, len(rows) // (8 * settings.batch)))), steps_of(settings, len(rows))
-    known = label[:: max(1, len(rows) // (8 * settings.batch))][: len(sample)]
-    texts = {"text": sentences(sample, columns), "label": _targets(known, columns, *_standard(label)).tolist()}
-    pilot, _ = try_steps(loss, texts, lambda: float(len(_predicted(loss, texts["text"]))), _steps(settings, steps, 0))
-    fold = len(rows) / 5
-    checks = settings.checks * pilot.check_seconds * fold / max(1, len(sample))
+    chosen = np.arange(0, len(rows), max(1, len(rows) // (8 * settings.batch)))
+    steps, (center, spread) = steps_of(settings, len(rows)), _standard(label)
+    texts = sentences(rows.take(chosen), columns)
+    data = {"text": texts, "label": _targets(label[chosen], columns, center, spread).tolist()}
+    pilot = try_steps(loss, data, lambda: float(len(_scores(loss, texts, columns, center, spread))), _steps(settings, steps, 0))
+    checks = settings.checks * pilot.check_seconds * len(rows) / 5 / max(1, len(chosen))
     return (1 + settings.members) * steps * pilot.step_seconds + checks, pilot.memory
 
 
-def tune(
-    found: FoundEncoder, settings: Tuning, columns: Columns, rows: Rows, label: Array, trial: Trial, folder: Path, name: str,
-    progress: Progress, deadline: float | None,
-) -> tuple[Tuned | None, Array]:  # fmt: skip
-    """Fine-tune encoders on rows.
+@dataclass(frozen=True)
+class Tuner:
+    """Fine-tunes encoders on rows of a table.
 
     A first encoder is trained on a part of the rows, and measured on the others. Those that predict are trained on all rows.
 
-    Parameters
+    Attributes
     ----------
     found : FoundEncoder
     settings : Tuning
@@ -169,8 +141,6 @@ def tune(
     rows : Rows
     label : float64 [row]
         As it is trained.
-    trial : Trial
-        Rows of the first encoder.
     folder : Path
         For the files and checkpoints.
     name : str
@@ -178,79 +148,88 @@ def tune(
     progress : Progress
     deadline : float or None
         End then, by ``time.monotonic``.
-
-    Returns
-    -------
-    Tuned or None
-        None if the average is not better on the fold, or if there was no time.
-    outputs : float64 [row of the fold and the test, category or 1]
-        Calibrated scores of the first encoder; empty without.
     """
-    texts, (center, spread) = sentences(rows, columns), _standard(label[trial.known])
-    targets, nothing = _targets(label, columns, center, spread), np.zeros((0, trial.scores.shape[1]))
-    loss = _loss(found, settings, columns, 0)
 
-    def scored(chosen: Array) -> Array:
-        return _scores(_predicted(loss, [texts[i] for i in chosen]), columns, center, spread)
+    found: FoundEncoder
+    settings: Tuning
+    columns: Columns
+    rows: Rows
+    label: Array
+    folder: Path
+    name: str
+    progress: Progress
+    deadline: float | None
 
-    def average() -> tuple[Array, float | None]:
-        return _averaged(scored(trial.held), trial.scores, label[trial.held], columns)
+    def tune(self, known: Array, held: Array, test: Array, scores: Array, tolerance: float) -> tuple[Tuned | None, Array]:
+        """Fine-tune the encoders.
 
-    progress.log(f"fine-tune the encoder without {len(trial.held):,} rows, which decide whether it is used")
-    trained = {"text": [texts[i] for i in trial.known], "label": targets[trial.known].tolist()}
-    tried = fine_tune(
-        loss, trained, lambda: -float(average()[0].mean()), _steps(settings, steps_of(settings, len(trial.known)), 0),
-        folder / f"{name}-trial", progress=progress, deadline=deadline,
-    )  # fmt: skip
-    if tried.stopped:
-        return None, nothing
-    (error, temperature), before = average(), errors(trial.scores, label[trial.held], columns)
-    progress.log(f"error on these rows: {before.mean():.4f} without it, {error.mean():.4f} averaged with it")
-    if not _is_worth(error - before, trial.tolerance):
-        return None, nothing
-    measured = heated(scored(np.concatenate([trial.held, trial.test])), temperature)
-    # All rows have more batches in an epoch. Without early stopping, the schedule is the same.
-    share = 1.0 if settings.patience is None else tried.best_step / steps_of(settings, len(trial.known))
-    steps = max(1, round(share * steps_of(settings, len(rows))))
-    data = {"text": texts, "label": targets.tolist()}
-    files = _train_members(found, settings, columns, data, steps, folder, name, progress, deadline)
-    if not files:
-        return None, nothing
-    return Tuned(temperature, steps, center, spread, found.fingerprint, settings, files), measured
+        Parameters
+        ----------
+        known, held, test : int64 [row]
+            Rows that the first encoder is trained on, those that decide whether it is used, and those that test the model.
+        scores : float64 [row of held, category or 1]
+            Calibrated scores of the other model, in cross-validation.
+        tolerance : float
+            Standard errors by which the error of the average may be larger; by which it must be smaller if negative.
 
+        Returns
+        -------
+        Tuned or None
+            None if the average is not better on the fold, or if there was no time.
+        outputs : float64 [row of held and test, category or 1]
+            Calibrated scores of the first encoder; empty without.
+        """
+        settings, columns, label, log = self.settings, self.columns, self.label[held], self.progress.log
+        texts, (center, spread) = np.array(sentences(self.rows, columns), object), _standard(self.label[known])
+        targets, loss = _targets(self.label, columns, center, spread), _loss(self.found, settings, columns, 0)
+        nothing, before = (None, scores[:0]), errors(scores, label, columns)
 
-def _averaged(own: Array, scores: Array, label: Array, columns: Columns) -> tuple[Array, float | None]:
-    """Return the errors of the mean of an encoder's scores and other ones, and the temperature of the encoder's."""
-    temperature = temperature_of(own, label) if columns.categories else None
-    return errors(mixed(scores, heated(own, temperature), columns), label, columns), temperature
+        def average() -> tuple[Array, float | None]:
+            own = _scores(loss, texts[held], columns, center, spread)
+            temperature = temperature_of(own, label) if columns.categories else None
+            return errors(mixed(scores, heated(own, temperature), columns), label, columns), temperature
 
+        log(f"fine-tune the encoder without {len(held):,} rows, which decide whether it is used")
+        planned = steps_of(settings, len(known))
+        tried = self._train("trial", loss, texts[known], targets[known], planned, lambda: -float(average()[0].mean()))
+        if tried.stopped:
+            return nothing
+        error, temperature = average()
+        log(f"error on these rows: {before.mean():.4f} without it, {error.mean():.4f} averaged with it")
+        more = error - before
+        if not more.mean() < tolerance * more.std() / np.sqrt(len(more)):
+            return nothing
+        measured = heated(_scores(loss, texts[np.concatenate([held, test])], columns, center, spread), temperature)
+        # All rows have more batches in an epoch. Without early stopping, the schedule is the same.
+        share = 1.0 if settings.patience is None else tried.best_step / planned
+        steps = max(1, round(share * steps_of(settings, len(texts))))
+        files = self._train_members(texts, targets, steps)
+        tuned = Tuned(temperature, steps, center, spread, self.found.fingerprint, settings, files)
+        return (tuned, measured) if files else nothing
 
-def _is_worth(more: Array, tolerance: float) -> bool:
-    """Return whether the mean of added errors is below `tolerance` times its standard error."""
-    return bool(more.mean() < tolerance * more.std() / np.sqrt(len(more)))
+    def _train_members(self, texts: Array, targets: Array, steps: int) -> dict[str, str]:
+        """Train the encoders that predict, as far as the deadline allows; return the hashes of their files by name."""
+        files: dict[str, str] = {}
+        for number in range(self.settings.members):
+            path = self.folder / f"{self.name}-{number}.safetensors"
+            if not path.is_file():
+                self.progress.log(f"fine-tune encoder {number + 1} of {self.settings.members} on all rows, {steps:,} steps")
+                loss = _loss(self.found, self.settings, self.columns, number)
+                if self._train(str(number), loss, texts, targets, steps, seed=number).stopped:
+                    break
+                write_durably(path, save(trained_weights(loss)))
+            files[path.name] = xxhash.xxh3_128_hexdigest(path.read_bytes())
+        for done in self.folder.glob(f"{self.name}-*/"):
+            shutil.rmtree(done)
+        return files
 
-
-def _train_members(
-    found: FoundEncoder, settings: Tuning, columns: Columns, data: Mapping[str, Sequence[Any]], steps: int, folder: Path,
-    name: str, progress: Progress, deadline: float | None,
-) -> dict[str, str]:  # fmt: skip
-    """Train the encoders that predict, as far as the deadline allows; return the hashes of their files by name."""
-    files: dict[str, str] = {}
-    for number in range(settings.members):
-        path = folder / f"{name}-{number}.safetensors"
-        if not path.is_file():
-            progress.log(f"fine-tune encoder {number + 1} of {settings.members} on all rows, {steps:,} steps")
-            loss, run = _loss(found, settings, columns, number), folder / f"{name}-{number}"
-            trained = fine_tune(
-                loss, data, None, _steps(settings, steps, number), run, progress=progress, deadline=deadline
-            )  # fmt: skip
-            if trained.stopped:
-                break
-            write_durably(path, save(trained_weights(loss)))
-        files[path.name] = xxhash.xxh3_128_hexdigest(path.read_bytes())
-    for done in folder.glob(f"{name}-*/"):
-        shutil.rmtree(done)
-    return files
+    def _train(
+        self, name: str, loss: Labelling, texts: Array, targets: Array, steps: int,
+        measure: Callable[[], float] | None = None, seed: int = 0,
+    ) -> Trained:  # fmt: skip
+        data, run = {"text": texts.tolist(), "label": targets.tolist()}, self.folder / f"{self.name}-{name}"
+        tuning = _steps(self.settings, steps, seed)
+        return fine_tune(loss, data, measure, tuning, run, self.progress, self.deadline)
 
 
 def tuned_scores(tuned: Tuned, found: FoundEncoder, folder: Path, rows: Rows, columns: Columns) -> Array:
@@ -270,7 +249,7 @@ def tuned_scores(tuned: Tuned, found: FoundEncoder, folder: Path, rows: Rows, co
             raise PosegenError(f"{path}: checksum mismatch. Remove it and result.json, and run the training command again")
         loss = _loss(found, tuned.settings, columns, 0)
         loss.load_state_dict(load(data), strict=False)
-        scores.append(_scores(_predicted(loss, texts), columns, tuned.center, tuned.spread))
+        scores.append(_scores(loss, texts, columns, tuned.center, tuned.spread))
     return heated(np.mean(scores, axis=0), tuned.temperature)
 
 
@@ -296,18 +275,12 @@ def _targets(label: Array, columns: Columns, center: float, spread: float) -> Ar
     return label.astype(np.int64) if columns.categories else (label - center) / spread
 
 
-def _predicted(loss: Labelling, texts: Sequence[str]) -> Array:
-    """Return the outputs of an encoder for texts, float64 [text, output]."""
+def _scores(loss: Labelling, texts: Iterable[str], columns: Columns, center: float, spread: float) -> Array:
+    """Return the probabilities of an encoder for texts, float64 [text, category], or numbers [text, 1]."""
     with torch.inference_mode():
         vectors = loss.model.encode(
             list(texts), batch_size=_AT_ONCE, prompt="", normalize_embeddings=True, convert_to_tensor=True,
             show_progress_bar=False,
         )  # fmt: skip
-        return np.asarray(loss.head(_SCALE * vectors).float().cpu().numpy(), np.float64)
-
-
-def _scores(outputs: Array, columns: Columns, center: float, spread: float) -> Array:
-    if not columns.categories:
-        return outputs * spread + center
-    powers = np.exp(outputs - outputs.max(axis=1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+        outputs = np.asarray(loss.head(_SCALE * vectors).float().cpu().numpy(), np.float64)
+    return np.asarray(softmax(outputs, axis=1)) if columns.categories else outputs * spread + center

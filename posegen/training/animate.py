@@ -8,7 +8,7 @@ callers.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -120,8 +120,6 @@ def animate(
     seconds: float | None = None,
     seed: int = 0,
     guidance: float = GUIDANCE,
-    steps: int = STEPS,
-    body: Sequence[float] = AVERAGE_BODY,
     whole: bool = False,
 ) -> Animation:
     """Generate the motion that texts describe, one after another.
@@ -136,9 +134,6 @@ def animate(
         Duration of each part; by default that of the training clips.
     seed : int
     guidance : float
-    steps : int
-    body : sequence of float
-        See :data:`posegen.training.data.poses.BODY_MEASURES`.
     whole : bool
         Do not split texts.
 
@@ -155,38 +150,26 @@ def animate(
     if seconds is not None and not _SHORTEST_SECONDS <= seconds <= longest:
         limits = f"{_SHORTEST_SECONDS:g} to {longest:g}, the duration of the training clips"
         raise UsageError(f"the seconds of a text must be {limits} (got {seconds:g})")
-    _check_people(texts, view.actors)
-    parts = tuple(texts) if whole else _split(texts)
+    library = load_library()
+    for text in texts:
+        if (count := people_in(text, library)) > view.actors:
+            problem = f"describes {count} people, and the model was trained on clips of {people(view.actors)}"
+            hint = "Train one on clips of several: posegen generate --config pairs, then embed and train --task motion"
+            raise UsageError(f"{shown(text)}: {problem}. {hint}")
+    parts = tuple(texts) if whole else tuple(part for text in texts for part in split_clauses(text, library))
+    if len(parts) > MOST_PARTS:
+        raise UsageError(f"the texts describe {len(parts)} actions in sequence; at most {MOST_PARTS} are possible")
     frames = view.frames if seconds is None else round(seconds * view.fps)
     overlap = min(round(OVERLAP_SECONDS * view.fps), frames // 2)
     starts = [i * (frames - overlap) for i in range(len(parts))]
     vectors = torch.from_numpy(np.ascontiguousarray(encoder.encode(list(parts)), np.float32))
     draws = uniform(seed % 2**64, np.zeros(1, np.int64), Stream.AUGMENT, 2, substream=Draw.NOISE)[0]
     noise = noise_from(draws, starts[-1] + frames, numbers_of(trained.model))
-    poses = generate_sequence(trained.model, vectors, starts, frames, noise, guidance, steps)
-    clips = to_scene(poses, np.tile(body, (view.actors, 1)), view.fps, view.stride)
+    poses = generate_sequence(trained.model, vectors, starts, frames, noise, guidance, STEPS)
+    clips = to_scene(poses, np.tile(AVERAGE_BODY, (view.actors, 1)), view.fps, view.stride)
     begins = tuple(start * view.stride for start in starts)
     ends = tuple(min((start + frames) * view.stride, len(clips[0].joints)) for start in starts)
     return Animation(clips, view.fps * view.stride, parts, begins, ends)
-
-
-def _check_people(texts: Sequence[str], most: int) -> None:
-    """Raise UsageError if a text describes more people than a model can generate."""
-    library = load_library()
-    for text in texts:
-        count = people_in(text, library)
-        if count > most:
-            problem = f"describes {count} people, and the model was trained on clips of {people(most)}"
-            hint = "Train one on clips of several: posegen generate --config pairs, then embed and train --task motion"
-            raise UsageError(f"{shown(text)}: {problem}. {hint}")
-
-
-def _split(texts: Sequence[str]) -> tuple[str, ...]:
-    library = load_library()
-    parts = tuple(part for text in texts for part in split_clauses(text, library))
-    if len(parts) > MOST_PARTS:
-        raise UsageError(f"the texts describe {len(parts)} actions in sequence; at most {MOST_PARTS} are possible")
-    return parts
 
 
 def generate_poses(model: nn.Module, text: Tensor, length: Tensor, noise: Tensor, guidance: float, steps: int) -> Tensor:
@@ -390,15 +373,11 @@ def people_in(text: str, library: Library) -> int:
     stated = [int(claim["value"]) for claim in claims if claim["kind"] == "people" and str(claim["value"]).isdigit()]
     named = [1 + int(claim["actor"]) for claim in claims]
     partners = [1 + int(claim["value"]) for claim in claims if claim["kind"] == "partner"]
-    return max([1, *stated, *named, *partners, *_numbered_people(text.lower(), library.words)])
-
-
-def _numbered_people(text: str, words: Mapping[str, Any]) -> Iterator[int]:
-    """Yield the numbers of people such as "three men", which no caption states."""
-    joint, numbers = words["several"]["joint"], words["numbers"]
-    for pair in (*joint["pair"], *joint["alike"].values()):
-        noun = pair.removeprefix(f"{numbers[2]} ")
-        yield from (count for count, number in enumerate(numbers) if re.search(rf"\b{number} {noun}\b", text))
+    # "Three men" is in no caption.
+    joint, numbers = library.words["several"]["joint"], library.words["numbers"]
+    nouns = "|".join(pair.removeprefix(f"{numbers[2]} ") for pair in (*joint["pair"], *joint["alike"].values()))
+    counted = [i for i, number in enumerate(numbers) if re.search(rf"\b{number} (?:{nouns})\b", text.lower())]
+    return max([1, *stated, *named, *partners, *counted])
 
 
 @dataclass

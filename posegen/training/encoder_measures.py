@@ -30,11 +30,13 @@ from posegen.mocap.recordings import open_reference
 from posegen.training.animate import GUIDANCE, STEPS, MotionClip, generate_poses, numbers_of, to_scene
 from posegen.training.data.captions import open_captions
 from posegen.training.data.poses import AVERAGE_BODY, body_of
-from posegen.training.measures import Ranking, chance_of, pools, ranks_of
+from posegen.training.measures import Ranking, chance_of, pools, rank_pairs, ranks_of
 from posegen.training.tasks.motion import EVALUATION, draw_noise
-from posegen.training.trained_models import PRECISION_POOL, TrainedModel, encode_clips, encode_dataset, load_model, view_for
+from posegen.training.trained_models import TrainedModel, encode_clips, encode_dataset, load_model, view_for
 
 _RANKS = (1, 2, 3)
+_POOL, _POOLS_PER_MOTION = 32, 3
+"""Motions in a pool for R-precision as it is published (Guo et al., HumanML3D, 2022)."""
 _WAYS = {"text_to_motion": "caption to motion", "motion_to_text": "motion to caption"}
 
 
@@ -91,12 +93,14 @@ def measure_by_encoder(
     UsageError
         If the model, or data that it needs, is missing.
     """
-    encoded = encode_dataset(run, dataset, samples, progress)
-    other = None
+    trained, other = load_model(run, "embeds_captions"), None
+    motion, text, words = encode_dataset(trained, dataset, samples, progress)
     if reference is not None:
         mocap = open_reference(reference, float(open_dataset(dataset).header.fps), lambda text: None)
-        other = encode_clips(load_model(run), ((clip.joints, clip.fps) for clip in mocap.recordings), mocap.name)
-    return EncoderMeasures(run, encoded_spread(encoded.motion, other), encoded.precision(), encoded.distance())
+        other = encode_clips(trained, ((clip.joints, clip.fps) for clip in mocap.recordings), mocap.name)
+    precision = rank_pairs(motion, text, words, pool=_POOL, times=_POOLS_PER_MOTION)
+    apart = np.linalg.norm(motion[:, None] - text, axis=-1)[words >= 0]
+    return EncoderMeasures(run, encoded_spread(motion, other), precision, float(apart.mean()))
 
 
 SAMPLES = 600
@@ -180,30 +184,6 @@ class AnimationMeasures:
         )
 
 
-@dataclass(frozen=True)
-class _Test:
-    """What motion is generated for: samples of a test split with a caption of each.
-
-    Attributes
-    ----------
-    samples : int64 [n]
-    real : list of tuple of MotionClip
-        The people of each clip.
-    words : int64 [n]
-        Equal numbers for equal captions.
-    text : Tensor [n, given]
-        Embeddings of the captions.
-    actions : int64 [n]
-        Number of actions that the caption states, in sequence or at the same time.
-    """
-
-    samples: Array
-    real: list[tuple[MotionClip, ...]]
-    words: Array
-    text: Tensor
-    actions: Array
-
-
 def measure_animation(
     run: Path,
     path: AnyPath,
@@ -238,16 +218,15 @@ def measure_animation(
     if retrieval.view.text_encoder != trained.view.text_encoder:
         encoders = f"{retrieval.view.text_encoder}, {run} with {trained.view.text_encoder}"
         raise UsageError(f"{retrieval_run}: was trained with the text encoder {encoders}; give runs with the same encoder")
-    test = _test_of(dataset, trained, samples or SAMPLES)
-    maker = _Maker(trained, test, actors)
+    test = _Test(dataset, trained, actors, samples or SAMPLES)
     fps = float(dataset.header.fps)
     log(f"generating motion for {len(test.samples)} captions")
-    generated = maker.generate(len(test.samples), 0)
-    again = [maker.generate(REPEATED, 1 + turn) for turn in range(TIMES)]
+    generated = test.generate(len(test.samples), 0)
+    again = [test.generate(REPEATED, 1 + turn) for turn in range(TIMES)]
     log("embedding motion")
     with torch.inference_mode():
         text = retrieval.model.encode_text(test.text).numpy()  # type: ignore[operator]
-    real, made, mean = (_embedded(retrieval, scenes, fps, path) for scenes in (test.real, generated, maker.still()))
+    real, made, mean = (_embedded(retrieval, scenes, fps, path) for scenes in (test.real, generated, test.still()))
     repeated = np.stack([_embedded(retrieval, scenes, fps, path) for scenes in again], axis=1)
     log("measuring plausibility")
     pool = _Pools(text, test.words, test.actions)
@@ -271,37 +250,63 @@ def _embedded(retrieval: TrainedModel, scenes: Sequence[tuple[MotionClip, ...]],
     return embedded
 
 
-class _Maker:
-    """Generates the motion of test captions by a model, with the length and the body of the real clips."""
+class _Test:
+    """What motion is generated for: samples of a test split with a caption, the length and the bodies of each.
 
-    def __init__(self, trained: TrainedModel, test: _Test, actors: int) -> None:
-        self._trained, self._test = trained, test
-        self._bodies = [_bodies_of(clips, actors) for clips in test.real]
+    Captions are taken in turns: the first of the first sample, the second of the second one.
+
+    Attributes
+    ----------
+    samples : int64 [n]
+    real : list of tuple of MotionClip
+        The people of each clip.
+    words : int64 [n]
+        Equal numbers for equal captions.
+    text : Tensor [n, given]
+        Embeddings of the captions.
+    actions : int64 [n]
+        Number of actions that the caption states, in sequence or at the same time.
+    """
+
+    def __init__(self, dataset: Dataset, trained: TrainedModel, actors: int, most: int) -> None:
+        self.samples = samples = in_split(dataset.header.seed, np.arange(len(dataset)), "test")[:most]
+        if len(samples) < REPEATED:
+            raise UsageError(f"{dataset.path}: its test split has {len(samples)} samples; at least {REPEATED} are needed")
+        captions = open_captions(dataset.path, dataset.header.shard, trained.view.text_encoder)
+        every = captions.of(samples, np.zeros_like(samples))
+        turn = np.arange(len(samples)) % np.maximum((every["row"] >= 0).sum(axis=1), 1)
+        self.words, text = (every[name][np.arange(len(samples)), turn] for name in ("row", "text"))
+        self.text = torch.from_numpy(text)
+        rows = [dataset.rows(sample)[0]["captions"] for sample in samples.tolist()]
+        stated = [own[own_turn]["statements"] if own else [] for own, own_turn in zip(rows, turn.tolist(), strict=True)]
+        self.actions = np.array([len({claim["segment"] for claim in own if claim["kind"] == "action"}) for own in stated])
+        self.real, self._trained = _real_clips(dataset, samples), trained
+        self._bodies = [_bodies_of(clips, actors) for clips in self.real]
         frames, stride = trained.view.frames, trained.view.stride
-        self._lengths = torch.tensor([min(-(-len(clips[0].joints) // stride), frames) for clips in test.real])
-
-    def _clips(self, number: int, poses: Tensor) -> tuple[MotionClip, ...]:
-        view = self._trained.view
-        return to_scene(poses[: int(self._lengths[number])], self._bodies[number], view.fps, view.stride)
+        self._lengths = torch.tensor([min(-(-len(clips[0].joints) // stride), frames) for clips in self.real])
 
     def generate(self, count: int, turn: int) -> list[tuple[MotionClip, ...]]:
         """Return motion for the first captions, with the noise of a turn."""
-        model, own = self._trained.model, self._test.samples[:count]
-        noise = draw_noise(own, np.zeros_like(own), turn, EVALUATION, self._trained.view.frames, 0.0, numbers_of(model)).noise
-        poses = generate_poses(model, self._test.text[:count], self._lengths[:count], noise, GUIDANCE, STEPS)
-        return [self._clips(i, clip) for i, clip in enumerate(poses)]
+        model, own = self._trained.model, self.samples[:count]
+        drawn = draw_noise(own, np.zeros_like(own), turn, EVALUATION, self._trained.view.frames, 0.0, numbers_of(model))
+        noise = torch.from_numpy(drawn["noise"])
+        return self._scenes(generate_poses(model, self.text[:count], self._lengths[:count], noise, GUIDANCE, STEPS))
 
     def still(self) -> list[tuple[MotionClip, ...]]:
         """Return the mean pose for each body."""
         encoder: Any = self._trained.model.encoder
-        return [self._clips(i, encoder.mean.expand(self._trained.view.frames, -1)) for i in range(len(self._bodies))]
+        return self._scenes(encoder.mean.expand(len(self.samples), self._trained.view.frames, -1))
+
+    def _scenes(self, poses: Tensor) -> list[tuple[MotionClip, ...]]:
+        view, own = self._trained.view, zip(poses, self._lengths.tolist(), self._bodies, strict=False)
+        return [to_scene(clip[:length], bodies, view.fps, view.stride) for clip, length, bodies in own]
 
 
 class _Pools:
     """Pools of captions, by which motions are ranked; `chance` is the precision of a random ranking."""
 
     def __init__(self, text: Array, words: Array, actions: Array) -> None:
-        self._text, self._chosen = text, pools(len(text), PRECISION_POOL)
+        self._text, self._chosen = text, pools(len(text), _POOL)
         self._same = [words[pool][:, None] == words[pool] for pool in self._chosen]
         self._actions = np.minimum(actions[np.concatenate(self._chosen)], len(_ACTIONS) - 1)
         right = np.concatenate([same.sum(axis=1) for same in self._same])
@@ -316,21 +321,6 @@ class _Pools:
         spread = encoded_spread(vectors, reference)
         frechet = spread.halves if reference is None else spread.frechet
         return Side(float(frechet or 0.0), float(precise.mean()), by_actions, spread.diversity, figures)
-
-
-def _test_of(dataset: Dataset, trained: TrainedModel, most: int) -> _Test:
-    """Read samples of the test split, taking captions in turns: the first of the first sample, the second of the second one."""
-    samples = in_split(dataset.header.seed, np.arange(len(dataset)), "test")[:most]
-    if len(samples) < REPEATED:
-        raise UsageError(f"{dataset.path}: its test split has {len(samples)} samples; at least {REPEATED} are needed")
-    captions = open_captions(dataset.path, dataset.header.shard, trained.view.text_encoder)
-    every = captions.all_of(samples, np.zeros_like(samples))
-    turn = np.arange(len(samples)) % np.maximum((every["row"] >= 0).sum(axis=1), 1)
-    words, text = (every[name][np.arange(len(samples)), turn] for name in ("row", "text"))
-    rows = [dataset.rows(sample)[0]["captions"] for sample in samples.tolist()]
-    stated = [own[own_turn]["statements"] if own else [] for own, own_turn in zip(rows, turn.tolist(), strict=True)]
-    actions = [len({claim["segment"] for claim in own if claim["kind"] == "action"}) for own in stated]
-    return _Test(samples, _real_clips(dataset, samples), words, torch.from_numpy(text), np.array(actions))
 
 
 def _real_clips(dataset: Dataset, samples: Array) -> list[tuple[MotionClip, ...]]:

@@ -130,21 +130,12 @@ def make_learner(session: TrainingSession, state: State | None) -> Learner:
     return Learner(model, optimiser, scaler, average, RunProgress() if state is None else state.progress)
 
 
-@dataclass(frozen=True)
-class Step:
-    """What a step reports: its loss, its learning rate, and its accuracy if the task has one."""
-
-    loss: float
-    rate: float
-    accuracy: float | None
-
-
 def run_steps(
     session: TrainingSession,
     learner: Learner,
     timer: StepTimer,
     log: Callable[[str], None],
-    after_step: Callable[[Step], bool] = lambda step: False,
+    after_step: Callable[[float, float, float | None], bool] = lambda *reported: False,
 ) -> None:
     """Train from the state of the learner to the last step.
 
@@ -156,7 +147,7 @@ def run_steps(
     log : callable
         Called with a message if processes that load data fail.
     after_step : callable
-        Checks, saves and logs; returns whether training ends.
+        Checks, saves and logs, from loss, learning rate, and accuracy if the task has one; returns whether training ends.
     """
     settings, choices = session.setup.settings, session.choices
     model, optimiser, scaler = learner.model, learner.optimiser, learner.scaler
@@ -194,7 +185,7 @@ def run_steps(
             learner.progress = replace(learner.progress, step=learner.progress.step + 1)
             timer.end_phase("optimiser")
             timer.end_step()
-            is_over = after_step(Step(step_loss, rate, fmean(accuracies) if accuracies else None))
+            is_over = after_step(step_loss, rate, fmean(accuracies) if accuracies else None)
             if is_over or learner.progress.step >= session.last:
                 break
             step_loss, accuracies = 0.0, []
@@ -254,13 +245,9 @@ def apply_in_micro_batches(task: Task, model: nn.Module, clips: Clips, size: int
     if not task.needs_whole_batch or size >= count:
         return task.apply(model, clips)
     arrays = {name: values for name, values in clips.items() if isinstance(values, Tensor)}
-
-    def apply(part: dict[str, Any]) -> Tensor:
-        return task.apply(model, part)
-
     parts = ({name: values[start : start + size] for name, values in arrays.items()} for start in range(0, count, size))
     # The second forward pass draws the same random numbers as the first.
-    return torch.cat([checkpoint(apply, part, use_reentrant=False, preserve_rng_state=True) for part in parts])
+    return torch.cat([checkpoint(task.apply, model, part, use_reentrant=False, preserve_rng_state=True) for part in parts])
 
 
 @dataclass(frozen=True)

@@ -13,48 +13,28 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import torch
 from pydantic import TypeAdapter
 
-from posegen.dataset.clip_files import resample
 from posegen.dataset.files import write_durably
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.storage.address import AnyPath
-from posegen.foundations.arrays import Array
+from posegen.dataset.table_files import require_parquet
 from posegen.foundations.errors import UsageError
 from posegen.foundations.progress import Progress
+from posegen.mocap.sources import SourceClip
 from posegen.training.data.sources import ClipSource, dataset_origin
 from posegen.training.run_folder import RESULT, read_document
 from posegen.training.trained_models import (
     INPUTS,
     SHORTEST,
     TrainedModel,
-    clip_inputs,
+    clip_outputs,
+    encode_clips,
     load_model,
     model_outputs,
     view_for,
 )
 from posegen.training.verification import FALSE_ACCEPT_RATES, Rate
-
-
-@dataclass(frozen=True)
-class NamedClip:
-    """A clip of a user.
-
-    Attributes
-    ----------
-    name : str
-    joints : float [frame, 22, 3]
-        Metres, y up, the floor at 0.
-    fps : float
-    begin : float
-        Seconds in the file before the first frame of `joints`.
-    """
-
-    name: str
-    joints: Array
-    fps: float
-    begin: float = 0.0
 
 
 def predict(run: Path, source: AnyPath, out: Path, progress: Progress | None = None) -> int:
@@ -87,7 +67,7 @@ def predict(run: Path, source: AnyPath, out: Path, progress: Progress | None = N
     return _write(_sequence_tables(trained, dataset), out, rows, progress)
 
 
-def predict_clips(run: Path, clips: Iterable[NamedClip], out: Path, progress: Progress | None = None) -> int:
+def predict_clips(run: Path, clips: Iterable[SourceClip], out: Path, progress: Progress | None = None) -> int:
     """Write the predictions of a trained model for a user's clips.
 
     Clips are resampled to the frame rate of the training. Clips longer than those of the training are cut into stretches.
@@ -96,7 +76,7 @@ def predict_clips(run: Path, clips: Iterable[NamedClip], out: Path, progress: Pr
     Parameters
     ----------
     run : Path
-    clips : iterable of NamedClip
+    clips : iterable of SourceClip
     out : Path
         Parquet file with a row for each stretch: ``clip``, ``start`` and ``end`` in seconds of the file, and those of
         the task.
@@ -122,8 +102,7 @@ def predict_clips(run: Path, clips: Iterable[NamedClip], out: Path, progress: Pr
 
 def _write(tables: Iterator[pa.Table], out: Path, total: int | None, progress: Progress | None) -> int:
     """Write tables durably into one file; return the number of rows."""
-    if out.suffix != ".parquet":
-        raise UsageError(f"{out}: the file name must end in .parquet")
+    require_parquet(out)
     progress, data, writer, done = progress or Progress(), io.BytesIO(), None, 0
     if total is not None:
         progress.start("predict", total, unit="rows")
@@ -138,7 +117,6 @@ def _write(tables: Iterator[pa.Table], out: Path, total: int | None, progress: P
         progress.stop()
     if writer is not None:
         writer.close()
-        out.parent.mkdir(parents=True, exist_ok=True)
         write_durably(out, data.getvalue())
     return done
 
@@ -160,25 +138,16 @@ def _sequence_tables(trained: TrainedModel, dataset: Dataset) -> Iterator[pa.Tab
             yield pa.table(columns | describe(outputs, clips, trained.view)).take(np.lexsort(order))
 
 
-def motion_inputs(trained: TrainedModel, clip: NamedClip) -> Iterator[tuple[float, float, dict[str, torch.Tensor]]]:
-    """Yield the stretches of a clip, of any rate, as the model reads them: start and end in seconds of its file, and inputs."""
-    rate = trained.view.fps * trained.view.stride
-    joints = clip.joints if clip.fps == rate else resample(clip.joints, clip.fps, rate)
-    for start, stop, inputs in clip_inputs(trained, joints):
-        yield clip.begin + start / rate, clip.begin + stop / rate, inputs
-
-
-def _clip_tables(trained: TrainedModel, clips: Iterable[NamedClip], progress: Progress) -> Iterator[pa.Table]:
+def _clip_tables(trained: TrainedModel, clips: Iterable[SourceClip], progress: Progress) -> Iterator[pa.Table]:
     describe = trained.task.abilities.describe
     assert describe is not None, "checked by predict_clips"
     for clip in clips:
-        stretches = list(motion_inputs(trained, clip))
+        stretches = list(clip_outputs(trained, clip.joints, clip.fps))
         if not stretches:
             progress.log(f"{clip.name}: left out; the model needs {SHORTEST / trained.view.fps:.1f} s")
-        for start, end, inputs in stretches:
-            with torch.inference_mode():
-                columns = describe(trained.task.apply(trained.model, inputs), inputs, trained.view)
-            yield pa.table({"clip": [clip.name], "start": [start], "end": [end]} | columns)
+        for start, end, inputs, outputs in stretches:
+            times = {"start": [clip.begin + start], "end": [clip.begin + end]}
+            yield pa.table({"clip": [clip.name], **times, **describe(outputs, inputs, trained.view)})
 
 
 @dataclass(frozen=True)
@@ -213,14 +182,14 @@ class Decision:
         )
 
 
-def compare_clips(run: Path, one: Iterable[NamedClip], two: Iterable[NamedClip], far: float = 0.01) -> Decision:
+def compare_clips(run: Path, one: Iterable[SourceClip], two: Iterable[SourceClip], far: float = 0.01) -> Decision:
     """Decide whether two recordings show the same person.
 
     Parameters
     ----------
     run : Path
         Run of the task identity.
-    one, two : iterable of NamedClip
+    one, two : iterable of SourceClip
         The clips of each recording; the similarity is the mean cosine of all pairs.
     far : float
         False accept rate, one of :data:`FALSE_ACCEPT_RATES`.
@@ -240,16 +209,9 @@ def compare_clips(run: Path, one: Iterable[NamedClip], two: Iterable[NamedClip],
         hint = "A lower rate needs a run on more persons" if is_lower else "Use one of these"
         raise UsageError(f"{run}: has no threshold at a false accept rate of {far:g}; it has {rates}. {hint}")
     rate = TypeAdapter(Rate).validate_python({name: known[far][name] for name in Rate.__dataclass_fields__})
-    similarity = float((_vectors(trained, one) @ _vectors(trained, two).T).mean())
+    first, second = (
+        encode_clips(trained, [(clip.joints, clip.fps) for clip in clips], ", ".join(clip.name for clip in clips[:3]))
+        for clips in (list(one), list(two))
+    )
+    similarity = float((first @ second.T).mean())
     return Decision(similarity > rate.threshold, similarity, rate, result["table"].get("known_persons", False))
-
-
-def _vectors(trained: TrainedModel, clips: Iterable[NamedClip]) -> Array:
-    shown = list(clips)
-    stretches = [inputs for clip in shown for _, _, inputs in motion_inputs(trained, clip)]
-    with torch.inference_mode():
-        vectors = [trained.task.apply(trained.model, inputs)[0] for inputs in stretches]
-    if not vectors:
-        names = ", ".join(clip.name for clip in shown[:3])
-        raise UsageError(f"{names}: too short; the model needs {SHORTEST / trained.view.fps:.1f} s")
-    return torch.stack(vectors).numpy()

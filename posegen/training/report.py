@@ -19,7 +19,7 @@ from posegen.dataset.splits import split_groups
 from posegen.foundations.arrays import Array
 from posegen.foundations.quantities import human_bytes, human_time
 from posegen.foundations.templates import fill_template
-from posegen.training.run_folder import RESULT, flatten_settings, format_measure, write_document
+from posegen.training.run_folder import flatten_settings, format_measure, write_result
 from posegen.training.settings import Settings, learning_rate
 
 if TYPE_CHECKING:
@@ -46,15 +46,8 @@ Curve = Sequence[tuple[float, float]]
 """Points of a curve: step and value."""
 
 
-def write_result(run: Path, record: dict[str, Any], result: dict[str, Any], monitor: str) -> None:
-    """Write the page of a complete run, then the document that states that it is complete; see :func:`write_report`."""
-    write_report(run, record, result, monitor)
-    measures = {name: None if math.isnan(value) else value for name, value in result["measures"].items()}
-    write_document(run, RESULT, result | {"measures": measures})
-
-
-def write_report(run: Path, record: dict[str, Any], result: dict[str, Any], monitor: str) -> Path:
-    """Write the page of a complete run.
+def write_report(run: Path, record: dict[str, Any], result: dict[str, Any], monitor: str) -> None:
+    """Write the page of a complete run, then the document that states that it is complete.
 
     Parameters
     ----------
@@ -63,10 +56,6 @@ def write_report(run: Path, record: dict[str, Any], result: dict[str, Any], moni
         Content of ``run.json`` and ``result.json``.
     monitor : str
         Name of the measure that selected the weights.
-
-    Returns
-    -------
-    Path
     """
     table, checks = result["table"], result["checks"]
     losses = {
@@ -92,9 +81,8 @@ def write_report(run: Path, record: dict[str, Any], result: dict[str, Any], moni
         reasons=record["reasons"],
         settings=[(key, value) for key, value in flatten_settings(record["settings"]) if value is not None],
     )
-    path = run / "report.html"
-    write_durably(path, page.encode())
-    return path
+    write_durably(run / "report.html", page.encode())
+    write_result(run, result)
 
 
 def draw_curves(curves: Mapping[str, Curve], highest: float | None = None) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import xxhash
 from safetensors.torch import load, save
@@ -36,6 +36,11 @@ from posegen.dataset.files import remove_durably, write_durably
 from posegen.dataset.lock import locked
 from posegen.foundations.errors import PosegenError, UsageError
 
+if TYPE_CHECKING:
+    from posegen.tables.run import TableEstimate
+    from posegen.training.estimate import Estimate
+    from posegen.training.hardware import Reason
+
 _LISTED = {"task", "form", "source", "settings", "rounds"}
 RUN, RESULT, MODEL, WEIGHTS = "run.json", "result.json", "model.json", "model.safetensors"
 TABLE_TASK = "table"
@@ -44,6 +49,47 @@ _CHECKPOINTS = "checkpoints"
 _NAME = re.compile(r"([0-9]{8})\.json")
 _KEPT = 2
 _HINT = "Remove it to resume from the checkpoint before"
+
+
+@dataclass(frozen=True)
+class Result:
+    """Result of a request.
+
+    Attributes
+    ----------
+    run : Path
+    task : str
+    steps : int
+        Completed steps.
+    stopped : str or None
+        Why the run is not complete.
+    nothing_to_do : bool
+        Whether the run was complete before.
+    measures : dict of str to float
+        Measures on the test split, or on the test rows of a table, if the run is complete; NaN where they are undefined.
+    seconds : float
+        Training time of all sessions.
+    estimate : Estimate or TableEstimate, or None
+        If only that was requested, or if this request started the run.
+    reasons : list of Reason
+        The hardware and the choices made for it.
+    warnings : list of str
+        Why the measures may be worth little.
+    chosen : str
+        Of a table: what the model that predicts is.
+    """
+
+    run: Path
+    task: str
+    steps: int = 0
+    stopped: str | None = None
+    nothing_to_do: bool = False
+    measures: dict[str, float] = field(default_factory=dict)
+    seconds: float = 0.0
+    estimate: Estimate | TableEstimate | None = None
+    reasons: list[Reason] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    chosen: str = ""
 
 
 def write_document(run: Path, name: str, content: Mapping[str, Any]) -> None:
@@ -59,6 +105,20 @@ def read_document(run: Path, name: str) -> dict[str, Any] | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     return unseal(data, Origin(str(path), "Restore the file, or train into another folder with --out"))
+
+
+def write_result(run: Path, result: Mapping[str, Any]) -> None:
+    """Write the document that states that a run is complete. Undefined measures are null in it."""
+    measures = {name: None if math.isnan(value) else value for name, value in result["measures"].items()}
+    write_document(run, RESULT, {**result, "measures": measures})
+
+
+def read_result(run: Path) -> dict[str, Any] | None:
+    """Return the result of a run, with NaN for undefined measures; None if it is not complete."""
+    result = read_document(run, RESULT)
+    if result is not None:
+        result["measures"] = {name: math.nan if value is None else value for name, value in result["measures"].items()}
+    return result
 
 
 @contextmanager

@@ -36,7 +36,6 @@ from posegen.training.hardware import (
 )
 from posegen.training.loop import (
     Learner,
-    Step,
     StepTimer,
     StepTimes,
     TrainingSession,
@@ -220,19 +219,19 @@ class _Monitor:
         self._losses: list[float] = []
         self._utilisations: list[float] = []
 
-    def after_step(self, done: Step) -> bool:
+    def after_step(self, loss: float, rate: float, accuracy: float | None) -> bool:
         """Show, log, check and save; return whether training ends."""
         learner, settings = self.learner, self.session.setup.settings
         step, times = learner.progress.step, self.timer.times()
         in_round = step - self.session.first
-        _check_loss(done.loss, step, done.rate)
-        self._record(done.loss, in_round)
-        if done.accuracy is not None:
-            before = done.accuracy if self._accuracy is None else self._accuracy
-            self._accuracy = before + _RECENT_SHARE * (done.accuracy - before)
-        self.progress.update(step, _details(done.loss, self._accuracy, times, learner.progress))
+        _check_loss(loss, step, rate)
+        self._record(loss, in_round)
+        if accuracy is not None:
+            before = accuracy if self._accuracy is None else self._accuracy
+            self._accuracy = before + _RECENT_SHARE * (accuracy - before)
+        self.progress.update(step, _details(loss, self._accuracy, times, learner.progress))
         shown = {} if self._accuracy is None else {"accuracy": self._accuracy}
-        self.logs.step(step, done.loss, times, rate=done.rate, **shown)
+        self.logs.step(step, loss, times, rate=rate, **shown)
         last = in_round == settings.steps
         if last or in_round % max(1, settings.steps // settings.checks.times) == 0:
             self._check()

@@ -224,7 +224,7 @@ class Request:
     task, preset : str
     settings : Settings
     out : Path or None
-        Folder of the run; None for :func:`posegen.training.train.default_run`.
+        Folder of the run; None for ``runs/TASK-NAME-PRESET``.
     budget : float or None
         Seconds that the run may take.
     only_estimate : bool
@@ -241,6 +241,14 @@ class Request:
     budget: float | None = None
     only_estimate: bool = False
     init: Path | None = None
+
+    @property
+    def run(self) -> Path:
+        """Folder of the run."""
+        source = to_path(self.source)
+        local = storage_of(source).local
+        name = source.resolve().name if local is None or local.is_dir() else Path(self.source).stem
+        return self.out or Path("runs") / f"{self.task}-{name}-{Path(self.preset).stem}"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +42,10 @@ from posegen.training.data.pairs import OwnPairs, read_captions, read_pairs
 from posegen.training.estimate import Estimate, check_budget
 from posegen.training.hardware import Reason
 from posegen.training.measures import ranks_of
-from posegen.training.report import write_result
-from posegen.training.run_folder import RESULT, RUN, read_document, refuse_other_run, run_folder, write_document
+from posegen.training.report import write_report
+from posegen.training.run_folder import RUN, Result, read_document, read_result, refuse_other_run, run_folder, write_document
 from posegen.training.settings import NOT_CONTENT, Settings
 from posegen.training.setup import Request
-from posegen.training.train import Result, default_run
 from posegen.training.verification import ScoredPairs, true_accept_rate, verification_rates, verify_pairs
 
 ENCODER = "encoder"
@@ -75,17 +74,14 @@ class PairRequest(Request):
     columns: tuple[str, ...] = ()
     score: str | None = None
 
-    @property
-    def run(self) -> Path:
-        """Folder of the run."""
-        own = Path("runs") / f"pairs-{Path(self.source).stem}-{Path(self.preset).stem}"
-        return self.out or (own if self.columns else default_run(self))
-
     def pairs(self) -> OwnPairs:
         """Read the pairs."""
         if self.columns:
             return read_pairs(Path(self.source), self.columns, self.score)
         return read_captions(self.source, self.settings.data.samples)
+
+
+_NO_PAIRS = ScoredPairs(np.empty(0), np.empty((0, 2), np.int64))
 
 
 @dataclass(frozen=True)
@@ -95,43 +91,25 @@ class Scores:
     Attributes
     ----------
     cosines : float [pair]
-    retrieval : dict of str to float
+    measures : dict of str to float
         ``r1``, ``r10``: share of the anchors with a right answer first, or among the first ten, of all other texts of the
-        split; of triplets ``hard_r1``, the share of the anchors to which the answer is nearer than their negative.
+        split; of triplets ``hard_r1``, the share of the anchors to which the answer is nearer than their negative; ``auc`` and
+        ``tar``, the true accept rate at a false accept rate of 1 %, of all negatives, and with the prefix ``hard_`` of hard
+        ones alone; ``spearman``, the rank correlation with numbers as scores.
     same, other : ScoredPairs
         Pairs that belong together, and others; none where the pairs have numbers as scores.
     hard : float [pair]
         Cosines of hard negatives: of the third column, or the labelled negatives that were most similar before the training.
-    correlation : float or None
-        Rank correlation with numbers as scores.
     """
 
     cosines: Array
-    retrieval: dict[str, float]
-    same: ScoredPairs
-    other: ScoredPairs
-    hard: Array
-    correlation: float | None = None
-
-    def measures(self) -> dict[str, float]:
-        """Return the measures of retrieval, and of verification or correlation.
-
-        ``auc`` and ``tar``, the true accept rate at a false accept rate of 1 %, are those of all negatives, and with the prefix
-        ``hard_`` those of hard ones alone; ``spearman`` is the correlation.
-        """
-        measures = self.retrieval | {"pairs": float(len(self.cosines))}
-        if self.correlation is not None:
-            return measures | {"spearman": self.correlation}
-        for name, apart in (("", self.other.score), ("hard_", self.hard)):
-            if len(self.same.score) and len(apart):
-                measures[f"{name}auc"] = verify_pairs(self.same.score, apart)["auc"]
-                measures[f"{name}tar"] = true_accept_rate(self.same.score, apart)
-        return measures
+    measures: dict[str, float]
+    same: ScoredPairs = _NO_PAIRS
+    other: ScoredPairs = _NO_PAIRS
+    hard: Array = field(default_factory=lambda: np.empty(0))
 
 
-def score_pairs(
-    model: Any, pairs: OwnPairs, split: str, most: int | None = None, before: Array | None = None
-) -> Scores:  # fmt: skip
+def score_pairs(model: Any, pairs: OwnPairs, split: str, most: int | None = None, before: Array | None = None) -> Scores:
     """Compare the pairs of a split by an encoder.
 
     Parameters
@@ -150,22 +128,25 @@ def score_pairs(
     cosines = (vectors["anchor"] * vectors["positive"]).sum(axis=1)
     score = None if pairs.score is None else pairs.score[rows]
     right = np.ones(len(rows), bool) if score is None else score >= (score.min() + score.max()) / 2
-    retrieval, none = _retrieval(texts, vectors, right), ScoredPairs(np.empty(0), np.empty((0, 2), np.int64))
+    measures = _retrieval(texts, vectors, right) | {"pairs": float(len(rows))}
     if score is not None and not pairs.is_labelled:
         from scipy.stats import spearmanr
 
-        correlation = float(spearmanr(cosines, score).statistic) if len(rows) > 2 else math.nan
-        return Scores(cosines, retrieval, none, none, none.score, correlation)
+        measures["spearman"] = float(spearmanr(cosines, score).statistic) if len(rows) > 2 else math.nan
+        return Scores(cosines, measures)
     same, other = (ScoredPairs(cosines[own], np.flatnonzero(own)[:, None].repeat(2, 1)) for own in (right, ~right))
-    if score is None:
-        hard = np.empty(0)
-        if "negative" in vectors:
-            hard = (vectors["anchor"] * vectors["negative"]).sum(axis=1)
-            retrieval |= {"hard_r1": float((cosines > hard).mean())}
-        return Scores(cosines, retrieval, same, _drawn_others(texts, vectors), hard)
     earlier = (cosines if before is None else before)[~right]
     hard = other.score[np.argsort(-earlier, kind="stable")[: math.ceil(_TWINS * len(earlier))]]
-    return Scores(cosines, retrieval, same, other, hard)
+    if score is None:
+        other = _drawn_others(texts, vectors)
+    if "negative" in vectors:
+        hard = (vectors["anchor"] * vectors["negative"]).sum(axis=1)
+        measures["hard_r1"] = float((cosines > hard).mean())
+    for name, apart in (("", other.score), ("hard_", hard)):
+        if len(same.score) and len(apart):
+            measures[f"{name}auc"] = verify_pairs(same.score, apart)["auc"]
+            measures[f"{name}tar"] = true_accept_rate(same.score, apart)
+    return Scores(cosines, measures, same, other, hard)
 
 
 def _encode(model: Any, texts: Sequence[str]) -> Array:
@@ -204,6 +185,11 @@ def _drawn_others(texts: dict[str, list[str]], vectors: dict[str, Array]) -> Sco
     first, second = first[apart], second[apart]
     cosines = (vectors["anchor"][first] * vectors["positive"][second]).sum(axis=1)
     return ScoredPairs(cosines, np.stack([first, second], axis=1))
+
+
+def _load(found: FoundEncoder, settings: Settings) -> Any:
+    device = chosen_device(settings.machine.device)
+    return load_trainable(found, settings.adapter.rank, settings.text.max_tokens, device, settings.seed)
 
 
 def _loss(model: Any, pairs: OwnPairs, settings: Settings) -> Any:
@@ -305,16 +291,14 @@ def _train_run(
         write_document(run, RUN, record)
     now = _identity(request, pairs, found)
     refuse_other_run(run, differences({name: record.get(name) for name in now}, now))
-    result = read_document(run, RESULT)
+    result = read_result(run)
     if result is not None:
         return Result(run, "text", result["steps"], None, True, result["measures"], result["seconds"])
-    model = load_trainable(
-        found, settings.adapter.rank, settings.text.max_tokens, chosen_device(settings.machine.device), settings.seed
-    )
+    model = _load(found, settings)
     deadline = None if request.budget is None else begun + request.budget
     trained = fine_tune(
         _loss(model, pairs, settings), pairs_columns(pairs), lambda: _check(model, pairs, settings),
-        _fine_tuning(settings, pairs), run / "checkpoints", progress=progress, deadline=deadline,
+        _fine_tuning(settings, pairs), run / "checkpoints", progress, deadline,
     )  # fmt: skip
     seconds = time.monotonic() - begun
     if trained.stopped:
@@ -331,7 +315,7 @@ def pairs_columns(pairs: OwnPairs) -> dict[str, list[Any]]:
 
 
 def _check(model: Any, pairs: OwnPairs, settings: Settings) -> float:
-    value = score_pairs(model, pairs, "validation", settings.checks.clips).measures()[pairs.monitor]
+    value = score_pairs(model, pairs, "validation", settings.checks.clips).measures[pairs.monitor]
     return 0.0 if math.isnan(value) else value
 
 
@@ -340,11 +324,11 @@ def _start(request: PairRequest, pairs: OwnPairs, found: FoundEncoder, progress:
     settings, begun = request.settings, time.monotonic()
     device = chosen_device(settings.machine.device)
     with progress.working("measure the encoder and a few steps"):
-        model = load_trainable(found, settings.adapter.rank, settings.text.max_tokens, device, settings.seed)
+        model = _load(found, settings)
         loss = _loss(model, pairs, settings)
         before = score_pairs(model, pairs, "test")
         tuning = _fine_tuning(settings, pairs)
-        pilot, _ = try_steps(loss, pairs_columns(pairs), lambda: _check(model, pairs, settings), tuning)
+        pilot = try_steps(loss, pairs_columns(pairs), lambda: _check(model, pairs, settings), tuning)
     training, checked = (len(pairs.splits[split]) for split in ("training", "validation"))
     clips = min(checked, settings.checks.clips)
     parameters = sum(weight.numel() for weight in trained_weights(loss).values())
@@ -378,7 +362,7 @@ def _start(request: PairRequest, pairs: OwnPairs, found: FoundEncoder, progress:
         "data": {"name": request.source}, "settings": settings.model_dump(mode="json"),
         "reasons": [asdict(reason) for reason in reasons], "estimate": asdict(estimate),
         "rounds": [{"samples": len(pairs.texts["anchor"]), "first": 0}], "started": time.time(),
-        "before": before.measures(), "scores": before.cosines.astype(float).tolist(),
+        "before": before.measures, "scores": before.cosines.astype(float).tolist(),
     }  # fmt: skip
     return record, estimate
 
@@ -397,11 +381,10 @@ def _finish(
     """Measure the trained encoder beside the one before, and write encoder, report and result."""
     model.eval()
     with progress.working("measure the encoder"):
-        known, found = (score_pairs(model, pairs, split, before=own) for split, own in (
-            ("validation", None), ("test", np.array(record["scores"]))
-        ))  # fmt: skip
+        known = score_pairs(model, pairs, "validation")
+        found = score_pairs(model, pairs, "test", before=np.array(record["scores"]))
     before, measures = record["before"], dict[str, float]()
-    for name, value in found.measures().items():
+    for name, value in found.measures.items():
         measures |= {name: value} if name == "pairs" else {name: value, f"{name}_before": before.get(name, math.nan)}
     with progress.working("write the encoder"):
         save_encoder(model, run / ENCODER)
@@ -418,5 +401,5 @@ def _finish(
         "warnings": [], "table": {"rates": rates},
         "conditions": {"device": device, "threads": torch.get_num_threads(), "torch": torch.__version__},
     }  # fmt: skip
-    write_result(run, record, result, pairs.monitor)
+    write_report(run, record, result, pairs.monitor)
     return measures

@@ -6,11 +6,10 @@ This module opens the run's folder, decides what is left to do, and writes the r
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from posegen.config.identity import differences
 from posegen.config.schema import CONTENT_VERSION
-from posegen.dataset.storage.address import storage_of, to_path
+from posegen.dataset.storage.address import storage_of
 from posegen.foundations.errors import UsageError
 from posegen.foundations.machine import PeakMemory
 from posegen.foundations.plugins import require_extra
@@ -28,13 +27,14 @@ from posegen.training.data.feature_cache import features_folder, require_space
 from posegen.training.estimate import Estimate, check_budget, estimate_run
 from posegen.training.hardware import Choices, Reason, check_machine, choose_for_run, given_choices, release_memory
 from posegen.training.loop import StepTimes, TrainingSession
-from posegen.training.report import chance_warning, split_warnings, write_result
+from posegen.training.report import chance_warning, split_warnings, write_report
 from posegen.training.run_folder import (
-    RESULT,
     RUN,
+    Result,
     RunProgress,
     read_checkpoint,
     read_document,
+    read_result,
     refuse_other_run,
     run_folder,
     write_document,
@@ -49,44 +49,6 @@ _MOST_TESTED = 10_000
 """Largest number of clips of the test split that a finished model is evaluated on."""
 _CONDITIONS = ("device", "precision", "threads", "micro_batch")
 """Choices on which each bit of the weights depends."""
-
-
-@dataclass(frozen=True)
-class Result:
-    """Result of a request.
-
-    Attributes
-    ----------
-    run : Path
-    task : str
-    steps : int
-        Completed steps.
-    stopped : str or None
-        Why the run is not complete.
-    nothing_to_do : bool
-        Whether the run was complete before.
-    measures : dict of str to float
-        Measures on the test split, if the run is complete; NaN where they are undefined.
-    seconds : float
-        Training time of all sessions.
-    estimate : Estimate or None
-        If only that was requested, or if this request started the run.
-    reasons : list of Reason
-        The hardware and the choices made for it.
-    warnings : list of str
-        Why the measures may be worth little.
-    """
-
-    run: Path
-    task: str
-    steps: int
-    stopped: str | None = None
-    nothing_to_do: bool = False
-    measures: dict[str, float] = field(default_factory=dict)
-    seconds: float = 0.0
-    estimate: Estimate | None = None
-    reasons: list[Reason] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
 
 
 class _Record(BaseModel):
@@ -112,15 +74,6 @@ class _Record(BaseModel):
     def write(self, run: Path) -> None:
         """Write the record durably into the folder of its run."""
         write_document(run, RUN, self.model_dump(mode="json"))
-
-
-def default_run(request: Request) -> Path:
-    """Return the folder of a run for which none is given."""
-    source = to_path(request.source)
-    local = storage_of(source).local
-    is_dataset = local is None or local.is_dir()
-    name = source.resolve().name if is_dataset else Path(request.source).stem
-    return Path("runs") / f"{request.task}-{name}-{Path(request.preset).stem}"
 
 
 def train(request: Request, progress: Progress | None = None) -> Result:
@@ -149,12 +102,11 @@ def train(request: Request, progress: Progress | None = None) -> Result:
     setup = open_setup(request)
     for note in setup.data.notes:
         progress.log(note)
-    run = default_run(request) if request.out is None else request.out
     if (dataset := setup.data.dataset) is not None and storage_of(dataset.path).local is None:
-        progress.log(f"stored on this machine: the run in {run}, features in {features_folder(dataset)}")
+        progress.log(f"stored on this machine: the run in {request.run}, features in {features_folder(dataset)}")
     try:
         with restored_torch_settings(), PeakMemory() as memory:
-            return _Work(request, setup, run, memory, progress).do()
+            return _Work(request, setup, request.run, memory, progress).do()
     finally:
         progress.stop()
 
@@ -199,11 +151,10 @@ class _Work:
         if record is not None:
             self._check_same_run(record)
             self._add_round(record)
-            result = read_document(run, RESULT)
+            result = read_result(run)
             if result is not None and result["rounds"] == len(record.rounds):
-                steps, seconds = result["steps"], result["seconds"]
-                measures = {name: math.nan if value is None else value for name, value in result["measures"].items()}
-                return Result(run, record.task, steps, None, True, measures, seconds, reasons=record.reasons)
+                done = (result["steps"], None, True, result["measures"], result["seconds"])
+                return Result(run, record.task, *done, reasons=record.reasons)
         self._prepare()
         if record is None:
             record = self._start()
@@ -323,7 +274,7 @@ class _Work:
             "table": (tally.table() or {}) | calibrated,
             "conditions": {name: getattr(record.choices, name) for name in _CONDITIONS} | {"torch": torch.__version__},
         }
-        write_result(run, record.model_dump(mode="json"), result, task.monitor)
+        write_report(run, record.model_dump(mode="json"), result, task.monitor)
         return measures, warnings
 
     def _check_same_run(self, record: _Record) -> None:
@@ -337,7 +288,7 @@ class _Work:
 
     def _add_round(self, record: _Record) -> None:
         """Begin another round if the last one is complete and the dataset has grown since."""
-        result, before, data = read_document(self.run, RESULT), record.rounds[-1]["samples"], self.setup.data
+        result, before, data = read_result(self.run), record.rounds[-1]["samples"], self.setup.data
         if result is None or result["rounds"] < len(record.rounds) or data.samples <= before:
             return
         self.progress.log(f"{data.name} had {before:,} samples and has {data.samples:,}: training continues on all of them")

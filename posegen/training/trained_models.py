@@ -18,6 +18,7 @@ import torch
 from pydantic import TypeAdapter
 from torch import Tensor, nn
 
+from posegen.dataset.clip_files import resample
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.storage.address import AnyPath
 from posegen.foundations.arrays import Array
@@ -27,7 +28,6 @@ from posegen.training.data.captions import open_captions
 from posegen.training.data.features import View
 from posegen.training.data.feed import batches_of, to_clips
 from posegen.training.data.sources import ClipSource, dataset_origin, view_of
-from posegen.training.measures import Ranking, rank_pairs
 from posegen.training.run_folder import (
     MODEL,
     RESULT,
@@ -43,9 +43,6 @@ from posegen.training.task import Tally, Task, find_task
 
 EVALUATION_BATCH = 64
 """Clips per batch of inference by default."""
-PRECISION_POOL = 32
-"""Motions in a pool for R-precision as it is published (Guo et al., HumanML3D, 2022)."""
-_POOLS_PER_MOTION = 3
 SHORTEST = 8
 """Least number of frames of a clip, at the rate of the model."""
 INPUTS = 2
@@ -171,53 +168,36 @@ def evaluate_model(task: Task, model: nn.Module, source: ClipSource, variants: S
     return tally
 
 
-@dataclass(frozen=True)
-class Encoded:
-    """Vectors of a dataset's motions, one of each sample, and of their captions.
-
-    Attributes
-    ----------
-    motion : float32 [sample, dimension]
-        Of unit length.
-    text : float32 [sample, caption, dimension]
-        Of unit length.
-    words : int64 [sample, caption]
-        Equal for equal captions; -1 where there is no caption.
-    """
-
-    motion: Array
-    text: Array
-    words: Array
-
-    def precision(self) -> dict[str, Ranking]:
-        """Rank motions by captions and captions by motions; see :func:`posegen.training.measures.rank_pairs`."""
-        return rank_pairs(self.motion, self.text, self.words, pool=PRECISION_POOL, times=_POOLS_PER_MOTION)
-
-    def distance(self) -> float:
-        """Return the mean distance between a motion and its captions."""
-        apart = np.linalg.norm(self.motion[:, None] - self.text, axis=-1)
-        return float(apart[self.words >= 0].mean())
-
-
-def encode_dataset(run: Path, path: AnyPath, samples: int | None, progress: Progress | None = None) -> Encoded:
+def encode_dataset(
+    trained: TrainedModel, path: AnyPath, samples: int | None, progress: Progress | None = None
+) -> tuple[Array, Array, Array]:
     """Encode the first variant of each sample of a dataset, and its captions.
 
     Parameters
     ----------
-    run : Path
-        Training run of a retrieval model.
+    trained : TrainedModel
+        A retrieval model.
     path : Path or BucketPath
         The dataset, with embeddings of its captions by the text encoder of the training.
     samples : int or None
         Number of samples, from the first; None for all.
     progress : Progress, optional
 
+    Returns
+    -------
+    motion : float32 [sample, dimension]
+        Of unit length.
+    text : float32 [sample, caption, dimension]
+        Of unit length.
+    words : int64 [sample, caption]
+        Equal for equal captions; -1 where there is no caption.
+
     Raises
     ------
     UsageError
-        If the run has no retrieval model, the frame rates differ, or the captions are not embedded by that encoder.
+        If the frame rates differ, or the captions are not embedded by the encoder of the training.
     """
-    trained, dataset = load_model(run, "embeds_captions"), open_dataset(path)
+    dataset = open_dataset(path)
     captions = open_captions(path, dataset.header.shard, trained.view.text_encoder)
     numbers = np.arange(len(dataset) if samples is None else min(samples, len(dataset)))
     task, view = view_for(trained, dataset)
@@ -233,26 +213,39 @@ def encode_dataset(run: Path, path: AnyPath, samples: int | None, progress: Prog
         progress.stop()
     vectors, words, sample = (np.concatenate(parts) for parts in zip(*encoded, strict=True))
     order = np.argsort(sample)
-    return Encoded(vectors[order, 0], vectors[order, 1:], words[order])
+    return vectors[order, 0], vectors[order, 1:], words[order]
 
 
-def clip_inputs(trained: TrainedModel, joints: Array) -> Iterator[tuple[int, int, dict[str, Tensor]]]:
-    """Yield the stretches of a clip as a model reads them: first frame, frame after the last, and the inputs of one clip.
+def clip_outputs(trained: TrainedModel, joints: Array, fps: float) -> Iterator[tuple[float, float, dict[str, Tensor], Tensor]]:
+    """Yield the outputs of a model for the stretches of a clip, which are not longer than the clips of the training.
 
     Parameters
     ----------
     trained : TrainedModel
     joints : float [frame, 22, 3] or [actor, frame, 22, 3]
-        Metres, y up, at the frame rate of the training.
+        Metres, y up.
+    fps : float
+        Frames per second; clips of another rate than those of the training are resampled.
+
+    Yields
+    ------
+    (float, float, dict of str to Tensor, Tensor)
+        Start and end in seconds, the inputs of the model, and its outputs for the one clip.
     """
     view, start = trained.view, 0
+    rate = view.fps * view.stride
     scene = np.asarray(joints if joints.ndim == 4 else joints[None], np.float32)
+    if fps != rate:
+        scene = np.stack([resample(actor, fps, rate) for actor in scene]).astype(np.float32)
     for stretch in np.array_split(scene, max(1, -(-scene.shape[1] // (view.frames * view.stride))), axis=1):
         stop = start + stretch.shape[1]
         if stop - start >= SHORTEST * view.stride:
             fields = {"joints": stretch[None]}
             values = {recipe.name: torch.from_numpy(recipe.compute(fields, view)) for recipe in trained.task.recipes[:INPUTS]}
-            yield start, stop, {name: value.float() if value.is_floating_point() else value for name, value in values.items()}
+            inputs = {name: value.float() if value.is_floating_point() else value for name, value in values.items()}
+            with torch.inference_mode():
+                outputs = trained.task.apply(trained.model, inputs)
+            yield start / rate, stop / rate, inputs, outputs
         start = stop
 
 
@@ -262,7 +255,7 @@ def encode_clips(trained: TrainedModel, clips: Iterable[tuple[Array, float]], na
     Parameters
     ----------
     trained : TrainedModel
-        A retrieval model.
+        A retrieval model, or one of identities.
     clips : iterable of (float [frame, 22, 3] or [actor, frame, 22, 3], float)
         Joints in metres, y up, and frames per second.
     name : str
@@ -276,17 +269,12 @@ def encode_clips(trained: TrainedModel, clips: Iterable[tuple[Array, float]], na
     Raises
     ------
     UsageError
-        If the frame rates differ, or all clips are too short.
+        If all clips are too short.
     """
-    vectors = []
-    for joints, fps in clips:
-        check_rate(trained, fps, name)
-        for _, _, inputs in clip_inputs(trained, joints):
-            with torch.inference_mode():
-                vectors.append(trained.model(inputs["motion"], inputs["length"]).numpy()[0])
+    vectors = [output.flatten() for joints, fps in clips for _, _, _, output in clip_outputs(trained, joints, fps)]
     if not vectors:
-        raise UsageError(f"{name}: no clip has {SHORTEST} frames at the rate of the model, the least that it can encode")
-    return np.stack(vectors)
+        raise UsageError(f"{name}: too short; the model needs {SHORTEST / trained.view.fps:.1f} s")
+    return torch.stack(vectors).numpy()
 
 
 def view_for(trained: TrainedModel, dataset: Dataset) -> tuple[Task, View]:
@@ -297,7 +285,9 @@ def view_for(trained: TrainedModel, dataset: Dataset) -> tuple[Task, View]:
     UsageError
         If the frame rates differ, or the model takes whole scenes and the dataset has scenes of more actors.
     """
-    check_rate(trained, dataset.header.fps, str(dataset.path))
+    fps, expected = dataset.header.fps, trained.view.fps * trained.view.stride
+    if abs(fps - expected) > 1e-3 * expected:
+        raise UsageError(f"{dataset.path}: {fps:g} frames per second; the model was trained on {expected:g}")
     view, task = view_of(dataset, trained.view.stride), trained.task
     if task.reading.by_actor or not task.reading.scene_recipes:
         return task.reading_actors(view.actors if task.reading.by_actor else 1), view
@@ -311,10 +301,3 @@ def view_for(trained: TrainedModel, dataset: Dataset) -> tuple[Task, View]:
 def people(most: int) -> str:
     """Return a number of people in words: ``one person``, ``up to 2 people``."""
     return "one person" if most == 1 else f"up to {most} people"
-
-
-def check_rate(trained: TrainedModel, fps: float, name: str | Path) -> None:
-    """Raise UsageError if clips have another frame rate than those that a model was trained on."""
-    expected = trained.view.fps * trained.view.stride
-    if abs(fps - expected) > 1e-3 * expected:
-        raise UsageError(f"{name}: {fps:g} frames per second; the model was trained on {expected:g}")

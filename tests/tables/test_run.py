@@ -20,14 +20,15 @@ import pytest
 from posegen.cli.main import main
 from posegen.foundations.errors import PosegenError, UsageError
 from posegen.tables.model import predict_table
-from posegen.tables.run import TableResult, train_table
+from posegen.tables.run import train_table
 from posegen.tables.settings import TableRequest, load_table_settings
+from posegen.training.run_folder import Result
 from posegen.training.trained_models import load_model
 from tests.tables.pricing import write_prices
 from tests.training import tiny
 
 
-def learn(table: Path, label: str, out: Path, *overrides: str, progress: Any = None, **options: Any) -> TableResult:
+def learn(table: Path, label: str, out: Path, *overrides: str, progress: Any = None, **options: Any) -> Result:
     settings = load_table_settings("quick", [f"table.label={label}", "table.encoder=null", *overrides])
     return train_table(TableRequest(table, settings, out, **options), progress)
 

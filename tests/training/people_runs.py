@@ -67,12 +67,13 @@ def _verified(folder: Path) -> Reported:
     import numpy as np
 
     from posegen.dataset.read import open_dataset
-    from posegen.training.predictions import NamedClip, compare_clips
+    from posegen.mocap.sources import SourceClip
+    from posegen.training.predictions import compare_clips
     from posegen.training.run_folder import RESULT
 
     rates = (read_document(folder / "whole", RESULT) or {})["table"]["rates"]
     joints = open_dataset(folder / "dataset").arrays("joints", slice(0, 2))[:, 0, 0]
-    one, two = ([NamedClip("clip", clip[~np.isnan(clip[:, 0, 0])], 25.0)] for clip in joints)
+    one, two = ([SourceClip(folder, "clip", clip[~np.isnan(clip[:, 0, 0])], 25.0, "")] for clip in joints)
     decisions = [compare_clips(folder / "whole", one, other, rates[-1]["far"]) for other in (one, two)]
     return {"rates": rates, "similarity": [decision.similarity for decision in decisions], "same": decisions[0].same}
 

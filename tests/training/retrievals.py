@@ -58,7 +58,7 @@ def _said(folder: Path) -> dict[str, Any]:
     seen = measure_by_encoder(run, dataset, dataset, None, Progress())
     return {
         "vectors": pq.read_table(folder / "said.parquet").column("vector").to_pylist(),
-        "encoded": encode_dataset(run, dataset, None).motion.tolist(),
+        "encoded": encode_dataset(load_model(run), dataset, None)[0].tolist(),
         "clip": encode_clips(load_model(run), [(joints, 25.0)], "a clip")[0].tolist(),
         "seen": to_jsonable_python(seen.document()),
         "text": seen.text(),

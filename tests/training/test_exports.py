@@ -15,11 +15,12 @@ import torch
 from posegen.cli.main import main
 from posegen.dataset.read import open_dataset
 from posegen.foundations.errors import UsageError
+from posegen.mocap.sources import SourceClip
 from posegen.training.animate import generate_poses
 from posegen.training.data.features import MOTION, View
 from posegen.training.data.poses import POSE_NUMBERS
 from posegen.training.model_formats import export_model
-from posegen.training.predictions import NamedClip, predict, predict_clips
+from posegen.training.predictions import predict, predict_clips
 from posegen.training.settings import Model
 from posegen.training.task import Task, find_task
 from posegen.training.tasks.attribute import MEASURES
@@ -46,9 +47,9 @@ def onnx_session(run: Path) -> Any:
     return onnxruntime.InferenceSession(run / "export.onnx", providers=["CPUExecutionProvider"])
 
 
-def clip_of(dataset: Path, sample: int) -> NamedClip:
+def clip_of(dataset: Path, sample: int) -> SourceClip:
     joints = open_dataset(dataset).arrays("joints", slice(sample, sample + 1))[0, 0, 0]
-    return NamedClip(f"sample {sample}", joints[~np.isnan(joints[:, 0, 0])], 25.0)
+    return SourceClip(dataset, f"sample {sample}", joints[~np.isnan(joints[:, 0, 0])], 25.0, "")
 
 
 @pytest.mark.slow

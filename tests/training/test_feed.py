@@ -36,8 +36,7 @@ def feed(material: TrainingData, start: int = 0, *, parts: int = 1, frames: int 
 
 def _drawn(own: dict[str, Array], seed: int, number: int) -> dict[str, Array]:
     """Return noise that must be that of each clip in each batch, and of as many frames as are shown."""
-    draws = draw_noise(own["sample"], own["variant"], seed, number, own["motion"].shape[1], 0.5, 2)
-    return {"noise": draws.noise.numpy(), "time": draws.time.numpy(), "has_caption": draws.has_caption.numpy()}
+    return draw_noise(own["sample"], own["variant"], seed, number, own["motion"].shape[1], 0.5, 2)
 
 
 def clips(feed: Feed, steps: int, workers: int = 0) -> dict[str, torch.Tensor]:

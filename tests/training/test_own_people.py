@@ -17,11 +17,13 @@ from posegen.cli.main import main
 from posegen.dataset.read import open_dataset
 from posegen.dataset.splits import SPLITS
 from posegen.foundations.errors import UsageError
+from posegen.mocap.sources import SourceClip
 from posegen.training.data.identities import SIZES, identities_of_clips
 from posegen.training.data.own_clips import labels_of_clips, read_own_clips
-from posegen.training.predictions import NamedClip, predict_clips
+from posegen.training.predictions import predict_clips
+from posegen.training.run_folder import Result
 from posegen.training.setup import Request
-from posegen.training.train import Result, train
+from posegen.training.train import train
 from tests.mocap.bvh_of_joints import write_bvh
 from tests.training import tiny
 
@@ -91,7 +93,7 @@ def test_a_folder_for_each_person_trains_a_model_of_persons(folder: Path, joints
     assert 0 <= measures["auc"] <= 1
     assert any(line.startswith("warning: 8 persons") for line in recorder.said)
     assert learn(folder, tmp_path / "run").nothing_to_do
-    clips = [NamedClip(f"clip {i}", joints[i], 25.0) for i in range(2)]
+    clips = [SourceClip(folder, f"clip {i}", joints[i], 25.0, "") for i in range(2)]
     assert predict_clips(tmp_path / "run", clips, tmp_path / "out.parquet") == 2
     vectors = np.array(pq.read_table(tmp_path / "out.parquet")["vector"].to_pylist())
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)

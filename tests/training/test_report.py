@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -42,7 +41,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
         "conditions": {"precision": "32-true", "threads": 2},
         "table": {"names": NAMES, "confusion": CONFUSION, "rates": [RATE]},
     }
-    return write_report(Path(run), record, result, "clip_top1").read_text(encoding="utf-8")
+    write_report(run, record, result, "clip_top1")
+    return (run / "report.html").read_text(encoding="utf-8")
 
 
 def test_the_matrix_has_a_cell_for_each_prediction(page: str) -> None:

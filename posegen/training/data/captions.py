@@ -13,6 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 import xxhash
+from numpy.typing import ArrayLike
 
 from posegen.dataset.batches import CAPTIONS, SequenceBatch
 from posegen.dataset.embeddings import Embeddings, open_embeddings
@@ -41,16 +42,17 @@ class Captions:
 
     def __call__(self, clips: dict[str, Array], batch: SequenceBatch, seed: int | None) -> dict[str, Array]:
         """Return clips of a batch with their captions: the drawn one of each if there is a seed, else all."""
-        sample, variant = clips["sample"], clips["variant"]
-        return clips | (self.all_of(sample, variant) if seed is None else self.drawn(sample, variant, seed, batch.number))
+        return clips | self.of(clips["sample"], clips["variant"], seed, batch.number)
 
-    def all_of(self, sample: Array, variant: Array) -> dict[str, Array]:
-        """Return all captions of clips.
+    def of(self, sample: Array, variant: Array, seed: int | None = None, number: int = 0) -> dict[str, Array]:
+        """Return the captions of clips: all, or with a seed the one that is drawn for batch `number`.
 
         Parameters
         ----------
         sample, variant : int64 [clip]
             Sample numbers and variant indices.
+        seed : int, optional
+        number : int
 
         Returns
         -------
@@ -58,25 +60,20 @@ class Captions:
             ``row`` int64 [clip, caption]: number of each text, -1 where a clip has fewer captions; ``text`` float32 [clip,
             caption, dimension]: its embedding, or zeros.
         """
-        return self._embedded(self._rows(sample, variant))
-
-    def drawn(self, sample: Array, variant: Array, seed: int, number: int) -> dict[str, Array]:
-        """Draw one caption per clip for batch `number`; arrays as in :meth:`all_of`."""
-        rows = self._rows(sample, variant)
-        draws = clip_draws(sample, variant, seed, number, Draw.CAPTION)[:, 0]
-        chosen = integers(draws, 0, np.maximum((rows >= 0).sum(axis=1), 1) - 1)
-        return self._embedded(rows[np.arange(len(rows)), chosen][:, None])
-
-    def _rows(self, sample: Array, variant: Array) -> Array:
         shards, within = np.divmod(sample, self.shard)
         rows = np.full((len(sample), self.embeddings.captions), -1, np.int64)
         for shard in np.unique(shards).tolist():
             own = shards == shard
             rows[own] = self.embeddings.of_sequences(shard)[within[own], variant[own]]
-        return rows
-
-    def _embedded(self, rows: Array) -> dict[str, Array]:
+        if seed is not None:
+            rows = rows[np.arange(len(rows)), _drawn(sample, variant, seed, number, (rows >= 0).sum(axis=1))][:, None]
         return {"row": rows, "text": np.nan_to_num(self.embeddings.take(rows), copy=False, nan=0.0)}
+
+
+def _drawn(sample: Array, variant: Array, seed: int, number: int, counts: ArrayLike) -> Array:
+    """Draw the number of a caption for each clip of batch `number`, int64 [clip], from those that it has."""
+    draws = clip_draws(sample, variant, seed, number, Draw.CAPTION)[:, 0]
+    return integers(draws, 0, np.maximum(counts, 1) - 1)
 
 
 def open_captions(dataset: str | AnyPath, shard: int, encoder: str | None) -> Captions:
@@ -102,18 +99,10 @@ class FreshCaptions:
     def __call__(self, clips: dict[str, Array], batch: SequenceBatch, seed: int | None) -> dict[str, Array]:
         """Return clips of a batch with their captions; see :class:`Captions`."""
         texts = batch.values[CAPTIONS]
-        own = self.all_of(texts) if seed is None else self.drawn(clips["sample"], clips["variant"], texts, seed, batch.number)
-        return clips | own
-
-    def all_of(self, texts: Sequence[Sequence[str]]) -> dict[str, Array]:
-        """Return all captions of clips; see :meth:`Captions.all_of`. Results are cached, as validation clips recur."""
-        return _embed_cached(self.encoder, tuple(tuple(own) for own in texts))
-
-    def drawn(self, sample: Array, variant: Array, texts: Sequence[Sequence[str]], seed: int, number: int) -> dict[str, Array]:
-        """Draw one caption per clip for batch `number`; see :meth:`Captions.drawn`."""
-        draws = clip_draws(sample, variant, seed, number, Draw.CAPTION)[:, 0]
-        chosen = integers(draws, 0, [max(1, len(own)) - 1 for own in texts])
-        return _embed(self.encoder, [own[i : i + 1] for own, i in zip(texts, chosen.tolist(), strict=True)])
+        if seed is None:  # validation clips recur
+            return clips | _embed_cached(self.encoder, tuple(map(tuple, texts)))
+        chosen = _drawn(clips["sample"], clips["variant"], seed, batch.number, list(map(len, texts)))
+        return clips | _embed(self.encoder, [own[i : i + 1] for own, i in zip(texts, chosen.tolist(), strict=True)])
 
 
 @lru_cache(2)

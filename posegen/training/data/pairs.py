@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import cycle
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -126,8 +126,7 @@ def read_pairs(path: Path, columns: Sequence[str], score: str | None) -> OwnPair
     table = read_table(path, notes.append)
     if len(set(columns)) not in (2, 3) or (len(columns) == 3 and score is not None):
         raise UsageError("--pairs takes two columns of texts, A,B, or three without --score: ANCHOR,POSITIVE,NEGATIVE")
-    for name in columns:
-        require_known(f"{path}: has no column of texts", name, text_columns(table))
+    text_columns(path, table, columns)
     cells = [[cell or "" for cell in table[name].to_pylist()] for name in columns]
     values = None if score is None else _scores(path, table, score)
     kept = [i for i, row in enumerate(zip(*cells, strict=True)) if all(map(str.strip, row))]
@@ -191,17 +190,12 @@ def caption_triplets(row: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     triplets = []
     for caption, other in zip(captions, captions[1:] + captions[:1], strict=True):
         statements = tuple((each["kind"], each["action"], each["value"]) for each in caption["statements"])
-        false = alternatives_of(caption["text"], statements, done)
-        if false and other["text"] != caption["text"]:
-            triplets.append((caption["text"], other["text"], false[0].text))
+        text, by_kind = caption["text"], alternatives_of(caption["text"], statements, done)
+        if by_kind and other["text"] != text:
+            # The kind, and the alternative of that kind, are selected by hashes.
+            kind = sorted(by_kind)[_hash(text, "kind") % len(by_kind)]
+            triplets.append((text, other["text"], by_kind[kind][_hash(text, kind) % len(by_kind[kind])]))
     return triplets
-
-
-class Alternative(NamedTuple):
-    """A caption with one false statement, and the kind of that statement (one of :data:`CHANGED`)."""
-
-    text: str
-    kind: str
 
 
 @dataclass(frozen=True)
@@ -248,8 +242,8 @@ def _phrases() -> _Phrases:
 
 
 @lru_cache(1 << 14)
-def alternatives_of(text: str, statements: tuple[tuple[str, str, str], ...], done: tuple[str, ...]) -> tuple[Alternative, ...]:
-    """Change one statement of a caption, in all possible ways, those of different kinds first.
+def alternatives_of(text: str, statements: tuple[tuple[str, str, str], ...], done: tuple[str, ...]) -> dict[str, list[str]]:
+    """Change one statement of a caption, in all possible ways.
 
     Parameters
     ----------
@@ -262,25 +256,20 @@ def alternatives_of(text: str, statements: tuple[tuple[str, str, str], ...], don
 
     Returns
     -------
-    tuple of Alternative
-        The order is a function of a hash of the text.
+    dict of str to list of str
+        Captions with a false statement, by the kind of the statement, one of :data:`CHANGED`.
     """
     stated = [action for kind, action, _ in statements if kind not in _NOT_OF_ONE_ACTION]
-    by_kind: dict[str, list[Alternative]] = {}
+    by_kind: dict[str, list[str]] = {}
     for kind, action, value in statements:
+        changed = None
         if kind == "action" and value == "" and stated.count(action) == 1:
             changed = _other_action(text, action, frozenset(done))
         elif kind in CHANGED and kind != "action" and done.count(action) == 1:
             changed = _other_value(text, action, kind, value)
-        else:
-            continue
         if changed is not None:
-            by_kind.setdefault(kind, []).append(Alternative(changed, kind))
-    # One of each kind in turn; the first kind, and the first of each kind, are selected by a hash.
-    kinds = _rotated(sorted(by_kind), _hash(text, "kind"))
-    in_turn = [_rotated(by_kind[kind], _hash(text, kind)) for kind in kinds]
-    rounds = max(map(len, in_turn), default=0)
-    return tuple([own[i] for i in range(rounds) for own in in_turn if i < len(own)])
+            by_kind.setdefault(kind, []).append(changed)
+    return by_kind
 
 
 def _other_value(text: str, action: str, kind: str, value: str) -> str | None:
@@ -292,10 +281,9 @@ def _other_value(text: str, action: str, kind: str, value: str) -> str | None:
     others: tuple[str, ...] = _OTHERS[kind].get(value, ())
     if not others:
         return None
-    other = others[_hash(text, kind, action) % len(others)]
-    pairs = _pairs(*(known.details.get((action, kind, one), ()) for one in (value, other)))
-    if kind in _IMPLIED:
-        pairs = {**pairs, **_pairs(*(known.details.get((action, _IMPLIED[kind], one), ()) for one in (value, other)))}
+    other, pairs = others[_hash(text, kind, action) % len(others)], dict[str, str]()
+    for key in (kind, _IMPLIED.get(kind, kind)):
+        pairs |= _pairs(*(known.details.get((action, key, one), ()) for one in (value, other)))
     return _replaced(text, pairs)
 
 
@@ -352,11 +340,6 @@ def _occurrences(text: str, phrase: str) -> list[int]:
     if phrase not in text:
         return []
     return [match.start() for match in re.finditer(rf"(?<![^\W_])(?<!-)(?={re.escape(phrase)}(?!-)(?![^\W_]))", text)]
-
-
-def _rotated(values: list[Any], by: int) -> list[Any]:
-    start = by % max(1, len(values))
-    return values[start:] + values[:start]
 
 
 def _hash(*words: str) -> int:

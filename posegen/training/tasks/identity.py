@@ -118,27 +118,20 @@ class _Pairs(CollectedOutputs):
     def pairs(self) -> tuple[dict[str, Array], dict[str, Array], dict[str, Array]]:
         """Return for pairs of each kind the cosines, the negative distances of bone lengths, and both persons [pair, 2]."""
         vectors, sample, person, size, partner = self.collected()
-        return _scores(vectors, size, sample, partner, person)
-
-
-def _scores(
-    vectors: Array, size: Array, sample: Array, partner: Array, person: Array
-) -> tuple[dict[str, Array], dict[str, Array], dict[str, Array]]:
-    order = np.argsort(sample)
-    position = np.minimum(np.searchsorted(sample, partner, sorter=order), len(sample) - 1)
-    other = order[position]
-    present = sample[other] == partner
-    cosines, distances, persons = {}, {}, {}
-    for kind, columns in _KINDS.items():
-        one, column = np.nonzero(present[:, columns])
-        two = other[:, columns][one, column]
-        cosines[kind] = np.einsum("pd,pd->p", vectors[one], vectors[two])
-        distances[kind] = -np.sqrt(((size[one] - size[two]) ** 2).sum(axis=1))
-        persons[kind] = np.stack([person[one], person[two]], axis=1)
-    if not len(cosines["same"]) or not len(cosines["other"]):
-        problem = "have no two clips of one identity, or no two identities"
-        raise PosegenError(f"the {len(sample)} validation clips {problem}. Use more: --set checks.clips=10000")
-    return cosines, distances, persons
+        order = np.argsort(sample)
+        other = order[np.minimum(np.searchsorted(sample, partner, sorter=order), len(sample) - 1)]
+        present = sample[other] == partner
+        cosines, distances, persons = {}, {}, {}
+        for kind, columns in _KINDS.items():
+            one, column = np.nonzero(present[:, columns])
+            two = other[:, columns][one, column]
+            cosines[kind] = np.einsum("pd,pd->p", vectors[one], vectors[two])
+            distances[kind] = -np.sqrt(((size[one] - size[two]) ** 2).sum(axis=1))
+            persons[kind] = np.stack([person[one], person[two]], axis=1)
+        if not len(cosines["same"]) or not len(cosines["other"]):
+            problem = "have no two clips of one identity, or no two identities"
+            raise PosegenError(f"the {len(sample)} validation clips {problem}. Use more: --set checks.clips=10000")
+        return cosines, distances, persons
 
 
 def _calibrate(validation: _Pairs, test: _Pairs) -> dict[str, Any]:

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -66,18 +65,9 @@ _LONGEST_SECONDS = 64.0
 _TIME_SCALE = 1000.0
 
 
-@dataclass(frozen=True)
-class NoiseDraws:
-    """Draws for clips: noise [clip, frame, number], times [clip], and whether the caption is kept [clip]."""
-
-    noise: Tensor
-    time: Tensor
-    has_caption: Tensor
-
-
 def draw_noise(
     sample: Array, variant: Array, seed: int, number: int, frames: int, dropped: float, numbers: int = POSE_NUMBERS
-) -> NoiseDraws:
+) -> dict[str, Array]:
     """Draw noise for the clips of batch `number`: a function of the arguments only.
 
     Parameters
@@ -89,12 +79,19 @@ def draw_noise(
         Share of captions that are dropped.
     numbers : int
         Numbers per frame.
+
+    Returns
+    -------
+    dict
+        ``noise`` float32 [clip, frame, number], ``time`` float32 [clip], and ``has_caption`` bool [clip]: whether it is kept.
     """
     seeds = clip_draws(sample, variant, seed, number, Draw.NOISE, 2)
-    noise = torch.stack([noise_from(pair, frames, numbers) for pair in seeds])
     time = early_times(clip_draws(sample, variant, seed, number, Draw.TIME)[:, 0])
-    has_caption = clip_draws(sample, variant, seed, number, Draw.DROP_CAPTION)[:, 0] >= dropped
-    return NoiseDraws(noise, torch.from_numpy(time.astype(np.float32)), torch.from_numpy(has_caption))
+    return {
+        "noise": torch.stack([noise_from(pair, frames, numbers) for pair in seeds]).numpy(),
+        "time": time.astype(np.float32),
+        "has_caption": clip_draws(sample, variant, seed, number, Draw.DROP_CAPTION)[:, 0] >= dropped,
+    }
 
 
 def early_times(uniform: Array) -> Array:
@@ -348,32 +345,28 @@ def _apply(seed: int, model: nn.Module, clips: Clips) -> Tensor:
     In validation, Tensor [clip, 3]: also the error with the caption of the clip before, and that of the mean motion.
     """
     pose = clips["pose"].flatten(2)
-    if "noise" in clips:
-        draws = NoiseDraws(clips["noise"], clips["time"], clips["has_caption"])
-    else:
+    if "noise" not in clips:
         sample, variant = (clips[name].cpu().numpy() for name in ("sample", "variant"))
         draws = draw_noise(sample, variant, seed, EVALUATION, pose.shape[1], 0.0, pose.shape[2])
+        clips = {**clips, **{name: torch.from_numpy(values).to(pose.device) for name, values in draws.items()}}
     encoder: Any = model.encoder
     motion = (pose - encoder.mean) / encoder.spread
-    own = _errors(model, motion, clips, draws, clips["text"][:, 0])
+    own = _errors(model, motion, clips, clips["text"][:, 0])
     if model.training:
         return own[:, None]
-    other = _errors(model, motion, clips, draws, clips["text"][:, 0].roll(1, 0))
-    mask = frame_mask(motion, clips["length"])
-    mean = velocity_errors(torch.zeros_like(motion), motion, draws.time.to(motion.device), mask)
+    other = _errors(model, motion, clips, clips["text"][:, 0].roll(1, 0))
+    mean = velocity_errors(torch.zeros_like(motion), motion, clips["time"], frame_mask(motion, clips["length"]))
     return torch.stack([own, other, mean], dim=1)
 
 
 def _draw(dropped: float, clips: dict[str, Array], seed: int, number: int) -> dict[str, Array]:
-    """Return the draws for the clips of a training batch as arrays."""
+    """Return the draws for the clips of a training batch."""
     frames, numbers = clips["pose"].shape[1], math.prod(clips["pose"].shape[2:])
-    draws = draw_noise(clips["sample"], clips["variant"], seed, number, frames, dropped, numbers)
-    return {"noise": draws.noise.numpy(), "time": draws.time.numpy(), "has_caption": draws.has_caption.numpy()}
+    return draw_noise(clips["sample"], clips["variant"], seed, number, frames, dropped, numbers)
 
 
-def _errors(model: nn.Module, motion: Tensor, clips: Clips, draws: NoiseDraws, text: Tensor) -> Tensor:
-    time, noise = draws.time.to(motion.device), draws.noise.to(motion.device)
-    has_caption = draws.has_caption.to(motion.device) & (clips["row"][:, 0] >= 0)
+def _errors(model: nn.Module, motion: Tensor, clips: Clips, text: Tensor) -> Tensor:
+    time, noise, has_caption = clips["time"], clips["noise"], clips["has_caption"] & (clips["row"][:, 0] >= 0)
     noisy = noise + time[:, None, None] * (motion - noise)
     predicted = model(noisy, time, clips["length"], text.to(motion.dtype), has_caption)
     return velocity_errors(predicted, motion, time, frame_mask(motion, clips["length"]))

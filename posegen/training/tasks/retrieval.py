@@ -24,7 +24,7 @@ from torch.nn import functional
 from posegen.foundations.arrays import Array
 from posegen.training.data.features import FEATURES, LENGTH, MOTION, RELATION, SCENE_MOTION, View
 from posegen.training.encoder import ANY_SKELETON_SPREAD, MotionEncoder, frame_mask, pooled, projection
-from posegen.training.measures import Ranking, rank_pairs
+from posegen.training.measures import rank_pairs
 from posegen.training.settings import Contrast, Model
 from posegen.training.task import Abilities, Clips, CollectedOutputs, Reading, Task, apply_to_motion, motion_network
 from posegen.training.verification import verify_pairs
@@ -139,7 +139,7 @@ class _Pairs(CollectedOutputs):
         See :mod:`posegen.training.measures`.
         """
         motion, text, rows = self._in_order()
-        ranked = _ranked(motion, text, rows)
+        ranked = rank_pairs(motion, text, rows, pool=_POOL, times=_TIMES)
         directions = {name: ranked[name] for name in ("motion_to_text", "text_to_motion")}
         # With fewer than three clips, recall at the largest possible rank is monitored.
         rank = max(k for k in ranked["motion_to_text"].recall if k <= _MONITORED)
@@ -155,18 +155,14 @@ class _Pairs(CollectedOutputs):
 
     def table(self) -> dict[str, Any]:
         """Return all ranks with chance, also strictly: where only a motion's own caption counts."""
-        motion, text, rows = self._in_order()
-        return {"ranking": {name: asdict(ranking) for name, ranking in _ranked(motion, text, rows).items()}}
+        ranked = rank_pairs(*self._in_order(), pool=_POOL, times=_TIMES)
+        return {"ranking": {name: asdict(ranking) for name, ranking in ranked.items()}}
 
     def _in_order(self) -> list[Array]:
         """Return motions, captions and their rows, in the order of samples."""
         outputs, sample, rows = self.collected()
         order = np.argsort(sample)
         return [outputs[order, 0], outputs[order, 1:], rows[order]]
-
-
-def _ranked(motion: Array, text: Array, rows: Array) -> dict[str, Ranking]:
-    return rank_pairs(motion, text, rows, pool=_POOL, times=_TIMES)
 
 
 def _verified(motion: Array, text: Array, rows: Array) -> dict[str, float]:
