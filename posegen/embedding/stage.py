@@ -19,22 +19,8 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
+from posegen.dataset import embeddings
 from posegen.dataset.documents import seal
-from posegen.dataset.embeddings import (
-    HEADER_FILE,
-    ROWS_SCHEMA,
-    TEXTS_SCHEMA,
-    VECTORS,
-    EmbeddingHeader,
-    count_embedded,
-    embedding_metadata,
-    encoder_folder,
-    hash_texts,
-    load_embedding_header,
-    read_texts,
-    rows_part,
-    texts_part,
-)
 from posegen.dataset.files import write_changed, write_durably
 from posegen.dataset.layout import shard_path
 from posegen.dataset.lock import locked, shared_lock
@@ -149,7 +135,7 @@ def embed(
     start, display = time.monotonic(), progress or Progress()
     dataset, part, threads = open_dataset(path), parse_part(part), resolve_workers(workers)
     found = find_encoder(encoder, max_tokens=max_tokens, notify=display.log)
-    folder = encoder_folder(dataset.path, name or found.name)
+    folder = embeddings.encoder_folder(dataset.path, name or found.name)
     load = cache(lambda: found.load(threads))
     storage_of(folder).make_folder()
     result = EmbeddingResult(folder, found.name, part=str(part) if part else None)
@@ -160,7 +146,7 @@ def embed(
         result.distinct, result.shards = sum(receipt.count for receipt in texts), len(texts)
         own = [receipt for receipt in texts if part is None or receipt.shard in part]
         _embed_texts(header, own, lambda: Runner(load(), header.budget, threads, display.log), display, result, cached=cached)
-        write_changed({folder / name: data for name, data in embedding_metadata(header, result.distinct).items()})
+        write_changed({folder / name: data for name, data in embeddings.embedding_metadata(header, result.distinct).items()})
     result.dimension, result.seconds = header.dimension, time.monotonic() - start
     return result
 
@@ -181,7 +167,9 @@ def _settings(identity: str, encoder: str, fingerprint: str) -> dict[str, Any]:
     return {"identity of the dataset": identity, "encoder": encoder, "model": fingerprint}
 
 
-def _open_header(folder: AnyPath, requested: dict[str, Any], load: Callable[[], Encoder], shard: int | None) -> EmbeddingHeader:
+def _open_header(
+    folder: AnyPath, requested: dict[str, Any], load: Callable[[], Encoder], shard: int | None
+) -> embeddings.EmbeddingHeader:
     """Return the stored header if it is as requested; write a new one if there are no vectors.
 
     Raises
@@ -189,20 +177,20 @@ def _open_header(folder: AnyPath, requested: dict[str, Any], load: Callable[[], 
     UsageError
         If other vectors are stored, or the encoder cannot make the requested ones.
     """
-    header = load_embedding_header(folder)
+    header = embeddings.load_embedding_header(folder)
     is_new = header is None
     if header is not None:
         stored = _settings(header.identity, header.encoder, header.fingerprint)
         if stored == requested:
             return header
-        if count_embedded(folder)[0]:
+        if embeddings.count_embedded(folder)[0]:
             differences = "; ".join(list_differences(stored, requested))
             advice = "Store the new ones under another --name, or delete that folder"
             raise UsageError(f"{folder}: holds other vectors ({differences}). {advice}")
     encoder, shard = load(), SHARD if shard is None else shard
     if not 1 <= shard <= MAX_SHARD:
         raise UsageError(f"--shard must be from 1 to {MAX_SHARD} (got {shard})")
-    header = EmbeddingHeader(
+    header = embeddings.EmbeddingHeader(
         format_version=1,
         identity=requested["identity of the dataset"],
         encoder=encoder.name,
@@ -217,20 +205,20 @@ def _open_header(folder: AnyPath, requested: dict[str, Any], load: Callable[[], 
         begun=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     try:
-        write_durably(folder / HEADER_FILE, seal(header, indent=2), expected=b"" if is_new else None)
+        write_durably(folder / embeddings.HEADER_FILE, seal(header, indent=2), expected=b"" if is_new else None)
     except ConflictError:  # of another part that begins in a bucket at the same time
         return _open_header(folder, requested, load, shard)
     return header
 
 
-def _is_embedded(header: EmbeddingHeader, folder: AnyPath, texts: OverlayReceipt) -> bool:
+def _is_embedded(header: embeddings.EmbeddingHeader, folder: AnyPath, texts: OverlayReceipt) -> bool:
     """Return whether the intact vectors of a shard of texts are stored."""
     receipt = intact_receipt(folder, "vectors", texts.shard)
     return receipt is not None and receipt.source == header.source_of(texts.source)
 
 
 def _embed_texts(
-    header: EmbeddingHeader, texts: Sequence[OverlayReceipt], load: Callable[[], Runner], progress: Progress,
+    header: embeddings.EmbeddingHeader, texts: Sequence[OverlayReceipt], load: Callable[[], Runner], progress: Progress,
     result: EmbeddingResult, *, cached: bool,
 ) -> None:  # fmt: skip
     """Compute the vectors of those shards of texts that have none."""
@@ -250,9 +238,9 @@ def _embed_texts(
             def report(count: int, first: int = done) -> None:
                 progress.update(first + count)
 
-            vectors, embedded = known.complete(read_texts(folder, receipt), runner, report)
+            vectors, embedded = known.complete(embeddings.read_texts(folder, receipt), runner, report)
             data = encode_shard(header.field, vectors.astype(header.dtype), header.shard, header.chunk)
-            files = {shard_path(header.field, receipt.shard, VECTORS): data}
+            files = {shard_path(header.field, receipt.shard, embeddings.VECTORS): data}
             numbers = {"embedded": embedded, "known": receipt.count - embedded}
             source, seconds = header.source_of(receipt.source), time.monotonic() - begin
             commit_part(folder, "vectors", receipt.shard, receipt.count, source, numbers, files, seconds=seconds)
@@ -280,7 +268,7 @@ class _TextWriter:
             receipt = intact_receipt(self.folder, "texts", len(self.receipts))
             if receipt is None or receipt.count > self.size:
                 return
-            self.number(read_texts(self.folder, receipt))
+            self.number(embeddings.read_texts(self.folder, receipt))
 
     def number(self, texts: Sequence[str]) -> Array:
         """Return the numbers of texts, int64 [n], and write each shard that the new ones fill."""
@@ -303,12 +291,12 @@ class _TextWriter:
             self._write(self.pending)
 
     def _write(self, texts: Sequence[str]) -> None:
-        shard, digest = len(self.receipts), hash_texts(texts)
+        shard, digest = len(self.receipts), embeddings.hash_texts(texts)
         receipt = intact_receipt(self.folder, "texts", shard)
         if receipt is None or receipt.source != digest:
             rows = shard * self.size + np.arange(len(texts))
-            data = encode_table(pa.table([rows, pa.array(texts, pa.string())], schema=TEXTS_SCHEMA))
-            receipt = commit_part(self.folder, "texts", shard, len(texts), digest, {}, {texts_part(shard): [data]})
+            data = encode_table(pa.table([rows, pa.array(texts, pa.string())], schema=embeddings.TEXTS_SCHEMA))
+            receipt = commit_part(self.folder, "texts", shard, len(texts), digest, {}, {embeddings.texts_part(shard): [data]})
         self.receipts.append(receipt)
 
 
@@ -362,6 +350,6 @@ def _number_shard(dataset: Dataset, shard: int, source: str, writer: _TextWriter
         "rows": len(sequence), "captions": int(caption.max(initial=-1)) + 1,
         "distinct": max(distinct, int(rows.max(initial=-1)) + 1),
     }  # fmt: skip
-    files = {rows_part(shard): [encode_table(columns.cast(ROWS_SCHEMA))]}
+    files = {embeddings.rows_part(shard): [encode_table(columns.cast(embeddings.ROWS_SCHEMA))]}
     seconds = time.monotonic() - start
     return commit_part(writer.folder, "rows", shard, dataset.header.count(shard), source, numbers, files, seconds=seconds)

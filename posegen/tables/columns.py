@@ -11,17 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from posegen.dataset.table_files import (
-    MOST,
-    decimal_of,
-    first_number,
-    hidden_text,
-    is_number,
-    is_text,
-    is_vector,
-    parse_numbers,
-    unusable_number,
-)
+from posegen.dataset import table_files
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import UsageError, require_known
 from posegen.tables.settings import Table
@@ -144,19 +134,19 @@ def choose_columns(path: Path, table: pa.Table, settings: Table, notify: Notify)
     decimals, vectors = dict[str, str](), dict[str, int]()
     for name in settings.inputs or [each for each in table.column_names if each not in (settings.label, settings.group)]:
         kind = table.schema.field(name).type
-        if is_text(kind):
+        if table_files.is_text(kind):
             values = table[name].to_pylist()
-            if (decimal := decimal_of(values)) is not None:
-                notify(f"column {name}: read as numbers ({first_number(values, decimal)})")
+            if (decimal := table_files.decimal_of(values)) is not None:
+                notify(f"column {name}: read as numbers ({table_files.first_number(values, decimal)})")
                 decimals[name] = decimal
                 numbers.append(name)
             elif len(set(values)) <= min(_MOST_SMALL, len(values) / _ROWS_PER_SMALL):
                 small.append(name)
             else:
                 texts.append(name)
-        elif is_number(kind):
+        elif table_files.is_number(kind):
             numbers.append(name)
-        elif is_vector(kind):
+        elif table_files.is_vector(kind):
             vectors[name] = _dimension(table[name])
         elif settings.inputs:
             raise UsageError(
@@ -184,15 +174,15 @@ def _label(path: Path, table: pa.Table, settings: Table, notify: Notify) -> tupl
     name, target = settings.label or "", settings.target
     kind = table.schema.field(name).type
     values = [None if value == "" else value for value in table[name].to_pylist()]
-    decimal = decimal_of(values) if is_text(kind) else None
-    is_truth = pa.types.is_boolean(kind) or (is_number(kind) and {*values} - {None} == {0, 1})
-    if target == "number" and not is_number(kind) and decimal is None:
+    decimal = table_files.decimal_of(values) if table_files.is_text(kind) else None
+    is_truth = pa.types.is_boolean(kind) or (table_files.is_number(kind) and {*values} - {None} == {0, 1})
+    if target == "number" and not table_files.is_number(kind) and decimal is None:
         raise UsageError(f"{path}: the label {name} has the type {kind}, which is no number. Use --set table.target=category")
-    if target == "number" or (target is None and not is_truth and (is_number(kind) or decimal is not None)):
+    if target == "number" or (target is None and not is_truth and (table_files.is_number(kind) or decimal is not None)):
         if decimal is not None:
-            notify(f"column {name}: read as numbers ({first_number(values, decimal)})")
+            notify(f"column {name}: read as numbers ({table_files.first_number(values, decimal)})")
         numbers = _numbers(values, decimal)
-        if (row := unusable_number(numbers)) is not None:
+        if (row := table_files.unusable_number(numbers)) is not None:
             raise UsageError(f"{path}: row {row} has {values[row]} as {name}. Correct or remove the row")
         return numbers, ()
     texts = [None if value is None else str(value) for value in values]
@@ -206,7 +196,7 @@ def _label(path: Path, table: pa.Table, settings: Table, notify: Notify) -> tupl
 
 def _numbers(values: Sequence[object], decimal: str | None) -> Array:
     if decimal is not None:
-        return parse_numbers([None if value is None else str(value) for value in values], decimal)
+        return table_files.parse_numbers([None if value is None else str(value) for value in values], decimal)
     return np.array([np.nan if value is None else float(value) for value in values], np.float64)  # type: ignore[arg-type]
 
 
@@ -264,29 +254,29 @@ def read_rows(table: pa.Table, columns: Columns, name: str, notify: Notify) -> R
 
 def _texts(name: str, table: pa.Table, column: str, notify: Notify) -> Array:
     kind = table.schema.field(column).type
-    if not (is_text(kind) or is_number(kind) or pa.types.is_null(kind)):
+    if not (table_files.is_text(kind) or table_files.is_number(kind) or pa.types.is_null(kind)):
         raise UsageError(f"{name}: the column {column} has the type {kind}; it must hold texts")
     # A CSV file of few rows may hold numbers only where the training had texts.
     texts = ["" if value is None else str(value) for value in table[column].to_pylist()]
-    if (hidden := hidden_text(texts)) is not None:
+    if (hidden := table_files.hidden_text(texts)) is not None:
         notify(f"warning: column {column}, row {hidden[0]}: has the character {hidden[1]}. Correct the file if it is damaged")
     return np.array(texts, object)
 
 
 def _number_column(name: str, table: pa.Table, column: str, decimal: str | None, notify: Notify) -> Array:
     kind, values = table.schema.field(column).type, table[column].to_pylist()
-    if is_text(kind):
-        decimal = decimal or decimal_of(values)
-    if not (is_number(kind) or pa.types.is_null(kind) or (is_text(kind) and decimal is not None)):
+    if table_files.is_text(kind):
+        decimal = decimal or table_files.decimal_of(values)
+    if not (table_files.is_number(kind) or pa.types.is_null(kind) or (table_files.is_text(kind) and decimal is not None)):
         raise UsageError(f"{name}: the column {column} has the type {kind}; it must hold numbers")
-    numbers = _numbers(values, decimal if is_text(kind) else None)
-    if (row := unusable_number(numbers)) is not None:
+    numbers = _numbers(values, decimal if table_files.is_text(kind) else None)
+    if (row := table_files.unusable_number(numbers)) is not None:
         notify(f"warning: column {column}, row {row}: {values[row]} is read as missing, like all infinite and huge numbers")
-    return np.where(np.abs(numbers) > MOST, np.nan, numbers)
+    return np.where(np.abs(numbers) > table_files.MOST, np.nan, numbers)
 
 
 def _vectors(name: str, table: pa.Table, column: str, size: int, notify: Notify) -> Array:
-    if not is_vector(table.schema.field(column).type):
+    if not table_files.is_vector(table.schema.field(column).type):
         raise UsageError(f"{name}: the column {column} has the type {table.schema.field(column).type}; it must hold vectors")
     vectors = table[column].combine_chunks()
     vectors = vectors.combine_chunks() if isinstance(vectors, pa.ChunkedArray) else vectors
@@ -297,7 +287,7 @@ def _vectors(name: str, table: pa.Table, column: str, size: int, notify: Notify)
         raise UsageError(f"{name}: {problem}. Embed it again")
     values = np.zeros((len(vectors), size), np.float32)
     values[lengths >= 0] = np.array(pc.fill_null(vectors.drop_null().flatten(), np.nan), np.float32).reshape(-1, size)
-    bad = np.flatnonzero(~(np.abs(values) <= MOST).all(axis=1))
+    bad = np.flatnonzero(~(np.abs(values) <= table_files.MOST).all(axis=1))
     if len(bad):
         notify(f"warning: column {column}, row {bad[0]}: a number is missing, infinite or huge; it is read as 0")
-    return np.where(np.abs(values) <= MOST, values, 0).astype(np.float32)
+    return np.where(np.abs(values) <= table_files.MOST, values, 0).astype(np.float32)

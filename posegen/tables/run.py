@@ -56,19 +56,9 @@ from posegen.tables.data import TableData, open_table
 from posegen.tables.model import TableModel, load_description, save_model, with_vectors
 from posegen.tables.report import measure, write_report
 from posegen.tables.settings import TableRequest
+from posegen.training import run_folder
 from posegen.training.data.feature_cache import require_space
 from posegen.training.report import category_warning
-from posegen.training.run_folder import (
-    RUN,
-    TABLE_TASK,
-    Result,
-    read_document,
-    read_result,
-    refuse_other_run,
-    run_folder,
-    write_document,
-    write_result,
-)
 
 if TYPE_CHECKING:
     from posegen.tables.tuning import Tuned
@@ -146,7 +136,7 @@ class _Plan:
         return self.data.rows.take(chosen), self.data.label[chosen]
 
 
-def train_table(request: TableRequest, progress: Progress | None = None) -> Result:
+def train_table(request: TableRequest, progress: Progress | None = None) -> run_folder.Result:
     """Train a model of a table, or resume its training.
 
     Parameters
@@ -177,9 +167,9 @@ def train_table(request: TableRequest, progress: Progress | None = None) -> Resu
             display.log(f"{len(data.label):,} rows, {int(data.test.sum()):,} of these test the model: {needed}")
             _check_limits(estimate, request)
             if request.only_estimate:
-                return Result(run, TABLE_TASK, estimate=estimate)
+                return run_folder.Result(run, run_folder.TABLE_TASK, estimate=estimate)
             require_space(run, _LEAST_FREE)
-            with run_folder(run):
+            with run_folder.run_folder(run):
                 return _train(plan, estimate, memory)
     finally:
         display.stop()
@@ -187,7 +177,7 @@ def train_table(request: TableRequest, progress: Progress | None = None) -> Resu
 
 def _initial(init: Path, data: TableData, progress: Progress) -> tuple[Candidate, float]:
     """Return the candidate of a trained run, and its regularisation."""
-    document, result = load_description(init), read_result(init) or {}
+    document, result = load_description(init), run_folder.read_result(init) or {}
     label, categories = (document["columns"][name] for name in ("label", "categories"))
     if (label, bool(categories)) != (data.columns.label, bool(data.columns.categories)):
         raise UsageError(f"{init}: predicts {label}, not {data.columns.label} as here. Remove --init")
@@ -250,14 +240,14 @@ def _check_limits(estimate: TableEstimate, request: TableRequest) -> None:
         raise UsageError(f"{problem}. --budget {estimate.seconds:.0f}s would fit. {hint}")
 
 
-def _train(plan: _Plan, estimate: TableEstimate, memory: PeakMemory) -> Result:
+def _train(plan: _Plan, estimate: TableEstimate, memory: PeakMemory) -> run_folder.Result:
     """Cross-validate the candidates that are left, fit the best one, and write the result."""
     run, progress, begun = plan.request.run, plan.progress, time.monotonic()
-    record, before = _record(plan, estimate), read_result(run)
+    record, before = _record(plan, estimate), run_folder.read_result(run)
     number = len(record["rounds"])
     if before is not None and before["rounds"] == number:
         kept = {name: before[name] for name in ("measures", "seconds", "warnings", "chosen")}
-        return Result(run, TABLE_TASK, nothing_to_do=True, **kept)
+        return run_folder.Result(run, run_folder.TABLE_TASK, nothing_to_do=True, **kept)
     encoder = None
     if plan.is_encoded:
         with progress.working("load the encoder"):
@@ -278,16 +268,16 @@ def _train(plan: _Plan, estimate: TableEstimate, memory: PeakMemory) -> Result:
         changed = f"{name} {before['measures'].get(name)!s:.5} before, {measures[name]:.3f} now"
         progress.log(f"{before['chosen']} before, {title} now; {changed} (other test rows)")
     result: dict[str, Any] = {
-        "task": TABLE_TASK, "rounds": number, "chosen": title, "monitor": next(iter(measures)),
+        "task": run_folder.TABLE_TASK, "rounds": number, "chosen": title, "monitor": next(iter(measures)),
         "seconds": time.monotonic() - begun, "memory": {"peak": memory.peak}, "warnings": warnings,
         "measures": measures,
         "candidates": {CANDIDATES[name].title: each["found"] | {"seconds": each["seconds"]} for name, each in results.items()},
         "table": table,
     }  # fmt: skip
     write_report(run, record, result, str(plan.request.source))
-    write_result(run, result)
-    seconds = result["seconds"]
-    return Result(run, TABLE_TASK, measures=measures, seconds=seconds, estimate=estimate, warnings=warnings, chosen=title)
+    run_folder.write_result(run, result)
+    shown = {name: result[name] for name in ("measures", "seconds", "warnings", "chosen")}
+    return run_folder.Result(run, run_folder.TABLE_TASK, estimate=estimate, **shown)
 
 
 def _fit(
@@ -330,23 +320,24 @@ def _record(plan: _Plan, estimate: TableEstimate) -> dict[str, Any]:
         If the folder holds a run with another table or other settings.
     """
     request, data, run = plan.request, plan.data, plan.request.run
-    record, settings = read_document(run, RUN), request.settings.model_dump(mode="json")
+    record, settings = run_folder.read_document(run, run_folder.RUN), request.settings.model_dump(mode="json")
     init = None if request.init is None else str(request.init)
-    same = {"task": TABLE_TASK, "init": init, "source": request.source.name}
+    same = {"task": run_folder.TABLE_TASK, "init": init, "source": request.source.name}
     same |= {key: value for key, value in settings.items() if key not in ("machine", "memory")}
     latest = {"rows": len(data.label), "identity": data.identity, "first": 0}
     if record is None:
         record = {
-            "task": TABLE_TASK, "form": "", "source": str(request.source), "same": same, "columns": asdict(data.columns),
-            "settings": settings, "estimate": asdict(estimate), "rounds": [latest], "started": time.time(),
+            "task": run_folder.TABLE_TASK, "form": "", "source": str(request.source), "same": same,
+            "columns": asdict(data.columns), "settings": settings, "estimate": asdict(estimate), "rounds": [latest],
+            "started": time.time(),
         }  # fmt: skip
     else:
-        refuse_other_run(run, differences(record.get("same", {"task": record["task"]}), same))
+        run_folder.refuse_other_run(run, differences(record.get("same", {"task": record["task"]}), same))
         if record["rounds"][-1]["identity"] == latest["identity"]:
             return record
         _log_changes(record["rounds"][-1], record["columns"], data, plan.progress)
         record |= {"columns": asdict(data.columns), "rounds": [*record["rounds"], latest]}
-    write_document(run, RUN, record)
+    run_folder.write_document(run, run_folder.RUN, record)
     return record
 
 
@@ -357,7 +348,7 @@ def _results(plan: _Plan, number: int) -> _Results:
     (rows, label), folds = plan.training(), _folds(plan)
     for candidate in plan.candidates:
         name = f"candidates/{number}-{candidate.name}.json"
-        known = read_document(run, name)
+        known = run_folder.read_document(run, name)
         if known is None:
             begin = time.perf_counter()
             with progress.working(f"cross-validate: {candidate.title}"):
@@ -365,7 +356,7 @@ def _results(plan: _Plan, number: int) -> _Results:
             positive = scores[:, 1].tolist() if len(columns.categories) == 2 else []
             own = np.round(errors(scores, label, columns), 4).tolist()
             known = {"found": asdict(found), "seconds": time.perf_counter() - begin, "positive": positive, "errors": own}
-            write_document(run, name, known)
+            run_folder.write_document(run, name, known)
             progress.log(f"{candidate.title}: error {found.error:.4f} in cross-validation, {human_time(known['seconds'])}")
         results[candidate.name] = known
     return results

@@ -24,25 +24,8 @@ from posegen.foundations.machine import PeakMemory, process_memory
 from posegen.foundations.plugins import require_extra
 from posegen.foundations.progress import Progress
 from posegen.foundations.quantities import human_bytes, parse_bytes
+from posegen.training import hardware, loop
 from posegen.training.data.feed import batches_of, to_clips
-from posegen.training.hardware import (
-    Choices,
-    describe_gpu_use,
-    evaluation_batch,
-    gpu_peak,
-    gpu_utilisation,
-    is_out_of_memory,
-    release_memory,
-)
-from posegen.training.loop import (
-    Learner,
-    StepTimer,
-    StepTimes,
-    TrainingSession,
-    apply_in_micro_batches,
-    make_learner,
-    run_steps,
-)
 from posegen.training.run_folder import RunProgress, format_measure, latest_checkpoint, remove_old_checkpoints, write_checkpoint
 from posegen.training.settings import Settings
 from posegen.training.task import Task
@@ -86,7 +69,7 @@ class Logs(ExitStack):
         if "wandb" in settings.log:
             self._wandb = self.enter_context(_start_wandb(run, settings))
 
-    def step(self, step: int, loss: float, times: StepTimes | None, **values: float) -> None:
+    def step(self, step: int, loss: float, times: loop.StepTimes | None, **values: float) -> None:
         """Log a step, with further values, if it is at the interval of logging."""
         if step % self._every == 0:
             shares = {f"time/{phase}": share for phase, share in times.shares.items()} if times else {}
@@ -116,12 +99,12 @@ def _start_wandb(run: Path, settings: Settings) -> Any:
 
 
 def train_session(
-    session: TrainingSession,
+    session: loop.TrainingSession,
     progress: Progress,
     memory: PeakMemory,
     deadline: float | None,
-    store_choices: Callable[[Choices], None],
-) -> tuple[Learner, str | None, StepTimes | None]:
+    store_choices: Callable[[hardware.Choices], None],
+) -> tuple[loop.Learner, str | None, loop.StepTimes | None]:
     """Train from the last checkpoint to the last step.
 
     Parameters
@@ -151,9 +134,9 @@ def train_session(
         while learner.progress.step < session.last and early_stop_reason(learner.progress, session.setup.settings) is None:
             monitor = _Monitor(session, learner, progress, memory, logs, deadline)
             try:
-                run_steps(session, learner, monitor.timer, progress.log, monitor.after_step)
+                loop.run_steps(session, learner, monitor.timer, progress.log, monitor.after_step)
             except (MemoryError, RuntimeError) as error:
-                if not is_out_of_memory(error):
+                if not hardware.is_out_of_memory(error):
                     raise
                 choices = session.choices.halve_micro_batch(error)
                 session = replace(session, choices=choices)
@@ -161,7 +144,7 @@ def train_session(
                 store_choices(choices)
                 del monitor  # it keeps the learner
                 learner = _resume(session, progress)
-                release_memory()
+                hardware.release_memory()
                 continue
             times = monitor.timer.times()
             if times is not None and times.shares["data"] > _MOST_WAITING:
@@ -171,7 +154,7 @@ def train_session(
     return learner, None, times
 
 
-def _warn_of_waiting(times: StepTimes, session: TrainingSession, progress: Progress) -> None:
+def _warn_of_waiting(times: loop.StepTimes, session: loop.TrainingSession, progress: Progress) -> None:
     """Warn that steps wait for data, with a hint."""
     hint = f"Use more loading processes than {session.choices.workers}, --set machine.workers=N, or end other programs"
     if session.setup.data.dataset is None and session.setup.data.groups is None:
@@ -179,7 +162,7 @@ def _warn_of_waiting(times: StepTimes, session: TrainingSession, progress: Progr
     progress.log(f"warning: {100 * times.shares['data']:.0f} % of the time was spent waiting for data. {hint}")
 
 
-def _resume(session: TrainingSession, progress: Progress) -> Learner:
+def _resume(session: loop.TrainingSession, progress: Progress) -> loop.Learner:
     """Return the learner in the state of the last intact checkpoint."""
     state = latest_checkpoint(session.run, progress.log)
     if state is not None:
@@ -187,7 +170,7 @@ def _resume(session: TrainingSession, progress: Progress) -> Learner:
         if state.progress.step == session.first and session.first:
             # A new round is checked on more clips, so its measures are not comparable with the best one of the last round.
             state = replace(state, progress=replace(state.progress, best=None, best_step=None))
-    return make_learner(session, state)
+    return loop.make_learner(session, state)
 
 
 def early_stop_reason(progress: RunProgress, settings: Settings) -> str | None:
@@ -203,8 +186,8 @@ def early_stop_reason(progress: RunProgress, settings: Settings) -> str | None:
 class _Monitor:
     """Check, save, log and report between the steps; `stopped` is why training ends early."""
 
-    session: TrainingSession
-    learner: Learner
+    session: loop.TrainingSession
+    learner: loop.Learner
     progress: Progress
     memory: PeakMemory
     logs: Logs
@@ -212,7 +195,7 @@ class _Monitor:
     stopped: str | None = None
 
     def __post_init__(self) -> None:
-        self.timer = StepTimer()
+        self.timer = loop.StepTimer()
         self._saved = self._begun = time.monotonic()
         self._seconds_before = self.learner.progress.seconds
         self._accuracy: float | None = None
@@ -256,7 +239,7 @@ class _Monitor:
             done,
             seconds=self._seconds_before + time.monotonic() - self._begun,
             memory=max(done.memory or 0, self.memory.peak),
-            gpu_memory=gpu_peak(self.session.choices.device),
+            gpu_memory=hardware.gpu_peak(self.session.choices.device),
             utilisation=fmean(self._utilisations) if self._utilisations else done.utilisation,
         )
 
@@ -274,7 +257,7 @@ class _Monitor:
         averaged.load_state_dict(learner.average)
         loss = validation_loss(self.session, averaged)
         validation = setup.data.source(setup.task.recipes, "validation")
-        limits = {"most": settings.checks.clips, "size": evaluation_batch(choices.device, choices.micro_batch)}
+        limits = {"most": settings.checks.clips, "size": hardware.evaluation_batch(choices.device, choices.micro_batch)}
         measures = evaluate_model(setup.task, averaged, validation, settings.data.variants, **limits).measures()
         measures |= {} if loss is None else {"loss": loss}
         # Undefined measures are left out.
@@ -284,7 +267,7 @@ class _Monitor:
         self.progress.log(f"step {step:,}: {setup.task.monitor} {format_measure(watched)} on the validation split")
         if choices.device == "cuda":
             memory = torch.cuda.get_device_properties(0).total_memory
-            values, line = describe_gpu_use(
+            values, line = hardware.describe_gpu_use(
                 learner.progress.utilisation, learner.progress.gpu_memory or 0, memory, settings.batch
             )
             self.logs.values(step, values)
@@ -299,7 +282,7 @@ class _Monitor:
         """Measure the use of a GPU; raise MemoryError if the run uses more memory than its limit."""
         if step % _CHECK_MEMORY_EVERY or step >= self.session.last:
             return
-        if self.session.choices.device == "cuda" and (utilisation := gpu_utilisation()) is not None:
+        if self.session.choices.device == "cuda" and (utilisation := hardware.gpu_utilisation()) is not None:
             self._utilisations.append(utilisation)
         limit = self.session.setup.settings.memory.limit
         if limit is not None and process_memory() > _LIMIT_SHARE * parse_bytes(limit):
@@ -335,7 +318,7 @@ def most_loss_clips(task: Task, settings: Settings) -> int:
     return 0 if task.reading.by_identity else _LOSS_BATCHES * settings.batch
 
 
-def validation_loss(session: TrainingSession, model: torch.nn.Module) -> float | None:
+def validation_loss(session: loop.TrainingSession, model: torch.nn.Module) -> float | None:
     """Return the loss of a model on some batches of the validation split, the same ones in each check.
 
     They have captions and noise as in training, but no dropout and no variation of skeletons. None for a task that compares
@@ -348,14 +331,14 @@ def validation_loss(session: TrainingSession, model: torch.nn.Module) -> float |
     source = setup.data.source(task.recipes, "validation")
     variants = (settings.data.variants or source.variants)[: 1 if task.reading.first_variant_only else None]
     batches = batches_of(source, settings.batch, settings.seed, variants, epochs=1)
-    device, size = next(model.parameters()).device, evaluation_batch(choices.device, choices.micro_batch)
+    device, size = next(model.parameters()).device, hardware.evaluation_batch(choices.device, choices.micro_batch)
     total, count, training = 0.0, 0, model.training
     model.eval()
     with torch.inference_mode():
         for batch in batches.at(0, min(_LOSS_BATCHES, len(batches))):
             clips = to_clips(batch, source, settings.seed)
             tensors = {name: torch.from_numpy(values).to(device) for name, values in clips.items()}
-            loss = task.loss(apply_in_micro_batches(task, model, tensors, size), tensors)
+            loss = task.loss(loop.apply_in_micro_batches(task, model, tensors, size), tensors)
             total, count = total + float(loss) * len(clips["length"]), count + len(clips["length"])
     model.train(training)
     return total / count
@@ -369,7 +352,7 @@ def _check_loss(loss: float, step: int, rate: float) -> None:
         raise PosegenError(f"{what}. Train into another folder with --out and {fix}")
 
 
-def _details(loss: float, accuracy: float | None, times: StepTimes | None, done: RunProgress) -> str:
+def _details(loss: float, accuracy: float | None, times: loop.StepTimes | None, done: RunProgress) -> str:
     """Return loss, accuracy, memory, step time and the share of each phase as text."""
     shown = [f"loss {loss:.3f}"]
     shown += [] if accuracy is None else [f"accuracy {accuracy:.2f}"]

@@ -21,18 +21,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from posegen.config.identity import differences, digest
+from posegen.embedding import trainer
 from posegen.embedding.models import FoundEncoder, find_encoder
-from posegen.embedding.trainer import (
-    FineTuning,
-    Trained,
-    chosen_device,
-    chosen_precision,
-    fine_tune,
-    load_trainable,
-    save_encoder,
-    trained_weights,
-    try_steps,
-)
 from posegen.foundations.arrays import Array
 from posegen.foundations.machine import PeakMemory
 from posegen.foundations.plugins import require_extra
@@ -188,8 +178,8 @@ def _drawn_others(texts: dict[str, list[str]], vectors: dict[str, Array]) -> Sco
 
 
 def _load(found: FoundEncoder, settings: Settings) -> Any:
-    device = chosen_device(settings.machine.device)
-    return load_trainable(found, settings.adapter.rank, settings.text.max_tokens, device, settings.seed)
+    device = trainer.chosen_device(settings.machine.device)
+    return trainer.load_trainable(found, settings.adapter.rank, settings.text.max_tokens, device, settings.seed)
 
 
 def _loss(model: Any, pairs: OwnPairs, settings: Settings) -> Any:
@@ -241,10 +231,10 @@ class CachedCaptionLoss(losses.CachedMultipleNegativesRankingLoss):  # type: ign
         return ranked + (near.detach() if with_backward else near)
 
 
-def _fine_tuning(settings: Settings, pairs: OwnPairs) -> FineTuning:
+def _fine_tuning(settings: Settings, pairs: OwnPairs) -> trainer.FineTuning:
     machine, optimiser = settings.machine, settings.optimiser
     parts = -(-settings.batch // machine.micro_batch) if machine.micro_batch and pairs.score is not None else 1
-    return FineTuning(
+    return trainer.FineTuning(
         settings.steps, min(settings.batch, len(pairs.splits["training"])), parts, optimiser.rate, optimiser.decay,
         optimiser.clip, optimiser.warmup, settings.checks.times, settings.checks.patience, machine.precision, machine.device,
         bool(machine.checkpointing), machine.workers or 0, settings.saving.seconds, settings.seed,
@@ -296,7 +286,7 @@ def _train_run(
         return Result(run, "text", result["steps"], None, True, result["measures"], result["seconds"])
     model = _load(found, settings)
     deadline = None if request.budget is None else begun + request.budget
-    trained = fine_tune(
+    trained = trainer.fine_tune(
         _loss(model, pairs, settings), pairs_columns(pairs), lambda: _check(model, pairs, settings),
         _fine_tuning(settings, pairs), run / "checkpoints", progress, deadline,
     )  # fmt: skip
@@ -322,16 +312,16 @@ def _check(model: Any, pairs: OwnPairs, settings: Settings) -> float:
 def _start(request: PairRequest, pairs: OwnPairs, found: FoundEncoder, progress: Progress) -> tuple[dict[str, Any], Estimate]:
     """Measure the encoder before the training, and a few steps; return the record of the run and its estimate."""
     settings, begun = request.settings, time.monotonic()
-    device = chosen_device(settings.machine.device)
+    device = trainer.chosen_device(settings.machine.device)
     with progress.working("measure the encoder and a few steps"):
         model = _load(found, settings)
         loss = _loss(model, pairs, settings)
         before = score_pairs(model, pairs, "test")
         tuning = _fine_tuning(settings, pairs)
-        pilot = try_steps(loss, pairs_columns(pairs), lambda: _check(model, pairs, settings), tuning)
+        pilot = trainer.try_steps(loss, pairs_columns(pairs), lambda: _check(model, pairs, settings), tuning)
     training, checked = (len(pairs.splits[split]) for split in ("training", "validation"))
     clips = min(checked, settings.checks.clips)
-    parameters = sum(weight.numel() for weight in trained_weights(loss).values())
+    parameters = sum(weight.numel() for weight in trainer.trained_weights(loss).values())
     total = sum(weight.numel() for weight in model.parameters())
     estimate = Estimate(
         choosing_seconds=time.monotonic() - begun,
@@ -354,7 +344,9 @@ def _start(request: PairRequest, pairs: OwnPairs, found: FoundEncoder, progress:
     kind = f"adapters of rank {settings.adapter.rank}" if settings.adapter.rank else "all weights"
     reasons = [
         Reason("device", device, "the GPU" if device == "cuda" else "no GPU"),
-        Reason("precision", chosen_precision(settings.machine.precision, device), "that of the device, unless it is given"),
+        Reason(
+            "precision", trainer.chosen_precision(settings.machine.precision, device), "that of the device, unless it is given"
+        ),
         Reason("weights", kind, f"{parameters:,} of {total:,} are trained"),
     ]
     record = _identity(request, pairs, found) | {
@@ -375,8 +367,8 @@ def _identity(request: PairRequest, pairs: OwnPairs, found: FoundEncoder) -> dic
 
 
 def _finish(
-    run: Path, record: dict[str, Any], trained: Trained, model: Any, pairs: OwnPairs, memory: PeakMemory, seconds: float,
-    progress: Progress,
+    run: Path, record: dict[str, Any], trained: trainer.Trained, model: Any, pairs: OwnPairs, memory: PeakMemory,
+    seconds: float, progress: Progress,
 ) -> dict[str, float]:  # fmt: skip
     """Measure the trained encoder beside the one before, and write encoder, report and result."""
     model.eval()
@@ -387,11 +379,11 @@ def _finish(
     for name, value in found.measures.items():
         measures |= {name: value} if name == "pairs" else {name: value, f"{name}_before": before.get(name, math.nan)}
     with progress.working("write the encoder"):
-        save_encoder(model, run / ENCODER)
+        trainer.save_encoder(model, run / ENCODER)
     is_verified = all(len(scores.same.score) and len(scores.other.score) for scores in (known, found))
     test = found.same.score, found.other.score, found.hard
     rates = verification_rates(known.same, known.other, *test) if is_verified else []
-    device = chosen_device(record["settings"]["machine"]["device"])
+    device = trainer.chosen_device(record["settings"]["machine"]["device"])
     result = {
         "task": "text", "steps": trained.steps, "best_step": trained.best_step, "rounds": 1, "seconds": seconds,
         "measures": measures, "times": None,

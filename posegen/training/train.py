@@ -23,22 +23,12 @@ from posegen.foundations.errors import UsageError
 from posegen.foundations.machine import PeakMemory
 from posegen.foundations.plugins import require_extra
 from posegen.foundations.progress import Progress
+from posegen.training import run_folder
 from posegen.training.data.feature_cache import features_folder, require_space
 from posegen.training.estimate import Estimate, check_budget, estimate_run
 from posegen.training.hardware import Choices, Reason, check_machine, choose_for_run, given_choices, release_memory
 from posegen.training.loop import StepTimes, TrainingSession
 from posegen.training.report import chance_warning, split_warnings, write_report
-from posegen.training.run_folder import (
-    RUN,
-    Result,
-    RunProgress,
-    read_checkpoint,
-    read_document,
-    read_result,
-    refuse_other_run,
-    run_folder,
-    write_document,
-)
 from posegen.training.session import early_stop_reason, train_session
 from posegen.training.settings import NOT_CONTENT, Settings
 from posegen.training.setup import Request, Setup, open_setup
@@ -73,10 +63,10 @@ class _Record(BaseModel):
 
     def write(self, run: Path) -> None:
         """Write the record durably into the folder of its run."""
-        write_document(run, RUN, self.model_dump(mode="json"))
+        run_folder.write_document(run, run_folder.RUN, self.model_dump(mode="json"))
 
 
-def train(request: Request, progress: Progress | None = None) -> Result:
+def train(request: Request, progress: Progress | None = None) -> run_folder.Result:
     """Train a model, or resume its training.
 
     Parameters
@@ -136,25 +126,25 @@ class _Work:
     memory: PeakMemory
     progress: Progress
 
-    def do(self) -> Result:
+    def do(self) -> run_folder.Result:
         """Estimate the run, or train what is left of it."""
         if self.request.only_estimate:
             self._prepare()
             _, reasons, estimate = self._choose()
-            return Result(self.run, self.setup.task.name, 0, estimate=estimate, reasons=reasons)
-        with run_folder(self.run):
+            return run_folder.Result(self.run, self.setup.task.name, 0, estimate=estimate, reasons=reasons)
+        with run_folder.run_folder(self.run):
             return self._train()
 
-    def _train(self) -> Result:
+    def _train(self) -> run_folder.Result:
         begun, run = time.monotonic(), self.run
         record, estimate = _read_record(run), None
         if record is not None:
             self._check_same_run(record)
             self._add_round(record)
-            result = read_result(run)
+            result = run_folder.read_result(run)
             if result is not None and result["rounds"] == len(record.rounds):
                 done = (result["steps"], None, True, result["measures"], result["seconds"])
-                return Result(run, record.task, *done, reasons=record.reasons)
+                return run_folder.Result(run, record.task, *done, reasons=record.reasons)
         self._prepare()
         if record is None:
             record = self._start()
@@ -206,7 +196,7 @@ class _Work:
             progress.log(line)
         return choices, reasons, estimate
 
-    def _train_round(self, record: _Record, deadline: float | None) -> Result:
+    def _train_round(self, record: _Record, deadline: float | None) -> run_folder.Result:
         """Train the latest round of a run, from its last checkpoint."""
         latest, settings, run, progress = record.rounds[-1], self.request.settings, self.run, self.progress
         # A dataset that grew since the round began is trained on in the next round.
@@ -221,7 +211,7 @@ class _Work:
         learner, stopped, times = train_session(session, progress, self.memory, deadline, store_choices)
         progress.stop()
         done = learner.progress
-        result = Result(run, record.task, done.step, stopped, seconds=done.seconds, reasons=record.reasons)
+        result = run_folder.Result(run, record.task, done.step, stopped, seconds=done.seconds, reasons=record.reasons)
         if stopped:
             return result
         if done.step < session.last:
@@ -235,12 +225,14 @@ class _Work:
         return replace(result, measures=measures, warnings=warnings)
 
     def _finish(
-        self, record: _Record, setup: Setup, progress: RunProgress, times: StepTimes | None
+        self, record: _Record, setup: Setup, progress: run_folder.RunProgress, times: StepTimes | None
     ) -> tuple[dict[str, float], list[str]]:
         """Evaluate the averaged weights of the best check on the test split; write model, report and result."""
         task, data, settings, run = setup.task, setup.data, record.settings, self.run
         best = progress.step if progress.best_step is None else progress.best_step
-        model = setup.make_trained_model(read_checkpoint(run, best).tensors["average"], run).to(record.choices.device)
+        model = setup.make_trained_model(run_folder.read_checkpoint(run, best).tensors["average"], run).to(
+            record.choices.device
+        )
 
         def tally_of(split: str) -> Tally:
             return evaluate_model(task, model, data.source(task.recipes, split), settings.data.variants, most=_MOST_TESTED)
@@ -284,11 +276,11 @@ class _Work:
         before = {"task": record.task, "form": record.form, "init": record.init, "data": record.data["identity"]}
         now = {"task": request.task, "form": setup.task.form, "init": init, "data": setup.data.identity}
         contents = (settings.model_dump(mode="json", exclude=NOT_CONTENT) for settings in (record.settings, request.settings))
-        refuse_other_run(self.run, [*differences(before, now), *differences(*contents)])
+        run_folder.refuse_other_run(self.run, [*differences(before, now), *differences(*contents)])
 
     def _add_round(self, record: _Record) -> None:
         """Begin another round if the last one is complete and the dataset has grown since."""
-        result, before, data = read_result(self.run), record.rounds[-1]["samples"], self.setup.data
+        result, before, data = run_folder.read_result(self.run), record.rounds[-1]["samples"], self.setup.data
         if result is None or result["rounds"] < len(record.rounds) or data.samples <= before:
             return
         self.progress.log(f"{data.name} had {before:,} samples and has {data.samples:,}: training continues on all of them")
@@ -305,7 +297,7 @@ def _log_table(reasons: list[Reason], progress: Progress) -> None:
 
 def _read_record(run: Path) -> _Record | None:
     """Return the record of a run; None if it is new, UsageError if another version wrote it."""
-    document = read_document(run, RUN)
+    document = run_folder.read_document(run, run_folder.RUN)
     if document is None:
         return None
     try:
@@ -313,4 +305,5 @@ def _read_record(run: Path) -> _Record | None:
     except ValidationError as error:
         keys = ", ".join(".".join(map(str, problem["loc"])) for problem in error.errors())
         hint = "Resume with that version, or train into another folder with --out"
-        raise UsageError(f"{run / RUN}: written by another version of posegen; missing or unknown: {keys}. {hint}") from error
+        problem = f"written by another version of posegen; missing or unknown: {keys}"
+        raise UsageError(f"{run / run_folder.RUN}: {problem}. {hint}") from error

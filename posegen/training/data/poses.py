@@ -32,19 +32,7 @@ from posegen.foundations.arrays import Array
 from posegen.foundations.bodies import body_offsets
 from posegen.foundations.scene import HABITS, Persons
 from posegen.foundations.skeleton import AVERAGE, JOINTS, PARENTS, PROPORTIONS, SHAPE
-from posegen.training.data.features import (
-    ACTOR,
-    FEATURES,
-    NEAR,
-    RELATION,
-    Recipe,
-    View,
-    features_of,
-    place_and_heading,
-    relations,
-    scene_arrays,
-    to_half,
-)
+from posegen.training.data import features
 
 BODY_MEASURES = ("stature", *SHAPE)
 """Measures of a body: metres, then factors relative to the average of that stature; see :class:`foundations.scene.Persons`."""
@@ -61,7 +49,7 @@ CONTACTS = slice(ROTATIONS.stop, ROTATIONS.stop + 4)
 """Indices of the numbers of a pose."""
 POSE_NUMBERS = CONTACTS.stop
 """Numbers per frame."""
-SCENE_NUMBERS = POSE_NUMBERS + RELATION
+SCENE_NUMBERS = POSE_NUMBERS + features.RELATION
 """Numbers per frame and actor of a scene."""
 
 _PARENT = {name: JOINTS[parent] for name, parent in zip(JOINTS, PARENTS, strict=True) if parent >= 0}
@@ -326,17 +314,17 @@ def retarget_to_average_body(joints: Array, fps: float) -> Array:
     return np.where(present[..., None, None], retargeted, np.float32(np.nan))
 
 
-def _pose(fields: Mapping[str, Array], view: View) -> Array:
+def _pose(fields: Mapping[str, Array], view: features.View) -> Array:
     shown = {name: fields[name][:, 0, :: view.stride] for name in ("joints", "contact")}
-    return to_half(poses_of(shown["joints"], shown["contact"], view.fps))
+    return features.to_half(poses_of(shown["joints"], shown["contact"], view.fps))
 
 
-def _scene_pose(fields: Mapping[str, Array], view: View) -> Array:
-    joints, contact = scene_arrays(fields["joints"], view, np.nan), scene_arrays(fields["contact"], view, 0)
+def _scene_pose(fields: Mapping[str, Array], view: features.View) -> Array:
+    joints, contact = features.scene_arrays(fields["joints"], view, np.nan), features.scene_arrays(fields["contact"], view, 0)
     poses = np.stack([poses_of(joints[:, i], contact[:, i], view.fps) for i in range(view.actors)], axis=1)
     leg = leg_length(body_of(joints))
-    related = relations(joints, (leg + leg[:, :1]) / 2)
-    return to_half(np.concatenate([poses, related], axis=-1).swapaxes(1, 2))
+    related = features.relations(joints, (leg + leg[:, :1]) / 2)
+    return features.to_half(np.concatenate([poses, related], axis=-1).swapaxes(1, 2))
 
 
 def place_beside(first: Array, other: Array, related: Array, unit: float) -> Array:
@@ -357,11 +345,11 @@ def place_beside(first: Array, other: Array, related: Array, unit: float) -> Arr
     -------
     float [frame, 22, 3]
     """
-    place, heading = place_and_heading(first)
-    own, own_heading = place_and_heading(other)
+    place, heading = features.place_and_heading(first)
+    own, own_heading = features.place_and_heading(other)
     compressed = related[:, 1] + 1j * related[:, 0]
     near = np.abs(compressed)
-    distance = unit * NEAR * np.expm1(near)
+    distance = unit * features.NEAR * np.expm1(near)
     target = place + heading * compressed / np.maximum(near, _LEAST_LENGTH) * distance
     turned = heading * (related[:, 2] + 1j * related[:, 3])
     weight = np.exp(-2 * near) / np.exp(-2 * near).sum()
@@ -375,16 +363,18 @@ def place_beside(first: Array, other: Array, related: Array, unit: float) -> Arr
     return moved
 
 
-def _style_motion(fields: Mapping[str, Array], view: View) -> Array:
+def _style_motion(fields: Mapping[str, Array], view: features.View) -> Array:
     shown = fields["joints"][:, 0, :: view.stride]
-    return to_half(features_of(retarget_to_average_body(shown, view.fps), view.fps))
+    return features.to_half(features.features_of(retarget_to_average_body(shown, view.fps), view.fps))
 
 
-POSE = Recipe("pose", 1, ("joints", "contact"), "float16", ("frame", POSE_NUMBERS), _pose)
+POSE = features.Recipe("pose", 1, ("joints", "contact"), "float16", ("frame", POSE_NUMBERS), _pose)
 """Poses of the first actor."""
 
-SCENE_POSE = Recipe("pose", 1, ("joints", "contact"), "float16", ("frame", ACTOR, SCENE_NUMBERS), _scene_pose, "pose-scene")
+SCENE_POSE = features.Recipe(
+    "pose", 1, ("joints", "contact"), "float16", ("frame", features.ACTOR, SCENE_NUMBERS), _scene_pose, "pose-scene"
+)
 """Poses of all actors, each with its relation to the first one."""
 
-STYLE_MOTION = Recipe("style_motion", 2, ("joints",), "float16", ("frame", FEATURES), _style_motion)
+STYLE_MOTION = features.Recipe("style_motion", 2, ("joints",), "float16", ("frame", features.FEATURES), _style_motion)
 """Motion features of the first actor on the average body."""
