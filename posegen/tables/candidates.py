@@ -75,7 +75,7 @@ class Candidate:
 
 CONSTANT = Candidate("constant", "constant", "constant")
 BASELINE = Candidate("linear", "linear baseline")
-CANDIDATES = {
+ALL = {
     candidate.name: candidate
     for candidate in (
         CONSTANT,
@@ -207,14 +207,14 @@ def _overlaps(one: str, other: str) -> list[float]:
     return overlaps
 
 
-def candidates_for(columns: Columns, rows: int) -> tuple[Candidate, ...]:
+def suited(columns: Columns, rows: int) -> tuple[Candidate, ...]:
     """Return the candidates that suit a table with a number of rows, the cheapest first."""
     # Of texts alone, words as they occur are better than their components.
     only_texts = len(columns.inputs) == len(columns.texts) - len(columns.pair)
     can_boost = not only_texts and rows >= _FEWEST_BOOSTED and rows * max(1, len(columns.categories)) <= _MOST_BOOSTED
     has_encoder = columns.encoder is not None
     suits = {"counts": bool(columns.texts), "encoded": has_encoder, "encoded-counts": has_encoder, "boosted": can_boost}
-    return tuple(each for each in CANDIDATES.values() if suits.get(each.name, True))
+    return tuple(each for each in ALL.values() if suits.get(each.name, True))
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from posegen.foundations.arrays import Array
 from posegen.foundations.errors import PosegenError, UsageError
 from posegen.foundations.plugins import require_extra
 from posegen.foundations.progress import Progress
-from posegen.tables.candidates import CANDIDATES, Fitted, Found, decode, heated
+from posegen.tables.candidates import ALL, Fitted, Found, decode, heated
 from posegen.tables.columns import Columns, Rows, read_rows
 from posegen.training.run_folder import MODEL, TABLE_TASK, read_document, write_document
 
@@ -122,7 +122,7 @@ def load_model(run: Path) -> TableModel:
         raise PosegenError(f"{path}: has objects that no model of posegen has ({error!s:.200}). Train again") from error
     columns = TypeAdapter(Columns).validate_python(document["columns"])
     found = Found(**document["found"])
-    fitted = Fitted(CANDIDATES[document["candidate"]], objects["parts"], objects["head"])
+    fitted = Fitted(ALL[document["candidate"]], objects["parts"], objects["head"])
     tuned = None
     if document["tuned"] is not None:
         from posegen.tables.tuning import Tuned

@@ -34,23 +34,7 @@ from posegen.foundations.machine import PeakMemory, available_memory, process_me
 from posegen.foundations.plugins import require_extra
 from posegen.foundations.progress import Progress
 from posegen.foundations.quantities import human_bytes, human_time, parse_bytes
-from posegen.tables.candidates import (
-    BASELINE,
-    CANDIDATES,
-    CONSTANT,
-    FOLDS,
-    STRENGTHS,
-    Candidate,
-    Found,
-    candidates_for,
-    cross_validate,
-    errors,
-    fit,
-    folds_of,
-    pair_similarity,
-    text_groups,
-    trial_seconds,
-)
+from posegen.tables import candidates
 from posegen.tables.columns import Columns, Rows
 from posegen.tables.data import TableData, open_table
 from posegen.tables.model import TableModel, load_description, save_model, with_vectors
@@ -108,12 +92,13 @@ class _Plan:
 
     def __init__(self, request: TableRequest, data: TableData, deadline: float | None, progress: Progress) -> None:
         self.request, self.data, self.deadline, self.progress = request, data, deadline, progress
-        self.candidates, self.strengths = candidates_for(data.columns, len(data.training)), STRENGTHS
+        self.candidates, self.strengths = candidates.suited(data.columns, len(data.training)), candidates.STRENGTHS
         if request.init is not None:
             chosen, strength = _initial(request.init, data, progress)
             if chosen not in self.candidates:
                 raise UsageError(f"{request.init}: {chosen.title} does not suit the columns of {request.source}. Remove --init")
-            self.candidates, self.strengths = tuple(dict.fromkeys((CONSTANT, BASELINE, chosen))), (strength,)
+            self.candidates = tuple(dict.fromkeys((candidates.CONSTANT, candidates.BASELINE, chosen)))
+            self.strengths = (strength,)
         elif self.is_encoded and data.texts() > _MOST_ENCODED and request.budget is None:
             progress.log(f"{data.texts():,} different texts are not encoded, which would take long; --budget 30m includes it")
             self.candidates = tuple(each for each in self.candidates if not each.encoded)
@@ -175,13 +160,13 @@ def train_table(request: TableRequest, progress: Progress | None = None) -> run_
         display.stop()
 
 
-def _initial(init: Path, data: TableData, progress: Progress) -> tuple[Candidate, float]:
+def _initial(init: Path, data: TableData, progress: Progress) -> tuple[candidates.Candidate, float]:
     """Return the candidate of a trained run, and its regularisation."""
     document, result = load_description(init), run_folder.read_result(init) or {}
     label, categories = (document["columns"][name] for name in ("label", "categories"))
     if (label, bool(categories)) != (data.columns.label, bool(data.columns.categories)):
         raise UsageError(f"{init}: predicts {label}, not {data.columns.label} as here. Remove --init")
-    chosen, strength = CANDIDATES[document["candidate"]], document["found"]["strength"]
+    chosen, strength = candidates.ALL[document["candidate"]], document["found"]["strength"]
     progress.log(f"from {init}: {chosen.title}, regularisation {strength:g}; other candidates are not compared")
     _log_changes(result.get("table"), document["columns"], data, progress)
     return chosen, strength
@@ -206,12 +191,12 @@ def _estimate(plan: _Plan) -> TableEstimate:
     step = max(1, len(label) // _PILOT_ROWS)
     sample, known = rows.take(np.arange(0, len(label), step)), label[::step]
     # The first fit of a process loads and compiles more than the others.
-    trial_seconds(BASELINE, sample.take(np.arange(min(len(sample), 10))), known[:10], data.columns)
+    candidates.trial_seconds(candidates.BASELINE, sample.take(np.arange(min(len(sample), 10))), known[:10], data.columns)
     seconds, held, share = {}, process_memory(), len(label) / len(sample)
     encoding = _ENCODER_SECONDS + _SECONDS_PER_TEXT * data.texts()
     for candidate in plan.candidates:
-        of_features, of_head = trial_seconds(candidate, sample, known, data.columns)
-        fits = 1 + FOLDS * (len(plan.strengths) if candidate.head == "linear" else 1)
+        of_features, of_head = candidates.trial_seconds(candidate, sample, known, data.columns)
+        fits = 1 + candidates.FOLDS * (len(plan.strengths) if candidate.head == "linear" else 1)
         seconds[candidate.name] = share * (of_features + of_head * fits) * (2 if candidate.encoded else 1)
         if candidate.encoded:
             seconds[candidate.name] += encoding
@@ -256,7 +241,7 @@ def _train(plan: _Plan, estimate: TableEstimate, memory: PeakMemory) -> run_fold
     results = _results(plan, number)
     chosen = _chosen(results)
     tuned, known, tried = _tuned(plan, number, chosen, results)
-    title = CANDIDATES[chosen].title
+    title = candidates.ALL[chosen].title
     title += "" if tuned is None else f", averaged with fine-tuned encoders: {len(tuned.files)}"
     with progress.working("fit the model"):
         measures, table = _fit(plan, chosen, title, results, encoder, tuned, known, tried)
@@ -271,7 +256,8 @@ def _train(plan: _Plan, estimate: TableEstimate, memory: PeakMemory) -> run_fold
         "task": run_folder.TABLE_TASK, "rounds": number, "chosen": title, "monitor": next(iter(measures)),
         "seconds": time.monotonic() - begun, "memory": {"peak": memory.peak}, "warnings": warnings,
         "measures": measures,
-        "candidates": {CANDIDATES[name].title: each["found"] | {"seconds": each["seconds"]} for name, each in results.items()},
+        "candidates": {candidates.ALL[name].title: {**each["found"], "seconds": each["seconds"]}
+                       for name, each in results.items()},
         "table": table,
     }  # fmt: skip
     write_report(run, record, result, str(plan.request.source))
@@ -291,21 +277,21 @@ def _fit(
     data, test = plan.data, np.flatnonzero(plan.data.test)
 
     def fitted(name: str, rows: Array) -> TableModel:
-        found = Found(**results[name]["found"])
-        own = fit(CANDIDATES[name], found.strength, data.rows.take(rows), data.label[rows], data.columns)
+        found = candidates.Found(**results[name]["found"])
+        own = candidates.fit(candidates.ALL[name], found.strength, data.rows.take(rows), data.label[rows], data.columns)
         fingerprint = encoder.fingerprint if encoder is not None and own.candidate.encoded else None
         return TableModel(data.columns, found, fingerprint, own, tuned if name == chosen else None)
 
     tested = data.rows.take(test)
-    compared = dict.fromkeys((CONSTANT.name, BASELINE.name, chosen))
+    compared = dict.fromkeys((candidates.CONSTANT.name, candidates.BASELINE.name, chosen))
     scored, shown = {name: fitted(name, data.training).scores(tested) for name in compared}, chosen
     if tuned is not None:
         from posegen.tables.tuning import mixed
 
         scored[shown := TUNED] = mixed(scored[chosen], tried, data.columns)
-        if chosen not in (CONSTANT.name, BASELINE.name):
+        if chosen not in (candidates.CONSTANT.name, candidates.BASELINE.name):
             del scored[chosen]
-    similar = pair_similarity(tested, data.columns) if data.columns.pair else None
+    similar = candidates.pair_similarity(tested, data.columns) if data.columns.pair else None
     measures, table = measure(scored, shown, title, data.label[test], data.columns, known, similar)
     save_model(plan.request.run, fitted(chosen, np.arange(len(data.label))))
     return measures, {"rows": len(data.label), "training": len(data.training), "test": len(test), **table}
@@ -352,9 +338,9 @@ def _results(plan: _Plan, number: int) -> _Results:
         if known is None:
             begin = time.perf_counter()
             with progress.working(f"cross-validate: {candidate.title}"):
-                found, scores = cross_validate(candidate, rows, label, folds, columns, plan.strengths)
+                found, scores = candidates.cross_validate(candidate, rows, label, folds, columns, plan.strengths)
             positive = scores[:, 1].tolist() if len(columns.categories) == 2 else []
-            own = np.round(errors(scores, label, columns), 4).tolist()
+            own = np.round(candidates.errors(scores, label, columns), 4).tolist()
             known = {"found": asdict(found), "seconds": time.perf_counter() - begin, "positive": positive, "errors": own}
             run_folder.write_document(run, name, known)
             progress.log(f"{candidate.title}: error {found.error:.4f} in cross-validation, {human_time(known['seconds'])}")
@@ -368,8 +354,8 @@ def _folds(plan: _Plan) -> Array:
     groups = plan.data.groups[plan.data.training]
     # New texts have new words: what is chosen on folds that share texts knows these, but not others like them.
     if columns.categories and columns.texts and not columns.pair and settings.table.group is None:
-        groups = text_groups(rows, groups)
-    return folds_of(groups, label, columns, settings.seed)
+        groups = candidates.text_groups(rows, groups)
+    return candidates.folds_of(groups, label, columns, settings.seed)
 
 
 def _tuned(plan: _Plan, number: int, chosen: str, results: _Results) -> tuple[Tuned | None, tuple[Array, Array], Array]:
@@ -384,14 +370,14 @@ def _tuned(plan: _Plan, number: int, chosen: str, results: _Results) -> tuple[Tu
         return unchanged
     from posegen.tables.tuning import FOLDER, Tuner, mixed
 
-    candidate, folds, errors = CANDIDATES[chosen], _folds(plan), np.array(result["errors"])
+    candidate, folds, own_errors = candidates.ALL[chosen], _folds(plan), np.array(result["errors"])
     with plan.progress.working(f"cross-validate: {candidate.title}"):
-        _, scores = cross_validate(candidate, rows, label, folds, data.columns, (result["found"]["strength"],))
+        _, scores = candidates.cross_validate(candidate, rows, label, folds, data.columns, (result["found"]["strength"],))
     # Of categories, the fold with the largest error has most words that other rows lack: there an encoder is better or worse.
-    hardest = max(np.unique(folds), key=lambda fold: errors[folds == fold].mean())
+    hardest = max(np.unique(folds), key=lambda fold: own_errors[folds == fold].mean())
     held = folds == (hardest if data.columns.categories else 0)
     # Chance on a few rows decides neither against an encoder whose vectors help clearly, nor for one where nothing helps.
-    gain = np.subtract(results[CONSTANT.name]["errors"], errors)
+    gain = np.subtract(results[candidates.CONSTANT.name]["errors"], own_errors)
     helps = gain.mean() > gain.std() / np.sqrt(len(gain))
     tolerance = float(candidate.encoded) if helps else -1.0
     tuner = Tuner(
@@ -418,7 +404,7 @@ def _chosen(results: _Results) -> str:
         return float(results[name]["found"]["error"])
 
     best = min(results, key=error)
-    encoded = [name for name in results if CANDIDATES[name].encoded]
+    encoded = [name for name in results if candidates.ALL[name].encoded]
     if not encoded:
         return best
     other = min(encoded, key=error)
@@ -435,6 +421,6 @@ def _warnings(data: TableData, measures: Mapping[str, float], results: _Results)
         names = np.array(categories)[data.label.astype(np.int64)]
         lacking = category_warning(names, {"test": np.flatnonzero(data.test)})
         warnings += [] if lacking is None else [lacking]
-    if _chosen(results) == CONSTANT.name:
+    if _chosen(results) == candidates.CONSTANT.name:
         warnings.append("warning: no model is better than a constant, so predict uses the constant. Add rows or columns")
     return warnings

@@ -17,15 +17,9 @@ from posegen.foundations.errors import UsageError
 from posegen.foundations.machine import PeakMemory
 from posegen.foundations.progress import Progress
 from posegen.foundations.quantities import human_bytes, human_time
+from posegen.training import hardware
 from posegen.training.data.feed import batches_of
 from posegen.training.encoder import trainable_weights
-from posegen.training.hardware import (
-    Choices,
-    evaluation_batch,
-    gpu_peak,
-    is_out_of_memory,
-    release_memory,
-)
 from posegen.training.loop import Learner, StepTimer, TrainingSession, make_learner, run_steps
 from posegen.training.run_folder import checkpoint_bytes, read_checkpoint, write_checkpoint
 from posegen.training.session import Logs, most_loss_clips
@@ -135,7 +129,7 @@ def check_budget(estimate: Estimate, budget: float | None) -> None:
 
 def estimate_run(
     session: TrainingSession, memory: PeakMemory, choosing: float, most_tested: int, progress: Progress
-) -> tuple[Choices, Estimate]:
+) -> tuple[hardware.Choices, Estimate]:
     """Estimate a run by a pilot run.
 
     Parameters
@@ -165,11 +159,11 @@ def estimate_run(
             measured = _measure(few, progress)
             break
         except (MemoryError, RuntimeError) as error:
-            if not is_out_of_memory(error):
+            if not hardware.is_out_of_memory(error):
                 raise
             choices = choices.halve_micro_batch(error)
-            release_memory()
-    release_memory()
+            hardware.release_memory()
+    hardware.release_memory()
     settings, one_variant = setup.settings, setup.task.reading.first_variant_only
     sources = {split: setup.data.source(setup.task.recipes, split) for split in ("training", "validation", "test")}
     variants = len(settings.data.variants or sources["training"].variants)
@@ -217,7 +211,7 @@ def _measure(session: TrainingSession, progress: Progress) -> dict[str, Any]:
     """Train some steps, write and read a checkpoint, and evaluate a batch; return attributes of an estimate."""
     begin = time.perf_counter()
     learner, timer = make_learner(session, None), StepTimer()
-    gpu_peak(session.choices.device, reset=True)
+    hardware.gpu_peak(session.choices.device, reset=True)
     with tempfile.TemporaryDirectory(prefix="posegen-") as folder:
         with Logs(Path(folder), session.setup.settings, 0):
             run_steps(session, learner, timer, progress.log)
@@ -231,7 +225,7 @@ def _measure(session: TrainingSession, progress: Progress) -> dict[str, Any]:
         "step_seconds": step,
         "start_seconds": max(0.0, total - done * step),
         "clip_seconds": _clip_seconds(session, learner),
-        "gpu_bytes": gpu_peak(session.choices.device),
+        "gpu_bytes": hardware.gpu_peak(session.choices.device),
         "disk_bytes": _STORED * stored,
     }
 
@@ -240,7 +234,7 @@ def _clip_seconds(session: TrainingSession, learner: Learner) -> float:
     """Return the seconds in which a clip is evaluated."""
     setup, choices = session.setup, session.choices
     validation = setup.data.source(setup.task.recipes, "validation")
-    size, best = evaluation_batch(choices.device, choices.micro_batch), math.inf
+    size, best = hardware.evaluation_batch(choices.device, choices.micro_batch), math.inf
     # The first pass is slower.
     for _ in range(2):
         begin = time.perf_counter()

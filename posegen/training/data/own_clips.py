@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +18,7 @@ from posegen.foundations.constants import ABSENT_ACTION
 from posegen.foundations.errors import UsageError, require_inside
 from posegen.foundations.skeleton import JOINTS, PARTS
 from posegen.foundations.wording import hidden_character, shown
-from posegen.mocap.sources import clip_files, read_clips
+from posegen.mocap.sources import SourceClip, clip_files, read_clips
 from posegen.training.data.features import features_of
 from posegen.training.data.sources import Origin, Query
 
@@ -77,18 +76,6 @@ class OwnClips:
         return {"joints": joints, "action": action}
 
 
-class _Found(NamedTuple):
-    """Clips as read: the name, joints, frames per second, class and subject of each; reasons of refusals; notes."""
-
-    names: Sequence[str]
-    joints: Sequence[Array]
-    rates: Sequence[float]
-    classes: Sequence[str]
-    subjects: Sequence[str]
-    refused: Sequence[str] = ()
-    notes: Sequence[str] = ()
-
-
 def read_own_clips(path: Path, fps: float, *, by_subject: bool = False, label: str | None = None) -> OwnClips:
     """Read clips and resample them to `fps` frames per second.
 
@@ -107,13 +94,14 @@ def read_own_clips(path: Path, fps: float, *, by_subject: bool = False, label: s
     UsageError
         If there are no clips, they are malformed, or too large at this rate.
     """
-    is_archive = path.suffix == ".npz"
-    found = _read_archive(path, by_subject=by_subject, labelled=label is not None) if is_archive else _read_files(path)
+    refused: list[str] = []
+    found = _read(path, [] if label is not None else ["subjects" if by_subject else "classes"], refused.append)
     if label is not None:
-        labels = labels_of_clips(path, found.names, label)
-        found = found._replace(subjects=labels) if by_subject else found._replace(classes=labels)
-    kept = [i for i, clip in enumerate(found.joints) if len(clip) >= _SHORTEST]
-    learned = found.subjects if by_subject else found.classes
+        labels = labels_of_clips(path, [clip.name for clip in found], label)
+        labelled = zip(found, labels, strict=True)
+        found = [replace(clip, subject=own) if by_subject else replace(clip, label=own) for clip, own in labelled]
+    learned = [clip.subject if by_subject else clip.label for clip in found]
+    kept = [i for i, clip in enumerate(found) if len(clip.joints) >= _SHORTEST]
     if len({learned[i] for i in kept}) < 2:
         kind = "subjects" if by_subject else "classes"
         hint = f"Name its folders after {kind}, or give --label" if path.is_dir() else f"Add {kind}"
@@ -121,22 +109,23 @@ def read_own_clips(path: Path, fps: float, *, by_subject: bool = False, label: s
     for name in sorted({learned[i] for i in kept}):
         if hidden := hidden_character(name):
             raise UsageError(f"{path}: the label {shown(name)} has the character {hidden}. Remove it")
-    frames = [round(len(found.joints[i]) * fps / found.rates[i]) for i in kept]
+    frames = [round(len(found[i].joints) * fps / found[i].fps) for i in kept]
     if max(frames) > _LONGEST or sum(frames) > _MOST_FRAMES:
         limits = f"at most {_LONGEST:,} frames per clip and {_MOST_FRAMES:,} in all"
         got = f"{max(frames):,} and {sum(frames):,} at the {fps:g} frames per second of the model"
         raise UsageError(f"{path}: joints must have {limits} (got {got}). Cut long clips, use fewer, or correct fps")
     for i in kept:
-        if np.isnan(found.joints[i]).any():
-            raise UsageError(f"{path}: some joints of {found.names[i]} are not numbers (NaN). Remove these frames")
-    clips = [_resampled(found.joints[i], found.rates[i], fps) for i in kept]
+        if np.isnan(found[i].joints).any():
+            raise UsageError(f"{path}: some joints of {found[i].name} are not numbers (NaN). Remove these frames")
+    clips = [_resampled(found[i].joints, found[i].fps, fps) for i in kept]
     content = xxhash.xxh3_128()
     for i, clip in zip(kept, clips, strict=True):
         content.update(learned[i].encode())
         content.update(clip.tobytes())
-    classes, subjects = (tuple(names[i] for i in kept) for names in (found.classes, found.subjects))
-    short = [f"{found.names[i]}: has fewer than {_SHORTEST} frames" for i in range(len(found.names)) if i not in set(kept)]
-    notes = (*(f"left out: {reason}" for reason in (*found.refused, *short)), *found.notes)
+    classes, subjects = tuple(found[i].label for i in kept), tuple(found[i].subject for i in kept)
+    short = [f"{clip.name}: has fewer than {_SHORTEST} frames" for clip in found if len(clip.joints) < _SHORTEST]
+    left_out = [f"left out: {reason}" for reason in (*refused, *short)]
+    notes = (*left_out, *(f"{clip.name}: {clip.note}" for clip in found if clip.note))
     return OwnClips(path, clips, classes, subjects, content.hexdigest(), notes=notes)
 
 
@@ -144,29 +133,19 @@ def _resampled(joints: Array, rate: float, fps: float) -> Array:
     return (joints if rate == fps else resample(joints, rate, fps)).astype(np.float32)
 
 
-def _read_archive(path: Path, *, by_subject: bool, labelled: bool) -> _Found:
-    clips = read_clip_archive(path, [] if labelled else ["subjects" if by_subject else "classes"])
-    return _Found(clips.names, clips.joints, [clips.fps] * len(clips.names), clips.classes, clips.subjects)
-
-
-def _read_files(path: Path) -> _Found:
-    """Read a folder whose folders name classes and subjects, or a file; files that state class or subject override folders."""
-    if path.is_dir() and all(file.suffix.lower() == ".npy" and file.parent.parent == path for file in clip_files([path])):
-        clips = read_clip_folder(path)
-        return _Found(clips.names, clips.joints, [clips.fps] * len(clips.names), clips.classes, clips.classes)
-    refused: list[str] = []
-    found = list(read_clips(path, refused.append))
-    folders = [clip.file.relative_to(path).parent.as_posix() for clip in found]
-    own = [("" if folder == "." else folder) for folder in folders]
-    return _Found(
-        [clip.name for clip in found],
-        [clip.joints for clip in found],
-        [clip.fps for clip in found],
-        [clip.label or folder for clip, folder in zip(found, own, strict=True)],
-        [clip.subject or folder for clip, folder in zip(found, own, strict=True)],
-        refused,
-        [f"{clip.name}: {clip.note}" for clip in found if clip.note],
+def _read(path: Path, required: Sequence[str], refuse: Callable[[str], object]) -> list[SourceClip]:
+    """Read an archive, a file, or a folder whose folders name classes and subjects; what a file itself states comes first."""
+    is_plain = path.is_dir() and all(
+        file.suffix.lower() == ".npy" and file.parent.parent == path for file in clip_files([path])
     )
+    if path.suffix != ".npz" and not is_plain:
+        found = list(read_clips(path, refuse))
+        own = [clip.file.relative_to(path).parent.as_posix().removeprefix(".") for clip in found]
+        named = zip(found, own, strict=True)
+        return [replace(clip, label=clip.label or name, subject=clip.subject or name) for clip, name in named]
+    clips = read_clip_folder(path) if is_plain else read_clip_archive(path, required)
+    columns = zip(clips.names, clips.joints, clips.classes, clips.classes if is_plain else clips.subjects, strict=True)
+    return [SourceClip(path, name, joints, clips.fps, "", label=own, subject=who) for name, joints, own, who in columns]
 
 
 def labels_of_clips(path: Path, names: Sequence[str], label: str) -> list[str]:
