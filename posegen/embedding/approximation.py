@@ -46,7 +46,7 @@ def approximate(texts: Sequence[str], library: Library, encoder: Encoder | None 
     vectors, actions, phrases = _phrases(library, encoder)
     related = read_related_phrases(str(library.words["language"]))
     sentences = [clause.strip() if _subject(clause, library) else to_sentence(clause.strip(), related) for clause in unknown]
-    near = encode_texts(sentences, encoder, Progress(), workers=1).vectors @ vectors.T if unknown else np.empty((0, 1))
+    near = encode_texts(sentences, encoder, Progress(), workers=1)[0] @ vectors.T if unknown else np.empty((0, 1))
     found = {clause: (int(row.argmax()), float(row.max())) for clause, row in zip(unknown, near, strict=True)}
     results = []
     for own in clauses:
@@ -91,4 +91,4 @@ def _phrases(library: Library, encoder: Encoder) -> tuple[Array, list[str], list
         texts += [to_sentence(phrase, related) for phrase in own]
         actions += [name] * len(own)
         verbs += [forms[0]] * len(own)
-    return encode_texts(texts, encoder, Progress(), workers=1).vectors, actions, verbs
+    return encode_texts(texts, encoder, Progress(), workers=1)[0], actions, verbs

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import xxhash
@@ -35,20 +34,6 @@ PRAGMA journal_mode = WAL;
 PRAGMA synchronous = NORMAL;
 CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB NOT NULL);
 """
-
-
-class EncodedTexts(NamedTuple):
-    """Vectors of texts, float32 [text, dimension], the number of distinct texts, and that of those that were in no cache."""
-
-    vectors: Array
-    distinct: int
-    embedded: int
-
-
-def cache_folder() -> Path | None:
-    """Return the folder of the caches: that in :data:`VARIABLE`, or one in the user's cache; None if it is ``off``."""
-    named = os.environ.get(VARIABLE, "")
-    return None if named.lower() == "off" else Path(named or user_cache() / "embeddings")
 
 
 @dataclass
@@ -135,12 +120,12 @@ def vector_cache(encoder: Encoder, notify: Callable[[str], None], *, cached: boo
     ------
     VectorCache
     """
-    folder, known = cache_folder(), VectorCache(None, notify)
+    named, known = os.environ.get(VARIABLE, ""), VectorCache(None, notify)
     with ExitStack() as opened:
-        if folder is not None and cached:
+        if cached and named.lower() != "off":
             with known.errors():
                 # Other users could store other vectors in a folder that is not private.
-                path = private_folder(folder) / f"{encoder.fingerprint}.sqlite"
+                path = private_folder(Path(named or user_cache() / "embeddings")) / f"{encoder.fingerprint}.sqlite"
                 known.table = opened.enter_context(closing(sqlite3.connect(path, timeout=5.0, check_same_thread=False)))
                 known.table.executescript(_SETUP)
         yield known
@@ -152,8 +137,8 @@ def _check(key: bytes, data: bytes) -> bytes:
 
 def encode_texts(
     texts: Sequence[str], encoder: Encoder, progress: Progress, *, workers: int | None = None, cached: bool = True
-) -> EncodedTexts:
-    """Embed texts, each distinct one once; those whose vectors are in the cache are not embedded.
+) -> tuple[Array, int]:
+    """Return the vectors of texts, float32 [text, dimension], and the number of distinct texts that were in no cache.
 
     Parameters
     ----------
@@ -174,4 +159,4 @@ def encode_texts(
             vectors, embedded = known.complete(list(number), runner, progress.update)
     finally:
         progress.stop()
-    return EncodedTexts(vectors[rows], len(number), embedded)
+    return vectors[rows], embedded

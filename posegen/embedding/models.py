@@ -186,7 +186,9 @@ def find_encoder(
     """
     require_positive("--max-tokens", max_tokens)
     if name_or_path == HASHING:
-        name_or_path = hashing_encoder(max_tokens)
+        limit, about = min(_HASHING_LIMIT, max_tokens or _HASHING_LIMIT), {"kind": "hashing, for tests only", "source": HASHING}
+        version = f"{HASHING}-2-{limit}-float32"
+        name_or_path = Encoder(HASHING, _HASHING_DIMENSION, version, _HashedWords(limit), limit, about)
     if isinstance(name_or_path, Encoder):
         encoder = name_or_path
         return FoundEncoder(encoder.name, encoder.fingerprint, encoder.name, lambda _: encoder)
@@ -325,14 +327,6 @@ class _HashedWords:
         """Sum the vectors of the words of each text."""
         nothing = np.zeros(_HASHING_DIMENSION)
         return unit_length(np.array([sum(map(_hashed_vector, words), nothing) for words in tokens]))
-
-
-def hashing_encoder(max_tokens: int | None = None) -> Encoder:
-    """Return an encoder for tests. It draws the vectors of words by a hash, and knows nothing of their meaning."""
-    limit = min(_HASHING_LIMIT, max_tokens or _HASHING_LIMIT)
-    description = {"kind": "hashing, for tests only", "source": HASHING}
-    fingerprint = f"{HASHING}-2-{limit}-float32"
-    return Encoder(HASHING, _HASHING_DIMENSION, fingerprint, _HashedWords(limit), limit, description)
 
 
 @cache

@@ -166,7 +166,7 @@ def _vectors(table: pa.Table, columns: Sequence[str], texts: Sequence[str], enco
                 progress.log(f"comparing the vectors of the column {name}")
                 return unit_length(np.array(stored.flatten(), np.float32).reshape(len(table), -1))
     loaded = find_encoder(encoder, notify=progress.log).load(None)
-    return encode_texts(texts, loaded, progress).vectors
+    return encode_texts(texts, loaded, progress)[0]
 
 
 def _by_vectors(vectors: Array, progress: Progress) -> _Find:

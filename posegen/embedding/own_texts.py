@@ -95,12 +95,15 @@ def embed_texts(
     require_parquet(out)
     display = progress or Progress()
     table = read_table(path, display.log)
-    chosen = _chosen(path, table, columns)
+    known = text_columns(path, table, columns)
+    if not known:
+        raise UsageError(f"{path}: has no column of texts, but {', '.join(table.column_names)}. Store texts as strings")
+    chosen = tuple(columns) or (("text",) if "text" in known else known)
     texts = [text or "" for name in chosen for text in table[name].to_pylist()]
     found = find_encoder(encoder, max_tokens=max_tokens, notify=display.log)
     loaded = found.load(workers)
-    made = encode_texts(texts, loaded, display, workers=workers, cached=cached)
-    for name, rows in zip(chosen, np.split(made.vectors, len(chosen)), strict=True):
+    vectors, embedded = encode_texts(texts, loaded, display, workers=workers, cached=cached)
+    for name, rows in zip(chosen, np.split(vectors, len(chosen)), strict=True):
         stored = VECTOR if len(chosen) == 1 else f"{name}_{VECTOR}"
         values = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), loaded.dimension)
         table = table.drop_columns([stored] if stored in table.column_names else []).append_column(stored, values)
@@ -109,15 +112,7 @@ def embed_texts(
         "columns": list(chosen),
     }  # fmt: skip
     write_durably(out, encode_table(table.replace_schema_metadata({_METADATA: json.dumps(document)})))
-    return EmbeddedTexts(out, chosen, found.name, len(table), made.distinct, made.embedded, loaded.dimension)
-
-
-def _chosen(path: Path, table: pa.Table, columns: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns of texts to embed."""
-    known = text_columns(path, table, columns)
-    if not known:
-        raise UsageError(f"{path}: has no column of texts, but {', '.join(table.column_names)}. Store texts as strings")
-    return tuple(columns) or (("text",) if "text" in known else known)
+    return EmbeddedTexts(out, chosen, found.name, len(table), len(set(texts)), embedded, loaded.dimension)
 
 
 def search_texts(path: Path, query: str, top: int, notify: Callable[[str], None] = print) -> list[TextMatch]:

@@ -172,7 +172,7 @@ def _compute(dataset: Dataset, encoder: Encoder, *, cached: bool) -> SearchIndex
     pairs = [*numbers, *((word, action) for action in present for word in related["actions"].get(action, ()))]
     # Most texts are related phrases, which all datasets have, so that the cache holds them.
     sentences = [to_sentence(text, related) for text, _ in pairs]
-    vectors = encode_texts(sentences, encoder, Progress(), workers=1, cached=cached).vectors
+    vectors, _ = encode_texts(sentences, encoder, Progress(), workers=1, cached=cached)
     texts, actions = (np.array(each, str) for each in zip(*pairs, strict=True))
     counted = np.ones(len(pairs), bool)
     for action in present:
@@ -260,14 +260,14 @@ class Match:
     actions: tuple[str, ...]
 
 
+@dataclass(frozen=True)
 class Search:
     """A dataset prepared for search by :func:`open_search`."""
 
-    def __init__(self, dataset: Dataset, embeddings: Embeddings, load: Callable[[], Encoder], index: SearchIndex) -> None:
-        self.dataset = dataset
-        self.embeddings = embeddings
-        self._load = load
-        self._index = index
+    dataset: Dataset
+    embeddings: Embeddings
+    load: Callable[[], Encoder]
+    index: SearchIndex
 
     def find(self, text: str, top: int = 10) -> list[Match]:
         """Return the samples that fit a text best.
@@ -290,7 +290,7 @@ class Search:
         """
         if not text.strip() or top < 1:
             raise UsageError("search for at least one sample" if text.strip() else "the text to search for is empty")
-        query, index = self._load().encode([text], as_query=True)[0], self._index
+        query, index = self.load().encode([text], as_query=True)[0], self.index
         fits = np.round(index.fits(text, query), DIGITS)[index.phrases]
         score = np.full(len(self.dataset), -np.inf)
         np.maximum.at(score, index.samples, fits)
@@ -298,7 +298,7 @@ class Search:
         return [self._match(int(sample), float(score[sample]), fits, query) for sample in best if np.isfinite(score[sample])]
 
     def _match(self, sample: int, score: float, fits: Array, query: Array) -> Match:
-        index = self._index
+        index = self.index
         begin, end = np.searchsorted(index.samples, (sample, sample + 1))
         best = begin + np.flatnonzero(fits[begin:end] == score)
         variants = tuple(dict.fromkeys(index.variants[best].tolist()))

@@ -19,7 +19,6 @@ from typing import Any
 
 import datasets
 import torch
-import transformers
 import xxhash
 from peft import LoraConfig, get_peft_model
 from safetensors.torch import load_file, save_file
@@ -252,17 +251,14 @@ def _intact_checkpoint(folder: Path) -> Path | None:
 @contextmanager
 def _quiet() -> Any:
     """Keep the libraries from writing progress bars, advice and warnings."""
-    transformers.utils.logging.set_verbosity_error()
     datasets.disable_progress_bars()
-    logger = logging.getLogger("sentence_transformers")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
+    logging.disable(logging.WARNING)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        logger.setLevel(level)
+        logging.disable(logging.NOTSET)
 
 
 def _trainer(

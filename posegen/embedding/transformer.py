@@ -65,13 +65,6 @@ def model_prompts(name: str, own: Mapping[str, str], default: str | None) -> tup
     return _KNOWN_PROMPTS["bge-en"] if short.startswith("bge-") and "-en" in short else ("", "")
 
 
-def pad_tokens(tokenizer: Any, texts: Sequence[Sequence[int]]) -> dict[str, Any]:
-    """Return token numbers and mask of texts, int64 tensors [text, token], padded on the side that the tokenizer uses."""
-    from transformers import DataCollatorWithPadding
-
-    return dict(DataCollatorWithPadding(tokenizer)([{"input_ids": numbers} for numbers in texts]))
-
-
 @dataclass(frozen=True)
 class TransformerBackend:
     """Runs a SentenceTransformer, whose first module is a transformer, in threads of torch.
@@ -101,13 +94,16 @@ class TransformerBackend:
     def run(self, tokens: Sequence[Sequence[int]]) -> Array:
         """Pad and embed a batch."""
         import torch
+        from transformers import DataCollatorWithPadding
 
         before = torch.get_num_threads()  # torch stores this number per thread
         torch.set_num_threads(self.threads)
         device = self.model.device
         try:
             with torch.inference_mode():
-                found = {name: value.to(device) for name, value in pad_tokens(self.model.tokenizer, tokens).items()}
+                # On the side that the tokenizer uses.
+                padded = DataCollatorWithPadding(self.model.tokenizer)([{"input_ids": numbers} for numbers in tokens])
+                found = {name: value.to(device) for name, value in padded.items()}
                 for module in self.model:
                     found = module(found)
                 vectors = found["sentence_embedding"].float().cpu().numpy()

@@ -147,7 +147,8 @@ def choose_columns(path: Path, table: pa.Table, settings: Table, notify: Notify)
         elif table_files.is_number(kind):
             numbers.append(name)
         elif table_files.is_vector(kind):
-            vectors[name] = _dimension(table[name])
+            lengths = np.array(pc.fill_null(pc.list_value_length(table[name]), 0))
+            vectors[name] = int(lengths[(lengths > 0).argmax()])  # of the first one that has numbers
         elif settings.inputs:
             raise UsageError(
                 f"{path}: the column {name} has the type {kind}, no texts, numbers or vectors. Remove it from table.inputs"
@@ -200,23 +201,12 @@ def _numbers(values: Sequence[object], decimal: str | None) -> Array:
     return np.array([np.nan if value is None else float(value) for value in values], np.float64)  # type: ignore[arg-type]
 
 
-def _dimension(vectors: pa.ChunkedArray) -> int:
-    """Return the length of the first vector that has numbers; 0 if none has."""
-    lengths = np.array(pc.fill_null(pc.list_value_length(vectors), 0))
-    return int(lengths[(lengths > 0).argmax()])
-
-
 def _pair(table: pa.Table, texts: Sequence[str], vectors: Mapping[str, int]) -> tuple[str, ...]:
     """Return two columns that are compared with each other: vectors of one length, or texts with common words."""
     if len(vectors) == 2 and len({*vectors.values()}) == 1:
         return tuple(vectors)
-    return tuple(texts) if len(texts) == 2 and _are_alike(*(table[name].to_pylist() for name in texts)) else ()
-
-
-def _are_alike(one: Sequence[str | None], other: Sequence[str | None]) -> bool:
-    """Return whether two columns of texts have most of their words in common."""
-    words = [{word for text in texts for word in (text or "").lower().split()} for texts in (one, other)]
-    return len(words[0] & words[1]) >= _ALIKE * min(map(len, words)) > 0
+    words = [{word for text in table[name].to_pylist() for word in (text or "").lower().split()} for name in texts]
+    return tuple(texts) if len(texts) == 2 and len(words[0] & words[1]) >= _ALIKE * min(map(len, words)) > 0 else ()
 
 
 def read_rows(table: pa.Table, columns: Columns, name: str, notify: Notify) -> Rows:

@@ -26,7 +26,7 @@ from posegen.foundations.plugins import require_extra
 from posegen.foundations.progress import Progress
 from posegen.tables.candidates import ALL, Fitted, Found, decode, heated
 from posegen.tables.columns import Columns, Rows, read_rows
-from posegen.training.run_folder import MODEL, TABLE_TASK, read_document, write_document
+from posegen.training.run_folder import MODEL, TABLE_TASK, read_checked, read_document, write_document
 
 if TYPE_CHECKING:
     from posegen.tables.tuning import Tuned
@@ -113,9 +113,7 @@ def load_model(run: Path) -> TableModel:
     from skops.io.exceptions import UntrustedTypesFoundException
 
     document, path = load_description(run), run / OBJECTS
-    data = path.read_bytes() if path.is_file() else b""
-    if xxhash.xxh3_128_hexdigest(data) != document["xxh3"]:
-        raise PosegenError(f"{path}: checksum mismatch. Remove {run / 'result.json'} and run the training command again")
+    data = read_checked(path, document["xxh3"], f"Remove {run / 'result.json'} and run the training command again")
     try:
         objects = loads(data, trusted=list(TRUSTED))
     except UntrustedTypesFoundException as error:
@@ -140,7 +138,7 @@ def with_vectors(rows: Rows, encoder: Encoder, progress: Progress) -> Rows:
     if cut:
         problem = f"{cut:,} of {len(set(texts)):,} texts reach the limit of {encoder.limit} tokens of {encoder.name}"
         progress.log(f"{problem}; what is behind it has no effect on their vectors")
-    vectors = encode_texts(texts, encoder, progress).vectors
+    vectors, _ = encode_texts(texts, encoder, progress)
     vectors[[not text.strip() for text in texts]] = 0
     return replace(rows, encoded=dict(zip(rows.texts, np.split(vectors, max(1, len(rows.texts))), strict=False)))
 

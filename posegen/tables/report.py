@@ -17,7 +17,7 @@ from posegen.foundations.randomness import Stream, uniform
 from posegen.foundations.templates import fill_template
 from posegen.tables.candidates import BASELINE, CONSTANT, decode, errors
 from posegen.tables.columns import Columns
-from posegen.training.measures import balanced_accuracy, errors_of, macro_f1, mean_error
+from posegen.training.measures import balanced_accuracy, macro_f1, mean_error, smape
 from posegen.training.report import confusion_chart
 from posegen.training.run_folder import flatten_settings, format_measure
 from posegen.training.verification import measured_rates
@@ -62,14 +62,13 @@ def measure(
         hard[wrong[np.argsort(-similar[wrong], kind="stable")[: math.ceil(_TWINS * len(wrong))]]] = True
     main = "accuracy" if columns.categories else "smape" if columns.is_ratio else "mae"
     by_row = {name: _by_row(scores, label, columns) for name, scores in scored.items()}
-    intervals = {name: _interval(values) for name, values in by_row.items()}
     own = {name: float(value) for name, value in _measures(scored[chosen], label, columns).items()}
     if hard.any():
         kept = np.flatnonzero(hard | (label == 1))
         own["hard_auc"] = _auc(label[kept], scored[chosen][kept])
     others = {f"{main}_{name}": float(by_row[name].mean()) for name in (CONSTANT.name, BASELINE.name)}
     roles = {CONSTANT.name: "constant", BASELINE.name: "linear baseline"} | {chosen: f"chosen: {title}"}
-    models = [[roles[name], float(by_row[name].mean()), *intervals[name]] for name in scored]
+    models = [[roles[name], float(by_row[name].mean()), *_interval(by_row[name])] for name in scored]
     measures = {main: own.pop(main), **others, **own, "rows": float(len(label))}
     return measures, {"measure": main, "models": models} | _shown(scored[chosen], label, columns, held_out, hard)
 
@@ -81,17 +80,17 @@ def _by_row(scores: Array, label: Array, columns: Columns) -> Array:
     return np.asarray(errors(scores, label, columns) * (100 if columns.is_ratio else 1))
 
 
-def _interval(values: Array) -> tuple[float, float]:
+def _interval(values: Array) -> list[float]:
     """Return the 95 % interval of a mean, by resampling rows."""
     drawn = (uniform(0, np.arange(_RESAMPLINGS), Stream.AUGMENT, len(values)) * len(values)).astype(np.int64)
-    low, high = np.quantile(values[drawn].mean(axis=1), _INTERVAL).tolist()
-    return low, high
+    return list(np.quantile(values[drawn].mean(axis=1), _INTERVAL).tolist())
 
 
 def _measures(scores: Array, label: Array, columns: Columns) -> dict[str, float]:
     if not columns.categories:
         true, predicted = decode(label[:, None], columns), decode(scores, columns)
-        return errors_of(predicted, true) if columns.is_ratio else mean_error(predicted, true)
+        relative = {"smape": smape(predicted, true)} if columns.is_ratio else {}
+        return relative | mean_error(predicted, true)
     confusion = _confusion(scores, label)
     found = {
         "accuracy": np.trace(confusion) / len(label), "balanced_accuracy": balanced_accuracy(confusion),

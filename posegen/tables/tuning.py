@@ -29,6 +29,7 @@ from posegen.foundations.progress import Progress
 from posegen.tables.candidates import errors, heated, temperature_of
 from posegen.tables.columns import Columns, Rows
 from posegen.tables.settings import Tuning
+from posegen.training.run_folder import read_checked
 
 FOLDER = "tuning"
 _SCALE = 20.0
@@ -64,7 +65,6 @@ class Tuned:
     ----------
     temperature : float or None
         Of their probabilities; see :func:`posegen.tables.candidates.heated`.
-    steps : int
     center, spread : float
         Mean and standard deviation of a number that is predicted.
     encoder : str
@@ -75,7 +75,6 @@ class Tuned:
     """
 
     temperature: float | None
-    steps: int
     center: float
     spread: float
     encoder: str
@@ -204,7 +203,7 @@ class Tuner:
         share = 1.0 if settings.patience is None else tried.best_step / planned
         steps = max(1, round(share * steps_of(settings, len(texts))))
         files = self._train_members(texts, targets, steps)
-        tuned = Tuned(temperature, steps, center, spread, self.found.fingerprint, settings, files)
+        tuned = Tuned(temperature, center, spread, self.found.fingerprint, settings, files)
         return (tuned, measured) if files else nothing
 
     def _train_members(self, texts: Array, targets: Array, steps: int) -> dict[str, str]:
@@ -243,10 +242,8 @@ def tuned_scores(tuned: Tuned, found: FoundEncoder, folder: Path, rows: Rows, co
     if found.fingerprint != tuned.encoder:
         raise PosegenError(f"{found.name}: is another encoder than the one that was fine-tuned. Restore it, or train again")
     texts, scores = sentences(rows, columns), []
-    for path, expected in ((folder / name, expected) for name, expected in tuned.files.items()):
-        data = path.read_bytes() if path.is_file() else b""
-        if xxhash.xxh3_128_hexdigest(data) != expected:
-            raise PosegenError(f"{path}: checksum mismatch. Remove it and result.json, and run the training command again")
+    for name, expected in tuned.files.items():
+        data = read_checked(folder / name, expected, "Remove it and result.json, and run the training command again")
         loss = _loss(found, tuned.settings, columns, 0)
         loss.load_state_dict(load(data), strict=False)
         scores.append(_scores(loss, texts, columns, tuned.center, tuned.spread))

@@ -8,7 +8,6 @@ learned actions faster than a transformer with as many weights: 95 % of clips ag
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import torch
@@ -200,14 +199,6 @@ def merge_adapters(module: nn.Module) -> None:
     for layer in list(module.modules()):
         if parametrize.is_parametrized(layer, "weight"):
             parametrize.remove_parametrizations(layer, "weight", leave_parametrized=True)
-
-
-def set_checkpointing(model: nn.Module, *, on: bool) -> None:
-    """Recompute the activations of each block of a new model in the backward pass instead of storing them."""
-    module: Any
-    for module in model.modules():
-        if isinstance(module, NormalisedEncoder):
-            module.checkpointing = on
 
 
 def trainable_weights(model: nn.Module) -> dict[str, Tensor]:

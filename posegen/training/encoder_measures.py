@@ -218,24 +218,21 @@ def measure_animation(
     if retrieval.view.text_encoder != trained.view.text_encoder:
         encoders = f"{retrieval.view.text_encoder}, {run} with {trained.view.text_encoder}"
         raise UsageError(f"{retrieval_run}: was trained with the text encoder {encoders}; give runs with the same encoder")
-    test = _Test(dataset, trained, actors, samples or SAMPLES)
+    test = _Test(dataset, trained, retrieval, actors, samples or SAMPLES)
     fps = float(dataset.header.fps)
     log(f"generating motion for {len(test.samples)} captions")
     generated = test.generate(len(test.samples), 0)
     again = [test.generate(REPEATED, 1 + turn) for turn in range(TIMES)]
     log("embedding motion")
-    with torch.inference_mode():
-        text = retrieval.model.encode_text(test.text).numpy()  # type: ignore[operator]
     real, made, mean = (_embedded(retrieval, scenes, fps, path) for scenes in (test.real, generated, test.still()))
     repeated = np.stack([_embedded(retrieval, scenes, fps, path) for scenes in again], axis=1)
     log("measuring plausibility")
-    pool = _Pools(text, test.words, test.actions)
     return AnimationMeasures(
         clips=len(test.real),
-        made=pool.side(made, _figures(generated, fps), real),
-        real=pool.side(real, _figures(test.real, fps), None),
-        mean=pool.side(mean, {}, real),
-        chance=pool.chance,
+        made=test.side(made, _figures(generated, fps), real),
+        real=test.side(real, _figures(test.real, fps), None),
+        mean=test.side(mean, {}, real),
+        chance=test.chance,
         multimodality=float(np.mean([diversity(turns) for turns in repeated])),
     )
 
@@ -260,30 +257,48 @@ class _Test:
     samples : int64 [n]
     real : list of tuple of MotionClip
         The people of each clip.
-    words : int64 [n]
-        Equal numbers for equal captions.
     text : Tensor [n, given]
         Embeddings of the captions.
-    actions : int64 [n]
-        Number of actions that the caption states, in sequence or at the same time.
+    chance : float
+        Precision of a random ranking in pools of the captions.
     """
 
-    def __init__(self, dataset: Dataset, trained: TrainedModel, actors: int, most: int) -> None:
+    def __init__(self, dataset: Dataset, trained: TrainedModel, retrieval: TrainedModel, actors: int, most: int) -> None:
         self.samples = samples = in_split(dataset.header.seed, np.arange(len(dataset)), "test")[:most]
         if len(samples) < REPEATED:
             raise UsageError(f"{dataset.path}: its test split has {len(samples)} samples; at least {REPEATED} are needed")
         captions = open_captions(dataset.path, dataset.header.shard, trained.view.text_encoder)
         every = captions.of(samples, np.zeros_like(samples))
         turn = np.arange(len(samples)) % np.maximum((every["row"] >= 0).sum(axis=1), 1)
-        self.words, text = (every[name][np.arange(len(samples)), turn] for name in ("row", "text"))
+        words, text = (every[name][np.arange(len(samples)), turn] for name in ("row", "text"))
         self.text = torch.from_numpy(text)
+        with torch.inference_mode():
+            self._encoded = retrieval.model.encode_text(self.text).numpy()  # type: ignore[operator]
+        self._chosen = pools(len(text), _POOL)
+        self._same = [words[pool][:, None] == words[pool] for pool in self._chosen]
+        right = np.concatenate([same.sum(axis=1) for same in self._same])
+        self.chance = float(chance_of(right, len(self._chosen[0]), _PRECISE).mean())
         rows = [dataset.rows(sample)[0]["captions"] for sample in samples.tolist()]
         stated = [own[own_turn]["statements"] if own else [] for own, own_turn in zip(rows, turn.tolist(), strict=True)]
-        self.actions = np.array([len({claim["segment"] for claim in own if claim["kind"] == "action"}) for own in stated])
+        # In sequence or at the same time.
+        actions = np.array([len({claim["segment"] for claim in own if claim["kind"] == "action"}) for own in stated])
+        self._actions = np.minimum(actions[np.concatenate(self._chosen)], len(_ACTIONS) - 1)
         self.real, self._trained = _real_clips(dataset, samples), trained
-        self._bodies = [_bodies_of(clips, actors) for clips in self.real]
+        # Persons who are not there have the average body.
+        absent = [np.array(AVERAGE_BODY)] * actors
+        self._bodies = [np.stack([*(body_of(clip.joints) for clip in clips), *absent][:actors]) for clips in self.real]
         frames, stride = trained.view.frames, trained.view.stride
         self._lengths = torch.tensor([min(-(-len(clips[0].joints) // stride), frames) for clips in self.real])
+
+    def side(self, vectors: Array, figures: dict[str, float], reference: Array | None) -> Side:
+        """Measure vectors of motions, float [n, d], against those of a reference."""
+        scores = (vectors[pool] @ self._encoded[pool].T for pool in self._chosen)
+        precise = np.concatenate([ranks_of(*pair) for pair in zip(scores, self._same, strict=True)]) <= _PRECISE
+        counts = np.unique(self._actions).tolist()
+        by_actions = {_ACTIONS[count]: float(precise[self._actions == count].mean()) for count in counts}
+        spread = encoded_spread(vectors, reference)
+        frechet = spread.halves if reference is None else spread.frechet
+        return Side(float(frechet or 0.0), float(precise.mean()), by_actions, spread.diversity, figures)
 
     def generate(self, count: int, turn: int) -> list[tuple[MotionClip, ...]]:
         """Return motion for the first captions, with the noise of a turn."""
@@ -302,27 +317,6 @@ class _Test:
         return [to_scene(clip[:length], bodies, view.fps, view.stride) for clip, length, bodies in own]
 
 
-class _Pools:
-    """Pools of captions, by which motions are ranked; `chance` is the precision of a random ranking."""
-
-    def __init__(self, text: Array, words: Array, actions: Array) -> None:
-        self._text, self._chosen = text, pools(len(text), _POOL)
-        self._same = [words[pool][:, None] == words[pool] for pool in self._chosen]
-        self._actions = np.minimum(actions[np.concatenate(self._chosen)], len(_ACTIONS) - 1)
-        right = np.concatenate([same.sum(axis=1) for same in self._same])
-        self.chance = float(chance_of(right, len(self._chosen[0]), _PRECISE).mean())
-
-    def side(self, vectors: Array, figures: dict[str, float], reference: Array | None) -> Side:
-        """Measure vectors of motions, float [n, d], against those of a reference."""
-        scores = (vectors[pool] @ self._text[pool].T for pool in self._chosen)
-        precise = np.concatenate([ranks_of(*pair) for pair in zip(scores, self._same, strict=True)]) <= _PRECISE
-        counts = np.unique(self._actions).tolist()
-        by_actions = {_ACTIONS[count]: float(precise[self._actions == count].mean()) for count in counts}
-        spread = encoded_spread(vectors, reference)
-        frechet = spread.halves if reference is None else spread.frechet
-        return Side(float(frechet or 0.0), float(precise.mean()), by_actions, spread.diversity, figures)
-
-
 def _real_clips(dataset: Dataset, samples: Array) -> list[tuple[MotionClip, ...]]:
     """Read the actors of the first variant of samples."""
     clips = []
@@ -333,12 +327,6 @@ def _real_clips(dataset: Dataset, samples: Array) -> list[tuple[MotionClip, ...]
         own = zip(joints, contact, present, strict=True)
         clips.append(tuple(MotionClip(j[there], c[there, :4] == 1) for j, c, there in own if there.any()))
     return clips
-
-
-def _bodies_of(clips: Sequence[MotionClip], actors: int) -> Array:
-    """Return the body of each person, and average ones for persons who are not there: [actors, 5]."""
-    bodies = [body_of(clip.joints) for clip in clips]
-    return np.stack([*bodies, *[np.array(AVERAGE_BODY)] * (actors - len(bodies))])
 
 
 def _figures(scenes: list[tuple[MotionClip, ...]], fps: float) -> dict[str, float]:

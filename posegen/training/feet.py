@@ -11,17 +11,11 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+from numpy.linalg import norm
 
 from posegen.evaluation.body import true_intervals
+from posegen.foundations import skeleton
 from posegen.foundations.arrays import Array
-from posegen.foundations.skeleton import (
-    BALL_BEFORE_ANKLE,
-    BALL_JOINT_HEIGHT,
-    HEEL_BEHIND_ANKLE,
-    JOINTS,
-    PROPORTIONS,
-    sole_points,
-)
 from posegen.foundations.vectors import fill_middle_joints
 
 SHORTEST = 0.1
@@ -38,7 +32,6 @@ YIELD_SECONDS = 0.12
 """Seconds before the body must be lower, or higher, at which it begins to move."""
 
 _SIDES = (("left", 0), ("right", 2))
-_LEG = ("hip", "knee", "ankle", "foot")
 _TINY = 1e-9
 
 
@@ -64,7 +57,7 @@ def lock_feet(joints: Array, contact: Array, fps: float, stature: float) -> tupl
     """
     steady = np.stack([_without_short_runs(contact[:, i] > 0.5, max(1, round(SHORTEST * fps))) for i in range(4)], axis=1)
     moved = joints.astype(np.float64)
-    feet = [JOINTS.index(f"{side}_{part}") for side, _ in _SIDES for part in ("ankle", "foot")]
+    feet = [skeleton.JOINTS.index(f"{side}_{part}") for side, _ in _SIDES for part in ("ankle", "foot")]
     # The feet are raised separately below.
     moved = moved + _lift(np.delete(moved[..., 1], feet, axis=1), fps)
     moved = moved + _displacement_with_feet(moved, steady, fps)[:, None]
@@ -73,7 +66,7 @@ def lock_feet(joints: Array, contact: Array, fps: float, stature: float) -> tupl
     for (side, _), target in zip(_SIDES, targets, strict=True):
         moved = _bend_leg(moved, side, target)
     # Feet that tilt sideways or are out of reach may still be below the floor.
-    heights = np.concatenate([sole_points(moved), moved], axis=1)[..., 1]
+    heights = np.concatenate([skeleton.sole_points(moved), moved], axis=1)[..., 1]
     return moved + _lift(heights, fps), steady
 
 
@@ -96,27 +89,23 @@ def _lift(heights: Array, fps: float) -> Array:
 
 def _displacement_with_feet(joints: Array, contact: Array, fps: float) -> Array:
     """Return the displacement [frame, 3] of the body after which points in contact are still, on average."""
-    step = np.diff(sole_points(joints), axis=0) * [1.0, 0.0, 1.0]
+    step = np.diff(skeleton.sole_points(joints), axis=0) * [1.0, 0.0, 1.0]
     both = (contact[1:] & contact[:-1])[..., None]
     count = both.sum(axis=1)
     slide = np.where(both, step, 0.0).sum(axis=1) / np.maximum(count, 1)
     # A moving average over the frames with contact. Without contact the body keeps its own path.
     radius = round(DRIFT_SECONDS * fps / 2)
-    sums = _moving_sum(np.concatenate([slide, count > 0], axis=1), radius)
+    padded = np.pad(np.concatenate([slide, count > 0], axis=1), ((radius + 1, radius), (0, 0)))
+    total = np.cumsum(padded, axis=0)
+    sums = total[2 * radius + 1 :] - total[: len(slide)]
     drift = np.where(count > 0, sums[:, :3] / np.maximum(sums[:, 3:], 1), 0.0)
     return np.concatenate([np.zeros((1, 3)), -np.cumsum(drift, axis=0)])
 
 
-def _moving_sum(values: Array, radius: int) -> Array:
-    """Sum each row with `radius` rows before and after it, as far as they exist: [row, number]."""
-    total = np.cumsum(np.pad(values, ((radius + 1, radius), (0, 0))), axis=0)
-    return np.asarray(total[2 * radius + 1 :] - total[: len(values)])
-
-
 def _foot_path(joints: Array, side: str, ball_contact: Array, stature: float, fps: float) -> tuple[Array, Array]:
     """Return the target positions of the ankle and the ball of one foot, each [frame, 3]."""
-    ankle, ball = (joints[:, JOINTS.index(f"{side}_{part}")] for part in ("ankle", "foot"))
-    flat, shift = BALL_JOINT_HEIGHT * stature, np.zeros_like(ball)
+    ankle, ball = (joints[:, skeleton.JOINTS.index(f"{side}_{part}")] for part in ("ankle", "foot"))
+    flat, shift = skeleton.BALL_JOINT_HEIGHT * stature, np.zeros_like(ball)
     runs = true_intervals(ball_contact)
     for run in runs:
         position = ball[run].mean(axis=0)
@@ -125,13 +114,13 @@ def _foot_path(joints: Array, side: str, ball_contact: Array, stature: float, fp
     _bridge(shift, runs)
     ball = ball + shift
     ball[:, 1] = np.maximum(ball[:, 1], _clearance(ball, ball_contact, flat, fps))
-    return _with_heel_up(ankle + shift, ball, _length(joints[:, JOINTS.index(f"{side}_foot")] - ankle), stature)
+    return _with_heel_up(ankle + shift, ball, norm(joints[:, skeleton.JOINTS.index(f"{side}_foot")] - ankle, axis=-1), stature)
 
 
 def _clearance(ball: Array, contact: Array, flat: float, fps: float) -> Array:
     """Return the least height of the ball of a foot, [frame]: a foot that swings must not scuff."""
     step = np.diff(ball[:, [0, 2]], axis=0, prepend=ball[:1, [0, 2]])
-    fast = _length(step) * fps > FAST
+    fast = norm(step, axis=-1) * fps > FAST
     # The step after a frame counts as well as that before it.
     swings = ~contact & (fast | np.append(fast[1:], False))
     least = np.where(swings, max(CLEAR, flat), flat)
@@ -155,11 +144,11 @@ def _with_heel_up(ankle: Array, ball: Array, foot_length: Array, stature: float)
     """Rotate a foot of length `foot_length` [frame] about its ball until its heel is not below the floor."""
     foot = ball - ankle
     # In side view, the heel is behind the ball and a little below it, at the distance `apart`.
-    behind, below = BALL_BEFORE_ANKLE + HEEL_BEHIND_ANKLE, BALL_JOINT_HEIGHT
+    behind, below = skeleton.BALL_BEFORE_ANKLE + skeleton.HEEL_BEHIND_ANKLE, skeleton.BALL_JOINT_HEIGHT
     apart = stature * np.hypot(behind, below)
     tilt = np.arcsin(np.clip(ball[:, 1] / apart, -1.0, 1.0)) - np.arctan2(below, behind)
     # With a level sole, the ball is lower than the ankle.
-    level = np.arctan2(PROPORTIONS["ankle_height"] - BALL_JOINT_HEIGHT, BALL_BEFORE_ANKLE)
+    level = np.arctan2(skeleton.PROPORTIONS["ankle_height"] - skeleton.BALL_JOINT_HEIGHT, skeleton.BALL_BEFORE_ANKLE)
     down = np.minimum(foot[:, 1], foot_length * np.sin(tilt - level))
     down = np.maximum(down, -0.999 * foot_length)
     along = np.sqrt(foot[:, 0] ** 2 + foot[:, 2] ** 2)
@@ -172,8 +161,8 @@ def _lowering(joints: Array, targets: list[tuple[Array, Array]], contact: Array,
     """Return by how much the body must be lowered so that its legs reach the feet in contact: [frame, 3]."""
     excess = np.zeros(len(joints))
     for (side, i), (ankle, _) in zip(_SIDES, targets, strict=True):
-        hip, knee, old = (joints[:, JOINTS.index(f"{side}_{part}")] for part in ("hip", "knee", "ankle"))
-        reach = LONGEST * (_length(knee - hip) + _length(old - knee))
+        hip, knee, old = (joints[:, skeleton.JOINTS.index(f"{side}_{part}")] for part in ("hip", "knee", "ankle"))
+        reach = LONGEST * (norm(knee - hip, axis=-1) + norm(old - knee, axis=-1))
         away = ankle - hip
         high = np.sqrt(np.maximum(reach * reach - away[:, 0] ** 2 - away[:, 2] ** 2, 0.0))
         stands = contact[:, i] | contact[:, i + 1]
@@ -185,29 +174,25 @@ def _lowering(joints: Array, targets: list[tuple[Array, Array]], contact: Array,
 
 def _bend_leg(joints: Array, side: str, target: tuple[Array, Array]) -> Array:
     """Bend a leg so that its foot reaches its target, or the nearest point on the line from the hip."""
-    hip, knee, ankle, ball = (joints[:, JOINTS.index(f"{side}_{part}")] for part in _LEG)
+    hip, knee, ankle, ball = (joints[:, skeleton.JOINTS.index(f"{side}_{part}")] for part in ("hip", "knee", "ankle", "foot"))
     target_ankle, target_ball = target
-    thigh, shank = _length(knee - hip), _length(ankle - knee)
+    thigh, shank = norm(knee - hip, axis=-1), norm(ankle - knee, axis=-1)
     away = target_ankle - hip
-    apart = np.maximum(_length(away), _TINY)
+    apart = np.maximum(norm(away, axis=-1), _TINY)
     span = np.clip(apart, np.abs(thigh - shank) + 0.05, LONGEST * (thigh + shank))
     line = away / apart[:, None]
     # The knee keeps its direction; in a straight leg it bends towards the toes.
-    old = (ankle - hip) / np.maximum(_length(ankle - hip), _TINY)[:, None]
-    front = _orthogonal(knee - hip, old) + 0.02 * (ball - ankle) / np.maximum(_length(ball - ankle), _TINY)[:, None]
+    old = (ankle - hip) / np.maximum(norm(ankle - hip, axis=-1), _TINY)[:, None]
+    front = _orthogonal(knee - hip, old) + 0.02 * (ball - ankle) / np.maximum(norm(ball - ankle, axis=-1), _TINY)[:, None]
     front = _orthogonal(front, line)
-    front = front / np.maximum(_length(front), _TINY)[:, None]
+    front = front / np.maximum(norm(front, axis=-1), _TINY)[:, None]
     moved, bent = joints.copy(), np.empty_like(hip)
     fill_middle_joints(hip, line, front, thigh, shank, span, bent)
     reached = hip + line * span[:, None]
-    moved[:, JOINTS.index(f"{side}_knee")] = bent
-    moved[:, JOINTS.index(f"{side}_ankle")] = reached
-    moved[:, JOINTS.index(f"{side}_foot")] = reached + (target_ball - target_ankle)
+    moved[:, skeleton.JOINTS.index(f"{side}_knee")] = bent
+    moved[:, skeleton.JOINTS.index(f"{side}_ankle")] = reached
+    moved[:, skeleton.JOINTS.index(f"{side}_foot")] = reached + (target_ball - target_ankle)
     return moved
-
-
-def _length(values: Array) -> Array:
-    return np.asarray(np.sqrt((values * values).sum(axis=-1)))
 
 
 def _orthogonal(values: Array, axis: Array) -> Array:

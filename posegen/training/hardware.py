@@ -184,7 +184,7 @@ def _trial_bytes(setup: Setup, device: str, threads: int, precision: str) -> flo
     batches = batches_of(source, settings.batch, settings.seed, data.variants)
     parts = split_batch(settings.batch, _TRIED[device])
     clips = Feed(batches, source, settings.seed, data.cropped_frames, parts).tensors(batches.batch(0))[0]
-    tensors = {name: value.to(device) if isinstance(value, torch.Tensor) else value for name, value in clips.items()}
+    tensors = on_device(clips, device)
     model = setup.make_model().to(device)
     torch.set_num_threads(threads)
     use_tf32(device)
@@ -196,6 +196,12 @@ def _trial_bytes(setup: Setup, device: str, threads: int, precision: str) -> flo
         used = _used_bytes(device) - before
         loss.backward()  # type: ignore[no-untyped-call]
     return max(0, used, (gpu_peak(device) or before) - before) / len(tensors["length"])
+
+
+def on_device(clips: dict[str, Any], device: str) -> dict[str, Any]:
+    """Return clips with their tensors on a device."""
+    tensors = {name: value.to(device, non_blocking=True) for name, value in clips.items() if isinstance(value, torch.Tensor)}
+    return clips | tensors
 
 
 def _used_bytes(device: str) -> int:

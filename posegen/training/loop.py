@@ -19,8 +19,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from posegen.training.data.feed import Feed, Loader, batches_of, statistics
-from posegen.training.encoder import set_checkpointing
-from posegen.training.hardware import AUTOCAST, Choices, matrix_attention, split_batch, use_tf32
+from posegen.training.hardware import AUTOCAST, Choices, matrix_attention, on_device, split_batch, use_tf32
 from posegen.training.run_folder import RunProgress, State
 from posegen.training.settings import learning_rate
 from posegen.training.setup import Setup
@@ -112,6 +111,7 @@ def make_learner(session: TrainingSession, state: State | None) -> Learner:
         mean_and_spread = statistics(source, setup.settings.data.variants, setup.task.reading.normalised_array)
         model.encoder.normalise_by(*mean_and_spread)
     model.to(device)
+    model.encoder.checkpointing = session.choices.checkpointing
     rates = setup.settings.optimiser
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     optimiser = torch.optim.AdamW(trained, lr=rates.rate, weight_decay=rates.decay)
@@ -154,13 +154,12 @@ def run_steps(
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     feed = _feed(session, learner.progress.step)
     model.train()
-    set_checkpointing(model, on=choices.checkpointing)
     use_tf32(choices.device)
     timer.end_phase(None)
     step_loss, accuracies = 0.0, list[float]()
     with matrix_attention(choices.device):
         for index, clips in enumerate(Loader(feed, choices.workers, pinned=choices.device == "cuda", log=log), start=1):
-            clips = _to_device(clips, choices.device)
+            clips = on_device(clips, choices.device)
             timer.end_phase("data")
             with torch.autocast(choices.device, AUTOCAST.get(choices.precision), enabled=choices.precision in AUTOCAST):
                 loss, accuracy = _score(session, model, clips)
@@ -206,10 +205,6 @@ def _feed(session: TrainingSession, start: int) -> Feed:
         skeleton=data.skeleton if task.reading.vary_skeleton else None,
         draw=task.draw,
     )
-
-
-def _to_device(clips: dict[str, Any], device: str) -> dict[str, Any]:
-    return {name: value.to(device, non_blocking=True) if isinstance(value, Tensor) else value for name, value in clips.items()}
 
 
 def _score(session: TrainingSession, model: nn.Module, clips: dict[str, Any]) -> tuple[Tensor, Tensor | None]:

@@ -204,11 +204,6 @@ def smape(predicted: Array | float, true: Array) -> float:
     return float(200 * (np.abs(predicted - true) / (predicted + true)).mean())
 
 
-def errors_of(predicted: Array, true: Array) -> dict[str, float]:
-    """Return ``smape`` in per cent, and the measures of :func:`mean_error`, of numbers greater than 0."""
-    return {"smape": smape(predicted, true), **mean_error(predicted, true)}
-
-
 def mean_error(predicted: Array, true: Array) -> dict[str, float]:
     """Return ``mae`` in the unit of the values, and ``r2``, the share of explained variance; NaN if all values are equal.
 

@@ -9,11 +9,11 @@ import io
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import TypeAdapter
 
 from posegen.dataset.files import write_durably
 from posegen.dataset.read import Dataset, open_dataset
@@ -34,7 +34,7 @@ from posegen.training.trained_models import (
     model_outputs,
     view_for,
 )
-from posegen.training.verification import FALSE_ACCEPT_RATES, Rate
+from posegen.training.verification import FALSE_ACCEPT_RATES
 
 
 def predict(run: Path, source: AnyPath, out: Path, progress: Progress | None = None) -> int:
@@ -159,26 +159,26 @@ class Decision:
     same : bool
         Whether they show the same person.
     similarity : float
-    rate : Rate
-        The threshold with its rates.
+    rate : dict
+        The threshold with its rates; see :func:`posegen.training.verification.verification_rates`.
     known_persons : bool
         Whether the model was trained on the persons of the rates, which are then not valid for others.
     """
 
     same: bool
     similarity: float
-    rate: Rate
+    rate: dict[str, Any]
     known_persons: bool = False
 
     def text(self) -> str:
         """Return the decision as one line for the user."""
         rate = self.rate
         verdict, sign = ("same person", ">") if self.same else ("different persons", "<=")
-        promise = f"true accept rate {100 * rate.tar:.1f} % ({100 * rate.tar_low:.1f} to {100 * rate.tar_high:.1f})"
-        persons = f"{rate.persons} " + ("known persons: not valid for others" if self.known_persons else "unseen persons")
+        promise = f"true accept rate {100 * rate['tar']:.1f} % ({100 * rate['tar_low']:.1f} to {100 * rate['tar_high']:.1f})"
+        persons = f"{rate['persons']} " + ("known persons: not valid for others" if self.known_persons else "unseen persons")
         return (
-            f"{verdict}: similarity {self.similarity:.3f} {sign} {rate.threshold:.3f}, the threshold at a false accept rate of "
-            f"{100 * rate.far:g} %; {promise} on {persons}"
+            f"{verdict}: similarity {self.similarity:.3f} {sign} {rate['threshold']:.3f}, the threshold at a false accept rate "
+            f"of {100 * rate['far']:g} %; {promise} on {persons}"
         )
 
 
@@ -208,10 +208,10 @@ def compare_clips(run: Path, one: Iterable[SourceClip], two: Iterable[SourceClip
         is_lower = far in FALSE_ACCEPT_RATES and far < min(known, default=1.0)
         hint = "A lower rate needs a run on more persons" if is_lower else "Use one of these"
         raise UsageError(f"{run}: has no threshold at a false accept rate of {far:g}; it has {rates}. {hint}")
-    rate = TypeAdapter(Rate).validate_python({name: known[far][name] for name in Rate.__dataclass_fields__})
+    rate = known[far]
     first, second = (
         encode_clips(trained, [(clip.joints, clip.fps) for clip in clips], ", ".join(clip.name for clip in clips[:3]))
         for clips in (list(one), list(two))
     )
     similarity = float((first @ second.T).mean())
-    return Decision(similarity > rate.threshold, similarity, rate, result["table"].get("known_persons", False))
+    return Decision(similarity > rate["threshold"], similarity, rate, result["table"].get("known_persons", False))

@@ -183,15 +183,13 @@ def split_warnings(setup: Setup, measures: Mapping[str, float]) -> list[str]:
     measures : dict of str to float
         Of the validation split; empty before it is evaluated.
     """
-    data = setup.data
+    data, warning = setup.data, None
     if data.groups is None:
         checked = min(data.source(setup.task.recipes, "validation").samples, setup.settings.checks.clips)
         unit = "clips" if setup.task.reading.by_identity else "samples"
         warning = validation_warning(int(min(checked, measures.get("clips", checked))), unit)
     elif data.categories is not None:
         warning = category_warning(data.categories, split_groups(data.groups, data.seed, data.categories))
-    else:
-        warning = None
     return [] if warning is None else [warning]
 
 

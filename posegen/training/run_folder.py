@@ -247,7 +247,8 @@ def read_checkpoint(run: Path, step: int) -> State:
     """
     receipt = _read_receipt(run, step)
     groups: dict[str, dict[str, Tensor]] = {}
-    for name, tensor in read_tensors(run / _CHECKPOINTS / f"{step:08d}.safetensors", receipt.xxh3, _HINT).items():
+    data = read_checked(run / _CHECKPOINTS / f"{step:08d}.safetensors", receipt.xxh3, _HINT)
+    for name, tensor in load(data).items():
         group, _, rest = name.partition("/")
         groups.setdefault(group, {})[rest] = tensor
     return State(groups, receipt.progress)
@@ -260,8 +261,8 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:
     return xxhash.xxh3_128_hexdigest(data)
 
 
-def read_tensors(path: Path, xxh3: str, hint: str) -> dict[str, Tensor]:
-    """Read a safetensors file; PosegenError with a hint if it is missing or does not have the checksum."""
+def read_checked(path: Path, xxh3: str, hint: str) -> bytes:
+    """Return the content of a file; PosegenError with a hint if it is missing or does not have the checksum."""
     source = Origin(str(path), hint)
     try:
         data = path.read_bytes()
@@ -269,7 +270,7 @@ def read_tensors(path: Path, xxh3: str, hint: str) -> dict[str, Tensor]:
         raise source.error("is missing") from None
     if xxhash.xxh3_128_hexdigest(data) != xxh3:
         raise source.error("checksum mismatch")
-    return load(data)
+    return data
 
 
 def latest_checkpoint(run: Path, log: Callable[[str], None]) -> State | None:

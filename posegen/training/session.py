@@ -148,18 +148,16 @@ def train_session(
                 continue
             times = monitor.timer.times()
             if times is not None and times.shares["data"] > _MOST_WAITING:
-                _warn_of_waiting(times, session, progress)
+                hint = (
+                    f"Use more loading processes than {session.choices.workers}, --set machine.workers=N, or end other programs"
+                )
+                if session.setup.data.dataset is None and session.setup.data.groups is None:
+                    hint = "Samples are generated during training; `posegen generate` generates them once for all runs"
+                waited = f"{100 * times.shares['data']:.0f} % of the time was spent waiting for data"
+                progress.log(f"warning: {waited}. {hint}")
             if monitor.stopped:
                 return learner, monitor.stopped, times
     return learner, None, times
-
-
-def _warn_of_waiting(times: loop.StepTimes, session: loop.TrainingSession, progress: Progress) -> None:
-    """Warn that steps wait for data, with a hint."""
-    hint = f"Use more loading processes than {session.choices.workers}, --set machine.workers=N, or end other programs"
-    if session.setup.data.dataset is None and session.setup.data.groups is None:
-        hint = "Samples are generated during training; `posegen generate` generates them once for all runs"
-    progress.log(f"warning: {100 * times.shares['data']:.0f} % of the time was spent waiting for data. {hint}")
 
 
 def _resume(session: loop.TrainingSession, progress: Progress) -> loop.Learner:
@@ -207,7 +205,10 @@ class _Monitor:
         learner, settings = self.learner, self.session.setup.settings
         step, times = learner.progress.step, self.timer.times()
         in_round = step - self.session.first
-        _check_loss(loss, step, rate)
+        if not math.isfinite(loss):
+            what = f"the loss is {loss} at step {step:,} with a learning rate of {rate:.3g}: training diverged"
+            fix = f"a lower rate (--set optimiser.rate={rate / 10:.1g}), or with --set machine.precision=32-true"
+            raise PosegenError(f"{what}. Train into another folder with --out and {fix}")
         self._record(loss, in_round)
         if accuracy is not None:
             before = accuracy if self._accuracy is None else self._accuracy
@@ -222,7 +223,9 @@ class _Monitor:
         if self.deadline is not None and time.monotonic() > self.deadline:
             self.stopped = "the budget is used up; the same command resumes from here"
         over = last or early_stop_reason(learner.progress, settings) is not None
-        if over or self.stopped or self._is_time_to_save(step) or learner.progress.best_step == step:
+        every, waited = settings.saving.steps, time.monotonic() - self._saved
+        is_due = waited >= settings.saving.seconds if every is None else step % every == 0
+        if over or self.stopped or is_due or learner.progress.best_step == step:
             write_checkpoint(self.session.run, learner.state())
             remove_old_checkpoints(self.session.run)
             self._saved = time.monotonic()
@@ -242,12 +245,6 @@ class _Monitor:
             gpu_memory=hardware.gpu_peak(self.session.choices.device),
             utilisation=fmean(self._utilisations) if self._utilisations else done.utilisation,
         )
-
-    def _is_time_to_save(self, step: int) -> bool:
-        saving = self.session.setup.settings.saving
-        if saving.steps is not None:
-            return step % saving.steps == 0
-        return time.monotonic() - self._saved >= saving.seconds
 
     def _check(self) -> None:
         """Evaluate the averaged weights on the validation split, and record the measures."""
@@ -342,14 +339,6 @@ def validation_loss(session: loop.TrainingSession, model: torch.nn.Module) -> fl
             total, count = total + float(loss) * len(clips["length"]), count + len(clips["length"])
     model.train(training)
     return total / count
-
-
-def _check_loss(loss: float, step: int, rate: float) -> None:
-    """Raise PosegenError if the loss of a step is no number, from which training does not recover."""
-    if not math.isfinite(loss):
-        what = f"the loss is {loss} at step {step:,} with a learning rate of {rate:.3g}: training diverged"
-        fix = f"a lower rate (--set optimiser.rate={rate / 10:.1g}), or with --set machine.precision=32-true"
-        raise PosegenError(f"{what}. Train into another folder with --out and {fix}")
 
 
 def _details(loss: float, accuracy: float | None, times: loop.StepTimes | None, done: RunProgress) -> str:

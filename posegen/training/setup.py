@@ -27,17 +27,10 @@ from posegen.foundations.arrays import Array
 from posegen.foundations.errors import UsageError
 from posegen.library.load import load_library
 from posegen.mocap.sources import holds_clips
+from posegen.training.data import identities
 from posegen.training.data.captions import FreshCaptions, encoder_of, open_captions
 from posegen.training.data.feature_cache import fill_cache
 from posegen.training.data.features import Recipe, View
-from posegen.training.data.identities import (
-    EVALUATED,
-    IDENTITY_RECIPES,
-    TRAINED_VARIANTS,
-    Identities,
-    identities_of_clips,
-    open_identities,
-)
 from posegen.training.data.own_clips import read_own_clips
 from posegen.training.data.sources import Additions, ClipSource, Origin, cached_origin, config_origin, view_of
 from posegen.training.encoder import add_adapters, merge_adapters, trainable_weights
@@ -93,7 +86,7 @@ class TrainingData:
     categories: Array | None = None
     additions: Additions | None = None
     by_identity: Settings | None = None
-    people: Identities | None = None
+    people: identities.Identities | None = None
     notes: tuple[str, ...] = ()
 
     def with_identities(self, settings: Settings) -> TrainingData:
@@ -130,11 +123,11 @@ class TrainingData:
 
     def prepare(self, recipes: Sequence[Recipe], report: Callable[[int, int], None]) -> None:
         """Compute recipes that are not cached yet; see :func:`posegen.training.data.feature_cache.fill_cache`."""
-        needed = (*recipes, *IDENTITY_RECIPES) if self.by_identity is not None else recipes
+        needed = (*recipes, *identities.IDENTITY_RECIPES) if self.by_identity is not None else recipes
         if self.dataset is not None:
             fill_cache(self.dataset, needed, self.view, report)
         if self.by_identity is not None:
-            for split in EVALUATED:
+            for split in identities.EVALUATED:
                 self._identities(self.by_identity).check(split)
 
     def source(self, recipes: tuple[Recipe, ...], split: str) -> ClipSource:
@@ -146,28 +139,25 @@ class TrainingData:
             If the split is empty.
         """
         if self.by_identity is not None:
-            identities = self._identities(self.by_identity)
-            group = None if split in EVALUATED else self.by_identity.identity.clips
-            samples = identities.in_split(split) if group is None else identities.groups(group)
-            own, variants = identities.arrays_in(split), None if self.dataset is None else TRAINED_VARIANTS
+            known = self._identities(self.by_identity)
+            group = None if split in identities.EVALUATED else self.by_identity.identity.clips
+            samples = known.in_split(split) if group is None else known.groups(group)
+            own, variants = known.arrays_in(split), None if self.dataset is None else identities.TRAINED_VARIANTS
             return ClipSource(self.origin, recipes, self.view, samples, own, group, variants)
-        samples = self._samples_in(split)
+        limited = self.dataset is None and split != "training"
+        samples = in_split(self.seed, np.arange(min(self.samples, _EVALUATED_SAMPLES) if limited else self.samples), split)
+        if self.groups is not None:
+            samples = split_groups(self.groups, self.seed, self.categories)[split]
         if not len(samples):
             msg = f"{self.name}: none of its {self.samples:,} samples is in the {split} split. Generate a few hundred"
             raise UsageError(msg)
         return ClipSource(self.origin, recipes, self.view, samples, self.additions)
 
-    def _identities(self, settings: Settings) -> Identities:
+    def _identities(self, settings: Settings) -> identities.Identities:
         if self.people is not None:
             return replace(self.people, shuffled=settings.data.shuffle_labels)
         assert self.dataset is not None, "checked by with_identities"
-        return open_identities(self.dataset, self.view, self.samples, shuffled=settings.data.shuffle_labels)
-
-    def _samples_in(self, split: str) -> Array:
-        if self.groups is not None:
-            return split_groups(self.groups, self.seed, self.categories)[split]
-        limited = self.dataset is None and split != "training"
-        return in_split(self.seed, np.arange(min(self.samples, _EVALUATED_SAMPLES) if limited else self.samples), split)
+        return identities.open_identities(self.dataset, self.view, self.samples, shuffled=settings.data.shuffle_labels)
 
 
 def open_training_data(source: str | AnyPath, data: Data, sequences: int) -> TrainingData:
@@ -373,7 +363,7 @@ def _open_data(request: Request, model_view: View | None, *, by_subject: bool) -
     )  # fmt: skip
     if not by_subject:
         return data
-    people, warning = identities_of_clips(path, clips.joints, clips.subjects)
+    people, warning = identities.identities_of_clips(path, clips.joints, clips.subjects)
     return replace(data, people=people, notes=data.notes if warning is None else (*data.notes, warning))
 
 

@@ -96,7 +96,7 @@ def train(request: Request, progress: Progress | None = None) -> run_folder.Resu
         progress.log(f"stored on this machine: the run in {request.run}, features in {features_folder(dataset)}")
     try:
         with restored_torch_settings(), PeakMemory() as memory:
-            return _Work(request, setup, request.run, memory, progress).do()
+            return _Work(request, setup, memory, progress).do()
     finally:
         progress.stop()
 
@@ -118,11 +118,10 @@ def restored_torch_settings() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Work:
-    """The work of a request: what is trained, in which folder, and how it is measured and shown."""
+    """The work of a request: what is trained, and how it is measured and shown."""
 
     request: Request
     setup: Setup
-    run: Path
     memory: PeakMemory
     progress: Progress
 
@@ -131,12 +130,12 @@ class _Work:
         if self.request.only_estimate:
             self._prepare()
             _, reasons, estimate = self._choose()
-            return run_folder.Result(self.run, self.setup.task.name, 0, estimate=estimate, reasons=reasons)
-        with run_folder.run_folder(self.run):
+            return run_folder.Result(self.request.run, self.setup.task.name, 0, estimate=estimate, reasons=reasons)
+        with run_folder.run_folder(self.request.run):
             return self._train()
 
     def _train(self) -> run_folder.Result:
-        begun, run = time.monotonic(), self.run
+        begun, run = time.monotonic(), self.request.run
         record, estimate = _read_record(run), None
         if record is not None:
             self._check_same_run(record)
@@ -164,7 +163,7 @@ class _Work:
         request, setup = self.request, self.setup
         choices, reasons, estimate = self._choose()
         check_budget(estimate, request.budget)
-        require_space(self.run, estimate.disk_bytes)
+        require_space(self.request.run, estimate.disk_bytes)
         record = _Record(
             task=setup.task.name,
             form=setup.task.form,
@@ -178,7 +177,7 @@ class _Work:
             rounds=[{"samples": setup.data.samples, "first": 0}],
             started=time.time(),
         )
-        record.write(self.run)
+        record.write(self.request.run)
         return record
 
     def _choose(self) -> tuple[Choices, list[Reason], Estimate]:
@@ -188,7 +187,7 @@ class _Work:
             progress.log(warning)
         with progress.working("measure trial steps"):
             choices, reasons = choose_for_run(setup)
-            session = TrainingSession(self.run, setup, 0, setup.settings.steps, choices)
+            session = TrainingSession(self.request.run, setup, 0, setup.settings.steps, choices)
             choices, estimate = estimate_run(session, self.memory, time.perf_counter() - begin, _MOST_TESTED, progress)
         reasons.append(Reason("measured in", f"{estimate.choosing_seconds:.1f} s", "before the first step"))
         _log_table(reasons, progress)
@@ -198,7 +197,7 @@ class _Work:
 
     def _train_round(self, record: _Record, deadline: float | None) -> run_folder.Result:
         """Train the latest round of a run, from its last checkpoint."""
-        latest, settings, run, progress = record.rounds[-1], self.request.settings, self.run, self.progress
+        latest, settings, run, progress = record.rounds[-1], self.request.settings, self.request.run, self.progress
         # A dataset that grew since the round began is trained on in the next round.
         setup = replace(self.setup, data=replace(self.setup.data, samples=latest["samples"]))
         record.choices = replace(record.choices, **given_choices(settings))
@@ -228,7 +227,7 @@ class _Work:
         self, record: _Record, setup: Setup, progress: run_folder.RunProgress, times: StepTimes | None
     ) -> tuple[dict[str, float], list[str]]:
         """Evaluate the averaged weights of the best check on the test split; write model, report and result."""
-        task, data, settings, run = setup.task, setup.data, record.settings, self.run
+        task, data, settings, run = setup.task, setup.data, record.settings, self.request.run
         best = progress.step if progress.best_step is None else progress.best_step
         model = setup.make_trained_model(run_folder.read_checkpoint(run, best).tensors["average"], run).to(
             record.choices.device
@@ -276,16 +275,16 @@ class _Work:
         before = {"task": record.task, "form": record.form, "init": record.init, "data": record.data["identity"]}
         now = {"task": request.task, "form": setup.task.form, "init": init, "data": setup.data.identity}
         contents = (settings.model_dump(mode="json", exclude=NOT_CONTENT) for settings in (record.settings, request.settings))
-        run_folder.refuse_other_run(self.run, [*differences(before, now), *differences(*contents)])
+        run_folder.refuse_other_run(self.request.run, [*differences(before, now), *differences(*contents)])
 
     def _add_round(self, record: _Record) -> None:
         """Begin another round if the last one is complete and the dataset has grown since."""
-        result, before, data = run_folder.read_result(self.run), record.rounds[-1]["samples"], self.setup.data
+        result, before, data = run_folder.read_result(self.request.run), record.rounds[-1]["samples"], self.setup.data
         if result is None or result["rounds"] < len(record.rounds) or data.samples <= before:
             return
         self.progress.log(f"{data.name} had {before:,} samples and has {data.samples:,}: training continues on all of them")
         record.rounds.append({"samples": data.samples, "first": result["steps"]})
-        record.write(self.run)
+        record.write(self.request.run)
 
 
 def _log_table(reasons: list[Reason], progress: Progress) -> None:

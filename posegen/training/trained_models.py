@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 from pydantic import TypeAdapter
+from safetensors.torch import load
 from torch import Tensor, nn
 
 from posegen.dataset.clip_files import resample
@@ -24,20 +25,11 @@ from posegen.dataset.storage.address import AnyPath
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import PosegenError, UsageError
 from posegen.foundations.progress import Progress
+from posegen.training import run_folder
 from posegen.training.data.captions import open_captions
 from posegen.training.data.features import View
 from posegen.training.data.feed import batches_of, to_clips
 from posegen.training.data.sources import ClipSource, dataset_origin, view_of
-from posegen.training.run_folder import (
-    MODEL,
-    RESULT,
-    TABLE_TASK,
-    WEIGHTS,
-    read_document,
-    read_tensors,
-    write_document,
-    write_tensors,
-)
 from posegen.training.settings import Model
 from posegen.training.task import Tally, Task, find_task
 
@@ -75,9 +67,9 @@ def build_model(task: Task, view: View, settings: Model, seed: int) -> nn.Module
 
 def save_model(run: Path, task: Task, view: View, settings: Model, weights: Mapping[str, Tensor]) -> None:
     """Write a model durably into the folder of its run."""
-    checksum = write_tensors(run / WEIGHTS, weights)
+    checksum = run_folder.write_tensors(run / run_folder.WEIGHTS, weights)
     document = {"task": task.name, "form": task.form, "view": asdict(view), "model": settings.model_dump(mode="json")}
-    write_document(run, MODEL, document | {"xxh3": checksum})
+    run_folder.write_document(run, run_folder.MODEL, document | {"xxh3": checksum})
 
 
 def load_model(run: Path, *abilities: str) -> TrainedModel:
@@ -96,10 +88,10 @@ def load_model(run: Path, *abilities: str) -> TrainedModel:
     PosegenError
         If it is damaged.
     """
-    document, path = read_document(run, MODEL), run / WEIGHTS
+    document, path = run_folder.read_document(run, run_folder.MODEL), run / run_folder.WEIGHTS
     if document is None:
         raise UsageError(f"{run}: no trained model. Name the folder of a complete run; `posegen runs` lists them")
-    if document.get("task") == TABLE_TASK:
+    if document.get("task") == run_folder.TABLE_TASK:
         raise UsageError(f"{run}: is a model of a table. Run: posegen predict {run} TABLE -o FILE.parquet")
     view, settings = TypeAdapter(View).validate_python(document["view"]), Model(**document["model"])
     task = find_task(document["task"]).restored(document["form"])
@@ -108,14 +100,15 @@ def load_model(run: Path, *abilities: str) -> TrainedModel:
     for ability in abilities:
         if not getattr(task.abilities, ability):
             raise UsageError(f"{run}: is a model of the task {task.name}, which {ABILITIES[ability]}")
-    weights = read_tensors(path, document["xxh3"], f"Remove {run / RESULT} and run the training command again to write it anew")
+    hint = f"Remove {run / run_folder.RESULT} and run the training command again to write it anew"
+    weights = load(run_folder.read_checked(path, document["xxh3"], hint))
     model = build_model(task, view, settings, 0)
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:
         msg = (
-            f"{path}: does not fit the model described by {MODEL}: the file was changed, or this version of posegen has "
-            f"another model for the task {task.name}. Train again: posegen train DATASET --task {task.name}"
+            f"{path}: does not fit the model described by {run_folder.MODEL}: the file was changed, or this version of posegen "
+            f"has another model for the task {task.name}. Train again: posegen train DATASET --task {task.name}"
         )
         raise PosegenError(msg) from error
     return TrainedModel(task, view, settings, model.eval())

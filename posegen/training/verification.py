@@ -7,7 +7,7 @@ without belonging together ("twins") are hard, and are measured apart.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,60 +28,6 @@ class ScoredPairs:
 
     score: Array
     person: Array
-
-
-@dataclass(frozen=True)
-class Rate:
-    """A threshold and its error rates.
-
-    Attributes
-    ----------
-    far : float
-        False accept rate: share of pairs of two persons whose score exceeds the threshold.
-    threshold : float
-    tar : float
-        True accept rate: share of pairs of one person whose score exceeds it.
-    tar_low, tar_high : float
-        95 % prediction interval of the rate for another group of as many unseen persons.
-    persons : int
-        Persons on which the threshold was calibrated.
-    """
-
-    far: float
-    threshold: float
-    tar: float
-    tar_low: float
-    tar_high: float
-    persons: int
-
-
-def calibrated_rates(same: ScoredPairs, other: ScoredPairs) -> list[Rate]:
-    """Return the threshold at each of :data:`FALSE_ACCEPT_RATES` that the pairs determine, at least one false accept.
-
-    The interval is computed by resampling persons twice, since pairs that share a person are not independent: the threshold is
-    that of the first resampling, the rate that of the second.
-
-    Parameters
-    ----------
-    same, other : ScoredPairs
-        Pairs of one person, and of two.
-    """
-    persons = np.unique(np.concatenate([same.person.ravel(), other.person.ravel()]))
-    drawn = uniform(0, np.arange(2 * _RESAMPLINGS), Stream.AUGMENT, len(persons))
-    counts = np.stack([np.bincount((row * len(persons)).astype(np.int64), minlength=len(persons)) for row in drawn])
-    of_same = counts[:, np.searchsorted(persons, same.person[:, 0])]
-    first, second = np.searchsorted(persons, other.person).T
-    of_other = counts[:, first] * counts[:, second]
-    rates = []
-    for one in measured_rates(other.score, same.score, other.score, other.score[:0]):
-        resampled = [
-            float(right[same.score > threshold(other.score, wrong, one["far"])].sum() / right.sum())
-            for wrong, right in zip(of_other[:_RESAMPLINGS], of_same[_RESAMPLINGS:], strict=True)
-            if wrong.any() and right.any()
-        ]
-        low, high = np.quantile(resampled, _INTERVAL).tolist() if resampled else (0.0, 1.0)
-        rates.append(Rate(one["far"], one["threshold"], one["test_tar"], low, high, len(persons)))
-    return rates
 
 
 def verify_pairs(together: ArrayLike, apart: ArrayLike) -> dict[str, float]:
@@ -136,23 +82,42 @@ def true_accept_rate(together: ArrayLike, apart: ArrayLike, false_accept_rate: f
 def verification_rates(
     same: ScoredPairs, other: ScoredPairs, test_same: Array, test_other: Array, test_hard: Array
 ) -> list[dict[str, Any]]:
-    """Return the rows of a report's table of thresholds, as plain data.
+    """Return the threshold at each of :data:`FALSE_ACCEPT_RATES` that some pairs determine, and its rates of other pairs.
+
+    The interval is computed by resampling persons twice, since pairs that share a person are not independent: the threshold is
+    that of the first resampling, the rate that of the second.
 
     Parameters
     ----------
     same, other : ScoredPairs
-        Pairs that calibrate the thresholds.
+        Pairs of one person, and of two, that calibrate the thresholds.
     test_same, test_other, test_hard : float [pair]
         Scores of other pairs, which the thresholds are applied to: matching, not matching, and hard ones of the latter.
 
     Returns
     -------
     list of dict
-        The attributes of a :class:`Rate`, and what :func:`measured_rates` returns.
+        What :func:`measured_rates` returns, and ``tar``, the true accept rate: the share of `same` above the threshold;
+        ``tar_low`` and ``tar_high``, the 95 % prediction interval of this rate for another group of as many unseen persons;
+        ``persons``, the number of persons on which the threshold was calibrated.
     """
-    promised = calibrated_rates(same, other)
-    measured = measured_rates(other.score, test_same, test_other, test_hard)
-    return [asdict(one) | two for one, two in zip(promised, measured, strict=True)]
+    persons = np.unique(np.concatenate([same.person.ravel(), other.person.ravel()]))
+    drawn = uniform(0, np.arange(2 * _RESAMPLINGS), Stream.AUGMENT, len(persons))
+    counts = np.stack([np.bincount((row * len(persons)).astype(np.int64), minlength=len(persons)) for row in drawn])
+    of_same = counts[:, np.searchsorted(persons, same.person[:, 0])]
+    first, second = np.searchsorted(persons, other.person).T
+    of_other = counts[:, first] * counts[:, second]
+    rates = measured_rates(other.score, test_same, test_other, test_hard)
+    for rate in rates:
+        resampled = [
+            float(right[same.score > threshold(other.score, wrong, rate["far"])].sum() / right.sum())
+            for wrong, right in zip(of_other[:_RESAMPLINGS], of_same[_RESAMPLINGS:], strict=True)
+            if wrong.any() and right.any()
+        ]
+        low, high = np.quantile(resampled, _INTERVAL).tolist() if resampled else (0.0, 1.0)
+        rate |= {"tar": float((same.score > rate["threshold"]).mean()), "tar_low": low, "tar_high": high}
+        rate["persons"] = len(persons)
+    return rates
 
 
 def measured_rates(

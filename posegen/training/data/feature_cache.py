@@ -129,7 +129,11 @@ def _compute_shard(dataset: Dataset, view: View, shard: int, recipes: Sequence[R
         for recipe, computed in values.items():
             computed[block] = recipe.compute(flat, view).reshape(computed[block].shape)
     for recipe, computed in values.items():
-        _write_cached(_cache_file(folder, recipe, view, shard), computed, _input_hash(recipe, hashes))
+        file, data = _cache_file(folder, recipe, view, shard), io.BytesIO()
+        np.save(data, computed, allow_pickle=False)
+        write_durably(file.with_suffix(".npy"), data.getvalue())
+        receipt = {"of": _input_hash(recipe, hashes), _HASH: xxhash.xxh3_128_hexdigest(data.getbuffer())}
+        write_durably(file.with_suffix(".json"), seal(receipt))
 
 
 def require_space(folder: Path, needed: int) -> None:
@@ -179,15 +183,6 @@ def read_field(dataset: Dataset, name: str, samples: slice | Array) -> Array:
     for i, sample in enumerate(numbers.tolist()):
         rows[i] = dataset.rows(sample)
     return rows
-
-
-def _write_cached(file: Path, values: Array, input_hash: str) -> None:
-    """Write an array and its receipt durably."""
-    data = io.BytesIO()
-    np.save(data, values, allow_pickle=False)
-    write_durably(file.with_suffix(".npy"), data.getvalue())
-    receipt = {"of": input_hash, _HASH: xxhash.xxh3_128_hexdigest(data.getbuffer())}
-    write_durably(file.with_suffix(".json"), seal(receipt))
 
 
 def _is_current(file: Path, recipe: Recipe, hashes: Mapping[str, str]) -> bool:

@@ -22,7 +22,7 @@ from posegen.foundations.errors import PosegenError, UsageError
 from posegen.foundations.skeleton import JOINTS
 from posegen.training.data.features import LENGTH, MOTION, Recipe, View
 from posegen.training.encoder import ANY_SKELETON_SPREAD, MotionEncoder, frame_mask, pooled, projection
-from posegen.training.measures import best_constant, errors_of, smape
+from posegen.training.measures import best_constant, mean_error, smape
 from posegen.training.settings import Model, Settings
 from posegen.training.task import Abilities, Clips, CollectedOutputs, Reading, Task, apply_to_motion, motion_network
 
@@ -170,7 +170,8 @@ class _Errors(CollectedOutputs):
             if not finite.any():
                 continue
             own, right = predicted[finite, column], true[finite, column]
-            errors |= {f"{name}_{kind}": value for kind, value in errors_of(own, right).items()}
+            found = {"smape": smape(own, right)} | mean_error(own, right)
+            errors |= {f"{name}_{kind}": value for kind, value in found.items()}
             errors[f"{name}_constant"] = smape(best_constant(right), right)
         own, constant = ([value for name, value in errors.items() if name.endswith(end)] for end in ("_smape", "_constant"))
         return {
